@@ -1,0 +1,46 @@
+"""A report as named series: the one source of names for metrics, API and trace columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+PREFIX = "streamwatch_"
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """Cumulative bucket counts (the last bucket is +Inf) and the sum of observations."""
+
+    counts: tuple[int, ...]
+    total: float
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """All series of one metric.
+
+    `name` is without the prefix and, for counters, ends in `_total`. `labels` are label names in alphabetical
+    order; each sample is (label values in that order, value). An undefined value has no sample. `bounds` are the
+    upper bounds of a histogram's buckets without +Inf.
+    """
+
+    name: str
+    kind: Literal["counter", "gauge", "histogram"]
+    help: str
+    labels: tuple[str, ...]
+    samples: Sequence[tuple[tuple[str, ...], float | Histogram]]
+    bounds: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What was true at one durable commit; every sink renders the same value.
+
+    `details` is per model what is not a number (class names, when it was first seen), for the API.
+    """
+
+    families: Sequence[Family]
+    published_ms: int
+    details: Mapping[str, Mapping[str, object]]

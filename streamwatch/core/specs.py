@@ -1,0 +1,138 @@
+"""What an operator can choose, as frozen values. Settings build them; each part receives only its own.
+
+Names follow METRICS: `alpha` is Gama's fading factor (near 1 forgets slowly), `delta` ADWIN's confidence.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+Direction: TypeAlias = Literal["up", "down", "both"]
+DAY_MS = 86_400_000
+
+
+@dataclass(frozen=True, slots=True)
+class LandmarkSpec:
+    """Remembers everything (prequential, no forgetting)."""
+
+    @property
+    def name(self) -> str:
+        """Value of the `forgetting` label."""
+        return "landmark"
+
+
+@dataclass(frozen=True, slots=True)
+class FadingSpec:
+    """Fading factor in (0, 1): S ← alpha·S + v."""
+
+    alpha: float = 0.999
+
+    @property
+    def name(self) -> str:
+        """Value of the `forgetting` label."""
+        return f"fading:{self.alpha!r}"
+
+
+@dataclass(frozen=True, slots=True)
+class SlidingSpec:
+    """The last `size` outcomes, exactly."""
+
+    size: int = 1000
+
+    @property
+    def name(self) -> str:
+        """Value of the `forgetting` label."""
+        return f"sliding:{self.size}"
+
+
+@dataclass(frozen=True, slots=True)
+class AdwinSpec:
+    """ADWIN's window over the loss; every measure is taken over that window."""
+
+    delta: float = 0.002
+    min_subwindow: int = 5
+    clock: int = 32
+
+    @property
+    def name(self) -> str:
+        """Value of the `forgetting` label."""
+        return f"adwin:{self.delta!r}"
+
+
+@dataclass(frozen=True, slots=True)
+class PageHinkleySpec:
+    """Page-Hinkley on the loss (METRICS §4)."""
+
+    name: str = "page_hinkley"
+    tolerance: float = 0.005
+    threshold: float = 50.0
+    alpha: float = 0.9999
+    min_outcomes: int = 30
+    form: Literal["clipped", "paper"] = "clipped"
+    direction: Direction = "up"
+
+
+@dataclass(frozen=True, slots=True)
+class AdwinDriftSpec:
+    """Alarms at *new drifts* of an ADWIN window (METRICS §4); shares the window of an equal `AdwinSpec`."""
+
+    name: str = "adwin"
+    delta: float = 0.002
+    min_subwindow: int = 5
+    clock: int = 32
+    direction: Direction = "up"
+
+
+@dataclass(frozen=True, slots=True)
+class DriftWeightedSpec:
+    """Drift-weighted accuracy (METRICS §5) with the model's own ADWIN as drift signal."""
+
+    w_avg: float = 3.0
+    delta: float = 0.002
+
+
+ForgettingSpec: TypeAlias = LandmarkSpec | FadingSpec | SlidingSpec | AdwinSpec
+DetectorSpec: TypeAlias = PageHinkleySpec | AdwinDriftSpec
+
+
+@dataclass(frozen=True, slots=True)
+class MonitorsSpec:
+    """Estimators kept for every model, and the bounds of their table."""
+
+    forgetting: tuple[ForgettingSpec, ...] = (LandmarkSpec(), FadingSpec(), SlidingSpec(), AdwinSpec())
+    detectors: tuple[DetectorSpec, ...] = (PageHinkleySpec(), AdwinDriftSpec())
+    weighting: tuple[DriftWeightedSpec, ...] = (DriftWeightedSpec(),)
+    max_models: int = 1_000
+    max_classes: int = 1_000
+    per_class: str = "fading:0.999"
+    """The `forgetting` whose per-class series are exported ("" for none)."""
+    max_series: int = 50_000
+
+
+@dataclass(frozen=True, slots=True)
+class JoinSpec:
+    """How predictions meet their labels (SEMANTICS §2). Durations in milliseconds of record time."""
+
+    horizon_ms: int = 14 * DAY_MS
+    early_horizon_ms: int = 3_600_000
+    tombstone_horizon_ms: int = 14 * DAY_MS
+    max_pending: int = 5_000_000
+    max_labels: int = 5_000_000
+    max_tombstones: int = 5_000_000
+    assume: str | None = None
+    """Class given to a prediction that expires unlabelled; None discards it."""
+    order: Literal["resolution", "prediction_time"] = "resolution"
+    reorder_window_ms: int = 60_000
+    max_reordered: int = 1_000_000
+    retain_unmatched: bool = True
+    max_models: int = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class TimeSpec:
+    """How record time is bounded and kept in step across partitions (SEMANTICS §2, Time)."""
+
+    max_disorder_ms: int = DAY_MS
+    max_skew_ms: int = 900_000
+    max_future_ms: int = 3_600_000
