@@ -16,19 +16,39 @@ class Record(Protocol):
     """A record as the Kafka client delivers it (structural: aiokafka's ConsumerRecord fits)."""
 
     @property
-    def topic(self) -> str: ...
+    def topic(self) -> str:
+        """Where it was read."""
+        ...
+
     @property
-    def partition(self) -> int: ...
+    def partition(self) -> int:
+        """Partition number."""
+        ...
+
     @property
-    def offset(self) -> int: ...
+    def offset(self) -> int:
+        """Place in the partition."""
+        ...
+
     @property
-    def timestamp(self) -> int: ...
+    def timestamp(self) -> int:
+        """Record time as the broker or the producer set it, in ms; not clamped."""
+        ...
+
     @property
-    def key(self) -> bytes | None: ...
+    def key(self) -> bytes | None:
+        """Raw key."""
+        ...
+
     @property
-    def value(self) -> bytes | None: ...
+    def value(self) -> bytes | None:
+        """Raw value; None is a null record."""
+        ...
+
     @property
-    def headers(self) -> Sequence[tuple[str, bytes]]: ...
+    def headers(self) -> Sequence[tuple[str, bytes]]:
+        """Headers in order; a name may repeat."""
+        ...
 
 
 class Decoder(Protocol):
@@ -81,8 +101,14 @@ class Source(Protocol):
 class Store(Protocol):
     """Where state lives between batches. `fetch` → core → `commit`, in turn, from one task."""
 
-    def fetch(self, needs: Needs) -> Found: ...
-    def commit(self, step: Step, positions: Mapping[Partition, int]) -> None: ...
+    def fetch(self, needs: Needs) -> Found:
+        """What is known of the ids in `needs`, and which ids are due."""
+        ...
+
+    def commit(self, step: Step, positions: Mapping[Partition, int]) -> None:
+        """Keep what the step changed together with the positions it was read up to, or neither."""
+        ...
+
     def records(self) -> Mapping[str, Known]:
         """Everything known by id (for inspection and tests)."""
         ...
@@ -91,4 +117,6 @@ class Store(Protocol):
 class Sink(Protocol):
     """Something that shows a report."""
 
-    def publish(self, report: Report) -> None: ...
+    def publish(self, report: Report) -> None:
+        """Show `report` instead of the one before."""
+        ...

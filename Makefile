@@ -1,0 +1,59 @@
+# Every target sets up what it needs: a machine with Python 3.11 (or newer) and make is enough.
+PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3.13 || command -v python3)
+UV_VERSION := 0.13.8
+TOOLS := .cache/tools
+UV := $(TOOLS)/bin/uv
+RUN := .venv/bin
+export UV_PYTHON_DOWNLOADS := never
+export UV_PROJECT_ENVIRONMENT := .venv
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check lint types imports format bench clean
+
+help:  ## this list
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
+
+demo: .cache/stamp-run  ## the whole thing on this machine: embedded broker, simulated models, live metrics, status page
+	$(RUN)/streamwatch demo $(ARGS)
+
+test: .cache/stamp-dev  ## all tests; those that need Kafka, Prometheus … say so when a machine cannot have them
+	$(RUN)/python -m pytest $(ARGS)
+
+check: lint types imports  ## lint, types and import rules
+
+lint: .cache/stamp-dev
+	$(RUN)/ruff check .
+	$(RUN)/ruff format --check .
+
+types: .cache/stamp-dev
+	$(RUN)/pyright
+
+imports: .cache/stamp-dev
+	$(RUN)/lint-imports
+
+format: .cache/stamp-dev  ## let ruff put the code in order
+	$(RUN)/ruff check --fix .
+	$(RUN)/ruff format .
+
+bench: .cache/stamp-dev  ## speed beside its peers, in one run each (minutes)
+	$(RUN)/python -m tests.bench.kernel_vs_river
+	$(RUN)/python -m tests.bench.end_to_end
+	$(RUN)/python -m tests.bench.scrape
+
+clean:  ## forget the environment and every cache
+	rm -rf .venv .cache .pytest_cache .ruff_cache .hypothesis build dist
+
+$(UV):
+	@test -n "$(PYTHON)" || { echo "streamwatch needs Python 3.11 or newer on the PATH"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "streamwatch needs Python 3.11 or newer, $(PYTHON) is older: make PYTHON=/path/to/python3.11"; exit 1; }
+	$(PYTHON) -m venv $(TOOLS)
+	$(TOOLS)/bin/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+
+.cache/stamp-run: $(UV) pyproject.toml uv.lock
+	$(UV) sync --quiet --frozen --inexact --python "$(PYTHON)" --no-default-groups --extra demo
+	@touch $@
+
+.cache/stamp-dev: $(UV) pyproject.toml uv.lock
+	$(UV) sync --quiet --frozen --inexact --python "$(PYTHON)" --all-extras --all-groups
+	@touch $@ .cache/stamp-run
