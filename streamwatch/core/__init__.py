@@ -1,1 +1,4 @@
-"""The functional core: no I/O, no clock, no logging. Time enters as `Progress`, in order, so a run can be replayed."""
+"""The functional core: no I/O, no clock, no logging.
+
+Time enters as `Progress` events, in order, so a run can be replayed.
+"""

@@ -1,8 +1,8 @@
 """What enters the core and what leaves the join: plain values, decoded and validated at the edge.
 
 Times are integers, milliseconds since the epoch. `at_ms` is the Kafka record's timestamp after clamping
-(deadlines and watermarks use it); `timestamp_ms` is the event's own time, where it carries one (label delay and
-prediction-time order use it).
+(deadlines and watermarks use it); `timestamp_ms` is the event's own time, where it carries one (label
+delay and prediction-time order use it).
 """
 
 from __future__ import annotations

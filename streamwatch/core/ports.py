@@ -86,7 +86,7 @@ class Source(Protocol):
         ...
 
     async def poll(self) -> Poll:
-        """Deliver the next records; waits a bounded time for them. Reconnects by itself; never loses place."""
+        """Deliver the next records, waiting a bounded time for them; reconnects without losing its place."""
         ...
 
     def pause(self, partitions: frozenset[Partition]) -> None:

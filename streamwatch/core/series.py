@@ -21,9 +21,9 @@ class Histogram:
 class Family:
     """All series of one metric.
 
-    `name` is without the prefix and, for counters, ends in `_total`. `labels` are label names in alphabetical
-    order; each sample is (label values in that order, value). An undefined value has no sample. `bounds` are the
-    upper bounds of a histogram's buckets without +Inf.
+    `name` is without the prefix and, for counters, ends in `_total`. `labels` are label names in
+    alphabetical order; each sample is (label values in that order, value). An undefined value has no
+    sample. `bounds` are the upper bounds of a histogram's buckets without +Inf.
     """
 
     name: str
