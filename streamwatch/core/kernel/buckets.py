@@ -1,0 +1,181 @@
+"""The buckets of an ADWIN window: entering, merging and dropping, with the agreement totals they carry."""
+
+# pyright: reportUnknownParameterType=false, reportMissingParameterType=false
+from __future__ import annotations
+
+import numpy as np
+
+from streamwatch.core.kernel.adwin import FIRST_BLOCK_ROW, GRACE, PER_ROW, ROWS, must_cut, nearest_split
+from streamwatch.core.kernel.compiled import inner
+from streamwatch.core.kernel.room import HEADER, SLOT, exponent_of, give_block, take_block
+from streamwatch.core.kernel.ring import after, before, position_of, predicted_of, truth_of
+from streamwatch.core.kernel.totals import HITS, PAIRS, REPEATS, N, forget
+
+
+@inner
+def count_oldest(m, w, width, r, ring, blocks, block):
+    """Count the 2^r oldest outcomes that have no block yet into a fresh block."""
+    first = block * SLOT
+    age = width - w.large - 1
+    position = position_of(m.head, age, ring.shape[0])
+    paired = m.outcomes - age > 1
+    previous = truth_of(ring[before(position, ring.shape[0])])
+    for _ in range(1 << r):
+        truth = truth_of(ring[position])
+        predicted = predicted_of(ring[position])
+        blocks[first + HEADER + 3 * truth] += 1
+        blocks[first + HEADER + 3 * predicted + 1] += 1
+        if truth == predicted:
+            blocks[first + HEADER + 3 * truth + 2] += 1
+        if paired and truth == previous:
+            blocks[first] += 1
+        paired = True
+        previous = truth
+        position = after(position, ring.shape[0])
+
+
+@inner
+def add_block(blocks, older, newer):
+    """Add the counts of the older block (of no more classes) to the newer."""
+    source = older * SLOT
+    target = newer * SLOT
+    blocks[target] += blocks[source]
+    for k in range(HEADER, HEADER + 3 * (1 << blocks[source + 1])):
+        blocks[target + k] += blocks[source + k]
+
+
+@inner
+def remove_oldest(w, r, number):
+    """Take the `number` oldest buckets out of row r."""
+    for k in range(PER_ROW + 1 - number):
+        w.losses[r, k] = w.losses[r, k + number]
+    if r >= FIRST_BLOCK_ROW:
+        for k in range(PER_ROW + 1 - number):
+            w.blocks[r - FIRST_BLOCK_ROW, k] = w.blocks[r - FIRST_BLOCK_ROW, k + number]
+    w.buckets[r] -= number
+
+
+@inner
+def merge_oldest(m, w, width, r, ring, blocks, room):
+    """Merge the two oldest buckets of row r into the newest of row r + 1."""
+    slot = w.buckets[r + 1]
+    w.losses[r + 1, slot] = w.losses[r, 0] + w.losses[r, 1]
+    if r + 1 == FIRST_BLOCK_ROW:
+        block = take_block(blocks, room, exponent_of(m.classes))
+        count_oldest(m, w, width, r + 1, ring, blocks, block)
+        w.blocks[0, slot] = block
+        w.large += 1 << (r + 1)
+    elif r + 1 > FIRST_BLOCK_ROW:
+        older = w.blocks[r - FIRST_BLOCK_ROW, 0]
+        newer = w.blocks[r - FIRST_BLOCK_ROW, 1]
+        add_block(blocks, older, newer)
+        give_block(blocks, room, older)
+        w.blocks[r + 1 - FIRST_BLOCK_ROW, slot] = newer
+    w.buckets[r + 1] += 1
+    w.rows = max(w.rows, r + 2)
+    remove_oldest(w, r, 2)
+
+
+@inner
+def forget_block(m, column, block, cells, blocks):
+    """Take a block's counts out of the window's totals; gives its repeats."""
+    first = block * SLOT
+    columns = len(m.units)
+    for k in range(1 << blocks[first + 1]):
+        cell = first + HEADER + 3 * k
+        for kind in range(3):
+            if blocks[cell + kind] != 0:
+                cells[m.cells + k, kind * columns + column] -= blocks[cell + kind]
+    return blocks[first]
+
+
+@inner
+def forget_oldest(m, column, width, size, cells, ring):
+    """Take the `size` oldest outcomes, still in the ring, out of the per-class totals; gives their repeats."""
+    age = width - 1
+    position = position_of(m.head, age, ring.shape[0])
+    paired = m.outcomes - age > 1
+    previous = truth_of(ring[before(position, ring.shape[0])])
+    repeats = 0
+    for _ in range(size):
+        truth = truth_of(ring[position])
+        forget(m, column, truth, predicted_of(ring[position]), cells)
+        if paired and truth == previous:
+            repeats += 1
+        paired = True
+        previous = truth
+        position = after(position, ring.shape[0])
+    return repeats
+
+
+@inner
+def drop_oldest(m, w, column, cells, ring, blocks, room):
+    """Drop the oldest bucket and what it carried."""
+    r = w.rows - 1
+    size = 1 << r
+    width = int(m.totals[N, column])
+    if r >= FIRST_BLOCK_ROW:
+        block = w.blocks[r - FIRST_BLOCK_ROW, 0]
+        repeats = forget_block(m, column, block, cells, blocks)
+        give_block(blocks, room, block)
+        w.large -= size
+    else:
+        repeats = forget_oldest(m, column, width, size, cells, ring)
+    holds_first_outcome = width == m.outcomes
+    m.totals[N, column] -= size
+    m.totals[HITS, column] -= size - w.losses[r, 0]
+    m.totals[REPEATS, column] -= repeats
+    m.totals[PAIRS, column] -= size - 1 if holds_first_outcome else size
+    remove_oldest(w, r, 1)
+    while w.rows > 0 and w.buckets[w.rows - 1] == 0:
+        w.rows -= 1
+
+
+@inner
+def enter_pending(m, w, column, cells, ring, blocks, room):
+    """Put the outcomes since the last check into buckets of one, oldest first, merging as rows overflow."""
+    position = position_of(m.head, w.pending - 1, ring.shape[0])
+    for _ in range(w.pending):
+        w.losses[0, w.buckets[0]] = truth_of(ring[position]) != predicted_of(ring[position])
+        w.buckets[0] += 1
+        w.rows = max(w.rows, 1)
+        position = after(position, ring.shape[0])
+        r = 0
+        while w.buckets[r] > PER_ROW:
+            if r == ROWS - 1:
+                drop_oldest(m, w, column, cells, ring, blocks, room)
+            else:
+                merge_oldest(m, w, int(m.totals[N, column]), r, ring, blocks, room)
+                r += 1
+    w.pending = 0
+
+
+@inner
+def check(m, w, column, parameters, cells, ring, blocks, room):
+    """Enter what is pending, then drop the oldest bucket while some split must be cut; gives new drift or not.
+
+    A cut is a new drift iff its newest discarded outcome is later than the outcome at which the last new
+    drift was declared.
+    """
+    enter_pending(m, w, column, cells, ring, blocks, room)
+    w.statistic = np.nan
+    w.threshold = 0.0
+    n = m.totals[N, column]
+    losses = n - m.totals[HITS, column]
+    delta = parameters.delta
+    least = parameters.min_subwindow
+    if n <= GRACE or not must_cut(w, n, losses, delta, least):
+        return False
+    w.statistic, w.threshold = nearest_split(w, n, losses, delta, least)
+    kept, kept_losses = n, losses
+    while kept > 1.0 and must_cut(w, kept, kept_losses, delta, least):
+        drop_oldest(m, w, column, cells, ring, blocks, room)
+        kept = m.totals[N, column]
+        kept_losses = kept - m.totals[HITS, column]
+    w.kept = int(kept)
+    w.before = (losses - kept_losses) / (n - kept)
+    w.after = kept_losses / kept
+    if m.outcomes - w.kept <= w.last_drift:
+        return False
+    w.last_drift = m.outcomes
+    return True

@@ -1,0 +1,90 @@
+"""How the kernel is compiled: one decorator for entry points, one for inner functions, and the prefetch hint.
+
+Numba stamps a cached function with its own file only, so a change in an inner function's file would go unnoticed.
+The cache directory therefore carries a hash of all kernel sources.
+"""
+
+# pyright: reportPrivateImportUsage=false, reportUnknownParameterType=false, reportMissingParameterType=false
+# (numba and llvmlite are untyped)
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import numba
+import numpy as np
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.core.extending import intrinsic
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def _sources_hash() -> str:
+    """One hash over every source file of the kernel and the versions that decide what it compiles to."""
+    digest = hashlib.blake2b(f"numba {numba.__version__} numpy {np.__version__}".encode(), digest_size=8)
+    folder = Path(__file__).parent
+    for source in sorted(folder.rglob("*.py")):
+        digest.update(source.relative_to(folder).as_posix().encode())
+        digest.update(source.read_bytes())
+    return digest.hexdigest()
+
+
+def _cache_directory() -> str | None:
+    """Where compiled functions are kept between runs, or None where nothing can be written.
+
+    `NUMBA_CACHE_DIR`, else `XDG_CACHE_HOME`/streamwatch, else ~/.cache/streamwatch; below it one directory per
+    state of the kernel's sources.
+    """
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    base = os.environ.get("NUMBA_CACHE_DIR") or os.path.join(home, "streamwatch")
+    directory = os.path.join(base, f"kernel-{_sources_hash()}")
+    try:
+        os.makedirs(directory, exist_ok=True)
+        tempfile.TemporaryFile(dir=directory).close()
+    except OSError:
+        return None
+    return directory
+
+
+CACHE_DIRECTORY = _cache_directory()
+"""Where compiled functions are kept between runs; None when no place is writable (every start compiles)."""
+
+
+def entry(function: Function) -> Function:
+    """Compile a function called from Python, kept in the cache."""
+    if CACHE_DIRECTORY is None:
+        return cast("Function", numba.njit(error_model="numpy")(function))
+    configured = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = CACHE_DIRECTORY  # read when the function is decorated, only then
+    try:
+        return cast("Function", numba.njit(error_model="numpy", cache=True)(function))
+    finally:
+        numba.config.CACHE_DIR = configured
+
+
+def inner(function: Function) -> Function:
+    """Compile a function called from compiled functions only; it lives in its callers' cache."""
+    return cast("Function", numba.njit(error_model="numpy", forceinline=True)(function))
+
+
+@intrinsic
+def prefetch(typing_context: Any, array: Any, offset: Any) -> Any:
+    """Ask the processor to bring in the cache line `offset` bytes after the start of `array`; a hint only."""
+    del typing_context
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        byte_pointer = ir.IntType(8).as_pointer()
+        start = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        line = builder.gep(builder.bitcast(start, byte_pointer), [arguments[1]])
+        word = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [byte_pointer, word, word, word])
+        hint = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+        builder.call(hint, [line, word(1), word(3), word(1)])  # for writing, keep near, data
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64), generate

@@ -1,0 +1,169 @@
+"""The hot loop: every estimator of every model in a batch, one outcome after the other."""
+
+# pyright: reportUnknownParameterType=false, reportMissingParameterType=false
+from __future__ import annotations
+
+from streamwatch.core.kernel.adwin import FIRST_BLOCK_ROW
+from streamwatch.core.kernel.buckets import check
+from streamwatch.core.kernel.compiled import entry, inner
+from streamwatch.core.kernel.detectors.chain import observe_all, show_all
+from streamwatch.core.kernel.forgetting import fade, slide
+from streamwatch.core.kernel.room import exponent_of, give_block, give_span, take_block, take_span
+from streamwatch.core.kernel.ring import packed
+from streamwatch.core.kernel.totals import add, gather
+from streamwatch.core.kernel.weighting import restart, weigh
+
+
+@entry
+def first_invalid(models, rows, truth, predicted, max_classes):
+    """Position of the first outcome with a row that is not live or a class out of range; -1 if there is none."""
+    for i in range(rows.shape[0]):
+        if not 0 <= rows[i] < models.shape[0] or models[rows[i]].live == 0:
+            return i
+        if not (0 <= truth[i] < max_classes and 0 <= predicted[i] < max_classes):
+            return i
+    return -1
+
+
+@entry
+def make_room(models, cells, cell_room, rows, truth, predicted):
+    """Give every model of a batch class rows for the classes it will meet.
+
+    Gives 0, or the number of rows the pool lacks to go on: what was done stays done, so enlarge and call again.
+    """
+    for i in range(rows.shape[0]):
+        m = models[rows[i]]
+        classes = max(truth[i], predicted[i]) + 1
+        if classes > m.span:
+            c = exponent_of(classes)
+            start = take_span(cells, cell_room, c)
+            if start < 0:
+                return 1 << c
+            for k in range(m.span):
+                for j in range(cells.shape[1]):
+                    cells[start + k, j] = cells[m.cells + k, j]
+            if m.span > 0:
+                give_span(cells, cell_room, m.cells, exponent_of(m.span))
+            m.cells = start
+            m.span = 1 << c
+    return 0
+
+
+@entry
+def release(models, cells, cell_room, blocks, block_room, row):
+    """Give back the class rows and blocks of a model."""
+    m = models[row]
+    if m.span > 0:
+        give_span(cells, cell_room, m.cells, exponent_of(m.span))
+    for j in range(len(m.windows)):
+        w = m.windows[j]
+        for r in range(FIRST_BLOCK_ROW, w.rows):
+            for k in range(w.buckets[r]):
+                give_block(blocks, block_room, w.blocks[r - FIRST_BLOCK_ROW, k])
+
+
+@entry
+def claim_block(blocks, block_room, classes):
+    """Slot of an empty block for so many classes."""
+    return take_block(blocks, block_room, exponent_of(classes))
+
+
+@inner
+def learn(models, cells, rings, blocks, block_room, p, row, truth, predicted, position, alarms, count):
+    """Feed one outcome of one model to all of its estimators; gives the new number of alarms."""
+    m = models[row]
+    hit = truth == predicted
+    paired = m.outcomes > 0
+    repeat = paired and truth == m.last
+    m.classes = max(m.classes, truth + 1, predicted + 1)
+    rings[row, m.head] = packed(truth, predicted)
+    m.head = m.head + 1 if m.head + 1 < rings.shape[1] else 0
+    m.last = truth
+    m.outcomes += 1
+    m.errors += not hit
+
+    for j in range(len(m.weighting)):
+        weigh(m.weighting[j], p.weighting[j].w_avg, hit)
+    for j in range(len(m.fading)):
+        fade(m, j, p.fading[j].alpha, cells)
+    add(m, truth, predicted, hit, repeat, paired, cells)
+    for j in range(len(p.sliding)):
+        slide(m, len(m.fading) + j, p.sliding[j].size, cells, rings, row)
+    drifted = False
+    for j in range(len(m.windows)):
+        w = m.windows[j]
+        w.pending += 1
+        if w.pending >= p.windows[j].clock:
+            column = len(m.fading) + len(p.sliding) + j
+            drifted |= check(m, w, column, p.windows[j], cells, rings[row], blocks, block_room)
+    count = observe_all(m, p, not hit, position, row, alarms, count)
+    if drifted:
+        for j in range(len(m.weighting)):
+            restart(m, m.weighting[j], p.weighting[j].window)
+    return count
+
+
+@entry
+def fold(models, cells, rings, blocks, block_room, parameters, rows, truth, predicted, alarms):
+    """Feed a batch of outcomes, in order, for which room was made; gives the number of alarm rows written."""
+    p = parameters[0]
+    count = 0
+    for i in range(rows.shape[0]):
+        count = learn(
+            models, cells, rings, blocks, block_room, p, rows[i], truth[i], predicted[i], i, alarms, count
+        )
+    return count
+
+
+@entry
+def collect(models, cells, rows, column, sums, counts):
+    """Totals of some models under one mechanism: `sums` (5, m) and `counts` (3, m, K)."""
+    for t in range(rows.shape[0]):
+        gather(models[rows[t]], column, cells, sums, counts, t)
+
+
+@entry
+def show(models, parameters, rows, statistic, threshold, alarms):
+    """State of all detectors of some models, each array (detectors, m)."""
+    for t in range(rows.shape[0]):
+        show_all(models[rows[t]], parameters[0], statistic, threshold, alarms, t)
+
+
+@entry
+def trace(
+    models,
+    cells,
+    rings,
+    blocks,
+    block_room,
+    parameters,
+    rows,
+    truth,
+    predicted,
+    alarms,
+    sums,
+    counts,
+    statistic,
+    threshold,
+    alarms_so_far,
+    weighted,
+):
+    """As `fold`, writing after every outcome t the model's totals and detectors.
+
+    `sums` (columns, 5, n), `counts` (columns, 3, n, K), detectors (detectors, n), `weighted` (2, weightings, n).
+    """
+    p = parameters[0]
+    count = 0
+    for t in range(rows.shape[0]):
+        count = learn(
+            models, cells, rings, blocks, block_room, p, rows[t], truth[t], predicted[t], t, alarms, count
+        )
+        m = models[rows[t]]
+        for column in range(len(m.units)):
+            gather(m, column, cells, sums[column], counts[column], t)
+        show_all(m, p, statistic, threshold, alarms_so_far, t)
+        for j in range(len(m.weighting)):
+            s = m.weighting[j]
+            weighted[0, j, t] = s.hits / s.weight
+            weighted[1, j, t] = s.weight * s.weight / s.squares
+    return count

@@ -1,0 +1,194 @@
+"""The state of one model's estimators as bytes, independent of where the model stands in the table.
+
+One section per estimator, named by its fingerprint: kind, parameters, record schema and version. A section
+resumes only an estimator of the same fingerprint. Equal states give equal bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.kernel.adwin import FIRST_BLOCK_ROW, WINDOW
+from streamwatch.core.kernel.detectors import KINDS
+from streamwatch.core.kernel.forgetting import FADING
+from streamwatch.core.kernel.pools import Pools
+from streamwatch.core.kernel.records import Layout
+from streamwatch.core.kernel.room import HEADER, SLOT
+from streamwatch.core.kernel.weighting import WEIGHTING
+from streamwatch.core.specs import LandmarkSpec, MonitorsSpec
+
+VERSION = 1
+"""Raised when the meaning of a section of this module changes."""
+
+MODEL = f"model/{VERSION}"
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder().decode
+
+
+def fingerprint(kind: str, spec: object, schema: np.dtype[Any] | None, version: int) -> str:
+    """Name of the section of one estimator."""
+    described = repr((spec, schema.descr if schema is not None else None, version))
+    return f"{kind}/{hashlib.blake2b(described.encode(), digest_size=8).hexdigest()}"
+
+
+def take_snapshot(spec: MonitorsSpec, layout: Layout, pools: Pools, row: int) -> dict[str, bytes]:
+    """All sections of the model in a row."""
+    model = pools.models[row]
+    classes = int(model["classes"])
+    sections = {
+        MODEL: _encode((int(model["outcomes"]), int(model["errors"]), classes, int(model["last"]))),
+    }
+    for column, name in enumerate(_column_names(layout)):
+        counts = _column_of_cells(layout, pools, row, column)
+        body: list[Any] = [
+            float(model["units"][column]),
+            model["totals"][:, column].tobytes(),
+            counts[:classes].tobytes(),
+        ]
+        j = column - len(layout.fading)
+        if j < 0:
+            body.append(model["fading"][column].tobytes())
+        elif j < len(layout.sliding):
+            body.append(_recent(pools, row, int(model["totals"][0, column])))
+        elif j - len(layout.sliding) < len(layout.windows):
+            width = int(model["totals"][0, column])
+            window = model["windows"][j - len(layout.sliding)]
+            body += _window_state(pools, window)
+            body.append(_recent(pools, row, width - int(window["large"])))
+        sections[name] = _encode(body)
+    for name, field, j in _record_names(spec):
+        sections[name] = model[field][j].tobytes()
+    return sections
+
+
+def apply_snapshot(
+    spec: MonitorsSpec, layout: Layout, pools: Pools, row: int, sections: Mapping[str, bytes]
+) -> None:
+    """Resume every estimator of an empty row whose section is there."""
+    if MODEL not in sections:
+        return
+    outcomes, errors, classes, last = _decode(sections[MODEL])
+    if classes > layout.max_classes:
+        raise ValueError(f"a model with {classes} classes must fit max_classes, {layout.max_classes} with extras")
+    _make_span(pools, row, classes)
+    model = pools.models[row]
+    model["outcomes"], model["errors"], model["classes"], model["last"] = outcomes, errors, classes, last
+    recent = [np.array([last << 16], np.uint32)] if outcomes else []
+    for column, name in enumerate(_column_names(layout)):
+        if name not in sections:
+            continue
+        unit, totals, counts, *rest = _decode(sections[name])
+        model["units"][column] = unit
+        model["totals"][:, column] = np.frombuffer(totals)
+        _column_of_cells(layout, pools, row, column)[:classes] = np.frombuffer(counts).reshape(-1, 3)
+        j = column - len(layout.fading)
+        if j < 0:
+            model["fading"][column] = np.frombuffer(rest[0], FADING)[0]
+        elif rest:
+            recent.append(np.frombuffer(rest[-1], np.uint32))
+            if j >= len(layout.sliding):
+                _resume_window(pools, model["windows"][j - len(layout.sliding)], rest)
+    for entries in sorted(recent, key=len):  # the oldest entry of each is a label only, so the longest goes last
+        pools.rings[row, pools.rings.shape[1] - len(entries) :] = entries
+    for name, field, j in _record_names(spec):
+        if name in sections:
+            model[field][j] = np.frombuffer(sections[name], model[field].dtype)[0]
+
+
+def _column_names(layout: Layout) -> Iterator[str]:
+    for f in layout.fading:
+        yield fingerprint("fading", f, FADING, VERSION)
+    for s in layout.sliding:
+        yield fingerprint("sliding", s, None, VERSION)
+    for w in layout.windows:
+        yield fingerprint("adwin", w, WINDOW, VERSION)
+    if layout.landmark:
+        yield fingerprint("landmark", LandmarkSpec(), None, VERSION)
+
+
+def _record_names(spec: MonitorsSpec) -> Iterator[tuple[str, str, int]]:
+    """(section, field of the model's record, index there) of estimators that are one record."""
+    for kind in KINDS:
+        alike = (d for d in spec.detectors if isinstance(d, kind.spec))
+        for j, detector in enumerate(alike):
+            yield fingerprint(kind.name, detector, kind.state, kind.version), kind.name, j
+    for j, weighting in enumerate(spec.weighting):
+        yield fingerprint("weighting", weighting, WEIGHTING, VERSION), "weighting", j
+
+
+def _make_span(pools: Pools, row: int, classes: int) -> None:
+    rows = np.array([row], np.int32)
+    top = np.array([classes - 1], np.int32)
+    if classes:
+        pools.make_room(rows, top, top, models=1)
+
+
+def _column_of_cells(layout: Layout, pools: Pools, row: int, column: int) -> NDArray[np.float64]:
+    """Counts of one mechanism as a view (span, 3)."""
+    model = pools.models[row]
+    start, span = int(model["cells"]), int(model["span"])
+    return pools.cells[start : start + span, column :: layout.columns]
+
+
+def _recent(pools: Pools, row: int, number: int) -> bytes:
+    """The last `number` outcomes of the ring, oldest first, after the label of the one before them."""
+    model = pools.models[row]
+    if int(model["outcomes"]) > number:
+        number += 1
+        labels_only = 1
+    else:
+        labels_only = 0
+    newest_last = np.roll(pools.rings[row], -int(model["head"]))
+    entries = newest_last[len(newest_last) - number :].copy()
+    entries[:labels_only] &= np.uint32(0xFFFF0000)
+    return entries.tobytes()
+
+
+SCALARS = ("pending", "large", "last_drift", "kept", "statistic", "threshold", "before", "after", "rows")
+
+
+def _window_state(pools: Pools, window: Any) -> list[Any]:
+    buckets = window["buckets"][: int(window["rows"])].tolist()
+    losses = [window["losses"][r, :k].tolist() for r, k in enumerate(buckets)]
+    blocks = [
+        _block(pools, int(slot))
+        for r, k in enumerate(buckets[FIRST_BLOCK_ROW:])
+        for slot in window["blocks"][r, :k]
+    ]
+    return [[window[name].item() for name in SCALARS], losses, blocks]
+
+
+def _resume_window(pools: Pools, window: Any, state: list[Any]) -> None:
+    scalars, losses, blocks, _recent_outcomes = state
+    for name, value in zip(SCALARS, scalars, strict=True):
+        window[name] = value
+    slots = iter([_restore_block(pools, *block) for block in blocks])
+    for r, row in enumerate(losses):
+        window["buckets"][r] = len(row)
+        window["losses"][r, : len(row)] = row
+        if r >= FIRST_BLOCK_ROW:
+            window["blocks"][r - FIRST_BLOCK_ROW, : len(row)] = [next(slots) for _ in row]
+
+
+def _block(pools: Pools, slot: int) -> tuple[int, int, bytes, bytes]:
+    """(repeats, classes, classes counted, their counts): classes without counts are left out."""
+    first = slot * SLOT
+    span = 1 << int(pools.blocks[first + 1])
+    counts = pools.blocks[first + HEADER : first + HEADER + 3 * span].reshape(-1, 3)
+    counted = np.flatnonzero(counts.any(axis=1)).astype(np.int32)
+    return int(pools.blocks[first]), span, counted.tobytes(), counts[counted].tobytes()
+
+
+def _restore_block(pools: Pools, repeats: int, span: int, counted: bytes, counts: bytes) -> int:
+    slot = pools.claim_block(span)
+    first = slot * SLOT
+    pools.blocks[first] = repeats
+    block = pools.blocks[first + HEADER : first + HEADER + 3 * span].reshape(-1, 3)
+    block[np.frombuffer(counted, np.int32)] = np.frombuffer(counts, np.int32).reshape(-1, 3)
+    return slot
