@@ -1,0 +1,153 @@
+"""What the estimators say, as series: every measure of every forgetting, in slices of models.
+
+Undefined (NaN) has no sample. A report above `max_series` leaves out per-class series first, then the rest of
+`catalogue.DISPENSABLE` in order, and says how many series it left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core import measures
+from streamwatch.core.alarms import Alarms
+from streamwatch.core.catalogue import BASELINES, DISPENSABLE, LABEL_DELAY_BOUNDS, MEASURES, METRICS
+from streamwatch.core.delays import Integers, LabelDelays
+from streamwatch.core.kernel.table import ModelTable
+from streamwatch.core.measures import Totals
+from streamwatch.core.names import Classes
+from streamwatch.core.series import Family, Histogram
+from streamwatch.core.specs import AdwinSpec, MonitorsSpec
+
+Sample: TypeAlias = tuple[tuple[str, ...], float | Histogram]
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """A model to report: its name, its row, and the names of its classes."""
+
+    model: str
+    row: int
+    classes: Classes
+
+
+class SeriesReport:
+    """Collects the series of models slice by slice."""
+
+    def __init__(self, spec: MonitorsSpec) -> None:
+        self._spec = spec
+        self._samples: dict[str, list[Sample]] = {m.name: [] for m in METRICS}
+        self._skipped_per_class = 0
+        names = [f.name for f in spec.forgetting]
+        # Mechanisms may be chosen without a thought to per-class series, which then follow the first one.
+        self._per_class = spec.per_class if spec.per_class in names or not spec.per_class else names[0]
+
+    def add(self, chosen: Sequence[Slice], table: ModelTable, delays: LabelDelays, alarms: Alarms) -> None:
+        """Read the series of some models."""
+        models = [c.model for c in chosen]
+        rows = np.array([c.row for c in chosen], np.int64)
+        self._put("outcomes_total", (), models, table.outcomes(rows))
+        self._put("errors_total", (), models, table.errors(rows))
+        for index, forgetting in enumerate(self._spec.forgetting):
+            totals = table.totals(rows, index)
+            self._add_measures(forgetting.name, models, totals)
+            if forgetting.name == self._per_class:
+                self._add_recalls(forgetting.name, chosen, totals)
+            if isinstance(forgetting, AdwinSpec):
+                widths = table.adwin_width(rows, index)
+                self._put("adwin_window_outcomes", (forgetting.name,), models, widths)
+        self._add_weighted(models, rows, table)
+        self._add_detectors(models, rows, table, alarms)
+        self._put("last_label_timestamp_seconds", (), models, delays.latest_seconds(rows))
+        histograms = self._samples["label_delay_seconds"]
+        histograms += [((m,), h) for m, h in zip(models, delays.histograms(rows), strict=True)]
+
+    def families(self) -> list[Family]:
+        """The report, within `max_series`."""
+        dropped = self._skipped_per_class
+        size = {name: _series(samples) for name, samples in self._samples.items()}
+        for name in DISPENSABLE:
+            if sum(size.values()) <= self._spec.max_series and not (name == "recall_ratio" and dropped):
+                continue
+            dropped += size[name]
+            size[name] = 0
+            self._samples[name] = []
+        self._samples["series_dropped"].append(((), float(dropped)))
+        weighted = ("w_avg",) if len(self._spec.weighting) > 1 else ()
+        return [
+            Family(
+                name=m.name,
+                kind=m.kind,
+                help=m.help,
+                labels=(*m.labels, *(weighted if m.name.startswith("drift_weighted") else ())),
+                samples=self._samples[m.name],
+                bounds=LABEL_DELAY_BOUNDS if m.kind == "histogram" else (),
+            )
+            for m in METRICS
+        ]
+
+    def _put(
+        self,
+        name: str,
+        before: tuple[str, ...],
+        models: Iterable[str],
+        values: NDArray[np.generic],
+        after: tuple[str, ...] = (),
+    ) -> None:
+        """Add a sample per model whose value is defined; `before`, `after` are the labels around `model`."""
+        self._samples[name] += _defined(((*before, m, *after) for m in models), values.tolist())
+
+    def _add_measures(self, forgetting: str, models: list[str], totals: Totals) -> None:
+        for measure in MEASURES:
+            self._put(measure.name, (forgetting,), models, measure.of(totals))
+        for baseline in BASELINES:
+            before = (baseline.name, forgetting)
+            self._put("baseline_accuracy_ratio", before, models, baseline.of(totals))
+        self._put("effective_outcomes", (forgetting,), models, totals.n_eff)
+
+    def _add_recalls(self, forgetting: str, chosen: Sequence[Slice], totals: Totals) -> None:
+        """Recall of every class present, unless they alone are more than a report may hold."""
+        recalls = measures.recall(totals)
+        samples = self._samples["recall_ratio"]
+        defined = int(np.count_nonzero(~np.isnan(recalls)))
+        if len(samples) + defined > self._spec.max_series:
+            self._skipped_per_class += defined
+            return
+        for one, values in zip(chosen, recalls.tolist(), strict=True):
+            names = one.classes.names(folded=len(values) > one.classes.limit)
+            keys = ((c, forgetting, one.model) for c in names)
+            samples += _defined(keys, values[: len(names)])
+
+    def _add_weighted(self, models: list[str], rows: Integers, table: ModelTable) -> None:
+        several = len(self._spec.weighting) > 1
+        for index, weighting in enumerate(self._spec.weighting):
+            after = (repr(weighting.w_avg),) if several else ()
+            accuracy, n_eff = table.weighted(rows, index)
+            self._put("drift_weighted_accuracy_ratio", (), models, accuracy, after)
+            self._put("drift_weighted_effective_outcomes", (), models, n_eff, after)
+
+    def _add_detectors(self, models: list[str], rows: Integers, table: ModelTable, alarms: Alarms) -> None:
+        for index, detector in enumerate(self._spec.detectors):
+            before = (detector.name,)
+            statistic, threshold, count = table.detector_state(rows, index)
+            self._put("detector_statistic", before, models, statistic)
+            self._put("detector_threshold", before, models, threshold)
+            self._put("alarms_total", before, models, count)
+            latest = alarms.latest_seconds(rows, index)
+            self._put("last_alarm_timestamp_seconds", before, models, latest)
+
+
+def _defined(keys: Iterable[tuple[str, ...]], values: Sequence[float]) -> list[Sample]:
+    """A sample for each key whose value is not NaN."""
+    return [(key, v) for key, v in zip(keys, values, strict=True) if v == v]  # noqa: PLR0124 - NaN is not itself
+
+
+def _series(samples: Sequence[Sample]) -> int:
+    """Lines the samples take in an exposition: a histogram's buckets, +Inf, sum and count are one each."""
+    if samples and isinstance(samples[0][1], Histogram):
+        return len(samples) * (len(samples[0][1].counts) + 2)
+    return len(samples)

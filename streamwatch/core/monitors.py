@@ -1,0 +1,261 @@
+"""The estimators of every model by name: outcomes go in, alarms and series come out.
+
+Names become rows and local class indices here (the hot path outside the kernel: one loop, three dictionary
+look-ups per outcome); the kernel counts; `monitor_series` and `trace` read what it counted.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from streamwatch.core.alarms import Alarms
+from streamwatch.core.delays import LabelDelays
+from streamwatch.core.events import Alarm, Outcome
+from streamwatch.core.kernel.table import AlarmRow, ModelTable, TableFull
+from streamwatch.core.monitor_series import SeriesReport, Slice
+from streamwatch.core.names import Batch, Classes, fold_overflow
+from streamwatch.core.series import Family
+from streamwatch.core.snapshots import ModelSnapshot, decode, encode
+from streamwatch.core.specs import MonitorsSpec
+from streamwatch.core.trace import Cell, TraceChunk, TraceColumns
+
+_SLICE_MODELS = 250
+_SLICE_CELLS = 250_000
+_TRACE_CELLS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Monitored:
+    """A model being watched."""
+
+    row: int
+    classes: Classes
+    first_ms: int
+    """Event time of its first outcome."""
+
+
+class Monitors:
+    """Estimators of up to `spec.max_models` models, all configured alike."""
+
+    def __init__(self, spec: MonitorsSpec) -> None:
+        self._spec = spec
+        self._table = ModelTable(spec)
+        self._models: dict[str, Monitored] = {}
+        self._index: dict[str, tuple[int, Classes]] = {}
+        self._delays = LabelDelays(spec.max_models)
+        self._alarms = Alarms(spec.max_models, [d.name for d in spec.detectors])
+        self._over_limit = {"classes": 0, "models": 0}
+
+    @property
+    def recent_alarms(self) -> deque[Alarm]:
+        """The latest alarms of all models, oldest first."""
+        return self._alarms.recent
+
+    @property
+    def records_over_limit(self) -> Mapping[str, int]:
+        """By limit: outcomes with a class beyond `max_classes`, outcomes not evaluated for want of a row."""
+        return self._over_limit
+
+    def models(self) -> list[str]:
+        """Names of the models being watched, in the order in which they appeared."""
+        return list(self._models)
+
+    def fold(self, outcomes: Sequence[Outcome]) -> list[Alarm]:
+        """Evaluate outcomes in order; the alarms they raised, in that order."""
+        batch = self._indexed(outcomes)
+        if not batch.outcomes:
+            return []
+        found = self._table.fold(batch.rows, batch.truth, batch.predicted)
+        self._observe_labels(batch)
+        return self._declare(batch, found)
+
+    def trace(self, outcomes: Sequence[Outcome]) -> TraceChunk:
+        """Evaluate outcomes as `fold` does, and say after each what every estimator then says."""
+        columns = TraceColumns(self._spec)
+        rows: list[list[Cell]] = []
+        alarms: list[Alarm] = []
+        width = self._spec.max_classes + 2
+        step = max(1, _TRACE_CELLS // width)
+        for start in range(0, len(outcomes), step):
+            batch = self._indexed(outcomes[start : start + step])
+            if not batch.outcomes:
+                continue
+            counted = self._table.outcomes(batch.rows.astype(np.int64)).tolist()
+            traced = self._table.trace(batch.rows, batch.truth, batch.predicted)
+            self._observe_labels(batch)
+            alarms += self._declare(batch, traced.alarms)
+            rows += columns.rows(batch.outcomes, _ordinals(batch, counted), traced)
+        return TraceChunk(columns.names, rows, alarms)
+
+    def retire(self, model: str) -> None:
+        """Forget a model and free its row; its series end."""
+        row = self._models.pop(model).row
+        del self._index[model]
+        self._table.retire(row)
+        self._clear(row)
+
+    def families(self) -> list[Family]:
+        """Every series of every model."""
+        slices = self.families_in_slices()
+        while True:
+            try:
+                next(slices)
+            except StopIteration as end:
+                return end.value
+
+    def families_in_slices(self) -> Generator[None, None, list[Family]]:
+        """As `families`, giving way between slices of models; models that retire meanwhile are left out."""
+        report = SeriesReport(self._spec)
+        names = sorted(self._models)
+        while names:
+            chosen, names = self._next_slice(names)
+            if chosen:
+                report.add(chosen, self._table, self._delays, self._alarms)
+            yield
+        return report.families()
+
+    def details(self) -> dict[str, dict[str, object]]:
+        """What of each model is not a number series: its classes, and when it was first seen."""
+        return {
+            name: {"classes": list(model.classes), "first_seen_timestamp_seconds": model.first_ms / 1000.0}
+            for name, model in sorted(self._models.items())
+        }
+
+    def snapshot(self, model: str) -> bytes:
+        """Everything remembered of a model, canonical: equal states give equal bytes."""
+        known = self._models[model]
+        return encode(
+            ModelSnapshot(
+                model=model,
+                classes=list(known.classes),
+                max_classes=self._spec.max_classes,
+                first_ms=known.first_ms,
+                delays=self._delays.snapshot(known.row),
+                last_alarms_ms=self._alarms.snapshot(known.row),
+                sections=self._table.snapshot(known.row),
+            )
+        )
+
+    def restore(self, snapshot: bytes) -> str:
+        """Put a model back as it was when the snapshot was taken; its name.
+
+        Raises ValueError for a snapshot taken under another `max_classes` (its class indices mean something
+        else) and TableFull without a free row. A model of the same name is replaced.
+        """
+        state = decode(snapshot)
+        if state.max_classes != self._spec.max_classes:
+            raise ValueError(
+                f"max_classes must be {state.max_classes} as in the snapshot of model {state.model!r}, "
+                f"got {self._spec.max_classes}"
+            )
+        if state.model in self._models:
+            self.retire(state.model)
+        row, classes = self._enter(state.model, state.first_ms)
+        for name in state.classes:
+            classes[name] = len(classes)
+        self._table.restore(row, state.sections)
+        self._delays.restore(row, state.delays)
+        self._alarms.restore(row, state.last_alarms_ms)
+        return state.model
+
+    def _indexed(self, outcomes: Sequence[Outcome]) -> Batch:
+        """Rows and class indices of outcomes; those of models without a row are counted and left out."""
+        rows: list[int] = []
+        truth: list[int] = []
+        predicted: list[int] = []
+        index, limit = self._index, self._spec.max_classes
+        complete = True
+        for outcome in outcomes:
+            try:
+                row, classes = index[outcome.model]
+            except KeyError:
+                row, classes = self._enter_or_refuse(outcome)
+                complete = complete and row >= 0
+            rows.append(row)
+            truth.append(classes[outcome.truth])
+            predicted.append(classes[outcome.predicted])
+        arrays = (np.array(column, np.int32) for column in (rows, truth, predicted))
+        batch = Batch(outcomes, *arrays)
+        if not complete:
+            batch = batch.only(batch.rows >= 0)
+        self._over_limit["classes"] += fold_overflow(batch, limit)
+        return batch
+
+    def _enter_or_refuse(self, outcome: Outcome) -> tuple[int, Classes]:
+        """A row for the model of an outcome; row -1, counted, if the table is full."""
+        try:
+            return self._enter(outcome.model, outcome.at_ms)
+        except TableFull:
+            self._over_limit["models"] += 1
+            return -1, Classes(self._spec.max_classes)
+
+    def _enter(self, model: str, first_ms: int) -> tuple[int, Classes]:
+        """Give a new model a row; raises TableFull without one."""
+        row = self._table.add_model()
+        self._clear(row)
+        classes = Classes(self._spec.max_classes)
+        self._models[model] = Monitored(row, classes, first_ms)
+        self._index[model] = entry = (row, classes)
+        return entry
+
+    def _clear(self, row: int) -> None:
+        self._delays.clear(row)
+        self._alarms.clear(row)
+
+    def _observe_labels(self, batch: Batch) -> None:
+        """Count the delays of labels that came (an assumed one did not)."""
+        assumed = np.array([o.assumed for o in batch.outcomes], np.bool_)
+        observed = batch.only(~assumed)
+        delay_ms = np.array([o.delay_ms for o in observed.outcomes], np.int64)
+        at_ms = np.array([o.at_ms for o in observed.outcomes], np.int64)
+        self._delays.observe(observed.rows, delay_ms, at_ms)
+
+    def _declare(self, batch: Batch, found: Sequence[AlarmRow]) -> list[Alarm]:
+        """Name the kernel's alarms and remember them."""
+        detectors = self._spec.detectors
+        alarms: list[Alarm] = []
+        for f in found:
+            cause = batch.outcomes[f.position]
+            alarm = Alarm(
+                model=cause.model,
+                detector=detectors[f.detector].name,
+                ordinal=f.ordinal,
+                outcome=f.outcome,
+                at_ms=cause.at_ms,
+                statistic=f.statistic,
+                threshold=f.threshold,
+                before=f.before,
+                after=f.after,
+                n_eff=f.n_eff,
+            )
+            self._alarms.record(f.row, f.detector, alarm)
+            alarms.append(alarm)
+        return alarms
+
+    def _next_slice(self, names: list[str]) -> tuple[list[Slice], list[str]]:
+        """The next models to report, few enough that the event loop may wait for them; and the rest."""
+        chosen: list[Slice] = []
+        widest = 1
+        for taken, name in enumerate(names):
+            known = self._models.get(name)
+            if known is None:
+                continue
+            widest = max(widest, len(known.classes))
+            if chosen and (len(chosen) >= _SLICE_MODELS or (len(chosen) + 1) * widest > _SLICE_CELLS):
+                return chosen, names[taken:]
+            chosen.append(Slice(name, known.row, known.classes))
+        return chosen, []
+
+
+def _ordinals(batch: Batch, counted: Sequence[int]) -> list[int]:
+    """1-based index of each outcome among its model's, given how many each model had before the batch."""
+    now = dict(zip(batch.rows.tolist(), counted, strict=True))
+    ordinals: list[int] = []
+    for row in batch.rows.tolist():
+        now[row] += 1
+        ordinals.append(now[row])
+    return ordinals

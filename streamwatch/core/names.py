@@ -1,0 +1,76 @@
+"""The names of models and classes, and the small integers the kernel knows them by."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.events import Outcome
+
+OTHER = "__other__"
+"""What the classes beyond `max_classes` are reported as."""
+
+
+class Classes(dict[str, int]):
+    """Local index of every class a model has shown, in order of appearance; `limit` for those beyond it.
+
+    Classes beyond the limit are not remembered, so a stream of ever new classes costs no memory.
+    """
+
+    __slots__ = ("limit",)
+
+    def __init__(self, limit: int) -> None:
+        super().__init__()
+        self.limit = limit
+
+    def __missing__(self, name: str) -> int:
+        index = len(self)
+        if index >= self.limit:
+            return self.limit
+        self[name] = index
+        return index
+
+    def names(self, folded: bool) -> list[str]:  # noqa: FBT001 - one reader
+        """Class of each index, with a name for the folded ones that no class of the stream has."""
+        names = list(self)
+        if folded:
+            other = OTHER
+            while other in self:
+                other += "_"
+            names.append(other)
+        return names
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Outcomes as the kernel takes them: parallel int32 arrays, and the outcomes they stand for."""
+
+    outcomes: Sequence[Outcome]
+    rows: NDArray[np.int32]
+    truth: NDArray[np.int32]
+    predicted: NDArray[np.int32]
+
+    def only(self, chosen: NDArray[np.bool_]) -> Batch:
+        """The chosen outcomes, in order."""
+        if chosen.all():
+            return self
+        outcomes = [self.outcomes[position] for position in np.flatnonzero(chosen).tolist()]
+        return Batch(outcomes, self.rows[chosen], self.truth[chosen], self.predicted[chosen])
+
+
+def fold_overflow(batch: Batch, limit: int) -> int:
+    """Tell apart folded classes that differ, in place; how many outcomes had a folded class.
+
+    Index `limit` is any class beyond the limit, as a truth or as a prediction equal to it. A folded
+    prediction of another folded class gets `limit + 1`, so that the outcome is not a hit.
+    """
+    beyond = batch.truth == limit
+    both = np.flatnonzero(beyond & (batch.predicted == limit))
+    for position in both.tolist():
+        outcome = batch.outcomes[position]
+        if outcome.truth != outcome.predicted:
+            batch.predicted[position] = limit + 1
+    return int(np.count_nonzero(beyond | (batch.predicted >= limit)))

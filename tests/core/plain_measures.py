@@ -1,0 +1,184 @@
+"""The slow, obvious twin: every measure from the raw list of weighted outcomes, in plain Python.
+
+Undefined is None.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+LEAST = 0.05
+
+
+class Remembered(NamedTuple):
+    truth: object
+    predicted: object
+    before: object
+    """The stream's previous label, None for its first outcome."""
+    weight: float
+
+
+def remembered(pairs, weight_of_age):
+    """Outcomes of a stream of (truth, predicted) with the weight each has now; age 0 is the newest."""
+    out = []
+    for i, (truth, predicted) in enumerate(pairs):
+        now = weight_of_age(len(pairs) - 1 - i)
+        if now > 0:
+            out.append(Remembered(truth, predicted, pairs[i - 1][0] if i else None, now))
+    return out
+
+
+def landmark(pairs):
+    return remembered(pairs, lambda _: 1.0)
+
+
+def fading(alpha):
+    return lambda pairs: remembered(pairs, lambda age: alpha**age)
+
+
+def sliding(size):
+    return lambda pairs: remembered(pairs, lambda age: 1.0 if age < size else 0.0)
+
+
+def weight(outcomes, holds=lambda _: True):
+    return math.fsum(o.weight for o in outcomes if holds(o))
+
+
+def classes(outcomes):
+    return sorted({o.truth for o in outcomes} | {o.predicted for o in outcomes})
+
+
+def truths(outcomes, k):
+    return weight(outcomes, lambda o: o.truth == k)
+
+
+def predictions(outcomes, k):
+    return weight(outcomes, lambda o: o.predicted == k)
+
+
+def agreements(outcomes, k):
+    return weight(outcomes, lambda o: o.truth == o.predicted == k)
+
+
+def present(outcomes):
+    return [k for k in classes(outcomes) if truths(outcomes, k) >= LEAST]
+
+
+def accuracy(outcomes):
+    return weight(outcomes, lambda o: o.truth == o.predicted) / weight(outcomes) if outcomes else None
+
+
+def effective_outcomes(outcomes):
+    return weight(outcomes) ** 2 / math.fsum(o.weight**2 for o in outcomes) if outcomes else None
+
+
+def majority(outcomes):
+    return max(truths(outcomes, k) for k in classes(outcomes)) / weight(outcomes)
+
+
+def persistent(outcomes):
+    pairs = weight(outcomes, lambda o: o.before is not None)
+    return weight(outcomes, lambda o: o.truth == o.before) / pairs if pairs > 0 else None
+
+
+def random(outcomes):
+    n = weight(outcomes)
+    return math.fsum(truths(outcomes, k) / n * predictions(outcomes, k) / n for k in classes(outcomes))
+
+
+def uninformed(outcomes):
+    return 1 / len(present(outcomes)) if present(outcomes) else None
+
+
+def _gain(outcomes, baseline, total):
+    if baseline is None or total * (1 - baseline) < LEAST:
+        return None
+    return (accuracy(outcomes) - baseline) / (1 - baseline)
+
+
+def kappa(outcomes):
+    return _gain(outcomes, random(outcomes), weight(outcomes))
+
+
+def kappa_majority(outcomes):
+    return _gain(outcomes, majority(outcomes), weight(outcomes))
+
+
+def kappa_persistent(outcomes):
+    return _gain(outcomes, persistent(outcomes), weight(outcomes, lambda o: o.before is not None))
+
+
+def kappa_plus(outcomes):
+    gains = kappa(outcomes), kappa_persistent(outcomes)
+    return None if None in gains else math.sqrt(max(0.0, gains[0]) * max(0.0, gains[1]))
+
+
+def mcc(outcomes):
+    """Covariance of the class indicators over their standard deviations, summed over classes."""
+    n = weight(outcomes)
+    together = spread_t = spread_p = 0.0
+    for k in classes(outcomes):
+        t, p = truths(outcomes, k) / n, predictions(outcomes, k) / n
+        together += agreements(outcomes, k) / n - t * p
+        spread_t += t * (1 - t)
+        spread_p += p * (1 - p)
+    return together / math.sqrt(spread_t * spread_p) if spread_t * spread_p > 1e-18 else None
+
+
+def recall(outcomes, k):
+    return agreements(outcomes, k) / truths(outcomes, k) if truths(outcomes, k) >= LEAST else None
+
+
+def precision(outcomes, k):
+    return agreements(outcomes, k) / predictions(outcomes, k) if predictions(outcomes, k) >= LEAST else None
+
+
+def _recalls(outcomes):
+    return [recall(outcomes, k) for k in present(outcomes)]
+
+
+def arithmetic(outcomes):
+    recalls = _recalls(outcomes)
+    return math.fsum(recalls) / len(recalls) if recalls else None
+
+
+def geometric(outcomes):
+    recalls = _recalls(outcomes)
+    return math.prod(recalls) ** (1 / len(recalls)) if recalls else None
+
+
+def harmonic(outcomes):
+    recalls = _recalls(outcomes)
+    if not recalls:
+        return None
+    return 0.0 if 0.0 in recalls else len(recalls) / math.fsum(1 / r for r in recalls)
+
+
+def macro_f1(outcomes):
+    sizes = {k: truths(outcomes, k) + predictions(outcomes, k) for k in classes(outcomes)}
+    scores = [2 * agreements(outcomes, k) / size for k, size in sizes.items() if size >= LEAST]
+    return math.fsum(scores) / len(scores) if scores else None
+
+
+MEASURES = {
+    "accuracy_ratio": accuracy,
+    "kappa": kappa,
+    "kappa_majority": kappa_majority,
+    "kappa_persistent": kappa_persistent,
+    "kappa_plus": kappa_plus,
+    "mcc": mcc,
+    "arithmetic_mean_recall_ratio": arithmetic,
+    "geometric_mean_recall_ratio": geometric,
+    "harmonic_mean_recall_ratio": harmonic,
+    "macro_f1_ratio": macro_f1,
+}
+BASELINES = {"majority": majority, "persistent": persistent, "random": random, "uninformed": uninformed}
+
+
+def agree(ours, theirs, tolerance=1e-9):
+    """Whether a streamed value (NaN or None where undefined) is the plain one."""
+    undefined = ours is None or math.isnan(ours)
+    if theirs is None or undefined:
+        return theirs is None and undefined
+    return math.isclose(ours, theirs, rel_tol=tolerance, abs_tol=tolerance)

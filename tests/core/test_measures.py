@@ -1,0 +1,208 @@
+"""Measures against scikit-learn, plain Python at every prefix, and the papers' worked numbers."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn import metrics as peer
+
+from streamwatch.core import measures
+from streamwatch.core.catalogue import BASELINES, MEASURES
+from streamwatch.core.measures import Totals
+from tests.core import plain_measures as plain
+
+K = 4
+
+
+def totals_of(outcomes, size=K):
+    """Totals of one model, summed the obvious way from (truth, predicted, previous, weight)."""
+    truth, predicted, agreed = np.zeros((3, 1, size))
+    n = hits = repeats = pairs = squares = 0.0
+    for t, p, before, w in outcomes:
+        truth[0, t] += w
+        predicted[0, p] += w
+        agreed[0, t] += w * (t == p)
+        n += w
+        hits += w * (t == p)
+        repeats += w * (t == before)
+        pairs += w * (before is not None)
+        squares += w * w
+    scalars = (n, hits, repeats, pairs, n * n / squares if squares else np.nan)
+    return Totals(*(np.array([v]) for v in scalars), truth, predicted, agreed)
+
+
+def confusion(rows):
+    """Totals of one model with the given confusion matrix (rows are truth) and labels in no order."""
+    matrix = np.array(rows, np.float64)
+    n = np.array([matrix.sum()])
+    truth, predicted, agreed = matrix.sum(1), matrix.sum(0), matrix.diagonal()
+    hits = np.array([agreed.sum()])
+    return Totals(n, hits, np.zeros(1), n - 1, n, truth[None], predicted[None], agreed[None])
+
+
+def stack(many):
+    """Totals of several models as one."""
+    return Totals(*(np.concatenate([getattr(t, f) for t in many]) for f in Totals.__slots__))
+
+
+def drawn(seed, n, size=K, accuracy=0.6):
+    """A stream of labels that often repeat, predicted right with some probability."""
+    rng = np.random.default_rng(seed)
+    truth = [0]
+    for _ in range(n - 1):
+        truth.append(truth[-1] if rng.random() < 0.5 else int(rng.integers(size)))
+    return [(t, t if rng.random() < accuracy else int(rng.integers(size))) for t in truth]
+
+
+MECHANISMS = {
+    "landmark": plain.landmark,
+    "fading:0.9": plain.fading(0.9),
+    "fading:0.5": plain.fading(0.5),
+    "sliding:7": plain.sliding(7),
+}
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS.values(), ids=MECHANISMS)
+@given(pairs=st.lists(st.tuples(st.integers(0, K - 1), st.integers(0, K - 1)), min_size=1, max_size=25))
+@settings(deadline=None, max_examples=60)
+def test_every_measure_and_baseline_is_the_plain_one_at_every_prefix(mechanism, pairs):
+    prefixes = [mechanism(pairs[: i + 1]) for i in range(len(pairs))]
+    totals = stack([totals_of(p) for p in prefixes])
+    named = {m.name: (m.of, plain.MEASURES[m.name]) for m in MEASURES}
+    named |= {b.name: (b.of, plain.BASELINES[b.name]) for b in BASELINES}
+    for name, (ours, theirs) in named.items():
+        tolerance = 1e-7 if name == "kappa_plus" else 1e-9
+        for prefix, value in zip(prefixes, ours(totals).tolist(), strict=True):
+            assert plain.agree(value, theirs(prefix), tolerance), (name, value, theirs(prefix))
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS.values(), ids=MECHANISMS)
+def test_recall_and_precision_of_every_class_are_the_plain_ones_at_every_prefix(mechanism):
+    pairs = drawn(3, 60)
+    for end in range(1, len(pairs) + 1):
+        outcomes = mechanism(pairs[:end])
+        recalls, precisions = (
+            measures.recall(totals_of(outcomes))[0],
+            measures.precision(totals_of(outcomes))[0],
+        )
+        for k in range(K):
+            assert plain.agree(recalls[k], plain.recall(outcomes, k))
+            assert plain.agree(precisions[k], plain.precision(outcomes, k))
+
+
+@pytest.mark.parametrize("mechanism", [plain.landmark, plain.sliding(40)], ids=["landmark", "sliding"])
+@pytest.mark.parametrize("size", [2, 4])
+def test_measures_agree_with_scikit_learn_at_every_prefix(mechanism, size):
+    pairs = drawn(11 + size, 150, size)
+    for end in range(1, len(pairs) + 1):
+        outcomes = mechanism(pairs[:end])
+        totals = totals_of(outcomes, size)
+        truth, predicted = [o[0] for o in outcomes], [o[1] for o in outcomes]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it warns where it makes up a value for what is undefined
+            expected = {
+                "kappa": (measures.kappa, peer.cohen_kappa_score(truth, predicted)),
+                "mcc": (measures.mcc, peer.matthews_corrcoef(truth, predicted)),
+                "A": (measures.arithmetic_mean_recall, peer.balanced_accuracy_score(truth, predicted)),
+                "F1": (measures.macro_f1, peer.f1_score(truth, predicted, average="macro")),
+                "p": (measures.accuracy, peer.accuracy_score(truth, predicted)),
+            }
+        for name, (ours, theirs) in expected.items():
+            value = ours(totals)[0]
+            if not np.isnan(value):
+                assert value == pytest.approx(theirs, abs=1e-9), (name, end)
+            else:
+                assert name in {"kappa", "mcc"}
+                assert min(len(set(truth)), len(set(predicted))) == 1
+
+
+def test_the_worked_example_of_bifet_2015_is_reproduced_to_six_digits():
+    totals = confusion([[40, 30], [5, 25]])
+    expected = {
+        measures.kappa: 0.326923,
+        measures.mcc: 0.372839,
+        measures.arithmetic_mean_recall: 0.702381,
+        measures.geometric_mean_recall: 0.690066,
+        measures.harmonic_mean_recall: 0.677966,
+        measures.kappa_majority: -0.166667,
+        measures.p_chance: 0.48,
+    }
+    for measure, value in expected.items():
+        assert measure(totals)[0] == pytest.approx(value, abs=5e-7), measure.__name__
+
+
+def test_a_model_without_outcomes_has_no_value_at_all():
+    nothing = Totals(*np.zeros((5, 1)), *np.zeros((3, 1, 2)))
+    for measure in (*MEASURES, *BASELINES):
+        assert np.isnan(measure.of(nothing)).all(), measure.name
+
+
+def test_a_model_that_has_seen_no_class_has_no_value_either():
+    nothing = Totals(*np.zeros((5, 1)), *np.zeros((3, 1, 0)))
+    for measure in (*MEASURES, *BASELINES):
+        assert np.isnan(measure.of(nothing)).all(), measure.name
+
+
+def test_one_class_only_leaves_gains_and_correlation_undefined_but_accuracy_is_one():
+    totals = confusion([[10, 0], [0, 0]])
+    assert measures.accuracy(totals)[0] == 1.0
+    for measure in (measures.kappa, measures.kappa_majority, measures.kappa_plus, measures.mcc):
+        assert np.isnan(measure(totals)[0]), measure.__name__
+    assert measures.p_uninformed(totals)[0] == 1.0
+
+
+def test_a_class_that_was_never_recognised_holds_geometric_and_harmonic_mean_at_zero():
+    totals = confusion([[10, 0], [5, 0]])
+    assert measures.geometric_mean_recall(totals)[0] == 0.0
+    assert measures.harmonic_mean_recall(totals)[0] == 0.0
+    assert measures.arithmetic_mean_recall(totals)[0] == 0.5
+
+
+def test_a_class_seen_once_long_ago_no_longer_holds_the_geometric_mean_at_zero():
+    pairs = [(1, 0)] + [(0, 0), (2, 2)] * 30
+    early, late = plain.fading(0.9)(pairs[:20]), plain.fading(0.9)(pairs)
+    assert measures.geometric_mean_recall(totals_of(early))[0] == 0.0
+    assert measures.geometric_mean_recall(totals_of(late))[0] == pytest.approx(1.0)
+    assert measures.p_uninformed(totals_of(late))[0] == 0.5
+
+
+def test_gains_never_explode_while_the_other_class_fades_away():
+    pairs = [(1, 1), (0, 1)] + [(0, 0)] * 400
+    for end in range(1, len(pairs) + 1):
+        totals = totals_of(plain.fading(0.9)(pairs[:end]))
+        for gain in (measures.kappa, measures.kappa_majority, measures.kappa_persistent, measures.mcc):
+            assert not abs(gain(totals)[0]) > 20, (gain.__name__, end)
+
+
+def test_measures_survive_a_hundred_thousand_million_outcomes():
+    counts = [[4e10, 3e10], [5e9, 2.5e10]]
+    for measure in MEASURES:
+        small, large = measure.of(confusion([[40, 30], [5, 25]])), measure.of(confusion(counts))
+        if "persistent" not in measure.name and measure.name != "kappa_plus":
+            assert large[0] == pytest.approx(small[0], abs=1e-12), measure.name
+
+
+def test_many_models_at_once_give_what_each_gives_alone():
+    models = [totals_of(plain.landmark(drawn(seed, 50))) for seed in range(20)]
+    together = stack(models)
+    for measure in (*MEASURES, *BASELINES):
+        alone = [measure.of(m)[0] for m in models]
+        np.testing.assert_array_equal(measure.of(together), alone)
+
+
+def test_absent_classes_of_a_wider_neighbour_do_not_change_a_value():
+    pairs = plain.landmark(drawn(5, 50))
+    for measure in (*MEASURES, *BASELINES):
+        wide = measure.of(totals_of(pairs, 64))[0]
+        assert wide == pytest.approx(measure.of(totals_of(pairs))[0], abs=1e-14)
+
+
+def test_labels_that_repeat_make_persistence_hard_to_beat():
+    pairs = [(0, 0)] * 10 + [(1, 0)] + [(1, 1)] * 10
+    totals = totals_of(plain.landmark(pairs))
+    assert measures.p_persistent(totals)[0] == 19 / 20
+    assert measures.kappa_persistent(totals)[0] == pytest.approx((20 / 21 - 19 / 20) / (1 / 20))

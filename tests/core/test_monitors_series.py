@@ -1,0 +1,194 @@
+"""The series of models: names, labels, label delays, limits; nothing undefined is exported."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from streamwatch.core.catalogue import DISPENSABLE, LABEL_DELAY_BOUNDS, METRICS
+from streamwatch.core.events import Outcome
+from streamwatch.core.monitors import Monitors
+from streamwatch.core.series import Histogram
+from streamwatch.core.specs import DriftWeightedSpec, FadingSpec, LandmarkSpec, MonitorsSpec
+from tests.core.test_monitors import drifting, folded, value
+
+LABELS = {
+    "outcomes_total": ("model",),
+    "errors_total": ("model",),
+    "accuracy_ratio": ("forgetting", "model"),
+    "kappa": ("forgetting", "model"),
+    "kappa_majority": ("forgetting", "model"),
+    "kappa_persistent": ("forgetting", "model"),
+    "kappa_plus": ("forgetting", "model"),
+    "mcc": ("forgetting", "model"),
+    "arithmetic_mean_recall_ratio": ("forgetting", "model"),
+    "geometric_mean_recall_ratio": ("forgetting", "model"),
+    "harmonic_mean_recall_ratio": ("forgetting", "model"),
+    "macro_f1_ratio": ("forgetting", "model"),
+    "effective_outcomes": ("forgetting", "model"),
+    "baseline_accuracy_ratio": ("baseline", "forgetting", "model"),
+    "adwin_window_outcomes": ("forgetting", "model"),
+    "drift_weighted_accuracy_ratio": ("model",),
+    "drift_weighted_effective_outcomes": ("model",),
+    "detector_statistic": ("detector", "model"),
+    "detector_threshold": ("detector", "model"),
+    "alarms_total": ("detector", "model"),
+    "last_alarm_timestamp_seconds": ("detector", "model"),
+    "label_delay_seconds": ("model",),
+    "last_label_timestamp_seconds": ("model",),
+    "recall_ratio": ("class", "forgetting", "model"),
+    "series_dropped": (),
+}
+DEFAULT = MonitorsSpec()
+STREAM = drifting(2, 600)
+
+
+def series_of(monitors):
+    return {f.name: dict(f.samples) for f in monitors.families()}
+
+
+def exhausted(slices):
+    """What a generator of slices returns, and how often it gave way."""
+    turns = 0
+    while True:
+        try:
+            next(slices)
+        except StopIteration as end:
+            return end.value, turns
+        turns += 1
+
+
+def lines(families):
+    """Lines of an exposition of the series of models."""
+    total = 0
+    for family in families:
+        for _, number in family.samples:
+            total += len(number.counts) + 2 if isinstance(number, Histogram) else 1
+    return total - 1  # series_dropped itself
+
+
+def test_every_family_has_its_name_and_labels_in_a_fixed_order():
+    monitors, _ = folded(STREAM, DEFAULT)
+    assert {f.name: f.labels for f in monitors.families()} == LABELS
+    assert [f.name for f in monitors.families()] == [m.name for m in METRICS]
+    assert [f.name for f in Monitors(DEFAULT).families()] == [m.name for m in METRICS]
+
+
+def test_no_value_is_undefined_or_infinite_and_no_series_occurs_twice_at_any_prefix():
+    monitors = Monitors(DEFAULT)
+    for outcome in STREAM[:80]:
+        monitors.fold([outcome])
+        for family in monitors.families():
+            keys = [labels for labels, _ in family.samples]
+            assert len(set(keys)) == len(keys)
+            for labels, number in family.samples:
+                assert len(labels) == len(family.labels)
+                assert isinstance(number, Histogram) or math.isfinite(number), (family.name, labels)
+
+
+def test_families_are_the_same_twice_and_slice_by_slice():
+    monitors, _ = folded(
+        [Outcome(f"m{i % 600}", "x", "x" if i % 3 else "y", i, i) for i in range(2_000)], DEFAULT
+    )
+    families, turns = exhausted(monitors.families_in_slices())
+    assert turns >= 2
+    assert families == monitors.families()
+    assert len(dict(families[0].samples)) == 600
+
+
+def test_models_that_retire_between_slices_are_left_out():
+    monitors, _ = folded([Outcome(f"m{i:03}", "x", "x", i, i) for i in range(600)], DEFAULT)
+    slices = monitors.families_in_slices()
+    next(slices)
+    for i in range(500, 600):
+        monitors.retire(f"m{i}")
+    assert len(exhausted(slices)[0][0].samples) == 500
+
+
+def test_series_are_the_same_whatever_order_models_appeared_in():
+    # models do not interact, so the order in which they are fed must not show
+    by_model = sorted(STREAM, key=lambda o: o.model, reverse=True)
+    assert folded(by_model, DEFAULT)[0].families() == folded(STREAM, DEFAULT)[0].families()
+
+
+def test_label_delays_are_counted_up_to_and_including_each_bound():
+    delays_ms = [0, 1, 1000, 1001, 5000, 15_000, 60_000, 2_419_200_000, 2_419_200_001]
+    monitors, _ = folded([Outcome("m", "x", "x", i, d) for i, d in enumerate(delays_ms)], DEFAULT)
+    histogram = value(monitors, "label_delay_seconds", "m")
+    assert histogram.counts == tuple(
+        sum(d <= bound * 1000 for d in delays_ms) for bound in (*LABEL_DELAY_BOUNDS, math.inf)
+    )
+    assert histogram.total == pytest.approx(sum(delays_ms) / 1000)
+    (family,) = [f for f in monitors.families() if f.name == "label_delay_seconds"]
+    assert family.bounds == LABEL_DELAY_BOUNDS
+    assert list(family.bounds) == sorted(family.bounds)
+
+
+def test_the_last_label_is_the_latest_by_event_time_not_the_last_to_arrive():
+    outcomes = [Outcome("m", "x", "x", at, 0) for at in (5_000, 9_000, 7_000)]
+    monitors, _ = folded(outcomes, DEFAULT)
+    assert value(monitors, "last_label_timestamp_seconds", "m") == 9.0
+
+
+def test_an_assumed_label_is_evaluated_but_is_no_label_that_came():
+    assumed = Outcome("m", "x", "y", 9_000, 1_209_600_000, assumed=True)
+    monitors, _ = folded([assumed], DEFAULT)
+    assert value(monitors, "errors_total", "m") == 1
+    assert value(monitors, "last_label_timestamp_seconds", "m") is None
+    assert value(monitors, "label_delay_seconds", "m").counts[-1] == 0
+    monitors.fold([Outcome("m", "x", "x", 4_000, 10), assumed])
+    assert value(monitors, "last_label_timestamp_seconds", "m") == 4.0
+    assert value(monitors, "label_delay_seconds", "m").counts[-1] == 1
+
+
+def test_per_class_series_come_under_one_forgetting_only():
+    monitors, _ = folded(STREAM, DEFAULT)
+    recalls = series_of(monitors)["recall_ratio"]
+    assert {forgetting for _, forgetting, _ in recalls} == {"fading:0.999"}
+    assert {name for name, _, _ in recalls} == {"x", "y", "z"}
+
+
+def test_per_class_series_can_be_switched_off_and_follow_the_first_mechanism_if_theirs_is_not_kept():
+    off, _ = folded(STREAM, MonitorsSpec(per_class=""))
+    assert series_of(off)["recall_ratio"] == {}
+    other, _ = folded(STREAM, MonitorsSpec(forgetting=(FadingSpec(0.99), LandmarkSpec())))
+    assert {f for _, f, _ in series_of(other)["recall_ratio"]} == {"fading:0.99"}
+
+
+def test_a_report_beyond_max_series_leaves_per_class_series_out_first_and_says_how_many():
+    complete, _ = folded(STREAM, DEFAULT)
+    size = lines(complete.families())
+    assert series_of(complete)["series_dropped"] == {(): 0}
+    exact, _ = folded(STREAM, MonitorsSpec(max_series=size))
+    assert series_of(exact)["series_dropped"] == {(): 0}
+    over, _ = folded(STREAM, MonitorsSpec(max_series=size - 1))
+    per_class = len(series_of(complete)["recall_ratio"])
+    assert series_of(over)["series_dropped"] == {(): per_class}
+    assert series_of(over)["recall_ratio"] == {}
+    assert lines(over.families()) == size - per_class
+
+
+def test_a_report_far_beyond_max_series_keeps_what_matters_and_accounts_for_the_rest():
+    complete, _ = folded(STREAM, DEFAULT)
+    tight, _ = folded(STREAM, MonitorsSpec(max_series=1))
+    kept, everything = series_of(tight), series_of(complete)
+    for name, samples in everything.items():
+        if name != "series_dropped":
+            assert kept[name] == ({} if name in DISPENSABLE else samples), name
+    assert kept["series_dropped"] == {(): lines(complete.families()) - lines(tight.families())}
+
+
+def test_classes_beyond_measure_are_counted_as_dropped_without_being_listed():
+    outcomes = [Outcome(f"m{m}", f"c{i % 50}", f"c{i % 50}", i, 0) for m in range(20) for i in range(100)]
+    monitors, _ = folded(outcomes, MonitorsSpec(max_series=300))
+    assert series_of(monitors)["recall_ratio"] == {}
+    assert series_of(monitors)["series_dropped"][()] >= 20 * 50
+
+
+def test_several_weightings_are_told_apart_by_their_average_weight():
+    spec = MonitorsSpec(weighting=(DriftWeightedSpec(), DriftWeightedSpec(w_avg=2.0)))
+    monitors, _ = folded(STREAM, spec)
+    (family,) = [f for f in monitors.families() if f.name == "drift_weighted_accuracy_ratio"]
+    assert family.labels == ("model", "w_avg")
+    assert {labels[1] for labels, _ in family.samples} == {"2.0", "3.0"}

@@ -1,0 +1,24 @@
+"""How far one comes on Elec2 with the majority class, and with the last label."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+from streamwatch.core.events import Outcome
+from streamwatch.core.monitors import Monitors
+from streamwatch.core.specs import LandmarkSpec, MonitorsSpec
+
+LABELS = Path(__file__).parent / "elec2_labels.txt.gz"
+
+
+def test_majority_and_persistence_on_elec2_are_those_of_the_literature():
+    labels = gzip.decompress(LABELS.read_bytes()).decode().strip()
+    assert len(labels) == 45_312
+    monitors = Monitors(MonitorsSpec(forgetting=(LandmarkSpec(),), detectors=(), weighting=()))
+    monitors.fold([Outcome("m", y, "U", i, 0) for i, y in enumerate(labels)])
+    (family,) = [f for f in monitors.families() if f.name == "baseline_accuracy_ratio"]
+    baselines = dict(family.samples)
+    assert round(baselines["majority", "landmark", "m"], 6) == 0.575455
+    assert round(baselines["persistent", "landmark", "m"], 6) == 0.853303
+    assert baselines["persistent", "landmark", "m"] == 38_664 / 45_311
