@@ -1,0 +1,90 @@
+"""What is known of one (id, model): a prediction waiting, a label waiting, or the tombstone of what was settled.
+
+All records of one id hang in one chain, first come first, so that a label without a model finds every model that
+predicted its id with one look-up. The working set is `dict[id, first record of the chain]`.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+PENDING: Final = 0
+"""A prediction without its label."""
+EARLY: Final = 1
+"""A label that names its model, come before the prediction."""
+UNMET: Final = 2
+"""A label without a model that has met nobody yet."""
+RETAINED: Final = 3
+"""A label without a model that has met a prediction and waits for those of further models."""
+RESOLVED: Final = 4
+EXPIRED: Final = 5
+WITHDRAWN: Final = 6
+EVICTED: Final = 7
+OVER_LIMIT: Final = 8
+GONE: Final = 9
+"""No longer in any chain; an index may still hold the record for a while."""
+
+STATE_NAMES: Final = (
+    "pending",
+    "early",
+    "unmet",
+    "retained",
+    "resolved",
+    "expired",
+    "withdrawn",
+    "evicted",
+    "over_limit",
+    "gone",
+)
+
+
+class Known(msgspec.Struct, gc=False):
+    """One record of the working set; `RESOLVED` … `OVER_LIMIT` are tombstones.
+
+    `predicted` is empty for a waiting label, `truth` where no label was seen. `at_ms` is the clamped record
+    time of the event that made the record, `timestamp_ms` that event's own time. `generation` says which generation
+    of tombstones it belongs to (see `Graveyard`). Not tracked by the garbage collector: chains have no cycles.
+    """
+
+    id: str
+    model: str | None
+    state: int
+    predicted: str
+    truth: str
+    at_ms: int
+    timestamp_ms: int | None = None
+    scores: dict[str, float] | None = None
+    generation: int = -1
+    next: Known | None = None
+
+
+def append(known: dict[str, Known], record: Known) -> None:
+    """Hang a record at the end of its id's chain."""
+    last = known.get(record.id)
+    if last is None:
+        known[record.id] = record
+        return
+    while last.next is not None:
+        last = last.next
+    last.next = record
+
+
+def forget(known: dict[str, Known], record: Known) -> None:
+    """Take a record out of its id's chain, if it still hangs there."""
+    record.state = GONE
+    first = known.get(record.id)
+    if first is record:
+        if record.next is None:
+            del known[record.id]
+        else:
+            known[record.id] = record.next
+            record.next = None
+        return
+    while first is not None:
+        if first.next is record:
+            first.next = record.next
+            record.next = None
+            return
+        first = first.next

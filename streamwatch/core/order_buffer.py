@@ -1,0 +1,95 @@
+"""Puts outcomes back into the order of their predictions (`join.order: prediction_time`).
+
+Numbers that depend on order (κ_per, every detector) live in the order in which outcomes are evaluated. A label
+dump sorted by class turns the order of resolution into nonsense; predictions come in the order the model worked in.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from heapq import heappop, heappush
+
+from streamwatch.core.events import Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class OrderState:
+    """Everything an order buffer knows, in canonical order."""
+
+    held: list[tuple[int, int, Outcome]]
+    windows: list[tuple[int, int, int]]
+    bound: tuple[int, int]
+    sequence: int
+
+
+class OrderBuffer:
+    """Outcomes by prediction time, ties in the order of resolution.
+
+    When the label watermark is `window_ms` past the resolution of an outcome, it is released together with
+    everything held whose prediction is not newer. So nothing waits longer than its window, and what is resolved
+    within one window leaves in the order of predictions, however often time passes meanwhile. Beyond `maximum`
+    the oldest predictions leave at once.
+    """
+
+    __slots__ = ("_bound", "_held", "_maximum", "_sequence", "_window_ms", "_windows", "assumed")
+
+    def __init__(self, window_ms: int, maximum: int) -> None:
+        self._window_ms = window_ms
+        self._maximum = maximum
+        self._sequence = 0
+        self._held: list[tuple[int, int, Outcome]] = []  # heap by (prediction time, sequence)
+        self._windows: list[tuple[int, int, int]] = []  # heap by end of window, of the same and of some released
+        self._bound = (-1, -1)  # the newest (prediction time, sequence) whose window is over
+        self.assumed = 0
+        """How many of those held were assumed at expiry."""
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def hold(self, outcome: Outcome, prediction_ms: int, resolved_ms: int) -> None:
+        """Take in an outcome resolved at this record time."""
+        sequence = self._sequence
+        self._sequence = sequence + 1
+        heappush(self._held, (prediction_ms, sequence, outcome))
+        heappush(self._windows, (resolved_ms + self._window_ms, prediction_ms, sequence))
+        if outcome.assumed:
+            self.assumed += 1
+
+    def _take(self) -> Outcome:
+        outcome = heappop(self._held)[2]
+        if outcome.assumed:
+            self.assumed -= 1
+        return outcome
+
+    def overflow(self) -> list[Outcome]:
+        """Take out what exceeds the maximum, oldest prediction first."""
+        return [self._take() for _ in range(len(self._held) - self._maximum)]
+
+    def release(self, watermark_ms: int) -> list[Outcome]:
+        """Take out what the label watermark allows, in order."""
+        windows, held = self._windows, self._held
+        bound = self._bound
+        while windows and windows[0][0] <= watermark_ms:
+            bound = max(bound, heappop(windows)[1:])
+        self._bound = bound
+        released: list[Outcome] = []
+        while held and held[0][:2] <= bound:
+            released.append(self._take())
+        return released
+
+    def state(self) -> OrderState:
+        """What `restore` continues from."""
+        windows = sorted(window for window in self._windows if window[1:] > self._bound)
+        return OrderState(sorted(self._held, key=_key), windows, self._bound, self._sequence)
+
+    def restore(self, state: OrderState) -> None:
+        """Continue from a `state`."""
+        self._held = list(state.held)
+        self._windows = list(state.windows)
+        self._bound = state.bound
+        self._sequence = state.sequence
+        self.assumed = sum(outcome.assumed for _, _, outcome in state.held)
+
+
+def _key(held: tuple[int, int, Outcome]) -> tuple[int, int]:
+    return held[:2]

@@ -1,0 +1,190 @@
+"""Events in, outcomes and alarms out: the two steps the shell takes for every batch.
+
+    needs = pipeline.needs(events)             which ids, and what falls due
+    found = store.fetch(needs)
+    step = pipeline.advance(events, found)     joins, lets time pass, evaluates
+    store.commit(step, positions)
+
+The result does not depend on how events are cut into batches: time passes where `Progress` stands among them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import msgspec
+
+from streamwatch.core.events import Alarm, Event, Outcome, Partition, Progress, Side
+from streamwatch.core.graveyard import GraveyardState
+from streamwatch.core.join import Join
+from streamwatch.core.join_counters import JoinCounters
+from streamwatch.core.join_series import counter_families, gauge_families, identities
+from streamwatch.core.order_buffer import OrderState
+from streamwatch.core.registry import RegistryState
+from streamwatch.core.series import Family
+from streamwatch.core.specs import JoinSpec, TimeSpec
+from streamwatch.core.step import Found, Needs, Step
+from streamwatch.core.watermark import Timeline, TimelineState
+
+__all__ = ["Evaluation", "Found", "Needs", "Pipeline", "PipelineState", "Step"]
+
+
+class Evaluation(Protocol):
+    """What the pipeline asks of the estimators (`Monitors`)."""
+
+    def fold(self, outcomes: Sequence[Outcome]) -> list[Alarm]: ...
+    def retire(self, model: str) -> None: ...
+    def models(self) -> Sequence[str]: ...
+    def families(self) -> list[Family]: ...
+    @property
+    def records_over_limit(self) -> Mapping[str, int]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineState:
+    """Everything but the records of ids (the store's) and the estimators (saved by model)."""
+
+    timeline: TimelineState
+    counters: JoinCounters
+    registry: RegistryState
+    graveyard: GraveyardState
+    order: OrderState
+    early: int
+    unmet: int
+    retained: int
+    start_ms: int | None
+    oldest_pending_ms: int | None
+
+
+_ENCODER = msgspec.msgpack.Encoder()
+_DECODER = msgspec.msgpack.Decoder(PipelineState)
+
+
+class Pipeline:
+    """Join, record time and evaluation of all models; owns no records and touches nothing outside."""
+
+    def __init__(
+        self, join: JoinSpec, time: TimeSpec, monitors: Evaluation, sides: Mapping[Partition, Side]
+    ) -> None:
+        self._spec = join
+        self._join = Join(join)
+        self._monitors = monitors
+        self.timeline = Timeline(time, sides)
+
+    @property
+    def counters(self) -> JoinCounters:
+        """What the join has counted."""
+        return self._join.counters
+
+    def needs(self, events: Sequence[Event]) -> Needs:
+        """What must be fetched before `advance` of the same events."""
+        join, timeline = self._join, self.timeline
+        progress = [event for event in events if type(event) is Progress]
+        prediction_ms, label_ms = (
+            timeline.preview(progress) if progress else (timeline.prediction_ms, timeline.label_ms)
+        )
+        return Needs(
+            events,
+            label_ms // 1000,
+            prediction_ms // 1000,
+            max(0, join.predictions.pending + len(events) - self._spec.max_pending) + 1,
+            max(0, len(join.labels) + len(events) - self._spec.max_labels),
+        )
+
+    def advance(self, events: Sequence[Event], found: Found) -> Step:
+        """Join and evaluate the events in order."""
+        join, timeline = self._join, self.timeline
+        join.begin(found.known, found.pending, found.early, found.retained)
+        alarms: list[Alarm] = []
+        folded = 0
+        stream = iter(events)
+        while (progress := join.take(stream)) is not None:
+            timeline.progress(progress)
+            join.pass_time(timeline.prediction_ms, timeline.label_ms)
+            idle = join.predictions.registry.retire(min(timeline.prediction_ms, timeline.label_ms))
+            if idle:
+                alarms += self._monitors.fold(join.predictions.outcomes[folded:])
+                folded = len(join.predictions.outcomes)
+                self._retire(idle)
+        outcomes = join.predictions.outcomes
+        if folded < len(outcomes):
+            alarms += self._monitors.fold(outcomes[folded:] if folded else outcomes)
+        join.end()
+        buried, dropped = join.predictions.graveyard.end_batch()
+        changed = join.predictions.changed + join.labels.changed
+        return Step(events, found, changed, buried, dropped, outcomes, alarms)
+
+    def _retire(self, idle: list[str]) -> None:
+        self._join.counters.models_retired += len(idle)
+        monitored = set(self._monitors.models())
+        for model in idle:
+            if model in monitored:
+                self._monitors.retire(model)
+
+    @property
+    def start_ms(self) -> int | None:
+        """Where reading began, if later than the beginning of the topics; None (default) if it began there.
+
+        A label that meets nobody and is less than one horizon younger than this may belong to a prediction never
+        read: it is counted as `labels_before_start_total`, not as an orphan.
+        """
+        return self._join.labels.start_ms
+
+    @start_ms.setter
+    def start_ms(self, start_ms: int | None) -> None:
+        self._join.labels.start_ms = start_ms
+
+    def identities(self) -> list[str]:
+        """Sums of counters that do not hold, in words; empty when every event is accounted for."""
+        return identities(self._join)
+
+    def join_families(self) -> list[Family]:
+        """Series of the join and of record time."""
+        return counter_families(self._join, self._monitors.records_over_limit) + gauge_families(
+            self._join, self.timeline
+        )
+
+    def families(self) -> list[Family]:
+        """Every series, those of the estimators last."""
+        return self.join_families() + self._monitors.families()
+
+    def snapshot(self) -> bytes:
+        """Everything but the records of ids and the estimators; equal states give equal bytes."""
+        predictions, labels = self._join.predictions, self._join.labels
+        return _ENCODER.encode(
+            PipelineState(
+                self.timeline.state(),
+                self._join.counters,
+                predictions.registry.state(),
+                predictions.graveyard.state(),
+                predictions.buffer.state(),
+                labels.early,
+                labels.unmet,
+                labels.retained,
+                labels.start_ms,
+                predictions.oldest_ms,
+            )
+        )
+
+    def restore(self, snapshot: bytes) -> None:
+        """Continue from a snapshot, with the records that were committed with it.
+
+        Raises
+        ------
+        msgspec.DecodeError
+            If it is not a snapshot of this version.
+        """
+        state = _DECODER.decode(snapshot)
+        predictions, labels = self._join.predictions, self._join.labels
+        self.timeline.restore(state.timeline)
+        self._join.counters = state.counters
+        predictions.registry.restore(state.registry)
+        predictions.graveyard.restore(state.graveyard)
+        predictions.graveyard.evicted = state.counters.tombstones_evicted
+        predictions.buffer.restore(state.order)
+        predictions.pending = sum(activity.pending for activity in state.registry.models)
+        predictions.oldest_ms = state.oldest_pending_ms
+        labels.early, labels.unmet, labels.retained = state.early, state.unmet, state.retained
+        labels.start_ms = state.start_ms

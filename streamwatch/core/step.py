@@ -1,0 +1,76 @@
+"""What the core asks of a store for one batch, what it is lent, and what it hands back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+
+from streamwatch.core.events import Alarm, Event, Label, NullRecord, Outcome, Prediction
+from streamwatch.core.expiry import Deadlines
+from streamwatch.core.known import Known
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What a batch may touch."""
+
+    events: Sequence[Event]
+    prediction_deadline_s: int
+    """Pending predictions due at or before this second (of the label watermark) may expire."""
+    label_deadline_s: int
+    """Waiting labels due at or before this second (of the prediction watermark) may be given up."""
+    oldest_predictions: int
+    """How many of the oldest pending predictions may be evicted, and one to tell how old the oldest then is: the index
+    must reach back to so many live records that no event of the batch speaks of."""
+    oldest_labels: int
+    """How many of the oldest waiting labels may be evicted: so many live ones of either form, counted likewise."""
+
+    @property
+    def ids(self) -> list[str]:
+        """Ids the batch speaks of."""
+        return ids_of(self.events)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a store lends for one batch: the core changes it in place.
+
+    `known` has the whole chain of every id needed and of every record in the indices; a record in both is one object.
+    Each index has all that is due, and the oldest that still wait, as many as needed.
+    """
+
+    known: dict[str, Known]
+    pending: Deadlines
+    early: Deadlines
+    retained: Deadlines
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What a batch changed, to be made durable at once with the positions read up to."""
+
+    events: Sequence[Event]
+    found: Found
+    changed: Sequence[str]
+    """Ids that expired or were evicted without an event of their own."""
+    buried: Sequence[tuple[int, Sequence[Known]]]
+    """New tombstones by generation."""
+    dropped: Sequence[int]
+    """Generations whose tombstones are dead."""
+    outcomes: Sequence[Outcome] = field(default=())
+    alarms: Sequence[Alarm] = field(default=())
+
+    @property
+    def touched(self) -> list[str]:
+        """Ids whose chain may have changed; one that is no longer in `found.known` was removed."""
+        return list(dict.fromkeys(chain(ids_of(self.events), self.changed)))
+
+
+def ids_of(events: Sequence[Event]) -> list[str]:
+    """Ids of the events that have one."""
+    return [
+        event.id
+        for event in events
+        if isinstance(event, Prediction | Label | NullRecord) and event.id is not None
+    ]

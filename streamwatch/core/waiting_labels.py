@@ -1,0 +1,176 @@
+"""Labels that wait: for a prediction that has not come yet, or, once met, for the predictions of further models."""
+
+from __future__ import annotations
+
+from streamwatch.core.events import Label
+from streamwatch.core.expiry import Deadlines, deadline
+from streamwatch.core.join_counters import CORRECTED, DUPLICATE, ORPHAN, JoinCounters, LabelCounters
+from streamwatch.core.known import EARLY, RETAINED, UNMET, Known, append, forget
+from streamwatch.core.specs import JoinSpec
+
+
+class WaitingLabels:
+    """At most `max_labels`, the oldest by record time leave first.
+
+    A label that names its model waits `early_horizon` for the prediction. One without a model is retained for
+    `horizon`, met or not. Either that met nobody is an orphan, unless reading began later than the topics do
+    (`start_ms`) and its prediction may be older than that: a label less than one horizon past the start is then
+    counted as `before_start`. With `retain_unmatched` off, a label that meets nobody is not kept at all.
+    """
+
+    __slots__ = (
+        "_bucket",
+        "_counters",
+        "_early_index",
+        "_known",
+        "_retained_index",
+        "_since_ms",
+        "_spec",
+        "_until_ms",
+        "changed",
+        "early",
+        "retained",
+        "start_ms",
+        "unmet",
+    )
+
+    def __init__(self, spec: JoinSpec, counters: JoinCounters) -> None:
+        self._spec = spec
+        self._counters = counters
+        self._known: dict[str, Known] = {}
+        self._early_index = Deadlines(EARLY, EARLY)
+        self._retained_index = Deadlines(UNMET, RETAINED)
+        self._bucket: list[Known] = []  # of labels made in the second after `_since_ms`, up to `_until_ms`
+        self._since_ms = -1
+        self._until_ms = -1
+        self.early = 0
+        """Labels with a model, waiting."""
+        self.unmet = 0
+        """Labels without a model that have met nobody."""
+        self.retained = 0
+        """All labels without a model that are kept."""
+        self.start_ms: int | None = None
+        self.changed: list[str] = []
+        """Ids whose waiting labels left without an event of theirs."""
+
+    def __len__(self) -> int:
+        return self.early + self.retained
+
+    def begin(
+        self, known: dict[str, Known], early: Deadlines, retained: Deadlines, counters: JoinCounters
+    ) -> None:
+        """Borrow the records and indices for one batch."""
+        self._known = known
+        self._early_index = early
+        self._retained_index = retained
+        self._counters = counters
+        self.changed = []
+        self._until_ms = -1
+
+    def end(self) -> None:
+        """Tell the indices how much of them is alive."""
+        self._early_index.live = self.early
+        self._retained_index.live = self.retained
+
+    def hold(self, label: Label) -> None:
+        """Keep a label with a model that came before its prediction."""
+        if not self._spec.retain_unmatched:
+            self._lose(self._counters.with_model, label.at_ms)
+            return
+        record = Known(label.id, label.model, EARLY, "", label.label, label.at_ms, label.timestamp_ms)
+        append(self._known, record)
+        self._early_index.add(deadline(label.at_ms, self._spec.early_horizon_ms), record)
+        self._early_index.entries += 1
+        self._counters.labels_early += 1
+        self.early += 1
+        if self.early + self.retained > self._spec.max_labels:
+            self._evict()
+
+    def retain(self, label: Label, fate: int) -> None:
+        """Keep a label without a model for the predictions of further models, whatever its fate so far."""
+        spec = self._spec
+        counts = self._counters.without_model
+        counts.accepted += 1
+        at_ms = label.at_ms
+        if fate != ORPHAN:
+            state = RETAINED
+            counts.count(fate)
+        elif spec.retain_unmatched:
+            state = UNMET
+            self._counters.labels_early += 1
+            self.unmet += 1
+        else:
+            self._lose(counts, at_ms)
+            return
+        record = Known(label.id, None, state, "", label.label, at_ms, label.timestamp_ms)
+        append(self._known, record)
+        if self._since_ms < at_ms <= self._until_ms:
+            self._bucket.append(record)
+        else:
+            deadline_s = deadline(at_ms, spec.horizon_ms)
+            self._bucket = self._retained_index.add(deadline_s, record)
+            self._until_ms = deadline_s * 1000 - spec.horizon_ms
+            self._since_ms = self._until_ms - 1000
+        self._retained_index.entries += 1
+        self.retained += 1
+        if self.early + self.retained > spec.max_labels:
+            self._evict()
+
+    def repeat(self, label: Label, kept: Known) -> None:
+        """Another label without a model for the same id."""
+        self._counters.without_model.accepted += 1
+        self._counters.without_model.count(DUPLICATE if kept.truth == label.label else CORRECTED)
+
+    def take(self, record: Known, fate: int) -> None:
+        """The prediction of a label with a model has come."""
+        self.early -= 1
+        self._counters.with_model.count(fate)
+        forget(self._known, record)
+
+    def met(self, record: Known, fate: int) -> None:
+        """A label without a model has met a prediction; only the first meeting counts."""
+        if record.state == UNMET:
+            record.state = RETAINED
+            self.unmet -= 1
+            self._counters.without_model.count(fate)
+
+    def expire(self, prediction_ms: int) -> None:
+        """Give up what has waited long enough by the prediction watermark."""
+        limit_s = prediction_ms // 1000
+        self._until_ms = -1
+        for _, record in self._early_index.due(limit_s):
+            self.early -= 1
+            self._lose(self._counters.with_model, record.at_ms)
+            self._forget(record)
+        for _, record in self._retained_index.due(limit_s):
+            self.retained -= 1
+            if record.state == UNMET:
+                self.unmet -= 1
+                self._lose(self._counters.without_model, record.at_ms)
+            self._forget(record)
+
+    def _lose(self, form: LabelCounters, at_ms: int) -> None:
+        if self.start_ms is not None and at_ms < self.start_ms + self._spec.horizon_ms:
+            form.before_start += 1
+        else:
+            form.orphaned += 1
+
+    def _evict(self) -> None:
+        self._until_ms = -1  # looking for the oldest may drop an empty bucket
+        early, kept = self._early_index.oldest(), self._retained_index.oldest()
+        if early is not None and (kept is None or early.at_ms < kept.at_ms):
+            self.early -= 1
+            self._counters.with_model.evicted += 1
+            self._forget(early)
+        elif kept is not None:
+            self.retained -= 1
+            if kept.state == UNMET:
+                self.unmet -= 1
+                self._counters.without_model.evicted += 1
+            else:
+                self._counters.labels_retained_evicted += 1
+            self._forget(kept)
+
+    def _forget(self, record: Known) -> None:
+        forget(self._known, record)
+        self.changed.append(record.id)

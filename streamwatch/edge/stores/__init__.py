@@ -1,0 +1,1 @@
+"""Where the join's records live between batches: one file per kind."""

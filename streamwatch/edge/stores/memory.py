@@ -1,0 +1,62 @@
+"""State in this process only: nothing survives it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+
+from streamwatch.core.events import Partition
+from streamwatch.core.expiry import Deadlines
+from streamwatch.core.known import EARLY, PENDING, RETAINED, UNMET, Known, forget
+from streamwatch.core.pipeline import Found, Needs, Step
+
+
+class MemoryStore:
+    """Lends the core its own dictionary and indices, so that fetch and commit cost next to nothing.
+
+    Dead tombstones and settled index entries are removed a bounded number per commit, in proportion to what the batch
+    brought in, so that no commit stalls and memory stays within a constant factor of what is alive.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[str, Known] = {}
+        self._found = Found(
+            self._known, Deadlines(PENDING, PENDING), Deadlines(EARLY, EARLY), Deadlines(UNMET, RETAINED)
+        )
+        self._graves: dict[int, list[Known]] = {}
+        self._dead: deque[list[Known]] = deque()
+        self.positions: dict[Partition, int] = {}
+        """Where reading would go on, as of the last commit."""
+
+    def fetch(self, needs: Needs) -> Found:
+        """Everything; whatever is needed is in it."""
+        del needs
+        return self._found
+
+    def commit(self, step: Step, positions: Mapping[Partition, int]) -> None:
+        """Remember positions and tombstones; the records were changed in place."""
+        for generation, buried in step.buried:
+            self._graves.setdefault(generation, []).extend(buried)
+        for generation in step.dropped:
+            if (graves := self._graves.pop(generation, None)) is not None:
+                self._dead.append(graves)
+        effort = 4 * len(step.events) + 64
+        self._remove(effort)
+        for index in (self._found.pending, self._found.early, self._found.retained):
+            index.sweep(effort)
+        self.positions.update(positions)
+
+    def _remove(self, effort: int) -> None:
+        while self._dead and effort > 0:
+            graves = self._dead[0]
+            for record in graves[-effort:]:
+                forget(self._known, record)
+            removed = min(effort, len(graves))
+            del graves[-effort:]
+            effort -= removed
+            if not graves:
+                self._dead.popleft()
+
+    def records(self) -> Mapping[str, Known]:
+        """First record of every id's chain; dead tombstones that were not removed yet are among them."""
+        return self._known
