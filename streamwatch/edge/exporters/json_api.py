@@ -1,0 +1,119 @@
+"""The numbers of `/metrics` as JSON, by model.
+
+`GET /api/v1/models`::
+
+    {"published_timestamp_seconds": 1760000000.5,
+     "models": {"m": {"metrics": {"outcomes_total": 1200,
+                                  "accuracy_ratio": {"fading:0.999": 0.91, "landmark": 0.9},
+                                  "baseline_accuracy_ratio": {"persistent": {"landmark": 0.85}},
+                                  "label_delay_seconds": {"count": 9, "sum": 61.5,
+                                                          "buckets": {"60.0": 8, "+Inf": 9}}},
+                      "details": {"classes": ["down", "up"]}}},
+     "stream": {"predictions_accepted_total": 1300, "kafka_up": 1}}
+
+Metric names are those of Prometheus without the prefix. A metric with labels beside `model` nests by their
+values, labels in alphabetical order. `stream` holds what belongs to no model. Undefined values are absent;
+infinities are the strings `+Inf` and `-Inf`. Bucket counts are cumulative. Before the first report
+`published_timestamp_seconds` is null and there are no models.
+
+`GET /api/v1/models/{model}`: `published_timestamp_seconds`, `model`, and that model's `metrics` and
+`details`; 404 for a model nobody has seen.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from typing import TypeAlias
+
+import msgspec
+from prometheus_client.utils import floatToGoString
+
+from streamwatch.core.series import Family, Histogram, Report
+
+Tree: TypeAlias = "dict[str, Tree | float | str]"
+
+
+class JsonExporter:
+    """`/api/v1/models`: the numbers of the last report by model, and the live facts."""
+
+    routes: Sequence[str] = ("/api/v1/models", "/api/v1/models/{model:.+}")
+    headers: Mapping[str, str] = {}
+
+    def media_type(self, accept: str) -> str:
+        """JSON, whatever is asked for."""
+        del accept
+        return "application/json; charset=utf-8"
+
+    def render(
+        self, report: Report | None, live: Sequence[Family], media_type: str, path: Mapping[str, str]
+    ) -> bytes | None:
+        """One model if `path` names it, else all; None for an unknown model."""
+        del media_type
+        families = () if report is None else report.families
+        published = None if report is None else report.published_ms / 1000
+        models, stream = by_model(chain(live, families))
+        details = {} if report is None else report.details
+        documents = {
+            model: {"metrics": metrics, "details": details.get(model, {})}
+            for model, metrics in models.items()
+        }
+        wanted = path.get("model")
+        if wanted is None:
+            answer = {"published_timestamp_seconds": published, "models": documents, "stream": stream}
+        elif wanted in documents:
+            answer = {"published_timestamp_seconds": published, "model": wanted, **documents[wanted]}
+        else:
+            return None
+        try:
+            return msgspec.json.encode(answer)
+        except UnicodeEncodeError:  # a lone surrogate somewhere
+            return msgspec.json.encode(_spelt_out(answer))
+
+
+def by_model(families: chain[Family]) -> tuple[dict[str, Tree], Tree]:
+    """Metrics of every model, and those of none, nested by label values; the first of equal names wins."""
+    models: dict[str, Tree] = {}
+    stream: Tree = {}
+    seen: set[str] = set()
+    for family in families:
+        if family.name in seen:
+            continue
+        seen.add(family.name)
+        at = family.labels.index("model") if "model" in family.labels else None
+        for values, value in family.samples:
+            if not isinstance(value, Histogram) and math.isnan(value):
+                continue
+            if at is None:
+                tree, rest = stream, values
+            else:
+                tree, rest = models.setdefault(values[at], {}), values[:at] + values[at + 1 :]
+            *branches, leaf = (family.name, *rest)
+            for branch in branches:
+                below = tree.setdefault(branch, {})
+                assert isinstance(below, dict)  # noqa: S101 - one family has one set of labels
+                tree = below
+            tree[leaf] = _leaf(family, value)
+    return models, stream
+
+
+def _leaf(family: Family, value: float | Histogram) -> Tree | float | str:
+    if isinstance(value, Histogram):
+        bounds = (*map(floatToGoString, family.bounds), "+Inf")
+        buckets: Tree = dict(zip(bounds, value.counts, strict=True))
+        return {"count": value.counts[-1], "sum": value.total, "buckets": buckets}
+    if isinstance(value, int):
+        return value
+    number = float(value)
+    return number if math.isfinite(number) else floatToGoString(number)  # JSON has no infinity
+
+
+def _spelt_out(value: object) -> object:
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, Mapping):
+        return {_spelt_out(key): _spelt_out(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_spelt_out(item) for item in value]
+    return value
