@@ -1,0 +1,180 @@
+"""Settings → the small frozen specs that parts receive; none of them ever sees Settings."""
+
+from __future__ import annotations
+
+from streamwatch.core.events import Side
+from streamwatch.core.specs import (
+    AdwinDriftSpec,
+    AdwinSpec,
+    DetectorSpec,
+    DriftWeightedSpec,
+    FadingSpec,
+    ForgettingSpec,
+    JoinSpec,
+    LandmarkSpec,
+    MonitorsSpec,
+    PageHinkleySpec,
+    SlidingSpec,
+    TimeSpec,
+)
+from streamwatch.edge.decoders.mapping import KindRule, TopicMapping
+from streamwatch.edge.sources.kafka.spec import KafkaSpec, parse_start
+from streamwatch.settings import Settings, SettingsError
+from streamwatch.settings.estimators import (
+    AdwinDriftEntry,
+    AdwinEntry,
+    Detector,
+    FadingEntry,
+    Forgetting,
+    PageHinkleyEntry,
+    SlidingEntry,
+)
+from streamwatch.settings.sections import KafkaSection, OnExpiry
+from streamwatch.settings.topics import MappingSection, TopicsSection
+
+
+def kafka_spec(section: KafkaSection) -> KafkaSpec:
+    """Where the brokers are and how to be let in; secrets are read from their files here."""
+    security = section.security
+    return KafkaSpec(
+        bootstrap_servers=",".join(section.bootstrap_servers),
+        security_protocol=security.protocol,
+        sasl_mechanism=security.mechanism,
+        username=security.username,
+        password=security.read_password(),
+        cafile=str(security.ca_file) if security.ca_file else None,
+        certfile=str(security.certificate_file) if security.certificate_file else None,
+        keyfile=str(security.key_file) if security.key_file else None,
+        keyfile_password=security.read_key_password(),
+        check_hostname=security.check_hostname,
+        client_id=section.client_id,
+        group_id=section.group_id,
+        start_from=parse_start(section.start_from),
+        on_loss=section.on_loss,
+        watermark_grace_ms=section.watermark_grace,
+    )
+
+
+def sides(section: TopicsSection) -> dict[str, Side]:
+    """What each topic carries, in the order of the settings."""
+    labels = {topic.name for topic in section.labels}
+    found: dict[str, Side] = {
+        topic.name: "both" if topic.name in labels else "prediction" for topic in section.predictions
+    }
+    for topic in section.labels:
+        found.setdefault(topic.name, "label")
+    return found
+
+
+def mappings(section: TopicsSection) -> dict[str, TopicMapping]:
+    """Where each topic's fields live."""
+    return {topic.name: topic_mapping(topic.mapping) for topic in (*section.predictions, *section.labels)}
+
+
+def topic_mapping(section: MappingSection) -> TopicMapping:
+    """Where one topic's fields live."""
+    kind = section.kind
+    return TopicMapping(
+        id=section.id,
+        model=section.model,
+        prediction=section.prediction,
+        label=section.label,
+        timestamp=section.timestamp,
+        timestamp_unit=section.timestamp_unit,
+        scores=section.scores,
+        fold=section.fold,
+        classes=dict(section.classes),
+        kind=KindRule(kind.field, kind.prediction, kind.label) if kind else None,
+    )
+
+
+def join_spec(settings: Settings) -> JoinSpec:
+    """How predictions meet their labels."""
+    join = settings.join
+    tombstones = join.horizon if join.tombstone_horizon is None else join.tombstone_horizon
+    return JoinSpec(
+        horizon_ms=join.horizon,
+        early_horizon_ms=join.early_horizon,
+        tombstone_horizon_ms=tombstones,
+        max_pending=join.max_pending,
+        max_labels=join.max_labels,
+        max_tombstones=join.max_tombstones,
+        assume=join.on_expiry.assume if isinstance(join.on_expiry, OnExpiry) else None,
+        order=join.order,
+        reorder_window_ms=join.reorder_window,
+        max_reordered=join.max_reordered,
+        retain_unmatched=join.retain_unmatched,
+        max_models=settings.monitors.max_models,
+    )
+
+
+def time_spec(settings: Settings) -> TimeSpec:
+    """How record time is bounded and kept in step."""
+    skew = settings.join.early_horizon // 4 if settings.time.max_skew is None else settings.time.max_skew
+    return TimeSpec(
+        max_disorder_ms=settings.time.max_disorder, max_skew_ms=skew, max_future_ms=settings.time.max_future
+    )
+
+
+def monitors_spec(settings: Settings) -> MonitorsSpec:
+    """What is estimated for every model.
+
+    Raises
+    ------
+    SettingsError
+        Two entries give series of the same name, or `per_class` names none of them.
+    """
+    monitors = settings.monitors
+    forgetting = tuple(forgetting_spec(entry) for entry in monitors.forgetting)
+    names = [spec.name for spec in forgetting]
+    for name in names:
+        if names.count(name) > 1:
+            raise SettingsError(f"monitors.forgetting: {name} is listed twice")
+    fading = [spec.name for spec in forgetting if isinstance(spec, FadingSpec)]
+    per_class = (fading or names)[0] if monitors.per_class is None else monitors.per_class
+    if per_class and per_class not in names:
+        raise SettingsError(
+            f"monitors.per_class: expected one of {', '.join(names)} or an empty text for none, got {per_class!r}"
+        )
+    weighted = monitors.drift_weighted
+    return MonitorsSpec(
+        forgetting=forgetting,
+        detectors=tuple(detector_spec(entry) for entry in monitors.detectors),
+        weighting=(DriftWeightedSpec(weighted.w_avg, weighted.delta),) if weighted else (),
+        max_models=monitors.max_models,
+        max_classes=monitors.max_classes,
+        per_class=per_class,
+        max_series=monitors.max_series,
+    )
+
+
+def forgetting_spec(entry: Forgetting) -> ForgettingSpec:
+    """One mechanism; a bare name has its defaults."""
+    match entry:
+        case FadingEntry():
+            return FadingSpec(entry.fading.factor)
+        case SlidingEntry():
+            return SlidingSpec(entry.sliding.size)
+        case AdwinEntry():
+            return AdwinSpec(entry.adwin.delta, entry.adwin.min_subwindow, entry.adwin.clock)
+        case "landmark":
+            return LandmarkSpec()
+        case "fading":
+            return FadingSpec()
+        case "sliding":
+            return SlidingSpec()
+        case "adwin":
+            return AdwinSpec()
+
+
+def detector_spec(entry: Detector) -> DetectorSpec:
+    """One detector; a bare name has its defaults."""
+    match entry:
+        case PageHinkleyEntry():
+            return PageHinkleySpec(**entry.page_hinkley.model_dump())
+        case AdwinDriftEntry():
+            return AdwinDriftSpec(**entry.adwin.model_dump())
+        case "page_hinkley":
+            return PageHinkleySpec()
+        case "adwin":
+            return AdwinDriftSpec()

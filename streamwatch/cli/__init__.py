@@ -1,0 +1,48 @@
+"""Commands. Each file is one; what is heavy is imported when its command runs, so that `--help` is quick."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from streamwatch import __version__
+from streamwatch.cli import check, config, demo, replay, run, simulate
+
+app = typer.Typer(
+    help="Is a deployed classifier still better than guessing what came last, and since when not?\n\n"
+    "See it work:  [bold]streamwatch demo[/bold]\n\n"
+    "On your own topics:  [bold]streamwatch config example > streamwatch.yaml[/bold], edit its first lines, "
+    "then  [bold]streamwatch check[/bold]  and  [bold]streamwatch run[/bold]",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    add_completion=False,
+    pretty_exceptions_enable=False,  # a traceback with local variables would print what records contain
+)
+app.command("run")(run.run)
+app.command("demo")(demo.demo)
+app.command("simulate")(simulate.simulate)
+app.command("replay")(replay.replay)
+app.command("check")(check.check)
+app.add_typer(config.app, name="config")
+
+
+def _version(*, asked: bool) -> None:
+    if asked:
+        typer.echo(f"streamwatch {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    *,
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version and leave.", callback=_version, is_eager=True)
+    ] = False,
+) -> None:
+    del version
+
+
+def main() -> None:
+    """Entry point of the `streamwatch` command."""
+    app()

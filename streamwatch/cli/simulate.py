@@ -1,0 +1,108 @@
+"""`streamwatch simulate`: something to watch, on your own Kafka."""
+
+# ruff: noqa: PLC0415  # what is heavy is imported when a command needs it
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from streamwatch.cli.options import refuse
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from streamwatch.lab.progress import SimulationSummary
+    from streamwatch.lab.simulate import SimulationSpec
+
+
+def simulate(  # noqa: PLR0913  # one parameter per option
+    bootstrap_servers: Annotated[
+        str, typer.Option("--bootstrap-servers", "-b", help="Brokers, host:port.")
+    ] = "localhost:9092",
+    *,
+    predictions: Annotated[str, typer.Option(help="Topic to write predictions to.")] = "predictions",
+    labels: Annotated[str, typer.Option(help="Topic to write labels to.")] = "labels",
+    create_topics: Annotated[bool, typer.Option("--create-topics", help="Make absent topics.")] = False,
+    partitions: Annotated[int, typer.Option(help="Partitions of topics it makes.", min=1)] = 4,
+    models: Annotated[int, typer.Option("--models", "-m", help="Models that predict.", min=1)] = 3,
+    instances: Annotated[
+        int | None,
+        typer.Option("--instances", "-n", help="Instances to write; endless if absent.", min=1),
+    ] = None,
+    rate: Annotated[float, typer.Option("--rate", "-r", help="Instances per second.")] = 100.0,
+    flat_out: Annotated[
+        bool, typer.Option("--flat-out", help="As fast as Kafka takes them, dated as a backlog.")
+    ] = False,
+    time_scale: Annotated[float, typer.Option(help="Divides label delays: 60 makes minutes seconds.")] = 1.0,
+    delay: Annotated[float, typer.Option(help="Median label delay in seconds.", min=0.0)] = 30.0,
+    never: Annotated[float, typer.Option(help="Share of labels that never come.", min=0.0, max=1.0)] = 0.03,
+    drift_every: Annotated[
+        int, typer.Option(help="Instances between two drifts, abrupt and gradual in turn; 0 for none.", min=0)
+    ] = 5_000,
+    scores: Annotated[bool, typer.Option("--scores", help="Predictions carry class probabilities.")] = False,
+    seed: Annotated[int, typer.Option("--seed", help="Equal seeds give equal streams.")] = 1,
+) -> None:
+    """Write predictions of several models and their delayed labels to Kafka, with drifts in between.
+
+    A live stream, until Ctrl-C:
+
+        streamwatch simulate -b localhost:9092 --create-topics
+
+    A backlog of 100,000 instances at once:
+
+        streamwatch simulate -n 100000 --rate 1000 --flat-out
+
+    One model stays modest but stable, one is ruined by the first drift, one adapts.
+    With the default topics in streamwatch.yaml, "streamwatch run" watches them.
+    """
+    import asyncio
+
+    from rich.console import Console
+
+    from streamwatch.lab.simulate import SimulationSpec
+    from streamwatch.lab.streams import DelaySpec, StreamSpec
+    from streamwatch.lab.topics import SimulationError
+
+    try:
+        spec = SimulationSpec(
+            bootstrap_servers=bootstrap_servers,
+            predictions_topic=predictions,
+            labels_topic=labels,
+            stream=StreamSpec(
+                seed=seed,
+                models=models,
+                drift_every=drift_every,
+                delay=DelaySpec(median_s=delay, never=never),
+            ),
+            rate=rate,
+            outcomes=instances,
+            flat_out=flat_out,
+            time_scale=time_scale,
+            scores=scores,
+            create_topics=create_topics,
+            partitions=partitions,
+        )
+    except ValueError as error:
+        refuse(str(error))
+    console = Console(stderr=True)
+    try:
+        summary = asyncio.run(_simulate(spec, console))
+    except SimulationError as error:
+        refuse(str(error))
+    for line in summary.lines():
+        typer.echo(line)
+
+
+async def _simulate(spec: SimulationSpec, console: Console) -> SimulationSummary:
+    """Run until the end or Ctrl-C, which still flushes and sums up."""
+    import asyncio
+    import signal
+
+    from streamwatch.lab.simulate import run_simulation
+
+    stop = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    return await run_simulation(spec, stop=stop, console=console)

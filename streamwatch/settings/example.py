@@ -1,0 +1,89 @@
+"""A commented configuration file, written from the settings themselves so that it cannot go stale."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from typing import Any
+
+import yaml
+from pydantic import BaseModel
+
+from streamwatch.settings.loading import Settings
+from streamwatch.settings.topics import MappingSection
+
+WIDTH = 100
+INDENT = "  "
+_HEADER = """\
+# Configuration of streamwatch. Only kafka.bootstrap_servers and topics are needed: everything else here is
+# its default, or commented out. Durations: 30s, 14d, 1h30m. Any key can come from the environment
+# (STREAMWATCH__KAFKA__BOOTSTRAP_SERVERS=…) or the command line (--set kafka.bootstrap_servers=…), too.
+"""
+_REQUIRED: dict[str, Any] = {
+    "kafka": {"bootstrap_servers": ["localhost:9092"]},
+    "topics": {"predictions": ["predictions"], "labels": ["labels"]},
+}
+
+
+def example() -> str:
+    """A file that says what every key does and holds every default.
+
+    Loading it gives the defaults (for `localhost:9092` and topics named `predictions` and `labels`).
+    """
+    lines: list[str] = []
+    for name, field in Settings.model_fields.items():
+        section = field.annotation
+        assert isinstance(section, type)
+        assert issubclass(section, BaseModel)
+        lines += ["", *_comment(section.__doc__ or "", ""), f"{name}:"]
+        lines += _section(section, _defaults(section, _REQUIRED.get(name, {})), INDENT)
+        if name == "topics":
+            lines += _mapping()
+    return _HEADER + "\n".join(lines) + "\n"
+
+
+def _defaults(section: type[BaseModel], required: dict[str, Any]) -> dict[str, Any]:
+    return section.model_validate(required).model_dump(mode="json") | required
+
+
+def _section(section: type[BaseModel], values: dict[str, Any], indent: str) -> Iterator[str]:
+    for name, field in section.model_fields.items():
+        value = values[name]
+        yield from _comment(field.description or "", indent)
+        if value is None:
+            yield f"{indent}# {name}:"
+        elif isinstance(field.default, BaseModel):
+            yield f"{indent}{name}:"
+            yield from _section(type(field.default), value, indent + INDENT)
+        elif isinstance(value, list) and any(isinstance(entry, dict) for entry in value):
+            yield f"{indent}{name}:"
+            yield from (f"{indent}{INDENT}- {_inline(entry)}" for entry in value)
+        else:
+            yield f"{indent}{name}: {_inline(value)}"
+
+
+def _mapping() -> Iterator[str]:
+    """What a topic with other field names looks like, commented out."""
+    indent = INDENT * 2
+    yield f"{INDENT}# A topic whose records look otherwise is written as name and mapping:"
+    yield f"{INDENT}#   predictions:"
+    yield f"{INDENT}#     - name: scoring-events"
+    yield f"{INDENT}#       mapping:"
+    for line in _section(MappingSection, MappingSection().model_dump(mode="json"), indent):
+        yield f"{INDENT}#     {line}"
+
+
+def _comment(text: str, indent: str) -> Iterator[str]:
+    for line in textwrap.wrap(" ".join(text.split()), WIDTH - len(indent)):
+        yield f"{indent}# {line}"
+
+
+def _inline(value: Any) -> str:
+    dumped = yaml.safe_dump(_present(value), default_flow_style=True, sort_keys=False, width=1_000)
+    return dumped.removesuffix("\n").removesuffix("...").rstrip()
+
+
+def _present(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _present(inner) for key, inner in value.items() if inner is not None}
+    return value

@@ -1,0 +1,147 @@
+"""What is wrong with the settings, where it stands, and what was expected instead."""
+
+from __future__ import annotations
+
+import difflib
+import types
+import typing
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+
+class SettingsError(Exception):
+    """The settings cannot be used; its text names every fault, one a line."""
+
+
+class Layer(typing.NamedTuple):
+    """Settings from one origin, and how an error names the place of a key in it."""
+
+    origin: str
+    values: dict[str, Any]
+
+    def place(self, path: Sequence[str | int]) -> str | None:
+        """`in streamwatch.yaml`, or None where this layer says nothing about the key."""
+        node: Any = self.values
+        for step in path:
+            if isinstance(node, dict) and step == 0:
+                continue  # one mapping stands for a list of one
+            if (isinstance(node, dict) and step in node) or (
+                isinstance(node, list) and isinstance(step, int) and step < len(typing.cast("Any", node))
+            ):
+                node = typing.cast("Any", node)[step]
+            else:
+                # A value written in short form (`fading`, a topic's name) or by a whole list ends the path.
+                return self.origin if not isinstance(node, dict) else None
+        return self.origin
+
+
+def describe(error: ValidationError, root: type[BaseModel], layers: Sequence[Layer]) -> SettingsError:
+    """Every fault as `monitors.forgetting[0].alpha in streamwatch.yaml: fading factor must be …`."""
+    details = error.errors()
+    # A list with faulty entries counts as too short, too: that is no news.
+    above = {detail["loc"][:depth] for detail in details for depth in range(len(detail["loc"]))}
+    news = [detail for detail in details if detail["type"] != "too_short" or detail["loc"] not in above]
+    return SettingsError("\n".join(_line(detail, root, layers) for detail in news))
+
+
+def _line(detail: ErrorDetails, root: type[BaseModel], layers: Sequence[Layer]) -> str:
+    loc = tuple(detail["loc"])
+    raw = _without_tags(loc, keep_field=True)
+    shown = _without_tags(loc, keep_field=False)
+    path = dotted(shown)
+    if detail["type"] == "missing":
+        return f"{path}: required, but set nowhere ({', '.join(layer.origin for layer in layers)})"
+    place = next((found for layer in layers if (found := layer.place(raw)) is not None), None)
+    where = f"{path} in {place}" if place else path
+    return f"{where}: {_message(detail, root, raw)}"
+
+
+def _message(detail: ErrorDetails, root: type[BaseModel], path: Sequence[str | int]) -> str:
+    context = detail.get("ctx", {})
+    got = repr(detail["input"]) if _showable(path) else "(not shown)"
+    match detail["type"]:
+        case "extra_forbidden":
+            known = sorted(_keys(root, path[:-1]))
+            near = difflib.get_close_matches(str(path[-1]), known, n=1, cutoff=0.5)
+            return (
+                f"unknown key; did you mean {near[0]!r}?"
+                if near
+                else f"unknown key; known: {', '.join(known)}"
+            )
+        case "value_error":
+            return str(context["error"])
+        case "union_tag_invalid" | "union_tag_not_found":
+            tags = str(context.get("expected_tags", "")).replace(" by name", "").replace("'", "").split(", ")
+            known = list(dict.fromkeys(tag for tag in tags if tag)) or _tags_of(root, path)
+            return f"expected one of {', '.join(known)}, got {got}"
+        case "literal_error":
+            return f"expected {context['expected']}, got {got}"
+        case "model_type" | "model_attributes_type" | "dict_type":
+            return f"expected a mapping, got {got}"
+        case "too_short":
+            return "must not be empty"
+        case _:
+            message = detail["msg"]
+            return f"{message[0].lower()}{message[1:]}, got {got}"
+
+
+def _showable(path: Sequence[str | int]) -> bool:
+    return not (path and "password" in str(path[-1]))
+
+
+def dotted(path: Sequence[str | int]) -> str:
+    """`("monitors", "forgetting", 0, "alpha")` is `monitors.forgetting[0].alpha`."""
+    text = ""
+    for step in path:
+        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else str(step)
+    return text
+
+
+def _without_tags(loc: Sequence[str | int], *, keep_field: bool) -> tuple[str | int, ...]:
+    """Where the value stands in the file; pydantic adds the union's tag after a list index.
+
+    An entry is written `fading: {alpha: …}`: its only key repeats the tag, and only the file's own path keeps it.
+    """
+    path: list[str | int] = []
+    steps = list(loc)
+    while steps:
+        step = steps.pop(0)
+        path.append(step)
+        if isinstance(step, int) and steps and _is_tag(str(steps[0])):
+            tag = steps.pop(0)
+            if steps and steps[0] == tag and not keep_field:
+                steps.pop(0)
+    return tuple(path)
+
+
+def _is_tag(step: str) -> bool:
+    return step.endswith(" by name") or step in {"landmark", "fading", "sliding", "adwin", "page_hinkley"}
+
+
+def _tags_of(root: type[BaseModel], path: Sequence[str | int]) -> list[str]:
+    kinds = ("landmark", "fading", "sliding", "adwin") if "forgetting" in path else ("page_hinkley", "adwin")
+    return list(kinds)
+
+
+def _keys(root: type[BaseModel], path: Sequence[str | int]) -> set[str]:
+    """Keys known where the path ends, whatever union stands on the way."""
+    here: list[type[BaseModel]] = [root]
+    for step in path:
+        if isinstance(step, str):
+            here = [
+                model
+                for parent in here
+                if step in parent.model_fields
+                for model in _models(parent.model_fields[step].annotation)
+            ]
+    return {name for model in here for name in model.model_fields}
+
+
+def _models(annotation: Any) -> list[type[BaseModel]]:
+    """Every model an annotation mentions."""
+    if isinstance(annotation, type) and not isinstance(annotation, types.GenericAlias):
+        return [annotation] if issubclass(annotation, BaseModel) else []
+    return [model for part in typing.get_args(annotation) for model in _models(part)]

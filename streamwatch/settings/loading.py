@@ -1,0 +1,201 @@
+"""Layers of settings, the strongest first: command line, environment, file, defaults."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    YamlConfigSettingsSource,
+)
+
+from streamwatch.settings.durations import PATTERN as DURATION_PATTERN
+from streamwatch.settings.durations import format_duration
+from streamwatch.settings.estimators import MonitorsSection
+from streamwatch.settings.faults import Layer, SettingsError, describe
+from streamwatch.settings.sections import (
+    HttpSection,
+    JoinSection,
+    KafkaSection,
+    LogSection,
+    StateSection,
+    TimeSection,
+)
+from streamwatch.settings.topics import TopicsSection
+
+ENV_PREFIX = "STREAMWATCH__"
+
+
+class Settings(BaseSettings):
+    """Everything an operator can choose."""
+
+    model_config = SettingsConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+    kafka: KafkaSection
+    topics: TopicsSection
+    join: JoinSection = JoinSection()
+    time: TimeSection = TimeSection()
+    monitors: MonitorsSection = MonitorsSection()
+    http: HttpSection = HttpSection()
+    state: StateSection = StateSection()
+    log: LogSection = LogSection()
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Only what it is given: `load` lays the sources over each other, to know which of them is at fault."""
+        return (init_settings,)
+
+
+def json_schema() -> dict[str, Any]:
+    """JSON Schema of the file, for editors and for checks before a deployment."""
+    schema: dict[str, Any] = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **Settings.model_json_schema(),
+        "title": "Configuration of streamwatch",
+    }
+    for definition in schema["$defs"].values():
+        for field in definition.get("properties", {}).values():
+            if field.get("pattern") == DURATION_PATTERN and isinstance(field.get("default"), int):
+                field["default"] = format_duration(field["default"])  # pydantic puts the parsed value here
+    return schema
+
+
+class Environment(PydanticBaseSettingsSource):
+    """`STREAMWATCH__KAFKA__BOOTSTRAP_SERVERS=…`: every variable with the prefix, so that a typo is noticed."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        super().__init__(Settings)
+        self.environ = environ
+
+    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
+        """One top-level section."""
+        return self().get(field_name), field_name, False
+
+    def variables(self) -> dict[str, list[str]]:
+        """Variable → path of the key it sets."""
+        return {
+            name: name.removeprefix(ENV_PREFIX).lower().split("__")
+            for name in sorted(self.environ)
+            if name.upper().startswith(ENV_PREFIX)
+        }
+
+    def __call__(self) -> dict[str, Any]:
+        """All of them as nested mappings."""
+        tree: dict[str, Any] = {}
+        for name, path in self.variables().items():
+            plant(tree, path, self.environ[name], f"environment variable {name}")
+        return tree
+
+
+def load(
+    file: Path | None,
+    overrides: Sequence[str] = (),
+    environ: Mapping[str, str] | None = None,
+    otherwise: Mapping[str, Any] | None = None,
+) -> Settings:
+    """Read, merge and check the settings.
+
+    Parameters
+    ----------
+    file
+        The YAML file; None where environment and command line say everything.
+    overrides
+        `section.key=value`, strongest; a value starting with `[` or `{` is YAML.
+    environ
+        The environment; the process's own by default.
+    otherwise
+        What holds where nobody says anything, for commands that need no Kafka.
+
+    Raises
+    ------
+    SettingsError
+        Naming every faulty key, its origin, what was expected and what was found.
+    """
+    environment = Environment(os.environ if environ is None else environ)
+    layers: list[Layer] = [_override(text) for text in reversed(overrides)]
+    for name, path in environment.variables().items():
+        tree: dict[str, Any] = {}
+        plant(tree, path, environment.environ[name], f"environment variable {name}")
+        layers.append(Layer(f"environment variable {name}", tree))
+    if file is not None:
+        layers.append(Layer(str(file), _read(file)))
+    if otherwise is not None:
+        layers.append(Layer("the command itself", dict(otherwise)))
+    try:
+        return Settings(**merged(layer.values for layer in layers))
+    except ValidationError as error:
+        raise describe(error, Settings, layers) from None
+
+
+def merged(strongest_first: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """One tree of several: mappings are merged key by key, anything else is replaced as a whole."""
+    result: dict[str, Any] = {}
+    for values in strongest_first:
+        for key, value in values.items():
+            if key not in result:
+                result[key] = merged([value]) if isinstance(value, dict) else value
+            elif isinstance(result[key], dict) and isinstance(value, dict):
+                result[key] = merged([result[key], value])
+    return result
+
+
+def plant(tree: dict[str, Any], path: Sequence[str], text: str, origin: str) -> None:
+    """Set one key of a nested mapping from text; `[…]` and `{…}` are YAML, anything else is itself."""
+    *sections, key = path
+    node = tree
+    for section in sections:
+        node = node.setdefault(section, {})
+        if not isinstance(node, dict):
+            raise SettingsError(f"{'.'.join(path)} in {origin}: {section} was already given as a value")
+    structured = text.lstrip().startswith(("[", "{")) and "password" not in key
+    try:
+        node[key] = yaml.safe_load(text) if structured else text
+    except yaml.YAMLError as error:
+        raise SettingsError(f"{'.'.join(path)} in {origin}: not valid YAML: {_one_line(error)}") from None
+
+
+def _override(text: str) -> Layer:
+    path, equals, value = text.partition("=")
+    if not equals or not path.strip():
+        raise SettingsError(
+            f"--set {text}: expected section.key=value, such as kafka.bootstrap_servers=localhost:9092"
+        )
+    tree: dict[str, Any] = {}
+    plant(tree, path.strip().split("."), value, f"--set {text}")
+    return Layer("--set", tree)
+
+
+def _read(file: Path) -> dict[str, Any]:
+    if not file.is_file():
+        raise SettingsError(
+            f"{file}: no such file; `streamwatch config example > {file}` writes one to start from"
+        )
+    try:
+        return YamlConfigSettingsSource(Settings, yaml_file=file)()
+    except yaml.YAMLError as error:
+        raise SettingsError(f"{file}: not valid YAML: {_one_line(error)}") from None
+    except (AttributeError, TypeError, ValueError):
+        raise SettingsError(f"{file}: expected a mapping of sections such as kafka and topics") from None
+    except OSError as error:
+        raise SettingsError(f"{file}: cannot be read: {error.strerror}") from None
+
+
+def _one_line(error: yaml.YAMLError) -> str:
+    mark = getattr(error, "problem_mark", None)
+    problem = getattr(error, "problem", None) or str(error)
+    return f"{problem} (line {mark.line + 1}, column {mark.column + 1})" if mark else problem

@@ -1,0 +1,230 @@
+"""The sections of the configuration file, except `topics` and `monitors`, which have files of their own.
+
+A field's description is what `streamwatch config example` writes above it.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import date, datetime
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SecretStr,
+    field_validator,
+    model_validator,
+)
+
+from streamwatch.settings.durations import Duration
+from streamwatch.settings.numbers import Bounded
+
+Count = Annotated[int, Bounded(least=1)]
+
+
+class Section(BaseModel):
+    """A mapping of the file: frozen, and a key it does not know is an error."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+def readable(file: Path) -> Path:
+    """Check that a file can be read."""
+    try:
+        with file.open("rb"):
+            return file
+    except OSError as error:
+        raise ValueError(f"cannot read {file}: {error.strerror}") from None
+
+
+ReadableFile = Annotated[Path, AfterValidator(readable)]
+
+
+def split(value: object) -> object:
+    """`a:9092,b:9092` and `[a:9092, b:9092]` say the same."""
+    return [part.strip() for part in value.split(",")] if isinstance(value, str) else value
+
+
+class SecuritySection(Section):
+    """How to authenticate to Kafka and encrypt the way there."""
+
+    protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
+    """PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL."""
+    mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = "PLAIN"
+    """SASL mechanism: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512."""
+    username: str | None = None
+    """SASL user."""
+    password_file: ReadableFile | None = None
+    """File with the SASL password (a trailing newline is ignored)."""
+    password: SecretStr | None = None
+    """The SASL password itself: better in STREAMWATCH__KAFKA__SECURITY__PASSWORD, best in `password_file`."""
+    ca_file: ReadableFile | None = None
+    """Certificates to trust, PEM; the system's if absent."""
+    certificate_file: ReadableFile | None = None
+    """Client certificate, PEM."""
+    key_file: ReadableFile | None = None
+    """Private key of the client certificate, PEM."""
+    key_password_file: ReadableFile | None = None
+    """File with the password of the private key."""
+    check_hostname: bool = True
+    """Whether the brokers' certificates must carry their host names."""
+
+    @model_validator(mode="after")
+    def _complete(self) -> SecuritySection:
+        if self.password is not None and self.password_file is not None:
+            raise ValueError("give password or password_file, not both")
+        if self.protocol.startswith("SASL") and self.username is None:
+            raise ValueError(f"protocol {self.protocol} needs a username")
+        return self
+
+    def read_password(self) -> str | None:
+        """The SASL password, wherever it was given."""
+        return self.password.get_secret_value() if self.password else _content(self.password_file)
+
+    def read_key_password(self) -> str | None:
+        """The password of the private key."""
+        return _content(self.key_password_file)
+
+
+def _content(file: Path | None) -> str | None:
+    return file.read_text(encoding="utf-8").rstrip("\r\n") if file else None
+
+
+def started(text: object) -> object:
+    """Check the notation of a starting point; YAML may have read a timestamp or a number already."""
+    written = text.isoformat() if isinstance(text, date) else str(text).strip()
+    if re.fullmatch(r"earliest|latest|-\d+(\.\d+)?(ms|[smhdw])|\d{9,16}", written):
+        return written
+    try:
+        datetime.fromisoformat(written)
+    except ValueError:
+        raise ValueError(
+            "expected earliest, latest, ago such as -2h, a point in time such as 2025-01-31T00:00:00Z or "
+            f"milliseconds since 1970, got {written!r}"
+        ) from None
+    return written
+
+
+class KafkaSection(Section):
+    """Where events come from. All partitions of the topics are read; no consumer group shares them out."""
+
+    bootstrap_servers: Annotated[
+        tuple[str, ...],
+        Field(min_length=1),
+        BeforeValidator(split, json_schema_input_type=str | list[str]),
+    ]
+    """Brokers to start from: `host:port`, several with commas or as a list."""
+    start_from: Annotated[str, BeforeValidator(started)] = "earliest"
+    """Where a first start begins: earliest, latest, a point in time (2025-01-31T00:00:00Z) or ago (-2h)."""
+    on_loss: Literal["continue", "fail"] = "continue"
+    """When the log no longer holds the next record: continue at the nearest one (counted), or fail."""
+    group_id: str | None = None
+    """Consumer group under which positions are committed, for lag tools only; none if absent."""
+    client_id: str = "streamwatch"
+    """How the brokers' logs and quotas call this client."""
+    watermark_grace: Duration = 10_000
+    """A partition counts as caught up only by an answer of its broker newer than this."""
+    security: SecuritySection = SecuritySection()
+    """Authentication and encryption."""
+
+
+class OnExpiry(Section):
+    """An unlabelled prediction is evaluated as if this had been its label."""
+
+    assume: str
+    """The class."""
+
+
+def assumed(value: object) -> object:
+    """Check the only two forms there are; a class written as number or boolean is its text."""
+    match value:
+        case "discard" | OnExpiry():
+            return value
+        case {"assume": str() | int() as label, **rest} if not rest:
+            return {"assume": str(label).lower() if isinstance(label, bool) else str(label)}
+        case _:
+            raise ValueError(f"expected discard or {{assume: <class>}}, got {value!r}")
+
+
+Expiry = Annotated[Literal["discard"] | OnExpiry, BeforeValidator(assumed)]
+
+
+class JoinSection(Section):
+    """How predictions meet their labels. Durations are in record time."""
+
+    horizon: Duration = 14 * 86_400_000
+    """How long a prediction waits for its label."""
+    early_horizon: Duration = 3_600_000
+    """How long a label that came first waits for its prediction."""
+    tombstone_horizon: Duration | None = None
+    """How long a resolved prediction is remembered, to tell duplicates and corrections; `horizon` if absent."""
+    max_pending: Count = 5_000_000
+    """Waiting predictions kept at most; then the oldest is evicted and counted."""
+    max_labels: Count = 5_000_000
+    """Waiting and retained labels kept at most."""
+    max_tombstones: Count = 5_000_000
+    """Resolved predictions remembered at most."""
+    on_expiry: Expiry = "discard"
+    """Without a label within `horizon`: discard, or {assume: <class>} for streams without explicit negatives."""
+    order: Literal["resolution", "prediction_time"] = "resolution"
+    """Outcomes are evaluated in the order they become known, or in the order of their predictions."""
+    reorder_window: Duration = 60_000
+    """With `order: prediction_time`: how long a resolved outcome is held back for earlier predictions."""
+    max_reordered: Count = 1_000_000
+    """Outcomes held back at most."""
+    retain_unmatched: bool = True
+    """Keep labels nobody predicted yet; false where the label topic also serves other systems."""
+
+
+class TimeSection(Section):
+    """How record time is bounded and kept in step across partitions."""
+
+    max_disorder: Duration = 86_400_000
+    """A record older than its partition's newest by more than this is taken as that old."""
+    max_skew: Duration | None = None
+    """How far a partition may run ahead while others catch up; a quarter of join.early_horizon if absent."""
+    max_future: Duration = 3_600_000
+    """A record from further in the future than this is taken as that far."""
+
+
+class HttpSection(Section):
+    """The HTTP server of /metrics, /healthz, /readyz and /api/v1/models."""
+
+    listen: str = "127.0.0.1:9877"
+    """Address and port; 0.0.0.0:9877 for all interfaces, port 0 for any free one."""
+
+    @field_validator("listen")
+    @classmethod
+    def _host_and_port(cls, listen: str) -> str:
+        host, colon, port = listen.rpartition(":")
+        if not colon or not host or not port.isdecimal() or int(port) > 65_535:
+            raise ValueError(f"expected host:port such as 127.0.0.1:9877, got {listen!r}")
+        return listen
+
+
+class StateSection(Section):
+    """Where state lives between batches."""
+
+    kind: str = "memory"
+    """memory: lost at a restart, which reads the topics again from kafka.start_from."""
+
+    @field_validator("kind")
+    @classmethod
+    def _known(cls, kind: str) -> str:
+        if kind != "memory":
+            raise ValueError(f"only the kind 'memory' exists in this version, got {kind!r}")
+        return kind
+
+
+class LogSection(Section):
+    """The daemon's own log, on stderr."""
+
+    level: Literal["debug", "info", "warning", "error"] = "info"
+    """The least severe happenings that are written: debug, info, warning or error."""
+    format: Literal["auto", "json", "pretty"] = "auto"
+    """json, pretty, or auto: pretty on a terminal, json elsewhere."""

@@ -1,0 +1,125 @@
+"""The `topics` section: which topics carry predictions and labels, and where in a record each field lives."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+
+from streamwatch.settings.sections import Section
+
+PLACE = r"^(key|topic|header:.+|=.+|value(\.[^.]+)+)$"
+
+
+def placed(text: str) -> str:
+    """Check the notation of a place."""
+    if not re.fullmatch(PLACE, text):
+        raise ValueError(
+            f"expected value.some.field, key, header:name, topic or a constant =text, got {text!r}"
+        )
+    return text
+
+
+def listed(value: object) -> object:
+    """`one` and `[one]` say the same."""
+    return [value] if isinstance(value, str | dict) else value
+
+
+def named(value: object) -> object:
+    """A topic written as plain name has default field names."""
+    return {"name": value} if isinstance(value, str) else value
+
+
+def as_text(value: object) -> object:
+    """Classes written as numbers or booleans are meant as their text."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, int) else value
+
+
+Place = Annotated[str, AfterValidator(placed), Field(json_schema_extra={"pattern": PLACE})]
+Class = Annotated[str, BeforeValidator(as_text, json_schema_input_type=str | int | bool)]
+
+
+class KindSection(Section):
+    """How predictions and labels are told apart on a topic that carries both."""
+
+    field: Place = "value.kind"
+    """The place that tells."""
+    prediction: Class = "prediction"
+    """What stands there in a prediction."""
+    label: Class = "label"
+    """What stands there in a label."""
+
+
+class MappingSection(Section):
+    """Where each field lives: `value.a.b` (dotted path), `key`, `header:name`, `topic`, or a constant `=text`."""
+
+    id: Place = "value.id"
+    """What a prediction and its label have in common."""
+    model: Place | None = "value.model"
+    """The model's name; on labels it may be absent: then the label is for every model that predicted the id."""
+    prediction: Place = "value.prediction"
+    """The predicted class."""
+    label: Place = "value.label"
+    """The true class."""
+    timestamp: Place | None = "value.timestamp"
+    """When it happened, if the record says so; else Kafka's timestamp counts."""
+    timestamp_unit: Literal["ms", "s", "us", "ns", "iso8601"] = "ms"
+    """Unit of `timestamp`: ms, s, us, ns (since 1970) or iso8601."""
+    scores: Place | None = "value.scores"
+    """Probability per class, if there are any."""
+    fold: Place | None = "value.fold"
+    """Fold of a k-fold prequential validation, if there is any."""
+    classes: dict[Class, Class] = Field(default_factory=dict[str, str])
+    """Aliases: the class as records write it → the class meant."""
+    kind: KindSection | None = None
+    """Only on a topic that carries both predictions and labels: how to tell them apart."""
+
+
+class TopicSection(Section):
+    """One topic."""
+
+    name: Annotated[str, Field(min_length=1, max_length=249, pattern=r"^[A-Za-z0-9._-]+$")]
+    """The topic."""
+    mapping: MappingSection = MappingSection()
+    """Where each field lives in its records."""
+
+
+Topics = Annotated[
+    tuple[Annotated[TopicSection, BeforeValidator(named)], ...],
+    Field(min_length=1),
+    BeforeValidator(listed, json_schema_input_type=str | TopicSection | list[str | TopicSection]),
+]
+
+
+class TopicsSection(Section):
+    """Which topics carry predictions, and which carry labels."""
+
+    predictions: Topics
+    """Topics of predictions: names, or {name, mapping} where fields are not called id, model, prediction."""
+    labels: Topics
+    """Topics of labels: names, or {name, mapping} where fields are not called id, label."""
+
+    @model_validator(mode="after")
+    def _sides(self) -> TopicsSection:
+        for side, topics in (("predictions", self.predictions), ("labels", self.labels)):
+            names = [topic.name for topic in topics]
+            for name in names:
+                if names.count(name) > 1:
+                    raise ValueError(f"topic {name!r} is listed twice under {side}")
+        labels = {topic.name: topic.mapping for topic in self.labels}
+        predictions = {topic.name: topic.mapping for topic in self.predictions}
+        for name in predictions.keys() & labels.keys():
+            if predictions[name].kind is None or predictions[name] != labels[name]:
+                raise ValueError(
+                    f"topic {name!r} carries predictions and labels: give it the same mapping under both, "
+                    "with `kind` to tell them apart"
+                )
+        for name in predictions.keys() ^ labels.keys():
+            if (predictions | labels)[name].kind is not None:
+                raise ValueError(
+                    f"the mapping of topic {name!r} has `kind`: list it under predictions and labels"
+                )
+        return self
