@@ -1,0 +1,236 @@
+"""Tells a person in plain words what the daemon of a demo does, from its happenings and its reports."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from streamwatch.core.series import Report
+from streamwatch.telemetry import (
+    AlarmRaised,
+    CatchUpFinished,
+    Happening,
+    KafkaLost,
+    KafkaRecovered,
+    KernelCompiling,
+    KernelReady,
+    StartedServing,
+    Telemetry,
+    TopicsAssigned,
+)
+
+WINDOW = "adwin:0.002"
+"""The forgetting whose numbers are told: its window shrinks when the loss changes, so it answers
+quickly."""
+
+_ENOUGH_OUTCOMES = 50.0
+_MARGIN = 0.02  # a lead smaller than this changes no story
+_STATUS_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """One model at the last report."""
+
+    model: str
+    outcomes: float
+    accuracy: float
+    persistent: float
+    window: float
+    """Outcomes the two are taken over."""
+    pending: float
+
+    @property
+    def verdict(self) -> str:
+        """In words."""
+        if self.window < _ENOUGH_OUTCOMES:
+            return "too few outcomes to tell"
+        if abs(self.lead) <= _MARGIN:
+            return "no better than guessing what came last"
+        return f"{'better' if self.lead > 0.0 else 'worse'} than guessing what came last"
+
+    @property
+    def lead(self) -> float:
+        """Accuracy minus that of guessing what came last."""
+        return self.accuracy - self.persistent
+
+
+class Narrator:
+    """Listens to the telemetry and the reports of one daemon and writes to a console.
+
+    Parameters
+    ----------
+    console
+        On a terminal a table stays at the bottom and lines scroll above it; elsewhere there are only lines.
+    clock
+        Seconds since the epoch, for the time in front of each line.
+    """
+
+    def __init__(self, console: Console, clock: Callable[[], float] = time.time) -> None:
+        self._console = console
+        self._clock = clock
+        self._live = (
+            Live(console=console, refresh_per_second=4, transient=True) if console.is_terminal else None
+        )
+        self._worse: set[str] = set()
+        self._standings: list[Standing] = []
+        self._status_due = 0.0
+        self.alarms = 0
+        """Alarms told so far."""
+        self.first_alarm_seconds: float | None = None
+        """From the narrator's start to the first alarm."""
+        self.reading = asyncio.Event()
+        """Set when the daemon has been assigned its partitions."""
+        self._began = clock()
+
+    def start(self) -> None:
+        """Draw the table, if there is a terminal to draw it on."""
+        if self._live is not None:
+            self._live.start()
+
+    def stop(self) -> None:
+        """Leave the terminal as it was, with the last table on it."""
+        if self._live is not None:
+            self._live.stop()
+            if self._standings:
+                self._console.print(self._table())
+
+    def say(self, text: str) -> None:
+        """One line with the time of day."""
+        moment = time.strftime("%H:%M:%S", time.localtime(self._clock()))
+        self._console.print(Text.assemble((f"{moment} ", "dim"), text), soft_wrap=True)
+
+    def hear(self, happening: Happening) -> None:
+        """Tell of a happening a person wants to know of."""
+        match happening:
+            case KernelCompiling():
+                self.say("compiling the estimators (some seconds on the first start, cached afterwards)")
+            case KernelReady(seconds):
+                self.say(f"estimators ready after {seconds:.1f} s")
+            case StartedServing(address):
+                self.say(
+                    f"look at {address}/ · metrics at {address}/metrics · JSON at {address}/api/v1/models"
+                )
+            case TopicsAssigned(topics, partitions):
+                self.reading.set()
+                self.say(f"reading {partitions} partitions of {', '.join(topics)}")
+            case CatchUpFinished(records):
+                self.say(f"caught up: {records:,} records read")
+            case KafkaLost(error=error):
+                self.say(f"Kafka is gone ({error}); trying again")
+            case KafkaRecovered(after_seconds):
+                self.say(f"Kafka is back after {after_seconds:.1f} s")
+            case AlarmRaised():
+                self._tell_alarm(happening)
+            case _:
+                pass
+
+    def publish(self, report: Report) -> None:
+        """Redraw; tell when a model has become worse than guessing what came last, or better again."""
+        self._standings = standings(report)
+        for standing in self._standings:
+            self._compare(standing)
+        if self._live is not None:
+            self._live.update(self._table())
+        elif self._standings and self._clock() >= self._status_due:
+            self._status_due = self._clock() + _STATUS_SECONDS
+            self.say(" · ".join(f"{s.model} {_short(s.accuracy)}" for s in self._standings) + self._guess())
+
+    def _tell_alarm(self, alarm: AlarmRaised) -> None:
+        self.alarms += 1
+        if self.first_alarm_seconds is None:
+            self.first_alarm_seconds = self._clock() - self._began
+        self.say(
+            f"ALARM {alarm.model}: {alarm.detector} at outcome {alarm.outcome:,}: "
+            f"error {_short(alarm.before)} → {_short(alarm.after)}"
+        )
+
+    def _compare(self, standing: Standing) -> None:
+        worse = standing.lead < 0.0
+        known = standing.model in self._worse
+        if standing.window < _ENOUGH_OUTCOMES or abs(standing.lead) <= _MARGIN or worse == known:
+            return
+        numbers = (
+            f"right {_short(standing.accuracy)} of the time over its last {standing.window:,.0f} outcomes, "
+            f"against {_short(standing.persistent)}"
+        )
+        if worse:
+            self._worse.add(standing.model)
+            self.say(f"{standing.model} is now worse than guessing what came last: {numbers}")
+        else:
+            self._worse.discard(standing.model)
+            self.say(f"{standing.model} is better than guessing what came last again: {numbers}")
+
+    def _guess(self) -> str:
+        shares = [s.persistent for s in self._standings if s.persistent == s.persistent]
+        return f" · guessing what came last {_short(shares[0])}" if shares else ""
+
+    def _table(self) -> RenderableType:
+        table = Table(box=None, padding=(0, 2), title_justify="left")
+        for heading in ("model", "outcomes", "pending", "accuracy", "guessing what came last", ""):
+            table.add_column(heading, justify="left" if heading in {"model", ""} else "right")
+        for s in self._standings:
+            style = "bold red" if s.model in self._worse else ""
+            table.add_row(
+                s.model,
+                f"{s.outcomes:,.0f}",
+                f"{s.pending:,.0f}",
+                _short(s.accuracy),
+                _short(s.persistent),
+                s.verdict,
+                style=style,
+            )
+        return Group("", table)
+
+
+class NarratedTelemetry(Telemetry):
+    """Telemetry whose happenings are told by a narrator; only errors are also written as log lines."""
+
+    def __init__(self, narrator: Narrator) -> None:
+        super().__init__(level="error")
+        self._narrator = narrator
+
+    def emit(self, happening: Happening) -> None:
+        """Count the happening and tell it."""
+        super().emit(happening)
+        self._narrator.hear(happening)
+
+
+def standings(report: Report) -> list[Standing]:
+    """How each model stands, by name."""
+    nan = float("nan")
+    values: dict[tuple[str, ...], float] = {}
+    for family in report.families:
+        if "model" not in family.labels:
+            continue
+        for labels, value in family.samples:
+            if isinstance(value, float | int):
+                named = dict(zip(family.labels, labels, strict=True))
+                model = named.pop("model")
+                values[family.name, model, *named.values()] = float(value)
+    models = sorted({key[1] for key in values if key[0] == "outcomes_total"})
+    return [
+        Standing(
+            model=model,
+            outcomes=values.get(("outcomes_total", model), 0.0),
+            accuracy=values.get(("accuracy_ratio", model, WINDOW), nan),
+            persistent=values.get(("baseline_accuracy_ratio", model, "persistent", WINDOW), nan),
+            window=values.get(("adwin_window_outcomes", model, WINDOW), 0.0),
+            pending=values.get(("pending_predictions", model), 0.0),
+        )
+        for model in models
+    ]
+
+
+def _short(share: float) -> str:
+    """`76 %`, or a dash where undefined."""
+    if share != share:  # noqa: PLR0124 - NaN
+        return "–"
+    return f"{share:.0%}".replace("%", " %")

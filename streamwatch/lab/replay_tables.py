@@ -1,0 +1,165 @@
+"""A replay's result as tables for a person, or as one JSON document."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from itertools import chain
+
+import msgspec
+from rich.console import Console
+from rich.table import Table
+
+from streamwatch.core.series import Histogram
+from streamwatch.edge.exporters.json_api import by_model
+from streamwatch.lab.replay import ReplayResult
+
+_SHOWN_ALARMS = 20
+_YEAR_2000_MS = 946_684_800_000
+_COLUMNS = (
+    ("accuracy", "accuracy_ratio", ()),
+    ("guessing\nwhat came last", "baseline_accuracy_ratio", ("persistent",)),
+    ("always the\nmajority", "baseline_accuracy_ratio", ("majority",)),
+    ("κ", "kappa", ()),
+    ("κ_m", "kappa_majority", ()),
+    ("κ_per", "kappa_persistent", ()),
+    ("κ⁺", "kappa_plus", ()),
+    ("MCC", "mcc", ()),
+    ("effective\noutcomes", "effective_outcomes", ()),
+)
+
+
+def print_result(result: ReplayResult, console: Console) -> None:
+    """Write the final estimates of every model, the alarms, and what was left over."""
+    values = {
+        (family.name, *labels): value
+        for family in result.families
+        for labels, value in family.samples
+        if not isinstance(value, Histogram)
+    }
+    order = {family.name: family.labels for family in result.families}
+    console.print(_estimates(result, values, order))
+    if result.alarms:
+        console.print(_alarms(result))
+    else:
+        console.print("No alarms.")
+    for line in leftovers(result):
+        console.print(line, soft_wrap=True, highlight=False)
+
+
+def leftovers(result: ReplayResult) -> list[str]:
+    """How much was read, and what of it was not evaluated."""
+    rate = result.lines / result.seconds if result.seconds > 0.0 else 0.0
+    took = f"in {result.seconds:.1f} s ({rate:,.0f} lines/s)"
+    said = [f"{result.lines:,} lines, {result.outcomes:,} outcomes {took}."]
+    if result.pending:
+        said.append(f"{result.pending:,} predictions still waited for their label at the end.")
+    if result.trace_rows:
+        said.append(f"{result.trace_rows:,} rows of trace written.")
+    if result.bad:
+        reasons = ", ".join(f"{reason} {count:,}" for reason, count in result.bad.most_common())
+        said.append(f"{result.bad.total():,} lines could not be used: {reasons}.")
+        said += [f"  line {bad.number:,}: {bad.reason}" for bad in result.first_bad]
+        if result.bad.total() > len(result.first_bad):
+            said.append("  …")
+    return said
+
+
+def to_json(result: ReplayResult) -> bytes:
+    """The same as one JSON document; `models` and `stream` are shaped as in `/api/v1/models`."""
+    models, stream = by_model(chain(result.families))
+    return msgspec.json.encode(
+        {
+            "source": result.source,
+            "lines": result.lines,
+            "outcomes": result.outcomes,
+            "pending": result.pending,
+            "invalid": dict(result.bad),
+            "first_invalid": [{"line": bad.number, "reason": bad.reason} for bad in result.first_bad],
+            "models": {name: {"metrics": metrics} for name, metrics in models.items()},
+            "stream": stream,
+            "alarms": [msgspec.to_builtins(alarm) for alarm in result.alarms],
+        }
+    )
+
+
+def _estimates(
+    result: ReplayResult, values: Mapping[tuple[str, ...], float], order: Mapping[str, tuple[str, ...]]
+) -> Table:
+    table = Table(
+        title=f"{result.source}: estimates at the end", title_justify="left", box=None, pad_edge=False
+    )
+    for heading in ("model", "outcomes", "forgetting"):
+        table.add_column(heading, justify="right" if heading == "outcomes" else "left", no_wrap=True)
+    for heading, _, _ in _COLUMNS:
+        table.add_column(heading, justify="right")
+    position = order["accuracy_ratio"].index("model")
+    pairs = [key[1:] for key in values if key[0] == "accuracy_ratio"]
+    pairs.sort(key=lambda labels: labels[position])  # stable: mechanisms stay in their order
+    seen: set[str] = set()
+    for labels in pairs:
+        model = labels[position]
+        forgetting = labels[1 - position]
+        known = model in seen
+        seen.add(model)
+        outcomes = values.get(("outcomes_total", model), math.nan)
+        cells = [
+            _number(_value(values, order, name, {"model": model, "forgetting": forgetting}, more))
+            for _, name, more in _COLUMNS
+        ]
+        table.add_row("" if known else model, "" if known else f"{outcomes:,.0f}", forgetting, *cells)
+    return table
+
+
+def _value(
+    values: Mapping[tuple[str, ...], float],
+    order: Mapping[str, tuple[str, ...]],
+    name: str,
+    labels: Mapping[str, str],
+    more: tuple[str, ...],
+) -> float:
+    given = {**labels, **({"baseline": more[0]} if more else {})}
+    key = tuple(given[label] for label in order.get(name, ()))
+    return values.get((name, *key), math.nan)
+
+
+def _number(value: float) -> str:
+    if math.isnan(value):
+        return "–"
+    return f"{value:,.0f}" if value >= 10.0 else f"{value:.4f}"
+
+
+def _alarms(result: ReplayResult) -> Table:
+    shown = result.alarms[-_SHOWN_ALARMS:]
+    title = f"{len(result.alarms):,} alarms"
+    if len(shown) < len(result.alarms):
+        title += f", the last {len(shown)}"
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    for heading in (
+        "model",
+        "detector",
+        "outcome",
+        "time",
+        "error before",
+        "after",
+        "statistic",
+        "threshold",
+    ):
+        table.add_column(heading, justify="left" if heading in {"model", "detector", "time"} else "right")
+    for alarm in shown:
+        table.add_row(
+            alarm.model,
+            alarm.detector,
+            f"{alarm.outcome:,}",
+            _moment(alarm.at_ms),
+            *map(_number, (alarm.before, alarm.after, alarm.statistic, alarm.threshold)),
+        )
+    return table
+
+
+def _moment(at_ms: int) -> str:
+    """Date and time; a recording without timestamps has none worth showing."""
+    if at_ms < _YEAR_2000_MS:
+        return ""
+    return datetime.fromtimestamp(at_ms / 1000.0, tz=UTC).isoformat(sep=" ", timespec="seconds")

@@ -1,0 +1,103 @@
+"""Writes a trace: one row per outcome with every estimate and alarm, in a form that reads back exactly."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from streamwatch.core.events import Alarm, Outcome
+from streamwatch.core.monitors import Monitors
+from streamwatch.core.series import Family
+from streamwatch.core.trace import TraceChunk
+from streamwatch.lab.recorded import RecordingError
+
+
+class TraceError(RecordingError):
+    """The trace cannot be written."""
+
+
+class TraceCsv:
+    """A CSV file of traces.
+
+    Columns are `model,outcome,y_true,y_pred` and then one per series, named as the metrics are with their
+    label values after `:`. Undefined is an empty field. Floats have the fewest digits that read back as
+    the same float.
+
+    Raises
+    ------
+    TraceError
+        The file cannot be opened.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.rows = 0
+        """Written so far."""
+        try:
+            self._file = Path(path).open("w", newline="", encoding="utf-8")  # noqa: SIM115  # __exit__ closes
+        except OSError as error:
+            raise TraceError(f"the trace cannot be written to {path}: {error.strerror}") from error
+        self._writer = csv.writer(self._file, lineterminator="\n")
+        self._headed = False
+
+    def write(self, chunk: TraceChunk) -> None:
+        """Add rows; the first chunk gives the header."""
+        if not self._headed:
+            self._writer.writerow(chunk.columns)
+            self._headed = True
+        self._writer.writerows([_field(value) for value in row] for row in chunk.rows)
+        self.rows += len(chunk.rows)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._file.close()
+
+
+class TracedMonitors:
+    """Monitors that write what they say after every outcome they evaluate."""
+
+    def __init__(self, monitors: Monitors, trace: TraceCsv) -> None:
+        self._monitors = monitors
+        self._trace = trace
+        trace.write(monitors.trace([]))  # a header, even for a recording without outcomes
+
+    @property
+    def records_over_limit(self) -> Mapping[str, int]:
+        """Outcomes beyond a limit, by limit."""
+        return self._monitors.records_over_limit
+
+    def fold(self, outcomes: Sequence[Outcome]) -> list[Alarm]:
+        """Evaluate outcomes in order and write a row for each."""
+        chunk = self._monitors.trace(outcomes)
+        self._trace.write(chunk)
+        return chunk.alarms
+
+    def retire(self, model: str) -> None:
+        """Forget a model."""
+        self._monitors.retire(model)
+
+    def models(self) -> list[str]:
+        """Names of the models being watched."""
+        return self._monitors.models()
+
+    def families(self) -> list[Family]:
+        """Every series of every model."""
+        return self._monitors.families()
+
+
+def _field(value: str | float | None) -> str | int:
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return "" if math.isnan(value) else repr(value)
+    return value
