@@ -1,0 +1,1 @@
+"""What records mean: one file per format, each giving `core.ports.Decoder`s."""

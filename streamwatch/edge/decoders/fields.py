@@ -1,0 +1,109 @@
+"""What one field may contain, and the one way it is written afterwards.
+
+Each function takes what JSON, a key or a header carried and gives the canonical value, or `None` where the
+content breaks a rule. None of them raises.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from datetime import UTC, datetime
+from typing import Any
+
+from streamwatch.edge.decoders.mapping import TimestampUnit
+
+MAX_TEXT_BYTES = 128
+MAX_TIMESTAMP_MS = 253_402_300_799_999
+"""The end of the year 9999."""
+
+_FORBIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+_NUMBER = re.compile(r"[+-]?\d{1,25}(\.\d{1,25})?([eE][+-]?\d{1,3})?", re.ASCII)
+_INTEGER = re.compile(r"\d{1,9}", re.ASCII)
+_BEYOND_TEXT = 10**MAX_TEXT_BYTES
+
+
+def is_plain(text: str) -> bool:
+    """1 to 128 bytes of UTF-8 without control characters or lone surrogates."""
+    if text.isascii() and text.isprintable():
+        return 0 < len(text) <= MAX_TEXT_BYTES
+    if _FORBIDDEN.search(text):
+        return False
+    return 0 < len(text) <= MAX_TEXT_BYTES and len(text.encode()) <= MAX_TEXT_BYTES
+
+
+def canonical_text(raw: Any) -> str | None:
+    """An id, model or class as text: integral numbers without a fraction, booleans as JSON writes them."""
+    if isinstance(raw, str):
+        return raw if is_plain(raw) else None
+    if isinstance(raw, bool):
+        return "true" if raw else "false"
+    if isinstance(raw, float):
+        if not math.isfinite(raw):
+            return None
+        if not raw.is_integer():
+            return repr(raw)
+        raw = int(raw)
+    if isinstance(raw, int) and -_BEYOND_TEXT < raw < _BEYOND_TEXT:
+        text = str(raw)
+        return text if len(text) <= MAX_TEXT_BYTES else None
+    return None
+
+
+def timestamp_ms(raw: Any, unit: TimestampUnit) -> int | None:
+    """Milliseconds since the epoch, from 1970 to 9999; fractions of a millisecond are cut off.
+
+    Text in ISO 8601 without an offset is UTC.
+    """
+    if unit == "iso8601":
+        return _from_iso8601(raw)
+    number: Any = raw
+    if isinstance(raw, str):
+        if not _NUMBER.fullmatch(raw):
+            return None
+        number = int(raw) if raw.isdigit() else float(raw)
+    if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):
+        return None
+    match unit:
+        case "ms":
+            at_ms = math.floor(number)
+        case "s":
+            at_ms = number * 1_000 if isinstance(number, int) else round(number * 1_000)
+        case "us":
+            at_ms = math.floor(number // 1_000)
+        case "ns":
+            at_ms = math.floor(number // 1_000_000)
+    return at_ms if 0 <= at_ms <= MAX_TIMESTAMP_MS else None
+
+
+def _from_iso8601(raw: Any) -> int | None:
+    if not isinstance(raw, str):
+        return None
+    try:
+        moment = datetime.fromisoformat(raw)
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=UTC)
+        at_ms = math.floor(moment.timestamp() * 1_000)
+    except (ValueError, OverflowError):
+        return None
+    return at_ms if 0 <= at_ms <= MAX_TIMESTAMP_MS else None
+
+
+def fold_index(raw: Any) -> int | None:
+    """A fold's number, from 0; text of digits is accepted (headers carry text)."""
+    if isinstance(raw, bool):
+        return None
+    if isinstance(raw, str):
+        return int(raw) if _INTEGER.fullmatch(raw) else None
+    if isinstance(raw, float):
+        raw = int(raw) if raw.is_integer() else -1
+    if isinstance(raw, int) and 0 <= raw < 10**9:
+        return raw
+    return None
+
+
+def probability(raw: Any) -> float | None:
+    """A number in [0, 1]; rounding may have put it a millionth outside."""
+    if isinstance(raw, bool) or not isinstance(raw, int | float):
+        return None
+    return min(max(float(raw), 0.0), 1.0) if -1e-6 <= raw <= 1.000001 else None

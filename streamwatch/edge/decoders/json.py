@@ -1,0 +1,251 @@
+"""JSON records → predictions and labels, through the topic's mapping; bad input is a value with a reason."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import msgspec
+
+from streamwatch.core.events import Event, Invalid, Label, NullRecord, Prediction, Side
+from streamwatch.core.ports import Record
+from streamwatch.edge.decoders.fields import (
+    MAX_TEXT_BYTES,
+    MAX_TIMESTAMP_MS,
+    canonical_text,
+    fold_index,
+    is_plain,
+    probability,
+    timestamp_ms,
+)
+from streamwatch.edge.decoders.mapping import TimestampUnit, TopicMapping
+from streamwatch.edge.decoders.names import Names, judged
+from streamwatch.edge.decoders.paths import Row
+from streamwatch.edge.decoders.places import UNREADABLE, Places, is_framed
+
+_PREDICTION = ("id", "model", "prediction", "timestamp", "scores", "fold")
+_LABEL = ("id", "model", "label", "timestamp")
+_SLOTS = {"prediction": _PREDICTION, "label": _LABEL, "both": (*_PREDICTION, "label", "kind")}
+_UNDECODED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError, AttributeError)
+_SYNTAX = msgspec.json.Decoder(msgspec.Raw)
+_BACKSLASH = ord("\\")
+"""JSON text has no control characters but DEL and escaped ones: without a backslash, no need to look for them."""
+
+
+class JsonDecoder:
+    """Decodes the records of one topic. Never raises on bad input.
+
+    Parameters
+    ----------
+    topic
+        The topic's name (a mapping may use it as a field).
+    side
+        What the topic carries; `both` needs a `kind` rule in the mapping.
+    mapping
+        Where each field lives.
+
+    Raises
+    ------
+    ValueError
+        A place is not in the notation, a constant or alias is no valid name, or `both` came without a rule.
+    """
+
+    def __init__(self, topic: str, side: Side, mapping: TopicMapping) -> None:
+        if side == "both" and mapping.kind is None:
+            raise ValueError(f"topic {topic!r} carries predictions and labels: expected a kind rule")
+        for name in mapping.classes.values():
+            if not is_plain(name):
+                raise ValueError(f"a class must be 1 to 128 bytes without control characters, got {name!r}")
+        self._side: Side = side
+        self._kind = mapping.kind
+        self._slots = _SLOTS[side]
+        self._places = Places(topic, mapping, self._slots)
+        self._strict = self._places.paths.strict or _refuse
+        self._row = self._places.paths.getter(self._slots)
+        self._unit: TimestampUnit = mapping.timestamp_unit
+        self._max_stamp = MAX_TIMESTAMP_MS if mapping.timestamp_unit == "ms" else -1
+        self._models = Names({}, "invalid_model")
+        self._classes = Names(mapping.classes, "invalid_class")
+        self._known_models = self._models.texts
+        self._known_classes = self._classes.texts
+        self._known_numbers = self._classes.numbers
+        simple = self._places.paths.flat and not self._places.outside
+        accepts = {"prediction": self._accept_prediction, "label": self._accept_label}
+        self._accept = accepts.get(side) if simple else None
+
+    def decode(self, record: Record, at_ms: int) -> Event:
+        """`Prediction`, `Label` or `NullRecord`; else `Invalid` with one of `reasons.REASONS`."""
+        value = record.value
+        if value is None:
+            return self._null(record, at_ms)
+        try:
+            found = self._strict(value)
+            if self._accept is not None:
+                event = self._accept(found, value, at_ms)
+                if event is not None:
+                    return event
+            row = self._row(found)
+        except _UNDECODED:
+            verdict = self._reluctantly(value)
+            if isinstance(verdict, str):
+                return _invalid(record, verdict)
+            row = verdict
+        return self._event(self._places.completed(row, record), record, at_ms)
+
+    def _accept_prediction(self, found: Any, value: bytes, at_ms: int) -> Prediction | None:
+        """What nearly every record is, decided at once; None leaves it to those who judge at length."""
+        id_, shown, stamp = found.id, found.prediction, found.timestamp
+        name = self._known_models.get(found.model)
+        predicted = self._known_classes.get(shown)
+        if predicted is None and type(shown) is int:
+            predicted = self._known_numbers.get(shown)
+        if (
+            name is None
+            or predicted is None
+            or type(id_) is not str
+            or not id_.isascii()
+            or not 0 < len(id_) <= MAX_TEXT_BYTES
+            or ((_BACKSLASH in value or "\x7f" in id_) and not id_.isprintable())
+            or (stamp is not None and not (type(stamp) is int and 0 <= stamp <= self._max_stamp))
+            or found.scores is not None
+            or found.fold is not None
+        ):
+            return None
+        return Prediction(id_, name, predicted, at_ms, stamp)
+
+    def _accept_label(self, found: Any, value: bytes, at_ms: int) -> Label | None:
+        """As `_accept_prediction`."""
+        id_, model, shown, stamp = found.id, found.model, found.label, found.timestamp
+        name = None if model is None else self._known_models.get(model)
+        truth = self._known_classes.get(shown)
+        if truth is None and type(shown) is int:
+            truth = self._known_numbers.get(shown)
+        if (
+            truth is None
+            or (name is None and model is not None)
+            or type(id_) is not str
+            or not id_.isascii()
+            or not 0 < len(id_) <= MAX_TEXT_BYTES
+            or ((_BACKSLASH in value or "\x7f" in id_) and not id_.isprintable())
+            or (stamp is not None and not (type(stamp) is int and 0 <= stamp <= self._max_stamp))
+        ):
+            return None
+        return Label(id_, truth, at_ms, name, stamp)
+
+    def _event(self, row: Row, record: Record, at_ms: int) -> Event:
+        side: Side | None = self._side
+        if side == "both":
+            *shared, label, kind = row
+            side = self._side_of(kind)
+            row = (shared[0], shared[1], label, shared[3]) if side == "label" else tuple(shared)
+        if side is None:
+            return _invalid(record, "unknown_kind")
+        return (self._prediction if side == "prediction" else self._label)(row, record, at_ms)
+
+    def _prediction(self, row: Row, record: Record, at_ms: int) -> Event:
+        id_, model, shown, stamp, scores, fold = row
+        name = predicted = ""
+        id_, reason = judged(id_, "missing_id", "invalid_id")
+        if not reason:
+            name, reason = self._models.judged(model, "missing_model")
+        if not reason:
+            predicted, reason = self._classes.judged(shown, "missing_prediction")
+        if not reason and stamp is not None:
+            stamp = timestamp_ms(stamp, self._unit)
+            reason = "invalid_timestamp" if stamp is None else ""
+        if not reason and scores is not None:
+            scores = self._scores(scores)
+            reason = "invalid_scores" if scores is None else ""
+        if not reason and fold is not None:
+            fold = fold_index(fold)
+            reason = "invalid_fold" if fold is None else ""
+        return (
+            _invalid(record, reason)
+            if reason
+            else Prediction(id_, name, predicted, at_ms, stamp, scores, fold)
+        )
+
+    def _label(self, row: Row, record: Record, at_ms: int) -> Event:
+        id_, model, shown, stamp = row
+        name: str | None = None
+        truth = ""
+        id_, reason = judged(id_, "missing_id", "invalid_id")
+        if not reason and model is not None:
+            name, reason = self._models.judged(model, "missing_model")
+        if not reason:
+            truth, reason = self._classes.judged(shown, "missing_label")
+        if not reason and stamp is not None:
+            stamp = timestamp_ms(stamp, self._unit)
+            reason = "invalid_timestamp" if stamp is None else ""
+        return _invalid(record, reason) if reason else Label(id_, truth, at_ms, name, stamp)
+
+    def _side_of(self, kind: Any) -> Side | None:
+        """What the kind rule says of one record."""
+        text = canonical_text(kind)
+        if self._kind is None or text is None:
+            return None
+        if text == self._kind.prediction:
+            return "prediction"
+        return "label" if text == self._kind.label else None
+
+    def _null(self, record: Record, at_ms: int) -> Event:
+        """A null value; on a topic of both kinds it withdraws only where key or headers say what it is."""
+        row = self._places.completed(self._places.constants, record)
+        found = dict(zip(self._slots, row, strict=True))
+        side = self._side_of(found["kind"]) if self._side == "both" else self._side
+        id_: str | None = None
+        model: str | None = None
+        reason = ""
+        if found["id"] is not None:
+            id_, reason = judged(found["id"], "missing_id", "invalid_id")
+        if found["model"] is not None and not reason:
+            model, reason = self._models.judged(found["model"], "missing_model")
+        if reason:
+            return _invalid(record, reason)
+        return NullRecord(record.topic, id_, model, at_ms, withdraws=side == "prediction")
+
+    def _reluctantly(self, value: bytes) -> Row | str:
+        """The contents of a value that the strict reader refused, or the reason why it has none."""
+        if is_framed(value):
+            return "schema_registry_framing"
+        try:
+            if not bytes(_SYNTAX.decode(value)).lstrip().startswith(b"{"):
+                return "not_an_object"
+            contents = self._places.paths.lax(value)
+        except UnicodeDecodeError:
+            return "invalid_utf8"
+        except (msgspec.DecodeError, RecursionError):
+            return "invalid_json" if _is_utf8(value) else "invalid_utf8"
+        for slot, content in contents.items():
+            if slot != "scores" and isinstance(content, dict | list):
+                contents[slot] = UNREADABLE
+        return tuple(contents[slot] for slot in self._slots)
+
+    def _scores(self, raw: Any) -> dict[str, float] | None:
+        """Probabilities by class; classes that are aliases of one another add up."""
+        if not isinstance(raw, dict):
+            return None
+        scores: dict[str, float] = {}
+        for shown, number in raw.items():
+            name, reason = self._classes.judged(shown, "invalid_scores")
+            value = probability(number)
+            if reason or value is None:
+                return None
+            scores[name] = scores.get(name, 0.0) + value
+        return scores
+
+
+def _refuse(_value: bytes) -> NoReturn:
+    """Stands in for a strict reader where paths overlap."""
+    raise AttributeError
+
+
+def _is_utf8(value: bytes) -> bool:
+    try:
+        value.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _invalid(record: Record, reason: str) -> Invalid:
+    return Invalid(record.topic, record.partition, record.offset, reason)

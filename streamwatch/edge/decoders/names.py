@@ -1,0 +1,57 @@
+"""Models and classes repeat, so what was once found valid is remembered, in tables of bounded size."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from streamwatch.edge.decoders.fields import canonical_text
+from streamwatch.edge.decoders.places import FRAMED
+
+MAX_REMEMBERED = 4_096
+
+
+def judged(raw: Any, missing: str, invalid: str) -> tuple[str, str]:
+    """The canonical text and no reason, or no text and the reason."""
+    if raw is None:
+        return "", missing
+    if raw is FRAMED:
+        return "", "schema_registry_framing"
+    text = canonical_text(raw)
+    return ("", invalid) if text is None else (text, "")
+
+
+class Names:
+    """The valid models, or classes, met so far.
+
+    Parameters
+    ----------
+    aliases
+        As written → the name meant.
+    invalid
+        The reason given for a name that is none.
+    """
+
+    def __init__(self, aliases: Mapping[str, str], invalid: str) -> None:
+        self._aliases = dict(aliases)
+        self._invalid = invalid
+        self.texts: dict[Any, str] = {}
+        """Names met as text, for look-ups by whoever cannot afford a call."""
+        self.numbers: dict[Any, str] = {}
+        """Names met as whole numbers. 1, 1.0 and True are equal as keys: look up only what is an `int`."""
+        self._tables: dict[type, dict[Any, str]] = {str: self.texts, int: self.numbers, float: {}, bool: {}}
+
+    def judged(self, raw: Any, missing: str) -> tuple[str, str]:
+        """The name meant and no reason, or no name and the reason."""
+        table = self._tables.get(type(raw))
+        if table is not None:
+            known = table.get(raw)
+            if known is not None:
+                return known, ""
+        text, reason = judged(raw, missing, self._invalid)
+        if reason or table is None:
+            return text, reason
+        if len(table) >= MAX_REMEMBERED:
+            table.clear()
+        name = table[raw] = self._aliases.get(text, text)
+        return name, ""

@@ -1,0 +1,119 @@
+"""Reads only the mapped fields out of a JSON value, at the speed of compiled structs.
+
+The *strict* reader is a generated msgspec struct whose leaves are scalars; it takes nearly every record. What
+it refuses goes to the *lax* reader, whose leaves may be anything, so that the reason can be told. Both skip
+fields that are not mapped without looking at them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import attrgetter
+from typing import Any, TypeAlias
+
+import msgspec
+
+Row: TypeAlias = tuple[Any, ...]
+Path: TypeAlias = tuple[str, ...]
+Tree: TypeAlias = dict[str, Any]
+"""Field name → leaf type, or the tree below."""
+
+SCALAR: Any = str | int | float | bool | None
+SCORES: Any = dict[str, float] | None
+
+
+class ValuePaths:
+    """Decodes a value to the contents of named slots, `None` where absent or null.
+
+    Parameters
+    ----------
+    paths
+        Path and leaf type (`SCALAR` or `SCORES`) by slot. Slots are identifiers.
+    constants
+        Contents of the slots that have no path.
+    """
+
+    def __init__(self, paths: Mapping[str, tuple[Path, Any]], constants: Mapping[str, object]) -> None:
+        self._paths = {slot: path for slot, (path, _) in paths.items()}
+        self._constants = dict(constants)
+        self._top = _numbered(path[0] for path in self._paths.values())
+        fields = [(attribute, Any, None) for attribute in self._top.values()]
+        self._lax = msgspec.json.Decoder(msgspec.defstruct("Lax", fields, rename=_inverse(self._top)))
+        self.strict: Callable[[bytes], Any] | None = None
+        """Decodes to what `getter` reads; raises as msgspec does. None where paths overlap (`a`, `a.b`)."""
+        self.flat = False
+        """What `strict` gives has each slot as an attribute of that name."""
+        self._attributes = {slot: slot for slot in constants}
+        tree = _tree(paths.values())
+        if tree is not None:
+            heads = {path[0]: slot for slot, path in self._paths.items() if len(path) == 1}
+            names = {name: heads.get(name, f"object_{i}") for i, name in enumerate(tree)}
+            self.strict = msgspec.json.Decoder(_struct(tree, names, constants)).decode
+            self._attributes |= {slot: _attribute(tree, names, path) for slot, path in self._paths.items()}
+            self.flat = all(slot == attribute for slot, attribute in self._attributes.items())
+
+    def getter(self, slots: Sequence[str]) -> Callable[[Any], Row]:
+        """A function from what `strict` gave to the contents of slots (two or more), in order.
+
+        The function raises AttributeError where an object on a path is null.
+        """
+        return attrgetter(*(self._attributes.get(slot, slot) for slot in slots))
+
+    def lax(self, value: bytes) -> dict[str, Any]:
+        """The contents by slot, of whatever type; raises as msgspec does."""
+        top = self._lax.decode(value)
+        contents = dict(self._constants)
+        for slot, (head, *rest) in self._paths.items():
+            here: Any = getattr(top, self._top[head])
+            for name in rest:
+                here = here.get(name) if isinstance(here, dict) else None
+            contents[slot] = here
+        return contents
+
+
+def _numbered(names: Iterable[str]) -> dict[str, str]:
+    """Field name → an identifier for it, in order of first appearance."""
+    return {name: f"field_{i}" for i, name in enumerate(dict.fromkeys(names))}
+
+
+def _inverse(attributes: Mapping[str, str]) -> dict[str, str]:
+    return {attribute: name for name, attribute in attributes.items()}
+
+
+def _tree(paths: Iterable[tuple[Path, Any]]) -> Tree | None:
+    """The paths as one tree, or None where one ends inside another or a leaf is wanted as two types."""
+    root: Tree = {}
+    for path, leaf in paths:
+        here = root
+        for name in path[:-1]:
+            below = here.setdefault(name, {})
+            if not isinstance(below, dict):
+                return None
+            here = below
+        if here.setdefault(path[-1], leaf) is not leaf:
+            return None
+    return root
+
+
+def _struct(tree: Tree, names: Mapping[str, str], constants: Mapping[str, object]) -> Any:
+    """A struct type for a tree; absent objects are read as empty, constants are attributes of the type."""
+    fields: list[tuple[str, Any, Any]] = []
+    for name, attribute in names.items():
+        below = tree[name]
+        if isinstance(below, dict):
+            inner = _struct(below, _numbered(below), {})
+            fields.append((attribute, inner | None, inner()))
+        else:
+            fields.append((attribute, below, None))
+    return msgspec.defstruct(
+        "Strict", fields, rename=_inverse(names), namespace=dict(constants), frozen=True, gc=False
+    )
+
+
+def _attribute(tree: Tree, names: Mapping[str, str], path: Path) -> str:
+    """Where `_struct` put the leaf of a path, as `attrgetter` wants it."""
+    attributes, here = [names[path[0]]], tree[path[0]]
+    for name in path[1:]:
+        attributes.append(_numbered(here)[name])
+        here = here[name]
+    return ".".join(attributes)

@@ -1,0 +1,24 @@
+"""Why a record can be invalid: a closed set, the same for every format."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+REASONS: Mapping[str, str] = {
+    "schema_registry_framing": "starts with the Confluent wire byte where plain JSON or text was expected",
+    "invalid_utf8": "is not UTF-8",
+    "invalid_json": "is not JSON, is nested too deeply, or has a number out of range",
+    "not_an_object": "is JSON, but not an object",
+    "missing_id": "has no id where the mapping looks for it",
+    "missing_model": "has no model where the mapping looks for it",
+    "missing_prediction": "has no predicted class where the mapping looks for it",
+    "missing_label": "has no true class where the mapping looks for it",
+    "invalid_id": "its id is not 1 to 128 bytes of text without control characters, nor a number",
+    "invalid_model": "its model is not 1 to 128 bytes of text without control characters, nor a number",
+    "invalid_class": "its class is not 1 to 128 bytes of text without control characters, nor a number",
+    "invalid_timestamp": "its timestamp is not one in the configured unit, or outside 1970 to 9999",
+    "invalid_scores": "its scores are not an object of class → probability",
+    "invalid_fold": "its fold is not a whole number from 0",
+    "unknown_kind": "what tells predictions from labels says neither",
+}
+"""Every reason a record can be invalid for, and what it says about the record."""

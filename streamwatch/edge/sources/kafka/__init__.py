@@ -1,0 +1,24 @@
+"""Apache Kafka, or anything that speaks its protocol."""
+
+from __future__ import annotations
+
+from streamwatch.edge.sources.kafka.connection import TopicsMissing
+from streamwatch.edge.sources.kafka.loss import LogLost, ReadingEnded
+from streamwatch.edge.sources.kafka.probe import KafkaUnreachable, list_topics, probe
+from streamwatch.edge.sources.kafka.source import KafkaSource
+from streamwatch.edge.sources.kafka.spec import Ago, At, KafkaSpec, Start, parse_start
+
+__all__ = [
+    "Ago",
+    "At",
+    "KafkaSource",
+    "KafkaSpec",
+    "KafkaUnreachable",
+    "LogLost",
+    "ReadingEnded",
+    "Start",
+    "TopicsMissing",
+    "list_topics",
+    "parse_start",
+    "probe",
+]

@@ -1,0 +1,208 @@
+"""One disposable connection to Kafka: the aiokafka consumer with its traps fenced off.
+
+Whatever goes wrong with a connection, the cure is another one; nothing here remembers a place in the log.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+from aiokafka import AIOKafkaConsumer
+from aiokafka.errors import KafkaError
+from aiokafka.helpers import create_ssl_context
+from aiokafka.structs import ConsumerRecord, TopicPartition
+
+from streamwatch.core.events import Partition
+from streamwatch.edge.sources.kafka.spec import Ago, At, KafkaSpec, Start
+
+CONNECTION_ERRORS = (KafkaError, OSError, TimeoutError, AssertionError)
+"""What a consumer raises when it has to be replaced (aiokafka asserts what brokers should not do)."""
+
+
+class TopicsMissing(Exception):  # noqa: N818 - it names what is the case
+    """Configured topics that the cluster does not have; none was created by asking.
+
+    Attributes
+    ----------
+    nearest
+        For each missing topic the existing names most like it.
+    """
+
+    def __init__(self, nearest: Mapping[str, Sequence[str]], servers: str) -> None:
+        self.nearest = dict(nearest)
+        parts = [
+            f"topic {name!r} does not exist" + (f" (did you mean {' or '.join(near)}?)" if near else "")
+            for name, near in nearest.items()
+        ]
+        super().__init__(
+            f"{'; '.join(parts)} on {servers}, or this user may not see it; nothing was created by asking"
+        )
+
+
+class Complaints(logging.Handler):
+    """Keeps the client library's last complaint, which its exceptions do not carry, and its lines off stderr."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.last = ""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Remember the message."""
+        self.last = record.getMessage()
+
+    def attach(self) -> None:
+        """Listen to the client library."""
+        logging.getLogger("aiokafka").addHandler(self)
+
+    def detach(self) -> None:
+        """Stop listening."""
+        logging.getLogger("aiokafka").removeHandler(self)
+
+
+class Connection:
+    """Opened once, closed once.
+
+    Parameters
+    ----------
+    spec
+        Where the brokers are and how to be let in.
+    """
+
+    def __init__(self, spec: KafkaSpec) -> None:
+        self._spec = spec
+        self._consumer = AIOKafkaConsumer(
+            bootstrap_servers=spec.bootstrap_servers,
+            client_id=spec.client_id,
+            group_id=spec.group_id,
+            enable_auto_commit=False,
+            auto_offset_reset="none",
+            isolation_level="read_committed",
+            max_partition_fetch_bytes=spec.max_partition_fetch_bytes,
+            request_timeout_ms=spec.request_timeout_ms,
+            security_protocol=spec.security_protocol,
+            ssl_context=ssl_context(spec),
+            sasl_mechanism=spec.sasl_mechanism,
+            sasl_plain_username=spec.username,
+            sasl_plain_password=spec.password,
+        )
+
+    async def open(self) -> None:
+        """Reach a broker and be let in."""
+        await self._bounded(self._consumer.start())
+
+    async def listing(self) -> dict[str, list[int]]:
+        """Every topic the user may see, with its partitions. Asks for none by name: that would create it."""
+        client: Any = self._consumer._client  # noqa: SLF001 - the public call drops the partitions  # pyright: ignore[reportPrivateUsage]
+        cluster: Any = await self._bounded(client.fetch_all_metadata())
+        return {name: sorted(cluster.partitions_for_topic(name) or ()) for name in cluster.topics()}
+
+    def assign(self, positions: Mapping[Partition, int]) -> None:
+        """Read these partitions from these offsets, and no others."""
+        self._consumer.assign([TopicPartition(*p) for p in positions])
+        # The client refreshes the metadata of assigned topics by name, which would re-create a deleted one.
+        client: Any = self._consumer._client  # noqa: SLF001 - see above  # pyright: ignore[reportPrivateUsage]
+        client.set_topics(())
+        for partition, position in positions.items():
+            self._consumer.seek(TopicPartition(*partition), position)
+
+    def seek(self, partition: Partition, position: int) -> None:
+        """Go on from another offset."""
+        self._consumer.seek(TopicPartition(*partition), position)
+
+    async def records(
+        self, partitions: Iterable[Partition] | None, timeout_ms: int
+    ) -> dict[TopicPartition, list[ConsumerRecord[bytes | None, bytes | None]]]:
+        """The next records of these partitions, or of all; what others have fetched stays with the client."""
+        wanted = [TopicPartition(*p) for p in partitions or ()]
+        if partitions is not None and not wanted:  # the client would take none for all
+            await asyncio.sleep(timeout_ms / 1_000)
+            return {}
+        return await self._consumer.getmany(
+            *wanted, timeout_ms=timeout_ms, max_records=self._spec.max_poll_records
+        )
+
+    async def position(self, partition: Partition) -> int:
+        """Offset of the next record, after control records; does not suspend once assigned."""
+        return await self._consumer.position(TopicPartition(*partition))
+
+    def last_fetch(self, partition: Partition) -> tuple[int, int]:
+        """High watermark, and a stamp that changes with each answer; -1 and 0 before the first fetch."""
+        tp = TopicPartition(*partition)
+        highwater, stamp = self._consumer.highwater(tp), self._consumer.last_poll_timestamp(tp)
+        return (-1 if highwater is None else highwater), stamp or 0
+
+    async def ends(self, partition: Partition) -> tuple[int, int]:
+        """First offset the log still holds and the offset after its last stable record."""
+        tp = TopicPartition(*partition)
+        first = await self._bounded(self._consumer.beginning_offsets([tp]))
+        last = await self._bounded(self._consumer.end_offsets([tp]))
+        return first[tp], last[tp]
+
+    async def resolve(
+        self, partitions: Sequence[Partition], start: Start, now_ms: int
+    ) -> dict[Partition, int]:
+        """Offsets at which to begin; a moment after the last record is the end of the log."""
+        tps = [TopicPartition(*p) for p in partitions]
+        if not tps:
+            return {}
+        if start == "earliest":
+            found = await self._bounded(self._consumer.beginning_offsets(tps))
+            return {Partition(*tp): offset for tp, offset in found.items()}
+        ends = await self._bounded(self._consumer.end_offsets(tps))
+        offsets = {Partition(*tp): offset for tp, offset in ends.items()}
+        if isinstance(start, At | Ago):
+            moment = start.timestamp_ms if isinstance(start, At) else now_ms - start.duration_ms
+            found = await self._bounded(self._consumer.offsets_for_times(dict.fromkeys(tps, max(moment, 0))))
+            offsets |= {Partition(*tp): hit.offset for tp, hit in found.items() if hit is not None}
+        return offsets
+
+    async def commit(self, positions: Mapping[Partition, int]) -> None:
+        """Tell the group's lag tools how far reading has come."""
+        offsets = {TopicPartition(*p): position for p, position in positions.items()}
+        await self._bounded(self._consumer.commit(offsets))
+
+    async def close(self, timeout_seconds: float) -> None:
+        """Leave in bounded time, whatever state the brokers are in."""
+        consumer: Any = self._consumer
+        await _attempted(consumer.stop(), timeout_seconds)
+        for part in (consumer._fetcher, consumer._client):  # noqa: SLF001 - what a stop that hung has left open
+            if part is not None:
+                await _attempted(part.close(), timeout_seconds / 3)
+
+    async def _bounded(self, awaitable: Awaitable[Any]) -> Any:
+        async with asyncio.timeout(self._spec.request_timeout_ms / 1_000):
+            return await awaitable
+
+
+async def _attempted(step: Any, timeout_seconds: float) -> None:
+    """Run a closing step to its end or to the timeout; how it ends is of no interest any more."""
+    task = asyncio.ensure_future(step)
+    done, _ = await asyncio.wait({task}, timeout=timeout_seconds)
+    if not done:
+        task.cancel()
+        await asyncio.wait({task}, timeout=timeout_seconds / 3)
+    if task.done() and not task.cancelled():
+        task.exception()
+
+
+def ssl_context(spec: KafkaSpec) -> ssl.SSLContext | None:
+    """How brokers are authenticated, and the client to them; None without TLS."""
+    if spec.security_protocol not in ("SSL", "SASL_SSL"):
+        return None
+    context: ssl.SSLContext = create_ssl_context(
+        cafile=spec.cafile, certfile=spec.certfile, keyfile=spec.keyfile, password=spec.keyfile_password
+    )
+    context.check_hostname = spec.check_hostname
+    return context
+
+
+def require_topics(topics: Sequence[str], listing: Mapping[str, Sequence[int]], servers: str) -> None:
+    """Raise `TopicsMissing` unless the cluster has every topic."""
+    missing = {t: get_close_matches(t, listing, n=3, cutoff=0.6) for t in topics if not listing.get(t)}
+    if missing:
+        raise TopicsMissing(missing, servers)

@@ -1,0 +1,305 @@
+"""All partitions of the configured topics, read by one process that keeps its own positions.
+
+A little over the usual length: connecting, polling and leaving share one state.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections import Counter
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+
+from aiokafka.errors import OffsetOutOfRangeError, UnsupportedCodecError
+
+from streamwatch.core.events import Partition
+from streamwatch.core.ports import PartitionState, Poll
+from streamwatch.edge.sources.kafka.backoff import Backoff
+from streamwatch.edge.sources.kafka.connection import (
+    CONNECTION_ERRORS,
+    Complaints,
+    Connection,
+    TopicsMissing,
+    require_topics,
+)
+from streamwatch.edge.sources.kafka.liveness import Liveness
+from streamwatch.edge.sources.kafka.loss import Losses, ReadingEnded
+from streamwatch.edge.sources.kafka.spec import KafkaSpec
+from streamwatch.telemetry import Happening, OffsetsNotCommitted, PartitionsAdded, TopicsAssigned
+
+
+class KafkaSource:
+    """Implements `core.ports.Source`.
+
+    Positions live here, not in the client: a poll that fails moves none, and whatever replaces the connection
+    goes on from them.
+
+    Parameters
+    ----------
+    spec
+        Where the brokers are and how long to wait for what.
+    topics
+        Topics whose every partition is read.
+    emit
+        Where happenings go.
+    monotonic, wall, jitter
+        Seconds that never go back, seconds since the epoch (for `start_from: -2h` alone), numbers in [0, 1).
+    """
+
+    def __init__(
+        self,
+        spec: KafkaSpec,
+        topics: Sequence[str],
+        emit: Callable[[Happening], None],
+        *,
+        monotonic: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
+        jitter: Callable[[], float] = random.random,
+    ) -> None:
+        self._spec = spec
+        self._topics = tuple(dict.fromkeys(topics))
+        self._emit = emit
+        self._monotonic = monotonic
+        self._wall = wall
+        self._backoff = Backoff(spec.backoff_initial_ms / 1_000, spec.backoff_max_ms / 1_000, jitter)
+        self._life = Liveness(spec.alive_ms, emit, monotonic)
+        self._losses = Losses(spec.on_loss, emit)
+        self._complaints = Complaints()
+        self._connection: Connection | None = None
+        self._positions: dict[Partition, int] = {}
+        self._held: frozenset[Partition] = frozenset()
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._due = {"list": 0.0, "commit": 0.0}
+        self._listing: Mapping[str, Sequence[int]] = {}
+
+    @property
+    def up(self) -> bool:
+        """A broker answered something within the last `alive_ms`: a fetch, be it empty, or a listing."""
+        if self._connection is None:
+            return False
+        self._life.look(self._connection, self._positions)
+        return self._life.alive
+
+    @property
+    def assigned(self) -> bool:
+        """Every partition has a position on an open connection."""
+        return self._connection is not None and bool(self._positions)
+
+    @property
+    def losses(self) -> Mapping[str, int]:
+        """Times the log was found changed under the reader, by cause."""
+        return self._losses.times
+
+    @property
+    def records_lost(self) -> Mapping[str, int]:
+        """Offsets skipped thereby, by cause, where the number is known."""
+        return self._losses.records
+
+    async def start(self, positions: Mapping[Partition, int]) -> None:
+        """Verify topics, assign every partition and seek; positions given win over `start_from`.
+
+        Waits for brokers that are away.
+
+        Raises
+        ------
+        TopicsMissing
+            A configured topic does not exist; the nearest existing names are told.
+        ReadingEnded
+            A partition with a position is gone, and `on_loss` is `fail`.
+        """
+        self._complaints.attach()
+        self._positions = {p: position for p, position in positions.items() if p.topic in self._topics}
+        while True:
+            try:
+                return await self._connect()
+            except CONNECTION_ERRORS as error:
+                delay = self._failed(error)
+            await asyncio.sleep(delay)
+
+    async def poll(self) -> Poll:
+        """Deliver the next records; returns without any after `poll_timeout_ms`, or while brokers are away.
+
+        Raises
+        ------
+        ReadingEnded
+            The log no longer holds what was to be read next and `on_loss` is `fail`, or records are compressed in
+            a way that needs a package which is not installed.
+        """
+        connection = self._connection
+        if connection is None:
+            await self._reconnected_soon()
+            return Poll({}, self._states())
+        try:
+            self._tend(connection)
+            wanted = [p for p in self._positions if p not in self._held] if self._held else None
+            found = await connection.records(wanted, self._spec.poll_timeout_ms)
+            self._positions = {p: await connection.position(p) for p in self._positions}
+        except OffsetOutOfRangeError as error:
+            await self._go_on_nearby(connection, error)
+            return Poll({}, self._states())
+        except UnsupportedCodecError as error:
+            raise ReadingEnded(f"{error}: install it with pip install 'streamwatch[compression]'") from error
+        except (*CONNECTION_ERRORS, TopicsMissing) as error:
+            self._drop(connection, error)
+            return Poll({}, self._states())
+        self._life.look(connection, self._positions)
+        return Poll({Partition(*tp): batch for tp, batch in found.items()}, self._states())
+
+    def pause(self, partitions: frozenset[Partition]) -> None:
+        """Hold exactly these back. What the client has already fetched of them is kept, not fetched again."""
+        self._held = partitions
+
+    async def stop(self) -> None:
+        """Leave within about `stop_timeout_ms`, whatever state the brokers are in."""
+        budget = self._spec.stop_timeout_ms / 1_000
+        for task in self._tasks.values():
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks.values(), timeout=budget / 2)
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            if self._spec.group_id is not None and self._life.alive:
+                commit = self._background("commit", self._commit(connection, self._positions))
+                await asyncio.wait({commit}, timeout=budget / 4)
+                commit.cancel()
+            await connection.close(budget / 2)
+        self._complaints.detach()
+
+    async def _connect(self) -> None:
+        """Open a connection, find the partitions, and read them from where reading stands."""
+        connection = Connection(self._spec)
+        try:
+            await connection.open()
+            listing = await connection.listing()
+            require_topics(self._topics, listing, self._spec.bootstrap_servers)
+            begun = {p.topic for p in self._positions}
+            new = [Partition(t, n) for t in self._topics if t not in begun for n in listing[t]]
+            now_ms = round(self._wall() * 1_000)
+            self._positions |= await connection.resolve(new, self._spec.start_from, now_ms)
+            self._match(listing)
+            connection.assign(self._positions)
+        except BaseException:
+            await connection.close(self._spec.stop_timeout_ms / 4_000)
+            raise
+        self._connection = connection
+        self._backoff.reset()
+        self._due["list"] = self._monotonic() + self._spec.metadata_refresh_ms / 1_000
+        self._emit(TopicsAssigned(self._topics, len(self._positions)))
+        self._life.begin()
+
+    def _match(self, listing: Mapping[str, Sequence[int]]) -> bool:
+        """Take up partitions that topics got since, from their beginning; give up those that are gone."""
+        there = {Partition(t, n) for t in self._topics for n in listing[t]}
+        for partition in sorted(self._positions.keys() - there):
+            self._losses.vanished(partition, self._positions[partition])
+            del self._positions[partition]
+        added = sorted(there - self._positions.keys())
+        for topic, count in Counter(p.topic for p in added).items():
+            self._emit(PartitionsAdded(topic, count))
+        self._positions |= dict.fromkeys(added, 0)
+        return bool(added)
+
+    async def _reconnected_soon(self) -> None:
+        """Wait a poll's time for the attempts to connect, which go on in between."""
+        task = self._tasks["connect"]
+        await asyncio.wait({task}, timeout=self._spec.poll_timeout_ms / 1_000)
+        if task.done():
+            task.result()
+
+    def _drop(self, connection: Connection, error: BaseException) -> None:
+        """Give a connection up; the next polls wait for another."""
+        self._connection = None
+        delay = self._failed(error)
+
+        async def replace() -> None:
+            await connection.close(self._spec.stop_timeout_ms / 2_000)
+            wait = delay
+            while True:
+                await asyncio.sleep(wait)
+                try:
+                    return await self._connect()
+                except (*CONNECTION_ERRORS, TopicsMissing) as error:
+                    wait = self._failed(error)
+
+        self._background("connect", replace())
+
+    def _tend(self, connection: Connection) -> None:
+        """What is due between two polls: notice silence and new partitions, ask for a listing, commit."""
+        now, silent_ms = self._monotonic(), self._life.silent_ms
+        if silent_ms > self._spec.stall_ms:
+            raise TimeoutError(f"no answer for {silent_ms / 1_000:.0f} s")
+        if not self._life.alive and not self._life.lost:
+            self._life.failed(f"no answer for {silent_ms / 1_000:.0f} s{self._complaint()}")
+        listing, self._listing = self._listing, {}
+        if listing:
+            require_topics(self._topics, listing, self._spec.bootstrap_servers)
+            if self._match(listing):
+                connection.assign(self._positions)
+        quiet = silent_ms > self._spec.alive_ms / 2  # all partitions held or brokers away: ask which
+        if self._idle("list") and (now >= self._due["list"] or quiet):
+            self._due["list"] = now + self._spec.metadata_refresh_ms / 1_000
+            self._background("list", self._list(connection))
+        if self._spec.group_id is not None and self._idle("commit") and now >= self._due["commit"]:
+            self._due["commit"] = now + self._spec.commit_interval_ms / 1_000
+            self._background("commit", self._commit(connection, self._positions))
+
+    async def _list(self, connection: Connection) -> None:
+        try:
+            listing = await connection.listing()
+        except CONNECTION_ERRORS:
+            # No sign of life, which is all it says; the next attempt is not at once.
+            await asyncio.sleep(self._spec.alive_ms / 4_000)
+            return
+        if connection is self._connection:
+            self._listing = listing
+            self._life.answered()
+
+    async def _commit(self, connection: Connection, positions: Mapping[Partition, int]) -> None:
+        try:
+            await connection.commit(positions)
+        except CONNECTION_ERRORS as error:
+            self._emit(OffsetsNotCommitted(_worded(error)))
+
+    async def _go_on_nearby(self, connection: Connection, error: OffsetOutOfRangeError) -> None:
+        """The log does not hold the next offset: go on at the nearest that it holds."""
+        for tp, wanted in error.args[0].items():
+            partition = Partition(*tp)
+            try:
+                first, end = await connection.ends(partition)
+            except CONNECTION_ERRORS as failure:
+                self._drop(connection, failure)
+                return
+            self._positions[partition] = self._losses.resumed(partition, wanted, first, end)
+            connection.seek(partition, self._positions[partition])
+
+    def _states(self) -> dict[Partition, PartitionState]:
+        connection, grace_ms = self._connection, self._spec.watermark_grace_ms
+        states: dict[Partition, PartitionState] = {}
+        for partition, position in self._positions.items():
+            highwater = -1 if connection is None else connection.last_fetch(partition)[0]
+            caught_up = 0 <= highwater <= position and self._life.fetched_within(partition, grace_ms)
+            states[partition] = PartitionState(position, highwater, caught_up)
+        return states
+
+    def _failed(self, error: BaseException) -> float:
+        """Tell that brokers are away; the seconds until the next attempt."""
+        delay = self._backoff.next_seconds()
+        self._life.failed(_worded(error) + self._complaint(), delay)
+        return delay
+
+    def _complaint(self) -> str:
+        complaint, self._complaints.last = self._complaints.last, ""
+        return f" ({complaint})" if complaint else ""
+
+    def _idle(self, name: str) -> bool:
+        task = self._tasks.get(name)
+        return task is None or task.done()
+
+    def _background(self, name: str, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
+        task = self._tasks[name] = asyncio.create_task(work)
+        return task
+
+
+def _worded(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

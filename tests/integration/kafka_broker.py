@@ -1,0 +1,176 @@
+"""Apache Kafka, one KRaft node in a child process, from jars that Maven resolves once.
+
+`KafkaBroker` keeps its ports and its folder when it is stopped, killed and started again.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import os
+import shutil
+import socket
+import subprocess
+import time
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+from string import Template
+
+import pytest
+
+HERE = Path(__file__).parent / "kafka"
+CACHE = Path(__file__).parents[2] / ".cache" / "kafka"
+START_SECONDS = 60
+RESOLVE_SECONDS = 600
+
+
+class Unavailable(Exception):  # noqa: N818
+    """Apache Kafka cannot be had on this machine, and why."""
+
+
+def jars() -> Path:
+    """The folder with the broker's jars; resolved through Maven once, then cached."""
+    folder = CACHE / "libs"
+    if not any(folder.glob("kafka_2.13-*.jar")):
+        maven = shutil.which("mvn")
+        if maven is None:
+            raise Unavailable("no mvn on the PATH to resolve Apache Kafka with")
+        fresh = CACHE / f"libs-{os.getpid()}"
+        command = [maven, "-q", "-B", "-f", str(HERE / "pom.xml"), "dependency:copy-dependencies"]
+        command += ["-DincludeScope=runtime", f"-DoutputDirectory={fresh}"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=RESOLVE_SECONDS, check=False)
+        if done.returncode != 0:
+            shutil.rmtree(fresh, ignore_errors=True)
+            raise Unavailable(f"Maven did not resolve Apache Kafka: {done.stdout.strip()[:300]}")
+        if not folder.exists():
+            fresh.rename(folder)
+    return folder
+
+
+def unavailable() -> str:
+    """Why no Apache Kafka can be had here, or an empty string."""
+    return "" if os.environ.get("STREAMWATCH_TEST_BOOTSTRAP") else unavailable_jars()
+
+
+def unavailable_jars() -> str:
+    """Why no Apache Kafka can be started here, or an empty string."""
+    if shutil.which("java") is None or shutil.which("keytool") is None:
+        return "no Java runtime on the PATH"
+    try:
+        jars()
+    except (Unavailable, subprocess.TimeoutExpired, OSError) as error:
+        return str(error)
+    return ""
+
+
+class KafkaBroker:
+    """One broker.
+
+    Parameters
+    ----------
+    folder
+        Where its log, keys and configuration live.
+    settings
+        Lines added to its configuration.
+    """
+
+    def __init__(self, folder: Path, settings: Mapping[str, str] | None = None) -> None:
+        self.folder = folder
+        self.ports = dict(zip(("plain", "sasl", "ssl", "controller"), _free_ports(4), strict=True))
+        self._child: subprocess.Popen[bytes] | None = None
+        folder.mkdir(parents=True, exist_ok=True)
+        template = Template((HERE / "server.properties").read_text())
+        lines = [template.substitute(self.ports, folder=folder)]
+        lines += [f"{name}={value}" for name, value in (settings or {}).items()]
+        self._properties = folder / "server.properties"
+        self._properties.write_text("\n".join(lines))
+        self._make_certificate()
+        self._format()
+
+    @property
+    def bootstrap_servers(self) -> str:
+        return f"127.0.0.1:{self.ports['plain']}"
+
+    @property
+    def sasl_servers(self) -> str:
+        """Lets in `reader` with the password `secret`, by PLAIN or SCRAM-SHA-256."""
+        return f"127.0.0.1:{self.ports['sasl']}"
+
+    @property
+    def ssl_servers(self) -> str:
+        return f"127.0.0.1:{self.ports['ssl']}"
+
+    @property
+    def cafile(self) -> Path:
+        return self.folder / "broker.pem"
+
+    def start(self) -> None:
+        """Start the broker and wait until it serves."""
+        assert self._child is None
+        with (self.folder / "broker.log").open("ab") as out:
+            options = ["-Xmx512m", "-XX:TieredStopAtLevel=1", f"-Dlog4j2.configurationFile={HERE}/log4j2.properties"]
+            self._child = subprocess.Popen(
+                self._java(*options, "kafka.Kafka", str(self._properties)), stdout=out, stderr=out
+            )
+        deadline = time.monotonic() + START_SECONDS
+        while not _answers(self.ports["plain"]):
+            assert time.monotonic() < deadline, f"the broker does not serve: {self.complaints()}"
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._child.wait(0.05)
+                pytest.fail(f"the broker ended: {self.complaints()}")
+
+    def kill(self) -> None:
+        """End it as a power cut would end the process."""
+        self._end("kill")
+
+    def stop(self) -> None:
+        self._end("terminate")
+
+    def complaints(self) -> str:
+        return (self.folder / "broker.log").read_text()[-2_000:]
+
+    def _end(self, how: str) -> None:
+        child, self._child = self._child, None
+        if child is not None:
+            getattr(child, how)()
+            child.wait(START_SECONDS)
+
+    def _java(self, *arguments: str) -> list[str]:
+        return ["java", "-cp", f"{jars()}/*", *arguments]
+
+    def _format(self) -> None:
+        cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        command = self._java("kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(self._properties))
+        command += ["--add-scram", "SCRAM-SHA-256=[name=reader,password=secret]"]
+        subprocess.run(command, check=True, capture_output=True, timeout=START_SECONDS)
+
+    def _make_certificate(self) -> None:
+        store = ["-keystore", str(self.folder / "broker.p12"), "-storepass", "streamwatch", "-alias", "broker"]
+        make = ["keytool", "-genkeypair", *store, "-keyalg", "EC", "-dname", "CN=127.0.0.1", "-validity", "30"]
+        make += ["-ext", "SAN=IP:127.0.0.1", "-ext", "BC:critical=ca:true", "-storetype", "PKCS12"]
+        subprocess.run(make, check=True, capture_output=True, timeout=START_SECONDS)
+        show = ["keytool", "-exportcert", "-rfc", *store, "-file", str(self.cafile)]
+        subprocess.run(show, check=True, capture_output=True, timeout=START_SECONDS)
+
+
+def _free_ports(count: int) -> list[int]:
+    sockets = [socket.socket() for _ in range(count)]
+    for each in sockets:
+        each.bind(("127.0.0.1", 0))
+    ports = [each.getsockname()[1] for each in sockets]
+    for each in sockets:
+        each.close()
+    return ports
+
+
+def _answers(port: int) -> bool:
+    """Whether the broker on this port answers an ApiVersions request (v0), not only accepts connections."""
+    request = b"\x00\x00\x00\x0b\x00\x12\x00\x00\x00\x00\x00\x01\x00\x01t"
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=1) as connection:
+            connection.settimeout(5)
+            connection.sendall(request)
+            return len(connection.recv(8)) > 0
+    except OSError:
+        return False

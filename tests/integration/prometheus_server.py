@@ -1,0 +1,84 @@
+"""A real Prometheus that scrapes one address once a second, and answers queries."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+DEADLINE_SECONDS = 20
+POLL_SECONDS = 0.05
+
+
+@dataclass(frozen=True)
+class Prometheus:
+    """Queries to a running server."""
+
+    session: aiohttp.ClientSession
+
+    async def get(self, path: str, **parameters: str) -> Any:
+        async with self.session.get(f"/api/v1/{path}", params=parameters) as answer:
+            answer.raise_for_status()
+            return (await answer.json())["data"]
+
+    async def answer(self, query: str) -> list[tuple[dict[str, str], str]]:
+        """(labels without the scrape's own, value as text) once the query has an answer."""
+        deadline = time.monotonic() + DEADLINE_SECONDS
+        while not (found := (await self.get("query", query=query))["result"]):
+            if time.monotonic() > deadline:
+                raise AssertionError(f"no answer to {query}; targets: {await self.get('targets')}")
+            await asyncio.sleep(POLL_SECONDS)
+        own = {"__name__", "instance", "job"}
+        return [({k: v for k, v in s["metric"].items() if k not in own}, s["value"][1]) for s in found]
+
+
+@contextlib.asynccontextmanager
+async def prometheus(program: str, target: str, directory: Path) -> AsyncIterator[Prometheus]:
+    """Start it on a free port, wait until it answers, end it."""
+    config = directory / "prometheus.yml"
+    config.write_text(
+        "global: {scrape_interval: 1s, scrape_timeout: 1s}\n"
+        f"scrape_configs: [{{job_name: streamwatch, static_configs: [{{targets: ['{target}']}}]}}]\n"
+    )
+    port = _free_port()
+    with (directory / "prometheus.log").open("wb") as log:
+        server = await asyncio.create_subprocess_exec(
+            program,
+            f"--config.file={config}",
+            f"--storage.tsdb.path={directory / 'tsdb'}",
+            f"--web.listen-address=127.0.0.1:{port}",
+            stdout=log,
+            stderr=log,
+        )
+    try:
+        async with aiohttp.ClientSession(f"http://127.0.0.1:{port}") as session:
+            await _until_ready(session, directory / "prometheus.log")
+            yield Prometheus(session)
+    finally:
+        server.terminate()
+        await asyncio.wait_for(server.wait(), DEADLINE_SECONDS)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+async def _until_ready(session: aiohttp.ClientSession, log: Path) -> None:
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while time.monotonic() < deadline:
+        with contextlib.suppress(aiohttp.ClientConnectionError):
+            async with session.get("/-/ready") as answer:
+                if answer.status == 200:
+                    return
+        await asyncio.sleep(POLL_SECONDS)
+    raise AssertionError(f"Prometheus did not become ready, see {log}")

@@ -1,0 +1,85 @@
+"""promtool finds nothing to object to in a live scrape."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Sequence
+
+import aiohttp
+import pytest
+
+from streamwatch.core.events import Outcome
+from streamwatch.core.monitors import Monitors
+from streamwatch.core.series import Family
+from streamwatch.core.specs import MonitorsSpec
+from streamwatch.edge.exporters.prometheus import PrometheusExporter
+from streamwatch.edge.http import HttpServer
+from tests.contracts.readme_metrics import families_of_the_daemon, families_of_the_join
+from tests.edge.exposition import realistic, report
+
+
+class NoHealth:
+    def unready(self) -> Sequence[str]:
+        return ()
+
+    def families(self) -> Sequence[Family]:
+        return ()
+
+
+def monitored() -> list[Family]:
+    """Families of monitors that have seen a drift."""
+    monitors = Monitors(MonitorsSpec(max_models=4, max_classes=8))
+    wrong_from = 1_000
+    monitors.fold(
+        [
+            Outcome(
+                model=f"m{n % 2}",
+                truth="up" if n % 3 else "down",
+                predicted="up" if n % 3 or n > wrong_from else "down",
+                at_ms=n * 1_000,
+                delay_ms=n,
+            )
+            for n in range(2_000)
+        ]
+    )
+    return monitors.families()
+
+
+def everything() -> list[Family]:
+    """Models, the join and the daemon in one scrape."""
+    return [*monitored(), *families_of_the_join(), *families_of_the_daemon()]
+
+
+def objections(promtool: str, text: bytes) -> tuple[int, bytes]:
+    checked = subprocess.run(
+        [promtool, "check", "metrics"], input=text, capture_output=True, timeout=30, check=False
+    )
+    return checked.returncode, checked.stdout + checked.stderr
+
+
+async def scrape(families: list[Family]) -> bytes:
+    server = HttpServer(NoHealth(), (PrometheusExporter(),), port=0)
+    await server.start()
+    server.publish(report(families))
+    async with aiohttp.ClientSession(server.url) as session, session.get("/metrics") as answer:
+        text = await answer.read()
+    await server.stop()
+    return text
+
+
+@pytest.mark.real("promtool")
+@pytest.mark.parametrize("made", [realistic, everything])
+async def test_promtool_finds_nothing_to_object_to(
+    real_component: Callable[[str], str], made: Callable[[], list[Family]]
+) -> None:
+    promtool = real_component("promtool")
+    text = await scrape(made())
+    assert objections(promtool, text) == (0, b"")
+
+
+@pytest.mark.real("promtool")
+def test_promtool_does_object_to_a_family_without_help(real_component: Callable[[str], str]) -> None:
+    text = b"# TYPE streamwatch_kappa gauge\nstreamwatch_kappa 1\n"
+    status, said = objections(real_component("promtool"), text)
+    assert status != 0
+    assert b"no help text" in said

@@ -1,0 +1,69 @@
+"""Topics and records for the tests, over any broker."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+
+from aiokafka import AIOKafkaProducer
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+
+from streamwatch.edge.sources.kafka import KafkaSource, KafkaSpec
+from streamwatch.lab.embedded import EmbeddedBroker
+from streamwatch.telemetry import Happening
+
+
+def fresh(name: str) -> str:
+    """A topic name no other test has."""
+    return f"{name}-{uuid.uuid4().hex[:8]}"
+
+
+@asynccontextmanager
+async def admin(servers: str) -> AsyncIterator[AIOKafkaAdminClient]:
+    client = AIOKafkaAdminClient(bootstrap_servers=servers)
+    await client.start()
+    try:
+        yield client
+    finally:
+        await client.close()
+
+
+async def create_topic(broker: object, name: str, partitions: int = 1, **configs: str) -> str:
+    if isinstance(broker, EmbeddedBroker):
+        broker.create_topic(name, partitions)
+        return name
+    named = {key.replace("_", "."): value for key, value in configs.items()}
+    async with admin(broker.bootstrap_servers) as client:  # type: ignore[attr-defined]
+        await client.create_topics([NewTopic(name, partitions, 1, topic_configs=named)])
+    return name
+
+
+@asynccontextmanager
+async def producer(servers: str, **options: object) -> AsyncIterator[AIOKafkaProducer]:
+    client = AIOKafkaProducer(bootstrap_servers=servers, **options)
+    await client.start()
+    try:
+        yield client
+    finally:
+        await client.stop()
+
+
+async def send(servers: str, topic: str, values: Iterable[bytes], partition: int = 0, at_ms: int | None = None) -> None:
+    async with producer(servers) as client:
+        for value in values:
+            await client.send(topic, value, partition=partition, timestamp_ms=at_ms)
+        await client.flush()
+
+
+@asynccontextmanager
+async def reading(
+    spec: KafkaSpec, *topics: str, emit: Callable[[Happening], None] = lambda _: None, **clocks: Callable[[], float]
+) -> AsyncIterator[KafkaSource]:
+    """A started source, stopped at the end."""
+    source = KafkaSource(spec, topics, emit, **clocks)
+    try:
+        await source.start({})
+        yield source
+    finally:
+        await source.stop()

@@ -1,0 +1,61 @@
+"""Real components that some tests need, and what happens where a machine cannot have them.
+
+Such tests are left out and listed by name at the end of the run. With `STREAMWATCH_REQUIRE_REAL=1` each is a failure.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from functools import cache
+
+import pytest
+
+from tests.integration import kafka_broker
+
+REQUIRED = os.environ.get("STREAMWATCH_REQUIRE_REAL") == "1"
+left_out: dict[str, str] = {}
+"""Test → why it did not run."""
+on_the_embedded_broker: dict[str, str] = {}
+"""Test → why it did not run on the real one."""
+
+PROBES: dict[str, Callable[[], str]] = {"kafka": kafka_broker.unavailable, "kafka_jars": kafka_broker.unavailable_jars}
+"""Why a component cannot be had, or an empty string. Others are programs on the PATH."""
+
+
+@cache
+def missing(component: str) -> str:
+    """Why a real component cannot be had here, or an empty string."""
+    if component in PROBES:
+        return PROBES[component]()
+    return "" if shutil.which(component) else f"no {component} on the PATH"
+
+
+def need(test: str, component: str, reason: str = "") -> None:
+    """Leave a test out, or fail it where real components are required, if the component is missing."""
+    reason = reason or missing(component)
+    if not reason:
+        return
+    if REQUIRED:
+        pytest.fail(f"needs {component}: {reason}", pytrace=False)
+    left_out[test] = f"{component}: {reason}"
+    pytest.skip(f"left out, needs {component}: {reason}")
+
+
+def need_or_embedded(test: str, component: str) -> bool:
+    """Whether the real component is there; where it is not, the test runs on the embedded one and is listed."""
+    reason = missing(component)
+    if reason and REQUIRED:
+        pytest.fail(f"needs {component}: {reason}", pytrace=False)
+    if reason:
+        on_the_embedded_broker[test] = f"{component}: {reason}"
+    return not reason
+
+
+def program(request: pytest.FixtureRequest, name: str) -> str:
+    """Path of a program; the test is left out where it is missing."""
+    need(request.node.nodeid, name)
+    path = shutil.which(name)
+    assert path is not None
+    return path
