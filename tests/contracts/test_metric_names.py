@@ -1,0 +1,70 @@
+"""Names, labels and units of every family, as Prometheus' conventions and ours have them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+import pytest
+
+from streamwatch.core.series import Family
+from tests.contracts.readme_metrics import every_family
+
+FAMILIES = every_family()
+BOUNDED_LABELS = {
+    "baseline", "bound", "cause", "class", "detector", "forgetting", "happening", "limit", "model",
+    "outlet", "partition", "reason", "side", "topic", "version", "w_avg",
+}  # fmt: skip
+CORE_SET = {
+    "accuracy_ratio", "adwin_window_outcomes", "alarms_total", "baseline_accuracy_ratio",
+    "build_info", "caught_up", "consumer_lag_records", "detector_statistic", "detector_threshold",
+    "drift_weighted_accuracy_ratio", "effective_outcomes", "errors_total", "kafka_up", "kappa",
+    "kappa_majority", "kappa_persistent", "kappa_plus", "label_delay_seconds",
+    "labels_accepted_total", "last_alarm_timestamp_seconds", "last_label_timestamp_seconds", "mcc",
+    "oldest_pending_timestamp_seconds", "outcomes_total", "pending_predictions",
+    "predictions_accepted_total", "recall_ratio", "state_durable", "watermark_timestamp_seconds",
+}  # fmt: skip
+
+of_each_family = pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
+
+
+def test_no_two_families_share_a_name_in_either_format() -> None:
+    """OpenMetrics knows a counter by its name without `_total`; a histogram's series have suffixes."""
+    names = Counter(name for family in FAMILIES for name in _names(family))
+    assert [name for name, times in names.items() if times > 1] == []
+
+
+def _names(family: Family) -> set[str]:
+    suffixes = ("_bucket", "_count", "_sum") if family.kind == "histogram" else ()
+    return {family.name, family.name.removesuffix("_total"), *(family.name + suffix for suffix in suffixes)}
+
+
+def test_the_core_set_is_there() -> None:
+    assert {family.name for family in FAMILIES} >= CORE_SET
+
+
+@of_each_family
+def test_total_is_on_counters_and_only_there(family: Family) -> None:
+    assert family.name.endswith("_total") is (family.kind == "counter")
+
+
+@of_each_family
+def test_units_are_base_units(family: Family) -> None:
+    assert re.fullmatch("[a-z][a-z0-9_]*", family.name)
+    assert not re.search("_(ms|millis|milliseconds|minutes|hours|days|kb|mb|percent|pct)(_|$)", family.name)
+    assert ("timestamp" in family.name) <= family.name.endswith(
+        ("_timestamp_seconds", "timestamps_clamped_total")
+    )
+
+
+@of_each_family
+def test_labels_are_alphabetical_and_of_bounded_kinds(family: Family) -> None:
+    assert list(family.labels) == sorted(set(family.labels))
+    assert set(family.labels) <= BOUNDED_LABELS
+
+
+@of_each_family
+def test_help_is_one_sentence_or_two(family: Family) -> None:
+    assert 10 < len(family.help) < 250
+    assert family.help[0].isupper() or family.help[0].isdigit()
+    assert "\n" not in family.help
