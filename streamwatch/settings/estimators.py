@@ -136,7 +136,7 @@ def kind_of(entry: Any) -> str | None:
         case dict():
             return str(next(iter(entry), None)) if len(entry) == 1 else None
         case _:
-            return next(iter(entry.model_fields), None) if isinstance(entry, Section) else None
+            return next(iter(type(entry).model_fields), None) if isinstance(entry, Section) else None
 
 
 Forgetting = Annotated[

@@ -211,7 +211,7 @@ class StateSection(Section):
     """Where state lives between batches."""
 
     kind: str = "memory"
-    """memory: lost at a restart, which reads the topics again from kafka.start_from."""
+    """Only memory in this version: lost at a restart, which reads the topics again from kafka.start_from."""
 
     @field_validator("kind")
     @classmethod

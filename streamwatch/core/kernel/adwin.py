@@ -17,7 +17,7 @@ from math import log, sqrt
 
 import numpy as np
 
-from streamwatch.core.kernel.compiled import inner
+from streamwatch.core.kernel.compiled import hot, inner
 
 PER_ROW = 5
 ROWS = 31
@@ -47,13 +47,13 @@ WINDOW = np.dtype(
 PARAMETERS = np.dtype([("delta", "f8"), ("min_subwindow", "i8"), ("clock", "i8")])
 
 
-@inner
+@hot
 def confidence(width, delta):
     """d = ln(2 ln W / δ)."""
     return log(2.0 * log(width) / delta)
 
 
-@inner
+@hot
 def cut_threshold(n0, n1, variance, d):
     """ε = √(2 m σ² d) + ⅔ d m with m = 1/(n0−4) + 1/(n1−4): the means of two sub-windows differ beyond it.
 
@@ -139,7 +139,7 @@ def shown_split(w, delta, min_subwindow):
     return nearest_split(w, n, losses, delta, min_subwindow)
 
 
-@inner
+@hot
 def declared_now(m, w):
     """Whether the window declared a new drift at the model's current outcome."""
     return w.last_drift == m.outcomes

@@ -68,8 +68,30 @@ def entry(function: Function) -> Function:
 
 
 def inner(function: Function) -> Function:
-    """Compile a function called from compiled functions only; it lives in its callers' cache."""
+    """Compile a function called from compiled functions, on rare paths; it lives in its callers' cache."""
+    return cast("Function", numba.njit(error_model="numpy")(function))
+
+
+def hot(function: Function) -> Function:
+    """Compile a function called for every outcome: always inlined, which saves 30 ns an outcome."""
     return cast("Function", numba.njit(error_model="numpy", forceinline=True)(function))
+
+
+@intrinsic
+def borrowed(typing_context: Any, array: Any) -> Any:
+    """The same array without reference counting, for a callee whose caller holds it.
+
+    Counting is atomic, and was a third of the time per outcome.
+    """
+    del typing_context
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        copy = context.make_array(signature.return_type)(context, builder, arguments[0])
+        copy.meminfo = cgutils.get_null_value(copy.meminfo.type)
+        copy.parent = cgutils.get_null_value(copy.parent.type)
+        return copy._getvalue()  # noqa: SLF001  (numba's own name for it)
+
+    return array(array), generate
 
 
 @intrinsic

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from streamwatch.core.kernel.adwin import FIRST_BLOCK_ROW
 from streamwatch.core.kernel.buckets import check
-from streamwatch.core.kernel.compiled import entry, inner
+from streamwatch.core.kernel.compiled import borrowed, entry, hot
 from streamwatch.core.kernel.detectors.chain import observe_all, show_all
 from streamwatch.core.kernel.forgetting import fade, slide
 from streamwatch.core.kernel.room import exponent_of, give_block, give_span, take_block, take_span
@@ -68,7 +68,7 @@ def claim_block(blocks, block_room, classes):
     return take_block(blocks, block_room, exponent_of(classes))
 
 
-@inner
+@hot
 def learn(models, cells, rings, blocks, block_room, p, row, truth, predicted, position, alarms, count):
     """Feed one outcome of one model to all of its estimators; gives the new number of alarms."""
     m = models[row]
@@ -106,7 +106,10 @@ def learn(models, cells, rings, blocks, block_room, p, row, truth, predicted, po
 @entry
 def fold(models, cells, rings, blocks, block_room, parameters, rows, truth, predicted, alarms):
     """Feed a batch of outcomes, in order, for which room was made; gives the number of alarm rows written."""
-    p = parameters[0]
+    models, cells, rings = borrowed(models), borrowed(cells), borrowed(rings)
+    blocks, block_room, alarms = borrowed(blocks), borrowed(block_room), borrowed(alarms)
+    rows, truth, predicted = borrowed(rows), borrowed(truth), borrowed(predicted)
+    p = borrowed(parameters)[0]
     count = 0
     for i in range(rows.shape[0]):
         count = learn(

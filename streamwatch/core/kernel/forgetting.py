@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from streamwatch.core.kernel.compiled import inner
+from streamwatch.core.kernel.compiled import hot, inner
 from streamwatch.core.kernel.ring import before, position_of, predicted_of, truth_of
 from streamwatch.core.kernel.totals import HITS, PAIRS, REPEATS, N, forget
 
@@ -18,7 +18,7 @@ FADING_PARAMETERS = np.dtype([("alpha", "f8")])
 SLIDING_PARAMETERS = np.dtype([("size", "i8")])
 
 
-@inner
+@hot
 def fade(m, column, alpha, cells):
     """Before an outcome is added: S ← αS + v, by letting the unit of v grow to 1/α of what it was.
 
@@ -45,7 +45,7 @@ def renormalise(m, column, cells):
             cells[k, kind * columns + column] *= SHRINK
 
 
-@inner
+@hot
 def slide(m, column, size, cells, rings, row):
     """After an outcome is added: drop the one that is `size` outcomes older. The pair goes with its later outcome."""
     if m.totals[N, column] <= size:

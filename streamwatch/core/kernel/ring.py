@@ -9,43 +9,43 @@ from __future__ import annotations
 
 import numpy as np
 
-from streamwatch.core.kernel.compiled import inner
+from streamwatch.core.kernel.compiled import hot
 
 MAX_CLASS = 0xFFFF
 
 
-@inner
+@hot
 def packed(truth, predicted):
     """One ring entry."""
     return np.uint32((truth << 16) | predicted)
 
 
-@inner
+@hot
 def truth_of(entry):
     """The label of an entry."""
     return int(entry >> 16)
 
 
-@inner
+@hot
 def predicted_of(entry):
     """The prediction of an entry."""
     return int(entry & 0xFFFF)
 
 
-@inner
+@hot
 def position_of(head, age, size):
     """Where the outcome of this age stands, if the next one goes to `head`."""
     position = head - 1 - age
     return position + size if position < 0 else position
 
 
-@inner
+@hot
 def before(position, size):
     """The position of the next older outcome."""
     return size - 1 if position == 0 else position - 1
 
 
-@inner
+@hot
 def after(position, size):
     """The position of the next newer outcome."""
     return 0 if position + 1 == size else position + 1

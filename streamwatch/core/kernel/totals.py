@@ -8,13 +8,13 @@ rows holds truth, predicted and agreed per class, all mechanisms side by side. A
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
 from __future__ import annotations
 
-from streamwatch.core.kernel.compiled import inner
+from streamwatch.core.kernel.compiled import hot, inner
 
 N, HITS, REPEATS, PAIRS = 0, 1, 2, 3
 TRUTH, PREDICTED, AGREED = 0, 1, 2
 
 
-@inner
+@hot
 def add(m, truth, predicted, hit, repeat, paired, cells):
     """Add one outcome to the totals of every mechanism."""
     columns = len(m.units)
@@ -33,7 +33,7 @@ def add(m, truth, predicted, hit, repeat, paired, cells):
             cells[of_truth, 2 * columns + c] += m.units[c]
 
 
-@inner
+@hot
 def forget(m, column, truth, predicted, cells):
     """Take one outcome out of the per-class totals of one window."""
     columns = len(m.units)

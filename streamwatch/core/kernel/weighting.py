@@ -16,7 +16,7 @@ from math import log
 import numpy as np
 
 from streamwatch.core.kernel.adwin import declared_now
-from streamwatch.core.kernel.compiled import inner
+from streamwatch.core.kernel.compiled import hot
 
 WEIGHTING = np.dtype(
     [
@@ -33,7 +33,7 @@ WEIGHTING = np.dtype(
 WEIGHTING_PARAMETERS = np.dtype([("w_avg", "f8"), ("window", "i8")])
 
 
-@inner
+@hot
 def weight_now(s, w_avg):
     """w(t)."""
     if s.since + 1 >= s.mean_gap:
@@ -41,7 +41,7 @@ def weight_now(s, w_avg):
     return 1.0 + (w_avg - 1.0) * (s.log_gap - log(float(s.since + 1)))
 
 
-@inner
+@hot
 def weigh(s, w_avg, hit):
     """Add one outcome at its weight."""
     w = weight_now(s, w_avg)
@@ -52,7 +52,7 @@ def weigh(s, w_avg, hit):
     s.squares += w * w
 
 
-@inner
+@hot
 def restart(m, s, window):
     """After an outcome: if the window declared a rise in error at it, restart t. Recoveries would halve d."""
     w = m.windows[window]

@@ -28,7 +28,7 @@ _SLOTS = {"prediction": _PREDICTION, "label": _LABEL, "both": (*_PREDICTION, "la
 _UNDECODED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError, AttributeError)
 _SYNTAX = msgspec.json.Decoder(msgspec.Raw)
 _BACKSLASH = ord("\\")
-"""JSON text has no control characters but DEL and escaped ones: without a backslash, no need to look for them."""
+"""JSON text has no control characters but DEL and escaped ones: without a backslash, none to look for."""
 
 
 class JsonDecoder:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from streamwatch.core.kernel.adwin import declared_now, shown_split
-from streamwatch.core.kernel.compiled import inner
+from streamwatch.core.kernel.compiled import hot, inner
 from streamwatch.core.kernel.detectors.alarm import append
 from streamwatch.core.kernel.detectors.kind import DetectorKind
 from streamwatch.core.specs import AdwinDriftSpec, AdwinSpec
@@ -20,7 +20,7 @@ STATE = np.dtype([("alarms", "i8")])
 PARAMETERS = np.dtype([("detector", "i8"), ("window", "i8"), ("up", "i8"), ("down", "i8")])
 
 
-@inner
+@hot
 def observe(m, parameters, miss, position, row, alarms, count):  # noqa: ARG001  (the window already has the loss)
     """Alarm for every detector whose window declared a new drift at this outcome."""
     for j in range(len(m.adwin_drift)):

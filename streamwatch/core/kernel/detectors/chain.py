@@ -6,11 +6,11 @@ The calls are chained here, one static loop per kind, so that `fold` need not na
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
 from __future__ import annotations
 
-from streamwatch.core.kernel.compiled import inner
+from streamwatch.core.kernel.compiled import hot, inner
 from streamwatch.core.kernel.detectors import KINDS
 
 
-@inner
+@hot
 def _observe_none(m, parameters, miss, position, row, alarms, count):  # noqa: ARG001
     return count
 
@@ -21,7 +21,7 @@ def _show_none(m, parameters, statistic, threshold, alarms, t):  # noqa: ARG001
 
 
 def _then_observe(first, rest):
-    @inner
+    @hot
     def observe(m, parameters, miss, position, row, alarms, count):
         so_far = first(m, parameters, miss, position, row, alarms, count)
         return rest(m, parameters, miss, position, row, alarms, so_far)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from streamwatch.core.kernel.compiled import inner
+from streamwatch.core.kernel.compiled import hot, inner
 from streamwatch.core.kernel.detectors.alarm import append
 from streamwatch.core.kernel.detectors.kind import DetectorKind
 from streamwatch.core.specs import PageHinkleySpec
@@ -52,7 +52,7 @@ PARAMETERS = np.dtype(
 )
 
 
-@inner
+@hot
 def advance(side, excess, alpha, paper, n, losses):
     """One step of the sum on one side; gives the statistic m_t − M_t, or PH_t.
 
@@ -82,7 +82,7 @@ def reset(d):
         side.split_losses = 0
 
 
-@inner
+@hot
 def observe(m, parameters, miss, position, row, alarms, count):
     """Feed one loss to every Page-Hinkley of a model."""
     for j in range(len(m.page_hinkley)):

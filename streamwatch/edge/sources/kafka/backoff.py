@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class Backoff:
-    """Doubles from `initial` to `maximum` seconds; each wait is drawn from its upper half, so clients spread."""
+    """Doubles from `initial` to `maximum` seconds; each wait is drawn from its upper half."""
 
     initial: float
     maximum: float

@@ -45,7 +45,7 @@ class TopicsMissing(Exception):  # noqa: N818 - it names what is the case
 
 
 class Complaints(logging.Handler):
-    """Keeps the client library's last complaint, which its exceptions do not carry, and its lines off stderr."""
+    """Keeps the client library's last complaint, which its exceptions lack, and its lines off stderr."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
@@ -206,3 +206,8 @@ def require_topics(topics: Sequence[str], listing: Mapping[str, Sequence[int]], 
     missing = {t: get_close_matches(t, listing, n=3, cutoff=0.6) for t in topics if not listing.get(t)}
     if missing:
         raise TopicsMissing(missing, servers)
+
+
+def worded(error: BaseException) -> str:
+    """An error in one line; some have no text of their own."""
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

@@ -40,15 +40,17 @@ class Losses:
     def resumed(self, partition: Partition, wanted: int, first: int, end: int) -> int:
         """The offset nearest to the one wanted in a log that holds `first` up to `end`, counted as a loss.
 
-        Before the log's first record, retention was faster than the reader. Beyond its end, the log was truncated
-        or made anew; reading goes on at its end, so that nothing counts twice.
+        Before the log's first record, retention was faster than the reader. Beyond its end, the log was
+        truncated or made anew; reading goes on at its end, so that nothing counts twice.
         """
         resumed = min(max(wanted, first), end)
         if resumed == wanted:
             return wanted
         cause = "retention" if resumed > wanted else "truncation"
-        self._refuse(f"{partition.topic}/{partition.partition} was read up to offset {wanted}, and its log now holds "
-                     f"{first} to {end} ({cause}): set kafka.on_loss to continue, to go on at {resumed}")  # fmt: skip
+        self._refuse(
+            f"{partition.topic}/{partition.partition} was read up to offset {wanted}, and its log now holds {first}"
+            f" to {end} ({cause}): set kafka.on_loss to continue, to go on at {resumed}"
+        )
         self.times[cause] += 1
         self.records[cause] += max(resumed - wanted, 0)
         self._emit(PositionLost(partition.topic, partition.partition, wanted, resumed, cause))

@@ -1,7 +1,4 @@
-"""All partitions of the configured topics, read by one process that keeps its own positions.
-
-A little over the usual length: connecting, polling and leaving share one state.
-"""
+"""All partitions of the configured topics, read by one process that keeps its own positions."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ import asyncio
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from aiokafka.errors import OffsetOutOfRangeError, UnsupportedCodecError
 
@@ -22,11 +19,13 @@ from streamwatch.edge.sources.kafka.connection import (
     Connection,
     TopicsMissing,
     require_topics,
+    worded,
 )
 from streamwatch.edge.sources.kafka.liveness import Liveness
 from streamwatch.edge.sources.kafka.loss import Losses, ReadingEnded
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
-from streamwatch.telemetry import Happening, OffsetsNotCommitted, PartitionsAdded, TopicsAssigned
+from streamwatch.edge.sources.kafka.upkeep import Upkeep
+from streamwatch.telemetry import Happening, PartitionsAdded, TopicsAssigned
 
 
 class KafkaSource:
@@ -65,13 +64,12 @@ class KafkaSource:
         self._backoff = Backoff(spec.backoff_initial_ms / 1_000, spec.backoff_max_ms / 1_000, jitter)
         self._life = Liveness(spec.alive_ms, emit, monotonic)
         self._losses = Losses(spec.on_loss, emit)
+        self._upkeep = Upkeep(spec, self._life, emit, monotonic)
         self._complaints = Complaints()
         self._connection: Connection | None = None
         self._positions: dict[Partition, int] = {}
         self._held: frozenset[Partition] = frozenset()
-        self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._due = {"list": 0.0, "commit": 0.0}
-        self._listing: Mapping[str, Sequence[int]] = {}
+        self._connecting: asyncio.Task[None] | None = None
 
     @property
     def up(self) -> bool:
@@ -123,8 +121,8 @@ class KafkaSource:
         Raises
         ------
         ReadingEnded
-            The log no longer holds what was to be read next and `on_loss` is `fail`, or records are compressed in
-            a way that needs a package which is not installed.
+            The log no longer holds what was to be read next and `on_loss` is `fail`, or records are compressed
+            in a way that needs a package which is not installed.
         """
         connection = self._connection
         if connection is None:
@@ -153,16 +151,12 @@ class KafkaSource:
     async def stop(self) -> None:
         """Leave within about `stop_timeout_ms`, whatever state the brokers are in."""
         budget = self._spec.stop_timeout_ms / 1_000
-        for task in self._tasks.values():
-            task.cancel()
-        if self._tasks:
-            await asyncio.wait(self._tasks.values(), timeout=budget / 2)
         connection, self._connection = self._connection, None
+        if self._connecting is not None:
+            self._connecting.cancel()
+            await asyncio.wait({self._connecting}, timeout=budget / 2)
+        await self._upkeep.finish(connection, self._positions, budget / 4)
         if connection is not None:
-            if self._spec.group_id is not None and self._life.alive:
-                commit = self._background("commit", self._commit(connection, self._positions))
-                await asyncio.wait({commit}, timeout=budget / 4)
-                commit.cancel()
             await connection.close(budget / 2)
         self._complaints.detach()
 
@@ -184,9 +178,9 @@ class KafkaSource:
             raise
         self._connection = connection
         self._backoff.reset()
-        self._due["list"] = self._monotonic() + self._spec.metadata_refresh_ms / 1_000
-        self._emit(TopicsAssigned(self._topics, len(self._positions)))
         self._life.begin()
+        self._upkeep.begin()
+        self._emit(TopicsAssigned(self._topics, len(self._positions)))
 
     def _match(self, listing: Mapping[str, Sequence[int]]) -> bool:
         """Take up partitions that topics got since, from their beginning; give up those that are gone."""
@@ -200,66 +194,40 @@ class KafkaSource:
         self._positions |= dict.fromkeys(added, 0)
         return bool(added)
 
-    async def _reconnected_soon(self) -> None:
-        """Wait a poll's time for the attempts to connect, which go on in between."""
-        task = self._tasks["connect"]
-        await asyncio.wait({task}, timeout=self._spec.poll_timeout_ms / 1_000)
-        if task.done():
-            task.result()
-
     def _drop(self, connection: Connection, error: BaseException) -> None:
         """Give a connection up; the next polls wait for another."""
         self._connection = None
-        delay = self._failed(error)
+        self._connecting = asyncio.create_task(self._replace(connection, self._failed(error)))
 
-        async def replace() -> None:
-            await connection.close(self._spec.stop_timeout_ms / 2_000)
-            wait = delay
-            while True:
-                await asyncio.sleep(wait)
-                try:
-                    return await self._connect()
-                except (*CONNECTION_ERRORS, TopicsMissing) as error:
-                    wait = self._failed(error)
+    async def _replace(self, connection: Connection, delay_seconds: float) -> None:
+        await connection.close(self._spec.stop_timeout_ms / 2_000)
+        while True:
+            await asyncio.sleep(delay_seconds)
+            try:
+                return await self._connect()
+            except (*CONNECTION_ERRORS, TopicsMissing) as error:
+                delay_seconds = self._failed(error)
 
-        self._background("connect", replace())
+    async def _reconnected_soon(self) -> None:
+        """Wait a poll's time for the attempts to connect, which go on in between."""
+        if self._connecting is None:
+            raise RuntimeError("poll() before start()")
+        await asyncio.wait({self._connecting}, timeout=self._spec.poll_timeout_ms / 1_000)
+        if self._connecting.done():
+            self._connecting.result()
 
     def _tend(self, connection: Connection) -> None:
-        """What is due between two polls: notice silence and new partitions, ask for a listing, commit."""
-        now, silent_ms = self._monotonic(), self._life.silent_ms
-        if silent_ms > self._spec.stall_ms:
-            raise TimeoutError(f"no answer for {silent_ms / 1_000:.0f} s")
+        """Between two polls: notice silence and changed partitions."""
+        silent_seconds = self._life.silent_ms / 1_000
+        if silent_seconds * 1_000 > self._spec.stall_ms:
+            raise TimeoutError(f"no answer for {silent_seconds:.0f} s")
         if not self._life.alive and not self._life.lost:
-            self._life.failed(f"no answer for {silent_ms / 1_000:.0f} s{self._complaint()}")
-        listing, self._listing = self._listing, {}
+            self._life.failed(f"no answer for {silent_seconds:.0f} s{self._complaint()}")
+        listing = self._upkeep.tend(connection, self._positions)
         if listing:
             require_topics(self._topics, listing, self._spec.bootstrap_servers)
             if self._match(listing):
                 connection.assign(self._positions)
-        quiet = silent_ms > self._spec.alive_ms / 2  # all partitions held or brokers away: ask which
-        if self._idle("list") and (now >= self._due["list"] or quiet):
-            self._due["list"] = now + self._spec.metadata_refresh_ms / 1_000
-            self._background("list", self._list(connection))
-        if self._spec.group_id is not None and self._idle("commit") and now >= self._due["commit"]:
-            self._due["commit"] = now + self._spec.commit_interval_ms / 1_000
-            self._background("commit", self._commit(connection, self._positions))
-
-    async def _list(self, connection: Connection) -> None:
-        try:
-            listing = await connection.listing()
-        except CONNECTION_ERRORS:
-            # No sign of life, which is all it says; the next attempt is not at once.
-            await asyncio.sleep(self._spec.alive_ms / 4_000)
-            return
-        if connection is self._connection:
-            self._listing = listing
-            self._life.answered()
-
-    async def _commit(self, connection: Connection, positions: Mapping[Partition, int]) -> None:
-        try:
-            await connection.commit(positions)
-        except CONNECTION_ERRORS as error:
-            self._emit(OffsetsNotCommitted(_worded(error)))
 
     async def _go_on_nearby(self, connection: Connection, error: OffsetOutOfRangeError) -> None:
         """The log does not hold the next offset: go on at the nearest that it holds."""
@@ -285,21 +253,9 @@ class KafkaSource:
     def _failed(self, error: BaseException) -> float:
         """Tell that brokers are away; the seconds until the next attempt."""
         delay = self._backoff.next_seconds()
-        self._life.failed(_worded(error) + self._complaint(), delay)
+        self._life.failed(worded(error) + self._complaint(), delay)
         return delay
 
     def _complaint(self) -> str:
         complaint, self._complaints.last = self._complaints.last, ""
         return f" ({complaint})" if complaint else ""
-
-    def _idle(self, name: str) -> bool:
-        task = self._tasks.get(name)
-        return task is None or task.done()
-
-    def _background(self, name: str, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
-        task = self._tasks[name] = asyncio.create_task(work)
-        return task
-
-
-def _worded(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
