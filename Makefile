@@ -8,7 +8,7 @@ export UV_PYTHON_DOWNLOADS := never
 export UV_PROJECT_ENVIRONMENT := .venv
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint types imports format bench clean
+.PHONY: help demo test check lint types imports format bench picture clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -39,6 +39,10 @@ bench: .cache/stamp-dev  ## speed beside its peers, in one run each (minutes)
 	$(RUN)/python -m tests.bench.kernel_vs_river
 	$(RUN)/python -m tests.bench.end_to_end
 	$(RUN)/python -m tests.bench.scrape
+	$(RUN)/python -m tests.bench.kernel_vs_moa
+
+picture: .cache/stamp-dev  ## the README's picture, drawn anew
+	$(RUN)/python -m tests.bench.drift_picture deploy/pictures/drift.png
 
 clean:  ## forget the environment and every cache
 	rm -rf .venv .cache .pytest_cache .ruff_cache .hypothesis build dist
