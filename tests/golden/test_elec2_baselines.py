@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 from pathlib import Path
 
 from streamwatch.core.events import Outcome
 from streamwatch.core.monitors import Monitors
-from streamwatch.core.specs import LandmarkSpec, MonitorsSpec
+from streamwatch.core.specs import MonitorsSpec
 
-LABELS = Path(__file__).parent / "elec2_labels.txt.gz"
+PREDICTIONS = Path(__file__).parent / "elec2_three_models.csv.gz"
 
 
 def test_majority_and_persistence_on_elec2_are_those_of_the_literature():
-    labels = gzip.decompress(LABELS.read_bytes()).decode().strip()
+    with gzip.open(PREDICTIONS, "rt") as lines:
+        labels = [row["y_true"] for row in csv.DictReader(lines)]
     assert len(labels) == 45_312
-    monitors = Monitors(MonitorsSpec(forgetting=(LandmarkSpec(),), detectors=(), weighting=()))
-    monitors.fold([Outcome("m", y, "U", i, 0) for i, y in enumerate(labels)])
+    monitors = Monitors(MonitorsSpec())
+    monitors.fold([Outcome("m", y, "UP", i, 0) for i, y in enumerate(labels)])
     (family,) = [f for f in monitors.families() if f.name == "baseline_accuracy_ratio"]
     baselines = dict(family.samples)
     assert round(baselines["majority", "landmark", "m"], 6) == 0.575455

@@ -30,7 +30,6 @@ GRACE = 10
 
 WINDOW = np.dtype(
     [
-        ("pending", "i8"),  # outcomes since the last check, not yet in buckets
         ("large", "i8"),  # outcomes in buckets that own blocks
         ("last_drift", "i8"),  # outcome at which the last new drift was declared
         ("kept", "i8"),  # width after the last cut

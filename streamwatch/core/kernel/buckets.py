@@ -9,7 +9,7 @@ from streamwatch.core.kernel.adwin import FIRST_BLOCK_ROW, GRACE, PER_ROW, ROWS,
 from streamwatch.core.kernel.compiled import inner
 from streamwatch.core.kernel.room import HEADER, SLOT, exponent_of, give_block, take_block
 from streamwatch.core.kernel.ring import after, before, position_of, predicted_of, truth_of
-from streamwatch.core.kernel.totals import HITS, PAIRS, REPEATS, N, forget
+from streamwatch.core.kernel.totals import AGREED, FALSE, HITS, MISSED, PAIRS, REPEATS, N, forget
 
 
 @inner
@@ -23,10 +23,11 @@ def count_oldest(m, w, width, r, ring, blocks, block):
     for _ in range(1 << r):
         truth = truth_of(ring[position])
         predicted = predicted_of(ring[position])
-        blocks[first + HEADER + 3 * truth] += 1
-        blocks[first + HEADER + 3 * predicted + 1] += 1
         if truth == predicted:
-            blocks[first + HEADER + 3 * truth + 2] += 1
+            blocks[first + HEADER + 3 * truth + AGREED] += 1
+        else:
+            blocks[first + HEADER + 3 * truth + MISSED] += 1
+            blocks[first + HEADER + 3 * predicted + FALSE] += 1
         if paired and truth == previous:
             blocks[first] += 1
         paired = True
@@ -132,32 +133,34 @@ def drop_oldest(m, w, column, cells, ring, blocks, room):
 
 
 @inner
-def enter_pending(m, w, column, cells, ring, blocks, room):
+def enter_pending(m, w, pending, column, cells, ring, blocks, room):
     """Put the outcomes since the last check into buckets of one, oldest first, merging as rows overflow."""
-    position = position_of(m.head, w.pending - 1, ring.shape[0])
-    for _ in range(w.pending):
+    position = position_of(m.head, pending - 1, ring.shape[0])
+    for _ in range(pending):
         w.losses[0, w.buckets[0]] = truth_of(ring[position]) != predicted_of(ring[position])
         w.buckets[0] += 1
         w.rows = max(w.rows, 1)
         position = after(position, ring.shape[0])
-        r = 0
-        while w.buckets[r] > PER_ROW:
+        for r in range(ROWS):
+            if w.buckets[r] <= PER_ROW:
+                break
             if r == ROWS - 1:
                 drop_oldest(m, w, column, cells, ring, blocks, room)
             else:
                 merge_oldest(m, w, int(m.totals[N, column]), r, ring, blocks, room)
-                r += 1
-    w.pending = 0
 
 
 @inner
-def check(m, w, column, parameters, cells, ring, blocks, room):
+def check(m, j, column, parameters, cells, rings, row, blocks, room):
     """Enter what is pending, then drop the oldest bucket while some split must be cut; gives new drift or not.
 
     A cut is a new drift iff its newest discarded outcome is later than the outcome at which the last new
     drift was declared.
     """
-    enter_pending(m, w, column, cells, ring, blocks, room)
+    w = m.windows[j]
+    ring = rings[row]
+    enter_pending(m, w, m.pending[j], column, cells, ring, blocks, room)
+    m.pending[j] = 0
     w.statistic = np.nan
     w.threshold = 0.0
     n = m.totals[N, column]

@@ -3,9 +3,12 @@
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
 from __future__ import annotations
 
+import numpy as np
+
 from streamwatch.core.kernel.adwin import FIRST_BLOCK_ROW
+from streamwatch.core.kernel.ahead import AHEAD, look_ahead
 from streamwatch.core.kernel.buckets import check
-from streamwatch.core.kernel.compiled import borrowed, entry, hot
+from streamwatch.core.kernel.compiled import borrowed, entry, hot, inner, prefetch
 from streamwatch.core.kernel.detectors.chain import observe_all, show_all
 from streamwatch.core.kernel.forgetting import fade, slide
 from streamwatch.core.kernel.room import exponent_of, give_block, give_span, take_block, take_span
@@ -14,10 +17,18 @@ from streamwatch.core.kernel.totals import add, gather
 from streamwatch.core.kernel.weighting import restart, weigh
 
 
-@entry
+ADMITTED, INVALID, FULL = 0, 1, 2
+"""Verdicts on a batch: it was folded; the outcome at a position is not valid; the pool of class rows is full.
+In the last two cases nothing was folded."""
+
+
+@hot
 def first_invalid(models, rows, truth, predicted, max_classes):
     """Position of the first outcome with a row that is not live or a class out of range; -1 if there is none."""
-    for i in range(rows.shape[0]):
+    n = rows.shape[0]
+    for i in range(n):
+        if i + AHEAD < n:
+            prefetch(models, rows[i + AHEAD] * models.itemsize)
         if not 0 <= rows[i] < models.shape[0] or models[rows[i]].live == 0:
             return i
         if not (0 <= truth[i] < max_classes and 0 <= predicted[i] < max_classes):
@@ -25,28 +36,41 @@ def first_invalid(models, rows, truth, predicted, max_classes):
     return -1
 
 
-@entry
-def make_room(models, cells, cell_room, rows, truth, predicted):
-    """Give every model of a batch class rows for the classes it will meet.
+@inner
+def grow(m, classes, cells, room):
+    """Move a model's class rows to a span that has room for so many classes; gives whether the pool had one."""
+    c = exponent_of(classes)
+    start = take_span(cells, room, c)
+    if start < 0:
+        return False
+    for k in range(m.span):
+        for j in range(cells.shape[1]):
+            cells[start + k, j] = cells[m.cells + k, j]
+    if m.span > 0:
+        give_span(cells, room, m.cells, exponent_of(m.span))
+    m.cells = start
+    m.span = 1 << c
+    return True
 
-    Gives 0, or the number of rows the pool lacks to go on: what was done stays done, so enlarge and call again.
-    """
+
+@hot
+def admit(models, cells, cell_room, rows, truth, predicted, max_classes):
+    """Validate a batch, and give every model class rows for the classes it will meet; gives (verdict, position)."""
+    invalid = first_invalid(models, rows, truth, predicted, max_classes)
+    if invalid >= 0:
+        return INVALID, invalid
     for i in range(rows.shape[0]):
         m = models[rows[i]]
         classes = max(truth[i], predicted[i]) + 1
-        if classes > m.span:
-            c = exponent_of(classes)
-            start = take_span(cells, cell_room, c)
-            if start < 0:
-                return 1 << c
-            for k in range(m.span):
-                for j in range(cells.shape[1]):
-                    cells[start + k, j] = cells[m.cells + k, j]
-            if m.span > 0:
-                give_span(cells, cell_room, m.cells, exponent_of(m.span))
-            m.cells = start
-            m.span = 1 << c
-    return 0
+        if classes > m.span and not grow(m, classes, cells, cell_room):
+            return FULL, i
+    return ADMITTED, 0
+
+
+@entry
+def make_room(models, cells, cell_room, rows, truth, predicted, max_classes):
+    """`admit`, without folding."""
+    return admit(models, cells, cell_room, rows, truth, predicted, max_classes)
 
 
 @entry
@@ -91,11 +115,10 @@ def learn(models, cells, rings, blocks, block_room, p, row, truth, predicted, po
         slide(m, len(m.fading) + j, p.sliding[j].size, cells, rings, row)
     drifted = False
     for j in range(len(m.windows)):
-        w = m.windows[j]
-        w.pending += 1
-        if w.pending >= p.windows[j].clock:
+        m.pending[j] += 1
+        if m.pending[j] >= p.windows[j].clock:
             column = len(m.fading) + len(p.sliding) + j
-            drifted |= check(m, w, column, p.windows[j], cells, rings[row], blocks, block_room)
+            drifted |= check(m, j, column, p.windows[j], cells, rings, row, blocks, block_room)
     count = observe_all(m, p, not hit, position, row, alarms, count)
     if drifted:
         for j in range(len(m.weighting)):
@@ -104,18 +127,24 @@ def learn(models, cells, rings, blocks, block_room, p, row, truth, predicted, po
 
 
 @entry
-def fold(models, cells, rings, blocks, block_room, parameters, rows, truth, predicted, alarms):
-    """Feed a batch of outcomes, in order, for which room was made; gives the number of alarm rows written."""
+def fold(
+    models, cells, cell_room, rings, blocks, block_room, parameters, max_classes, rows, truth, predicted, alarms
+):
+    """Feed a batch of outcomes, in order; gives (verdict, number of alarm rows written or position)."""
     models, cells, rings = borrowed(models), borrowed(cells), borrowed(rings)
     blocks, block_room, alarms = borrowed(blocks), borrowed(block_room), borrowed(alarms)
     rows, truth, predicted = borrowed(rows), borrowed(truth), borrowed(predicted)
+    verdict, position = admit(models, cells, cell_room, rows, truth, predicted, max_classes)
+    if verdict != ADMITTED:
+        return verdict, position
     p = borrowed(parameters)[0]
-    count = 0
+    count = np.int64(0)  # of one type from the start, or all it is passed to is compiled twice
     for i in range(rows.shape[0]):
+        look_ahead(models, cells, rings, p, rows, truth, predicted, i)
         count = learn(
             models, cells, rings, blocks, block_room, p, rows[i], truth[i], predicted[i], i, alarms, count
         )
-    return count
+    return verdict, count
 
 
 @entry
@@ -156,7 +185,7 @@ def trace(
     `sums` (columns, 5, n), `counts` (columns, 3, n, K), detectors (detectors, n), `weighted` (2, weightings, n).
     """
     p = parameters[0]
-    count = 0
+    count = np.int64(0)
     for t in range(rows.shape[0]):
         count = learn(
             models, cells, rings, blocks, block_room, p, rows[t], truth[t], predicted[t], t, alarms, count

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from streamwatch.core.kernel import fold as kernel
 from streamwatch.core.kernel.adwin import FIRST_BLOCK_ROW
-from streamwatch.core.kernel.records import Layout, Records
+from streamwatch.core.kernel.records import LINE, Layout, Records
 from streamwatch.core.kernel.room import HEADER, ROOM, SLOT
 
 RESERVED_BYTES = 1 << 30
@@ -28,10 +28,12 @@ class Pools:
         span = 1 << (layout.max_classes - 1).bit_length()
         self._block_words = _block_words(span)
         rows = _at_first(max_models, layout.model.itemsize + 4 * layout.ring_size)
-        width = 3 * layout.columns
-        self.models: Records = np.zeros(rows, layout.model)
+        width = max(1, 3 * layout.columns)  # a free span keeps its successor in its first count
+        self.models: Records = _zeros(rows, layout.model)
         self.rings: NDArray[np.uint32] = np.zeros((rows, layout.ring_size), np.uint32)
-        self.cells: NDArray[np.float64] = np.zeros((_at_first(2 * span * max_models, 8 * width), width))
+        self.cells: NDArray[np.float64] = _zeros(
+            (_at_first(2 * span * max_models, 8 * width), width), np.dtype(np.float64)
+        )
         self.cell_room: NDArray[np.int64] = np.zeros(ROOM, np.int64)
         self.blocks: NDArray[np.int32] = np.zeros(_at_first(RESERVED_BYTES, 4), np.int32)
         self.block_room: NDArray[np.int64] = np.zeros(ROOM, np.int64)
@@ -43,18 +45,24 @@ class Pools:
             self.models = _enlarged(self.models, more)
             self.rings = _enlarged(self.rings, more)
 
-    def make_room(
-        self, rows: NDArray[np.int32], truth: NDArray[np.int32], predicted: NDArray[np.int32], models: int
-    ) -> None:
-        """Make room for a batch: class rows for its classes, and blocks for the buckets it may fill.
+    def reserve_batch(self, outcomes: int, models: int) -> None:
+        """Make room for the blocks of buckets a batch may fill.
 
         A window makes at most one block from 2^FIRST_BLOCK_ROW outcomes, and those of every model may just be
         complete.
         """
-        while kernel.make_room(self.models, self.cells, self.cell_room, rows, truth, predicted):
-            self.cells = _enlarged(self.cells, 2 * len(self.cells))
-        made = (len(rows) >> FIRST_BLOCK_ROW) + min(len(rows), models)
+        made = (outcomes >> FIRST_BLOCK_ROW) + min(outcomes, models)
         self.reserve_blocks(made * len(self._layout.windows))
+
+    def enlarge_cells(self) -> None:
+        """Make room for more class rows."""
+        self.cells = _enlarged(self.cells, 2 * len(self.cells))
+
+    def claim_span(self, row: int, classes: int) -> None:
+        """Give a model class rows for so many classes."""
+        rows, top = np.array([row], np.int32), np.array([classes - 1], np.int32)
+        while kernel.make_room(self.models, self.cells, self.cell_room, rows, top, top, classes)[0]:
+            self.enlarge_cells()
 
     def reserve_blocks(self, number: int) -> None:
         """Make room for this many more blocks of whatever size."""
@@ -95,7 +103,15 @@ def _at_first(most: int, size: int) -> int:
     return max(1, min(most, RESERVED_BYTES // size))
 
 
+def _zeros(shape: int | tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Zeros that start at a cache line."""
+    size = int(np.prod(shape)) * dtype.itemsize
+    memory = np.zeros(size + LINE, np.uint8)
+    start = -memory.ctypes.data % LINE
+    return memory[start : start + size].view(dtype).reshape(shape)
+
+
 def _enlarged(array: NDArray[Any], length: int) -> NDArray[Any]:
-    larger = np.zeros((length, *array.shape[1:]), array.dtype)
+    larger = _zeros((length, *array.shape[1:]), array.dtype)
     larger[: len(array)] = array
     return larger

@@ -31,6 +31,7 @@ from streamwatch.core.specs import (
 
 Records: TypeAlias = NDArray[np.void]
 
+LINE = 64
 EXTRA_CLASSES = 2
 """Local class indices run to max_classes + 1: the classes seen, those beyond the cap, and a place to spare."""
 
@@ -74,6 +75,7 @@ def layout_of(spec: MonitorsSpec) -> Layout:
     _check(spec, fading, sliding, windows)
     order: list[ForgettingSpec] = [*fading, *sliding, *windows, *([LandmarkSpec()] if landmark else [])]
     columns = len(order)
+    model = _model_record(spec, columns, len(fading), len(windows))
     longest = max((s.size + 2 for s in sliding), default=2)
     buckets = max((SMALL_OUTCOMES + w.clock + 2 for w in windows), default=2)
     return Layout(
@@ -85,8 +87,8 @@ def layout_of(spec: MonitorsSpec) -> Layout:
         column_of=tuple(order.index(f) for f in spec.forgetting),
         ring_size=max(longest, buckets),
         max_classes=spec.max_classes + EXTRA_CLASSES,
-        model=_model_record(spec, columns, len(fading), len(windows)),
-        parameters=_parameters(spec, fading, sliding, windows),
+        model=model,
+        parameters=_parameters(spec, fading, sliding, windows, model),
     )
 
 
@@ -136,7 +138,8 @@ def _model_record(spec: MonitorsSpec, columns: int, fading: int, windows: int) -
         ("classes", "i4"),  # highest class index seen + 1
         ("head", "i4"),  # where in its ring the next outcome goes
         ("last", "i4"),  # label of the previous outcome
-        ("live", "i8"),
+        ("live", "i4"),
+        ("pending", "i4", (windows,)),  # outcomes since each window's last check, not yet in buckets
         ("units", "f8", (columns,)),
         ("totals", "f8", (4, columns)),
         ("fading", FADING, (fading,)),
@@ -144,7 +147,21 @@ def _model_record(spec: MonitorsSpec, columns: int, fading: int, windows: int) -
         *detectors,
         ("windows", WINDOW, (windows,)),
     ]
-    return np.dtype(fields, align=True)
+    packed = np.dtype(fields, align=True)
+    return np.dtype(
+        {
+            "names": [name for name, *_ in fields],
+            "formats": [field[1:] if len(field) == 3 else field[1] for field in fields],
+            "offsets": [_offset(packed, name) for name, *_ in fields],
+            "itemsize": -(-packed.itemsize // LINE) * LINE,
+        },
+        align=True,
+    )
+
+
+def _offset(record: np.dtype[np.void], name: str) -> int:
+    fields = record.fields
+    return fields[name][1] if fields else 0
 
 
 def _parameters(
@@ -152,12 +169,14 @@ def _parameters(
     fading: tuple[FadingSpec, ...],
     sliding: tuple[SlidingSpec, ...],
     windows: tuple[AdwinSpec, ...],
+    model: np.dtype[np.void],
 ) -> Records:
     detectors = {
         kind: [kind.row(d, i, windows.index) for i, d in enumerate(spec.detectors) if isinstance(d, kind.spec)]
         for kind in KINDS
     }
     fields: list[Any] = [
+        ("hot_bytes", "i8"),
         ("fading", FADING_PARAMETERS, (len(fading),)),
         ("sliding", SLIDING_PARAMETERS, (len(sliding),)),
         ("windows", WINDOW_PARAMETERS, (len(windows),)),
@@ -165,6 +184,7 @@ def _parameters(
         *[(kind.name, kind.parameters, (len(rows),)) for kind, rows in detectors.items()],
     ]
     row = np.zeros(1, np.dtype(fields, align=True))
+    row["hot_bytes"] = _offset(model, "windows")
     row["fading"]["alpha"] = [f.alpha for f in fading]
     row["sliding"]["size"] = [s.size for s in sliding]
     for j, w in enumerate(windows):

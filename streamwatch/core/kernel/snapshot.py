@@ -59,7 +59,7 @@ def take_snapshot(spec: MonitorsSpec, layout: Layout, pools: Pools, row: int) ->
         elif j - len(layout.sliding) < len(layout.windows):
             width = int(model["totals"][0, column])
             window = model["windows"][j - len(layout.sliding)]
-            body += _window_state(pools, window)
+            body += [int(model["pending"][j - len(layout.sliding)]), *_window_state(pools, window)]
             body.append(_recent(pools, row, width - int(window["large"])))
         sections[name] = _encode(body)
     for name, field, j in _record_names(spec):
@@ -76,7 +76,8 @@ def apply_snapshot(
     outcomes, errors, classes, last = _decode(sections[MODEL])
     if classes > layout.max_classes:
         raise ValueError(f"a model with {classes} classes must fit max_classes, {layout.max_classes} with extras")
-    _make_span(pools, row, classes)
+    if classes:
+        pools.claim_span(row, classes)
     model = pools.models[row]
     model["outcomes"], model["errors"], model["classes"], model["last"] = outcomes, errors, classes, last
     recent = [np.array([last << 16], np.uint32)] if outcomes else []
@@ -93,7 +94,8 @@ def apply_snapshot(
         elif rest:
             recent.append(np.frombuffer(rest[-1], np.uint32))
             if j >= len(layout.sliding):
-                _resume_window(pools, model["windows"][j - len(layout.sliding)], rest)
+                model["pending"][j - len(layout.sliding)] = rest[0]
+                _resume_window(pools, model["windows"][j - len(layout.sliding)], *rest[1:-1])
     for entries in sorted(recent, key=len):  # the oldest entry of each is a label only, so the longest goes last
         pools.rings[row, pools.rings.shape[1] - len(entries) :] = entries
     for name, field, j in _record_names(spec):
@@ -122,13 +124,6 @@ def _record_names(spec: MonitorsSpec) -> Iterator[tuple[str, str, int]]:
         yield fingerprint("weighting", weighting, WEIGHTING, VERSION), "weighting", j
 
 
-def _make_span(pools: Pools, row: int, classes: int) -> None:
-    rows = np.array([row], np.int32)
-    top = np.array([classes - 1], np.int32)
-    if classes:
-        pools.make_room(rows, top, top, models=1)
-
-
 def _column_of_cells(layout: Layout, pools: Pools, row: int, column: int) -> NDArray[np.float64]:
     """Counts of one mechanism as a view (span, 3)."""
     model = pools.models[row]
@@ -150,7 +145,7 @@ def _recent(pools: Pools, row: int, number: int) -> bytes:
     return entries.tobytes()
 
 
-SCALARS = ("pending", "large", "last_drift", "kept", "statistic", "threshold", "before", "after", "rows")
+SCALARS = ("large", "last_drift", "kept", "statistic", "threshold", "before", "after", "rows")
 
 
 def _window_state(pools: Pools, window: Any) -> list[Any]:
@@ -164,8 +159,7 @@ def _window_state(pools: Pools, window: Any) -> list[Any]:
     return [[window[name].item() for name in SCALARS], losses, blocks]
 
 
-def _resume_window(pools: Pools, window: Any, state: list[Any]) -> None:
-    scalars, losses, blocks, _recent_outcomes = state
+def _resume_window(pools: Pools, window: Any, scalars: list[Any], losses: list[Any], blocks: list[Any]) -> None:
     for name, value in zip(SCALARS, scalars, strict=True):
         window[name] = value
     slots = iter([_restore_block(pools, *block) for block in blocks])

@@ -116,21 +116,26 @@ class ModelTable:
         ValueError
             If an index is out of range; nothing was folded then.
         """
-        rows, truth, predicted = self._admit(rows, truth, predicted)
-        pools = self._pools
-        count = kernel.fold(
-            pools.models,
-            pools.cells,
-            pools.rings,
-            pools.blocks,
-            pools.block_room,
-            self._layout.parameters,
-            rows,
-            truth,
-            predicted,
-            self._alarms,
-        )
-        return self._alarm_rows(count)
+        rows, truth, predicted = self._reserve(rows, truth, predicted)
+        while True:
+            pools = self._pools
+            verdict, count = kernel.fold(
+                pools.models,
+                pools.cells,
+                pools.cell_room,
+                pools.rings,
+                pools.blocks,
+                pools.block_room,
+                self._layout.parameters,
+                self._layout.max_classes,
+                rows,
+                truth,
+                predicted,
+                self._alarms,
+            )
+            if verdict == kernel.ADMITTED:
+                return self._alarm_rows(count)
+            self._resolve(verdict, count, rows, truth, predicted)
 
     def outcomes(self, rows: Integers) -> Integers:
         """Outcomes folded into each model, int64 (m,)."""
@@ -201,8 +206,15 @@ class ModelTable:
         ValueError
             If an index is out of range; nothing was folded then.
         """
-        rows, truth, predicted = self._admit(rows, truth, predicted)
-        pools, n = self._pools, len(rows)
+        rows, truth, predicted = self._reserve(rows, truth, predicted)
+        pools, n, most = self._pools, len(rows), self._layout.max_classes
+        while True:
+            verdict, position = kernel.make_room(
+                pools.models, pools.cells, pools.cell_room, rows, truth, predicted, most
+            )
+            if verdict == kernel.ADMITTED:
+                break
+            self._resolve(verdict, position, rows, truth, predicted)
         classes = int(max(pools.models["classes"][rows].max(initial=0), truth.max(initial=-1) + 1,
                           predicted.max(initial=-1) + 1))
         sums = np.zeros((self._layout.columns, 5, n))
@@ -239,27 +251,30 @@ class ModelTable:
         """Bytes a model occupies: its record, ring, class rows and blocks."""
         return self._pools.footprint(row)
 
-    def _admit(self, rows: Indices, truth: Indices, predicted: Indices) -> tuple[Indices, Indices, Indices]:
-        """Validate a batch and make room for it."""
+    def _reserve(self, rows: Indices, truth: Indices, predicted: Indices) -> tuple[Indices, Indices, Indices]:
+        """Bring a batch to the kernel's types, with room for its blocks and alarms."""
         rows = np.ascontiguousarray(rows, np.int32)
         truth = np.ascontiguousarray(truth, np.int32)
         predicted = np.ascontiguousarray(predicted, np.int32)
         if not len(rows) == len(truth) == len(predicted):
             lengths = (len(rows), len(truth), len(predicted))
             raise ValueError(f"rows, truth and predicted must be equally long, got {lengths}")
-        pools = self._pools
-        invalid = kernel.first_invalid(pools.models, rows, truth, predicted, self._layout.max_classes)
-        if invalid >= 0:
-            got = (int(rows[invalid]), int(truth[invalid]), int(predicted[invalid]))
-            raise ValueError(
-                f"outcome {invalid} of a batch must have a live row and classes below "
-                f"{self._layout.max_classes}, got (row, truth, predicted) = {got}"
-            )
-        pools.make_room(rows, truth, predicted, models=self._used)
+        self._pools.reserve_batch(len(rows), self._used)
         most = len(rows) * len(self._spec.detectors)
         if len(self._alarms) < most:
             self._alarms = np.zeros(most, ALARM)
         return rows, truth, predicted
+
+    def _resolve(self, verdict: int, position: int, rows: Indices, truth: Indices, predicted: Indices) -> None:
+        """After a batch was not admitted: enlarge the pool that was full, or refuse."""
+        if verdict == kernel.FULL:
+            self._pools.enlarge_cells()
+            return
+        got = (int(rows[position]), int(truth[position]), int(predicted[position]))
+        raise ValueError(
+            f"outcome {position} of a batch must have a live row and classes below "
+            f"{self._layout.max_classes}, got (row, truth, predicted) = {got}"
+        )
 
     def _alarm_rows(self, count: int) -> list[AlarmRow]:
         found = [AlarmRow(*row) for row in self._alarms[:count].tolist()]

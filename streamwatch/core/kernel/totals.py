@@ -11,36 +11,39 @@ from __future__ import annotations
 from streamwatch.core.kernel.compiled import hot, inner
 
 N, HITS, REPEATS, PAIRS = 0, 1, 2, 3
-TRUTH, PREDICTED, AGREED = 0, 1, 2
+AGREED, MISSED, FALSE = 0, 1, 2
+"""Per class k: 1[y = ŷ = k], 1[y = k ≠ ŷ], 1[ŷ = k ≠ y]. Truth is agreed + missed, predicted agreed + false; kept
+apart, a hit touches one place and a miss two."""
 
 
 @hot
 def add(m, truth, predicted, hit, repeat, paired, cells):
     """Add one outcome to the totals of every mechanism."""
     columns = len(m.units)
-    of_truth = m.cells + truth
-    of_predicted = m.cells + predicted
     for c in range(columns):
         unit = m.units[c]
         m.totals[N, c] += unit
         m.totals[HITS, c] += unit * hit
         m.totals[REPEATS, c] += unit * repeat
         m.totals[PAIRS, c] += unit * paired
-        cells[of_truth, c] += unit
-        cells[of_predicted, columns + c] += unit
     if hit:
         for c in range(columns):
-            cells[of_truth, 2 * columns + c] += m.units[c]
+            cells[m.cells + truth, AGREED * columns + c] += m.units[c]
+    else:
+        for c in range(columns):
+            cells[m.cells + truth, MISSED * columns + c] += m.units[c]
+            cells[m.cells + predicted, FALSE * columns + c] += m.units[c]
 
 
 @hot
 def forget(m, column, truth, predicted, cells):
     """Take one outcome out of the per-class totals of one window."""
     columns = len(m.units)
-    cells[m.cells + truth, column] -= 1.0
-    cells[m.cells + predicted, columns + column] -= 1.0
     if truth == predicted:
-        cells[m.cells + truth, 2 * columns + column] -= 1.0
+        cells[m.cells + truth, AGREED * columns + column] -= 1.0
+    else:
+        cells[m.cells + truth, MISSED * columns + column] -= 1.0
+        cells[m.cells + predicted, FALSE * columns + column] -= 1.0
 
 
 @inner
@@ -59,6 +62,9 @@ def gather(m, column, cells, sums, counts, t):
         sums[4, t] = n * n / m.fading[column].squares
     else:
         sums[4, t] = n
-    for kind in range(3):
-        for k in range(m.classes):
-            counts[kind, t, k] = cells[m.cells + k, kind * columns + column] / unit
+    for k in range(m.classes):
+        cell = m.cells + k
+        agreed = cells[cell, AGREED * columns + column]
+        counts[0, t, k] = (agreed + cells[cell, MISSED * columns + column]) / unit
+        counts[1, t, k] = (agreed + cells[cell, FALSE * columns + column]) / unit
+        counts[2, t, k] = agreed / unit

@@ -46,17 +46,22 @@ EVERYTHING = MonitorsSpec(
 Ints = NDArray[np.int32]
 
 
-def drifting(n: int, classes: int, seed: int, every: int = 400) -> tuple[Ints, Ints]:
-    """Labels that repeat in runs, classes that appear one after the other, and an error that jumps every so often."""
+def drifting(
+    n: int, classes: int, seed: int, every: int = 300, stationary: int = 0
+) -> tuple[Ints, Ints]:
+    """Labels that repeat in runs, classes that appear one after the other, and an error that jumps between .1 and .6.
+
+    It jumps every so often after a stationary beginning.
+    """
     rng = np.random.default_rng(seed)
-    seen = 1 + (np.arange(n) * (classes - 1)) // max(1, n - 1)
+    seen = 2 + (np.arange(n) * (classes - 1)) // n
     truth = np.zeros(n, np.int32)
     for t in range(1, n):
-        truth[t] = truth[t - 1] if rng.random() < 0.4 else rng.integers(0, seen[t] + 1)
-    error = np.where((np.arange(n) // every) % 2 == 0, 0.1, 0.6)
-    other = (rng.random(n) * (seen + 1)).astype(np.int32)
-    predicted = np.where(rng.random(n) < error, other, truth).astype(np.int32)
-    return np.minimum(truth, classes - 1).astype(np.int32), np.minimum(predicted, classes - 1).astype(np.int32)
+        truth[t] = truth[t - 1] if rng.random() < 0.4 else rng.integers(0, seen[t])
+    phase = np.maximum(0, np.arange(n) - stationary) // every
+    error = np.where(phase % 2 == 0, 0.1, 0.6)
+    other = (rng.random(n) * seen).astype(np.int32)
+    return truth, np.where(rng.random(n) < error, other, truth).astype(np.int32)
 
 
 def table_of(spec: MonitorsSpec, models: int = 1) -> ModelTable:

@@ -5,56 +5,104 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from streamwatch.core.specs import MonitorsSpec
+from streamwatch.core.specs import AdwinSpec
 from tests.core.kernel.streams import EVERYTHING, drifting, one_row, table_of
 from tests.core.kernel.twin import Twin
 
 FIELDS = ("n", "hits", "repeats", "pairs", "n_eff", "truth", "predicted", "agreed")
 
 
-def assert_same(trace, t: int, twin: Twin, classes: int) -> None:
-    for index, totals in enumerate(trace.totals):
-        expected = twin.totals(index, classes)
-        for name in FIELDS:
-            got = getattr(totals, name)[t]
-            np.testing.assert_allclose(got, expected[name], rtol=1e-11, atol=1e-9, err_msg=f"{name} {index} {t}")
-    for index in range(len(twin.spec.detectors)):
-        got = (trace.statistic[index, t], trace.threshold[index, t])
-        np.testing.assert_allclose(got, twin.detector(index), rtol=1e-9, atol=1e-12, err_msg=f"{index} {t}")
-    for index, weighting in enumerate(twin.weighting):
-        got = (trace.weighted[index, t], trace.weighted_n_eff[index, t])
-        np.testing.assert_allclose(got, weighting.read(), rtol=1e-11, err_msg=f"{index} {t}")
+def assert_same_alarms(alarms, expected) -> None:
+    """`expected`: (position, alarm of the twin), in order."""
+    assert [(a.position, a.detector, a.ordinal, a.outcome) for a in alarms] == [
+        (position, a.detector, a.ordinal, a.outcome) for position, a in expected
+    ]
+    np.testing.assert_allclose(
+        [(a.statistic, a.threshold, a.before, a.after, a.n_eff) for a in alarms],
+        [(a.statistic, a.threshold, a.before, a.after, a.n_eff) for _, a in expected],
+        rtol=1e-9,
+    )
 
 
-def assert_same_alarms(alarms, twins: dict[int, list]) -> None:
-    """`twins`: position → alarms of the twin there."""
-    by_position: dict[int, list] = {}
-    for alarm in alarms:
-        by_position.setdefault(alarm.position, []).append(alarm)
-    assert set(by_position) == {t for t, found in twins.items() if found}
-    for t, found in by_position.items():
-        for got, expected in zip(found, twins[t], strict=True):
-            assert (got.detector, got.ordinal, got.outcome) == (
-                expected.detector,
-                expected.ordinal,
-                expected.outcome,
-            )
-            np.testing.assert_allclose(
-                (got.statistic, got.threshold, got.before, got.after, got.n_eff),
-                (expected.statistic, expected.threshold, expected.before, expected.after, expected.n_eff),
-                rtol=1e-9,
-            )
-
-
-@pytest.mark.parametrize(("classes", "seed"), [(2, 1), (30, 2)])
-def test_every_estimator_equals_the_twin_at_every_outcome(classes: int, seed: int) -> None:
-    n = 2_000
-    truth, predicted = drifting(n, classes, seed)
+@pytest.mark.parametrize(
+    ("classes", "stationary", "n"),
+    [
+        pytest.param(2, 0, 1_500, id="two classes, a change every 300"),
+        pytest.param(30, 3_300, 4_000, id="classes appear, windows long enough for blocks are cut"),
+    ],
+)
+def test_every_estimator_equals_the_twin_after_every_outcome(classes: int, stationary: int, n: int) -> None:
+    truth, predicted = drifting(n, classes, seed=classes, stationary=stationary)
     trace = table_of(EVERYTHING).trace(one_row(n), truth, predicted)
     twin = Twin(EVERYTHING)
-    found = {}
+    alarms = []
+    totals = [{name: [] for name in FIELDS} for _ in EVERYTHING.forgetting]
+    detectors = []
     for t in range(n):
-        found[t] = twin.update(int(truth[t]), int(predicted[t]))
-        assert_same(trace, t, twin, classes)
-    assert_same_alarms(trace.alarms, found)
+        alarms += [(t, alarm) for alarm in twin.update(int(truth[t]), int(predicted[t]))]
+        for index, series in enumerate(totals):
+            for name, value in twin.totals(index, classes).items():
+                series[name].append(value)
+        detectors.append([twin.detector(index) for index in range(len(EVERYTHING.detectors))])
+
+    for index, series in enumerate(totals):
+        for name, expected in series.items():
+            got = getattr(trace.totals[index], name)
+            forgetting = EVERYTHING.forgetting[index].name
+            np.testing.assert_allclose(got, expected, rtol=1e-11, atol=1e-9, err_msg=f"{name} {forgetting}")
+    expected = np.array(detectors)
+    np.testing.assert_allclose(trace.statistic.T, expected[:, :, 0], rtol=1e-9, atol=1e-11)
+    np.testing.assert_allclose(trace.threshold.T, expected[:, :, 1], rtol=1e-9)
+    for index, weighting in enumerate(twin.weighting):
+        accuracy, n_eff = weighting.read()
+        np.testing.assert_allclose(trace.weighted[index], accuracy, rtol=1e-11)
+        np.testing.assert_allclose(trace.weighted_n_eff[index], n_eff, rtol=1e-11)
+    assert_same_alarms(trace.alarms, alarms)
+    for alarm in trace.alarms:
+        assert trace.alarmed[alarm.detector, alarm.position]
+        assert trace.statistic[alarm.detector, alarm.position] == alarm.statistic
+        assert alarm.statistic > alarm.threshold
+    assert trace.alarmed.sum() == len(trace.alarms)
+
+
+def test_the_streams_used_here_make_every_detector_alarm_and_cut_large_buckets() -> None:
+    truth, predicted = drifting(4_000, 30, seed=30, stationary=3_300)
+    trace = table_of(EVERYTHING).trace(one_row(4_000), truth, predicted)
     assert {alarm.detector for alarm in trace.alarms} == set(range(len(EVERYTHING.detectors)))
+    width = trace.totals[EVERYTHING.forgetting.index(AdwinSpec())].n
+    assert width.max() > 3_000
+    assert width[-1] < 1_000
+
+
+def test_models_in_one_batch_do_not_see_each_other() -> None:
+    rng = np.random.default_rng(5)
+    n, models = 1_500, 4
+    truth, predicted = drifting(n, 12, seed=6, every=150)
+    rows = rng.integers(0, models, n).astype(np.int32)
+    table = table_of(EVERYTHING, models)
+    twins = [Twin(EVERYTHING) for _ in range(models)]
+    expected = []
+    for t in range(n):
+        expected += [(t, a) for a in twins[rows[t]].update(int(truth[t]), int(predicted[t]))]
+    got = []
+    for start in range(0, n, 97):
+        part = slice(start, start + 97)
+        alarms = table.fold(rows[part], truth[part], predicted[part])
+        got += [alarm._replace(position=start + alarm.position) for alarm in alarms]
+    assert_same_alarms(got, expected)
+    assert [alarm.row for alarm in got] == [rows[alarm.position] for alarm in got]
+
+    every = np.arange(models)
+    for index in range(len(EVERYTHING.forgetting)):
+        totals = table.totals(every, index)
+        for row, twin in enumerate(twins):
+            for name, value in twin.totals(index, totals.truth.shape[1]).items():
+                np.testing.assert_allclose(getattr(totals, name)[row], value, rtol=1e-11, atol=1e-9)
+    for index in range(len(EVERYTHING.detectors)):
+        statistic, threshold, alarms = table.detector_state(every, index)
+        states = np.array([twin.detector(index) for twin in twins])
+        np.testing.assert_allclose(np.c_[statistic, threshold], states, rtol=1e-9, atol=1e-11)
+        assert alarms.tolist() == [sum(a.detector == index for a in twin.alarms) for twin in twins]
+    assert table.outcomes(every).tolist() == [twin.outcomes for twin in twins]
+    misses = [int((twin.history[0] != twin.history[1]).sum()) for twin in twins]
+    assert table.errors(every).tolist() == misses

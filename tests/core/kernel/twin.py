@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import cache
 
 import numpy as np
 
@@ -20,6 +21,16 @@ from streamwatch.core.specs import (
     PageHinkleySpec,
     SlidingSpec,
 )
+
+
+MOST = 6_000
+"""Outcomes a twin can hold."""
+
+
+@cache
+def powers(alpha: float) -> np.ndarray:
+    """Weights of outcomes by age, the newest last."""
+    return alpha ** np.arange(MOST - 1, -1, -1.0)
 
 
 @dataclass
@@ -59,11 +70,12 @@ class TwinAdwin:
         self.drift = None
         self.buckets.append([1, x])
         size = 1
-        while sum(b[0] == size for b in self.buckets) > 5:
-            first = next(i for i, b in enumerate(self.buckets) if b[0] == size)
+        first = len(self.buckets) - 6
+        while first >= 0 and self.buckets[first][0] == size:  # six of this size: merge the two oldest
             older, newer = self.buckets[first : first + 2]
             self.buckets[first : first + 2] = [[2 * size, older[1] + newer[1]]]
             size *= 2
+            first -= 5
         if self.seen % self.clock == 0:
             self.check()
 
@@ -111,7 +123,9 @@ class TwinPageHinkley:
 
     def reset(self) -> None:
         self.losses: list[int] = []
-        self.path: dict[str, list[float]] = {"up": [], "down": []}
+        self.value = {"up": 0.0, "down": 0.0}
+        self.minimum = {"up": (math.inf, 0), "down": (math.inf, 0)}
+        """Smallest value and the last t at which it was reached."""
 
     def update(self, x: int) -> tuple[float, float] | None:
         """Feed a loss; at an alarm gives the means before and after the last minimum."""
@@ -123,16 +137,16 @@ class TwinPageHinkley:
         for side, sign in (("up", 1), ("down", -1)):
             if spec.direction not in (side, "both"):
                 continue
-            path = self.path[side]
-            value = spec.alpha * (path[-1] if path else 0.0) + sign * (x - mean) - spec.tolerance
-            path.append(max(0.0, value) if spec.form == "clipped" else value)
-            values[side] = path[-1] - min(path)
+            value = spec.alpha * self.value[side] + sign * (x - mean) - spec.tolerance
+            self.value[side] = max(0.0, value) if spec.form == "clipped" else value
+            if self.value[side] <= self.minimum[side][0]:
+                self.minimum[side] = (self.value[side], n)
+            values[side] = self.value[side] - self.minimum[side][0]
         side = max(values, key=lambda s: values[s])
         self.statistic = values[side]
         if self.statistic <= spec.threshold or n < spec.min_outcomes:
             return None
-        path = self.path[side]
-        split = max(i for i, value in enumerate(path) if value == min(path)) + 1
+        split = self.minimum[side][1]
         before, after = self.losses[:split], self.losses[split:]
         self.ordinal += 1
         self.reset()
@@ -161,9 +175,11 @@ class TwinWeighting:
         self.declared = len(self.weights)
         self.d = self.declared / self.drifts
 
-    def read(self) -> tuple[float, float]:
-        weights = math.fsum(self.weights)
-        return math.fsum(self.hits) / weights, weights**2 / math.fsum(w * w for w in self.weights)
+    def read(self) -> tuple[np.ndarray, np.ndarray]:
+        """(accuracy, n_eff) after every outcome so far."""
+        weights = np.array(self.weights)
+        total = np.cumsum(weights)
+        return np.cumsum(self.hits) / total, total**2 / np.cumsum(weights**2)
 
 
 class Twin:
@@ -171,8 +187,9 @@ class Twin:
 
     def __init__(self, spec: MonitorsSpec) -> None:
         self.spec = spec
-        self.truth: list[int] = []
-        self.predicted: list[int] = []
+        self.outcomes = 0
+        self.history = np.full((2, MOST + 1), -1)
+        """Labels and predictions of outcomes 1, 2, …; no label before the first."""
         self.alarms: list[TwinAlarm] = []
         self.windows: dict[tuple[float, int, int], TwinAdwin] = {}
         for f in (*spec.forgetting, *spec.detectors):
@@ -191,10 +208,10 @@ class Twin:
         return self.windows.setdefault(key, TwinAdwin(*key))
 
     def update(self, truth: int, predicted: int) -> list[TwinAlarm]:
-        self.truth.append(truth)
-        self.predicted.append(predicted)
+        self.outcomes += 1
+        outcome = self.outcomes
+        self.history[:, outcome] = truth, predicted
         miss = int(truth != predicted)
-        outcome = len(self.truth)
         for weighting in self.weighting:
             weighting.update(truth == predicted)
         for window in self.windows.values():
@@ -231,7 +248,7 @@ class Twin:
     def width(self, forgetting: int) -> int:
         """Outcomes that count under a mechanism."""
         f = self.spec.forgetting[forgetting]
-        n = len(self.truth)
+        n = self.outcomes
         if isinstance(f, SlidingSpec):
             return min(n, f.size)
         if isinstance(f, AdwinSpec):
@@ -243,10 +260,10 @@ class Twin:
         f = self.spec.forgetting[forgetting]
         width = self.width(forgetting)
         alpha = f.alpha if isinstance(f, FadingSpec) else 1.0
-        weights = alpha ** np.arange(width - 1, -1, -1.0)
-        start = len(self.truth) - width
-        truth, predicted = np.array(self.truth[start:]), np.array(self.predicted[start:])
-        previous = np.array([-1, *self.truth][start : start + width])
+        weights = powers(alpha)[MOST - width :]
+        window = slice(self.outcomes - width + 1, self.outcomes + 1)
+        truth, predicted = self.history[:, window]
+        previous = self.history[0, window.start - 1 : window.stop - 1]
         agreed = np.where(truth == predicted, weights, 0.0)
 
         def count(labels: np.ndarray, of: np.ndarray) -> np.ndarray:

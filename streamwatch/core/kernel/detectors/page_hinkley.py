@@ -34,7 +34,6 @@ STATE = np.dtype(
         ("n", "i8"),  # t, outcomes since the last reset
         ("losses", "i8"),  # their losses
         ("statistic", "f8"),  # at the last outcome, so an alarm's is still seen
-        ("seen", "i8"),  # 1 once there was an outcome
         ("alarms", "i8"),
         ("sides", SIDE, (2,)),
     ]
@@ -90,7 +89,6 @@ def observe(m, parameters, miss, position, row, alarms, count):
         p = parameters.page_hinkley[j]
         d.n += 1
         d.losses += miss
-        d.seen = 1
         n = d.n
         deviation = miss - d.losses / n
         statistic = -1.0
@@ -133,7 +131,7 @@ def show(m, parameters, statistic, threshold, alarms, t):
     for j in range(len(m.page_hinkley)):
         d = m.page_hinkley[j]
         p = parameters.page_hinkley[j]
-        statistic[p.detector, t] = d.statistic if d.seen else np.nan
+        statistic[p.detector, t] = d.statistic if d.n > 0 or d.alarms > 0 else np.nan
         threshold[p.detector, t] = p.threshold
         alarms[p.detector, t] = d.alarms
 
