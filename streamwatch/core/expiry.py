@@ -7,6 +7,7 @@ from heapq import heappop, heappush
 
 from streamwatch.core.known import Known
 
+
 def deadline(at_ms: int, horizon_ms: int) -> int:
     """Whole second of record time, rounded up, at which something that waits for `horizon_ms` falls due."""
     return -(-(at_ms + horizon_ms) // 1000)

@@ -1,4 +1,4 @@
-"""Tombstones of settled predictions: kept in generations, so that a store can drop them whole, without an index."""
+"""Tombstones of settled predictions, kept in generations: a store drops them whole and needs no index."""
 
 from __future__ import annotations
 
@@ -30,16 +30,17 @@ class GraveyardState:
     closed: list[Generation]
     opened: Generation
     opened_ms: int
+    watermark_ms: int
     floor: int
 
 
 class Graveyard:
     """Tombstones, at most `max_tombstones`, each kept for at least `horizon_ms` after it was settled.
 
-    A generation is closed when both watermarks have moved by an eighth of the horizon since it was opened, or
-    when it holds an eighth of the maximum. It is dropped when both watermarks are `horizon_ms` past its newest
-    tombstone, or, oldest first, when there are too many. The records of a dropped generation (below `floor`)
-    are dead at once, whenever the store removes them.
+    A generation is closed when both watermarks have moved by an eighth of the horizon since it was opened,
+    or when it holds an eighth of the maximum. It is dropped when both watermarks are `horizon_ms` past its
+    newest tombstone, or, oldest first, when there are too many. The records of a dropped generation (below
+    `floor`) are dead at once, whenever the store removes them.
     """
 
     __slots__ = (
@@ -50,6 +51,7 @@ class Graveyard:
         "_maximum",
         "_opened_ms",
         "_share",
+        "_watermark_ms",
         "buried",
         "dropped",
         "entries",
@@ -67,6 +69,7 @@ class Graveyard:
         self._closed: deque[Generation] = deque()
         self._closed_count = 0
         self._opened_ms = -1
+        self._watermark_ms = -1
         self._base = 0  # of the open generation, before this batch
         self.number = 0
         self.floor = 0
@@ -115,6 +118,7 @@ class Graveyard:
         self._base = 0
         self.newest_ms = -1
         self.number += 1
+        self._opened_ms = self._watermark_ms
 
     def _collect(self) -> None:
         if self.entries:
@@ -130,11 +134,11 @@ class Graveyard:
 
     def pass_time(self, watermark_ms: int) -> None:
         """Close what has been open long enough, drop what both sides have passed."""
+        self._watermark_ms = watermark_ms
         if self._base + len(self.entries) == 0:
             self._opened_ms = watermark_ms
         elif watermark_ms - self._opened_ms >= max(1000, self._horizon_ms // GENERATIONS):
             self._close()
-            self._opened_ms = watermark_ms
             self._measure()
         while self._closed and watermark_ms // 1000 >= deadline(self._closed[0].newest_ms, self._horizon_ms):
             self._drop()
@@ -152,7 +156,7 @@ class Graveyard:
     def state(self) -> GraveyardState:
         """What `restore` continues from; between batches."""
         opened = Generation(self.number, self._base, self.newest_ms)
-        return GraveyardState(list(self._closed), opened, self._opened_ms, self.floor)
+        return GraveyardState(list(self._closed), opened, self._opened_ms, self._watermark_ms, self.floor)
 
     def restore(self, state: GraveyardState) -> None:
         """Continue from a `state`."""
@@ -160,6 +164,7 @@ class Graveyard:
         self._closed_count = sum(generation.count for generation in state.closed)
         self._base = state.opened.count
         self._opened_ms = state.opened_ms
+        self._watermark_ms = state.watermark_ms
         self.number = state.opened.number
         self.floor = state.floor
         self.newest_ms = state.opened.newest_ms

@@ -16,7 +16,7 @@ ORPHAN: Final = 99
 
 @dataclass(slots=True)
 class LabelCounters:
-    """Labels of one form (with a model, or without): every label accepted is in exactly one of the others, or held."""
+    """Labels of one form, with a model or without: each one accepted is in one of the others, or held."""
 
     accepted: int = 0
     joined: int = 0
@@ -31,7 +31,7 @@ class LabelCounters:
     before_start: int = 0
 
     def count(self, fate: int) -> None:
-        """Count one label by its fate: `JOINED`, `CORRECTED`, `DUPLICATE`, or the state of the tombstone it met."""
+        """Count a label by its fate: `JOINED`, `CORRECTED`, `DUPLICATE`, or the state of what it met."""
         if fate == JOINED:
             self.joined += 1
         elif fate == CORRECTED:

@@ -9,7 +9,7 @@ from streamwatch.core.series import Family
 from streamwatch.core.watermark import Timeline
 
 _COUNTERS = {
-    "predictions_accepted": "Predictions taken into the join (no duplicates, conflicts or predictions over a limit).",
+    "predictions_accepted": "Predictions taken in: no duplicates, no conflicts, none over a limit.",
     "predictions_resolved": "Predictions that met their label and were evaluated.",
     "predictions_duplicate": "Predictions repeated with the same class; ignored.",
     "predictions_conflict": "Predictions repeated with another class; the first one counts.",
@@ -19,11 +19,11 @@ _COUNTERS = {
     "outcomes_assumed": "Expired predictions evaluated as the class that on_expiry assumes.",
     "outcomes_released_early": "Outcomes that left the order buffer before their window because it was full.",
     "labels_early": "Labels that came before the prediction and were held.",
-    "labels_negative_delay": "Outcomes whose label is older than the prediction; their delay counts as 0.",
-    "labels_retained_evicted": "Labels that had met a prediction and were no longer kept for further models because "
+    "labels_negative_delay": "Outcomes whose label is older than their prediction; the delay is 0.",
+    "labels_retained_evicted": "Labels that had met a prediction, given up for further models because "
     "max_labels was reached.",
-    "tombstones_evicted": "Oldest tombstones given up because max_tombstones was reached; a duplicate of theirs would "
-    "go unnoticed.",
+    "tombstones_evicted": "Oldest tombstones given up because max_tombstones was reached; their duplicates "
+    "would go unnoticed.",
     "models_retired": "Models that were idle for twice the horizon and gave up their place.",
 }
 _LABEL_COUNTERS = {
@@ -34,7 +34,7 @@ _LABEL_COUNTERS = {
     "corrected": "Labels that contradict an earlier one; estimators cannot un-see an outcome.",
     "late": "Labels that came after their prediction had expired; never evaluated.",
     "evicted": "Oldest labels given up unmet because max_labels was reached.",
-    "before_start": "Labels that met nobody and whose prediction may be older than where reading started; not orphans.",
+    "before_start": "Labels that met nobody, whose prediction may be older than the start; not orphans.",
 }
 _UNUSABLE = {"evicted": "evicted_prediction", "over_limit": "over_limit", "withdrawn": "withdrawn"}
 _GAUGES = {
@@ -96,8 +96,8 @@ def counter_families(join: Join, records_over_limit: Mapping[str, int]) -> list[
         ),
         _labelled(
             "records_over_limit",
-            "Predictions of models beyond max_models (not evaluated), and outcomes with a class beyond max_classes "
-            "(evaluated as __other__).",
+            "Predictions of models beyond max_models (not evaluated), and outcomes with a class beyond "
+            "max_classes (evaluated as __other__).",
             "limit",
             over_limit,
         ),
@@ -136,8 +136,8 @@ def gauge_families(join: Join, timeline: Timeline) -> list[Family]:
         Family(
             "watermark_timestamp_seconds",
             "gauge",
-            "Record time up to which a side of the join has been read. The label side's lets predictions expire, the "
-            "prediction side's lets waiting labels expire.",
+            "Record time up to which a side of the join has been read. Predictions expire by that of "
+            "the labels, waiting labels by that of the predictions.",
             ("side",),
             [((side,), ms / 1000) for side, ms in watermarks if ms >= 0],
         ),

@@ -1,7 +1,7 @@
-"""What is known of one (id, model): a prediction waiting, a label waiting, or the tombstone of what was settled.
+"""What is known of one (id, model): a prediction or label that waits, or the tombstone of what is settled.
 
-All records of one id hang in one chain, first come first, so that a label without a model finds every model that
-predicted its id with one look-up. The working set is `dict[id, first record of the chain]`.
+All records of one id hang in one chain, first come first, so that a label without a model finds every model
+that predicted its id with one look-up. The working set is `dict[id, first record of the chain]`.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 from typing import Final
 
 import msgspec
+
+from streamwatch.core.events import Label
 
 PENDING: Final = 0
 """A prediction without its label."""
@@ -26,26 +28,14 @@ OVER_LIMIT: Final = 8
 GONE: Final = 9
 """No longer in any chain; an index may still hold the record for a while."""
 
-STATE_NAMES: Final = (
-    "pending",
-    "early",
-    "unmet",
-    "retained",
-    "resolved",
-    "expired",
-    "withdrawn",
-    "evicted",
-    "over_limit",
-    "gone",
-)
-
 
 class Known(msgspec.Struct, gc=False):
     """One record of the working set; `RESOLVED` … `OVER_LIMIT` are tombstones.
 
     `predicted` is empty for a waiting label, `truth` where no label was seen. `at_ms` is the clamped record
-    time of the event that made the record, `timestamp_ms` that event's own time. `generation` says which generation
-    of tombstones it belongs to (see `Graveyard`). Not tracked by the garbage collector: chains have no cycles.
+    time of the event that made the record, `timestamp_ms` that event's own time. `generation` says which
+    generation of tombstones it belongs to (see `Graveyard`). Not tracked by the garbage collector: chains
+    have no cycles.
     """
 
     id: str
@@ -58,6 +48,11 @@ class Known(msgspec.Struct, gc=False):
     scores: dict[str, float] | None = None
     generation: int = -1
     next: Known | None = None
+
+
+def own_time(event: Known | Label) -> int:
+    """An event's own timestamp where it has one, else its record's."""
+    return event.at_ms if event.timestamp_ms is None else event.timestamp_ms
 
 
 def append(known: dict[str, Known], record: Known) -> None:

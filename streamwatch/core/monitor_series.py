@@ -23,7 +23,8 @@ from streamwatch.core.names import Classes
 from streamwatch.core.series import Family, Histogram
 from streamwatch.core.specs import AdwinSpec, MonitorsSpec
 
-Sample: TypeAlias = tuple[tuple[str, ...], float | Histogram]
+Key: TypeAlias = tuple[str, ...]
+Sample: TypeAlias = tuple[Key, float | Histogram]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,22 +50,21 @@ class SeriesReport:
     def add(self, chosen: Sequence[Slice], table: ModelTable, delays: LabelDelays, alarms: Alarms) -> None:
         """Read the series of some models."""
         models = [c.model for c in chosen]
+        plain = _keys(models)
         rows = np.array([c.row for c in chosen], np.int64)
-        self._put("outcomes_total", (), models, table.outcomes(rows))
-        self._put("errors_total", (), models, table.errors(rows))
+        self._put("outcomes_total", plain, table.outcomes(rows))
+        self._put("errors_total", plain, table.errors(rows))
         for index, forgetting in enumerate(self._spec.forgetting):
             totals = table.totals(rows, index)
-            self._add_measures(forgetting.name, models, totals)
+            keys = self._add_measures(forgetting.name, models, totals)
             if forgetting.name == self._per_class:
                 self._add_recalls(forgetting.name, chosen, totals)
             if isinstance(forgetting, AdwinSpec):
-                widths = table.adwin_width(rows, index)
-                self._put("adwin_window_outcomes", (forgetting.name,), models, widths)
+                self._put("adwin_window_outcomes", keys, table.adwin_width(rows, index))
         self._add_weighted(models, rows, table)
         self._add_detectors(models, rows, table, alarms)
-        self._put("last_label_timestamp_seconds", (), models, delays.latest_seconds(rows))
-        histograms = self._samples["label_delay_seconds"]
-        histograms += [((m,), h) for m, h in zip(models, delays.histograms(rows), strict=True)]
+        self._put("last_label_timestamp_seconds", plain, delays.latest_seconds(rows))
+        self._samples["label_delay_seconds"] += zip(plain, delays.histograms(rows), strict=True)
 
     def families(self) -> list[Family]:
         """The report, within `max_series`."""
@@ -90,24 +90,20 @@ class SeriesReport:
             for m in METRICS
         ]
 
-    def _put(
-        self,
-        name: str,
-        before: tuple[str, ...],
-        models: Iterable[str],
-        values: NDArray[np.generic],
-        after: tuple[str, ...] = (),
-    ) -> None:
-        """Add a sample per model whose value is defined; `before`, `after` are the labels around `model`."""
-        self._samples[name] += _defined(((*before, m, *after) for m in models), values.tolist())
+    def _put(self, name: str, keys: Sequence[Key], values: NDArray[np.generic]) -> None:
+        """Add a sample per key whose value is defined."""
+        self._samples[name] += _defined(keys, values.tolist())
 
-    def _add_measures(self, forgetting: str, models: list[str], totals: Totals) -> None:
+    def _add_measures(self, forgetting: str, models: list[str], totals: Totals) -> list[Key]:
+        """Every measure and baseline under one mechanism; the keys of its series."""
+        keys = _keys(models, forgetting)
         for measure in MEASURES:
-            self._put(measure.name, (forgetting,), models, measure.of(totals))
+            self._put(measure.name, keys, measure.of(totals))
+        self._put("effective_outcomes", keys, totals.n_eff)
         for baseline in BASELINES:
-            before = (baseline.name, forgetting)
-            self._put("baseline_accuracy_ratio", before, models, baseline.of(totals))
-        self._put("effective_outcomes", (forgetting,), models, totals.n_eff)
+            named = _keys(models, baseline.name, forgetting)
+            self._put("baseline_accuracy_ratio", named, baseline.of(totals))
+        return keys
 
     def _add_recalls(self, forgetting: str, chosen: Sequence[Slice], totals: Totals) -> None:
         """Recall of every class present, unless they alone are more than a report may hold."""
@@ -119,29 +115,33 @@ class SeriesReport:
             return
         for one, values in zip(chosen, recalls.tolist(), strict=True):
             names = one.classes.names(folded=len(values) > one.classes.limit)
-            keys = ((c, forgetting, one.model) for c in names)
+            keys = [(c, forgetting, one.model) for c in names]
             samples += _defined(keys, values[: len(names)])
 
     def _add_weighted(self, models: list[str], rows: Integers, table: ModelTable) -> None:
         several = len(self._spec.weighting) > 1
         for index, weighting in enumerate(self._spec.weighting):
-            after = (repr(weighting.w_avg),) if several else ()
+            keys = [(m, repr(weighting.w_avg)) for m in models] if several else _keys(models)
             accuracy, n_eff = table.weighted(rows, index)
-            self._put("drift_weighted_accuracy_ratio", (), models, accuracy, after)
-            self._put("drift_weighted_effective_outcomes", (), models, n_eff, after)
+            self._put("drift_weighted_accuracy_ratio", keys, accuracy)
+            self._put("drift_weighted_effective_outcomes", keys, n_eff)
 
     def _add_detectors(self, models: list[str], rows: Integers, table: ModelTable, alarms: Alarms) -> None:
         for index, detector in enumerate(self._spec.detectors):
-            before = (detector.name,)
+            keys = _keys(models, detector.name)
             statistic, threshold, count = table.detector_state(rows, index)
-            self._put("detector_statistic", before, models, statistic)
-            self._put("detector_threshold", before, models, threshold)
-            self._put("alarms_total", before, models, count)
-            latest = alarms.latest_seconds(rows, index)
-            self._put("last_alarm_timestamp_seconds", before, models, latest)
+            self._put("detector_statistic", keys, statistic)
+            self._put("detector_threshold", keys, threshold)
+            self._put("alarms_total", keys, count)
+            self._put("last_alarm_timestamp_seconds", keys, alarms.latest_seconds(rows, index))
 
 
-def _defined(keys: Iterable[tuple[str, ...]], values: Sequence[float]) -> list[Sample]:
+def _keys(models: Iterable[str], *before: str) -> list[Key]:
+    """Label values of one series per model; `before` are those of the labels that sort before `model`."""
+    return [(*before, m) for m in models]
+
+
+def _defined(keys: Sequence[Key], values: Sequence[float]) -> list[Sample]:
     """A sample for each key whose value is not NaN."""
     return [(key, v) for key, v in zip(keys, values, strict=True) if v == v]  # noqa: PLR0124 - NaN is not itself
 

@@ -23,8 +23,8 @@ from streamwatch.core.snapshots import ModelSnapshot, decode, encode
 from streamwatch.core.specs import MonitorsSpec
 from streamwatch.core.trace import Cell, TraceChunk, TraceColumns
 
-_SLICE_MODELS = 250
-_SLICE_CELLS = 250_000
+_SLICE_MODELS = 100
+_SLICE_CELLS = 60_000
 _TRACE_CELLS = 1_000_000
 
 

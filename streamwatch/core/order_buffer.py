@@ -1,7 +1,8 @@
 """Puts outcomes back into the order of their predictions (`join.order: prediction_time`).
 
-Numbers that depend on order (κ_per, every detector) live in the order in which outcomes are evaluated. A label
-dump sorted by class turns the order of resolution into nonsense; predictions come in the order the model worked in.
+Numbers that depend on order (κ_per, every detector) live in the order in which outcomes are evaluated. A
+label dump sorted by class turns the order of resolution into nonsense; predictions come in the order the
+model worked in.
 """
 
 from __future__ import annotations
@@ -26,9 +27,10 @@ class OrderBuffer:
     """Outcomes by prediction time, ties in the order of resolution.
 
     When the label watermark is `window_ms` past the resolution of an outcome, it is released together with
-    everything held whose prediction is not newer. So nothing waits longer than its window, and what is resolved
-    within one window leaves in the order of predictions, however often time passes meanwhile. Beyond `maximum`
-    the oldest predictions leave at once.
+    everything held whose prediction is not newer. So nothing waits longer than its window, and what is
+    resolved within one window leaves in the order of predictions, however often time passes meanwhile. One
+    that comes after newer ones have left goes when time passes next. Beyond `maximum` the oldest predictions
+    leave at once.
     """
 
     __slots__ = ("_bound", "_held", "_maximum", "_sequence", "_window_ms", "_windows", "assumed")
@@ -38,7 +40,9 @@ class OrderBuffer:
         self._maximum = maximum
         self._sequence = 0
         self._held: list[tuple[int, int, Outcome]] = []  # heap by (prediction time, sequence)
-        self._windows: list[tuple[int, int, int]] = []  # heap by end of window, of the same and of some released
+        self._windows: list[
+            tuple[int, int, int]
+        ] = []  # heap by end of window, of the same and of some released
         self._bound = (-1, -1)  # the newest (prediction time, sequence) whose window is over
         self.assumed = 0
         """How many of those held were assumed at expiry."""
@@ -63,7 +67,13 @@ class OrderBuffer:
 
     def overflow(self) -> list[Outcome]:
         """Take out what exceeds the maximum, oldest prediction first."""
-        return [self._take() for _ in range(len(self._held) - self._maximum)]
+        released: list[Outcome] = []
+        while len(self._held) > self._maximum:
+            self._bound = max(self._bound, self._held[0][:2])
+            released.append(self._take())
+        if len(self._windows) > 2 * len(self._held) + 1024:
+            self._windows = self._open_windows()
+        return released
 
     def release(self, watermark_ms: int) -> list[Outcome]:
         """Take out what the label watermark allows, in order."""
@@ -77,10 +87,12 @@ class OrderBuffer:
             released.append(self._take())
         return released
 
+    def _open_windows(self) -> list[tuple[int, int, int]]:
+        return sorted(window for window in self._windows if window[1:] > self._bound)
+
     def state(self) -> OrderState:
         """What `restore` continues from."""
-        windows = sorted(window for window in self._windows if window[1:] > self._bound)
-        return OrderState(sorted(self._held, key=_key), windows, self._bound, self._sequence)
+        return OrderState(sorted(self._held, key=_key), self._open_windows(), self._bound, self._sequence)
 
     def restore(self, state: OrderState) -> None:
         """Continue from a `state`."""

@@ -34,12 +34,26 @@ __all__ = ["Evaluation", "Found", "Needs", "Pipeline", "PipelineState", "Step"]
 class Evaluation(Protocol):
     """What the pipeline asks of the estimators (`Monitors`)."""
 
-    def fold(self, outcomes: Sequence[Outcome]) -> list[Alarm]: ...
-    def retire(self, model: str) -> None: ...
-    def models(self) -> Sequence[str]: ...
-    def families(self) -> list[Family]: ...
+    def fold(self, outcomes: Sequence[Outcome]) -> list[Alarm]:
+        """Evaluate in order; the alarms raised, in that order."""
+        ...
+
+    def retire(self, model: str) -> None:
+        """Forget a model that has been evaluated."""
+        ...
+
+    def models(self) -> Sequence[str]:
+        """Models evaluated and not retired."""
+        ...
+
+    def families(self) -> list[Family]:
+        """Every series of every model."""
+        ...
+
     @property
-    def records_over_limit(self) -> Mapping[str, int]: ...
+    def records_over_limit(self) -> Mapping[str, int]:
+        """What was not evaluated as it came, by limit."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +141,8 @@ class Pipeline:
     def start_ms(self) -> int | None:
         """Where reading began, if later than the beginning of the topics; None (default) if it began there.
 
-        A label that meets nobody and is less than one horizon younger than this may belong to a prediction never
-        read: it is counted as `labels_before_start_total`, not as an orphan.
+        A label that meets nobody and is less than one horizon younger than this may belong to a prediction
+        never read: it is counted as `labels_before_start_total`, not as an orphan.
         """
         return self._join.labels.start_ms
 

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
+
+from streamwatch.core.expiry import deadline
+
+_NEVER: Final = 2**62
 
 
 @dataclass(slots=True)
@@ -22,22 +27,25 @@ class RegistryState:
     """Everything a registry knows."""
 
     models: list[Activity]
-    next_look_ms: int
+    looked_s: int
+    next_look_s: int
 
 
 class Registry:
     """Models by name, in order of first appearance.
 
-    A model is idle when both watermarks are `idle_ms` past its last accepted prediction and nothing of it is pending
-    or held back.
+    A model is idle when both watermarks have come to the second in which its last accepted prediction is
+    `idle_ms` old, and nothing of it is pending or held back. They are looked at as often as that second
+    changes.
     """
 
-    __slots__ = ("_idle_ms", "_maximum", "_next_look_ms", "models")
+    __slots__ = ("_idle_ms", "_looked_s", "_maximum", "_next_look_s", "models")
 
     def __init__(self, maximum: int, idle_ms: int) -> None:
         self._maximum = maximum
         self._idle_ms = idle_ms
-        self._next_look_ms = -1
+        self._looked_s = -1
+        self._next_look_s = 0  # nobody can be idle before
         self.models: dict[str, Activity] = {}
 
     def place(self, model: str, at_ms: int) -> Activity | None:
@@ -48,29 +56,35 @@ class Registry:
         if len(self.models) >= self._maximum:
             return None
         activity = self.models[model] = Activity(model, 0, 0, at_ms)
+        self._next_look_s = min(self._next_look_s, deadline(at_ms, self._idle_ms))
         return activity
 
     def retire(self, watermark_ms: int) -> list[str]:
-        """Remove and name the models that are idle by now (looked at no more than once a second of record time)."""
-        if watermark_ms < self._next_look_ms or not self.models:
+        """Remove the models that are idle by now, and name them."""
+        now_s = watermark_ms // 1000
+        if now_s <= self._looked_s:
             return []
-        limit_ms = watermark_ms - self._idle_ms
+        self._looked_s = now_s
+        if now_s < self._next_look_s:
+            return []
+        due = {name: deadline(activity.last_ms, self._idle_ms) for name, activity in self.models.items()}
         idle = [
             name
             for name, activity in self.models.items()
-            if activity.last_ms <= limit_ms and activity.pending == 0 and activity.held == 0
+            if due[name] <= now_s and activity.pending == 0 and activity.held == 0
         ]
         for name in idle:
             del self.models[name]
-        oldest_ms = min((activity.last_ms for activity in self.models.values()), default=watermark_ms)
-        self._next_look_ms = max(oldest_ms + self._idle_ms, watermark_ms + 1000)
+            del due[name]
+        self._next_look_s = max(min(due.values(), default=_NEVER), now_s + 1)
         return idle
 
     def state(self) -> RegistryState:
         """What `restore` continues from."""
-        return RegistryState(list(self.models.values()), self._next_look_ms)
+        return RegistryState(list(self.models.values()), self._looked_s, self._next_look_s)
 
     def restore(self, state: RegistryState) -> None:
         """Continue from a `state`."""
         self.models = {activity.name: activity for activity in state.models}
-        self._next_look_ms = state.next_look_ms
+        self._looked_s = state.looked_s
+        self._next_look_s = state.next_look_s

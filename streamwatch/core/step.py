@@ -21,10 +21,10 @@ class Needs:
     label_deadline_s: int
     """Waiting labels due at or before this second (of the prediction watermark) may be given up."""
     oldest_predictions: int
-    """How many of the oldest pending predictions may be evicted, and one to tell how old the oldest then is: the index
-    must reach back to so many live records that no event of the batch speaks of."""
+    """How many of the oldest pending predictions may be evicted, and one more to tell how old the oldest
+    then is: the index must hold so many that still wait and that no event of the batch speaks of."""
     oldest_labels: int
-    """How many of the oldest waiting labels may be evicted: so many live ones of either form, counted likewise."""
+    """How many of the oldest waiting labels of either form may be evicted; counted likewise."""
 
     @property
     def ids(self) -> list[str]:
@@ -36,8 +36,8 @@ class Needs:
 class Found:
     """What a store lends for one batch: the core changes it in place.
 
-    `known` has the whole chain of every id needed and of every record in the indices; a record in both is one object.
-    Each index has all that is due, and the oldest that still wait, as many as needed.
+    `known` has the whole chain of every id needed and of every record in the indices; a record in both is
+    one object. Each index has all that is due, and the oldest that still wait, as many as needed.
     """
 
     known: dict[str, Known]

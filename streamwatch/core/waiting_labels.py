@@ -1,4 +1,4 @@
-"""Labels that wait: for a prediction that has not come yet, or, once met, for the predictions of further models."""
+"""Labels that wait: for a prediction still to come, or, once met, for those of further models."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from streamwatch.core.specs import JoinSpec
 class WaitingLabels:
     """At most `max_labels`, the oldest by record time leave first.
 
-    A label that names its model waits `early_horizon` for the prediction. One without a model is retained for
-    `horizon`, met or not. Either that met nobody is an orphan, unless reading began later than the topics do
-    (`start_ms`) and its prediction may be older than that: a label less than one horizon past the start is then
-    counted as `before_start`. With `retain_unmatched` off, a label that meets nobody is not kept at all.
+    A label that names its model waits `early_horizon` for the prediction. One without a model is retained
+    for `horizon`, met or not. Either that met nobody is an orphan, unless reading began later than the
+    topics do (`start_ms`) and its prediction may be older than that: a label less than one horizon past the
+    start is then counted as `before_start`. With `retain_unmatched` off, a label that meets nobody is not
+    kept at all.
     """
 
     __slots__ = (

@@ -1,4 +1,4 @@
-"""Predictions that wait for their label, and what becomes of them: resolved, expired, evicted or withdrawn."""
+"""Predictions that wait for their label, and what becomes of them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from streamwatch.core.events import Outcome, Prediction
 from streamwatch.core.expiry import Deadlines, deadline
 from streamwatch.core.graveyard import Graveyard
 from streamwatch.core.join_counters import JoinCounters
-from streamwatch.core.known import EVICTED, EXPIRED, PENDING, RESOLVED, WITHDRAWN, Known
+from streamwatch.core.known import EVICTED, EXPIRED, PENDING, RESOLVED, WITHDRAWN, Known, own_time
 from streamwatch.core.order_buffer import OrderBuffer
 from streamwatch.core.registry import Activity, Registry
 from streamwatch.core.specs import JoinSpec
@@ -15,8 +15,8 @@ from streamwatch.core.specs import JoinSpec
 class WaitingPredictions:
     """At most `max_pending`, each for `horizon`; the one that would expire first is evicted first.
 
-    What leaves with a class (its label's, or the one assumed at expiry) becomes an outcome, at once or through the
-    order buffer; all that leave become tombstones.
+    What leaves with a class (its label's, or the one assumed at expiry) becomes an outcome, at once or
+    through the order buffer; all that leave become tombstones.
     """
 
     __slots__ = (
@@ -70,7 +70,14 @@ class WaitingPredictions:
         activity.pending += 1
         activity.last_ms = max(activity.last_ms, event.at_ms)
         return Known(
-            event.id, event.model, PENDING, event.prediction, "", event.at_ms, event.timestamp_ms, event.scores
+            event.id,
+            event.model,
+            PENDING,
+            event.prediction,
+            "",
+            event.at_ms,
+            event.timestamp_ms,
+            event.scores,
         )
 
     def wait(self, record: Known) -> None:
@@ -82,9 +89,7 @@ class WaitingPredictions:
         """A prediction meets its label at record time `at_ms`; `label_ms` is the label's own time."""
         activity.pending -= 1
         self.pending -= 1
-        prediction_ms = record.timestamp_ms
-        if prediction_ms is None:
-            prediction_ms = record.at_ms
+        prediction_ms = own_time(record)
         delay_ms = label_ms - prediction_ms
         if delay_ms < 0:
             self._counters.labels_negative_delay += 1
@@ -120,8 +125,8 @@ class WaitingPredictions:
             if self._spec.assume is not None:
                 self._assume(record, activity, self._spec.assume, deadline_s * 1000)
             self.graveyard.bury(record, EXPIRED, deadline_s * 1000)
-        if len(self.buffer):
-            self._release(self.buffer.release(label_ms))
+        if released := self.buffer.release(label_ms):
+            self._release(released)
 
     def _leave(self, record: Known) -> Activity:
         activity = self.registry.models[record.model or ""]
@@ -132,7 +137,7 @@ class WaitingPredictions:
 
     def _assume(self, record: Known, activity: Activity, truth: str, deadline_ms: int) -> None:
         self._counters.outcomes_assumed += 1
-        prediction_ms = record.at_ms if record.timestamp_ms is None else record.timestamp_ms
+        prediction_ms = own_time(record)
         delay_ms = max(0, deadline_ms - prediction_ms)
         outcome = Outcome(activity.name, truth, record.predicted, deadline_ms, delay_ms, True, record.scores)
         if self.ordered:

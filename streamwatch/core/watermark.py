@@ -39,8 +39,9 @@ class TimelineState:
 class Timeline:
     """Two watermarks, each the minimum over its side's partitions that are not caught up; they never regress.
 
-    If all partitions of a side are caught up, its watermark is the highest timestamp seen on any topic. A partition
-    that has delivered nothing and is not caught up holds its side's watermark. -1 means no time is known yet.
+    If all partitions of a side are caught up, its watermark is the highest timestamp seen on any topic. A
+    partition that has delivered nothing and is not caught up holds its side's watermark. -1 means no time is
+    known yet.
 
     Raises
     ------
@@ -48,10 +49,22 @@ class Timeline:
         From `stamp` and `progress`, for a partition never added.
     """
 
-    __slots__ = ("_holds", "_readings", "_time", "clamped", "label_ms", "newest_ms", "prediction_ms")
+    __slots__ = (
+        "_holds",
+        "_max_disorder_ms",
+        "_max_future_ms",
+        "_readings",
+        "_time",
+        "clamped",
+        "label_ms",
+        "newest_ms",
+        "prediction_ms",
+    )
 
     def __init__(self, time: TimeSpec, sides: Mapping[Partition, Side]) -> None:
         self._time = time
+        self._max_disorder_ms = time.max_disorder_ms
+        self._max_future_ms = time.max_future_ms
         self._readings: dict[tuple[str, int], Reading] = {
             Partition(*partition): Reading(side) for partition, side in sides.items()
         }
@@ -86,16 +99,15 @@ class Timeline:
         """
         reading = self._readings[partition]
         newest_ms = reading.stamped_ms
-        at_ms = timestamp_ms
-        if at_ms > newest_ms:
-            latest_ms = now_ms + self._time.max_future_ms
-            if at_ms > latest_ms:
-                at_ms = max(latest_ms, newest_ms - self._time.max_disorder_ms, 0)
-                self.clamped += 1
-            reading.stamped_ms = max(at_ms, newest_ms)
-        elif at_ms < newest_ms - self._time.max_disorder_ms or at_ms < 0:
-            at_ms = max(newest_ms - self._time.max_disorder_ms, 0)
-            self.clamped += 1
+        if timestamp_ms > newest_ms:
+            if timestamp_ms <= now_ms + self._max_future_ms:
+                reading.stamped_ms = timestamp_ms
+                return timestamp_ms
+        elif timestamp_ms >= newest_ms - self._max_disorder_ms and timestamp_ms >= 0:
+            return timestamp_ms
+        self.clamped += 1
+        at_ms = max(min(timestamp_ms, now_ms + self._max_future_ms), newest_ms - self._max_disorder_ms, 0)
+        reading.stamped_ms = max(at_ms, newest_ms)
         return at_ms
 
     def progress(self, event: Progress) -> None:
@@ -130,7 +142,10 @@ class Timeline:
         self.label_ms = max(self.label_ms, self.newest_ms if hold is None else hold)
 
     def ahead(self) -> frozenset[Partition]:
-        """Partitions to hold back: more than `max_skew` ahead of the slowest one that is not caught up."""
+        """Partitions to hold back: more than `max_skew` ahead of the slowest one that is not caught up.
+
+        Ask again after every poll: what one poll delivers is how far a partition can run beyond that.
+        """
         slowest_ms = min((r.progress_ms for r in self._readings.values() if not r.caught_up), default=None)
         if slowest_ms is None:
             return frozenset()
@@ -146,9 +161,10 @@ class Timeline:
         return later.prediction_ms, later.label_ms
 
     def unread(self) -> list[Progress]:
-        """Events that say nothing is caught up: put them before the first batch of a start or a new connection.
+        """Events that say nothing is caught up, to go before the first batch of a start or a new connection.
 
-        What had been caught up may have a backlog by now, and must hold its side's watermark until that is known.
+        What had been caught up may have a backlog by now, and must hold its side's watermark until that is
+        known.
         """
         return [Progress(topic, partition, -1, False) for topic, partition in self._readings]
 

@@ -97,7 +97,7 @@ def test_recall_and_precision_of_every_class_are_the_plain_ones_at_every_prefix(
 @pytest.mark.parametrize("mechanism", [plain.landmark, plain.sliding(40)], ids=["landmark", "sliding"])
 @pytest.mark.parametrize("size", [2, 4])
 def test_measures_agree_with_scikit_learn_at_every_prefix(mechanism, size):
-    pairs = drawn(11 + size, 150, size)
+    pairs = drawn(11 + size, 80, size)
     for end in range(1, len(pairs) + 1):
         outcomes = mechanism(pairs[:end])
         totals = totals_of(outcomes, size)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -25,17 +26,25 @@ from streamwatch.core.specs import (
 from tests.core import plain_measures as plain
 
 SPEC = MonitorsSpec(
-    forgetting=(LandmarkSpec(), FadingSpec(0.9), FadingSpec(0.99), SlidingSpec(20), AdwinSpec()),
+    forgetting=(LandmarkSpec(), FadingSpec(0.9), SlidingSpec(20), AdwinSpec()),
     detectors=(PageHinkleySpec(threshold=5.0), AdwinDriftSpec()),
-    weighting=(DriftWeightedSpec(), DriftWeightedSpec(w_avg=2.0)),
+    weighting=(DriftWeightedSpec(),),
     max_models=8,
     max_classes=5,
     per_class="fading:0.9",
+)
+SEVERAL = MonitorsSpec(
+    forgetting=(FadingSpec(0.99), FadingSpec(0.5)),
+    detectors=(),
+    weighting=(DriftWeightedSpec(), DriftWeightedSpec(w_avg=2.0)),
+    max_models=8,
+    max_classes=5,
 )
 PLAIN = {
     "landmark": plain.landmark,
     "fading:0.9": plain.fading(0.9),
     "fading:0.99": plain.fading(0.99),
+    "fading:0.5": plain.fading(0.5),
     "sliding:20": plain.sliding(20),
 }
 
@@ -96,13 +105,14 @@ def test_any_cut_into_batches_gives_bitwise_the_same_state_and_the_same_alarms(p
     assert pieces.families() == whole.families()
 
 
+@pytest.mark.parametrize("spec", [SPEC, SEVERAL], ids=["one of each", "several of a kind"])
 @given(drawn=streams, data=st.data())
 @settings(deadline=None, max_examples=25)
-def test_any_cut_of_any_stream_gives_bitwise_the_same_state_overflow_included(drawn, data):
+def test_any_cut_of_any_stream_gives_bitwise_the_same_state_overflow_included(spec, drawn, data):
     outcomes = outcomes_of(drawn)
     points = data.draw(st.lists(st.integers(0, len(outcomes)), max_size=4))
-    whole, _ = folded(outcomes)
-    pieces = Monitors(SPEC)
+    whole, _ = folded(outcomes, spec)
+    pieces = Monitors(spec)
     for batch in cut(outcomes, points):
         pieces.fold(batch)
     assert state(pieces) == state(whole)
@@ -141,12 +151,11 @@ def test_a_snapshot_under_other_limits_or_no_snapshot_at_all_is_refused_in_words
     assert narrow.models() == []
 
 
+@pytest.mark.parametrize("spec", [SPEC, SEVERAL], ids=["one of each", "several of a kind"])
 @given(drawn=streams)
 @settings(deadline=None, max_examples=25)
-def test_every_estimate_is_the_plain_one_after_every_outcome(drawn):
-    monitors = Monitors(
-        MonitorsSpec(forgetting=SPEC.forgetting[:4], detectors=(), weighting=(), max_classes=8)
-    )
+def test_every_estimate_is_the_plain_one_after_every_outcome(spec, drawn):
+    monitors = Monitors(replace(spec, max_classes=8))
     outcomes = outcomes_of(drawn)
     trace = monitors.trace(outcomes)
     seen = {"m": [], "n": []}
@@ -155,8 +164,8 @@ def test_every_estimate_is_the_plain_one_after_every_outcome(drawn):
         pairs.append((outcome.truth, outcome.predicted))
         cells = dict(zip(trace.columns, row, strict=True))
         assert (cells["model"], cells["outcome"]) == (outcome.model, len(pairs))
-        for label, mechanism in PLAIN.items():
-            remembered = mechanism(pairs)
+        for label in (f.name for f in spec.forgetting if f.name in PLAIN):
+            remembered = PLAIN[label](pairs)
             expected = {f"{name}:{label}": of(remembered) for name, of in plain.MEASURES.items()}
             for name, of in plain.BASELINES.items():
                 expected[f"baseline_accuracy_ratio:{name}:{label}"] = of(remembered)
@@ -184,7 +193,7 @@ def test_a_trace_folds_and_its_last_row_says_what_the_series_say():
             if column in trace.columns:
                 compared += 1
                 assert last[labels[position]][column] == number, column
-    assert compared > 3 * 60
+    assert compared >= 3 * 60
 
 
 def test_a_trace_flags_each_alarm_in_the_row_of_its_outcome():

@@ -10,8 +10,8 @@ from streamwatch.core.catalogue import DISPENSABLE, LABEL_DELAY_BOUNDS, METRICS
 from streamwatch.core.events import Outcome
 from streamwatch.core.monitors import Monitors
 from streamwatch.core.series import Histogram
-from streamwatch.core.specs import DriftWeightedSpec, FadingSpec, LandmarkSpec, MonitorsSpec
-from tests.core.test_monitors import drifting, folded, value
+from streamwatch.core.specs import MonitorsSpec
+from tests.core.test_monitors import SEVERAL, drifting, folded, value
 
 LABELS = {
     "outcomes_total": ("model",),
@@ -152,7 +152,7 @@ def test_per_class_series_come_under_one_forgetting_only():
 def test_per_class_series_can_be_switched_off_and_follow_the_first_mechanism_if_theirs_is_not_kept():
     off, _ = folded(STREAM, MonitorsSpec(per_class=""))
     assert series_of(off)["recall_ratio"] == {}
-    other, _ = folded(STREAM, MonitorsSpec(forgetting=(FadingSpec(0.99), LandmarkSpec())))
+    other, _ = folded(STREAM, SEVERAL)
     assert {f for _, f, _ in series_of(other)["recall_ratio"]} == {"fading:0.99"}
 
 
@@ -187,8 +187,7 @@ def test_classes_beyond_measure_are_counted_as_dropped_without_being_listed():
 
 
 def test_several_weightings_are_told_apart_by_their_average_weight():
-    spec = MonitorsSpec(weighting=(DriftWeightedSpec(), DriftWeightedSpec(w_avg=2.0)))
-    monitors, _ = folded(STREAM, spec)
+    monitors, _ = folded(STREAM, SEVERAL)
     (family,) = [f for f in monitors.families() if f.name == "drift_weighted_accuracy_ratio"]
     assert family.labels == ("model", "w_avg")
     assert {labels[1] for labels, _ in family.samples} == {"2.0", "3.0"}

@@ -14,8 +14,9 @@ from streamwatch.core.pipeline import Found, Needs, Step
 class MemoryStore:
     """Lends the core its own dictionary and indices, so that fetch and commit cost next to nothing.
 
-    Dead tombstones and settled index entries are removed a bounded number per commit, in proportion to what the batch
-    brought in, so that no commit stalls and memory stays within a constant factor of what is alive.
+    Dead tombstones and settled index entries are removed a bounded number per commit, in proportion to what
+    the batch brought in, so that no commit stalls and memory stays within a constant factor of what is
+    alive.
     """
 
     def __init__(self) -> None:
@@ -60,3 +61,8 @@ class MemoryStore:
     def records(self) -> Mapping[str, Known]:
         """First record of every id's chain; dead tombstones that were not removed yet are among them."""
         return self._known
+
+    @property
+    def indices(self) -> tuple[Deadlines, Deadlines, Deadlines]:
+        """Deadlines of predictions, of labels with a model, of labels without."""
+        return self._found.pending, self._found.early, self._found.retained

@@ -1,0 +1,68 @@
+"""The store that keeps everything in this process."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from streamwatch.core.events import Label, Partition, Prediction, Progress
+from streamwatch.core.specs import JoinSpec
+from tests.core.join_stream import Stream
+
+
+def pairs(start, count):
+    for number in range(start, start + count):
+        yield Prediction(str(number), "m", "x", 0)
+        yield Label(str(number), "x", 0, "m")
+
+
+def test_dead_tombstones_are_removed_a_bounded_number_per_commit():
+    stream = Stream(JoinSpec(tombstone_horizon_ms=8000))
+    stream.feed(*pairs(0, 5000))
+    assert len(stream.store.records()) == 5000
+    sizes = []
+    stream.until(20_000)
+    while stream.store.records():
+        stream.feed()
+        sizes.append(len(stream.store.records()))
+        assert len(sizes) < 200
+    assert all(before - after <= 64 for before, after in pairwise(sizes))
+
+
+def test_a_dead_tombstone_that_was_not_removed_yet_does_not_speak():
+    stream = Stream(JoinSpec(tombstone_horizon_ms=8000))
+    stream.feed(*pairs(0, 5000))
+    stream.until(20_000)
+    assert "0" in stream.store.records()
+    assert len(stream.feed(*pairs(0, 5000))) == 5000
+    assert stream.value("predictions_duplicate_total") == stream.value("labels_duplicate_total") == 0
+    for _ in range(200):
+        stream.feed()
+    assert len(stream.store.records()) == 5000
+
+
+def test_settled_entries_do_not_pile_up_behind_one_that_never_settles():
+    stream = Stream()
+    stream.feed(Prediction("never", "m", "x", 0))
+    for start in range(0, 50_000, 500):
+        at_ms = start * 100
+        stream.feed(
+            *(event for n in range(500) for event in pair(start + n, at_ms + n * 100)),
+            Progress("predictions", 0, at_ms, False),
+        )
+    pending = stream.store.indices[0]
+    assert pending.entries <= 2 * 1 + 4096 + 4 * 1001
+    assert len(pending.buckets) <= pending.entries + 1
+    assert stream.value("oldest_pending_timestamp_seconds") == 0
+
+
+def pair(number, at_ms):
+    return Prediction(str(number), "m", "x", at_ms), Label(str(number), "x", at_ms, "m")
+
+
+def test_it_says_where_reading_would_go_on():
+    stream = Stream()
+    partition = Partition("predictions", 0)
+    for position in (3, 9):
+        step = stream.pipeline.advance([], stream.store.fetch(stream.pipeline.needs([])))
+        stream.store.commit(step, {partition: position})
+    assert stream.store.positions == {partition: 9}
