@@ -1,6 +1,6 @@
 """Real components that some tests need, and what happens where a machine cannot have them.
 
-Such tests are left out and listed by name at the end of the run. With `STREAMWATCH_REQUIRE_REAL=1` each is a failure.
+Such tests are left out and listed by name at the end of the run, or fail under `STREAMWATCH_REQUIRE_REAL=1`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ left_out: dict[str, str] = {}
 on_the_embedded_broker: dict[str, str] = {}
 """Test → why it did not run on the real one."""
 
-PROBES: dict[str, Callable[[], str]] = {"kafka": kafka_broker.unavailable, "kafka_jars": kafka_broker.unavailable_jars}
+PROBES: dict[str, Callable[[], str]] = {
+    "kafka": kafka_broker.unavailable,
+    "a Kafka of its own": kafka_broker.unavailable_jars,
+}
 """Why a component cannot be had, or an empty string. Others are programs on the PATH."""
 
 
@@ -44,7 +47,7 @@ def need(test: str, component: str, reason: str = "") -> None:
 
 
 def need_or_embedded(test: str, component: str) -> bool:
-    """Whether the real component is there; where it is not, the test runs on the embedded one and is listed."""
+    """Whether the real component is there; if not, the test runs on the embedded one and is listed."""
     reason = missing(component)
     if reason and REQUIRED:
         pytest.fail(f"needs {component}: {reason}", pytrace=False)

@@ -43,8 +43,8 @@ MAX_WAITING = 64
 """Requests that may wait for the rendering thread; more are turned away with 503."""
 GZIP_FROM_BYTES = 1_000
 SWITCH_SECONDS = 0.0005
-"""Interpreter switch interval while serving. Under backlog the loop never sleeps and its turns take about 3 ms,
-so a thread that may ask for the interpreter only after CPython's 5 ms can wait for half a minute (measured)."""
+"""Interpreter switch interval while serving. Under backlog the loop never sleeps and its turns take about
+3 ms: a thread that may ask for the interpreter only after CPython's 5 ms then waited up to half a minute."""
 HEADERS: Mapping[str, str] = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",

@@ -55,11 +55,23 @@ def test_fields_nobody_mapped_may_be_anything():
 @pytest.mark.parametrize(
     ("written", "text"),
     [
-        ("1", "1"), ("1.0", "1"), ("-1.0", "-1"), ("0.5", "0.5"), ("1e2", "100"), ("-0.0", "0"), ("true", "true"),
-        ("false", "false"), ("12345678901234567890", "12345678901234567890"), ('"1.0"', "1.0"), ('"é😀"', "é😀"),
-        ('"\\u00e9"', "é"), ('"\\ud83d\\ude00"', "😀"), ('" "', " "), ('"' + "é" * 64 + '"', "é" * 64),
+        ("1", "1"),
+        ("1.0", "1"),
+        ("-1.0", "-1"),
+        ("0.5", "0.5"),
+        ("1e2", "100"),
+        ("-0.0", "0"),
+        ("true", "true"),
+        ("false", "false"),
+        ("12345678901234567890", "12345678901234567890"),
+        ('"1.0"', "1.0"),
+        ('"é😀"', "é😀"),
+        ('"\\u00e9"', "é"),
+        ('"\\ud83d\\ude00"', "😀"),
+        ('" "', " "),
+        ('"' + "é" * 64 + '"', "é" * 64),
     ],
-)  # fmt: skip
+)
 def test_numbers_and_booleans_have_one_way_to_be_written(written: str, text: str):
     body = f'{{"id":{written},"model":{written},"prediction":{written}}}'.encode()
     assert decode(FakeRecord(body)) == Prediction(text, text, text, AT_MS)
@@ -81,9 +93,21 @@ def test_one_and_true_are_different_classes_whichever_came_first():
 
 @pytest.mark.parametrize(
     "bad",
-    ['""', '"a\\u0000"', '"a\\nb"', '"\\u007f"', '"\x7f"', '"\u0085"', '"' + "x" * 129 + '"', '"' + "é" * 65 + '"',
-     "[]", "{}", "1e300", "1" + "0" * 128],
-)  # fmt: skip
+    [
+        '""',
+        '"a\\u0000"',
+        '"a\\nb"',
+        '"\\u007f"',
+        '"\x7f"',
+        '"\u0085"',
+        '"' + "x" * 129 + '"',
+        '"' + "é" * 65 + '"',
+        "[]",
+        "{}",
+        "1e300",
+        "1" + "0" * 128,
+    ],
+)
 def test_names_are_short_text_without_control_characters(bad: str):
     def body(**fields: str) -> FakeRecord:
         contents = {"id": '"a"', "model": '"m"', "prediction": '"c"'} | fields
@@ -97,14 +121,24 @@ def test_names_are_short_text_without_control_characters(bad: str):
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
-        (b"", "invalid_json"), (b"{", "invalid_json"), (b'{"id":NaN}', "invalid_json"), (b'{"id":1e999}', "invalid_json"),
-        (b'{"id":"\\ud800"}', "invalid_json"), (b'{"a":' * 5_000, "invalid_json"), (b'{"id":"\xff"}', "invalid_utf8"),
-        (b'{"id":"\xed\xa0\x80"}', "invalid_utf8"), ('{"id":"x"}'.encode("utf-16"), "invalid_utf8"),
-        (b"[1]", "not_an_object"), (b'"a"', "not_an_object"), (b" null", "not_an_object"), (b"7", "not_an_object"),
-        (b"\x00\x00\x00\x00\x2a\x02a", "schema_registry_framing"), (b'\x00\x00\x00\x00\x01{"id":"a"}', "schema_registry_framing"),
+        (b"", "invalid_json"),
+        (b"{", "invalid_json"),
+        (b'{"id":NaN}', "invalid_json"),
+        (b'{"id":1e999}', "invalid_json"),
+        (b'{"id":"\\ud800"}', "invalid_json"),
+        (b'{"a":' * 5_000, "invalid_json"),
+        (b'{"id":"\xff"}', "invalid_utf8"),
+        (b'{"id":"\xed\xa0\x80"}', "invalid_utf8"),
+        ('{"id":"x"}'.encode("utf-16"), "invalid_utf8"),
+        (b"[1]", "not_an_object"),
+        (b'"a"', "not_an_object"),
+        (b" null", "not_an_object"),
+        (b"7", "not_an_object"),
+        (b"\x00\x00\x00\x00\x2a\x02a", "schema_registry_framing"),
+        (b'\x00\x00\x00\x00\x01{"id":"a"}', "schema_registry_framing"),
         (b"\x00\x01", "invalid_json"),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_json_object_says_what_it_is(value: bytes, expected: str):
     assert reason(FakeRecord(value)) == expected
 
@@ -141,13 +175,20 @@ def test_each_field_has_its_reason(side: Side, content: Any, expected: str):
 @pytest.mark.parametrize(
     ("unit", "written", "at_ms"),
     [
-        ("ms", 1_700_000_000_000, 1_700_000_000_000), ("ms", 1_700_000_000_000.7, 1_700_000_000_000), ("s", 1_700_000_000, 1_700_000_000_000),
-        ("s", 1_700_000_000.25, 1_700_000_000_250), ("us", 1_700_000_000_123_456, 1_700_000_000_123),
-        ("ns", 1_700_000_000_123_456_789, 1_700_000_000_123), ("iso8601", "2023-11-14T22:13:20Z", 1_700_000_000_000),
-        ("iso8601", "2023-11-14T23:13:20.5+01:00", 1_700_000_000_500), ("iso8601", "2023-11-14T22:13:20", 1_700_000_000_000),
-        ("s", "1700000000.25", 1_700_000_000_250), ("ms", "1700000000000", 1_700_000_000_000), ("ms", 0, 0),
+        ("ms", 1_700_000_000_000, 1_700_000_000_000),
+        ("ms", 1_700_000_000_000.7, 1_700_000_000_000),
+        ("s", 1_700_000_000, 1_700_000_000_000),
+        ("s", 1_700_000_000.25, 1_700_000_000_250),
+        ("us", 1_700_000_000_123_456, 1_700_000_000_123),
+        ("ns", 1_700_000_000_123_456_789, 1_700_000_000_123),
+        ("iso8601", "2023-11-14T22:13:20Z", 1_700_000_000_000),
+        ("iso8601", "2023-11-14T23:13:20.5+01:00", 1_700_000_000_500),
+        ("iso8601", "2023-11-14T22:13:20", 1_700_000_000_000),
+        ("s", "1700000000.25", 1_700_000_000_250),
+        ("ms", "1700000000000", 1_700_000_000_000),
+        ("ms", 0, 0),
     ],
-)  # fmt: skip
+)
 def test_timestamps_come_in_five_units(unit: Any, written: Any, at_ms: int):
     event = decode(of(FLAT | {"timestamp": written}), mapping=TopicMapping(timestamp_unit=unit))
     assert isinstance(event, Prediction)
@@ -160,26 +201,38 @@ def test_a_number_is_no_iso8601_timestamp():
 
 def test_fields_may_live_in_key_header_topic_constant_and_below_objects():
     mapping = TopicMapping(
-        id="key", model="=fraud-v3", prediction="value.out.class name", timestamp="header:at", fold="value.meta.deep.fold"
-    )  # fmt: skip
+        id="key",
+        model="=fraud-v3",
+        prediction="value.out.class name",
+        timestamp="header:at",
+        fold="value.meta.deep.fold",
+    )
     record = of(
-        {"out": {"class name": "ok"}, "meta": {"deep": {"fold": 2}}}, key=b"a1", headers=(("at", b"9"), ("at", b"1000"))
-    )  # fmt: skip
+        {"out": {"class name": "ok"}, "meta": {"deep": {"fold": 2}}},
+        key=b"a1",
+        headers=(("at", b"9"), ("at", b"1000")),
+    )
     assert decode(record, mapping=mapping) == Prediction("a1", "fraud-v3", "ok", AT_MS, 1_000, None, 2)
-    assert decode(of(FLAT), mapping=TopicMapping(model="topic")) == Prediction("a1", "predictions", "ok", AT_MS, FLAT["timestamp"])  # fmt: skip
+    assert decode(of(FLAT), mapping=TopicMapping(model="topic")) == Prediction(
+        "a1", "predictions", "ok", AT_MS, FLAT["timestamp"]
+    )
 
 
 def test_an_absent_or_null_object_on_a_path_is_an_absent_field():
     mapping = TopicMapping(timestamp="value.meta.at", scores=None, fold=None)
     for meta in ({}, {"meta": None}, {"meta": {}}, {"meta": {"at": None}}, {"meta": 7}, {"meta": [1]}):
-        assert decode(of({"id": "a", "model": "m", "prediction": "c"} | meta), mapping=mapping) == Prediction("a", "m", "c", AT_MS)  # fmt: skip
+        assert decode(of({"id": "a", "model": "m", "prediction": "c"} | meta), mapping=mapping) == Prediction(
+            "a", "m", "c", AT_MS
+        )
 
 
 def test_paths_may_overlap():
     mapping = TopicMapping(prediction="value.scores.best", id="value.id")
     record = of({"id": "a", "model": "m", "scores": {"best": 0.5}})
     assert decode(record, mapping=mapping) == Prediction("a", "m", "0.5", AT_MS, None, {"best": 0.5})
-    assert decode(of(FLAT), mapping=TopicMapping(model="value.id")) == Prediction("a1", "a1", "ok", AT_MS, FLAT["timestamp"])  # fmt: skip
+    assert decode(of(FLAT), mapping=TopicMapping(model="value.id")) == Prediction(
+        "a1", "a1", "ok", AT_MS, FLAT["timestamp"]
+    )
 
 
 def test_keys_and_headers_are_text():
@@ -211,8 +264,12 @@ def test_a_rule_tells_the_kinds_of_one_topic_apart():
 def test_a_null_value_withdraws_on_prediction_topics_only():
     null = FakeRecord(None, key=b"a1")
     assert decode(null) == NullRecord("predictions", None, None, AT_MS, withdraws=True)
-    assert decode(null, mapping=TopicMapping(id="key", model="=m")) == NullRecord("predictions", "a1", "m", AT_MS, withdraws=True)  # fmt: skip
-    assert decode(null, "label", TopicMapping(id="key")) == NullRecord("predictions", "a1", None, AT_MS, withdraws=False)  # fmt: skip
+    assert decode(null, mapping=TopicMapping(id="key", model="=m")) == NullRecord(
+        "predictions", "a1", "m", AT_MS, withdraws=True
+    )
+    assert decode(null, "label", TopicMapping(id="key")) == NullRecord(
+        "predictions", "a1", None, AT_MS, withdraws=False
+    )
     assert reason(FakeRecord(None, key=b"\n"), mapping=TopicMapping(id="key")) == "invalid_id"
 
 

@@ -31,9 +31,14 @@ NAMES = st.sampled_from(
     ["id", "model", "prediction", "label", "timestamp", "scores", "fold", "a", "b", "c", "x"]
 )
 SCALARS = (
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
-    | st.text() | st.text(alphabet="ab1é\x7f\n\\") | st.sampled_from(["prediction", "label", 10**200, 1e300, "x" * 129])
-)  # fmt: skip
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text()
+    | st.text(alphabet="ab1é\x7f\n\\")
+    | st.sampled_from(["prediction", "label", 10**200, 1e300, "x" * 129])
+)
 JSON = st.recursive(
     SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=6)
 )
@@ -78,7 +83,7 @@ def test_no_bytes_raise(
     assert decoder.decode(FakeRecord(value, key, headers), AT_MS) == first
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.lists(OBJECTS, min_size=1, max_size=4))
 def test_a_decoder_that_has_seen_much_decides_as_a_fresh_one(contents: list[dict[str, Any]]):
     for side, mapping in MAPPINGS:
@@ -103,7 +108,7 @@ def plain_text(raw: Any) -> str | None:
     return raw if 1 <= len(raw.encode()) <= 128 else None
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(
     st.fixed_dictionaries(
         {}, optional={"id": SCALARS, "model": SCALARS, "label": SCALARS, "prediction": SCALARS}

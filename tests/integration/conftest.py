@@ -1,4 +1,4 @@
-"""Brokers for the integration tests: Apache Kafka, one for the whole run; the embedded one where it cannot be had."""
+"""Brokers for the integration tests: one Apache Kafka for the whole run, or the embedded one in its place."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def kafka(request: pytest.FixtureRequest) -> Broker:
 @pytest.fixture
 def killable_kafka(request: pytest.FixtureRequest) -> KafkaBroker:
     """Apache Kafka that the test may kill and start again, or the test is left out."""
-    real.need(request.node.nodeid, "kafka_jars")
+    real.need(request.node.nodeid, "a Kafka of its own")
     return request.getfixturevalue("own_kafka")
 
 

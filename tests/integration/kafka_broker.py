@@ -109,7 +109,11 @@ class KafkaBroker:
         """Start the broker and wait until it serves."""
         assert self._child is None
         with (self.folder / "broker.log").open("ab") as out:
-            options = ["-Xmx512m", "-XX:TieredStopAtLevel=1", f"-Dlog4j2.configurationFile={HERE}/log4j2.properties"]
+            options = [
+                "-Xmx512m",
+                "-XX:TieredStopAtLevel=1",
+                f"-Dlog4j2.configurationFile={HERE}/log4j2.properties",
+            ]
             self._child = subprocess.Popen(
                 self._java(*options, "kafka.Kafka", str(self._properties)), stdout=out, stderr=out
             )
@@ -140,14 +144,32 @@ class KafkaBroker:
         return ["java", "-cp", f"{jars()}/*", *arguments]
 
     def _format(self) -> None:
-        cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        random = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        cluster = "k" + random[1:]  # one that begins with a hyphen would be taken for an option
         command = self._java("kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(self._properties))
         command += ["--add-scram", "SCRAM-SHA-256=[name=reader,password=secret]"]
         subprocess.run(command, check=True, capture_output=True, timeout=START_SECONDS)
 
     def _make_certificate(self) -> None:
-        store = ["-keystore", str(self.folder / "broker.p12"), "-storepass", "streamwatch", "-alias", "broker"]
-        make = ["keytool", "-genkeypair", *store, "-keyalg", "EC", "-dname", "CN=127.0.0.1", "-validity", "30"]
+        store = [
+            "-keystore",
+            str(self.folder / "broker.p12"),
+            "-storepass",
+            "streamwatch",
+            "-alias",
+            "broker",
+        ]
+        make = [
+            "keytool",
+            "-genkeypair",
+            *store,
+            "-keyalg",
+            "EC",
+            "-dname",
+            "CN=127.0.0.1",
+            "-validity",
+            "30",
+        ]
         make += ["-ext", "SAN=IP:127.0.0.1", "-ext", "BC:critical=ca:true", "-storetype", "PKCS12"]
         subprocess.run(make, check=True, capture_output=True, timeout=START_SECONDS)
         show = ["keytool", "-exportcert", "-rfc", *store, "-file", str(self.cafile)]

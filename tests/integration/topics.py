@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
@@ -36,6 +37,9 @@ async def create_topic(broker: object, name: str, partitions: int = 1, **configs
     named = {key.replace("_", "."): value for key, value in configs.items()}
     async with admin(broker.bootstrap_servers) as client:  # type: ignore[attr-defined]
         await client.create_topics([NewTopic(name, partitions, 1, topic_configs=named)])
+        async with asyncio.timeout(30):
+            while name not in await client.list_topics():  # the controller knows it before the broker does
+                pass
     return name
 
 
@@ -49,7 +53,9 @@ async def producer(servers: str, **options: object) -> AsyncIterator[AIOKafkaPro
         await client.stop()
 
 
-async def send(servers: str, topic: str, values: Iterable[bytes], partition: int = 0, at_ms: int | None = None) -> None:
+async def send(
+    servers: str, topic: str, values: Iterable[bytes], partition: int = 0, at_ms: int | None = None
+) -> None:
     async with producer(servers) as client:
         for value in values:
             await client.send(topic, value, partition=partition, timestamp_ms=at_ms)
@@ -58,7 +64,10 @@ async def send(servers: str, topic: str, values: Iterable[bytes], partition: int
 
 @asynccontextmanager
 async def reading(
-    spec: KafkaSpec, *topics: str, emit: Callable[[Happening], None] = lambda _: None, **clocks: Callable[[], float]
+    spec: KafkaSpec,
+    *topics: str,
+    emit: Callable[[Happening], None] = lambda _: None,
+    **clocks: Callable[[], float],
 ) -> AsyncIterator[KafkaSource]:
     """A started source, stopped at the end."""
     source = KafkaSource(spec, topics, emit, **clocks)

@@ -113,7 +113,6 @@ class JsonDecoder:
         return Prediction(id_, name, predicted, at_ms, stamp)
 
     def _accept_label(self, found: Any, value: bytes, at_ms: int) -> Label | None:
-        """As `_accept_prediction`."""
         id_, model, shown, stamp = found.id, found.model, found.label, found.timestamp
         name = None if model is None else self._known_models.get(model)
         truth = self._known_classes.get(shown)

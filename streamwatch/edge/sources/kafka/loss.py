@@ -48,8 +48,8 @@ class Losses:
             return wanted
         cause = "retention" if resumed > wanted else "truncation"
         self._refuse(
-            f"{partition.topic}/{partition.partition} was read up to offset {wanted}, and its log now holds {first}"
-            f" to {end} ({cause}): set kafka.on_loss to continue, to go on at {resumed}"
+            f"{partition.topic}/{partition.partition} was read up to offset {wanted}, and its log now holds"
+            f" {first} to {end} ({cause}): set kafka.on_loss to continue, to go on at {resumed}"
         )
         self.times[cause] += 1
         self.records[cause] += max(resumed - wanted, 0)

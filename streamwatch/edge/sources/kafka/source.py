@@ -1,4 +1,7 @@
-"""All partitions of the configured topics, read by one process that keeps its own positions."""
+"""All partitions of the configured topics, read by one process that keeps its own positions.
+
+Past 250 lines, because connecting, polling and leaving share one state.
+"""
 
 from __future__ import annotations
 
@@ -108,11 +111,16 @@ class KafkaSource:
         """
         self._complaints.attach()
         self._positions = {p: position for p, position in positions.items() if p.topic in self._topics}
+        missed = False
         while True:
             try:
                 return await self._connect()
             except CONNECTION_ERRORS as error:
                 delay = self._failed(error)
+            except TopicsMissing:
+                if missed:
+                    raise
+                missed, delay = True, self._spec.topic_grace_ms / 1_000
             await asyncio.sleep(delay)
 
     async def poll(self) -> Poll:
@@ -121,8 +129,8 @@ class KafkaSource:
         Raises
         ------
         ReadingEnded
-            The log no longer holds what was to be read next and `on_loss` is `fail`, or records are compressed
-            in a way that needs a package which is not installed.
+            The log no longer holds what was to be read next and `on_loss` is `fail`, or records are
+            compressed in a way that needs a package which is not installed.
         """
         connection = self._connection
         if connection is None:
@@ -246,8 +254,10 @@ class KafkaSource:
         states: dict[Partition, PartitionState] = {}
         for partition, position in self._positions.items():
             highwater = -1 if connection is None else connection.last_fetch(partition)[0]
-            caught_up = 0 <= highwater <= position and self._life.fetched_within(partition, grace_ms)
-            states[partition] = PartitionState(position, highwater, caught_up)
+            caught_up = highwater == position and self._life.fetched_within(partition, grace_ms)
+            # A leader that has just restarted may answer with a high watermark it has yet to recover.
+            shown = max(highwater, position) if highwater >= 0 else -1
+            states[partition] = PartitionState(position, shown, caught_up)
         return states
 
     def _failed(self, error: BaseException) -> float:

@@ -103,6 +103,8 @@ class KafkaSpec:
     """Kafka counts as down when no broker answered anything for this long."""
     metadata_refresh_ms: int = 30_000
     """How often new partitions are looked for."""
+    topic_grace_ms: int = 1_000
+    """A topic absent at the start is looked for once more after this: brokers learn of a new one in turn."""
     stall_ms: int = 30_000
     """A connection that brought nothing for this long is given up and made anew."""
     backoff_initial_ms: int = 250

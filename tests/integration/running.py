@@ -1,0 +1,148 @@
+"""A daemon in this process, or in a child, and what its /metrics say."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from streamwatch.assembly import build_daemon, build_topics
+from streamwatch.core.events import Event
+from streamwatch.core.ports import Decoder, Record
+from streamwatch.daemon import Topic
+from streamwatch.settings import Settings
+from streamwatch.telemetry import Telemetry
+
+DEADLINE_SECONDS = 120.0
+Samples = Mapping[tuple[str, frozenset[tuple[str, str]]], float]
+
+
+def parsed(text: str) -> Samples:
+    """Every sample by name (without prefix) and labels."""
+    return {
+        (sample.name.removeprefix("streamwatch_"), frozenset(sample.labels.items())): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+def value(samples: Samples, name: str, **labels: str) -> float:
+    """One sample; NaN where there is none."""
+    return samples.get((name, frozenset(labels.items())), float("nan"))
+
+
+class Auditor:
+    """Stands in front of a decoder and writes down which records were consumed, in order."""
+
+    def __init__(self, decoder: Decoder, order: list[tuple[str, int, int]]) -> None:
+        self._decoder = decoder
+        self._order = order
+
+    def decode(self, record: Record, at_ms: int) -> Event:
+        self._order.append((record.topic, record.partition, record.offset))
+        return self._decoder.decode(record, at_ms)
+
+
+class Running:
+    """A daemon in this process, asked over HTTP."""
+
+    def __init__(self, url: str, session: aiohttp.ClientSession, order: list[tuple[str, int, int]]) -> None:
+        self.url = url
+        self.order = order
+        """(topic, partition, offset) of every record, as consumed."""
+        self._session = session
+
+    async def get(self, path: str) -> tuple[int, str]:
+        async with self._session.get(self.url + path) as answer:
+            return answer.status, await answer.text()
+
+    async def metrics(self) -> Samples:
+        status, text = await self.get("/metrics")
+        assert status == 200
+        return parsed(text)
+
+    async def until(self, condition: Callable[[Samples], bool], seconds: float = DEADLINE_SECONDS) -> Samples:
+        """Scrape until it holds."""
+        async with asyncio.timeout(seconds):
+            while not condition(samples := await self.metrics()):  # noqa: ASYNC110  # over HTTP
+                await asyncio.sleep(0.05)
+            return samples
+
+
+@asynccontextmanager
+async def daemon(document: Mapping[str, Any]) -> AsyncIterator[Running]:
+    """A daemon with these settings, stopped at the end; its own error ends the test."""
+    settings = Settings(**{"http": {"listen": "127.0.0.1:0"}, **document})
+    order: list[tuple[str, int, int]] = []
+    topics = {
+        name: Topic(topic.side, Auditor(topic.decoder, order))
+        for name, topic in build_topics(settings).items()
+    }
+    built = build_daemon(settings, Telemetry(level="warning"), topics=topics)
+    running = asyncio.create_task(built.run())
+    async with aiohttp.ClientSession() as session:
+        try:
+            async with asyncio.timeout(DEADLINE_SECONDS):
+                while built.url.endswith(":0") and not running.done():  # noqa: ASYNC110
+                    await asyncio.sleep(0.01)
+            yield Running(built.url, session, order)
+        finally:
+            built.stop("test")
+            await running
+
+
+class Child:
+    """`streamwatch run` as a process of its own."""
+
+    def __init__(self, process: subprocess.Popen[bytes], log: Path) -> None:
+        self.process = process
+        self._log = log
+
+    @property
+    def log(self) -> str:
+        return self._log.read_text()
+
+    def url(self) -> str:
+        """Where it serves; waits for it to say so."""
+        deadline = time.monotonic() + DEADLINE_SECONDS
+        while not (found := re.search(r"http://[\d.]+:\d+", self.log)):
+            assert time.monotonic() < deadline, self.log
+            self.pause()
+        return found[0]
+
+    def pause(self) -> None:
+        """A moment in which it must not end."""
+        with suppress(subprocess.TimeoutExpired):
+            self.process.wait(0.05)
+            pytest.fail(f"it ended: {self.log}")
+
+    def end(self, number: signal.Signals, seconds: float) -> tuple[int, float]:
+        """Send a signal; exit code and seconds until it was gone."""
+        began = time.monotonic()
+        self.process.send_signal(number)
+        return self.process.wait(seconds), time.monotonic() - began
+
+
+@contextmanager
+def child(folder: Path, *overrides: str) -> Iterator[Child]:
+    """A child with these overrides, killed at the end if it is still there."""
+    log = folder / "daemon.log"
+    command = [sys.executable, "-m", "streamwatch", "run", "--set", "http.listen=127.0.0.1:0"]
+    for override in overrides:
+        command += ["--set", override]
+    with log.open("wb") as out, subprocess.Popen(command, stdout=out, stderr=out, cwd=folder) as process:
+        try:
+            yield Child(process, log)
+        finally:
+            process.kill()

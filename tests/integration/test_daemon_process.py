@@ -1,0 +1,131 @@
+"""`streamwatch run` as a process: signals under load, exit codes, what it writes when it refuses."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+
+from tests.integration.conftest import Broker
+from tests.integration.kafka_broker import KafkaBroker
+from tests.integration.running import DEADLINE_SECONDS, Child, child, parsed, value
+from tests.integration.topics import create_topic, fresh
+
+BACKLOG = 150_000
+STOP_SECONDS = 10.0
+
+
+async def backlog(broker: Broker, count: int) -> list[str]:
+    """Overrides for a child whose topics hold a backlog of `count` predictions and as many labels."""
+    topics = [await create_topic(broker, fresh(side), 2) for side in ("predictions", "labels")]
+    producer = Producer(
+        {"bootstrap.servers": broker.bootstrap_servers, "queue.buffering.max.messages": 1_000_000}
+    )
+    for number in range(count):
+        producer.produce(topics[0], json.dumps({"id": str(number), "model": "m", "prediction": "a"}))
+        producer.produce(topics[1], json.dumps({"id": str(number), "label": "a" if number % 3 else "b"}))
+    assert producer.flush(60) == 0
+    return [
+        f"kafka.bootstrap_servers={broker.bootstrap_servers}",
+        f"topics.predictions={topics[0]}",
+        f"topics.labels={topics[1]}",
+    ]
+
+
+def wait_for_load(running: Child) -> float:
+    """Until it has read something; the number of predictions."""
+    url, deadline = running.url(), time.monotonic() + DEADLINE_SECONDS
+    while True:
+        assert time.monotonic() < deadline, running.log
+        running.pause()
+        with urllib.request.urlopen(f"{url}/metrics") as answer:  # noqa: S310
+            read = value(parsed(answer.read().decode()), "predictions_accepted_total")
+        if read > 0:
+            return read
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+async def test_a_signal_under_load_ends_it_within_ten_seconds_and_with_exit_code_0(
+    broker: Broker, tmp_path: Path, number: signal.Signals
+) -> None:
+    overrides = await backlog(broker, BACKLOG)
+    with child(tmp_path, *overrides) as running:
+        read = wait_for_load(running)
+        code, seconds = running.end(number, STOP_SECONDS)
+    assert code == 0, running.log
+    assert seconds < STOP_SECONDS
+    lines = [json.loads(line) for line in running.log.splitlines()]
+    assert [line["event"] for line in lines[-2:]] == ["stopping", "stopped"]
+    assert lines[-2]["signal"] == number.name
+    assert lines[-1]["records"] >= read
+
+
+async def test_a_signal_ends_it_while_the_broker_is_gone(killable_kafka: KafkaBroker, tmp_path: Path) -> None:
+    overrides = await backlog(killable_kafka, 1_000)
+    with child(tmp_path, *overrides) as running:
+        wait_for_load(running)
+        killable_kafka.kill()
+        try:
+            code, seconds = running.end(signal.SIGTERM, STOP_SECONDS)
+        finally:
+            killable_kafka.start()
+    assert code == 0, running.log
+    assert seconds < STOP_SECONDS
+
+
+def test_it_serves_and_can_be_stopped_while_kafka_was_never_there(tmp_path: Path) -> None:
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{nobody.getsockname()[1]}"
+        overrides = (f"kafka.bootstrap_servers={address}", "topics.predictions=p", "topics.labels=l")
+        with child(tmp_path, *overrides) as running:
+            url = running.url()
+            with urllib.request.urlopen(f"{url}/healthz") as answer:  # noqa: S310
+                assert answer.status == 200
+            with pytest.raises(urllib.error.HTTPError) as refused:
+                urllib.request.urlopen(f"{url}/readyz")  # noqa: S310
+            assert refused.value.code == 503
+            code, seconds = running.end(signal.SIGTERM, STOP_SECONDS)
+    assert code == 0, running.log
+    assert seconds < STOP_SECONDS
+
+
+async def test_a_misspelt_topic_is_refused_with_the_nearest_name_and_exit_code_2(
+    broker: Broker, tmp_path: Path
+) -> None:
+    topic = await create_topic(broker, fresh("predictions"))
+    typo = topic.replace("predictions", "predictoins")
+    overrides = (
+        f"kafka.bootstrap_servers={broker.bootstrap_servers}",
+        f"topics.predictions={typo}",
+        f"topics.labels={topic}",
+    )
+    with child(tmp_path, *overrides) as running:
+        assert running.process.wait(DEADLINE_SECONDS) == 2
+    assert f"topic {typo!r} does not exist (did you mean {topic}" in running.log
+    assert "Traceback" not in running.log
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("http.listen=192.0.2.1:80", "cannot serve HTTP on 192.0.2.1:80"),
+        ("join.horizon=soon", "join.horizon in --set: expected a duration"),
+        ("monitors.per_class=fading:0.5", "monitors.per_class: expected one of landmark, fading:0.999"),
+    ],
+)
+def test_what_must_be_changed_first_ends_it_with_exit_code_2_and_no_traceback(
+    tmp_path: Path, override: str, message: str
+) -> None:
+    overrides = ("kafka.bootstrap_servers=127.0.0.1:1", "topics.predictions=p", "topics.labels=l", override)
+    with child(tmp_path, *overrides) as running:
+        assert running.process.wait(DEADLINE_SECONDS) == 2
+    assert message in running.log
+    assert "Traceback" not in running.log

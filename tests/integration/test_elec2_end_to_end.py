@@ -1,0 +1,155 @@
+"""Kafka in, /metrics out: three models on Elec2, every number equal to one recomputed from record order."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from confluent_kafka import Producer
+from river.drift import ADWIN
+
+from tests.integration.conftest import Broker
+from tests.integration.elec2_stories import (
+    BROKEN,
+    HORIZON,
+    MODELS,
+    PARTITIONS,
+    SHARES,
+    TOMBSTONES,
+    Teller,
+    Told,
+    Written,
+)
+from tests.integration.naive_evaluation import Naive, measures, page_hinkley_alarms
+from tests.integration.running import Samples, daemon, value
+from tests.integration.topics import create_topic, fresh
+
+HOURS_AGO_MS = 30 * 3_600_000
+COUNTERS = (
+    *("predictions_accepted", "predictions_resolved", "predictions_duplicate", "predictions_conflict"),
+    *("predictions_expired", "predictions_evicted", "predictions_withdrawn", "outcomes_assumed"),
+    *("labels_accepted", "labels_joined", "labels_early", "labels_orphaned", "labels_duplicate"),
+    *("labels_corrected", "labels_late", "labels_evicted", "labels_before_start", "labels_negative_delay"),
+    *("tombstones_evicted", "timestamps_clamped", "models_retired"),
+)
+ALPHA, SIZE = 0.999, 1_000
+
+Place = tuple[str, int, int]
+"""Topic, partition, offset."""
+
+
+def send(
+    servers: str, topics: Mapping[str, str], told: Sequence[Told]
+) -> dict[tuple[str, int, int], Written]:
+    """Write every record; what stands at each (topic, partition, offset)."""
+    options = {"linger.ms": 50, "queue.buffering.max.messages": 500_000}
+    producer = Producer({"bootstrap.servers": servers, **options})
+    places: dict[Place, Written] = {}
+    ends: dict[tuple[str, int], int] = {}
+    for item, written in told:
+        topic = topics[item.side]
+        producer.produce(topic, item.value, item.id, item.partition, timestamp=item.at_ms)
+        offset = ends.setdefault((topic, item.partition), 0)
+        ends[topic, item.partition] += 1
+        places[topic, item.partition, offset] = written
+    assert producer.flush(60) == 0
+    return places
+
+
+def settings(servers: str, topics: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        "kafka": {"bootstrap_servers": servers},
+        "topics": {side + "s": [{"name": name, "mapping": {"id": "key"}}] for side, name in topics.items()},
+        "join": {"horizon": f"{HORIZON}ms", "tombstone_horizon": f"{TOMBSTONES}ms"},
+    }
+
+
+@pytest.mark.timeout(240)
+async def test_metrics_equal_a_recomputation_over_the_outcomes_in_resolution_order(broker: Broker) -> None:
+    topics = {side: await create_topic(broker, fresh(side), PARTITIONS) for side in ("prediction", "label")}
+    told = Teller(time.time_ns() // 1_000_000 - HOURS_AGO_MS).records()
+    places = send(broker.bootstrap_servers, topics, told)
+
+    async with daemon(settings(broker.bootstrap_servers, topics)) as running:
+        samples = await running.until(
+            lambda s: (
+                value(s, "caught_up") == 1
+                and value(s, "predictions_accepted_total") > 0
+                and value(s, "pending_predictions", model=MODELS[0]) == 0
+            )
+        )
+        assert (await running.get("/readyz"))[0] == 200
+        order = running.order
+
+    assert sorted(order) == sorted(places), "every record was consumed once"
+    naive = Naive()
+    naive.consume(places[place] for place in order)
+
+    assert_counters_are_exact(samples, naive, topics)
+    assert min(naive.counts[name] for name in ("labels_early", "labels_late", "labels_corrected")) > 0
+    assert naive.counts["predictions_expired"] >= 0.9 * SHARES["never"] * len(MODELS) * 45_312
+    for model in MODELS:
+        assert_estimates_equal(samples, model, naive.outcomes[model])
+        assert value(samples, "label_delay_seconds_count", model=model) == len(naive.delays_ms[model])
+        total = sum(naive.delays_ms[model]) / 1_000
+        assert value(samples, "label_delay_seconds_sum", model=model) == pytest.approx(total, rel=1e-12)
+
+
+def assert_counters_are_exact(samples: Samples, naive: Naive, topics: Mapping[str, str]) -> None:
+    found = {name: value(samples, f"{name}_total") for name in COUNTERS}
+    assert found == {name: naive.counts[name] for name in COUNTERS}
+    for reason in BROKEN:
+        assert value(samples, "records_invalid_total", reason=reason) == naive.invalid[reason] > 0
+    for reason in ("withdrawn", "evicted", "over_limit"):
+        assert value(samples, "labels_unusable_total", reason=reason) == naive.unusable[reason]
+    for limit in ("models", "classes"):
+        assert value(samples, "records_over_limit_total", limit=limit) == 0
+    assert value(samples, "null_records_total", topic=topics["prediction"]) == naive.nulls
+    assert value(samples, "join_identities_violated") == 0
+    for topic in topics.values():
+        for partition in range(PARTITIONS):
+            assert value(samples, "consumer_lag_records", topic=topic, partition=str(partition)) == 0
+
+
+def assert_estimates_equal(samples: Samples, model: str, outcomes: list[tuple[str, str]]) -> None:
+    n = len(outcomes)
+    assert value(samples, "outcomes_total", model=model) == n
+    assert value(samples, "errors_total", model=model) == sum(y != p for y, p in outcomes)
+    alarms = value(samples, "alarms_total", model=model, detector="page_hinkley")
+    assert alarms == page_hinkley_alarms(outcomes)
+
+    # The public class throws its window away at a detection; what it keeps it in does not.
+    window = ADWIN(delta=0.002, clock=32, min_window_length=5, grace_period=10, max_buckets=5)._helper
+    for truth, predicted in outcomes:
+        window.update(float(truth != predicted))
+    width = int(window.get_width())
+    assert value(samples, "adwin_window_outcomes", model=model, forgetting="adwin:0.002") == width
+
+    ages = np.arange(n)[::-1]
+    weights = {
+        "landmark": np.ones(n),
+        f"fading:{ALPHA}": ALPHA**ages,
+        f"sliding:{SIZE}": (ages < SIZE).astype(float),
+        "adwin:0.002": (ages < width).astype(float),
+    }
+    for forgetting, weight in weights.items():
+        for name, expected in measures(outcomes, weight).items():
+            metric, labels = named(name, forgetting)
+            if metric is None:
+                continue
+            found = value(samples, metric, model=model, forgetting=forgetting, **labels)
+            tolerance = 1e-7 if name == "kappa_plus" else 1e-9  # square roots amplify rounding near 0
+            assert found == pytest.approx(expected, rel=tolerance, abs=tolerance), (name, model, forgetting)
+
+
+def named(name: str, forgetting: str) -> tuple[str | None, dict[str, str]]:
+    """The metric and the further labels that a measure is exported as; classes under one forgetting alone."""
+    kind, _, rest = name.partition(" ")
+    if kind == "baseline":
+        return "baseline_accuracy_ratio", {"baseline": rest}
+    if kind == "recall":
+        return ("recall_ratio", {"class": rest}) if forgetting == f"fading:{ALPHA}" else (None, {})
+    return name, {}

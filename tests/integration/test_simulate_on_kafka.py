@@ -1,0 +1,45 @@
+"""`simulate` on a real broker: topics are made once, and a backlog is there as written."""
+
+from __future__ import annotations
+
+import pytest
+from aiokafka import AIOKafkaConsumer, TopicPartition
+
+from streamwatch.lab.simulate import SimulationSpec, run_simulation
+from streamwatch.lab.streams import DelaySpec, StreamSpec
+from streamwatch.lab.topics import SimulationError, create_topics
+from tests.integration.topics import fresh
+
+
+@pytest.mark.real("kafka")
+async def test_topics_are_made_with_their_partitions_and_kept_when_they_are_there(kafka, caplog):
+    servers, predictions, labels = kafka.bootstrap_servers, fresh("predictions"), fresh("labels")
+    await create_topics(servers, [predictions], partitions=2)
+    spec = SimulationSpec(
+        servers,
+        predictions,
+        labels,
+        stream=StreamSpec(delay=DelaySpec(median_s=5.0, never=0.1)),
+        outcomes=300,
+        flat_out=True,
+        create_topics=True,
+        partitions=3,
+    )
+    summary = await run_simulation(spec)
+    async with AIOKafkaConsumer(bootstrap_servers=servers) as consumer:
+        ends = {}
+        for topic, partitions in ((predictions, 2), (labels, 3)):
+            places = [TopicPartition(topic, p) for p in range(partitions)]
+            ends[topic] = sum((await consumer.end_offsets(places)).values())
+    assert ends == {predictions: summary.predictions, labels: summary.labels}
+    assert summary.predictions == 900
+    assert "Got error produce response" not in caplog.text
+
+
+@pytest.mark.real("kafka")
+async def test_an_absent_topic_is_an_error_and_is_not_created_by_asking(kafka):
+    servers, predictions = kafka.bootstrap_servers, fresh("predictions")
+    spec = SimulationSpec(servers, predictions, fresh("labels"), outcomes=1, flat_out=True)
+    for _ in range(2):  # had the first created it, the second would not complain
+        with pytest.raises(SimulationError, match=f"absent: {predictions}"):
+            await run_simulation(spec)
