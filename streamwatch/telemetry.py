@@ -226,9 +226,7 @@ class Telemetry:
     def families(self) -> Sequence[Family]:
         """The counters, one series for each kind that happened."""
         samples = [((name,), float(n)) for name, n in sorted(self._counts.items())]
-        help_text = (
-            "Happenings of the daemon itself; each is also a line in its log (noisy ones sampled)."
-        )
+        help_text = "Happenings of the daemon itself; each is also a line in its log (noisy ones sampled)."
         return [Family("happenings_total", "counter", help_text, ("happening",), samples)]
 
     def _admit(self, name: str, key: str) -> int | None:

@@ -1,5 +1,7 @@
 """What an operator reads when the configuration is wrong: exact texts, for they are the interface."""
 
+# ruff: noqa: E501  # exact texts are the interface
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -40,13 +42,17 @@ def complaint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., 
         ),
         (
             "monitors: {forgetting: [slding: {size: 10}]}",
-            "monitors.forgetting[0] in streamwatch.yaml: expected one of landmark, fading, sliding, adwin, "
-            "got {'slding': {'size': 10}}",
+            (
+                "monitors.forgetting[0] in streamwatch.yaml: expected one of landmark, fading, sliding, adwin, "
+                "got {'slding': {'size': 10}}"
+            ),
         ),
         (
             "monitors: {forgetting: [window]}",
-            "monitors.forgetting[0] in streamwatch.yaml: expected one of landmark, fading, sliding, adwin, "
-            "got 'window'",
+            (
+                "monitors.forgetting[0] in streamwatch.yaml: expected one of landmark, fading, sliding, adwin, "
+                "got 'window'"
+            ),
         ),
         (
             "monitors: {forgetting: [adwin: {detla: 0.1}]}",
@@ -63,12 +69,14 @@ def complaint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., 
         ),
         (
             "monitors: {detectors: [page_hinkley, page_hinkley]}",
-            "monitors.detectors in streamwatch.yaml: two detectors are named 'page_hinkley'; give one of them "
-            "another name",
+            (
+                "monitors.detectors in streamwatch.yaml: two detectors are named 'page_hinkley'; give one of them "
+                "another name"
+            ),
         ),
         (
-            "monitors: {detectors: [page_hinkley: {direction: sideways}]}",
-            "monitors.detectors[0].direction in streamwatch.yaml: expected 'up', 'down' or 'both', got 'sideways'",
+            "monitors: {detectors: [page_hinkley: {direction: left}]}",
+            "monitors.detectors[0].direction in streamwatch.yaml: expected 'up', 'down' or 'both', got 'left'",
         ),
         ("join: {horzon: 3d}", "join.horzon in streamwatch.yaml: unknown key; did you mean 'horizon'?"),
         (
@@ -98,7 +106,10 @@ def complaint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., 
         ),
         (
             "alerts: {}",
-            "alerts in streamwatch.yaml: unknown key; known: http, join, kafka, log, monitors, state, time, topics",
+            (
+                "alerts in streamwatch.yaml: unknown key; known: http, join, kafka, log, monitors, state, "
+                "time, topics"
+            ),
         ),
         ("join: 3", "join in streamwatch.yaml: expected a mapping, got 3"),
     ],
@@ -126,8 +137,10 @@ def test_a_fault_in_the_file_is_told_with_its_path_and_what_was_expected(
         ),
         (
             "topics.labels=[a",
-            "topics.labels in --set topics.labels=[a: not valid YAML: expected ',' or ']', but got "
-            "'<stream end>' (line 1, column 3)",
+            (
+                "topics.labels in --set topics.labels=[a: not valid YAML: expected ',' or ']', but got "
+                "'<stream end>' (line 1, column 3)"
+            ),
         ),
         (
             "topics.labels={name: 'what?'}",
@@ -135,13 +148,17 @@ def test_a_fault_in_the_file_is_told_with_its_path_and_what_was_expected(
         ),
         (
             "topics.labels={name: labels, mapping: {id: payload.id}}",
-            "topics.labels[0].mapping.id in --set: expected value.some.field, key, header:name, topic or a "
-            "constant =text, got 'payload.id'",
+            (
+                "topics.labels[0].mapping.id in --set: expected value.some.field, key, header:name, topic or a "
+                "constant =text, got 'payload.id'"
+            ),
         ),
         (
             "kafka.start_from=yesterday",
-            "kafka.start_from in --set: expected earliest, latest, ago such as -2h, a point in time such as "
-            "2025-01-31T00:00:00Z or milliseconds since 1970, got 'yesterday'",
+            (
+                "kafka.start_from in --set: expected earliest, latest, ago such as -2h, a point in time such as "
+                "2025-01-31T00:00:00Z or milliseconds since 1970, got 'yesterday'"
+            ),
         ),
     ],
 )
@@ -155,8 +172,10 @@ def test_a_fault_in_the_environment_names_the_variable(complaint: Callable[..., 
     assert complaint(
         "", environ={"STREAMWATCH__JOIN__MAX_PENDING": "many", "STREAMWATCH__KAFAK__X": "1"}
     ) == [
-        "join.max_pending in environment variable STREAMWATCH__JOIN__MAX_PENDING: input should be a valid "
-        "integer, unable to parse string as an integer, got 'many'",
+        (
+            "join.max_pending in environment variable STREAMWATCH__JOIN__MAX_PENDING: input should be a valid "
+            "integer, unable to parse string as an integer, got 'many'"
+        ),
         "kafak in environment variable STREAMWATCH__KAFAK__X: unknown key; did you mean 'kafka'?",
     ]
 
@@ -165,7 +184,7 @@ def test_every_fault_is_told_at_once(complaint: Callable[..., list[str]]) -> Non
     assert len(complaint("join: {horizon: x, max_pending: 0}\nhttp: {listen: x}\nfoo: 1")) == 4
 
 
-def test_what_is_missing_is_told_with_where_it_was_looked_for(tmp_path: Path) -> None:
+def test_what_is_missing_is_told_with_where_it_was_looked_for() -> None:
     with pytest.raises(SettingsError) as caught:
         load(None, ["topics.labels=labels"], {})
     assert str(caught.value).splitlines() == [
@@ -212,8 +231,10 @@ def complaint_contains(lines: list[str], word: str) -> bool:
         ("{predictions: [a, a], labels: b}", "topics in --set: topic 'a' is listed twice under predictions"),
         (
             "{predictions: a, labels: a}",
-            "topics in --set: topic 'a' carries predictions and labels: give it the same mapping under both, "
-            "with `kind` to tell them apart",
+            (
+                "topics in --set: topic 'a' carries predictions and labels: give it the same mapping under both, "
+                "with `kind` to tell them apart"
+            ),
         ),
         (
             "{predictions: {name: a, mapping: {kind: {field: value.type}}}, labels: b}",

@@ -80,9 +80,7 @@ def build_daemon(
     return Daemon(source, intake, server, vitals, telemetry, lambda: warm_up(estimators), sinks)
 
 
-def build_from_document(
-    document: Mapping[str, Any], telemetry: Telemetry, sinks: Sequence[Sink]
-) -> Daemon:
+def build_from_document(document: Mapping[str, Any], telemetry: Telemetry, sinks: Sequence[Sink]) -> Daemon:
     """A daemon from what a configuration file would hold; neither file nor environment is read."""
     return build_daemon(Settings(**document), telemetry, sinks)
 

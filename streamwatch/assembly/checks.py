@@ -1,4 +1,4 @@
-"""What `streamwatch check` looks at: settings that contradict each other, Kafka, topics, worst-case memory."""
+"""What `streamwatch check` looks at: contradictions in the settings, Kafka, topics, worst-case memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The memory that limits in the settings allow, worked out from what one of each thing was measured to take."""
+"""The memory that limits in the settings allow, worked out from what one of each was measured to take."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from streamwatch.core.kernel.records import layout_of
 from streamwatch.core.specs import JoinSpec, MonitorsSpec
 
-# Resident bytes each, measured over 200,000 of them with ids of 36 characters (260 to 295), and raised for ids of
-# 128 and for the doubling of a dictionary.
+# Resident bytes each: measured over 200,000 of them with ids of 36 characters (260 to 295), and raised for
+# ids of 128 and for the doubling of a dictionary.
 PROCESS_BYTES = 220_000_000
 PENDING_BYTES = LABEL_BYTES = TOMBSTONE_BYTES = 420
 REORDERED_BYTES = 420
@@ -33,7 +33,9 @@ def worst_case(join: JoinSpec, monitors: MonitorsSpec) -> list[Part]:
     models = monitors.max_models
     parts = [
         Part("the process itself", PROCESS_BYTES),
-        Part(f"{join.max_pending:,} pending predictions (join.max_pending)", join.max_pending * PENDING_BYTES),
+        Part(
+            f"{join.max_pending:,} pending predictions (join.max_pending)", join.max_pending * PENDING_BYTES
+        ),
         Part(f"{join.max_labels:,} waiting labels (join.max_labels)", join.max_labels * LABEL_BYTES),
         Part(
             f"{join.max_tombstones:,} resolved predictions remembered (join.max_tombstones)",
@@ -52,7 +54,7 @@ def worst_case(join: JoinSpec, monitors: MonitorsSpec) -> list[Part]:
 
 
 def model_bytes(spec: MonitorsSpec) -> int:
-    """One model that has seen `max_classes` classes and never drifted: record, ring, class rows, ADWIN buckets."""
+    """One model that has seen `max_classes` classes and never drifted: record, ring, counts, buckets."""
     layout = layout_of(spec)
     span = 1 << (layout.max_classes - 1).bit_length()
     buckets = len(layout.windows) * BLOCK_ROWS * BLOCKS_PER_ROW * 4 * (2 + 3 * span)

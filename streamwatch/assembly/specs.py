@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from streamwatch.core.events import Side
 from streamwatch.core.specs import (
     AdwinDriftSpec,
@@ -31,6 +33,13 @@ from streamwatch.settings.estimators import (
 )
 from streamwatch.settings.sections import KafkaSection, OnExpiry
 from streamwatch.settings.topics import MappingSection, TopicsSection
+
+_FORGETTING: Mapping[str, ForgettingSpec] = {
+    "landmark": LandmarkSpec(),
+    "fading": FadingSpec(),
+    "sliding": SlidingSpec(),
+    "adwin": AdwinSpec(),
+}
 
 
 def kafka_spec(section: KafkaSection) -> KafkaSpec:
@@ -134,7 +143,7 @@ def monitors_spec(settings: Settings) -> MonitorsSpec:
     per_class = (fading or names)[0] if monitors.per_class is None else monitors.per_class
     if per_class and per_class not in names:
         raise SettingsError(
-            f"monitors.per_class: expected one of {', '.join(names)} or an empty text for none, got {per_class!r}"
+            f"monitors.per_class: expected one of {', '.join(names)} or an empty text, got {per_class!r}"
         )
     weighted = monitors.drift_weighted
     return MonitorsSpec(
@@ -157,14 +166,8 @@ def forgetting_spec(entry: Forgetting) -> ForgettingSpec:
             return SlidingSpec(entry.sliding.size)
         case AdwinEntry():
             return AdwinSpec(entry.adwin.delta, entry.adwin.min_subwindow, entry.adwin.clock)
-        case "landmark":
-            return LandmarkSpec()
-        case "fading":
-            return FadingSpec()
-        case "sliding":
-            return SlidingSpec()
-        case "adwin":
-            return AdwinSpec()
+        case name:
+            return _FORGETTING[name]
 
 
 def detector_spec(entry: Detector) -> DetectorSpec:

@@ -1,4 +1,4 @@
-"""`streamwatch check`: would `run` work, and how large can it grow?"""
+"""`streamwatch check`: whether `run` would work, and how large it can grow."""
 
 # ruff: noqa: PLC0415  # what is heavy is imported when a command needs it
 

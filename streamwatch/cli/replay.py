@@ -16,7 +16,7 @@ _NO_KAFKA = {
 }
 
 
-def replay(  # noqa: PLR0913  # one parameter per option
+def replay(  # one parameter per option
     file: Annotated[str, typer.Argument(help="JSON lines or CSV, .gz too; - for standard input.")],
     *,
     trace: Annotated[

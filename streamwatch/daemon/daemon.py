@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Protocol
 
 from streamwatch import __version__
 from streamwatch.core.ports import Poll, Sink
 from streamwatch.core.series import Report
-from streamwatch.daemon.intake import Intake
+from streamwatch.daemon.intake import Intake, breathe
 from streamwatch.daemon.vitals import Feed, Vitals
 from streamwatch.telemetry import (
     CatchUpFinished,
@@ -35,10 +35,21 @@ class Server(Protocol):
     """The HTTP server, as the daemon needs it."""
 
     @property
-    def url(self) -> str: ...
-    async def start(self) -> None: ...
-    def publish(self, report: Report) -> None: ...
-    async def stop(self) -> None: ...
+    def url(self) -> str:
+        """Where it answers."""
+        ...
+
+    async def start(self) -> None:
+        """Listen and answer."""
+        ...
+
+    def publish(self, report: Report) -> None:
+        """Show this report from now on."""
+        ...
+
+    async def stop(self) -> None:
+        """Leave within a bounded time."""
+        ...
 
 
 class Daemon:
@@ -97,7 +108,7 @@ class Daemon:
             self._stop.set()
 
     async def run(self) -> None:
-        """Serve until `stop`, SIGTERM or SIGINT (a second one kills). What raises here is a bug or a refusal."""
+        """Serve until `stop`, SIGTERM or SIGINT (a second one kills); raises refusals and bugs."""
         self._telemetry.emit(Started(__version__))
         await self._server.start()
         self._telemetry.emit(StartedServing(self._server.url))
@@ -145,7 +156,7 @@ class Daemon:
         due = self._report_soon if idle or alarms else self._report_due
         if self._unpublished and time.monotonic() >= due:
             await self._publish()
-        await asyncio.sleep(0)
+        await breathe()
 
     async def _publish(self) -> None:
         """Build a report in slices, so that health is answered meanwhile, and show it."""
@@ -157,7 +168,7 @@ class Daemon:
             except StopIteration as end:
                 report = end.value
                 break
-            await asyncio.sleep(0)
+            await breathe()
         for sink in self._sinks:
             sink.publish(report)
         self._unpublished = False
@@ -167,7 +178,7 @@ class Daemon:
 
 
 @contextmanager
-def _signals(stop: Callable[[str], None]) -> Iterator[None]:
+def _signals(stop: Callable[[str], None]) -> Generator[None]:
     """SIGTERM and SIGINT ask to stop; a second one of the same kind ends the process as usual."""
     loop = asyncio.get_running_loop()
 

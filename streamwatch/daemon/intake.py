@@ -14,6 +14,17 @@ from streamwatch.core.series import Report
 from streamwatch.telemetry import AlarmRaised, RecordRejected, Telemetry
 
 RECORDS_PER_TURN = 500
+REQUEST_STEPS = 4
+
+
+async def breathe() -> None:
+    """Let the event loop turn between two batches.
+
+    A request takes as many turns as it has steps (read, handle, answer): after a single turn a whole batch would
+    stand between two of its steps.
+    """
+    for _ in range(REQUEST_STEPS):
+        await asyncio.sleep(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +82,7 @@ class Intake:
                 if events and len(events) + len(piece) > RECORDS_PER_TURN:
                     alarms += self._commit(events)
                     events = []
-                    await asyncio.sleep(0)
+                    await breathe()
                 events += self._decode(partition, piece)
                 self._positions[partition] = piece[-1].offset + 1
         for partition, state in poll.partitions.items():

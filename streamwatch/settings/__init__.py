@@ -1,6 +1,6 @@
 """The only reader of configuration: one YAML file, the environment, the command line.
 
-`load` is strict and says where a fault stands. What comes out is frozen, and only `cli` and `assembly` see it.
+`load` is strict and says where a fault stands. What comes out is frozen; only `cli` and `assembly` see it.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import yaml
 from pydantic import BaseModel
@@ -32,9 +32,7 @@ def example() -> str:
     """
     lines: list[str] = []
     for name, field in Settings.model_fields.items():
-        section = field.annotation
-        assert isinstance(section, type)
-        assert issubclass(section, BaseModel)
+        section = cast("type[BaseModel]", field.annotation)
         lines += ["", *_comment(section.__doc__ or "", ""), f"{name}:"]
         lines += _section(section, _defaults(section, _REQUIRED.get(name, {})), INDENT)
         if name == "topics":

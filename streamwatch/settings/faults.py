@@ -11,6 +11,8 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from streamwatch.settings.estimators import DETECTOR_KINDS, FORGETTING_KINDS
+
 
 class SettingsError(Exception):
     """The settings cannot be used; its text names every fault, one a line."""
@@ -28,13 +30,11 @@ class Layer(typing.NamedTuple):
         for step in path:
             if isinstance(node, dict) and step == 0:
                 continue  # one mapping stands for a list of one
-            if (isinstance(node, dict) and step in node) or (
-                isinstance(node, list) and isinstance(step, int) and step < len(typing.cast("Any", node))
-            ):
-                node = typing.cast("Any", node)[step]
-            else:
-                # A value written in short form (`fading`, a topic's name) or by a whole list ends the path.
-                return self.origin if not isinstance(node, dict) else None
+            try:
+                node = node[step]
+            except (KeyError, IndexError, TypeError):
+                # A value in short form (`fading`, a topic's name) ends the path where it stands.
+                return None if isinstance(node, dict) else self.origin
         return self.origin
 
 
@@ -64,28 +64,30 @@ def _message(detail: ErrorDetails, root: type[BaseModel], path: Sequence[str | i
     got = repr(detail["input"]) if _showable(path) else "(not shown)"
     match detail["type"]:
         case "extra_forbidden":
-            known = sorted(_keys(root, path[:-1]))
-            near = difflib.get_close_matches(str(path[-1]), known, n=1, cutoff=0.5)
-            return (
-                f"unknown key; did you mean {near[0]!r}?"
-                if near
-                else f"unknown key; known: {', '.join(known)}"
-            )
+            message = _unknown_key(root, path)
         case "value_error":
-            return str(context["error"])
+            message = str(context["error"])
         case "union_tag_invalid" | "union_tag_not_found":
-            tags = str(context.get("expected_tags", "")).replace(" by name", "").replace("'", "").split(", ")
-            known = list(dict.fromkeys(tag for tag in tags if tag)) or _tags_of(root, path)
-            return f"expected one of {', '.join(known)}, got {got}"
+            message = f"expected one of {', '.join(_kinds(path))}, got {got}"
         case "literal_error":
-            return f"expected {context['expected']}, got {got}"
+            message = f"expected {context['expected']}, got {got}"
         case "model_type" | "model_attributes_type" | "dict_type":
-            return f"expected a mapping, got {got}"
+            message = f"expected a mapping, got {got}"
         case "too_short":
-            return "must not be empty"
+            message = "must not be empty"
         case _:
-            message = detail["msg"]
-            return f"{message[0].lower()}{message[1:]}, got {got}"
+            message = f"{detail['msg'][0].lower()}{detail['msg'][1:]}, got {got}"
+    return message
+
+
+def _unknown_key(root: type[BaseModel], path: Sequence[str | int]) -> str:
+    known = sorted(_keys(root, path[:-1]))
+    near = difflib.get_close_matches(str(path[-1]), known, n=1, cutoff=0.5)
+    return f"unknown key; did you mean {near[0]!r}?" if near else f"unknown key; known: {', '.join(known)}"
+
+
+def _kinds(path: Sequence[str | int]) -> Sequence[str]:
+    return FORGETTING_KINDS if "forgetting" in path else DETECTOR_KINDS
 
 
 def _showable(path: Sequence[str | int]) -> bool:
@@ -103,7 +105,7 @@ def dotted(path: Sequence[str | int]) -> str:
 def _without_tags(loc: Sequence[str | int], *, keep_field: bool) -> tuple[str | int, ...]:
     """Where the value stands in the file; pydantic adds the union's tag after a list index.
 
-    An entry is written `fading: {alpha: …}`: its only key repeats the tag, and only the file's own path keeps it.
+    An entry is written `fading: {alpha: …}`: its only key repeats the tag, and what is shown leaves it out.
     """
     path: list[str | int] = []
     steps = list(loc)
@@ -118,12 +120,7 @@ def _without_tags(loc: Sequence[str | int], *, keep_field: bool) -> tuple[str | 
 
 
 def _is_tag(step: str) -> bool:
-    return step.endswith(" by name") or step in {"landmark", "fading", "sliding", "adwin", "page_hinkley"}
-
-
-def _tags_of(root: type[BaseModel], path: Sequence[str | int]) -> list[str]:
-    kinds = ("landmark", "fading", "sliding", "adwin") if "forgetting" in path else ("page_hinkley", "adwin")
-    return list(kinds)
+    return step.removesuffix(" by name") in {*FORGETTING_KINDS, *DETECTOR_KINDS}
 
 
 def _keys(root: type[BaseModel], path: Sequence[str | int]) -> set[str]:

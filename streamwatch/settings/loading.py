@@ -57,7 +57,8 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Only what it is given: `load` lays the sources over each other, to know which of them is at fault."""
+        """Only what it is given: `load` lays sources over each other, to know which is at fault."""
+        del settings_cls, env_settings, dotenv_settings, file_secret_settings
         return (init_settings,)
 
 
@@ -76,7 +77,7 @@ def json_schema() -> dict[str, Any]:
 
 
 class Environment(PydanticBaseSettingsSource):
-    """`STREAMWATCH__KAFKA__BOOTSTRAP_SERVERS=…`: every variable with the prefix, so that a typo is noticed."""
+    """`STREAMWATCH__KAFKA__CLIENT_ID=…`: every variable with the prefix, so that a typo is noticed."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         super().__init__(Settings)
@@ -84,6 +85,7 @@ class Environment(PydanticBaseSettingsSource):
 
     def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
         """One top-level section."""
+        del field
         return self().get(field_name), field_name, False
 
     def variables(self) -> dict[str, list[str]]:

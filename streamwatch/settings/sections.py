@@ -162,7 +162,7 @@ class JoinSection(Section):
     early_horizon: Duration = 3_600_000
     """How long a label that came first waits for its prediction."""
     tombstone_horizon: Duration | None = None
-    """How long a resolved prediction is remembered, to tell duplicates and corrections; `horizon` if absent."""
+    """How long a resolved prediction is remembered, to tell duplicates; `horizon` if absent."""
     max_pending: Count = 5_000_000
     """Waiting predictions kept at most; then the oldest is evicted and counted."""
     max_labels: Count = 5_000_000
@@ -170,7 +170,7 @@ class JoinSection(Section):
     max_tombstones: Count = 5_000_000
     """Resolved predictions remembered at most."""
     on_expiry: Expiry = "discard"
-    """Without a label within `horizon`: discard, or {assume: <class>} for streams without explicit negatives."""
+    """Without a label in `horizon`: discard, or {assume: <class>} where negatives are never labelled."""
     order: Literal["resolution", "prediction_time"] = "resolution"
     """Outcomes are evaluated in the order they become known, or in the order of their predictions."""
     reorder_window: Duration = 60_000

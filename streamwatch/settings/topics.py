@@ -54,12 +54,12 @@ class KindSection(Section):
 
 
 class MappingSection(Section):
-    """Where each field lives: `value.a.b` (dotted path), `key`, `header:name`, `topic`, or a constant `=text`."""
+    """Where each field lives: `value.a.b` (dotted path), `key`, `header:x`, `topic`, or a constant `=v3`."""
 
     id: Place = "value.id"
     """What a prediction and its label have in common."""
     model: Place | None = "value.model"
-    """The model's name; on labels it may be absent: then the label is for every model that predicted the id."""
+    """The model's name. A label without it is for every model that predicted the id."""
     prediction: Place = "value.prediction"
     """The predicted class."""
     label: Place = "value.label"
