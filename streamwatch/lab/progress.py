@@ -98,7 +98,9 @@ class ByteMeter:
         self._progress = Progress(*columns, console=console, transient=True) if drawn else None
         self._shown: AbstractContextManager[object] = self._progress or nullcontext()
         if self._progress is not None:
-            self._task = self._progress.add_task(title, total=total)
+            self._title = title
+            waiting = f"{title} (a first start compiles the estimators)"
+            self._task = self._progress.add_task(waiting, total=total)
 
     def __enter__(self) -> Self:
         self._shown.__enter__()
@@ -115,4 +117,4 @@ class ByteMeter:
     def show(self, read_bytes: int) -> None:
         """Redraw."""
         if self._progress is not None:
-            self._progress.update(self._task, completed=read_bytes)
+            self._progress.update(self._task, completed=read_bytes, description=self._title)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, Generator, Mapping
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -89,7 +90,10 @@ async def run_simulation(
     async with _producer(spec, security or {}) as producer:
         began = time.monotonic()
         try:
-            with Meter(f"{spec.predictions_topic}, {spec.labels_topic}", spec.outcomes, console) as meter:
+            with (
+                _retries_unsaid(),
+                Meter(f"{spec.predictions_topic}, {spec.labels_topic}", spec.outcomes, console) as meter,
+            ):
                 await _send(spec, producer, summary, wanted, meter)
         except KafkaError as error:
             raise SimulationError(f"writing to {spec.bootstrap_servers} failed: {error}") from error
@@ -157,6 +161,21 @@ async def _wait_until(deadline: float, stop: asyncio.Event) -> None:
             await asyncio.wait_for(stop.wait(), max(left, _TICK_SECONDS))
         except TimeoutError:
             continue
+
+
+@contextmanager
+def _retries_unsaid() -> Generator[None, None, None]:
+    """Keep aiokafka from logging a line per batch it sends again: a topic just made has no leaders yet."""
+
+    def worth_saying(record: logging.LogRecord) -> bool:
+        return not record.getMessage().startswith("Got error produce response")
+
+    sender = logging.getLogger("aiokafka.producer.sender")
+    sender.addFilter(worth_saying)
+    try:
+        yield
+    finally:
+        sender.removeFilter(worth_saying)
 
 
 @asynccontextmanager

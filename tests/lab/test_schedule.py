@@ -72,7 +72,13 @@ def test_records_decode_with_the_default_mapping():
     decoders = {side: JsonDecoder(side, side, TopicMapping()) for side in ("prediction", "label")}
     for record in laid_out(scores=True)[:300]:
         carrier = SimpleNamespace(
-            topic=record.side, partition=0, offset=0, timestamp=0, key=record.key, value=record.value, headers=()
+            topic=record.side,
+            partition=0,
+            offset=0,
+            timestamp=0,
+            key=record.key,
+            value=record.value,
+            headers=(),
         )
         event = decoders[record.side].decode(carrier, 1)
         assert type(event) is (Prediction if record.side == "prediction" else Label)

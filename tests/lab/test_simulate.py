@@ -33,19 +33,28 @@ def broker(running):
     running.create_topic(f"predictions-{name}", 3)
     running.create_topic(f"labels-{name}", 2)
     return SimpleNamespace(
-        bootstrap_servers=running.bootstrap_servers, predictions=f"predictions-{name}", labels=f"labels-{name}"
+        bootstrap_servers=running.bootstrap_servers,
+        predictions=f"predictions-{name}",
+        labels=f"labels-{name}",
     )
 
 
 def spec_for(broker, **changed):
-    given = {"predictions_topic": broker.predictions, "labels_topic": broker.labels, "stream": STREAM, "run": "t"}
+    given = {
+        "predictions_topic": broker.predictions,
+        "labels_topic": broker.labels,
+        "stream": STREAM,
+        "run": "t",
+    }
     return SimulationSpec(broker.bootstrap_servers, **{**given, **changed})
 
 
 async def everything(broker, topic, partitions):
     """All records of a topic."""
     places = [TopicPartition(topic, p) for p in range(partitions)]
-    async with AIOKafkaConsumer(bootstrap_servers=broker.bootstrap_servers, auto_offset_reset="none") as consumer:
+    async with AIOKafkaConsumer(
+        bootstrap_servers=broker.bootstrap_servers, auto_offset_reset="none"
+    ) as consumer:
         consumer.assign(places)
         await consumer.seek_to_beginning()
         ends = await consumer.end_offsets(places)
@@ -60,7 +69,10 @@ async def everything(broker, topic, partitions):
 async def test_a_flat_out_run_writes_the_schedule_as_a_backlog_that_ends_now(broker):
     began_ms = time.time_ns() // 1_000_000
     summary = await run_simulation(spec_for(broker, outcomes=400, flat_out=True, rate=20.0))
-    predictions, labels = await everything(broker, broker.predictions, 3), await everything(broker, broker.labels, 2)
+    predictions, labels = (
+        await everything(broker, broker.predictions, 3),
+        await everything(broker, broker.labels, 2),
+    )
     start_ms = min(r.timestamp for r in predictions)
     planned = list(schedule(ScheduleSpec(STREAM, rate=20.0, start_ms=start_ms, run="t", instances=400)))
     assert sorted(r.value for r in predictions) == sorted(p.value for p in planned if p.side == "prediction")
@@ -111,7 +123,7 @@ async def test_stopping_flushes_what_was_sent_and_says_so(broker):
     running = asyncio.create_task(run_simulation(spec_for(broker, rate=500.0), stop=stop))
     async with asyncio.timeout(10):
         while not await everything(broker, broker.predictions, 3):
-            await asyncio.sleep(0)
+            pass
     stop.set()
     summary = await running
     assert summary.interrupted
@@ -121,7 +133,9 @@ async def test_stopping_flushes_what_was_sent_and_says_so(broker):
 
 async def test_the_summary_tells_what_was_sent_and_where_the_drifts_are(broker):
     lines = "\n".join((await run_simulation(spec_for(broker, outcomes=400, flat_out=True))).lines())
-    assert "sent 1,200 predictions of 3 models (stable-v1, drifting-v2, adaptive-v3) on 400 instances" in lines
+    assert (
+        "sent 1,200 predictions of 3 models (stable-v1, drifting-v2, adaptive-v3) on 400 instances" in lines
+    )
     assert "drift at instance 150: abrupt" in lines
     assert "drift at instance 300: gradual" in lines
 
@@ -138,7 +152,7 @@ async def test_a_broker_without_admin_protocol_says_that_topics_were_not_created
 
 
 async def test_no_broker_is_an_error_that_names_the_address():
-    with pytest.raises(SimulationError, match="no Kafka broker at 127.0.0.1:1"):
+    with pytest.raises(SimulationError, match=r"no Kafka broker at 127\.0\.0\.1:1"):
         await run_simulation(SimulationSpec("127.0.0.1:1", outcomes=1))
 
 

@@ -115,7 +115,9 @@ def test_lognormal_delays_have_the_median_the_spread_and_the_share_that_never_co
 
 
 def test_exponential_delays_have_the_median_and_the_mean_of_the_distribution():
-    delays = DelaySpec("exponential", median_s=10.0, longest_s=1e9, never=0.0).draw(np.random.default_rng(3), 50_000)
+    delays = DelaySpec("exponential", median_s=10.0, longest_s=1e9, never=0.0).draw(
+        np.random.default_rng(3), 50_000
+    )
     assert np.median(delays) == pytest.approx(10.0, rel=0.03)
     assert delays.mean() == pytest.approx(10.0 / math.log(2.0), rel=0.03)
 

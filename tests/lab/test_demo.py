@@ -1,0 +1,172 @@
+"""`streamwatch demo` as a person starts it: a child process that narrates a drift being caught."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from queue import Empty, Queue
+
+import pytest
+from aiokafka import AIOKafkaConsumer, TopicPartition
+from rich.console import Console
+
+from streamwatch.lab.demo import DemoSpec, run_demo
+from streamwatch.telemetry import Telemetry, TopicsAssigned
+
+ALARM_SECONDS = 60.0  # after reading began; a first start compiles the estimators before that
+COMPILE_SECONDS = 150.0
+
+
+class Watched:
+    """A running demo and the lines it has printed."""
+
+    def __init__(self, child: subprocess.Popen[str]) -> None:
+        self.child = child
+        self.lines: list[str] = []
+        self._arriving: Queue[str] = Queue()
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def until(self, words: str, within_s: float) -> str:
+        """The next line that has these words."""
+        deadline = time.monotonic() + within_s
+        while (left := deadline - time.monotonic()) > 0.0:
+            try:
+                line = self._arriving.get(timeout=left)
+            except Empty:
+                break
+            self.lines.append(line)
+            if words in line:
+                return line
+        pytest.fail(f"expected {words!r} within {within_s} s, got:\n{''.join(self.lines)}")
+
+    def _read(self) -> None:
+        assert self.child.stdout is not None
+        for line in self.child.stdout:
+            self._arriving.put(line)
+
+
+@contextmanager
+def demo(*options: str) -> Iterator[tuple[Watched, int]]:
+    """A child process; its port is free a moment before."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    child = subprocess.Popen(
+        [sys.executable, "-m", "streamwatch", "demo", "--port", str(port), *options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        encoding="utf-8",
+        env={**os.environ, "COLUMNS": "200", "PYTHONIOENCODING": "utf-8"},
+    )
+    try:
+        yield Watched(child), port
+    finally:
+        child.kill()
+        child.wait(10)
+        if child.stdout is not None:
+            child.stdout.close()
+
+
+def get(port: int, path: str) -> str:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=5) as answer:
+        return answer.read().decode()
+
+
+def test_the_demo_catches_a_drift_within_a_minute_and_leaves_when_asked():
+    with demo() as (watched, port):
+        watched.until(f"look at http://127.0.0.1:{port}/", 30)
+        watched.until("reading 4 partitions of predictions, labels", COMPILE_SECONDS)
+        alarm = watched.until("ALARM drifting-v2", ALARM_SECONDS)
+        assert "at outcome" in alarm
+        watched.until("drifting-v2 is now worse than guessing what came last", 20)
+        metrics = get(port, "/metrics")
+        assert 'streamwatch_alarms_total{detector="adwin",model="drifting-v2"}' in metrics
+        assert "streamwatch_kafka_up 1" in metrics
+        models = json.loads(get(port, "/api/v1/models"))["models"]
+        assert models.keys() == {"stable-v1", "drifting-v2", "adaptive-v3"}
+        assert models["stable-v1"]["metrics"]["outcomes_total"] > 2_000
+        window = {name: m["metrics"]["accuracy_ratio"]["adwin:0.002"] for name, m in models.items()}
+        assert window["drifting-v2"] < 0.75 < window["stable-v1"]
+        asked = time.monotonic()
+        watched.child.send_signal(signal.SIGINT)
+        assert watched.child.wait(10) == 0
+        assert time.monotonic() - asked < 10.0
+
+
+class StandIn:
+    """In the daemon's place: says it reads, and runs until stopped or until what it is told to raise."""
+
+    url = "http://127.0.0.1:0"
+
+    def __init__(self, telemetry: Telemetry, error: Exception | None = None) -> None:
+        self._telemetry = telemetry
+        self._error = error
+        self._stopped = asyncio.Event()
+
+    async def run(self) -> None:
+        if self._error is not None:
+            raise self._error
+        self._telemetry.emit(TopicsAssigned(("predictions", "labels"), 4))
+        await self._stopped.wait()
+
+    def stop(self, cause: str = "") -> None:
+        del cause
+        self._stopped.set()
+
+
+async def test_the_demo_ends_by_itself_and_has_written_its_stream_to_the_topics_it_names():
+    seen: list[tuple[str, int]] = []
+
+    class Counting(StandIn):
+        async def run(self) -> None:
+            await super().run()
+            seen.extend(await counts(self.servers))
+
+    def build(document, telemetry, sinks):
+        assert len(sinks) == 1
+        assert document["http"]["listen"] == "127.0.0.1:9"
+        daemon = Counting(telemetry)
+        daemon.servers = document["kafka"]["bootstrap_servers"]
+        return daemon
+
+    out = io.StringIO()
+    spec = DemoSpec(port=9, seconds=1.0, head_start=200, drift_every=400)
+    summary = await run_demo(spec, build, Console(file=out, width=200))
+    assert (summary.alarms, summary.first_alarm_seconds) == (0, None)
+    written = dict(seen)
+    assert written["predictions"] >= 3 * 200
+    assert 0 < written["labels"] <= written["predictions"] / 3
+    assert "in 2 s the world changes under drifting-v2" in out.getvalue()
+
+
+async def test_what_the_daemon_raises_ends_the_demo_at_once():
+    began = time.monotonic()
+    with pytest.raises(OSError, match="port 9 is taken"):
+        await run_demo(
+            DemoSpec(port=9),
+            lambda _, telemetry, __: StandIn(telemetry, OSError("port 9 is taken")),
+            Console(file=io.StringIO()),
+        )
+    assert time.monotonic() - began < 5.0
+
+
+async def counts(servers: str) -> list[tuple[str, int]]:
+    """How many records each topic has been given."""
+    found = []
+    async with AIOKafkaConsumer(bootstrap_servers=servers) as consumer:
+        for topic in ("predictions", "labels"):
+            ends = await consumer.end_offsets([TopicPartition(topic, p) for p in range(2)])
+            found.append((topic, sum(ends.values())))
+    return found
