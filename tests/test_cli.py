@@ -107,6 +107,21 @@ def test_check_finds_settings_that_contradict_each_other(streamwatch: CliRunner)
     assert "✗ monitors.forgetting: sliding:1000 is listed twice" in result.output
 
 
+def test_check_finds_a_mapping_that_cannot_work(streamwatch: CliRunner) -> None:
+    mapping = "topics.labels={name: l, mapping: {classes: {a: ''}}}"
+    result = streamwatch.invoke(app, ["check", *NOWHERE, "-s", mapping])
+    assert result.exit_code == 2
+    assert result.output.startswith("✗ topics: mapping of l: a class must be 1 to 128 bytes")
+
+
+def test_check_finds_a_certificate_that_is_none(streamwatch: CliRunner, tmp_path: Path) -> None:
+    (tmp_path / "ca.pem").write_text("not a certificate")
+    security = ["-s", "kafka.security.protocol=SSL", "-s", "kafka.security.ca_file=ca.pem"]
+    result = streamwatch.invoke(app, ["check", *NOWHERE, *security])
+    assert result.exit_code == 2
+    assert "✗ kafka.security: " in result.output
+
+
 def test_replay_needs_no_kafka_in_its_settings_and_uses_the_rest(
     streamwatch: CliRunner, tmp_path: Path
 ) -> None:
@@ -185,6 +200,18 @@ def test_per_class_series_are_under_the_first_fading_or_else_the_first_forgettin
     assert specs.monitors_spec(settings(monitors={"per_class": ""})).per_class == ""
     with pytest.raises(SettingsError, match=r"monitors\.per_class: expected one of landmark"):
         specs.monitors_spec(settings(monitors={"per_class": "window"}))
+
+
+def test_reading_from_later_than_the_beginning_is_known_by_its_record_time() -> None:
+    def start(text: str) -> int | None:
+        return specs.start_ms(
+            settings(kafka={"bootstrap_servers": "a:1", "start_from": text}).kafka, 1_000_000
+        )
+
+    assert start("earliest") is None
+    assert start("latest") == 1_000_000
+    assert start("-10s") == 990_000
+    assert start("1970-01-01T00:00:07Z") == 7_000
 
 
 def test_one_topic_may_carry_both_kinds() -> None:

@@ -34,12 +34,21 @@ def build_telemetry(settings: Settings) -> Telemetry:
 
 
 def build_topics(settings: Settings) -> dict[str, Topic]:
-    """Side and decoder of each topic."""
+    """Side and decoder of each topic.
+
+    Raises
+    ------
+    SettingsError
+        A constant or an alias in a mapping is no valid name.
+    """
     mappings = specs.mappings(settings.topics)
-    return {
-        topic: Topic(side, JsonDecoder(topic, side, mappings[topic]))
-        for topic, side in specs.sides(settings.topics).items()
-    }
+    topics: dict[str, Topic] = {}
+    for name, side in specs.sides(settings.topics).items():
+        try:
+            topics[name] = Topic(side, JsonDecoder(name, side, mappings[name]))
+        except ValueError as error:
+            raise SettingsError(f"topics: mapping of {name}: {error}") from None
+    return topics
 
 
 def build_daemon(
@@ -71,6 +80,7 @@ def build_daemon(
     estimators = specs.monitors_spec(settings)
     monitors = Monitors(estimators)
     pipeline = Pipeline(specs.join_spec(settings), specs.time_spec(settings), monitors, {})
+    pipeline.start_ms = specs.start_ms(settings.kafka, time.time_ns() // 1_000_000)
     intake = Intake(pipeline, monitors, MemoryStore(), topics, telemetry, lambda: time.time_ns() // 1_000_000)
     source = KafkaSource(specs.kafka_spec(settings.kafka), list(topics), telemetry.emit)
     vitals = Vitals(source, telemetry, durable=False)

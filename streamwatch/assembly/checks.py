@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from streamwatch.assembly import specs
+from streamwatch.assembly.build import build_topics
 from streamwatch.assembly.footprint import worst_case
 from streamwatch.edge.sources.kafka import KafkaUnreachable, TopicsMissing, probe
 from streamwatch.settings import Settings, SettingsError
@@ -24,6 +25,7 @@ async def check_all(settings: Settings) -> Sequence[Finding]:
     """Everything that can be known before starting; creates nothing, reads no record."""
     try:
         monitors = specs.monitors_spec(settings)
+        build_topics(settings)
     except SettingsError as error:
         return [Finding(str(error), good=False)]
     forgetting = ", ".join(spec.name for spec in monitors.forgetting)
@@ -42,6 +44,8 @@ async def _kafka(settings: Settings) -> Sequence[Finding]:
         partitions = await probe(spec, list(sides))
     except KafkaUnreachable as error:
         return [Finding(str(error), good=False)]
+    except OSError as error:  # certificates and keys are read before anybody is asked
+        return [Finding(f"kafka.security: {error}", good=False)]
     except TopicsMissing as error:
         return [Finding(f"Kafka at {spec.bootstrap_servers}", good=True), Finding(str(error), good=False)]
     carries = {"prediction": "predictions", "label": "labels", "both": "predictions and labels"}

@@ -20,7 +20,7 @@ from streamwatch.core.specs import (
     TimeSpec,
 )
 from streamwatch.edge.decoders.mapping import KindRule, TopicMapping
-from streamwatch.edge.sources.kafka.spec import KafkaSpec, parse_start
+from streamwatch.edge.sources.kafka.spec import Ago, At, KafkaSpec, parse_start
 from streamwatch.settings import Settings, SettingsError
 from streamwatch.settings.estimators import (
     AdwinDriftEntry,
@@ -62,6 +62,19 @@ def kafka_spec(section: KafkaSection) -> KafkaSpec:
         on_loss=section.on_loss,
         watermark_grace_ms=section.watermark_grace,
     )
+
+
+def start_ms(section: KafkaSection, now_ms: int) -> int | None:
+    """The record time at which reading begins; None at the beginning of the topics."""
+    match parse_start(section.start_from):
+        case "earliest":
+            return None
+        case "latest":
+            return now_ms
+        case At(timestamp_ms):
+            return timestamp_ms
+        case Ago(duration_ms):
+            return now_ms - duration_ms
 
 
 def sides(section: TopicsSection) -> dict[str, Side]:

@@ -84,24 +84,24 @@ OPTIONAL_SUMS = tuple(f.name for f in fields(Totals))[8:]
 """Sums that `Totals` may be without."""
 
 
-def _ratio(numerator: Floats, denominator: Floats, defined: Flags) -> Floats:
+def ratio(numerator: Floats, denominator: Floats, defined: Flags) -> Floats:
     """Quotient where defined, NaN elsewhere, without numpy's warnings."""
     out = np.full(np.broadcast_shapes(numerator.shape, denominator.shape), np.nan)
     np.divide(numerator, denominator, out=out, where=defined)
     return out
 
 
-def _shares(weights: Floats, n: Floats) -> Floats:
+def shares_of(weights: Floats, n: Floats) -> Floats:
     """Per-class weights divided by n, 0 for a model without weight."""
     return np.divide(weights, n[:, None], out=np.zeros_like(weights), where=(n > 0)[:, None])
 
 
 def _gain(totals: Totals, baseline: Floats, missed: Floats) -> Floats:
     """(p - baseline)/(1 - baseline), undefined while the baseline missed less than 0.05 outcomes."""
-    return _ratio(accuracy(totals) - baseline, 1.0 - baseline, missed >= PRESENT)
+    return ratio(accuracy(totals) - baseline, 1.0 - baseline, missed >= PRESENT)
 
 
-def _largest(weights: Floats) -> Floats:
+def largest(weights: Floats) -> Floats:
     """Weight of the largest class of each model."""
     return weights.max(axis=1, initial=0.0)
 
@@ -109,7 +109,7 @@ def _largest(weights: Floats) -> Floats:
 def _mean_over(values: Floats, chosen: Flags) -> Floats:
     """Mean over the chosen classes of each model; undefined without any."""
     count = chosen.sum(axis=1)
-    return _ratio(np.where(chosen, values, 0.0).sum(axis=1), count.astype(np.float64), count > 0)
+    return ratio(np.where(chosen, values, 0.0).sum(axis=1), count.astype(np.float64), count > 0)
 
 
 def present(totals: Totals) -> Flags:
@@ -119,29 +119,29 @@ def present(totals: Totals) -> Flags:
 
 def accuracy(totals: Totals) -> Floats:
     """Share of outcomes the model got right, p = hits/n."""
-    return _ratio(totals.hits, totals.n, totals.n > 0)
+    return ratio(totals.hits, totals.n, totals.n > 0)
 
 
 def p_chance(totals: Totals) -> Floats:
     """Accuracy of guessing with the model's own class shares, Σ t_k q_k (Zliobaite et al. 2015, eq. 9)."""
-    shares = _shares(totals.truth, totals.n) * _shares(totals.predicted, totals.n)
+    shares = shares_of(totals.truth, totals.n) * shares_of(totals.predicted, totals.n)
     return np.where(totals.n > 0, shares.sum(axis=1), np.nan)
 
 
 def p_majority(totals: Totals) -> Floats:
     """Accuracy of the most frequent class, known in hindsight: max t_k (Zliobaite et al. 2015, eq. 6)."""
-    return _ratio(_largest(totals.truth), totals.n, totals.n > 0)
+    return ratio(largest(totals.truth), totals.n, totals.n > 0)
 
 
 def p_persistent(totals: Totals) -> Floats:
     """Accuracy of predicting the previous label: repeats/pairs (Zliobaite et al. 2015, eq. 7)."""
-    return _ratio(totals.repeats, totals.pairs, totals.pairs > 0)
+    return ratio(totals.repeats, totals.pairs, totals.pairs > 0)
 
 
 def p_uninformed(totals: Totals) -> Floats:
     """Accuracy of guessing uniformly among the classes present: 1/K (Zliobaite et al. 2015, eq. 5)."""
     count = present(totals).sum(axis=1).astype(np.float64)
-    return _ratio(np.ones_like(count), count, count > 0)
+    return ratio(np.ones_like(count), count, count > 0)
 
 
 def kappa(totals: Totals) -> Floats:
@@ -155,7 +155,7 @@ def kappa(totals: Totals) -> Floats:
 
 def kappa_majority(totals: Totals) -> Floats:
     """Gain over the majority class (Bifet et al. 2015, §5.3); undefined while n - max truth < 0.05."""
-    return _gain(totals, p_majority(totals), totals.n - _largest(totals.truth))
+    return _gain(totals, p_majority(totals), totals.n - largest(totals.truth))
 
 
 def kappa_persistent(totals: Totals) -> Floats:
@@ -186,20 +186,35 @@ def mcc(totals: Totals) -> Floats:
     (p - Σ t_k q_k)/(√Σ t_k(1-t_k)·√Σ q_k(1-q_k)) with shares t, q (Gorodkin 2004; for two classes Bifet et
     al. 2015, §5.1). Undefined while the labels, or the predictions, are of one class.
     """
-    truth, predicted = _shares(totals.truth, totals.n), _shares(totals.predicted, totals.n)
+    truth, predicted = shares_of(totals.truth, totals.n), shares_of(totals.predicted, totals.n)
     spread = _spread(truth) * _spread(predicted)
-    mixed = np.minimum(1.0 - _largest(truth), 1.0 - _largest(predicted)) > ONE_CLASS
-    return _ratio(accuracy(totals) - p_chance(totals), spread, mixed & (totals.n > 0))
+    mixed = np.minimum(1.0 - largest(truth), 1.0 - largest(predicted)) > ONE_CLASS
+    return ratio(accuracy(totals) - p_chance(totals), spread, mixed & (totals.n > 0))
 
 
 def recall(totals: Totals) -> Floats:
     """Share of each class's outcomes recognised, agreed/truth; undefined for absent classes. Shape (m, K)."""
-    return _ratio(totals.agreed, totals.truth, present(totals))
+    return ratio(totals.agreed, totals.truth, present(totals))
 
 
 def precision(totals: Totals) -> Floats:
     """Share of each class's predictions that was right; undefined below 0.05 of them. Shape (m, K)."""
-    return _ratio(totals.agreed, totals.predicted, totals.predicted >= PRESENT)
+    return ratio(totals.agreed, totals.predicted, totals.predicted >= PRESENT)
+
+
+def _seen(totals: Totals) -> Flags:
+    """Which classes occur at all, as a label or as a prediction, by at least 0.05 outcomes. Shape (m, K)."""
+    return totals.truth + totals.predicted >= PRESENT
+
+
+def class_truth(totals: Totals) -> Floats:
+    """Share of outcomes whose label is each class, truth/n; undefined for classes not seen. Shape (m, K)."""
+    return ratio(totals.truth, totals.n[:, None], _seen(totals))
+
+
+def class_predicted(totals: Totals) -> Floats:
+    """Share of outcomes predicted as each class, predicted/n; undefined for those not seen. Shape (m, K)."""
+    return ratio(totals.predicted, totals.n[:, None], _seen(totals))
 
 
 def arithmetic_mean_recall(totals: Totals) -> Floats:
@@ -231,6 +246,5 @@ def _zero_if_any(chosen: Flags) -> Floats:
 
 def macro_f1(totals: Totals) -> Floats:
     """Mean F1, 2·agreed/(truth + predicted), over classes where truth + predicted is at least 0.05."""
-    weight = totals.truth + totals.predicted
-    chosen = weight >= PRESENT
-    return _mean_over(_ratio(2.0 * totals.agreed, weight, chosen), chosen)
+    weight, chosen = totals.truth + totals.predicted, _seen(totals)
+    return _mean_over(ratio(2.0 * totals.agreed, weight, chosen), chosen)

@@ -20,8 +20,8 @@ REQUEST_STEPS = 4
 async def breathe() -> None:
     """Let the event loop turn between two batches.
 
-    A request takes as many turns as it has steps (read, handle, answer): after a single turn a whole batch would
-    stand between two of its steps.
+    A request takes as many turns as it has steps (read, handle, answer): after a single turn a whole batch
+    would stand between two of its steps.
     """
     for _ in range(REQUEST_STEPS):
         await asyncio.sleep(0)

@@ -26,6 +26,7 @@ from streamwatch.core.specs import (
     ForgettingSpec,
     LandmarkSpec,
     MonitorsSpec,
+    PageHinkleySpec,
     SlidingSpec,
 )
 
@@ -118,6 +119,11 @@ def _check(
         expect(0.0 < w.delta < 1.0, "ADWIN delta", "in (0, 1)", w.delta)
         expect(w.min_subwindow >= 5, "ADWIN min_subwindow", "at least 5", w.min_subwindow)
         expect(1 <= w.clock <= 1 << 16, "ADWIN clock", "in [1, 65536]", w.clock)
+    for d in spec.detectors:
+        if isinstance(d, PageHinkleySpec):
+            expect(0.0 < d.alpha <= 1.0, "Page-Hinkley alpha", "in (0, 1]", d.alpha)
+            expect(d.threshold > 0.0, "Page-Hinkley threshold", "positive", d.threshold)
+            expect(d.min_outcomes >= 1, "Page-Hinkley min_outcomes", "at least 1", d.min_outcomes)
     for weighting in spec.weighting:
         expect(weighting.w_avg >= 1.0, "w_avg", "at least 1", weighting.w_avg)
     expect(1 <= spec.max_models, "max_models", "at least 1", spec.max_models)

@@ -10,10 +10,17 @@ import pytest
 
 from streamwatch.core.kernel import compiled
 from streamwatch.core.kernel.warming import warm_up
-from streamwatch.core.specs import LandmarkSpec, MonitorsSpec
+from tests.core.kernel.streams import EVERYTHING
 
-TINY = "from streamwatch.core.specs import LandmarkSpec, MonitorsSpec; spec = MonitorsSpec((LandmarkSpec(),), (), ())"
-WARM = f"from streamwatch.core.kernel.warming import warm_up; {TINY}; print(warm_up(spec))"
+COLLECT = """
+import numpy as np
+from streamwatch.core.kernel.table import ModelTable
+from streamwatch.core.kernel.fold import collect
+from streamwatch.core.specs import LandmarkSpec, MonitorsSpec
+table = ModelTable(MonitorsSpec((LandmarkSpec(),), (), (), max_models=1))
+table.totals(np.array([table.add_model()]), 0)
+print(sum(collect.stats.cache_misses.values()), sum(collect.stats.cache_hits.values()))
+"""
 
 
 def test_the_cache_directory_follows_the_environment(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -35,19 +42,17 @@ def test_without_a_writable_place_there_is_no_cache(tmp_path, monkeypatch: pytes
 def test_a_second_process_loads_what_the_first_compiled(tmp_path) -> None:
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
 
-    def warmed() -> str:
+    def collected() -> str:
         done = subprocess.run(
-            [sys.executable, "-c", WARM], env=environment, check=True, capture_output=True, text=True
+            [sys.executable, "-c", COLLECT], env=environment, check=True, capture_output=True, text=True
         )
-        return done.stdout
+        return done.stdout.strip()
 
-    assert "loaded=0" in warmed()
-    again = warmed()
-    assert "compiled=0" in again
-    assert str(tmp_path) in again
+    assert collected() == "1 0"
+    assert collected() == "0 1"
+    assert list(tmp_path.glob("kernel-*/*/fold.collect-*.nbc"))
 
 
 def test_warming_up_leaves_nothing_to_compile() -> None:
-    spec = MonitorsSpec((LandmarkSpec(),), (), ())
-    warm_up(spec, tracing=True)
-    assert warm_up(spec, tracing=True).compiled == 0
+    assert warm_up(EVERYTHING, tracing=True).cache_directory == compiled.CACHE_DIRECTORY
+    assert warm_up(EVERYTHING, tracing=True).compiled == 0

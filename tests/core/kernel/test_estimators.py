@@ -63,17 +63,16 @@ def test_fading_totals_equal_fifty_digit_arithmetic(alpha, n) -> None:
 
 
 def test_page_hinkley_monitors_both_directions_and_splits_at_the_change() -> None:
-    spec = replace(
-        MonitorsSpec(), detectors=(PageHinkleySpec(threshold=20.0, direction="both"), AdwinDriftSpec())
-    )
-    table = table_of(spec)
-    alarms = table.fold(one_row(4_000), *losses((1_000, 0.6), (1_000, 0.1), (2_000, 0.6)))
+    detector = PageHinkleySpec(threshold=20.0, direction="both")
+    table = table_of(replace(MonitorsSpec(), detectors=(detector, AdwinDriftSpec())))
+    every_other = np.arange(1_000) % 2
+    loss = np.concatenate([every_other, np.zeros(1_000, int), every_other[:500]]).astype(np.int32)
+    alarms = table.fold(one_row(2_500), np.zeros_like(loss), loss)
     fell, rose = [alarm for alarm in alarms if alarm.detector == 0]
-    assert 1_000 < fell.outcome < 1_150
-    assert fell.before == pytest.approx(0.6, abs=0.05)
-    assert fell.after == pytest.approx(0.1, abs=0.1)
-    assert 2_000 < rose.outcome < 2_150
-    assert rose.before < 0.2 < 0.45 < rose.after
+    assert 1_000 < fell.outcome < 1_100
+    assert (fell.before, fell.after) == (pytest.approx(0.5, abs=0.01), pytest.approx(0.0, abs=0.01))
+    assert 2_000 < rose.outcome < 2_100
+    assert (rose.before, rose.after) == (0.0, pytest.approx(0.5, abs=0.02))
     assert rose.n_eff == rose.outcome - fell.outcome
 
 
