@@ -38,7 +38,7 @@ def complaint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., 
         ),
         (
             "monitors: {forgetting: [landmark, {sliding: {size: 0}}]}",
-            "monitors.forgetting[1].size in streamwatch.yaml: sliding window must be in [1, 10000000], got 0",
+            "monitors.forgetting[1].size in streamwatch.yaml: window size must be a whole number in [1, 10000000], got 0",
         ),
         (
             "monitors: {forgetting: [slding: {size: 10}]}",
@@ -64,8 +64,8 @@ def complaint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., 
         ),
         ("monitors: {forgetting: []}", "monitors.forgetting in streamwatch.yaml: must not be empty"),
         (
-            "monitors: {detectors: [ddm]}",
-            "monitors.detectors[0] in streamwatch.yaml: expected one of page_hinkley, adwin, got 'ddm'",
+            "monitors: {detectors: [kswin]}",
+            "monitors.detectors[0] in streamwatch.yaml: expected one of page_hinkley, adwin, ddm, got 'kswin'",
         ),
         (
             "monitors: {detectors: [page_hinkley, page_hinkley]}",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from streamwatch.core.kernel.records import layout_of
+from streamwatch.core.kernel.room import HEADER
+from streamwatch.core.kernel.shadow import shadow_words
 from streamwatch.core.specs import JoinSpec, MonitorsSpec
 
 # Resident bytes each: measured over 200,000 of them with ids of 36 characters (260 to 295), and raised for
@@ -57,5 +59,7 @@ def model_bytes(spec: MonitorsSpec) -> int:
     """One model that has seen `max_classes` classes and never drifted: record, ring, counts, buckets."""
     layout = layout_of(spec)
     span = 1 << (layout.max_classes - 1).bit_length()
-    buckets = len(layout.windows) * BLOCK_ROWS * BLOCKS_PER_ROW * 4 * (2 + 3 * span)
-    return layout.model.itemsize + 4 * layout.ring_size + 24 * layout.columns * span + buckets
+    buckets = len(layout.windows) * BLOCK_ROWS * BLOCKS_PER_ROW * 4 * (HEADER + 3 * span)
+    shadow = 8 * shadow_words(min(layout.shadow_classes, layout.max_classes))
+    ring = layout.ring.itemsize * layout.ring_size
+    return layout.model.itemsize + ring + 24 * layout.columns * span + buckets + shadow

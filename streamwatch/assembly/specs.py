@@ -2,44 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from streamwatch.core.events import Side
-from streamwatch.core.specs import (
-    AdwinDriftSpec,
-    AdwinSpec,
-    DetectorSpec,
-    DriftWeightedSpec,
-    FadingSpec,
-    ForgettingSpec,
-    JoinSpec,
-    LandmarkSpec,
-    MonitorsSpec,
-    PageHinkleySpec,
-    SlidingSpec,
-    TimeSpec,
-)
+from streamwatch.core.specs import FadingSpec, JoinSpec, MonitorsSpec, TimeSpec
 from streamwatch.edge.decoders.mapping import KindRule, TopicMapping
 from streamwatch.edge.sources.kafka.spec import Ago, At, KafkaSpec, parse_start
 from streamwatch.settings import Settings, SettingsError
-from streamwatch.settings.estimators import (
-    AdwinDriftEntry,
-    AdwinEntry,
-    Detector,
-    FadingEntry,
-    Forgetting,
-    PageHinkleyEntry,
-    SlidingEntry,
-)
 from streamwatch.settings.sections import KafkaSection, OnExpiry
 from streamwatch.settings.topics import MappingSection, TopicsSection
-
-_FORGETTING: Mapping[str, ForgettingSpec] = {
-    "landmark": LandmarkSpec(),
-    "fading": FadingSpec(),
-    "sliding": SlidingSpec(),
-    "adwin": AdwinSpec(),
-}
 
 
 def kafka_spec(section: KafkaSection) -> KafkaSpec:
@@ -147,50 +116,24 @@ def monitors_spec(settings: Settings) -> MonitorsSpec:
         Two entries give series of the same name, or `per_class` names none of them.
     """
     monitors = settings.monitors
-    forgetting = tuple(forgetting_spec(entry) for entry in monitors.forgetting)
-    names = [spec.name for spec in forgetting]
+    names = [spec.name for spec in monitors.forgetting]
     for name in names:
         if names.count(name) > 1:
             raise SettingsError(f"monitors.forgetting: {name} is listed twice")
-    fading = [spec.name for spec in forgetting if isinstance(spec, FadingSpec)]
+    fading = [spec.name for spec in monitors.forgetting if isinstance(spec, FadingSpec)]
     per_class = (fading or names)[0] if monitors.per_class is None else monitors.per_class
     if per_class and per_class not in names:
         raise SettingsError(
             f"monitors.per_class: expected one of {', '.join(names)} or an empty text, got {per_class!r}"
         )
-    weighted = monitors.drift_weighted
     return MonitorsSpec(
-        forgetting=forgetting,
-        detectors=tuple(detector_spec(entry) for entry in monitors.detectors),
-        weighting=(DriftWeightedSpec(weighted.w_avg, weighted.delta),) if weighted else (),
+        forgetting=monitors.forgetting,
+        detectors=monitors.detectors,
+        weighting=monitors.drift_weighted,
         max_models=monitors.max_models,
         max_classes=monitors.max_classes,
         per_class=per_class,
         max_series=monitors.max_series,
+        confidence_delta=monitors.confidence_delta,
+        shadow_max_classes=monitors.shadow_max_classes,
     )
-
-
-def forgetting_spec(entry: Forgetting) -> ForgettingSpec:
-    """One mechanism; a bare name has its defaults."""
-    match entry:
-        case FadingEntry():
-            return FadingSpec(entry.fading.factor)
-        case SlidingEntry():
-            return SlidingSpec(entry.sliding.size)
-        case AdwinEntry():
-            return AdwinSpec(entry.adwin.delta, entry.adwin.min_subwindow, entry.adwin.clock)
-        case name:
-            return _FORGETTING[name]
-
-
-def detector_spec(entry: Detector) -> DetectorSpec:
-    """One detector; a bare name has its defaults."""
-    match entry:
-        case PageHinkleyEntry():
-            return PageHinkleySpec(**entry.page_hinkley.model_dump())
-        case AdwinDriftEntry():
-            return AdwinDriftSpec(**entry.adwin.model_dump())
-        case "page_hinkley":
-            return PageHinkleySpec()
-        case "adwin":
-            return AdwinDriftSpec()

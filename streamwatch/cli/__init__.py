@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from streamwatch import __version__
-from streamwatch.cli import check, config, demo, replay, run, simulate
+from streamwatch.cli import catalogue, check, config, demo, replay, run, simulate
 
 app = typer.Typer(
     help="Is a deployed classifier still better than guessing what came last, and since when not?\n\n"
@@ -24,6 +24,7 @@ app.command("demo")(demo.demo)
 app.command("simulate")(simulate.simulate)
 app.command("replay")(replay.replay)
 app.command("check")(check.check)
+app.command("catalogue")(catalogue.catalogue)
 app.add_typer(config.app, name="config")
 
 

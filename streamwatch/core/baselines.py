@@ -21,7 +21,7 @@ def p_persistent_known(totals: Totals) -> Floats:
 def p_temporal_correction(totals: Totals) -> Floats:
     """Accuracy of the model's scores corrected by the previous label, over the outcomes that carry scores.
 
-    argmax_i P(y=i|X)·P(y_t=i|y_{t-1})/P(y=i) (Žliobaitė et al. 2015, §4.1). Undefined without scores.
+    argmax_i P(y=i|X)·P(y_t=i|y_{t-1})/P(y=i) (Žliobaitė et al. 2015, §3.1). Undefined without scores.
     """
     return ratio(totals.corrected, totals.scored, totals.scored > 0)
 
@@ -29,7 +29,7 @@ def p_temporal_correction(totals: Totals) -> Floats:
 def p_temporally_augmented(totals: Totals) -> Floats:
     """Accuracy of the most frequent class given (ŷ_t, y_{t-1}), falling back to ŷ_t.
 
-    A surrogate, from the outside, of the classifier that Žliobaitė et al. 2015, §4.1, retrain with the
+    A surrogate, from the outside, of the classifier that Žliobaitė et al. 2015, §3.2, retrain with the
     previous label as a further feature (order 1).
     """
     return ratio(totals.augmented, totals.augmented_n, totals.augmented_n > 0)

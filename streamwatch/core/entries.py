@@ -1,4 +1,4 @@
-"""What a line of the catalogue holds: a parameter, a mechanism or detector, a measure, a series."""
+"""What a line of the catalogue holds: a parameter, a mechanism or detector, a measure or bound, a series."""
 
 from __future__ import annotations
 
@@ -25,12 +25,27 @@ class Parameter:
     open_high: bool = False
     whole: bool = False
     choices: tuple[str, ...] = ()
+    text: bool = False
+    """A name, which may be empty, instead."""
+    help: str = ""
+    """What it does, for those who have to choose."""
+
+    @property
+    def bounds(self) -> Mapping[str, float]:
+        """The interval in the words of JSON Schema."""
+        ends = {
+            "exclusiveMinimum" if self.open_low else "minimum": self.low,
+            "exclusiveMaximum" if self.open_high else "maximum": self.high,
+        }
+        return {key: end for key, end in ends.items() if math.isfinite(end)}
 
     @property
     def expected(self) -> str:
         """What a value must be, in words: `in (0, 1]`, `a whole number in [1, 100]`, `one of up, down`."""
         if self.choices:
             return f"one of {', '.join(self.choices)}"
+        if self.text:
+            return "a text"
         left = "(" if self.open_low or math.isinf(self.low) else "["
         right = ")" if self.open_high or math.isinf(self.high) else "]"
         interval = f"in {left}{_bound(self.low)}, {_bound(self.high)}{right}"
@@ -43,6 +58,8 @@ class Parameter:
     def _allows(self, value: Scalar) -> bool:
         if self.choices:
             return value in self.choices
+        if self.text:
+            return isinstance(value, str)
         if isinstance(value, str | bool) or not math.isfinite(value):
             return False
         above = value > self.low if self.open_low else value >= self.low
@@ -60,13 +77,15 @@ class Entry:
     formula: str
     source: str
     cost: str
-    """Time per outcome; numbers kept per model (K classes, W outcomes in a window)."""
+    """Time an outcome takes; what is kept of a model (K classes, W outcomes in a window)."""
     parameters: tuple[Parameter, ...] = ()
+    warns: bool = False
+    """Whether a detector has a level of warning below its alarm."""
 
     def defaults(self) -> Mapping[str, Scalar]:
         """Each parameter's value where settings say nothing."""
         given = {f.name: f.default for f in fields(self.spec) if f.default is not MISSING}
-        return {p.name: given[p.name] for p in self.parameters}
+        return {p.name: given[p.name] for p in self.parameters if p.name in given}
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +96,22 @@ class Measure:
     help: str
     formula: str
     source: str
+    cost: str
+    """Time to read it from one model's totals; what it makes the kernel keep, if more than those."""
     of: Callable[[Totals], Floats]
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A limit of the true accuracy, given the probability of being wrong; `name` is its `bound` label."""
+
+    name: str
+    help: str
+    formula: str
+    source: str
+    cost: str
+    """Time to read it from one model's totals."""
+    of: Callable[[Totals, float], Floats]
 
 
 @dataclass(frozen=True, slots=True)

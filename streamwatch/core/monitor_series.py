@@ -13,9 +13,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core import measures
+from streamwatch.core import catalogue
 from streamwatch.core.alarms import Alarms
-from streamwatch.core.catalogue import BASELINES, DISPENSABLE, LABEL_DELAY_BOUNDS, MEASURES, METRICS
 from streamwatch.core.delays import Integers, LabelDelays
 from streamwatch.core.kernel.table import ModelTable
 from streamwatch.core.measures import Totals
@@ -41,7 +40,7 @@ class SeriesReport:
 
     def __init__(self, spec: MonitorsSpec) -> None:
         self._spec = spec
-        self._samples: dict[str, list[Sample]] = {m.name: [] for m in METRICS}
+        self._samples: dict[str, list[Sample]] = {m.name: [] for m in catalogue.metrics()}
         self._skipped_per_class = 0
         names = [f.name for f in spec.forgetting]
         # Mechanisms may be chosen without a thought to per-class series, which then follow the first one.
@@ -58,7 +57,7 @@ class SeriesReport:
             totals = table.totals(rows, index)
             keys = self._add_measures(forgetting.name, models, totals)
             if forgetting.name == self._per_class:
-                self._add_recalls(forgetting.name, chosen, totals)
+                self._add_per_class(forgetting.name, chosen, totals)
             if isinstance(forgetting, AdwinSpec):
                 self._put("adwin_window_outcomes", keys, table.adwin_width(rows, index))
         self._add_weighted(models, rows, table)
@@ -69,15 +68,17 @@ class SeriesReport:
     def families(self) -> list[Family]:
         """The report, within `max_series`."""
         dropped = self._skipped_per_class
+        per_class = {measure.name for measure in catalogue.PER_CLASS}
         size = {name: _series(samples) for name, samples in self._samples.items()}
-        for name in DISPENSABLE:
-            if sum(size.values()) <= self._spec.max_series and not (name == "recall_ratio" and dropped):
+        for name in catalogue.DISPENSABLE:
+            incomplete = self._skipped_per_class > 0 and name in per_class
+            if sum(size.values()) <= self._spec.max_series and not incomplete:
                 continue
             dropped += size[name]
             size[name] = 0
             self._samples[name] = []
         self._samples["series_dropped"].append(((), float(dropped)))
-        weighted = ("w_avg",) if len(self._spec.weighting) > 1 else ()
+        weighted = ("weighting",) if len(self._spec.weighting) > 1 else ()
         return [
             Family(
                 name=m.name,
@@ -85,9 +86,9 @@ class SeriesReport:
                 help=m.help,
                 labels=(*m.labels, *(weighted if m.name.startswith("drift_weighted") else ())),
                 samples=self._samples[m.name],
-                bounds=LABEL_DELAY_BOUNDS if m.kind == "histogram" else (),
+                bounds=catalogue.LABEL_DELAY_BOUNDS if m.kind == "histogram" else (),
             )
-            for m in METRICS
+            for m in catalogue.metrics()
         ]
 
     def _put(self, name: str, keys: Sequence[Key], values: NDArray[np.generic]) -> None:
@@ -97,31 +98,36 @@ class SeriesReport:
     def _add_measures(self, forgetting: str, models: list[str], totals: Totals) -> list[Key]:
         """Every measure and baseline under one mechanism; the keys of its series."""
         keys = _keys(models, forgetting)
-        for measure in MEASURES:
+        for measure in catalogue.MEASURES:
             self._put(measure.name, keys, measure.of(totals))
         self._put("effective_outcomes", keys, totals.n_eff)
-        for baseline in BASELINES:
+        for bound in catalogue.BOUNDS:
+            named = _keys(models, bound.name, forgetting)
+            self._put("accuracy_bound_ratio", named, bound.of(totals, self._spec.confidence_delta))
+        for baseline in catalogue.BASELINES:
             named = _keys(models, baseline.name, forgetting)
             self._put("baseline_accuracy_ratio", named, baseline.of(totals))
         return keys
 
-    def _add_recalls(self, forgetting: str, chosen: Sequence[Slice], totals: Totals) -> None:
-        """Recall of every class present, unless they alone are more than a report may hold."""
-        recalls = measures.recall(totals)
-        samples = self._samples["recall_ratio"]
-        defined = int(np.count_nonzero(~np.isnan(recalls)))
-        if len(samples) + defined > self._spec.max_series:
+    def _add_per_class(self, forgetting: str, chosen: Sequence[Slice], totals: Totals) -> None:
+        """Every class's series, unless they alone are more than a report may hold."""
+        values = {measure.name: measure.of(totals) for measure in catalogue.PER_CLASS}
+        defined = sum(int(np.count_nonzero(~np.isnan(v))) for v in values.values())
+        if sum(len(self._samples[name]) for name in values) + defined > self._spec.max_series:
             self._skipped_per_class += defined
             return
-        for one, values in zip(chosen, recalls.tolist(), strict=True):
-            names = one.classes.names(folded=len(values) > one.classes.limit)
-            keys = [(c, forgetting, one.model) for c in names]
-            samples += _defined(keys, values[: len(names)])
+        for name, of_classes in values.items():
+            samples = self._samples[name]
+            for one, row in zip(chosen, of_classes.tolist(), strict=True):
+                names = one.classes.names(folded=len(row) > one.classes.limit)
+                # A class known from scores only is not counted, and may have no place in the row.
+                keys = [(c, forgetting, one.model) for c in names[: len(row)]]
+                samples += _defined(keys, row[: len(names)])
 
     def _add_weighted(self, models: list[str], rows: Integers, table: ModelTable) -> None:
         several = len(self._spec.weighting) > 1
         for index, weighting in enumerate(self._spec.weighting):
-            keys = [(m, repr(weighting.w_avg)) for m in models] if several else _keys(models)
+            keys = [(m, weighting.name) for m in models] if several else _keys(models)
             accuracy, n_eff = table.weighted(rows, index)
             self._put("drift_weighted_accuracy_ratio", keys, accuracy)
             self._put("drift_weighted_effective_outcomes", keys, n_eff)
@@ -132,6 +138,8 @@ class SeriesReport:
             statistic, threshold, count = table.detector_state(rows, index)
             self._put("detector_statistic", keys, statistic)
             self._put("detector_threshold", keys, threshold)
+            if catalogue.entry(detector).warns:
+                self._put("detector_warning", keys, table.warned(rows, index).astype(np.float64))
             self._put("alarms_total", keys, count)
             self._put("last_alarm_timestamp_seconds", keys, alarms.latest_seconds(rows, index))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from streamwatch.core.delays import LabelDelays
 from streamwatch.core.events import Alarm, Outcome
 from streamwatch.core.kernel.table import AlarmRow, ModelTable, TableFull
 from streamwatch.core.monitor_series import SeriesReport, Slice
-from streamwatch.core.names import Batch, Classes, fold_overflow
+from streamwatch.core.names import Batch, Classes, fold_overflow, score_columns
 from streamwatch.core.series import Family
 from streamwatch.core.snapshots import ModelSnapshot, decode, encode
 from streamwatch.core.specs import MonitorsSpec
@@ -69,7 +69,7 @@ class Monitors:
         batch = self._indexed(outcomes)
         if not batch.outcomes:
             return []
-        found = self._table.fold(batch.rows, batch.truth, batch.predicted)
+        found = self._table.fold(batch.rows, batch.truth, batch.predicted, batch.known, batch.scores)
         self._observe_labels(batch)
         return self._declare(batch, found)
 
@@ -85,10 +85,10 @@ class Monitors:
             if not batch.outcomes:
                 continue
             counted = self._table.outcomes(batch.rows.astype(np.int64)).tolist()
-            traced = self._table.trace(batch.rows, batch.truth, batch.predicted)
+            traced = self._table.trace(batch.rows, batch.truth, batch.predicted, batch.known, batch.scores)
             self._observe_labels(batch)
             alarms += self._declare(batch, traced.alarms)
-            rows += columns.rows(batch.outcomes, _ordinals(batch, counted), traced)
+            rows += columns.rows(batch.outcomes, batch.ordinals(counted), traced)
         return TraceChunk(columns.names, rows, alarms)
 
     def retire(self, model: str) -> None:
@@ -167,7 +167,9 @@ class Monitors:
         rows: list[int] = []
         truth: list[int] = []
         predicted: list[int] = []
-        index, limit = self._index, self._spec.max_classes
+        known: list[int] = []
+        scored: dict[int, list[tuple[int, float]]] = {}
+        index, limit, most = self._index, self._spec.max_classes, self._spec.shadow_max_classes
         complete = True
         for outcome in outcomes:
             try:
@@ -178,10 +180,17 @@ class Monitors:
             rows.append(row)
             truth.append(classes[outcome.truth])
             predicted.append(classes[outcome.predicted])
-        arrays = (np.array(column, np.int32) for column in (rows, truth, predicted))
-        batch = Batch(outcomes, *arrays)
+            label = outcome.known
+            known.append(-1 if label is None else classes.get(label, limit + 1))
+            scores = outcome.scores
+            if scores and row >= 0 and len(scores) <= most and len(classes) <= most:
+                scored[len(rows) - 1] = classes.score_indices(scores)
+        columns = [np.array(column, np.int32) for column in (rows, truth, predicted, known)]
+        batch = Batch(outcomes, columns[0], columns[1], columns[2], columns[3])
+        kept = np.flatnonzero(batch.rows >= 0).tolist() if scored else []
         if not complete:
             batch = batch.only(batch.rows >= 0)
+        batch = replace(batch, scores=score_columns(kept, scored)) if scored else batch
         self._over_limit["classes"] += fold_overflow(batch, limit)
         return batch
 
@@ -199,6 +208,9 @@ class Monitors:
         self._clear(row)
         classes = Classes(self._spec.max_classes)
         self._models[model] = Monitored(row, classes, first_ms)
+        for index, weighting in enumerate(self._spec.weighting):
+            if weighting.drift_signal == "reference" and weighting.reference == model:
+                self._table.follow(index, row)
         self._index[model] = entry = (row, classes)
         return entry
 
@@ -249,13 +261,3 @@ class Monitors:
                 return chosen, names[taken:]
             chosen.append(Slice(name, known.row, known.classes))
         return chosen, []
-
-
-def _ordinals(batch: Batch, counted: Sequence[int]) -> list[int]:
-    """1-based index of each outcome among its model's, given how many each model had before the batch."""
-    now = dict(zip(batch.rows.tolist(), counted, strict=True))
-    ordinals: list[int] = []
-    for row in batch.rows.tolist():
-        now[row] += 1
-        ordinals.append(now[row])
-    return ordinals

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.events import Outcome
+from streamwatch.core.kernel.scores import NO_SCORES, Scores
 
 OTHER = "__other__"
 """What the classes beyond `max_classes` are reported as."""
@@ -33,6 +34,11 @@ class Classes(dict[str, int]):
         self[name] = index
         return index
 
+    def score_indices(self, scores: Mapping[str, float]) -> list[tuple[int, float]]:
+        """Local index and score of each class within the limit."""
+        indexed = [(self[name], score) for name, score in scores.items()]
+        return [(index, score) for index, score in indexed if index < self.limit]
+
     def names(self, folded: bool) -> list[str]:  # noqa: FBT001 - one reader
         """Class of each index, with a name for the folded ones that no class of the stream has."""
         names = list(self)
@@ -52,22 +58,55 @@ class Batch:
     rows: NDArray[np.int32]
     truth: NDArray[np.int32]
     predicted: NDArray[np.int32]
+    known: NDArray[np.int32]
+    """The label known at the prediction; `limit + 1` if it is no class of the model so far, -1 for none."""
+    scores: Scores = NO_SCORES
 
     def only(self, chosen: NDArray[np.bool_]) -> Batch:
-        """The chosen outcomes, in order."""
+        """The chosen outcomes, in order, without scores."""
         if chosen.all():
             return self
         outcomes = [self.outcomes[position] for position in np.flatnonzero(chosen).tolist()]
-        return Batch(outcomes, self.rows[chosen], self.truth[chosen], self.predicted[chosen])
+        return Batch(
+            outcomes, self.rows[chosen], self.truth[chosen], self.predicted[chosen], self.known[chosen]
+        )
+
+    def ordinals(self, counted: Sequence[int]) -> list[int]:
+        """1-based index of each outcome among its model's, given how many each model had before the batch."""
+        rows = self.rows.tolist()
+        now = dict(zip(rows, counted, strict=True))
+        ordinals: list[int] = []
+        for row in rows:
+            now[row] += 1
+            ordinals.append(now[row])
+        return ordinals
+
+
+def score_columns(positions: Sequence[int], scored: Mapping[int, list[tuple[int, float]]]) -> Scores:
+    """Scores of the outcomes at some positions, of which those in `scored` have any."""
+    if not scored:
+        return NO_SCORES
+    ragged = [scored.get(position, []) for position in positions]
+    flat = [entry for entries in ragged for entry in entries]
+    return Scores(
+        offsets=np.cumsum([0, *map(len, ragged)], dtype=np.int64),
+        classes=np.array([index for index, _ in flat], np.int32),
+        values=np.array([score for _, score in flat], np.float64),
+    )
 
 
 def fold_overflow(batch: Batch, limit: int) -> int:
     """Tell apart folded classes that differ, in place; how many outcomes had a folded class.
 
     Index `limit` is any class beyond the limit, as a truth or as a prediction equal to it. A folded
-    prediction of another folded class gets `limit + 1`, so that the outcome is not a hit.
+    prediction of another folded class gets `limit + 1`, so that the outcome is not a hit. A known label that
+    equals the folded truth gets `limit`.
     """
     beyond = batch.truth == limit
+    for position in np.flatnonzero(beyond & (batch.known > limit)).tolist():
+        outcome = batch.outcomes[position]
+        if outcome.truth == outcome.known:
+            batch.known[position] = limit
     both = np.flatnonzero(beyond & (batch.predicted == limit))
     for position in both.tolist():
         outcome = batch.outcomes[position]

@@ -5,8 +5,8 @@ Names follow METRICS: `alpha` is Gama's fading factor (near 1 forgets slowly), `
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from dataclasses import Field, dataclass
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 
 Direction: TypeAlias = Literal["up", "down", "both"]
 DAY_MS = 86_400_000
@@ -62,7 +62,7 @@ class AdwinSpec:
 
 @dataclass(frozen=True, slots=True)
 class PageHinkleySpec:
-    """Page-Hinkley on the loss (METRICS §4)."""
+    """Page-Hinkley on the loss, or on the error rate faded with factor 0.999."""
 
     name: str = "page_hinkley"
     tolerance: float = 0.005
@@ -71,11 +71,12 @@ class PageHinkleySpec:
     min_outcomes: int = 30
     form: Literal["clipped", "paper"] = "clipped"
     direction: Direction = "up"
+    input: Literal["loss", "error_rate"] = "loss"
 
 
 @dataclass(frozen=True, slots=True)
 class AdwinDriftSpec:
-    """Alarms at *new drifts* of an ADWIN window (METRICS §4); shares the window of an equal `AdwinSpec`."""
+    """Alarms at *new drifts* of an ADWIN window; shares the window of an equal `AdwinSpec`."""
 
     name: str = "adwin"
     delta: float = 0.002
@@ -86,14 +87,42 @@ class AdwinDriftSpec:
 
 @dataclass(frozen=True, slots=True)
 class DriftWeightedSpec:
-    """Drift-weighted accuracy (METRICS §5) with the model's own ADWIN as drift signal."""
+    """Drift-weighted accuracy: outcomes right after a drift weigh more, `w_avg` on average."""
 
     w_avg: float = 3.0
     delta: float = 0.002
+    """ADWIN's confidence."""
+    drift_signal: Literal["own", "reference", "labels"] = "own"
+    """Whose drifts: this model's rises in error, those of the model named by `reference`, or changes in the
+    labels, whatever the model."""
+    reference: str = ""
+    alpha: float = 1.0
+    """Fading factor in (0, 1] of all sums; 1 forgets nothing."""
+
+    @property
+    def name(self) -> str:
+        """Value of the `weighting` label, where there are several."""
+        whose = f":{self.reference}" if self.drift_signal == "reference" else ""
+        sure = "" if self.delta == 0.002 else f":delta:{self.delta!r}"
+        faded = "" if self.alpha == 1.0 else f":fading:{self.alpha!r}"
+        return f"{self.drift_signal}{whose}:{self.w_avg!r}{sure}{faded}"
+
+
+class DetectorSpec(Protocol):
+    """What every specification of a detector has: it is a frozen dataclass with a name.
+
+    Further kinds bring theirs with them (see `core.kernel.detectors`).
+    """
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+    @property
+    def name(self) -> str:
+        """Value of the `detector` label."""
+        ...
 
 
 ForgettingSpec: TypeAlias = LandmarkSpec | FadingSpec | SlidingSpec | AdwinSpec
-DetectorSpec: TypeAlias = PageHinkleySpec | AdwinDriftSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +137,10 @@ class MonitorsSpec:
     per_class: str = "fading:0.999"
     """The `forgetting` whose per-class series are exported ("" for none)."""
     max_series: int = 50_000
+    shadow_max_classes: int = 16
+    """Most classes of a model beside which shadow classifiers run (they keep K³ counts); 0 for none."""
+    confidence_delta: float = 0.05
+    """Probability in (0, 1) with which a bound of the accuracy may be wrong."""
 
 
 @dataclass(frozen=True, slots=True)

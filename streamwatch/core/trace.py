@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from streamwatch.core.catalogue import BASELINES, MEASURES
+from streamwatch.core import catalogue
 from streamwatch.core.events import Alarm, Outcome
 from streamwatch.core.kernel.table import Trace
 from streamwatch.core.measures import Floats
@@ -39,19 +39,22 @@ class TraceColumns:
         self.names: list[str] = ["model", "outcome", "y_true", "y_pred"]
         for forgetting in spec.forgetting:
             label = forgetting.name
-            self.names += [f"{m.name}:{label}" for m in MEASURES]
+            self.names += [f"{m.name}:{label}" for m in catalogue.MEASURES]
             self.names += [f"effective_outcomes:{label}"]
-            self.names += [f"baseline_accuracy_ratio:{b.name}:{label}" for b in BASELINES]
+            self.names += [f"accuracy_bound_ratio:{b.name}:{label}" for b in catalogue.BOUNDS]
+            self.names += [f"baseline_accuracy_ratio:{b.name}:{label}" for b in catalogue.BASELINES]
             if isinstance(forgetting, AdwinSpec):
                 self.names.append(f"adwin_window_outcomes:{label}")
         for weighting in spec.weighting:
-            after = f":{weighting.w_avg!r}" if len(spec.weighting) > 1 else ""
+            after = f":{weighting.name}" if len(spec.weighting) > 1 else ""
             self.names.append(f"drift_weighted_accuracy_ratio{after}")
             self.names.append(f"drift_weighted_effective_outcomes{after}")
         for detector in spec.detectors:
             self.names.append(f"detector_statistic:{detector.name}")
             self.names.append(f"detector_threshold:{detector.name}")
             self.names.append(f"alarm:{detector.name}")
+            if catalogue.entry(detector).warns:
+                self.names.append(f"warning:{detector.name}")
 
     def rows(self, outcomes: Sequence[Outcome], ordinals: Sequence[int], traced: Trace) -> list[list[Cell]]:
         """One row per outcome, in order; `ordinals` are their 1-based indices among the model's outcomes."""
@@ -62,16 +65,19 @@ class TraceColumns:
             [o.predicted for o in outcomes],
         ]
         for forgetting, totals in zip(self._spec.forgetting, traced.totals, strict=True):
-            columns += [_cells(m.of(totals)) for m in MEASURES]
+            columns += [_cells(m.of(totals)) for m in catalogue.MEASURES]
             columns.append(_cells(totals.n_eff))
-            columns += [_cells(b.of(totals)) for b in BASELINES]
+            columns += [_cells(b.of(totals, self._spec.confidence_delta)) for b in catalogue.BOUNDS]
+            columns += [_cells(b.of(totals)) for b in catalogue.BASELINES]
             if isinstance(forgetting, AdwinSpec):
                 columns.append(totals.n.astype(np.int64).tolist())
         for index in range(len(self._spec.weighting)):
             columns += [_cells(traced.weighted[index]), _cells(traced.weighted_n_eff[index])]
-        for index in range(len(self._spec.detectors)):
+        for index, detector in enumerate(self._spec.detectors):
             columns += [_cells(traced.statistic[index]), _cells(traced.threshold[index])]
             columns.append(traced.alarmed[index].astype(np.int64).tolist())
+            if catalogue.entry(detector).warns:
+                columns.append(traced.warned[index].astype(np.int64).tolist())
         return [list(row) for row in zip(*columns, strict=True)]
 
 

@@ -33,8 +33,8 @@ UNBOUNDED = 1e-9
 def hoeffding_half_width(totals: Totals, delta: float) -> Floats:
     """ε with P(|p - true| > ε) ≤ δ: √(ln(2/δ)/(2·n_eff)).
 
-    Hoeffding 1963 for losses of range R = 1; Gama, Sebastião, Rodrigues 2009, §3, whose √R is R. Weighted
-    means have (Σw)²/Σw² for n. Undefined without outcomes.
+    Hoeffding 1963 for losses of range R = 1; Gama, Sebastião, Rodrigues 2009, §3.2, whose √R must be R. For
+    weighted means n is (Σw)²/Σw². Undefined without outcomes.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def _chernoff_error(totals: Totals, delta: float) -> tuple[Floats, Floats]:
 def chernoff_lower(totals: Totals, delta: float) -> Floats:
     """Least accuracy by Chernoff's bound, 1 - (E + c/2 + √(cE + c²/4)), at least 0, c = 3·ln(2/δ)/n_eff.
 
-    Gama, Sebastião, Rodrigues 2009, §3, solved for the mean. Tighter than Hoeffding's for small errors.
+    Gama, Sebastião, Rodrigues 2009, §3.2, solved for the mean. Tighter than Hoeffding's for small errors.
     """
     return np.clip(1.0 - _chernoff_error(totals, delta)[1], 0.0, 1.0)
 
@@ -108,7 +108,7 @@ def effective_outcomes_autocorrelated(totals: Totals) -> Floats:
 def kappa_standard_error(totals: Totals) -> Floats:
     """Standard error of κ around its true value, √(p(1-p)/n_eff)/(1 - p_chance).
 
-    Cohen 1960, taking the class shares as known; Žliobaitė et al. 2015, §3. Undefined where κ is.
+    Cohen 1960, taking the class shares as known; Žliobaitė et al. 2015, eq. 11. Undefined where κ is.
     """
     p, chance = accuracy(totals), p_chance(totals)
     spread = np.sqrt(ratio(p * np.maximum(0.0, 1.0 - p), totals.n_eff, totals.n > 0))
@@ -119,8 +119,8 @@ def kappa_null_deviation(totals: Totals) -> Floats:
     """Standard deviation δ₀ of κ for predictions independent of the truth.
 
     √(p_c + p_c² - Σ t_k q_k (t_k + q_k))/((1 - p_c)·√n_eff) with shares t, q and p_c = p_chance (Fleiss,
-    Cohen, Everitt 1969, eq. 14). Undefined where κ is, while labels or predictions miss their largest class
-    by less than 0.05 outcomes, and where the variance is rounding.
+    Cohen, Everitt 1969). Undefined where κ is, while labels or predictions miss their largest class by less
+    than 0.05 outcomes, and where the variance is rounding.
     """
     truth, predicted = shares_of(totals.truth, totals.n), shares_of(totals.predicted, totals.n)
     chance = p_chance(totals)
@@ -134,7 +134,7 @@ def kappa_null_deviation(totals: Totals) -> Floats:
 def kappa_zscore(totals: Totals) -> Floats:
     """κ in standard deviations from chance, z = κ/δ₀, one-sided: above 1.645 better than chance at 5 %.
 
-    Fleiss, Cohen, Everitt 1969. The approximation in Žliobaitė et al. 2015, eq. 11-12, is conservative for
+    Fleiss, Cohen, Everitt 1969. The approximation in Žliobaitė et al. 2015, eq. 12, is conservative for
     unbalanced classes. Undefined where δ₀ is.
     """
     return ratio(kappa(totals), kappa_null_deviation(totals), kappa_null_deviation(totals) > 0)

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from streamwatch.settings.estimators import DETECTOR_KINDS, FORGETTING_KINDS
+from streamwatch.settings.kinds import OneOf, OneOrMore
 
 
 class SettingsError(Exception):
@@ -132,13 +133,18 @@ def _keys(root: type[BaseModel], path: Sequence[str | int]) -> set[str]:
                 model
                 for parent in here
                 if step in parent.model_fields
-                for model in _models(parent.model_fields[step].annotation)
+                for place in (parent.model_fields[step].annotation, *parent.model_fields[step].metadata)
+                for model in _models(place)
             ]
     return {name for model in here for name in model.model_fields}
 
 
 def _models(annotation: Any) -> list[type[BaseModel]]:
     """Every model an annotation mentions."""
+    if isinstance(annotation, OneOf):
+        return list(annotation.written.values())
+    if isinstance(annotation, OneOrMore):
+        return [annotation.section]
     if isinstance(annotation, type) and not isinstance(annotation, types.GenericAlias):
         return [annotation] if issubclass(annotation, BaseModel) else []
     return [model for part in typing.get_args(annotation) for model in _models(part)]

@@ -49,6 +49,7 @@ class NaiveJoin:
         self.opened = -1
         self.watermark = -1
         self.models = {}  # name -> last accepted prediction
+        self.known = {}  # name -> label resolved with last
         self.looked_s = -1
         self.retired = []
         self.held = []  # (prediction time, arrival, end of window, outcome)
@@ -106,9 +107,11 @@ class NaiveJoin:
         if label_ms < made_ms and not assumed:
             self.count["negative_delay"] += 1
         delay = max(0, label_ms - made_ms)
-        outcome = Outcome(
-            prediction["model"], truth, prediction["class"], label_ms, delay, assumed, prediction["scores"]
-        )
+        model = prediction["model"]
+        scores, known = prediction["scores"], prediction["known"]
+        outcome = Outcome(model, truth, prediction["class"], label_ms, delay, assumed, scores, known)
+        if not assumed:
+            self.known[model] = truth
         if self.spec.order == "resolution":
             self.let_go(outcome)
             return
@@ -184,6 +187,7 @@ class NaiveJoin:
             return
         self.models[event.model] = max(event.at_ms, self.models.get(event.model, -1))
         self.count["accepted"] += 1
+        entry["known"] = self.known.get(event.model)
         label = early or bare
         if label is None:
             self.pending.append(entry)
@@ -311,6 +315,7 @@ class NaiveJoin:
         for model, last_ms in list(self.models.items()):
             if due_second(last_ms, 2 * self.spec.horizon_ms) <= now_s and model not in busy:
                 del self.models[model]
+                self.known.pop(model, None)
                 self.retired.append((len(self.outcomes), model))
 
     def retired_after_outcomes(self):

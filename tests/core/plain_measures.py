@@ -11,21 +11,46 @@ from typing import NamedTuple
 LEAST = 0.05
 
 
+class Marks(NamedTuple):
+    """What else is known of an outcome: the last label known when it was predicted, and who was right.
+
+    None where there was no such label, or nobody to predict.
+    """
+
+    known: object = None
+    corrected: bool | None = None
+    augmented: bool | None = None
+    transition: bool | None = None
+
+
 class Remembered(NamedTuple):
     truth: object
     predicted: object
     before: object
     """The stream's previous label, None for its first outcome."""
     weight: float
+    lost_before: bool | None = None
+    """Whether the stream's previous prediction was wrong."""
+    marks: Marks = Marks()
 
 
-def remembered(pairs, weight_of_age):
-    """Outcomes of a stream of (truth, predicted) with the weight each has now; age 0 is the newest."""
+def remembered(stream, weight_of_age):
+    """Outcomes of a stream of (truth, predicted[, marks]), each with its weight now; age 0 is the newest."""
     out = []
-    for i, (truth, predicted) in enumerate(pairs):
-        now = weight_of_age(len(pairs) - 1 - i)
+    for i, (truth, predicted, *marks) in enumerate(stream):
+        now = weight_of_age(len(stream) - 1 - i)
         if now > 0:
-            out.append(Remembered(truth, predicted, pairs[i - 1][0] if i else None, now))
+            before = stream[i - 1] if i else None
+            out.append(
+                Remembered(
+                    truth,
+                    predicted,
+                    before[0] if before else None,
+                    now,
+                    before[0] != before[1] if before else None,
+                    marks[0] if marks else Marks(),
+                )
+            )
     return out
 
 
@@ -161,6 +186,42 @@ def macro_f1(outcomes):
     return math.fsum(scores) / len(scores) if scores else None
 
 
+def class_truth(outcomes, k):
+    seen = truths(outcomes, k) + predictions(outcomes, k) >= LEAST
+    return truths(outcomes, k) / weight(outcomes) if seen else None
+
+
+def class_predicted(outcomes, k):
+    seen = truths(outcomes, k) + predictions(outcomes, k) >= LEAST
+    return predictions(outcomes, k) / weight(outcomes) if seen else None
+
+
+def temporal_dependence(outcomes):
+    return None if persistent(outcomes) is None else persistent(outcomes) - majority(outcomes)
+
+
+def _right(outcomes, of):
+    """Share of those right among the outcomes somebody predicted."""
+    asked = [o for o in outcomes if of(o) is not None]
+    return weight(asked, of) / weight(asked) if asked else None
+
+
+def persistent_known(outcomes):
+    return _right(outcomes, lambda o: None if o.marks.known is None else o.truth == o.marks.known)
+
+
+def temporal_correction(outcomes):
+    return _right(outcomes, lambda o: o.marks.corrected)
+
+
+def temporally_augmented(outcomes):
+    return _right(outcomes, lambda o: o.marks.augmented)
+
+
+def transition(outcomes):
+    return _right(outcomes, lambda o: o.marks.transition)
+
+
 MEASURES = {
     "accuracy_ratio": accuracy,
     "kappa": kappa,
@@ -172,8 +233,23 @@ MEASURES = {
     "geometric_mean_recall_ratio": geometric,
     "harmonic_mean_recall_ratio": harmonic,
     "macro_f1_ratio": macro_f1,
+    "temporal_dependence": temporal_dependence,
+}
+PER_CLASS = {
+    "recall_ratio": recall,
+    "precision_ratio": precision,
+    "class_truth_ratio": class_truth,
+    "class_predicted_ratio": class_predicted,
 }
 BASELINES = {"majority": majority, "persistent": persistent, "random": random, "uninformed": uninformed}
+"""Those that need labels only."""
+MARKED = {
+    "persistent_known": persistent_known,
+    "temporal_correction": temporal_correction,
+    "temporally_augmented": temporally_augmented,
+    "transition": transition,
+}
+"""Baselines somebody else counted, outcome by outcome."""
 
 
 def agree(ours, theirs, tolerance=1e-9):

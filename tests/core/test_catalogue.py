@@ -11,16 +11,18 @@ import pytest
 from streamwatch.core import catalogue
 from streamwatch.core.catalogue import (
     BASELINES,
+    BOUNDS,
     DETECTORS,
     DISPENSABLE,
     MEASURES,
     MECHANISMS,
     METRICS,
+    PER_CLASS,
     WEIGHTINGS,
 )
+from streamwatch.core.kernel.detectors import KINDS
 from streamwatch.core.specs import (
     AdwinSpec,
-    DetectorSpec,
     DriftWeightedSpec,
     FadingSpec,
     ForgettingSpec,
@@ -29,21 +31,22 @@ from streamwatch.core.specs import (
     PageHinkleySpec,
     SlidingSpec,
 )
-from tests.core import plain_measures
+from tests.core import plain_measures, plain_uncertainty
 
 ENTRIES = (*MECHANISMS, *DETECTORS, *WEIGHTINGS)
 
 
 def test_every_kind_an_operator_can_configure_has_one_line():
     assert [e.spec for e in MECHANISMS] == list(get_args(ForgettingSpec))
-    assert [e.spec for e in DETECTORS] == list(get_args(DetectorSpec))
+    assert [e.spec for e in DETECTORS] == [kind.spec for kind in KINDS]
+    assert {type(d) for d in MonitorsSpec().detectors} <= {e.spec for e in DETECTORS}
     assert [e.spec for e in WEIGHTINGS] == [DriftWeightedSpec]
 
 
 def test_a_mechanism_and_a_detector_are_named_as_their_labels_are():
     defaults = MonitorsSpec()
     assert [e.name for e in MECHANISMS] == [f.name.split(":")[0] for f in defaults.forgetting]
-    assert [e.name for e in DETECTORS] == [d.name for d in defaults.detectors]
+    assert [e.name for e in DETECTORS] == [e.spec().name for e in DETECTORS]
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e.spec.__name__)
@@ -55,16 +58,11 @@ def test_every_field_of_a_spec_is_a_parameter_with_a_default_in_its_range(entry)
     assert catalogue.problems(entry.spec()) == []
 
 
-@pytest.mark.parametrize("line", [*ENTRIES, *MEASURES, *BASELINES], ids=lambda e: e.name)
-def test_every_line_says_what_it_tells_by_which_formula_and_from_whom(line):
-    assert line.help
-    assert line.formula
-    assert line.source
-
-
-def test_every_measure_and_baseline_has_a_plain_twin():
-    assert {m.name for m in MEASURES} == set(plain_measures.MEASURES)
-    assert {b.name for b in BASELINES} == set(plain_measures.BASELINES)
+def test_every_measure_bound_and_baseline_has_a_plain_twin():
+    assert {m.name for m in MEASURES} == {*plain_measures.MEASURES, *plain_uncertainty.MEASURES}
+    assert {b.name for b in BOUNDS} == set(plain_uncertainty.BOUNDS)
+    assert {b.name for b in BASELINES} == {*plain_measures.BASELINES, *plain_measures.MARKED}
+    assert {m.name for m in PER_CLASS} == set(plain_measures.PER_CLASS)
 
 
 def test_series_names_follow_the_conventions_of_prometheus():
@@ -85,16 +83,17 @@ def test_help_of_what_forgets_says_that_decay_is_per_outcome():
 
 
 def test_what_may_be_left_out_is_a_series_and_per_class_goes_first():
-    assert DISPENSABLE[0] == "recall_ratio"
+    assert set(DISPENSABLE[: len(PER_CLASS)]) == {m.name for m in PER_CLASS}
+    assert len(set(DISPENSABLE)) == len(DISPENSABLE)
     assert set(DISPENSABLE) <= {m.name for m in METRICS}
 
 
 @pytest.mark.parametrize(
     ("spec", "parameter", "problem"),
     [
-        (FadingSpec(1.2), "alpha", "fading factor must be in (0, 1], got 1.2"),
-        (FadingSpec(0.0), "alpha", "fading factor must be in (0, 1], got 0.0"),
-        (FadingSpec(float("nan")), "alpha", "fading factor must be in (0, 1], got nan"),
+        (FadingSpec(1.2), "alpha", "fading factor must be in (0, 1), got 1.2"),
+        (FadingSpec(0.0), "alpha", "fading factor must be in (0, 1), got 0.0"),
+        (FadingSpec(float("nan")), "alpha", "fading factor must be in (0, 1), got nan"),
         (SlidingSpec(0), "size", "window size must be a whole number in [1, 10000000], got 0"),
         (SlidingSpec(2.5), "size", "window size must be a whole number in [1, 10000000], got 2.5"),
         (AdwinSpec(delta=1.0), "delta", "confidence must be in (0, 1), got 1.0"),
@@ -115,8 +114,8 @@ def test_a_parameter_out_of_its_range_is_named_with_what_was_expected_and_got(sp
     assert problem is None or found[1] == problem
 
 
-def test_a_fading_factor_of_one_and_a_window_of_one_are_allowed():
-    assert catalogue.problems(FadingSpec(1.0)) == []
+def test_a_fading_factor_of_one_is_landmark_and_refused_but_a_window_of_one_is_allowed():
+    assert catalogue.problems(FadingSpec(1.0)) == [("alpha", "fading factor must be in (0, 1), got 1.0")]
     assert catalogue.problems(SlidingSpec(1)) == []
     assert catalogue.problems(LandmarkSpec()) == []
 

@@ -10,53 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics as peer
 
-from streamwatch.core import measures
-from streamwatch.core.catalogue import BASELINES, MEASURES
-from streamwatch.core.measures import Totals
+from streamwatch.core import baselines, measures
+from streamwatch.core.catalogue import BASELINES, MEASURES, PER_CLASS
+from streamwatch.core.measures import OPTIONAL_SUMS, Totals
 from tests.core import plain_measures as plain
+from tests.core.summed import K, confusion, drawn, stack, totals_of
 
-K = 4
-
-
-def totals_of(outcomes, size=K):
-    """Totals of one model, summed the obvious way from (truth, predicted, previous, weight)."""
-    truth, predicted, agreed = np.zeros((3, 1, size))
-    n = hits = repeats = pairs = squares = 0.0
-    for t, p, before, w in outcomes:
-        truth[0, t] += w
-        predicted[0, p] += w
-        agreed[0, t] += w * (t == p)
-        n += w
-        hits += w * (t == p)
-        repeats += w * (t == before)
-        pairs += w * (before is not None)
-        squares += w * w
-    scalars = (n, hits, repeats, pairs, n * n / squares if squares else np.nan)
-    return Totals(*(np.array([v]) for v in scalars), truth, predicted, agreed)
-
-
-def confusion(rows):
-    """Totals of one model with the given confusion matrix (rows are truth) and labels in no order."""
-    matrix = np.array(rows, np.float64)
-    n = np.array([matrix.sum()])
-    truth, predicted, agreed = matrix.sum(1), matrix.sum(0), matrix.diagonal()
-    hits = np.array([agreed.sum()])
-    return Totals(n, hits, np.zeros(1), n - 1, n, truth[None], predicted[None], agreed[None])
-
-
-def stack(many):
-    """Totals of several models as one."""
-    return Totals(*(np.concatenate([getattr(t, f) for t in many]) for f in Totals.__slots__))
-
-
-def drawn(seed, n, size=K, accuracy=0.6):
-    """A stream of labels that often repeat, predicted right with some probability."""
-    rng = np.random.default_rng(seed)
-    truth = [0]
-    for _ in range(n - 1):
-        truth.append(truth[-1] if rng.random() < 0.5 else int(rng.integers(size)))
-    return [(t, t if rng.random() < accuracy else int(rng.integers(size))) for t in truth]
-
+SHARES_ONLY = {
+    "accuracy_ratio", "kappa", "kappa_majority", "mcc", "arithmetic_mean_recall_ratio",
+    "geometric_mean_recall_ratio", "harmonic_mean_recall_ratio", "macro_f1_ratio",
+}  # fmt: skip
+"""Measures that do not depend on how many outcomes there were, or on their order."""
 
 MECHANISMS = {
     "landmark": plain.landmark,
@@ -66,14 +30,23 @@ MECHANISMS = {
 }
 
 
+def streams():
+    """Streams of (truth, predicted, marks), the marks drawn at random."""
+    classes = st.integers(0, K - 1)
+    right = st.none() | st.booleans()
+    marks = st.builds(plain.Marks, st.none() | classes, right, right, right)
+    return st.lists(st.tuples(classes, classes, marks), min_size=1, max_size=25)
+
+
 @pytest.mark.parametrize("mechanism", MECHANISMS.values(), ids=MECHANISMS)
-@given(pairs=st.lists(st.tuples(st.integers(0, K - 1), st.integers(0, K - 1)), min_size=1, max_size=25))
+@given(outcomes=streams())
 @settings(deadline=None, max_examples=60)
-def test_every_measure_and_baseline_is_the_plain_one_at_every_prefix(mechanism, pairs):
-    prefixes = [mechanism(pairs[: i + 1]) for i in range(len(pairs))]
+def test_every_measure_and_baseline_is_the_plain_one_at_every_prefix(mechanism, outcomes):
+    prefixes = [mechanism(outcomes[: i + 1]) for i in range(len(outcomes))]
     totals = stack([totals_of(p) for p in prefixes])
-    named = {m.name: (m.of, plain.MEASURES[m.name]) for m in MEASURES}
-    named |= {b.name: (b.of, plain.BASELINES[b.name]) for b in BASELINES}
+    twins = plain.BASELINES | plain.MARKED
+    named = {m.name: (m.of, plain.MEASURES[m.name]) for m in MEASURES if m.name in plain.MEASURES}
+    named |= {b.name: (b.of, twins[b.name]) for b in BASELINES}
     for name, (ours, theirs) in named.items():
         tolerance = 1e-7 if name == "kappa_plus" else 1e-9
         for prefix, value in zip(prefixes, ours(totals).tolist(), strict=True):
@@ -81,17 +54,14 @@ def test_every_measure_and_baseline_is_the_plain_one_at_every_prefix(mechanism, 
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS.values(), ids=MECHANISMS)
-def test_recall_and_precision_of_every_class_are_the_plain_ones_at_every_prefix(mechanism):
+def test_what_is_said_of_every_class_is_the_plain_one_at_every_prefix(mechanism):
     pairs = drawn(3, 60)
     for end in range(1, len(pairs) + 1):
         outcomes = mechanism(pairs[:end])
-        recalls, precisions = (
-            measures.recall(totals_of(outcomes))[0],
-            measures.precision(totals_of(outcomes))[0],
-        )
-        for k in range(K):
-            assert plain.agree(recalls[k], plain.recall(outcomes, k))
-            assert plain.agree(precisions[k], plain.precision(outcomes, k))
+        for measure in PER_CLASS:
+            values = measure.of(totals_of(outcomes))[0]
+            for k in range(K):
+                assert plain.agree(values[k], plain.PER_CLASS[measure.name](outcomes, k)), measure.name
 
 
 @pytest.mark.parametrize("mechanism", [plain.landmark, plain.sliding(40)], ids=["landmark", "sliding"])
@@ -136,7 +106,7 @@ def test_the_worked_example_of_bifet_2015_is_reproduced_to_six_digits():
 
 
 def test_a_model_without_outcomes_has_no_value_at_all():
-    nothing = Totals(*np.zeros((5, 1)), *np.zeros((3, 1, 2)))
+    nothing = Totals(*np.zeros((5, 1)), *np.zeros((3, 1, 2)), *np.zeros((9, 1)))
     for measure in (*MEASURES, *BASELINES):
         assert np.isnan(measure.of(nothing)).all(), measure.name
 
@@ -182,7 +152,7 @@ def test_measures_survive_a_hundred_thousand_million_outcomes():
     counts = [[4e10, 3e10], [5e9, 2.5e10]]
     for measure in MEASURES:
         small, large = measure.of(confusion([[40, 30], [5, 25]])), measure.of(confusion(counts))
-        if "persistent" not in measure.name and measure.name != "kappa_plus":
+        if measure.name in SHARES_ONLY:
             assert large[0] == pytest.approx(small[0], abs=1e-12), measure.name
 
 
@@ -198,7 +168,7 @@ def test_absent_classes_of_a_wider_neighbour_do_not_change_a_value():
     pairs = plain.landmark(drawn(5, 50))
     for measure in (*MEASURES, *BASELINES):
         wide = measure.of(totals_of(pairs, 64))[0]
-        assert wide == pytest.approx(measure.of(totals_of(pairs))[0], abs=1e-14)
+        assert wide == pytest.approx(measure.of(totals_of(pairs))[0], abs=1e-14, nan_ok=True)
 
 
 def test_labels_that_repeat_make_persistence_hard_to_beat():
@@ -206,3 +176,38 @@ def test_labels_that_repeat_make_persistence_hard_to_beat():
     totals = totals_of(plain.landmark(pairs))
     assert measures.p_persistent(totals)[0] == 19 / 20
     assert measures.kappa_persistent(totals)[0] == pytest.approx((20 / 21 - 19 / 20) / (1 / 20))
+
+
+def test_sums_that_are_not_kept_leave_undefined_what_needs_them_and_nothing_else():
+    outcomes = plain.landmark(drawn(9, 40))
+    complete = totals_of(outcomes)
+    kept = {f: getattr(complete, f) for f in Totals.__slots__ if f not in OPTIONAL_SUMS}
+    bare = Totals(**kept)
+    for name in OPTIONAL_SUMS:
+        assert np.isnan(getattr(bare, name)).all()
+        assert getattr(bare, name).shape == bare.n.shape
+    unkept = {"loss_autocorrelation", "effective_outcomes_autocorrelated", *plain.MARKED}
+    for line in (*MEASURES, *BASELINES):
+        assert np.isnan(line.of(bare)[0]) == (line.name in unkept), line.name
+
+
+def test_a_class_never_predicted_has_a_share_of_predictions_of_zero_and_one_never_seen_has_none():
+    totals = confusion([[10, 0, 0], [5, 0, 0], [0, 0, 0]])
+    np.testing.assert_array_equal(measures.class_predicted(totals)[0], [1.0, 0.0, np.nan])
+    np.testing.assert_allclose(measures.class_truth(totals)[0], [2 / 3, 1 / 3, np.nan])
+
+
+def test_labels_that_come_in_runs_show_a_temporal_dependence_and_alternating_ones_the_opposite():
+    def dependence(labels):
+        return baselines.temporal_dependence(totals_of(plain.landmark([(y, 0) for y in labels])))[0]
+
+    assert dependence([0] * 10 + [1] * 10) == pytest.approx(18 / 19 - 1 / 2)
+    assert dependence([0, 1] * 10) == pytest.approx(0 - 1 / 2)
+    assert np.isnan(dependence([0]))
+
+
+def test_persistence_with_the_label_known_in_time_is_counted_by_itself():
+    late = [(y, 0, plain.Marks(known=k)) for y, k in [(0, None), (0, None), (1, 0), (1, 0), (1, 1)]]
+    totals = totals_of(plain.landmark(late))
+    assert measures.p_persistent(totals)[0] == 3 / 4
+    assert baselines.p_persistent_known(totals)[0] == pytest.approx(1 / 3)

@@ -24,6 +24,7 @@ from streamwatch.core.specs import (
     SlidingSpec,
 )
 from tests.core import plain_measures as plain
+from tests.core import plain_uncertainty as slow
 
 SPEC = MonitorsSpec(
     forgetting=(LandmarkSpec(), FadingSpec(0.9), SlidingSpec(20), AdwinSpec()),
@@ -166,7 +167,10 @@ def test_every_estimate_is_the_plain_one_after_every_outcome(spec, drawn):
         assert (cells["model"], cells["outcome"]) == (outcome.model, len(pairs))
         for label in (f.name for f in spec.forgetting if f.name in PLAIN):
             remembered = PLAIN[label](pairs)
-            expected = {f"{name}:{label}": of(remembered) for name, of in plain.MEASURES.items()}
+            twins = plain.MEASURES | slow.MEASURES
+            expected = {f"{name}:{label}": of(remembered) for name, of in twins.items()}
+            for name, bound in slow.BOUNDS.items():
+                expected[f"accuracy_bound_ratio:{name}:{label}"] = bound(remembered, spec.confidence_delta)
             for name, of in plain.BASELINES.items():
                 expected[f"baseline_accuracy_ratio:{name}:{label}"] = of(remembered)
             expected[f"effective_outcomes:{label}"] = plain.effective_outcomes(remembered)
@@ -222,6 +226,9 @@ def test_a_trace_has_the_columns_of_the_default_settings_by_name():
         "adwin_window_outcomes:adwin:0.002",
         "baseline_accuracy_ratio:persistent:landmark",
         "effective_outcomes:landmark",
+        "accuracy_bound_ratio:hoeffding:fading:0.999",
+        "accuracy_bound_ratio:chernoff_upper:adwin:0.002",
+        "kappa_zscore:sliding:1000",
         "drift_weighted_accuracy_ratio",
         "detector_statistic:page_hinkley",
         "detector_threshold:page_hinkley",

@@ -13,31 +13,30 @@ from streamwatch.core.series import Histogram
 from streamwatch.core.specs import MonitorsSpec
 from tests.core.test_monitors import SEVERAL, drifting, folded, value
 
+PER_MECHANISM = (
+    "accuracy_ratio", "kappa", "kappa_majority", "kappa_persistent", "kappa_plus", "mcc",
+    "arithmetic_mean_recall_ratio", "geometric_mean_recall_ratio", "harmonic_mean_recall_ratio",
+    "macro_f1_ratio", "kappa_standard_error", "kappa_zscore", "loss_autocorrelation",
+    "effective_outcomes_autocorrelated", "temporal_dependence", "effective_outcomes",
+)  # fmt: skip
+PER_CLASS = ("recall_ratio", "precision_ratio", "class_truth_ratio", "class_predicted_ratio")
 LABELS = {
     "outcomes_total": ("model",),
     "errors_total": ("model",),
-    "accuracy_ratio": ("forgetting", "model"),
-    "kappa": ("forgetting", "model"),
-    "kappa_majority": ("forgetting", "model"),
-    "kappa_persistent": ("forgetting", "model"),
-    "kappa_plus": ("forgetting", "model"),
-    "mcc": ("forgetting", "model"),
-    "arithmetic_mean_recall_ratio": ("forgetting", "model"),
-    "geometric_mean_recall_ratio": ("forgetting", "model"),
-    "harmonic_mean_recall_ratio": ("forgetting", "model"),
-    "macro_f1_ratio": ("forgetting", "model"),
-    "effective_outcomes": ("forgetting", "model"),
+    **dict.fromkeys(PER_MECHANISM, ("forgetting", "model")),
+    "accuracy_bound_ratio": ("bound", "forgetting", "model"),
     "baseline_accuracy_ratio": ("baseline", "forgetting", "model"),
     "adwin_window_outcomes": ("forgetting", "model"),
     "drift_weighted_accuracy_ratio": ("model",),
     "drift_weighted_effective_outcomes": ("model",),
     "detector_statistic": ("detector", "model"),
     "detector_threshold": ("detector", "model"),
+    "detector_warning": ("detector", "model"),
     "alarms_total": ("detector", "model"),
     "last_alarm_timestamp_seconds": ("detector", "model"),
     "label_delay_seconds": ("model",),
     "last_label_timestamp_seconds": ("model",),
-    "recall_ratio": ("class", "forgetting", "model"),
+    **dict.fromkeys(PER_CLASS, ("class", "forgetting", "model")),
     "series_dropped": (),
 }
 DEFAULT = MonitorsSpec()
@@ -144,14 +143,22 @@ def test_an_assumed_label_is_evaluated_but_is_no_label_that_came():
 
 def test_per_class_series_come_under_one_forgetting_only():
     monitors, _ = folded(STREAM, DEFAULT)
-    recalls = series_of(monitors)["recall_ratio"]
-    assert {forgetting for _, forgetting, _ in recalls} == {"fading:0.999"}
-    assert {name for name, _, _ in recalls} == {"x", "y", "z"}
+    for name in PER_CLASS:
+        series = series_of(monitors)[name]
+        assert {forgetting for _, forgetting, _ in series} == {"fading:0.999"}, name
+        assert {of for of, _, _ in series} == {"x", "y", "z"}, name
+
+
+def test_shares_of_a_models_classes_add_up_to_one():
+    series = series_of(folded(STREAM, DEFAULT)[0])
+    for name in ("class_truth_ratio", "class_predicted_ratio"):
+        shares = [v for (_, _, model), v in series[name].items() if model == "a"]
+        assert sum(shares) == pytest.approx(1.0, abs=1e-12), name
 
 
 def test_per_class_series_can_be_switched_off_and_follow_the_first_mechanism_if_theirs_is_not_kept():
     off, _ = folded(STREAM, MonitorsSpec(per_class=""))
-    assert series_of(off)["recall_ratio"] == {}
+    assert all(series_of(off)[name] == {} for name in PER_CLASS)
     other, _ = folded(STREAM, SEVERAL)
     assert {f for _, f, _ in series_of(other)["recall_ratio"]} == {"fading:0.99"}
 
@@ -162,11 +169,26 @@ def test_a_report_beyond_max_series_leaves_per_class_series_out_first_and_says_h
     assert series_of(complete)["series_dropped"] == {(): 0}
     exact, _ = folded(STREAM, MonitorsSpec(max_series=size))
     assert series_of(exact)["series_dropped"] == {(): 0}
-    over, _ = folded(STREAM, MonitorsSpec(max_series=size - 1))
-    per_class = len(series_of(complete)["recall_ratio"])
-    assert series_of(over)["series_dropped"] == {(): per_class}
-    assert series_of(over)["recall_ratio"] == {}
-    assert lines(over.families()) == size - per_class
+    left_out = 0
+    for name in reversed(PER_CLASS):  # the least telling first
+        over, _ = folded(STREAM, MonitorsSpec(max_series=size - left_out - 1))
+        left_out += len(series_of(complete)[name])
+        assert series_of(over)["series_dropped"] == {(): left_out}
+        assert series_of(over)[name] == {}
+        assert lines(over.families()) == size - left_out
+
+
+def test_bounds_follow_the_configured_confidence():
+    narrow, _ = folded(STREAM, MonitorsSpec(confidence_delta=0.5))
+    wide, _ = folded(STREAM, MonitorsSpec(confidence_delta=0.001))
+    for bound, upper in (("hoeffding", False), ("hoeffding_upper", True), ("chernoff", False)):
+        labels = (bound, "fading:0.999", "a")
+        near, far = (value(m, "accuracy_bound_ratio", *labels) for m in (narrow, wide))
+        assert (near < far) == upper, bound
+    accuracy = value(narrow, "accuracy_ratio", "landmark", "a")
+    half_width = math.sqrt(math.log(2 / 0.5) / (2 * value(narrow, "outcomes_total", "a")))
+    least = value(narrow, "accuracy_bound_ratio", "hoeffding", "landmark", "a")
+    assert least == pytest.approx(accuracy - half_width)
 
 
 def test_a_report_far_beyond_max_series_keeps_what_matters_and_accounts_for_the_rest():
@@ -182,12 +204,12 @@ def test_a_report_far_beyond_max_series_keeps_what_matters_and_accounts_for_the_
 def test_classes_beyond_measure_are_counted_as_dropped_without_being_listed():
     outcomes = [Outcome(f"m{m}", f"c{i % 50}", f"c{i % 50}", i, 0) for m in range(20) for i in range(100)]
     monitors, _ = folded(outcomes, MonitorsSpec(max_series=300))
-    assert series_of(monitors)["recall_ratio"] == {}
-    assert series_of(monitors)["series_dropped"][()] >= 20 * 50
+    assert all(series_of(monitors)[name] == {} for name in PER_CLASS)
+    assert series_of(monitors)["series_dropped"][()] >= 20 * 50 * len(PER_CLASS)
 
 
-def test_several_weightings_are_told_apart_by_their_average_weight():
+def test_several_weightings_are_told_apart_by_what_they_are_called():
     monitors, _ = folded(STREAM, SEVERAL)
     (family,) = [f for f in monitors.families() if f.name == "drift_weighted_accuracy_ratio"]
-    assert family.labels == ("model", "w_avg")
-    assert {labels[1] for labels, _ in family.samples} == {"2.0", "3.0"}
+    assert family.labels == ("model", "weighting")
+    assert {labels[1] for labels, _ in family.samples} == {weighting.name for weighting in SEVERAL.weighting}

@@ -179,6 +179,19 @@ def test_a_record_without_a_timestamp_on_a_fresh_partition_is_at_the_epoch():
     assert line.stamp(P0, -1, NOW) == 0
 
 
+@given(
+    st.lists(st.lists(st.integers(-2, 12), min_size=1, max_size=6), max_size=6),
+    st.integers(0, 12),
+)
+def test_stamping_records_together_is_stamping_them_in_turn(pieces: list[list[int]], now_ms: int):
+    spec = TimeSpec(max_disorder_ms=3, max_future_ms=2)
+    together, in_turn = (Timeline(spec, {P0: "prediction"}) for _ in range(2))
+    for piece in pieces:
+        stamps = together.stamp_all(P0, piece, now_ms)
+        assert list(stamps) == [in_turn.stamp(P0, timestamp_ms, now_ms) for timestamp_ms in piece]
+    assert together.clamped == in_turn.clamped
+
+
 def test_an_unknown_partition_is_a_defect():
     with pytest.raises(KeyError):
         timeline().stamp(Partition("other", 0), 0, 0)

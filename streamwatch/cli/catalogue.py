@@ -1,0 +1,137 @@
+"""`streamwatch catalogue`: what is computed, by which formula, from whom, and at what cost."""
+
+# ruff: noqa: PLC0415  # what is heavy is imported when a command needs it
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from streamwatch.core.entries import Parameter, Scalar
+
+Kind: TypeAlias = Literal[
+    "mechanisms", "measures", "per_class", "bounds", "baselines", "detectors", "weightings"
+]
+Line: TypeAlias = dict[str, Any]
+
+_TITLES: dict[Kind, str] = {
+    "mechanisms": "how totals forget: one series of every measure each (monitors.forgetting)",
+    "measures": "functions of the totals: one metric each, under every mechanism",
+    "per_class": "the same for every class, under one mechanism (monitors.per_class)",
+    "bounds": "limits of the accuracy (monitors.confidence_delta): accuracy_bound_ratio",
+    "baselines": "what a model must beat to be worth running: baseline_accuracy_ratio",
+    "detectors": "what raises alarms (monitors.detectors)",
+    "weightings": "accuracies that weigh outcomes by where they stand between drifts",
+}
+_LABEL = 15
+
+
+def catalogue(
+    kind: Annotated[Kind | None, typer.Argument(help="Only these; everything if absent.")] = None,
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """List the mechanisms, measures, bounds, baselines and detectors there are.
+
+    Each with its formula, its source, its cost (K classes, W outcomes in a window), and its parameters with
+    their ranges and defaults:
+
+        streamwatch catalogue detectors
+
+    For a machine:
+
+        streamwatch catalogue --json
+    """
+    everything = document()
+    listed: dict[Kind, list[Line]] = {
+        name: lines for name, lines in everything.items() if kind in {None, name}
+    }
+    if as_json:
+        import json
+
+        typer.echo(json.dumps(listed, indent=2, ensure_ascii=False))
+        return
+
+    from rich.console import Console
+
+    show(listed, Console(highlight=False))
+
+
+def document() -> dict[Kind, list[Line]]:
+    """The catalogue as plain values, by kind."""
+    from streamwatch.core import catalogue as table
+
+    configured = {
+        "mechanisms": table.MECHANISMS,
+        "detectors": table.DETECTORS,
+        "weightings": table.WEIGHTINGS,
+    }
+    computed = {
+        "measures": table.MEASURES,
+        "per_class": table.PER_CLASS,
+        "bounds": table.BOUNDS,
+        "baselines": table.BASELINES,
+    }
+    return {
+        kind: [
+            _said(entry) | {"parameters": [_parameter(p, entry.defaults()[p.name]) for p in entry.parameters]}
+            for entry in configured[kind]
+        ]
+        if kind in configured
+        else [_said(line) for line in computed[kind]]
+        for kind in _TITLES
+    }
+
+
+def _said(line: Any) -> Line:
+    return {key: getattr(line, key) for key in ("name", "help", "formula", "source", "cost")}
+
+
+def _parameter(parameter: Parameter, default: Scalar) -> Line:
+    return {
+        "name": parameter.name,
+        "meaning": parameter.meaning,
+        "help": parameter.help,
+        "expected": parameter.expected,
+        "default": default,
+    }
+
+
+def show(listed: dict[Kind, list[Line]], console: Console) -> None:
+    """Write the catalogue for a person: wrapped and in color on a terminal, a line per fact elsewhere."""
+    from rich.text import Text
+
+    for number, (kind, lines) in enumerate(listed.items()):
+        title = Text.assemble(("\n" if number else "", ""), (kind, "bold"), f"  {_TITLES[kind]}")
+        console.print(title, soft_wrap=True)
+        for line in lines:
+            console.print(Text.assemble("\n  ", (line["name"], "bold cyan")), soft_wrap=True)
+            for label in ("help", "formula", "source", "cost"):
+                _fact("" if label == "help" else label, line[label], console)
+            for parameter in line.get("parameters", ()):
+                _fact(parameter["name"], _choice(parameter), console)
+
+
+def _choice(parameter: Line) -> str:
+    return (
+        f"{parameter['meaning']}: {parameter['expected']}; {parameter['default']} if not given. "
+        f"{parameter['help']}"
+    )
+
+
+def _fact(label: str, said: str, console: Console) -> None:
+    """One fact under its label; what does not fit the terminal goes on below itself."""
+    import textwrap
+
+    from rich.text import Text
+
+    before = f"    {label:<{_LABEL}}" if label else "    "
+    width = max(console.width - len(before) - 1, 30)
+    rows = textwrap.wrap(said, width, break_long_words=False) if console.is_terminal else [said]
+    for number, row in enumerate(rows):
+        head = before if number == 0 else " " * len(before)
+        console.print(Text.assemble((head, "dim"), row), soft_wrap=True)
