@@ -92,6 +92,8 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
     assumed: bool = False
     """The class was assumed at expiry (`join.on_expiry`), not observed."""
     scores: dict[str, float] | None = None
+    known: str | None = None
+    """The label this model had been resolved with last when the prediction was accepted; None without one."""
 
 
 class Alarm(msgspec.Struct, frozen=True, gc=False):

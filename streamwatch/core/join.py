@@ -12,7 +12,7 @@ from streamwatch.core.events import Event, Label, Outcome, Prediction, Progress
 from streamwatch.core.expiry import Deadlines
 from streamwatch.core.join_cases import Cases
 from streamwatch.core.join_counters import JOINED, JoinCounters
-from streamwatch.core.known import PENDING, RESOLVED, Known
+from streamwatch.core.known import PENDING, RESOLVED, UNMET, Known
 from streamwatch.core.specs import JoinSpec
 from streamwatch.core.waiting_labels import WaitingLabels
 from streamwatch.core.waiting_predictions import WaitingPredictions
@@ -52,9 +52,10 @@ class Join:
     ) -> Progress | None:
         """Join events up to the next `Progress`, and return that; None at the end of the batch.
 
-        This is the hot loop: a prediction of an unknown id, and a label whose prediction is pending, are
-        dealt with here and counted in local variables; `Cases` and `WaitingPredictions` do the same for all
-        others.
+        This is the hot loop. What nearly every event is, is dealt with here and counted in local variables: a
+        model's first prediction of an id, whether its label is kept already or yet to come; a label whose
+        prediction is pending; a label for every model of an id, all of whose predictions are pending.
+        `Cases` has the rules for all others.
         """
         keep, find = self._known.setdefault, self._known.get
         predictions, labels, cases, counters = self.predictions, self.labels, self._cases, self.counters
@@ -63,46 +64,76 @@ class Join:
         ordered, evaluate = predictions.ordered, predictions.outcomes.append
         horizon_ms = self._spec.horizon_ms
         room = self._spec.max_pending - predictions.pending
-        accepted = resolved = named = joined = 0
+        accepted = waiting = resolved = named = joined = 0
         bucket: list[Known] = []  # of predictions made in the second after `since_ms`, up to `until_ms`
         since_ms = until_ms = -1
         progress = None
         for event in events:
             if type(event) is Prediction:
                 model, at_ms = event.model, event.at_ms
-                key = event.id
                 activity = models.get(model)
-                record = Known(
-                    key, model, PENDING, event.prediction, "", at_ms, event.timestamp_ms, event.scores
-                )
-                if activity is None or keep(key, record) is not record:
+                record = other = kept = None
+                if activity is not None:
+                    record = Known(
+                        event.id,
+                        model,
+                        PENDING,
+                        event.prediction,
+                        "",
+                        at_ms,
+                        event.timestamp_ms,
+                        event.scores,
+                        -1,
+                        None,
+                        activity.known,
+                    )
+                    other = keep(event.id, record)
+                    while other is not record and other.model != model:
+                        if other.model is None:
+                            kept = other
+                        if other.next is None:
+                            other.next = record
+                        other = other.next
+                if activity is None or record is None or other is not record:
                     cases.predict(event)
                     room = self._spec.max_pending - predictions.pending
+                    kept = None
                 else:
                     accepted += 1
                     activity.pending += 1
                     if at_ms > activity.last_ms:  # noqa: PLR1730 - no call of max() per event
                         activity.last_ms = at_ms
-                    if since_ms < at_ms <= until_ms:
+                    if kept is not None:
+                        pass
+                    elif since_ms < at_ms <= until_ms:
+                        waiting += 1
                         bucket.append(record)
                     else:
+                        waiting += 1
                         deadline_s = -(-(at_ms + horizon_ms) // 1000)
                         bucket = index.add(deadline_s, record)
                         until_ms = deadline_s * 1000 - horizon_ms
                         since_ms = until_ms - 1000
-                if accepted - resolved > room:
-                    predictions.evict(at_ms)
-                    room += 1
-                    until_ms = -1  # that may have emptied the bucket
+                if kept is None:
+                    if accepted - resolved > room:
+                        predictions.evict(at_ms)
+                        room += 1
+                        until_ms = -1  # that may have emptied the bucket
+                    continue
+                if kept.state == UNMET:
+                    labels.met(kept, JOINED)
+                label, truth, everyone = kept, kept.truth, False
             elif type(event) is Label:
-                model = event.model
-                record = find(event.id)
+                label, truth, at_ms, model = event, event.label, event.at_ms, event.model
+                record = other = find(event.id)
+                everyone = model is None
                 if model is None:
-                    if record is None or record.state != PENDING or record.next is not None:
+                    while other is not None and other.state == PENDING:
+                        other = other.next
+                    if record is None or other is not None:
                         cases.label_all(event)
                         room = self._spec.max_pending - predictions.pending
                         continue
-                    activity = models[record.model or ""]
                     labels.retain(event, JOINED)
                 else:
                     named += 1
@@ -111,14 +142,21 @@ class Join:
                     if record is None or record.state != PENDING:
                         cases.label_named(event, model)
                         continue
-                    activity = models[model]
                     joined += 1
-                resolved += 1
+            elif type(event) is Progress:
+                progress = event
+                break
+            else:
+                cases.rest(event)
+                room = self._spec.max_pending - predictions.pending
+                continue
+            label_ms = label.timestamp_ms
+            if label_ms is None:
+                label_ms = label.at_ms
+            while record is not None and record.state == PENDING:
+                activity = models[record.model or ""]
                 activity.pending -= 1
-                at_ms = event.at_ms
-                label_ms = event.timestamp_ms
-                if label_ms is None:
-                    label_ms = at_ms
+                resolved += 1
                 prediction_ms = record.timestamp_ms
                 if prediction_ms is None:
                     prediction_ms = record.at_ms
@@ -126,10 +164,17 @@ class Join:
                 if delay_ms < 0:
                     delay_ms = 0
                     counters.labels_negative_delay += 1
-                truth = event.label
                 outcome = Outcome(
-                    activity.name, truth, record.predicted, label_ms, delay_ms, False, record.scores
+                    activity.name,
+                    truth,
+                    record.predicted,
+                    label_ms,
+                    delay_ms,
+                    False,
+                    record.scores,
+                    record.known,
                 )
+                activity.known = truth
                 if ordered:
                     predictions.hold(outcome, activity, prediction_ms, at_ms)
                 else:
@@ -145,14 +190,11 @@ class Join:
                     graveyard.newest_ms = at_ms
                 if len(entries) >= graveyard.room:
                     graveyard.turn()
-            elif type(event) is Progress:
-                progress = event
-                break
-            else:
-                cases.rest(event)
-                room = self._spec.max_pending - predictions.pending
+                if not everyone:
+                    break
+                record = record.next
         predictions.pending += accepted - resolved
-        index.entries += accepted
+        index.entries += waiting
         counters.predictions_accepted += accepted
         if not ordered:
             counters.predictions_resolved += resolved

@@ -33,7 +33,8 @@ class Known(msgspec.Struct, gc=False):
     """One record of the working set; `RESOLVED` … `OVER_LIMIT` are tombstones.
 
     `predicted` is empty for a waiting label, `truth` where no label was seen. `at_ms` is the clamped record
-    time of the event that made the record, `timestamp_ms` that event's own time. `generation` says which
+    time of the event that made the record, `timestamp_ms` that event's own time. `known` is of a prediction:
+    the label its model was resolved with last when it was accepted. `generation` says which
     generation of tombstones it belongs to (see `Graveyard`). Not tracked by the garbage collector: chains
     have no cycles.
     """
@@ -48,6 +49,7 @@ class Known(msgspec.Struct, gc=False):
     scores: dict[str, float] | None = None
     generation: int = -1
     next: Known | None = None
+    known: str | None = None
 
 
 def own_time(event: Known | Label) -> int:

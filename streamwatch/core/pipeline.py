@@ -16,7 +16,7 @@ from typing import Protocol
 
 import msgspec
 
-from streamwatch.core.events import Alarm, Event, Outcome, Partition, Progress, Side
+from streamwatch.core.events import Alarm, Event, Outcome, Partition, Side
 from streamwatch.core.graveyard import GraveyardState
 from streamwatch.core.join import Join
 from streamwatch.core.join_counters import JoinCounters
@@ -94,15 +94,10 @@ class Pipeline:
 
     def needs(self, events: Sequence[Event]) -> Needs:
         """What must be fetched before `advance` of the same events."""
-        join, timeline = self._join, self.timeline
-        progress = [event for event in events if type(event) is Progress]
-        prediction_ms, label_ms = (
-            timeline.preview(progress) if progress else (timeline.prediction_ms, timeline.label_ms)
-        )
+        join = self._join
         return Needs(
             events,
-            label_ms // 1000,
-            prediction_ms // 1000,
+            self.timeline,
             max(0, join.predictions.pending + len(events) - self._spec.max_pending) + 1,
             max(0, len(join.labels) + len(events) - self._spec.max_labels),
         )

@@ -54,8 +54,8 @@ class Record(Protocol):
 class Decoder(Protocol):
     """Turns the records of one topic into events; never raises on bad input."""
 
-    def decode(self, record: Record, at_ms: int) -> Event:
-        """`Prediction`, `Label`, `NullRecord`, or `Invalid` with a reason."""
+    def decode_all(self, records: Sequence[Record], stamps: Sequence[int]) -> Sequence[Event]:
+        """For each record, with its clamped time: `Prediction`, `Label`, `NullRecord`, or `Invalid`."""
         ...
 
 

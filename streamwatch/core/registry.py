@@ -20,6 +20,8 @@ class Activity:
     """Outcomes in the order buffer."""
     last_ms: int
     """Latest record time of an accepted prediction."""
+    known: str | None = None
+    """The label that resolved a prediction last, whether or not its outcome waits for its order."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,27 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain
 
-from streamwatch.core.events import Alarm, Event, Label, NullRecord, Outcome, Prediction
+from streamwatch.core.events import Alarm, Event, Label, NullRecord, Outcome, Prediction, Progress
 from streamwatch.core.expiry import Deadlines
 from streamwatch.core.known import Known
+from streamwatch.core.watermark import Timeline
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Needs:
-    """What a batch may touch."""
+    """What a batch may touch; ask before `advance`. What a store does not ask for costs nothing."""
 
     events: Sequence[Event]
-    prediction_deadline_s: int
-    """Pending predictions due at or before this second (of the label watermark) may expire."""
-    label_deadline_s: int
-    """Waiting labels due at or before this second (of the prediction watermark) may be given up."""
+    timeline: Timeline
     oldest_predictions: int
     """How many of the oldest pending predictions may be evicted, and one more to tell how old the oldest
     then is: the index must hold so many that still wait and that no event of the batch speaks of."""
     oldest_labels: int
     """How many of the oldest waiting labels of either form may be evicted; counted likewise."""
+
+    @property
+    def prediction_deadline_s(self) -> int:
+        """Pending predictions due at or before this second (of the label watermark) may expire."""
+        return self._watermarks[1] // 1000
+
+    @property
+    def label_deadline_s(self) -> int:
+        """Waiting labels due at or before this second (of the prediction watermark) may be given up."""
+        return self._watermarks[0] // 1000
+
+    @cached_property
+    def _watermarks(self) -> tuple[int, int]:
+        return self.timeline.preview(event for event in self.events if isinstance(event, Progress))
 
     @property
     def ids(self) -> list[str]:

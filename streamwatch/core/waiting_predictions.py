@@ -78,6 +78,7 @@ class WaitingPredictions:
             event.at_ms,
             event.timestamp_ms,
             event.scores,
+            known=activity.known,
         )
 
     def wait(self, record: Known) -> None:
@@ -94,7 +95,10 @@ class WaitingPredictions:
         if delay_ms < 0:
             self._counters.labels_negative_delay += 1
             delay_ms = 0
-        outcome = Outcome(activity.name, truth, record.predicted, label_ms, delay_ms, False, record.scores)
+        outcome = Outcome(
+            activity.name, truth, record.predicted, label_ms, delay_ms, False, record.scores, record.known
+        )
+        activity.known = truth
         if self.ordered:
             self.hold(outcome, activity, prediction_ms, at_ms)
         else:
@@ -139,7 +143,9 @@ class WaitingPredictions:
         self._counters.outcomes_assumed += 1
         prediction_ms = own_time(record)
         delay_ms = max(0, deadline_ms - prediction_ms)
-        outcome = Outcome(activity.name, truth, record.predicted, deadline_ms, delay_ms, True, record.scores)
+        outcome = Outcome(
+            activity.name, truth, record.predicted, deadline_ms, delay_ms, True, record.scores, record.known
+        )
         if self.ordered:
             self.hold(outcome, activity, prediction_ms, deadline_ms)
         else:

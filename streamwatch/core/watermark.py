@@ -5,7 +5,7 @@ The only clock deadlines know. Time enters with `Progress` events, in order, so 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -109,6 +109,17 @@ class Timeline:
         at_ms = max(min(timestamp_ms, now_ms + self._max_future_ms), newest_ms - self._max_disorder_ms, 0)
         reading.stamped_ms = max(at_ms, newest_ms)
         return at_ms
+
+    def stamp_all(self, partition: Partition, timestamps_ms: Sequence[int], now_ms: int) -> Sequence[int]:
+        """What `stamp` gives for each of them in turn (there is at least one)."""
+        reading = self._readings[partition]
+        oldest_ms, newest_ms = min(timestamps_ms), max(reading.stamped_ms, *timestamps_ms)
+        if newest_ms <= now_ms + self._max_future_ms and oldest_ms >= max(
+            newest_ms - self._max_disorder_ms, 0
+        ):
+            reading.stamped_ms = newest_ms
+            return timestamps_ms
+        return [self.stamp(partition, timestamp_ms, now_ms) for timestamp_ms in timestamps_ms]
 
     def progress(self, event: Progress) -> None:
         """Take in how far one partition has been read, and advance the watermarks."""

@@ -1,13 +1,13 @@
 """ADWIN (Bifet, Gavaldà 2007; Bifet et al. 2015, §6, as MOA and river implement it), over a 0/1 loss.
 
-A window of outcomes in buckets of 2^row, at most 5 per row: the sixth merges the two oldest into the next row. At every
-`clock`-th outcome, if the window holds more than 10, every split between two buckets is tested and the oldest bucket
-is dropped as long as some split shows two different means (`cut_threshold`).
+A window of outcomes in buckets of 2^row, at most 5 per row: the sixth merges the two oldest into the next
+row. At every `clock`-th outcome, if the window holds more than 10, every split between two buckets is
+tested and the oldest bucket is dropped as long as some split shows two different means (`cut_threshold`).
 
 For a 0/1 loss everything is integers. Outcomes enter the buckets at the check that first needs them: until
-then they wait in the model's ring. Buckets of rows below `FIRST_BLOCK_ROW` hold their number of losses only, since
-their outcomes are in the ring; larger ones own a block of per-class counts, so dropping either takes the
-whole vector of agreement totals out of the window.
+then they wait in the model's ring. Buckets of rows below `FIRST_BLOCK_ROW` hold their number of losses
+only, since their outcomes are in the ring; larger ones own a block of per-class counts, so dropping either
+takes the whole vector of agreement totals out of the window.
 """
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
@@ -21,7 +21,7 @@ from streamwatch.core.kernel.compiled import hot, inner
 
 PER_ROW = 5
 ROWS = 31
-"""Rows 0 … 30: counts fit 32 bits; a window beyond 10^10 outcomes drops its oldest bucket instead of merging."""
+"""Rows 0 … 30: counts fit 32 bits; a window of 10^10 outcomes drops its oldest bucket instead of merging."""
 FIRST_BLOCK_ROW = 9
 SMALL_OUTCOMES = PER_ROW * ((1 << FIRST_BLOCK_ROW) - 1) + 1
 """Most outcomes that wait in rows without blocks, the one just entering included."""
@@ -33,7 +33,7 @@ WINDOW = np.dtype(
         ("large", "i8"),  # outcomes in buckets that own blocks
         ("last_drift", "i8"),  # outcome at which the last new drift was declared
         ("kept", "i8"),  # width after the last cut
-        ("statistic", "f8"),  # |Δμ| and ε of the split that caused the cut, if the last check cut; else ε is 0
+        ("statistic", "f8"),  # |Δμ| and ε of the split that caused the last check's cut; ε is 0 without one
         ("threshold", "f8"),
         ("before", "f8"),  # mean loss dropped and kept by the last cut
         ("after", "f8"),
@@ -43,12 +43,14 @@ WINDOW = np.dtype(
         ("blocks", "i4", (ROWS - FIRST_BLOCK_ROW, PER_ROW + 1)),  # slot of each large bucket's counts
     ]
 )
+SMALL_WINDOW_BYTES = 512
+"""Of a window's record, what a check of a few thousand outcomes touches."""
 PARAMETERS = np.dtype([("delta", "f8"), ("min_subwindow", "i8"), ("clock", "i8")])
 
 
 @hot
 def confidence(width, delta):
-    """d = ln(2 ln W / δ)."""
+    """Logarithmic term d = ln(2 ln W / δ)."""
     return log(2.0 * log(width) / delta)
 
 

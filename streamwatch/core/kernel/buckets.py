@@ -7,22 +7,25 @@ import numpy as np
 
 from streamwatch.core.kernel.adwin import FIRST_BLOCK_ROW, GRACE, PER_ROW, ROWS, must_cut, nearest_split
 from streamwatch.core.kernel.compiled import inner
+from streamwatch.core.kernel.forgetting import forget_oldest
+from streamwatch.core.kernel.marks import MARKS, bit
+from streamwatch.core.kernel.ring import after, before, marks_of, position_of, predicted_of, truth_of
 from streamwatch.core.kernel.room import HEADER, SLOT, exponent_of, give_block, take_block
-from streamwatch.core.kernel.ring import after, before, position_of, predicted_of, truth_of
-from streamwatch.core.kernel.totals import AGREED, FALSE, HITS, MISSED, PAIRS, REPEATS, N, forget
+from streamwatch.core.kernel.totals import AGREED, FALSE, HITS, MARKED, MISSED, PAIRS, REPEATS, N, columns_of
 
 
 @inner
-def count_oldest(m, w, width, r, ring, blocks, block):
+def count_oldest(m, w, r, column, rings, row, blocks, block):
     """Count the 2^r oldest outcomes that have no block yet into a fresh block."""
     first = block * SLOT
-    age = width - w.large - 1
-    position = position_of(m.head, age, ring.shape[0])
+    size = rings.shape[1]
+    age = int(m.totals[N, column]) - w.large - 1
+    position = position_of(m.head, age, size)
     paired = m.outcomes - age > 1
-    previous = truth_of(ring[before(position, ring.shape[0])])
+    previous = truth_of(rings[row, before(position, size)])
     for _ in range(1 << r):
-        truth = truth_of(ring[position])
-        predicted = predicted_of(ring[position])
+        truth = truth_of(rings[row, position])
+        predicted = predicted_of(rings[row, position])
         if truth == predicted:
             blocks[first + HEADER + 3 * truth + AGREED] += 1
         else:
@@ -30,9 +33,12 @@ def count_oldest(m, w, width, r, ring, blocks, block):
             blocks[first + HEADER + 3 * predicted + FALSE] += 1
         if paired and truth == previous:
             blocks[first] += 1
+        marks = marks_of(rings[row, position])
+        for k in range(MARKS):
+            blocks[first + 2 + k] += bit(marks, k)
         paired = True
         previous = truth
-        position = after(position, ring.shape[0])
+        position = after(position, size)
 
 
 @inner
@@ -41,7 +47,7 @@ def add_block(blocks, older, newer):
     source = older * SLOT
     target = newer * SLOT
     blocks[target] += blocks[source]
-    for k in range(HEADER, HEADER + 3 * (1 << blocks[source + 1])):
+    for k in range(2, HEADER + 3 * (1 << blocks[source + 1])):
         blocks[target + k] += blocks[source + k]
 
 
@@ -57,13 +63,13 @@ def remove_oldest(w, r, number):
 
 
 @inner
-def merge_oldest(m, w, width, r, ring, blocks, room):
+def merge_oldest(m, w, r, column, rings, row, blocks, room):
     """Merge the two oldest buckets of row r into the newest of row r + 1."""
     slot = w.buckets[r + 1]
     w.losses[r + 1, slot] = w.losses[r, 0] + w.losses[r, 1]
     if r + 1 == FIRST_BLOCK_ROW:
         block = take_block(blocks, room, exponent_of(m.classes))
-        count_oldest(m, w, width, r + 1, ring, blocks, block)
+        count_oldest(m, w, r + 1, column, rings, row, blocks, block)
         w.blocks[0, slot] = block
         w.large += 1 << (r + 1)
     elif r + 1 > FIRST_BLOCK_ROW:
@@ -78,76 +84,58 @@ def merge_oldest(m, w, width, r, ring, blocks, room):
 
 
 @inner
-def forget_block(m, column, block, cells, blocks):
-    """Take a block's counts out of the window's totals; gives its repeats."""
+def forget_block(m, w, column, r, cells, blocks, room):
+    """Take the counts of the oldest bucket, of row r, out of the window's totals, and give its block back."""
+    block = w.blocks[r - FIRST_BLOCK_ROW, 0]
     first = block * SLOT
-    columns = len(m.units)
+    columns = columns_of(m)
     for k in range(1 << blocks[first + 1]):
         cell = first + HEADER + 3 * k
         for kind in range(3):
             if blocks[cell + kind] != 0:
                 cells[m.cells + k, kind * columns + column] -= blocks[cell + kind]
-    return blocks[first]
-
-
-@inner
-def forget_oldest(m, column, width, size, cells, ring):
-    """Take the `size` oldest outcomes, still in the ring, out of the per-class totals; gives their repeats."""
-    age = width - 1
-    position = position_of(m.head, age, ring.shape[0])
-    paired = m.outcomes - age > 1
-    previous = truth_of(ring[before(position, ring.shape[0])])
-    repeats = 0
-    for _ in range(size):
-        truth = truth_of(ring[position])
-        forget(m, column, truth, predicted_of(ring[position]), cells)
-        if paired and truth == previous:
-            repeats += 1
-        paired = True
-        previous = truth
-        position = after(position, ring.shape[0])
-    return repeats
-
-
-@inner
-def drop_oldest(m, w, column, cells, ring, blocks, room):
-    """Drop the oldest bucket and what it carried."""
-    r = w.rows - 1
+    for k in range(MARKS):
+        m.totals[MARKED + k, column] -= blocks[first + 2 + k]
     size = 1 << r
-    width = int(m.totals[N, column])
-    if r >= FIRST_BLOCK_ROW:
-        block = w.blocks[r - FIRST_BLOCK_ROW, 0]
-        repeats = forget_block(m, column, block, cells, blocks)
-        give_block(blocks, room, block)
-        w.large -= size
-    else:
-        repeats = forget_oldest(m, column, width, size, cells, ring)
-    holds_first_outcome = width == m.outcomes
+    holds_first_outcome = int(m.totals[N, column]) == m.outcomes
     m.totals[N, column] -= size
     m.totals[HITS, column] -= size - w.losses[r, 0]
-    m.totals[REPEATS, column] -= repeats
+    m.totals[REPEATS, column] -= blocks[first]
     m.totals[PAIRS, column] -= size - 1 if holds_first_outcome else size
+    give_block(blocks, room, block)
+    w.large -= size
+
+
+@inner
+def drop_oldest(m, w, column, cells, rings, row, blocks, room):
+    """Drop the oldest bucket and what it carried."""
+    r = w.rows - 1
+    if r >= FIRST_BLOCK_ROW:
+        forget_block(m, w, column, r, cells, blocks, room)
+    else:
+        forget_oldest(m, column, 1 << r, cells, rings, row)
     remove_oldest(w, r, 1)
     while w.rows > 0 and w.buckets[w.rows - 1] == 0:
         w.rows -= 1
 
 
 @inner
-def enter_pending(m, w, pending, column, cells, ring, blocks, room):
+def enter_pending(m, w, pending, column, cells, rings, row, blocks, room):
     """Put the outcomes since the last check into buckets of one, oldest first, merging as rows overflow."""
-    position = position_of(m.head, pending - 1, ring.shape[0])
+    size = rings.shape[1]
+    position = position_of(m.head, pending - 1, size)
     for _ in range(pending):
-        w.losses[0, w.buckets[0]] = truth_of(ring[position]) != predicted_of(ring[position])
+        w.losses[0, w.buckets[0]] = truth_of(rings[row, position]) != predicted_of(rings[row, position])
         w.buckets[0] += 1
         w.rows = max(w.rows, 1)
-        position = after(position, ring.shape[0])
+        position = after(position, size)
         for r in range(ROWS):
             if w.buckets[r] <= PER_ROW:
                 break
             if r == ROWS - 1:
-                drop_oldest(m, w, column, cells, ring, blocks, room)
+                drop_oldest(m, w, column, cells, rings, row, blocks, room)
             else:
-                merge_oldest(m, w, int(m.totals[N, column]), r, ring, blocks, room)
+                merge_oldest(m, w, r, column, rings, row, blocks, room)
 
 
 @inner
@@ -158,8 +146,7 @@ def check(m, j, column, parameters, cells, rings, row, blocks, room):
     drift was declared.
     """
     w = m.windows[j]
-    ring = rings[row]
-    enter_pending(m, w, m.pending[j], column, cells, ring, blocks, room)
+    enter_pending(m, w, m.pending[j], column, cells, rings, row, blocks, room)
     m.pending[j] = 0
     w.statistic = np.nan
     w.threshold = 0.0
@@ -172,7 +159,7 @@ def check(m, j, column, parameters, cells, rings, row, blocks, room):
     w.statistic, w.threshold = nearest_split(w, n, losses, delta, least)
     kept, kept_losses = n, losses
     while kept > 1.0 and must_cut(w, kept, kept_losses, delta, least):
-        drop_oldest(m, w, column, cells, ring, blocks, room)
+        drop_oldest(m, w, column, cells, rings, row, blocks, room)
         kept = m.totals[N, column]
         kept_losses = kept - m.totals[HITS, column]
     w.kept = int(kept)

@@ -1,7 +1,7 @@
 """How the kernel is compiled: one decorator for entry points, one for inner functions, and the prefetch hint.
 
-Numba stamps a cached function with its own file only, so a change in an inner function's file would go unnoticed.
-The cache directory therefore carries a hash of all kernel sources.
+Numba stamps a cached function with its own file only, so a change in an inner function's file would go
+unnoticed. The cache directory therefore carries a hash of all kernel sources.
 """
 
 # pyright: reportPrivateImportUsage=false, reportUnknownParameterType=false, reportMissingParameterType=false
@@ -19,7 +19,7 @@ import numba
 import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
-from numba.core.extending import intrinsic
+from numba.core.extending import intrinsic as _untyped_intrinsic
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -37,19 +37,33 @@ def _sources_hash() -> str:
 def _cache_directory() -> str | None:
     """Where compiled functions are kept between runs, or None where nothing can be written.
 
-    `NUMBA_CACHE_DIR`, else `XDG_CACHE_HOME`/streamwatch, else ~/.cache/streamwatch; below it one directory per
-    state of the kernel's sources.
+    `NUMBA_CACHE_DIR`, else `XDG_CACHE_HOME`/streamwatch, else ~/.cache/streamwatch; below it one directory
+    per state of the kernel's sources.
     """
-    home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    base = os.environ.get("NUMBA_CACHE_DIR") or os.path.join(home, "streamwatch")
-    directory = os.path.join(base, f"kernel-{_sources_hash()}")
+    home = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    base = os.environ.get("NUMBA_CACHE_DIR") or f"{home}/streamwatch"
+    directory = Path(base).expanduser() / f"kernel-{_sources_hash()}"
     try:
-        os.makedirs(directory, exist_ok=True)
+        directory.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=directory).close()
-    except OSError:
+    except (OSError, RuntimeError):  # RuntimeError: this user has no home
         return None
-    return directory
+    return str(directory)
 
+
+def _mangled_by_layout(record: types.Record) -> tuple[str, tuple[str, ...]]:
+    """Name a record type by its fields in the symbols of compiled functions.
+
+    Numba numbers record types as a process meets them. Functions compiled for different layouts in different
+    processes then share symbols, and once both come from the cache, one layout's code reads the other's
+    records.
+    """
+    return "Record", (hashlib.blake2b(record.name.encode(), digest_size=8).hexdigest(),)
+
+
+types.Record.mangling_args = property(_mangled_by_layout)  # type: ignore[method-assign]
+
+intrinsic = cast("Callable[[Callable[..., Any]], Callable[..., Any]]", _untyped_intrinsic)
 
 CACHE_DIRECTORY = _cache_directory()
 """Where compiled functions are kept between runs; None when no place is writable (every start compiles)."""
@@ -59,12 +73,13 @@ def entry(function: Function) -> Function:
     """Compile a function called from Python, kept in the cache."""
     if CACHE_DIRECTORY is None:
         return cast("Function", numba.njit(error_model="numpy")(function))
-    configured = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = CACHE_DIRECTORY  # read when the function is decorated, only then
+    settings: Any = numba.config
+    configured = settings.CACHE_DIR
+    settings.CACHE_DIR = CACHE_DIRECTORY  # read when the function is decorated, only then
     try:
         return cast("Function", numba.njit(error_model="numpy", cache=True)(function))
     finally:
-        numba.config.CACHE_DIR = configured
+        settings.CACHE_DIR = configured
 
 
 def inner(function: Function) -> Function:
@@ -95,7 +110,7 @@ def borrowed(typing_context: Any, array: Any) -> Any:
 
 
 @intrinsic
-def prefetch(typing_context: Any, array: Any, offset: Any) -> Any:
+def prefetch(typing_context: Any, array: Any, offset: Any) -> Any:  # noqa: ARG001  (its type is fixed)
     """Ask the processor to bring in the cache line `offset` bytes after the start of `array`; a hint only."""
     del typing_context
 
@@ -110,3 +125,16 @@ def prefetch(typing_context: Any, array: Any, offset: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(array, types.int64), generate
+
+
+@intrinsic
+def class_bits(typing_context: Any, entry: Any) -> Any:
+    """Bits of a class in a ring entry, or in the entries of rings: 12 of 32, 28 of 64."""
+    del typing_context
+    kind = entry.dtype if isinstance(entry, types.Array) else entry
+    bits = 12 if kind.bitwidth == 32 else 28
+
+    def generate(context: Any, _builder: Any, signature: Any, _arguments: Any) -> Any:
+        return context.get_constant(signature.return_type, bits)
+
+    return types.int64(entry), generate

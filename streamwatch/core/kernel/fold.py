@@ -5,112 +5,52 @@ from __future__ import annotations
 
 import numpy as np
 
-from streamwatch.core.kernel.adwin import FIRST_BLOCK_ROW
-from streamwatch.core.kernel.ahead import AHEAD, look_ahead
+from streamwatch.core.kernel.admission import ADMITTED, admit
+from streamwatch.core.kernel.ahead import look_ahead
 from streamwatch.core.kernel.buckets import check
-from streamwatch.core.kernel.compiled import borrowed, entry, hot, inner, prefetch
+from streamwatch.core.kernel.compiled import borrowed, entry, hot
 from streamwatch.core.kernel.detectors.chain import observe_all, show_all
-from streamwatch.core.kernel.forgetting import fade, slide
-from streamwatch.core.kernel.room import exponent_of, give_block, give_span, take_block, take_span
+from streamwatch.core.kernel.forgetting import fade, settle, slide
+from streamwatch.core.kernel.label_drift import watch_labels
+from streamwatch.core.kernel.marks import own_marks
 from streamwatch.core.kernel.ring import packed
-from streamwatch.core.kernel.totals import add, gather
-from streamwatch.core.kernel.weighting import restart, weigh
-
-
-ADMITTED, INVALID, FULL = 0, 1, 2
-"""Verdicts on a batch: it was folded; the outcome at a position is not valid; the pool of class rows is full.
-In the last two cases nothing was folded."""
+from streamwatch.core.kernel.shadow import consult
+from streamwatch.core.kernel.totals import add, columns_of, gather
+from streamwatch.core.kernel.weighting import LABELS, follow, restart, restart_at_rise, weigh
 
 
 @hot
-def first_invalid(models, rows, truth, predicted, max_classes):
-    """Position of the first outcome with a row that is not live or a class out of range; -1 if there is none."""
-    n = rows.shape[0]
-    for i in range(n):
-        if i + AHEAD < n:
-            prefetch(models, rows[i + AHEAD] * models.itemsize)
-        if not 0 <= rows[i] < models.shape[0] or models[rows[i]].live == 0:
-            return i
-        if not (0 <= truth[i] < max_classes and 0 <= predicted[i] < max_classes):
-            return i
-    return -1
-
-
-@inner
-def grow(m, classes, cells, room):
-    """Move a model's class rows to a span that has room for so many classes; gives whether the pool had one."""
-    c = exponent_of(classes)
-    start = take_span(cells, room, c)
-    if start < 0:
-        return False
-    for k in range(m.span):
-        for j in range(cells.shape[1]):
-            cells[start + k, j] = cells[m.cells + k, j]
-    if m.span > 0:
-        give_span(cells, room, m.cells, exponent_of(m.span))
-    m.cells = start
-    m.span = 1 << c
-    return True
+def mark_outcome(m, shadows, shadow_room, p, truth, predicted, known, offsets, classes, values, i):
+    """The marks of outcome i of the batch, before the model learns from it; its shadow classifiers do."""
+    marks = own_marks(m, truth, predicted, known)
+    for j in range(len(m.shadow)):
+        s = m.shadow[j]
+        most = p.shadow_classes
+        marks |= consult(m, s, shadows, shadow_room, most, truth, predicted, offsets, classes, values, i)
+    return marks
 
 
 @hot
-def admit(models, cells, cell_room, rows, truth, predicted, max_classes):
-    """Validate a batch, and give every model class rows for the classes it will meet; gives (verdict, position)."""
-    invalid = first_invalid(models, rows, truth, predicted, max_classes)
-    if invalid >= 0:
-        return INVALID, invalid
-    for i in range(rows.shape[0]):
-        m = models[rows[i]]
-        classes = max(truth[i], predicted[i]) + 1
-        if classes > m.span and not grow(m, classes, cells, cell_room):
-            return FULL, i
-    return ADMITTED, 0
-
-
-@entry
-def make_room(models, cells, cell_room, rows, truth, predicted, max_classes):
-    """`admit`, without folding."""
-    return admit(models, cells, cell_room, rows, truth, predicted, max_classes)
-
-
-@entry
-def release(models, cells, cell_room, blocks, block_room, row):
-    """Give back the class rows and blocks of a model."""
-    m = models[row]
-    if m.span > 0:
-        give_span(cells, cell_room, m.cells, exponent_of(m.span))
-    for j in range(len(m.windows)):
-        w = m.windows[j]
-        for r in range(FIRST_BLOCK_ROW, w.rows):
-            for k in range(w.buckets[r]):
-                give_block(blocks, block_room, w.blocks[r - FIRST_BLOCK_ROW, k])
-
-
-@entry
-def claim_block(blocks, block_room, classes):
-    """Slot of an empty block for so many classes."""
-    return take_block(blocks, block_room, exponent_of(classes))
-
-
-@hot
-def learn(models, cells, rings, blocks, block_room, p, row, truth, predicted, position, alarms, count):
+def learn(models, cells, rings, blocks, block_room, p, row, truth, predicted, marks, position, alarms, count):
     """Feed one outcome of one model to all of its estimators; gives the new number of alarms."""
     m = models[row]
     hit = truth == predicted
     paired = m.outcomes > 0
     repeat = paired and truth == m.last
     m.classes = max(m.classes, truth + 1, predicted + 1)
-    rings[row, m.head] = packed(truth, predicted)
+    rings[row, m.head] = packed(rings, truth, predicted, marks)
     m.head = m.head + 1 if m.head + 1 < rings.shape[1] else 0
     m.last = truth
+    m.last_missed = not hit
     m.outcomes += 1
     m.errors += not hit
 
     for j in range(len(m.weighting)):
-        weigh(m.weighting[j], p.weighting[j].w_avg, hit)
+        follow(models, m, row, j, p.weighting[j])
+        weigh(m.weighting[j], p.weighting[j].w_avg, p.weighting[j].alpha, hit)
     for j in range(len(m.fading)):
         fade(m, j, p.fading[j].alpha, cells)
-    add(m, truth, predicted, hit, repeat, paired, cells)
+    add(m, truth, predicted, marks, hit, repeat, paired, cells)
     for j in range(len(p.sliding)):
         slide(m, len(m.fading) + j, p.sliding[j].size, cells, rings, row)
     drifted = False
@@ -122,43 +62,92 @@ def learn(models, cells, rings, blocks, block_room, p, row, truth, predicted, po
     count = observe_all(m, p, not hit, position, row, alarms, count)
     if drifted:
         for j in range(len(m.weighting)):
-            restart(m, m.weighting[j], p.weighting[j].window)
+            restart_at_rise(m, row, j, p.weighting[j])
+    for k in range(len(m.label_drift)):
+        if watch_labels(m.label_drift[k], p.label_drift[k].delta, m.outcomes, truth, repeat):
+            for j in range(len(m.weighting)):
+                if p.weighting[j].signal == LABELS and p.weighting[j].window == k:
+                    restart(m.weighting[j], 1)
     return count
 
 
 @entry
 def fold(
-    models, cells, cell_room, rings, blocks, block_room, parameters, max_classes, rows, truth, predicted, alarms
+    models,
+    spans,
+    cells,
+    cell_room,
+    rings,
+    blocks,
+    block_room,
+    shadow_spans,
+    shadows,
+    shadow_room,
+    parameters,
+    max_classes,
+    rows,
+    truth,
+    predicted,
+    known,
+    offsets,
+    classes,
+    values,
+    alarms,
 ):
     """Feed a batch of outcomes, in order; gives (verdict, number of alarm rows written or position)."""
     models, cells, rings = borrowed(models), borrowed(cells), borrowed(rings)
     blocks, block_room, alarms = borrowed(blocks), borrowed(block_room), borrowed(alarms)
+    shadows, shadow_room, known = borrowed(shadows), borrowed(shadow_room), borrowed(known)
     rows, truth, predicted = borrowed(rows), borrowed(truth), borrowed(predicted)
-    verdict, position = admit(models, cells, cell_room, rows, truth, predicted, max_classes)
+    offsets, classes, values = borrowed(offsets), borrowed(classes), borrowed(values)
+    verdict, position = admit(
+        models,
+        spans,
+        cells,
+        cell_room,
+        shadow_spans,
+        shadows,
+        shadow_room,
+        parameters,
+        rows,
+        truth,
+        predicted,
+        offsets,
+        classes,
+        max_classes,
+    )
     if verdict != ADMITTED:
         return verdict, position
     p = borrowed(parameters)[0]
     count = np.int64(0)  # of one type from the start, or all it is passed to is compiled twice
     for i in range(rows.shape[0]):
-        look_ahead(models, cells, rings, p, rows, truth, predicted, i)
-        count = learn(
-            models, cells, rings, blocks, block_room, p, rows[i], truth[i], predicted[i], i, alarms, count
-        )
+        look_ahead(models, cells, rings, shadows, p, rows, truth, predicted, i)
+        m = models[rows[i]]
+        y, y_hat = truth[i], predicted[i]
+        marks = mark_outcome(m, shadows, shadow_room, p, y, y_hat, known[i], offsets, classes, values, i)
+        count = learn(models, cells, rings, blocks, block_room, p, rows[i], y, y_hat, marks, i, alarms, count)
     return verdict, count
 
 
 @entry
-def collect(models, cells, rows, column, sums, counts):
-    """Totals of some models under one mechanism: `sums` (5, m) and `counts` (3, m, K)."""
+def collect(models, cells, rings, parameters, rows, column, sums, counts):
+    """Totals of some models under one mechanism: `sums` (SUMS + 1, m) and `counts` (3, m, K)."""
     for t in range(rows.shape[0]):
+        settle(models[rows[t]], parameters[0], cells, rings, rows[t])
         gather(models[rows[t]], column, cells, sums, counts, t)
 
 
 @entry
-def show(models, parameters, rows, statistic, threshold, alarms):
+def prepare_snapshot(models, cells, rings, parameters, row):
+    """Bring a model to a state that depends on its outcomes only."""
+    settle(models[row], parameters[0], cells, rings, row)
+
+
+@entry
+def show(models, parameters, rows, statistic, threshold, alarms, warned):
     """State of all detectors of some models, each array (detectors, m)."""
     for t in range(rows.shape[0]):
-        show_all(models[rows[t]], parameters[0], statistic, threshold, alarms, t)
+        show_all(models[rows[t]], parameters[0], statistic, threshold, alarms, warned, t)
 
 
 @entry
@@ -168,32 +157,41 @@ def trace(
     rings,
     blocks,
     block_room,
+    shadows,
+    shadow_room,
     parameters,
     rows,
     truth,
     predicted,
+    known,
+    offsets,
+    classes,
+    values,
     alarms,
     sums,
     counts,
     statistic,
     threshold,
     alarms_so_far,
+    warned,
     weighted,
 ):
     """As `fold`, writing after every outcome t the model's totals and detectors.
 
-    `sums` (columns, 5, n), `counts` (columns, 3, n, K), detectors (detectors, n), `weighted` (2, weightings, n).
+    `sums` (columns, SUMS + 1, n), `counts` (columns, 3, n, K), detectors (detectors, n), `weighted`
+    (2, weightings, n).
     """
     p = parameters[0]
     count = np.int64(0)
     for t in range(rows.shape[0]):
-        count = learn(
-            models, cells, rings, blocks, block_room, p, rows[t], truth[t], predicted[t], t, alarms, count
-        )
         m = models[rows[t]]
-        for column in range(len(m.units)):
+        y, y_hat = truth[t], predicted[t]
+        marks = mark_outcome(m, shadows, shadow_room, p, y, y_hat, known[t], offsets, classes, values, t)
+        count = learn(models, cells, rings, blocks, block_room, p, rows[t], y, y_hat, marks, t, alarms, count)
+        settle(m, p, cells, rings, rows[t])
+        for column in range(columns_of(m)):
             gather(m, column, cells, sums[column], counts[column], t)
-        show_all(m, p, statistic, threshold, alarms_so_far, t)
+        show_all(m, p, statistic, threshold, alarms_so_far, warned, t)
         for j in range(len(m.weighting)):
             s = m.weighting[j]
             weighted[0, j, t] = s.hits / s.weight

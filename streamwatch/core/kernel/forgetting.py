@@ -6,14 +6,22 @@ from __future__ import annotations
 import numpy as np
 
 from streamwatch.core.kernel.compiled import hot, inner
-from streamwatch.core.kernel.ring import before, position_of, predicted_of, truth_of
-from streamwatch.core.kernel.totals import HITS, PAIRS, REPEATS, N, forget
+from streamwatch.core.kernel.ring import after, before, marks_of, position_of, predicted_of, truth_of
+from streamwatch.core.kernel.totals import HITS, PAIRS, REPEATS, SUMS, N, columns_of, forget, forget_marks
 
 LIMIT = 2.0**256
 SHRINK = 2.0**-256
 """An exact power of two: renormalising rounds nothing, up to counts that vanish beside 1."""
 
-FADING = np.dtype([("squares", "f8")])  # Σ w², in squared units
+DEFERRED = 32
+"""Outcomes a sliding window drops at once: they stand together in the ring, which spares most cache misses."""
+
+FADING = np.dtype(
+    [
+        ("unit", "f8"),  # what the newest outcome counted
+        ("squares", "f8"),  # Σ w², in squared units
+    ]
+)
 FADING_PARAMETERS = np.dtype([("alpha", "f8")])
 SLIDING_PARAMETERS = np.dtype([("size", "i8")])
 
@@ -25,40 +33,69 @@ def fade(m, column, alpha, cells):
     (Gama, Sebastião, Rodrigues 2009, §3.2.1.) Costs O(1) instead of O(K); the totals in units of outcomes are
     the scaled ones over the unit. Dividing, not multiplying by a rounded 1/α, keeps the factor α exact.
     """
-    unit = m.units[column] / alpha
-    m.units[column] = unit
-    m.fading[column].squares += unit * unit
-    if unit > LIMIT:
+    f = m.fading[column]
+    f.unit /= alpha
+    f.squares += f.unit * f.unit
+    if f.unit > LIMIT:
         renormalise(m, column, cells)
 
 
 @inner
 def renormalise(m, column, cells):
     """Bring the unit back to about 1, and everything counted in it."""
-    m.units[column] *= SHRINK
-    m.fading[column].squares *= SHRINK * SHRINK
-    for k in range(4):
+    f = m.fading[column]
+    f.unit *= SHRINK
+    f.squares *= SHRINK * SHRINK
+    for k in range(SUMS):
         m.totals[k, column] *= SHRINK
-    columns = len(m.units)
-    for k in range(m.cells, m.cells + m.span):
+    columns = columns_of(m)
+    for k in range(m.cells, m.cells + m.classes):
         for kind in range(3):
             cells[k, kind * columns + column] *= SHRINK
 
 
+@inner
+def forget_oldest(m, column, number, cells, rings, row):
+    """Take the oldest outcomes of a window, still in the ring, out of its totals. A pair goes with its later outcome."""
+    size = rings.shape[1]
+    age = int(m.totals[N, column]) - 1
+    position = position_of(m.head, age, size)
+    paired = m.outcomes - age > 1
+    previous = truth_of(rings[row, before(position, size)])
+    hits = 0
+    repeats = 0
+    pairs = number if paired else number - 1
+    for _ in range(number):
+        truth = truth_of(rings[row, position])
+        predicted = predicted_of(rings[row, position])
+        forget(m, column, truth, predicted, cells)
+        forget_marks(m, column, marks_of(rings[row, position]))
+        hits += truth == predicted
+        repeats += paired and truth == previous
+        paired = True
+        previous = truth
+        position = after(position, size)
+    m.totals[N, column] -= number
+    m.totals[HITS, column] -= hits
+    m.totals[REPEATS, column] -= repeats
+    m.totals[PAIRS, column] -= pairs
+
+
 @hot
 def slide(m, column, size, cells, rings, row):
-    """After an outcome is added: drop the one that is `size` outcomes older. The pair goes with its later outcome."""
-    if m.totals[N, column] <= size:
-        return
-    position = position_of(m.head, size, rings.shape[1])
-    entry = rings[row, position]
-    truth = truth_of(entry)
-    predicted = predicted_of(entry)
-    m.totals[N, column] -= 1.0
-    if truth == predicted:
-        m.totals[HITS, column] -= 1.0
-    if m.outcomes - size > 1:
-        m.totals[PAIRS, column] -= 1.0
-        if truth == truth_of(rings[row, before(position, rings.shape[1])]):
-            m.totals[REPEATS, column] -= 1.0
-    forget(m, column, truth, predicted, cells)
+    """Drop what is older than the last `size` outcomes, once `DEFERRED` of them have gathered.
+
+    Everything is counted in integers, so it does not matter when; `settle` drops the rest before totals are read.
+    """
+    if m.totals[N, column] >= size + DEFERRED:
+        forget_oldest(m, column, DEFERRED, cells, rings, row)
+
+
+@inner
+def settle(m, p, cells, rings, row):
+    """Make the totals of every sliding window those of its size."""
+    for j in range(len(p.sliding)):
+        column = len(m.fading) + j
+        gathered = int(m.totals[N, column]) - p.sliding[j].size
+        if gathered > 0:
+            forget_oldest(m, column, gathered, cells, rings, row)

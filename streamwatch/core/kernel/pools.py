@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.kernel import fold as kernel
+from streamwatch.core.kernel import admission
 from streamwatch.core.kernel.adwin import FIRST_BLOCK_ROW
 from streamwatch.core.kernel.records import LINE, Layout, Records
 from streamwatch.core.kernel.room import HEADER, ROOM, SLOT
+from streamwatch.core.kernel.scores import NO_SCORES, Indices, Scores
+from streamwatch.core.kernel.shadow import MAX_CLASSES, NO_MORE, SHADOW_ROOM, shadow_words
 
 RESERVED_BYTES = 1 << 30
 
@@ -27,16 +29,24 @@ class Pools:
         self._max_models = max_models
         span = 1 << (layout.max_classes - 1).bit_length()
         self._block_words = _block_words(span)
-        rows = _at_first(max_models, layout.model.itemsize + 4 * layout.ring_size)
+        rows = _at_first(max_models, layout.model.itemsize + layout.ring.itemsize * layout.ring_size)
         width = max(1, 3 * layout.columns)  # a free span keeps its successor in its first count
         self.models: Records = _zeros(rows, layout.model)
-        self.rings: NDArray[np.uint32] = np.zeros((rows, layout.ring_size), np.uint32)
+        self.spans: NDArray[np.int32] = np.full(rows, -1, np.int32)
+        """Class rows each model owns; -1 where no model lives."""
+        self.rings: NDArray[Any] = np.zeros((rows, layout.ring_size), layout.ring)
         self.cells: NDArray[np.float64] = _zeros(
             (_at_first(2 * span * max_models, 8 * width), width), np.dtype(np.float64)
         )
         self.cell_room: NDArray[np.int64] = np.zeros(ROOM, np.int64)
         self.blocks: NDArray[np.int32] = np.zeros(_at_first(RESERVED_BYTES, 4), np.int32)
         self.block_room: NDArray[np.int64] = np.zeros(ROOM, np.int64)
+        self.shadow_spans: NDArray[np.int32] = np.full(rows, NO_MORE, np.int32)
+        """Classes each model's shadow counts have room for; `NO_MORE` where none are kept."""
+        self.shadows: NDArray[np.float64] = np.zeros(
+            _at_first(2 * max_models * shadow_words(layout.shadow_classes), 8), np.float64
+        )
+        self.shadow_room: NDArray[np.int64] = np.zeros(SHADOW_ROOM, np.int64)
 
     def reserve_rows(self, rows: int) -> None:
         """Make room for records and rings of this many models."""
@@ -44,6 +54,9 @@ class Pools:
             more = min(2 * len(self.models), self._max_models)
             self.models = _enlarged(self.models, more)
             self.rings = _enlarged(self.rings, more)
+            added = more - len(self.spans)
+            self.spans = np.concatenate([self.spans, np.full(added, -1, np.int32)])
+            self.shadow_spans = np.concatenate([self.shadow_spans, np.full(added, NO_MORE, np.int32)])
 
     def reserve_batch(self, outcomes: int, models: int) -> None:
         """Make room for the blocks of buckets a batch may fill.
@@ -54,15 +67,39 @@ class Pools:
         made = (outcomes >> FIRST_BLOCK_ROW) + min(outcomes, models)
         self.reserve_blocks(made * len(self._layout.windows))
 
-    def enlarge_cells(self) -> None:
-        """Make room for more class rows."""
-        self.cells = _enlarged(self.cells, 2 * len(self.cells))
+    def make_room(
+        self, rows: Indices, truth: Indices, predicted: Indices, scores: Scores, max_classes: int
+    ) -> tuple[int, int]:
+        """Validate a batch and make room for its classes; gives (verdict, position), see `admission`."""
+        return admission.make_room(
+            self.models,
+            self.spans,
+            self.cells,
+            self.cell_room,
+            self.shadow_spans,
+            self.shadows,
+            self.shadow_room,
+            self._layout.parameters,
+            rows,
+            truth,
+            predicted,
+            scores.offsets,
+            scores.classes,
+            max_classes,
+        )
+
+    def enlarge(self, verdict: int) -> None:
+        """Make the pool larger that was found full."""
+        if verdict == admission.FULL:
+            self.cells = _enlarged(self.cells, 2 * len(self.cells))
+        else:
+            self.shadows = _enlarged(self.shadows, 2 * len(self.shadows) + shadow_words(MAX_CLASSES))
 
     def claim_span(self, row: int, classes: int) -> None:
         """Give a model class rows for so many classes."""
         rows, top = np.array([row], np.int32), np.array([classes - 1], np.int32)
-        while kernel.make_room(self.models, self.cells, self.cell_room, rows, top, top, classes)[0]:
-            self.enlarge_cells()
+        while (verdict := self.make_room(rows, top, top, NO_SCORES, classes)[0]) != admission.ADMITTED:
+            self.enlarge(verdict)
 
     def reserve_blocks(self, number: int) -> None:
         """Make room for this many more blocks of whatever size."""
@@ -73,11 +110,22 @@ class Pools:
     def claim_block(self, classes: int) -> int:
         """Slot of an empty block."""
         self.reserve_blocks(1)
-        return int(kernel.claim_block(self.blocks, self.block_room, classes))
+        return int(admission.claim_block(self.blocks, self.block_room, classes))
 
     def release(self, row: int) -> None:
         """Empty a row and give back what it held."""
-        kernel.release(self.models, self.cells, self.cell_room, self.blocks, self.block_room, row)
+        admission.release(
+            self.models,
+            self.spans,
+            self.cells,
+            self.cell_room,
+            self.blocks,
+            self.block_room,
+            self.shadow_spans,
+            self.shadows,
+            self.shadow_room,
+            row,
+        )
         self.models[row] = np.zeros((), self._layout.model)
         self.rings[row] = 0
 
@@ -91,8 +139,9 @@ class Pools:
                     slot = int(window["blocks"][r - FIRST_BLOCK_ROW, k])
                     span = 1 << int(self.blocks[slot * SLOT + 1])
                     words += _block_words(span)
-        cells = int(model["span"]) * self.cells.shape[1] * 8
-        return self._layout.model.itemsize + self.rings.shape[1] * 4 + cells + words * 4
+        cells = int(self.spans[row]) * self.cells.shape[1] * 8
+        shadow = sum(8 * shadow_words(int(s["span"])) for s in model["shadow"] if s["span"])
+        return self._layout.model.itemsize + self.rings[row].nbytes + cells + shadow + words * 4
 
 
 def _block_words(span: int) -> int:

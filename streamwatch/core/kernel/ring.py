@@ -1,35 +1,57 @@
-"""The last outcomes of a model as a ring of (label, prediction) pairs packed in 32 bits.
+"""The last outcomes of a model as a ring of (label, prediction, marks), packed in one integer each.
 
-One ring per model serves every sliding window and the small buckets of every ADWIN window. The newest outcome
-has age 0. Passed as (rings, row) or, on rare paths, as the row itself.
+Marks take the lowest 8 bits, classes 12 bits each above them; with more than 4,096 classes entries are 64
+bits and classes have 28. One ring per model serves every sliding window and the small buckets of every ADWIN
+window. The newest outcome has age 0.
 """
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from streamwatch.core.kernel.compiled import hot
+from streamwatch.core.kernel.compiled import class_bits, hot
+from streamwatch.core.kernel.marks import MARKS
 
 MAX_CLASS = 0xFFFF
+NARROW_CLASSES = 1 << 12
+
+
+def entry_type(classes: int) -> np.dtype[Any]:
+    """What holds an entry when there are so many classes."""
+    return np.dtype(np.uint32 if classes <= NARROW_CLASSES else np.int64)
+
+
+def truth_shift(entries: np.dtype[Any]) -> int:
+    """Bits below the label in entries of a type."""
+    return MARKS + (12 if entries.itemsize == 4 else 28)
 
 
 @hot
-def packed(truth, predicted):
-    """One ring entry."""
-    return np.uint32((truth << 16) | predicted)
+def packed(rings, truth, predicted, marks):
+    """One entry of these rings."""
+    bits = class_bits(rings)
+    return (truth << (MARKS + bits)) | (predicted << MARKS) | marks
 
 
 @hot
 def truth_of(entry):
     """The label of an entry."""
-    return int(entry >> 16)
+    return np.int64(entry) >> (MARKS + class_bits(entry))
 
 
 @hot
 def predicted_of(entry):
     """The prediction of an entry."""
-    return int(entry & 0xFFFF)
+    return (np.int64(entry) >> MARKS) & ((1 << class_bits(entry)) - 1)
+
+
+@hot
+def marks_of(entry):
+    """The marks of an entry."""
+    return np.int64(entry) & ((1 << MARKS) - 1)
 
 
 @hot

@@ -8,12 +8,13 @@ says how much was ever used (`room[0]`) and where each free list starts (`room[1
 from __future__ import annotations
 
 from streamwatch.core.kernel.compiled import inner
+from streamwatch.core.kernel.marks import MARKS
 
 ROOM = 33
 SLOT = 8
 """Words (int32) per slot of the block pool; a block starts at a slot so that its address fits 32 bits."""
-HEADER = 2
-"""Words before a block's counts: its repeats, and the exponent c of its 2^c classes."""
+HEADER = 2 + MARKS
+"""Words before a block's counts: its repeats, the exponent c of its 2^c classes, its marks."""
 
 
 @inner

@@ -17,21 +17,27 @@ from numpy.typing import NDArray
 from streamwatch.core.kernel.adwin import FIRST_BLOCK_ROW, WINDOW
 from streamwatch.core.kernel.detectors import KINDS
 from streamwatch.core.kernel.forgetting import FADING
+from streamwatch.core.kernel.label_drift import LABEL_DRIFT
 from streamwatch.core.kernel.pools import Pools
-from streamwatch.core.kernel.records import Layout
+from streamwatch.core.kernel.records import Layout, label_drifts_of
+from streamwatch.core.kernel.ring import truth_shift
 from streamwatch.core.kernel.room import HEADER, SLOT
+from streamwatch.core.kernel.shadow import VERSION as SHADOW_VERSION
+from streamwatch.core.kernel.shadow_state import resume_shadow, shadow_state
 from streamwatch.core.kernel.weighting import WEIGHTING
 from streamwatch.core.specs import LandmarkSpec, MonitorsSpec
 
-VERSION = 1
+VERSION = 2
 """Raised when the meaning of a section of this module changes."""
 
 MODEL = f"model/{VERSION}"
+SHADOWS = f"shadow/{SHADOW_VERSION}"
+HEADER_FIELDS = ("outcomes", "errors", "classes", "last", "last_missed")
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder().decode
 
 
-def fingerprint(kind: str, spec: object, schema: np.dtype[Any] | None, version: int) -> str:
+def fingerprint(kind: str, spec: object, schema: np.dtype[Any] | None, version: object) -> str:
     """Name of the section of one estimator."""
     described = repr((spec, schema.descr if schema is not None else None, version))
     return f"{kind}/{hashlib.blake2b(described.encode(), digest_size=8).hexdigest()}"
@@ -42,15 +48,11 @@ def take_snapshot(spec: MonitorsSpec, layout: Layout, pools: Pools, row: int) ->
     model = pools.models[row]
     classes = int(model["classes"])
     sections = {
-        MODEL: _encode((int(model["outcomes"]), int(model["errors"]), classes, int(model["last"]))),
+        MODEL: _encode([int(model[name]) for name in HEADER_FIELDS]),
     }
     for column, name in enumerate(_column_names(layout)):
         counts = _column_of_cells(layout, pools, row, column)
-        body: list[Any] = [
-            float(model["units"][column]),
-            model["totals"][:, column].tobytes(),
-            counts[:classes].tobytes(),
-        ]
+        body: list[Any] = [model["totals"][:, column].tobytes(), counts[:classes].tobytes()]
         j = column - len(layout.fading)
         if j < 0:
             body.append(model["fading"][column].tobytes())
@@ -64,6 +66,8 @@ def take_snapshot(spec: MonitorsSpec, layout: Layout, pools: Pools, row: int) ->
         sections[name] = _encode(body)
     for name, field, j in _record_names(spec):
         sections[name] = model[field][j].tobytes()
+    if layout.shadow_classes:
+        sections[SHADOWS] = _encode(shadow_state(pools, model))
     return sections
 
 
@@ -73,43 +77,48 @@ def apply_snapshot(
     """Resume every estimator of an empty row whose section is there."""
     if MODEL not in sections:
         return
-    outcomes, errors, classes, last = _decode(sections[MODEL])
+    header = dict(zip(HEADER_FIELDS, _decode(sections[MODEL]), strict=True))
+    classes = header["classes"]
     if classes > layout.max_classes:
-        raise ValueError(f"a model with {classes} classes must fit max_classes, {layout.max_classes} with extras")
+        most = layout.max_classes
+        raise ValueError(f"a model with {classes} classes must fit max_classes, {most} with extras")
     if classes:
         pools.claim_span(row, classes)
     model = pools.models[row]
-    model["outcomes"], model["errors"], model["classes"], model["last"] = outcomes, errors, classes, last
-    recent = [np.array([last << 16], np.uint32)] if outcomes else []
+    for name, value in header.items():
+        model[name] = value
+    last = header["last"] << truth_shift(layout.ring)
+    recent = [np.array([last], layout.ring)] if header["outcomes"] else []
     for column, name in enumerate(_column_names(layout)):
         if name not in sections:
             continue
-        unit, totals, counts, *rest = _decode(sections[name])
-        model["units"][column] = unit
+        totals, counts, *rest = _decode(sections[name])
         model["totals"][:, column] = np.frombuffer(totals)
         _column_of_cells(layout, pools, row, column)[:classes] = np.frombuffer(counts).reshape(-1, 3)
         j = column - len(layout.fading)
         if j < 0:
             model["fading"][column] = np.frombuffer(rest[0], FADING)[0]
         elif rest:
-            recent.append(np.frombuffer(rest[-1], np.uint32))
+            recent.append(np.frombuffer(rest[-1], layout.ring))
             if j >= len(layout.sliding):
                 model["pending"][j - len(layout.sliding)] = rest[0]
                 _resume_window(pools, model["windows"][j - len(layout.sliding)], *rest[1:-1])
-    for entries in sorted(recent, key=len):  # the oldest entry of each is a label only, so the longest goes last
+    for entries in sorted(recent, key=len):  # the oldest entry of each is a label only: the longest goes last
         pools.rings[row, pools.rings.shape[1] - len(entries) :] = entries
     for name, field, j in _record_names(spec):
         if name in sections:
             model[field][j] = np.frombuffer(sections[name], model[field].dtype)[0]
+    if layout.shadow_classes:
+        resume_shadow(pools, model, layout.shadow_classes, _decode(sections.get(SHADOWS, _encode(None))))
 
 
 def _column_names(layout: Layout) -> Iterator[str]:
     for f in layout.fading:
         yield fingerprint("fading", f, FADING, VERSION)
     for s in layout.sliding:
-        yield fingerprint("sliding", s, None, VERSION)
+        yield fingerprint("sliding", s, layout.ring, VERSION)
     for w in layout.windows:
-        yield fingerprint("adwin", w, WINDOW, VERSION)
+        yield fingerprint("adwin", w, WINDOW, (VERSION, layout.ring.str))
     if layout.landmark:
         yield fingerprint("landmark", LandmarkSpec(), None, VERSION)
 
@@ -120,6 +129,8 @@ def _record_names(spec: MonitorsSpec) -> Iterator[tuple[str, str, int]]:
         alike = (d for d in spec.detectors if isinstance(d, kind.spec))
         for j, detector in enumerate(alike):
             yield fingerprint(kind.name, detector, kind.state, kind.version), kind.name, j
+    for j, delta in enumerate(label_drifts_of(spec.weighting)):
+        yield fingerprint("label_drift", delta, LABEL_DRIFT, VERSION), "label_drift", j
     for j, weighting in enumerate(spec.weighting):
         yield fingerprint("weighting", weighting, WEIGHTING, VERSION), "weighting", j
 
@@ -127,7 +138,7 @@ def _record_names(spec: MonitorsSpec) -> Iterator[tuple[str, str, int]]:
 def _column_of_cells(layout: Layout, pools: Pools, row: int, column: int) -> NDArray[np.float64]:
     """Counts of one mechanism as a view (span, 3)."""
     model = pools.models[row]
-    start, span = int(model["cells"]), int(model["span"])
+    start, span = int(model["cells"]), int(pools.spans[row])
     return pools.cells[start : start + span, column :: layout.columns]
 
 
@@ -141,7 +152,8 @@ def _recent(pools: Pools, row: int, number: int) -> bytes:
         labels_only = 0
     newest_last = np.roll(pools.rings[row], -int(model["head"]))
     entries = newest_last[len(newest_last) - number :].copy()
-    entries[:labels_only] &= np.uint32(0xFFFF0000)
+    below = truth_shift(entries.dtype)
+    entries[:labels_only] = entries[:labels_only] >> below << below
     return entries.tobytes()
 
 
@@ -159,7 +171,9 @@ def _window_state(pools: Pools, window: Any) -> list[Any]:
     return [[window[name].item() for name in SCALARS], losses, blocks]
 
 
-def _resume_window(pools: Pools, window: Any, scalars: list[Any], losses: list[Any], blocks: list[Any]) -> None:
+def _resume_window(
+    pools: Pools, window: Any, scalars: list[Any], losses: list[Any], blocks: list[Any]
+) -> None:
     for name, value in zip(SCALARS, scalars, strict=True):
         window[name] = value
     slots = iter([_restore_block(pools, *block) for block in blocks])
@@ -170,19 +184,20 @@ def _resume_window(pools: Pools, window: Any, scalars: list[Any], losses: list[A
             window["blocks"][r - FIRST_BLOCK_ROW, : len(row)] = [next(slots) for _ in row]
 
 
-def _block(pools: Pools, slot: int) -> tuple[int, int, bytes, bytes]:
-    """(repeats, classes, classes counted, their counts): classes without counts are left out."""
+def _block(pools: Pools, slot: int) -> tuple[list[int], int, bytes, bytes]:
+    """(repeats and marks, classes, classes counted, their counts): classes without counts are left out."""
     first = slot * SLOT
     span = 1 << int(pools.blocks[first + 1])
     counts = pools.blocks[first + HEADER : first + HEADER + 3 * span].reshape(-1, 3)
     counted = np.flatnonzero(counts.any(axis=1)).astype(np.int32)
-    return int(pools.blocks[first]), span, counted.tobytes(), counts[counted].tobytes()
+    sums = pools.blocks[[first, *range(first + 2, first + HEADER)]].tolist()
+    return sums, span, counted.tobytes(), counts[counted].tobytes()
 
 
-def _restore_block(pools: Pools, repeats: int, span: int, counted: bytes, counts: bytes) -> int:
+def _restore_block(pools: Pools, sums: list[int], span: int, counted: bytes, counts: bytes) -> int:
     slot = pools.claim_block(span)
     first = slot * SLOT
-    pools.blocks[first] = repeats
+    pools.blocks[[first, *range(first + 2, first + HEADER)]] = sums
     block = pools.blocks[first + HEADER : first + HEADER + 3 * span].reshape(-1, 3)
     block[np.frombuffer(counted, np.int32)] = np.frombuffer(counts, np.int32).reshape(-1, 3)
     return slot

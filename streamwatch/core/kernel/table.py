@@ -9,18 +9,31 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from streamwatch.core.kernel import admission
 from streamwatch.core.kernel import fold as kernel
 from streamwatch.core.kernel.detectors.alarm import ALARM
+from streamwatch.core.kernel.marks import (
+    AUGMENTED,
+    CORRECTED,
+    KNOWN_PAIR,
+    KNOWN_REPEAT,
+    LOST_TWICE,
+    SCORED,
+    SHADOWED,
+    TRANSITION,
+)
 from streamwatch.core.kernel.pools import Pools
 from streamwatch.core.kernel.records import Records, layout_of
+from streamwatch.core.kernel.scores import NO_SCORES, Indices, Scores
 from streamwatch.core.kernel.snapshot import apply_snapshot, take_snapshot
-from streamwatch.core.kernel.totals import N
+from streamwatch.core.kernel.totals import HITS, MARKED, PAIRS, REPEATS, SUMS, N
+from streamwatch.core.kernel.weighting import NOBODY, leave_reference
 from streamwatch.core.measures import Totals
 from streamwatch.core.specs import MonitorsSpec
 
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
-Indices: TypeAlias = NDArray[np.int32]
+
 
 class TableFull(Exception):  # noqa: N818  (a bound was reached, and the caller counts it; nothing went wrong)
     """No row is free: `max_models` models are watched."""
@@ -44,6 +57,16 @@ class AlarmRow(NamedTuple):
     n_eff: float
 
 
+class _Batch(NamedTuple):
+    """Outcomes in the kernel's types."""
+
+    rows: Indices
+    truth: Indices
+    predicted: Indices
+    known: Indices
+    scores: Scores
+
+
 @dataclass(frozen=True, slots=True)
 class Trace:
     """A folded batch of n outcomes, and what its model's estimators said after each of them."""
@@ -56,6 +79,8 @@ class Trace:
     threshold: Floats
     alarmed: NDArray[np.bool_]
     """(detectors, n)."""
+    warned: NDArray[np.bool_]
+    """(detectors, n): below an alarm, above the warning level; never for what has none."""
     weighted: Floats
     """(weightings, n): drift-weighted accuracy."""
     weighted_n_eff: Floats
@@ -92,50 +117,74 @@ class ModelTable:
             self._pools.reserve_rows(self._used)
         else:
             raise TableFull(f"{self._spec.max_models} models are watched, the most configured")
-        model = self._pools.models[row : row + 1]
-        model["live"] = 1
-        model["units"] = 1.0
+        self._pools.spans[row] = 0
+        self._pools.models["fading"]["unit"][row] = 1.0
+        if self._layout.shadow_classes:
+            self._pools.shadow_spans[row] = 0
+            self._pools.models["shadow"]["unit"][row] = 1.0
         return row
 
     def retire(self, row: int) -> None:
         """Forget a model and everything it held."""
         self._require_live(np.array([row], np.int64))
+        followed = self._layout.parameters["weighting"]["reference"][0]
+        for weighting in np.flatnonzero(followed == row).tolist():
+            states = self._pools.models["weighting"][:, weighting]
+            leave_reference(states, int(states["drifts"][row]))
+            followed[weighting] = NOBODY
         self._pools.release(row)
         self._free.append(row)
 
-    def fold(self, rows: Indices, truth: Indices, predicted: Indices) -> list[AlarmRow]:
+    def fold(
+        self,
+        rows: Indices,
+        truth: Indices,
+        predicted: Indices,
+        known: Indices | None = None,
+        scores: Scores = NO_SCORES,
+    ) -> list[AlarmRow]:
         """Feed outcomes to the estimators of their models, in order; gives the alarms, in order.
 
         Parameters
         ----------
         rows, truth, predicted
             int32 (n,): the model's row, its local index of the true and of the predicted class.
+        known
+            int32 (n,): the last label known when the prediction was made; -1, the default, without one.
+        scores
+            Class scores of outcomes, for Temporal Correction.
 
         Raises
         ------
         ValueError
             If an index is out of range; nothing was folded then.
         """
-        rows, truth, predicted = self._reserve(rows, truth, predicted)
+        batch = self._reserve(rows, truth, predicted, known, scores)
         while True:
             pools = self._pools
             verdict, count = kernel.fold(
                 pools.models,
+                pools.spans,
                 pools.cells,
                 pools.cell_room,
                 pools.rings,
                 pools.blocks,
                 pools.block_room,
+                pools.shadow_spans,
+                pools.shadows,
+                pools.shadow_room,
                 self._layout.parameters,
                 self._layout.max_classes,
-                rows,
-                truth,
-                predicted,
+                batch.rows,
+                batch.truth,
+                batch.predicted,
+                batch.known,
+                *batch.scores,
                 self._alarms,
             )
-            if verdict == kernel.ADMITTED:
-                return self._alarm_rows(count)
-            self._resolve(verdict, count, rows, truth, predicted)
+            if verdict == admission.ADMITTED:
+                return self._alarm_rows(int(count))
+            self._resolve(verdict, int(count), batch)
 
     def outcomes(self, rows: Integers) -> Integers:
         """Outcomes folded into each model, int64 (m,)."""
@@ -153,19 +202,31 @@ class ModelTable:
         rows = self._require_live(rows)
         pools = self._pools
         classes = int(pools.models["classes"][rows].max(initial=0))
-        sums = np.zeros((5, len(rows)))
+        sums = np.zeros((SUMS + 1, len(rows)))
         counts = np.zeros((3, len(rows), classes))
-        kernel.collect(pools.models, pools.cells, rows, self._layout.column_of[forgetting], sums, counts)
+        column = self._layout.column_of[forgetting]
+        kernel.collect(
+            pools.models, pools.cells, pools.rings, self._layout.parameters, rows, column, sums, counts
+        )
         return _totals(sums, counts)
 
     def detector_state(self, rows: Integers, detector: int) -> tuple[Floats, Floats, Integers]:
         """Statistic and threshold (NaN where undefined) and number of alarms of one detector, each (m,)."""
+        return self._detector_state(rows, detector)[:3]
+
+    def warned(self, rows: Integers, detector: int) -> NDArray[np.bool_]:
+        """Whether one detector was warning at each model's last outcome, bool (m,)."""
+        return self._detector_state(rows, detector)[3]
+
+    def _detector_state(
+        self, rows: Integers, detector: int
+    ) -> tuple[Floats, Floats, Integers, NDArray[np.bool_]]:
         rows = self._require_live(rows)
         shape = (len(self._spec.detectors), len(rows))
         statistic, threshold = np.full(shape, np.nan), np.full(shape, np.nan)
-        alarms = np.zeros(shape, np.int64)
-        kernel.show(self._pools.models, self._layout.parameters, rows, statistic, threshold, alarms)
-        return statistic[detector], threshold[detector], alarms[detector]
+        alarms, warned = np.zeros(shape, np.int64), np.zeros(shape, np.bool_)
+        kernel.show(self._pools.models, self._layout.parameters, rows, statistic, threshold, alarms, warned)
+        return statistic[detector], threshold[detector], alarms[detector], warned[detector]
 
     def adwin_width(self, rows: Integers, forgetting: int) -> Integers:
         """Outcomes in each model's ADWIN window, int64 (m,)."""
@@ -181,9 +242,21 @@ class ModelTable:
         np.divide(state["weight"] ** 2, state["squares"], out=n_eff, where=seen)
         return accuracy, n_eff
 
+    def follow(self, weighting: int, row: int) -> None:
+        """Let a weighting by reference take the drifts of this model, from now on and until it retires.
+
+        Every other model learns of a drift at its own next outcome.
+        """
+        self._require_live(np.array([row], np.int64))
+        if self._spec.weighting[weighting].drift_signal != "reference":
+            raise ValueError(f"only a weighting by reference follows a model, got weighting {weighting}")
+        self._layout.parameters["weighting"]["reference"][0, weighting] = row
+
     def snapshot(self, row: int) -> dict[str, bytes]:
         """Everything a model's estimators hold, one section each, wherever the model stands in the table."""
         self._require_live(np.array([row], np.int64))
+        pools = self._pools
+        kernel.prepare_snapshot(pools.models, pools.cells, pools.rings, self._layout.parameters, row)
         return take_snapshot(self._spec, self._layout, self._pools, row)
 
     def restore(self, row: int, sections: Mapping[str, bytes]) -> None:
@@ -198,7 +271,14 @@ class ModelTable:
             raise ValueError(f"a snapshot must be restored into a new model, row {row} has outcomes")
         apply_snapshot(self._spec, self._layout, self._pools, row, sections)
 
-    def trace(self, rows: Indices, truth: Indices, predicted: Indices) -> Trace:
+    def trace(
+        self,
+        rows: Indices,
+        truth: Indices,
+        predicted: Indices,
+        known: Indices | None = None,
+        scores: Scores = NO_SCORES,
+    ) -> Trace:
         """Fold a batch, and tell what its model's estimators said after every outcome.
 
         Raises
@@ -206,21 +286,19 @@ class ModelTable:
         ValueError
             If an index is out of range; nothing was folded then.
         """
-        rows, truth, predicted = self._reserve(rows, truth, predicted)
-        pools, n, most = self._pools, len(rows), self._layout.max_classes
+        batch = self._reserve(rows, truth, predicted, known, scores)
+        pools, n, most = self._pools, len(batch.rows), self._layout.max_classes
         while True:
-            verdict, position = kernel.make_room(
-                pools.models, pools.cells, pools.cell_room, rows, truth, predicted, most
-            )
-            if verdict == kernel.ADMITTED:
+            verdict, position = pools.make_room(batch.rows, batch.truth, batch.predicted, batch.scores, most)
+            if verdict == admission.ADMITTED:
                 break
-            self._resolve(verdict, position, rows, truth, predicted)
-        classes = int(max(pools.models["classes"][rows].max(initial=0), truth.max(initial=-1) + 1,
-                          predicted.max(initial=-1) + 1))
-        sums = np.zeros((self._layout.columns, 5, n))
+            self._resolve(verdict, position, batch)
+        classes = int(pools.spans[batch.rows].max(initial=0))
+        sums = np.zeros((self._layout.columns, SUMS + 1, n))
         counts = np.zeros((self._layout.columns, 3, n, classes))
         shape = (len(self._spec.detectors), n)
         statistic, threshold = np.full(shape, np.nan), np.full(shape, np.nan)
+        warned = np.zeros(shape, np.bool_)
         weighted = np.zeros((2, len(self._spec.weighting), n))
         count = kernel.trace(
             pools.models,
@@ -228,51 +306,62 @@ class ModelTable:
             pools.rings,
             pools.blocks,
             pools.block_room,
+            pools.shadows,
+            pools.shadow_room,
             self._layout.parameters,
-            rows,
-            truth,
-            predicted,
+            batch.rows,
+            batch.truth,
+            batch.predicted,
+            batch.known,
+            *batch.scores,
             self._alarms,
             sums,
             counts,
             statistic,
             threshold,
             np.zeros(shape, np.int64),
+            warned,
             weighted,
         )
-        alarms = self._alarm_rows(count)
+        alarms = self._alarm_rows(int(count))
         alarmed = np.zeros(shape, np.bool_)
         for alarm in alarms:
             alarmed[alarm.detector, alarm.position] = True
-        totals = tuple(_totals(sums[column], counts[column]) for column in self._layout.column_of)
-        return Trace(alarms, totals, statistic, threshold, alarmed, weighted[0], weighted[1])
+        classes = int(pools.models["classes"][batch.rows].max(initial=0))
+        totals = tuple(_totals(sums[c], counts[c, :, :, :classes]) for c in self._layout.column_of)
+        return Trace(alarms, totals, statistic, threshold, alarmed, warned, weighted[0], weighted[1])
 
     def footprint(self, row: int) -> int:
-        """Bytes a model occupies: its record, ring, class rows and blocks."""
+        """Bytes a model occupies: its record, ring, class rows, blocks and shadow counts."""
         return self._pools.footprint(row)
 
-    def _reserve(self, rows: Indices, truth: Indices, predicted: Indices) -> tuple[Indices, Indices, Indices]:
+    def _reserve(
+        self, rows: Indices, truth: Indices, predicted: Indices, known: Indices | None, scores: Scores
+    ) -> _Batch:
         """Bring a batch to the kernel's types, with room for its blocks and alarms."""
-        rows = np.ascontiguousarray(rows, np.int32)
-        truth = np.ascontiguousarray(truth, np.int32)
-        predicted = np.ascontiguousarray(predicted, np.int32)
-        if not len(rows) == len(truth) == len(predicted):
-            lengths = (len(rows), len(truth), len(predicted))
-            raise ValueError(f"rows, truth and predicted must be equally long, got {lengths}")
+        if known is None:
+            known = np.full(len(rows), -1, np.int32)
+        rows, truth = np.ascontiguousarray(rows, np.int32), np.ascontiguousarray(truth, np.int32)
+        predicted, known = np.ascontiguousarray(predicted, np.int32), np.ascontiguousarray(known, np.int32)
+        if not len(rows) == len(truth) == len(predicted) == len(known):
+            lengths = (len(rows), len(truth), len(predicted), len(known))
+            raise ValueError(f"rows, truth, predicted and known must be equally long, got {lengths}")
+        if len(scores.offsets):
+            scores = _checked(scores, len(rows))
         self._pools.reserve_batch(len(rows), self._used)
         most = len(rows) * len(self._spec.detectors)
         if len(self._alarms) < most:
             self._alarms = np.zeros(most, ALARM)
-        return rows, truth, predicted
+        return _Batch(rows, truth, predicted, known, scores)
 
-    def _resolve(self, verdict: int, position: int, rows: Indices, truth: Indices, predicted: Indices) -> None:
+    def _resolve(self, verdict: int, position: int, batch: _Batch) -> None:
         """After a batch was not admitted: enlarge the pool that was full, or refuse."""
-        if verdict == kernel.FULL:
-            self._pools.enlarge_cells()
+        if verdict != admission.INVALID:
+            self._pools.enlarge(verdict)
             return
-        got = (int(rows[position]), int(truth[position]), int(predicted[position]))
+        got = tuple(int(column[position]) for column in (batch.rows, batch.truth, batch.predicted))
         raise ValueError(
-            f"outcome {position} of a batch must have a live row and classes below "
+            f"outcome {position} of a batch must have a live row and classes (of scores, too) below "
             f"{self._layout.max_classes}, got (row, truth, predicted) = {got}"
         )
 
@@ -283,12 +372,46 @@ class ModelTable:
     def _require_live(self, rows: Integers) -> Integers:
         rows = np.ascontiguousarray(rows, np.int64)
         known = (rows >= 0) & (rows < self._used)
-        if not (known.all() and self._pools.models["live"][rows].all()):
+        if not (known.all() and (self._pools.spans[rows] >= 0).all()):
             raise ValueError(f"rows must be of models in the table, got {rows.tolist()}")
         return rows
 
 
+def _checked(scores: Scores, outcomes: int) -> Scores:
+    """Scores of so many outcomes in the kernel's types, once their offsets make sense."""
+    offsets = np.ascontiguousarray(scores.offsets, np.int64)
+    classes = np.ascontiguousarray(scores.classes, np.int32)
+    values = np.ascontiguousarray(scores.values, np.float64)
+    if not (
+        len(offsets) == outcomes + 1
+        and offsets[0] == 0
+        and (np.diff(offsets) >= 0).all()
+        and offsets[-1] == len(classes) == len(values)
+    ):
+        raise ValueError(f"scores must have {outcomes + 1} ascending offsets from 0 to the number of values")
+    return Scores(offsets, classes, values)
+
+
 def _totals(sums: Floats, counts: Floats) -> Totals:
-    n, hits, repeats, pairs, n_eff = sums
+    """Totals of what `gather` wrote; two shadow classifiers predict the same outcomes: one weight."""
     truth, predicted, agreed = counts
-    return Totals(n, hits, repeats, pairs, n_eff, truth, predicted, agreed)
+    marks = sums[MARKED:]
+    return Totals(
+        n=sums[N],
+        hits=sums[HITS],
+        repeats=sums[REPEATS],
+        pairs=sums[PAIRS],
+        n_eff=sums[SUMS],
+        truth=truth,
+        predicted=predicted,
+        agreed=agreed,
+        lost_twice=marks[LOST_TWICE],
+        known_repeats=marks[KNOWN_REPEAT],
+        known_pairs=marks[KNOWN_PAIR],
+        corrected=marks[CORRECTED],
+        scored=marks[SCORED],
+        augmented=marks[AUGMENTED],
+        augmented_n=marks[SHADOWED],
+        transition=marks[TRANSITION],
+        transition_n=marks[SHADOWED],
+    )

@@ -1,44 +1,70 @@
 """Agreement totals: what every measure is a function of (Bifet et al. 2015, §5; Žliobaitė et al. 2015, §3).
 
-A model's record holds per forgetting mechanism (a *column*) the sums n, hits, repeats and pairs; the pool of class
-rows holds truth, predicted and agreed per class, all mechanisms side by side. A mechanism counts in its own
-`unit`, which is 1 except under fading, so adding an outcome is the same for all of them.
+A model's record holds per forgetting mechanism (a *column*) the sums n, hits, repeats and pairs, followed by
+those of the marks of outcomes (see `marks`); the pool of class rows holds truth, predicted and agreed per class,
+all mechanisms side by side. A mechanism counts in its own unit, which is 1 except under fading, so adding an
+outcome is the same for all of them.
 """
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
 from __future__ import annotations
 
 from streamwatch.core.kernel.compiled import hot, inner
+from streamwatch.core.kernel.marks import MARKS, SHADOW_MARKS, bit
 
-N, HITS, REPEATS, PAIRS = 0, 1, 2, 3
+N, HITS, REPEATS, PAIRS, MARKED = 0, 1, 2, 3, 4
+SUMS = MARKED + MARKS
+"""Rows of a model's totals; that of mark k is MARKED + k."""
 AGREED, MISSED, FALSE = 0, 1, 2
-"""Per class k: 1[y = ŷ = k], 1[y = k ≠ ŷ], 1[ŷ = k ≠ y]. Truth is agreed + missed, predicted agreed + false; kept
-apart, a hit touches one place and a miss two."""
+"""Per class k: 1[y = ŷ = k], 1[y = k ≠ ŷ], 1[ŷ = k ≠ y]. Truth is agreed + missed, predicted agreed + false;
+kept apart, a hit touches one place and a miss two."""
 
 
 @hot
-def add(m, truth, predicted, hit, repeat, paired, cells):
+def unit_of(m, column):
+    """What one outcome counts under a mechanism."""
+    return m.fading[column].unit if column < len(m.fading) else 1.0
+
+
+@hot
+def columns_of(m):
+    """Number of mechanisms."""
+    return m.totals.shape[1]
+
+
+@hot
+def add(m, truth, predicted, marks, hit, repeat, paired, cells):
     """Add one outcome to the totals of every mechanism."""
-    columns = len(m.units)
+    columns = columns_of(m)
     for c in range(columns):
-        unit = m.units[c]
+        unit = unit_of(m, c)
         m.totals[N, c] += unit
         m.totals[HITS, c] += unit * hit
         m.totals[REPEATS, c] += unit * repeat
         m.totals[PAIRS, c] += unit * paired
+    for k in range(MARKS):
+        for c in range(columns):
+            m.totals[MARKED + k, c] += unit_of(m, c) * bit(marks, k)
     if hit:
         for c in range(columns):
-            cells[m.cells + truth, AGREED * columns + c] += m.units[c]
+            cells[m.cells + truth, AGREED * columns + c] += unit_of(m, c)
     else:
         for c in range(columns):
-            cells[m.cells + truth, MISSED * columns + c] += m.units[c]
-            cells[m.cells + predicted, FALSE * columns + c] += m.units[c]
+            cells[m.cells + truth, MISSED * columns + c] += unit_of(m, c)
+            cells[m.cells + predicted, FALSE * columns + c] += unit_of(m, c)
+
+
+@hot
+def forget_marks(m, column, marks):
+    """Take the marks of one outcome out of the totals of one window."""
+    for k in range(MARKS):
+        m.totals[MARKED + k, column] -= bit(marks, k)
 
 
 @hot
 def forget(m, column, truth, predicted, cells):
     """Take one outcome out of the per-class totals of one window."""
-    columns = len(m.units)
+    columns = columns_of(m)
     if truth == predicted:
         cells[m.cells + truth, AGREED * columns + column] -= 1.0
     else:
@@ -48,20 +74,25 @@ def forget(m, column, truth, predicted, cells):
 
 @inner
 def gather(m, column, cells, sums, counts, t):
-    """Write one mechanism's totals, in units of outcomes, to `sums[:, t]` (n, hits, repeats, pairs, n_eff)
-    and `counts[:, t, :]` (truth, predicted, agreed).
+    """Write one mechanism's totals, in units of outcomes, for model or step t.
 
+    To `sums[:, t]` (rows of the totals, then n_eff) and `counts[:, t, :]` (truth, predicted, agreed).
+    Of shadow classifiers that stopped there is nothing to tell: their sums are 0.
     n_eff = (Σw)²/Σw² (Gama, Sebastião, Rodrigues 2009, §3.2.1); n where nothing is weighted.
     """
-    columns = len(m.units)
-    unit = m.units[column]
-    for k in range(4):
+    columns = columns_of(m)
+    unit = unit_of(m, column)
+    for k in range(SUMS):
         sums[k, t] = m.totals[k, column] / unit
+    for j in range(len(m.shadow)):
+        if m.shadow[j].stopped:
+            for k in range(MARKED + SHADOW_MARKS, SUMS):
+                sums[k, t] = 0.0
     n = m.totals[N, column]
     if column < len(m.fading) and n > 0.0:
-        sums[4, t] = n * n / m.fading[column].squares
+        sums[SUMS, t] = n * n / m.fading[column].squares
     else:
-        sums[4, t] = n
+        sums[SUMS, t] = n
     for k in range(m.classes):
         cell = m.cells + k
         agreed = cells[cell, AGREED * columns + column]

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from streamwatch.core.kernel import admission
 from streamwatch.core.kernel import fold as kernel
 from streamwatch.core.kernel.compiled import CACHE_DIRECTORY
 from streamwatch.core.kernel.table import ModelTable
@@ -17,9 +18,10 @@ ENTRIES: tuple[Any, ...] = (
     kernel.trace,
     kernel.collect,
     kernel.show,
-    kernel.make_room,
-    kernel.release,
-    kernel.claim_block,
+    kernel.prepare_snapshot,
+    admission.make_room,
+    admission.release,
+    admission.claim_block,
 )
 
 
@@ -38,8 +40,8 @@ class Warmth:
 def warm_up(spec: MonitorsSpec, *, tracing: bool = False) -> Warmth:
     """Compile (seconds), or load (tenths of a second), what folding under this configuration needs.
 
-    `tracing` also prepares `ModelTable.trace`. The compiled code depends on how many estimators of each kind are
-    configured, not on their parameters.
+    `tracing` also prepares `ModelTable.trace`. The compiled code depends on how many estimators of each kind
+    are configured, not on their parameters.
     """
     before = _counts()
     table = ModelTable(replace(spec, max_models=1, max_classes=2))
@@ -60,6 +62,6 @@ def warm_up(spec: MonitorsSpec, *, tracing: bool = False) -> Warmth:
 
 
 def _counts() -> tuple[int, int]:
-    """(compiled, loaded from the cache) so far; without a cache numba counts no misses, but keeps what it compiled."""
+    """(compiled, loaded from the cache) so far; without a cache numba counts no misses."""
     loaded = sum(sum(entry.stats.cache_hits.values()) for entry in ENTRIES)
     return sum(len(entry.signatures) for entry in ENTRIES) - loaded, loaded

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.core.kernel.streams import EVERYTHING, drifting, one_row, table_of
+from tests.core.kernel.streams import EVERYTHING, drifting, follow, one_row, table_of
 
 MODELS = 3
 LENGTH = 1_200
@@ -16,7 +18,7 @@ def folded(table, rows, truth, predicted, cuts):
     """Fold in batches; alarms by position in the whole stream."""
     alarms = []
     edges = [0, *sorted(cuts), len(rows)]
-    for start, stop in zip(edges[:-1], edges[1:], strict=True):
+    for start, stop in pairwise(edges):
         part = slice(start, stop)
         found = table.fold(rows[part], truth[part], predicted[part])
         alarms += [alarm._replace(position=start + alarm.position) for alarm in found]
@@ -65,6 +67,7 @@ def test_resuming_from_a_snapshot_continues_as_if_never_stopped(seed, stop, othe
     resumed.fold(moved[:1].astype(np.int32), np.array([4], np.int32), np.array([1], np.int32))
     resumed.retire(moved[0])  # its memory is handed out again
     assert resumed.add_model() == moved[0]
+    follow(resumed, EVERYTHING, moved[0])
     for row in range(MODELS):
         resumed.restore(moved[row], stopped.snapshot(row))
         assert resumed.snapshot(moved[row]) == stopped.snapshot(row)
@@ -87,8 +90,7 @@ def test_a_snapshot_with_large_buckets_resumes_through_the_cut_that_drops_them()
     alarms = going.fold(one_row(n - stop), truth[rest], predicted[rest])
     assert alarms == resumed.fold(one_row(n - stop), truth[rest], predicted[rest])
     assert going.snapshot(0) == resumed.snapshot(0)
-    widest = max(alarm.before * 0 + alarm.outcome for alarm in alarms)
-    assert widest > stop
+    assert {alarm.detector for alarm in alarms} >= {0, 1}
 
 
 def test_a_snapshot_does_not_share_memory_with_the_table() -> None:

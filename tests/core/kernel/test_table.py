@@ -18,7 +18,7 @@ from streamwatch.core.specs import (
     PageHinkleySpec,
     SlidingSpec,
 )
-from tests.core.kernel.streams import EVERYTHING, drifting, one_row, table_of
+from tests.core.kernel.streams import EVERYTHING, drifting, follow, one_row, table_of
 
 ONE = np.array([0])
 
@@ -35,6 +35,7 @@ def test_a_reused_row_starts_empty_and_reuses_the_memory() -> None:
     truth, predicted = drifting(3_500, 30, seed=2, stationary=3_300)
     fresh, reused = table_of(EVERYTHING), table_of(EVERYTHING)
     for _ in range(3):
+        follow(reused, EVERYTHING, 0)
         reused.fold(one_row(3_500), truth, predicted)
         room = (reused._pools.cell_room[0], reused._pools.block_room[0])
         reused.retire(0)
@@ -44,6 +45,7 @@ def test_a_reused_row_starts_empty_and_reuses_the_memory() -> None:
         assert (reused._pools.cell_room[0], reused._pools.block_room[0]) == room
         reused.retire(0)
         reused.add_model()
+    follow(reused, EVERYTHING, 0)
     fresh.fold(one_row(3_500), truth, predicted)
     reused.fold(one_row(3_500), truth, predicted)
     assert reused.snapshot(0) == fresh.snapshot(0)
@@ -184,7 +186,7 @@ def test_no_estimators_at_all_still_count_outcomes_and_errors() -> None:
         (MonitorsSpec(forgetting=(AdwinSpec(min_subwindow=4),)), "min_subwindow"),
         (MonitorsSpec(forgetting=(AdwinSpec(clock=0),)), "clock"),
         (MonitorsSpec(weighting=(DriftWeightedSpec(w_avg=0.5),)), "w_avg"),
-        (MonitorsSpec(detectors=(PageHinkleySpec(alpha=0.0),)), "Page-Hinkley alpha"),
+        (MonitorsSpec(detectors=(PageHinkleySpec(alpha=0.0),)), "page_hinkley: fading factor"),
         (MonitorsSpec(max_models=0), "max_models"),
         (MonitorsSpec(max_classes=70_000), "max_classes"),
     ],

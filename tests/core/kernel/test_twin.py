@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from streamwatch.core.kernel.detectors.ddm import DdmSpec
 from streamwatch.core.specs import AdwinSpec
 from tests.core.kernel.streams import EVERYTHING, drifting, one_row, table_of
-from tests.core.kernel.twin import Twin
+from tests.core.kernel.twin import MARKS, Twin
 
-FIELDS = ("n", "hits", "repeats", "pairs", "n_eff", "truth", "predicted", "agreed")
+FIELDS = ("n", "hits", "repeats", "pairs", "n_eff", "truth", "predicted", "agreed", *MARKS)
 
 
 def assert_same_alarms(alarms, expected) -> None:
@@ -38,12 +39,16 @@ def test_every_estimator_equals_the_twin_after_every_outcome(classes: int, stati
     alarms = []
     totals = [{name: [] for name in FIELDS} for _ in EVERYTHING.forgetting]
     detectors = []
+    warned = []
+    weighted = []
     for t in range(n):
         alarms += [(t, alarm) for alarm in twin.update(int(truth[t]), int(predicted[t]))]
         for index, series in enumerate(totals):
             for name, value in twin.totals(index, classes).items():
                 series[name].append(value)
         detectors.append([twin.detector(index) for index in range(len(EVERYTHING.detectors))])
+        warned.append([twin.warned(index) for index in range(len(EVERYTHING.detectors))])
+        weighted.append([weighting.now() for weighting in twin.weighting])
 
     for index, series in enumerate(totals):
         for name, expected in series.items():
@@ -53,10 +58,9 @@ def test_every_estimator_equals_the_twin_after_every_outcome(classes: int, stati
     expected = np.array(detectors)
     np.testing.assert_allclose(trace.statistic.T, expected[:, :, 0], rtol=1e-9, atol=1e-11)
     np.testing.assert_allclose(trace.threshold.T, expected[:, :, 1], rtol=1e-9)
-    for index, weighting in enumerate(twin.weighting):
-        accuracy, n_eff = weighting.read()
-        np.testing.assert_allclose(trace.weighted[index], accuracy, rtol=1e-11)
-        np.testing.assert_allclose(trace.weighted_n_eff[index], n_eff, rtol=1e-11)
+    np.testing.assert_array_equal(trace.warned.T, warned)
+    np.testing.assert_allclose(trace.weighted.T, np.array(weighted)[:, :, 0], rtol=1e-11)
+    np.testing.assert_allclose(trace.weighted_n_eff.T, np.array(weighted)[:, :, 1], rtol=1e-11)
     assert_same_alarms(trace.alarms, alarms)
     for alarm in trace.alarms:
         assert trace.alarmed[alarm.detector, alarm.position]
@@ -69,18 +73,24 @@ def test_the_streams_used_here_make_every_detector_alarm_and_cut_large_buckets()
     truth, predicted = drifting(4_000, 30, seed=30, stationary=3_300)
     trace = table_of(EVERYTHING).trace(one_row(4_000), truth, predicted)
     assert {alarm.detector for alarm in trace.alarms} == set(range(len(EVERYTHING.detectors)))
+    warns = [isinstance(detector, DdmSpec) for detector in EVERYTHING.detectors]
+    assert trace.warned.any(axis=1).tolist() == warns
+    assert not (trace.warned & trace.alarmed).any()
+    unweighted = trace.totals[0].n
+    assert (trace.weighted_n_eff[:, -1] < 0.999 * unweighted[-1]).all()
     width = trace.totals[EVERYTHING.forgetting.index(AdwinSpec())].n
     assert width.max() > 3_000
     assert width[-1] < 1_000
 
 
-def test_models_in_one_batch_do_not_see_each_other() -> None:
+def test_models_in_one_batch_see_nothing_of_each_other_but_drifts_of_their_reference() -> None:
     rng = np.random.default_rng(5)
     n, models = 1_500, 4
-    truth, predicted = drifting(n, 12, seed=6, every=150)
+    truth, predicted = drifting(n, 12, seed=6, every=400)
     rows = rng.integers(0, models, n).astype(np.int32)
     table = table_of(EVERYTHING, models)
-    twins = [Twin(EVERYTHING) for _ in range(models)]
+    twins = [Twin(EVERYTHING)]
+    twins += [Twin(EVERYTHING, twins[0]) for _ in range(1, models)]
     expected = []
     for t in range(n):
         expected += [(t, a) for a in twins[rows[t]].update(int(truth[t]), int(predicted[t]))]
@@ -103,6 +113,11 @@ def test_models_in_one_batch_do_not_see_each_other() -> None:
         states = np.array([twin.detector(index) for twin in twins])
         np.testing.assert_allclose(np.c_[statistic, threshold], states, rtol=1e-9, atol=1e-11)
         assert alarms.tolist() == [sum(a.detector == index for a in twin.alarms) for twin in twins]
+        assert table.warned(every, index).tolist() == [twin.warned(index) for twin in twins]
+    for index in range(len(EVERYTHING.weighting)):
+        expected = np.array([twin.weighting[index].now() for twin in twins])
+        np.testing.assert_allclose(np.c_[table.weighted(every, index)], expected, rtol=1e-11)
+    assert twins[3].weighting[4].drifts > 0, "the reference declared drifts, and others know"
     assert table.outcomes(every).tolist() == [twin.outcomes for twin in twins]
     misses = [int((twin.history[0] != twin.history[1]).sum()) for twin in twins]
     assert table.errors(every).tolist() == misses

@@ -6,12 +6,11 @@ with the kernel but the specifications.
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, field
 from functools import cache
 
 import numpy as np
 
+from streamwatch.core.kernel.detectors.ddm import DdmSpec
 from streamwatch.core.specs import (
     AdwinDriftSpec,
     AdwinSpec,
@@ -21,7 +20,14 @@ from streamwatch.core.specs import (
     PageHinkleySpec,
     SlidingSpec,
 )
-
+from tests.core.kernel.twin_drifts import (
+    TwinAdwin,
+    TwinAlarm,
+    TwinDdm,
+    TwinLabels,
+    TwinPageHinkley,
+    TwinWeighting,
+)
 
 MOST = 6_000
 """Outcomes a twin can hold."""
@@ -33,163 +39,80 @@ def powers(alpha: float) -> np.ndarray:
     return alpha ** np.arange(MOST - 1, -1, -1.0)
 
 
-@dataclass
-class TwinAlarm:
-    detector: int
-    ordinal: int
-    outcome: int
-    statistic: float
-    threshold: float
-    before: float
-    after: float
-    n_eff: float
+MARKS = (
+    "lost_twice",
+    "known_repeats",
+    "known_pairs",
+    "corrected",
+    "scored",
+    "augmented",
+    "augmented_n",
+    "transition",
+    "transition_n",
+)
+"""Totals that count marks of outcomes; those of shadow classifiers from `corrected` on."""
 
 
-class TwinAdwin:
-    """ADWIN over numbers, buckets as [size, sum], oldest first, entered one outcome at a time."""
+class TwinShadow:
+    """Shadow classifiers that count the whole past again at every outcome, weighted by .999 per outcome."""
 
-    def __init__(self, delta: float, min_subwindow: int, clock: int) -> None:
-        self.delta, self.min_subwindow, self.clock = delta, min_subwindow, clock
-        self.buckets: list[list[int]] = []
-        self.seen = 0
-        self.split = (math.nan, math.nan)
-        self.last_drift = 0
-        self.drift: tuple[float, float, int] | None = None
-        """Of this outcome: (mean dropped, mean kept, width kept)."""
+    def __init__(self, max_classes: int) -> None:
+        self.max_classes = max_classes
+        self.stopped = max_classes == 0
+        self.classes = 0
+        self.leaders: dict[tuple[int, ...], int] = {}
 
-    @property
-    def width(self) -> int:
-        return sum(size for size, _ in self.buckets)
+    def counts(self, chosen: np.ndarray, truth: np.ndarray, classes: int) -> np.ndarray:
+        """Faded number of each label among the chosen outcomes of the past."""
+        weights = powers(0.999)[MOST - len(truth) :]
+        return np.bincount(truth[chosen], weights[chosen], minlength=classes)
 
-    @property
-    def total(self) -> int:
-        return sum(total for _, total in self.buckets)
+    def lead(self, key: tuple[int, ...], first: int, counts: np.ndarray) -> int:
+        """Most frequent class; at a tie the one that led before, at the very first the one given."""
+        leader = self.leaders.get(key, first)
+        if counts.max() > counts[leader] * (1 + 1e-12):
+            leader = int(counts.argmax())
+        self.leaders[key] = leader
+        return leader
 
-    def update(self, x: int) -> None:
-        self.seen += 1
-        self.drift = None
-        self.buckets.append([1, x])
-        size = 1
-        first = len(self.buckets) - 6
-        while first >= 0 and self.buckets[first][0] == size:  # six of this size: merge the two oldest
-            older, newer = self.buckets[first : first + 2]
-            self.buckets[first : first + 2] = [[2 * size, older[1] + newer[1]]]
-            size *= 2
-            first -= 5
-        if self.seen % self.clock == 0:
-            self.check()
-
-    def check(self) -> None:
-        width, total = self.width, self.total
-        splits = self.splits() if width > 10 else []
-        self.split = max(splits, key=lambda s: s[0] / s[1], default=(math.nan, math.nan))
-        cut = False
-        while any(gap > epsilon for gap, epsilon in splits):
-            del self.buckets[0]
-            cut = True
-            splits = self.splits()
-        if cut:
-            kept = self.width
-            if self.seen - kept > self.last_drift:
-                self.last_drift = self.seen
-                self.drift = ((total - self.total) / (width - kept), self.total / kept, kept)
-
-    def splits(self) -> list[tuple[float, float]]:
-        """(|difference of means|, threshold) of every split with two long enough sides."""
-        width, total = self.width, self.total
-        variance = total / width * (1 - total / width)
-        d = math.log(2 * math.log(width) / self.delta) if width > 1 else math.nan
-        found: list[tuple[float, float]] = []
-        n0 = s0 = 0
-        for size, part in self.buckets:
-            n0 += size
-            s0 += part
-            n1 = width - n0
-            if n0 >= self.min_subwindow and n1 >= self.min_subwindow:
-                m = 1 / (n0 - 4) + 1 / (n1 - 4)
-                epsilon = math.sqrt(2 * m * variance * d) + 2 / 3 * d * m
-                found.append((abs(s0 / n0 - (total - s0) / n1), epsilon))
+    def marks(self, truth: np.ndarray, predicted: np.ndarray, scores: dict[int, float]) -> dict[str, int]:
+        """Marks of the last outcome; `truth` and `predicted` are of all outcomes so far."""
+        self.classes = max(self.classes, 1 + max([truth[-1], predicted[-1], *scores]))
+        classes = self.classes
+        self.stopped |= classes > self.max_classes
+        if self.stopped or len(truth) == 1:
+            return {}
+        y, y_hat, last = int(truth[-1]), int(predicted[-1]), int(truth[-2])
+        past, past_predicted = truth[:-1], predicted[:-1]
+        after_last = np.append(False, past[:-1] == last)
+        transition = self.counts(after_last, past, classes)
+        augmented = self.counts(after_last & (past_predicted == y_hat), past, classes)
+        found = {
+            "transition": int(self.lead((last,), last, transition) == y),
+            "transition_n": 1,
+            "augmented": int(self.lead((y_hat, last), y_hat, augmented) == y),
+            "augmented_n": 1,
+        }
+        if scores:
+            prior = self.counts(past >= 0, past, classes)
+            gains = {i: s * (transition[i] + 1) / (prior[i] + 1) for i, s in scores.items()}
+            best = max(gains.values())
+            tied = [i for i, gain in gains.items() if gain == best]
+            choice = y_hat if best == 0 or y_hat in tied else min(tied)
+            found |= {"scored": 1, "corrected": int(choice == y)}
         return found
-
-
-class TwinPageHinkley:
-    """Page-Hinkley over the losses since its last reset, kept as a list."""
-
-    def __init__(self, spec: PageHinkleySpec) -> None:
-        self.spec = spec
-        self.statistic = math.nan
-        self.ordinal = 0
-        self.reset()
-
-    def reset(self) -> None:
-        self.losses: list[int] = []
-        self.value = {"up": 0.0, "down": 0.0}
-        self.minimum = {"up": (math.inf, 0), "down": (math.inf, 0)}
-        """Smallest value and the last t at which it was reached."""
-
-    def update(self, x: int) -> tuple[float, float] | None:
-        """Feed a loss; at an alarm gives the means before and after the last minimum."""
-        spec = self.spec
-        self.losses.append(x)
-        n = len(self.losses)
-        mean = sum(self.losses) / n
-        values: dict[str, float] = {}
-        for side, sign in (("up", 1), ("down", -1)):
-            if spec.direction not in (side, "both"):
-                continue
-            value = spec.alpha * self.value[side] + sign * (x - mean) - spec.tolerance
-            self.value[side] = max(0.0, value) if spec.form == "clipped" else value
-            if self.value[side] <= self.minimum[side][0]:
-                self.minimum[side] = (self.value[side], n)
-            values[side] = self.value[side] - self.minimum[side][0]
-        side = max(values, key=lambda s: values[s])
-        self.statistic = values[side]
-        if self.statistic <= spec.threshold or n < spec.min_outcomes:
-            return None
-        split = self.minimum[side][1]
-        before, after = self.losses[:split], self.losses[split:]
-        self.ordinal += 1
-        self.reset()
-        return sum(before) / len(before), sum(after) / len(after)
-
-
-@dataclass
-class TwinWeighting:
-    spec: DriftWeightedSpec
-    weights: list[float] = field(default_factory=list)
-    hits: list[float] = field(default_factory=list)
-    drifts: int = 0
-    declared: int = 0
-    d: float = 0.0
-
-    def update(self, hit: bool) -> None:
-        t = len(self.weights) - self.declared
-        weight = 1.0
-        if self.drifts:
-            weight = max(1 + (self.spec.w_avg - 1) * math.log(self.d / (t + 1)), 1.0)
-        self.weights.append(weight)
-        self.hits.append(weight * hit)
-
-    def restart(self) -> None:
-        self.drifts += 1
-        self.declared = len(self.weights)
-        self.d = self.declared / self.drifts
-
-    def read(self) -> tuple[np.ndarray, np.ndarray]:
-        """(accuracy, n_eff) after every outcome so far."""
-        weights = np.array(self.weights)
-        total = np.cumsum(weights)
-        return np.cumsum(self.hits) / total, total**2 / np.cumsum(weights**2)
 
 
 class Twin:
     """One model."""
 
-    def __init__(self, spec: MonitorsSpec) -> None:
+    def __init__(self, spec: MonitorsSpec, reference: Twin | None = None) -> None:
         self.spec = spec
         self.outcomes = 0
         self.history = np.full((2, MOST + 1), -1)
         """Labels and predictions of outcomes 1, 2, …; no label before the first."""
+        self.marks = np.zeros((len(MARKS), MOST + 1))
+        self.shadow = TwinShadow(spec.shadow_max_classes)
         self.alarms: list[TwinAlarm] = []
         self.windows: dict[tuple[float, int, int], TwinAdwin] = {}
         for f in (*spec.forgetting, *spec.detectors):
@@ -197,53 +120,78 @@ class Twin:
                 self._window(f.delta, f.min_subwindow, f.clock)
         for w in spec.weighting:
             self._window(w.delta)
-        self.page_hinkley = {
-            i: TwinPageHinkley(d) for i, d in enumerate(spec.detectors) if isinstance(d, PageHinkleySpec)
-        }
-        self.drift_ordinals = dict.fromkeys(range(len(spec.detectors)), 0)
+        self.others: dict[int, TwinPageHinkley | TwinDdm] = {}
+        """Detectors without a window."""
+        for i, d in enumerate(spec.detectors):
+            if isinstance(d, PageHinkleySpec):
+                self.others[i] = TwinPageHinkley(d)
+            elif isinstance(d, DdmSpec):
+                self.others[i] = TwinDdm(d)
+        self.ordinals = [0] * len(spec.detectors)
+        self.reference = reference or self
+        self.labels = {w.delta: TwinLabels(w.delta) for w in spec.weighting if w.drift_signal == "labels"}
         self.weighting = [TwinWeighting(w) for w in spec.weighting]
 
     def _window(self, delta: float, min_subwindow: int = 5, clock: int = 32) -> TwinAdwin:
         key = (delta, min_subwindow, clock)
         return self.windows.setdefault(key, TwinAdwin(*key))
 
-    def update(self, truth: int, predicted: int) -> list[TwinAlarm]:
+    def _mark(self, known: int, scores: dict[int, float]) -> None:
+        """Marks of the outcome just added to the history."""
+        history = self.history[:, 1 : self.outcomes + 1]
+        missed = history[0] != history[1]
+        marks = {
+            "lost_twice": int(missed[-2:].sum() == 2),
+            "known_repeats": int(known == history[0, -1]),
+            "known_pairs": int(known >= 0),
+        } | self.shadow.marks(*history, scores)
+        self.marks[:, self.outcomes] = [marks.get(name, 0) for name in MARKS]
+
+    def update(
+        self, truth: int, predicted: int, known: int = -1, scores: dict[int, float] | None = None
+    ) -> list[TwinAlarm]:
         self.outcomes += 1
         outcome = self.outcomes
         self.history[:, outcome] = truth, predicted
+        self._mark(known, scores or {})
         miss = int(truth != predicted)
-        for weighting in self.weighting:
-            weighting.update(truth == predicted)
+        for j, weighting in enumerate(self.weighting):
+            if weighting.spec.drift_signal == "reference" and self.reference is not self:
+                weighting.follow(self.reference.weighting[j].drifts)
+            weighting.update(1 - miss)
         for window in self.windows.values():
             window.update(miss)
-        found: list[TwinAlarm] = []
-        for i, detector in enumerate(self.spec.detectors):
-            if isinstance(detector, PageHinkleySpec):
-                ph = self.page_hinkley[i]
-                n = len(ph.losses) + 1
-                split = ph.update(miss)
-                if split:
-                    found.append(
-                        TwinAlarm(i, ph.ordinal, outcome, ph.statistic, detector.threshold, *split, n)
-                    )
-            else:
-                window = self._window(detector.delta, detector.min_subwindow, detector.clock)
-                if window.drift:
-                    before, after, kept = window.drift
-                    way = "up" if after > before else "down"
-                    if detector.direction in (way, "both"):
-                        self.drift_ordinals[i] += 1
-                        found.append(
-                            TwinAlarm(
-                                i, self.drift_ordinals[i], outcome, *window.split, before, after, kept
-                            )
-                        )
+        declared = {delta for delta, labels in self.labels.items() if labels.update(truth)}
         for weighting in self.weighting:
-            drift = self._window(weighting.spec.delta).drift
-            if drift and drift[1] > drift[0]:
+            if self._restarts(weighting.spec, declared):
                 weighting.restart()
+        found = [alarm for i in range(len(self.spec.detectors)) if (alarm := self._alarm(i, miss))]
         self.alarms += found
         return found
+
+    def _restarts(self, spec: DriftWeightedSpec, declared: set[float]) -> bool:
+        """Whether a drift that counts was declared at this outcome."""
+        if spec.drift_signal == "labels":
+            return spec.delta in declared
+        drift = self._window(spec.delta).drift
+        mine = spec.drift_signal == "own" or self.reference is self
+        return mine and drift is not None and drift[1] > drift[0]
+
+    def _alarm(self, i: int, miss: int) -> TwinAlarm | None:
+        """Feed a loss to a detector whose window has it already, if it has one."""
+        detector = self.spec.detectors[i]
+        if isinstance(detector, AdwinDriftSpec):
+            window = self._window(detector.delta, detector.min_subwindow, detector.clock)
+            if window.drift is None:
+                return None
+            way = "up" if window.drift[1] > window.drift[0] else "down"
+            said = window.drift if detector.direction in (way, "both") else None
+        else:
+            said = self.others[i].update(miss)
+        if said is None:
+            return None
+        self.ordinals[i] += 1
+        return TwinAlarm(i, self.ordinals[i], self.outcomes, *self.detector(i), *said)
 
     def width(self, forgetting: int) -> int:
         """Outcomes that count under a mechanism."""
@@ -278,11 +226,23 @@ class Twin:
             "truth": count(truth, weights),
             "predicted": count(predicted, weights),
             "agreed": count(truth, agreed),
+            **self._marked(window, weights),
         }
+
+    def _marked(self, window: slice, weights: np.ndarray) -> dict[str, float]:
+        """Sums of the marks; nothing of shadow classifiers that stopped."""
+        sums = dict(zip(MARKS, self.marks[:, window] @ weights, strict=True))
+        if self.shadow.stopped:
+            sums |= dict.fromkeys(MARKS[3:], 0.0)
+        return sums
 
     def detector(self, index: int) -> tuple[float, float]:
         """(statistic, threshold) now."""
         spec = self.spec.detectors[index]
-        if isinstance(spec, PageHinkleySpec):
-            return self.page_hinkley[index].statistic, spec.threshold
-        return self._window(spec.delta, spec.min_subwindow, spec.clock).split
+        if isinstance(spec, AdwinDriftSpec):
+            return self._window(spec.delta, spec.min_subwindow, spec.clock).split
+        return self.others[index].statistic, self.others[index].threshold
+
+    def warned(self, index: int) -> bool:
+        """Whether a detector warns now."""
+        return index in self.others and self.others[index].warned

@@ -1,27 +1,41 @@
 """Alarms at new drifts of an ADWIN window (Bifet, Gavaldà 2007; Bifet et al. 2015, §6).
 
-One drift makes many cuts; the window declares a *new drift* only when a cut discards an outcome later than the last
-new drift's declaration (see `adwin`). This detector alarms at those that go its way; the window is kept.
-Before and after are the mean losses of what was dropped and what was kept; `n_eff` is the width kept.
+One drift makes many cuts; the window declares a *new drift* only when a cut discards an outcome later than
+the last new drift's declaration (see `buckets.check`). This detector alarms at those that go its way; the
+window is kept. Before and after are the mean losses of what was dropped and what was kept; `n_eff` is the
+width kept.
 """
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
+from streamwatch.core.entries import Entry
 from streamwatch.core.kernel.adwin import declared_now, shown_split
 from streamwatch.core.kernel.compiled import hot, inner
 from streamwatch.core.kernel.detectors.alarm import append
 from streamwatch.core.kernel.detectors.kind import DetectorKind
+from streamwatch.core.parameters import ADWIN, DIRECTION
 from streamwatch.core.specs import AdwinDriftSpec, AdwinSpec
 
+ENTRY = Entry(
+    "adwin",
+    AdwinDriftSpec,
+    "alarms once per drift that cuts ADWIN's window of the loss",
+    "a cut is a new drift if it discards an outcome later than the last new drift's declaration",
+    "Bifet, Gavaldà 2007",
+    "O(1) an outcome, O(log W) a check; O(log W) numbers a model, none beside an equal adwin forgetting",
+    (*ADWIN, DIRECTION),
+)
 STATE = np.dtype([("alarms", "i8")])
 PARAMETERS = np.dtype([("detector", "i8"), ("window", "i8"), ("up", "i8"), ("down", "i8")])
 
 
 @hot
-def observe(m, parameters, miss, position, row, alarms, count):  # noqa: ARG001  (the window already has the loss)
+def observe(m, parameters, miss, position, row, alarms, count):  # noqa: ARG001  (the window has the loss)
     """Alarm for every detector whose window declared a new drift at this outcome."""
     for j in range(len(m.adwin_drift)):
         p = parameters.adwin_drift[j]
@@ -47,7 +61,7 @@ def observe(m, parameters, miss, position, row, alarms, count):  # noqa: ARG001 
 
 
 @inner
-def show(m, parameters, statistic, threshold, alarms, t):
+def show(m, parameters, statistic, threshold, alarms, warned, t):  # noqa: ARG001  (there is no warning level)
     """|Δμ| and ε of the split that came nearest to a cut at the window's last check."""
     for j in range(len(m.adwin_drift)):
         p = parameters.adwin_drift[j]
@@ -63,7 +77,7 @@ def _window(spec: AdwinDriftSpec) -> AdwinSpec:
     return AdwinSpec(spec.delta, spec.min_subwindow, spec.clock)
 
 
-def _row(spec: AdwinDriftSpec, detector: int, index_of: object) -> tuple[object, ...]:
+def _row(spec: AdwinDriftSpec, detector: int, index_of: Callable[[AdwinSpec], int]) -> tuple[object, ...]:
     window = index_of(_window(spec))
     return (detector, window, spec.direction != "down", spec.direction != "up")
 
@@ -71,7 +85,7 @@ def _row(spec: AdwinDriftSpec, detector: int, index_of: object) -> tuple[object,
 ADWIN_DRIFT = DetectorKind(
     name="adwin_drift",
     version=1,
-    spec=AdwinDriftSpec,
+    entry=ENTRY,
     state=STATE,
     parameters=PARAMETERS,
     row=_row,

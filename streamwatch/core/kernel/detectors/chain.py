@@ -16,7 +16,7 @@ def _observe_none(m, parameters, miss, position, row, alarms, count):  # noqa: A
 
 
 @inner
-def _show_none(m, parameters, statistic, threshold, alarms, t):  # noqa: ARG001
+def _show_none(m, parameters, statistic, threshold, alarms, warned, t):
     pass
 
 
@@ -31,9 +31,9 @@ def _then_observe(first, rest):
 
 def _then_show(first, rest):
     @inner
-    def show(m, parameters, statistic, threshold, alarms, t):
-        first(m, parameters, statistic, threshold, alarms, t)
-        rest(m, parameters, statistic, threshold, alarms, t)
+    def show(m, parameters, statistic, threshold, alarms, warned, t):
+        first(m, parameters, statistic, threshold, alarms, warned, t)
+        rest(m, parameters, statistic, threshold, alarms, warned, t)
 
     return show
 
@@ -42,7 +42,7 @@ observe_all = _observe_none
 """(model, parameters, miss, position, row, alarms, count) → count: one loss to every detector of a model."""
 
 show_all = _show_none
-"""(model, parameters, statistic, threshold, alarms, t): the state of every detector to column t."""
+"""(model, parameters, statistic, threshold, alarms, warned, t): the state of every detector to column t."""
 
 for _kind in reversed(KINDS):
     observe_all = _then_observe(_kind.observe, observe_all)
