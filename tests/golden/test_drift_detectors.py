@@ -1,8 +1,8 @@
 """ADWIN and Page-Hinkley beside MOA 24.07 and river 0.26.1, step by step, on one stream of 40,000 losses.
 
-ADWIN is compared by window width (so every cut), estimate and change flag; Page-Hinkley by statistic and alarm, where
-river's definition is ours: the paper's form (river's sum forgets, its minimum does not), equal to the clipped
-form at α = 1.
+ADWIN is compared by window width (so every cut), estimate and change flag; Page-Hinkley by statistic and
+alarm, where river's definition is ours: the paper's form (river's sum forgets, its minimum does not), equal
+to the clipped form at α = 1.
 """
 
 from __future__ import annotations
@@ -64,7 +64,8 @@ def test_adwin_has_the_width_estimate_and_cuts_of_the_engine(window, engine, wid
 
 
 @pytest.mark.parametrize(
-    ("detector", "column"), [(1, "ph_up_d.001_l2.5_a1"), (2, "ph_up_d.001_l2.5_a1"), (3, "ph_up_d.005_l50_a1")]
+    ("detector", "column"),
+    [(1, "ph_up_d.001_l2.5_a1"), (2, "ph_up_d.001_l2.5_a1"), (3, "ph_up_d.005_l50_a1")],
 )
 def test_page_hinkley_without_forgetting_is_rivers(detector, column) -> None:
     theirs, ours = golden("D1_bernoulli_river"), traced()

@@ -1,0 +1,77 @@
+"""Many independent models in one fold: each is one repetition of an experiment.
+
+Models are fed one after the other, so a table stays in the processor's cache however many repetitions it
+holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.kernel.table import AlarmRow, ModelTable
+from streamwatch.core.measures import Totals
+from streamwatch.core.specs import DetectorSpec, ForgettingSpec, MonitorsSpec
+
+Ints = NDArray[np.int32]
+Losses = NDArray[np.bool_]
+
+
+def table_of(
+    models: int,
+    forgetting: tuple[ForgettingSpec, ...] = (),
+    detectors: tuple[DetectorSpec, ...] = (),
+) -> ModelTable:
+    """A table of so many models in rows 0, 1, …, of two classes, with these estimators and no others."""
+    table = ModelTable(
+        MonitorsSpec(forgetting, detectors, (), max_models=models, max_classes=2, shadow_max_classes=0)
+    )
+    for _ in range(models):
+        table.add_model()
+    return table
+
+
+def feed(table: ModelTable, losses: Losses) -> list[AlarmRow]:
+    """Feed each model, a row of `losses`, its outcomes; labels are all of class 0. Gives the alarms."""
+    models, length = losses.shape
+    rows = np.repeat(np.arange(models, dtype=np.int32), length)
+    predicted = losses.reshape(-1).astype(np.int32)
+    return table.fold(rows, np.zeros_like(predicted), predicted)
+
+
+def totals_after(losses: Losses, forgetting: tuple[ForgettingSpec, ...]) -> tuple[Totals, ...]:
+    """Totals of every repetition, a row of `losses`, under each mechanism."""
+    table = table_of(len(losses), forgetting)
+    feed(table, losses)
+    return tuple(table.totals(np.arange(len(losses)), index) for index in range(len(forgetting)))
+
+
+def alarms_on(
+    detector: DetectorSpec, models: int, length: int, draw: Callable[[int, int], Losses], chunk: int = 250_000
+) -> list[list[AlarmRow]]:
+    """Alarms of each of `models` repetitions of `length` outcomes, drawn in chunks by (start, number)."""
+    table = table_of(models, (), (detector,))
+    found: list[list[AlarmRow]] = [[] for _ in range(models)]
+    for start in range(0, length, chunk):
+        for alarm in feed(table, draw(start, min(chunk, length - start))):
+            found[alarm.row].append(alarm)
+    return found
+
+
+def correlated(rng: np.random.Generator, p: float, rho: float, models: int, length: int) -> Losses:
+    """Losses of a two-state Markov chain with stationary error p and lag-1 autocorrelation rho.
+
+    With probability rho an outcome repeats the loss before it, else it is drawn anew.
+    """
+    fresh = rng.random((models, length)) < p
+    renewed = rng.random((models, length)) >= rho
+    renewed[:, 0] = True
+    source = np.maximum.accumulate(np.where(renewed, np.arange(length), 0), axis=1)
+    return np.take_along_axis(fresh, source, axis=1)
+
+
+def binomial_error(share: float, repetitions: int) -> float:
+    """Standard error of a share seen over independent repetitions."""
+    return float(np.sqrt(share * (1.0 - share) / repetitions))
