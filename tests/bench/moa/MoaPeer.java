@@ -1,10 +1,13 @@
-// MOA's own evaluators and detectors over one synthetic stream: prints nanoseconds per outcome, best of several rounds.
-// Arguments: classes outcomes rounds
+// MOA's own evaluators and detectors over one synthetic stream, in rounds as asked for on standard input: for each line
+// with a number of outcomes one line with the nanoseconds they took. Evaluators live from round to round, as a
+// monitor's do. Arguments: classes, outcomes of the stream (read round and round).
 import com.yahoo.labs.samoa.instances.Attribute;
 import com.yahoo.labs.samoa.instances.DenseInstance;
 import com.yahoo.labs.samoa.instances.Instance;
 import com.yahoo.labs.samoa.instances.Instances;
 import com.yahoo.labs.samoa.instances.InstancesHeader;
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
@@ -20,11 +23,21 @@ import moa.evaluation.FadingFactorClassificationPerformanceEvaluator;
 import moa.evaluation.WindowClassificationPerformanceEvaluator;
 
 public final class MoaPeer {
-  public static void main(String[] args) {
-    int classes = Integer.parseInt(args[0]);
-    int outcomes = Integer.parseInt(args[1]);
-    int rounds = Integer.parseInt(args[2]);
+  private final List<Example<Instance>> truths = new ArrayList<>();
+  private final double[][] votes;
+  private final int[] truth;
+  private final int[] predicted;
+  private int at = 0;
 
+  private final BasicClassificationPerformanceEvaluator[] evaluators = {
+    new BasicClassificationPerformanceEvaluator(),
+    new FadingFactorClassificationPerformanceEvaluator(),
+    new WindowClassificationPerformanceEvaluator(),
+    new AdwinClassificationPerformanceEvaluator(),
+  };
+  private final AbstractChangeDetector[] detectors = {new PageHinkleyDM(), new ADWINChangeDetector(), new DDM()};
+
+  private MoaPeer(int classes, int outcomes) {
     List<String> names = new ArrayList<>();
     for (int k = 0; k < classes; k++) names.add("c" + k);
     ArrayList<Attribute> attributes = new ArrayList<>();
@@ -32,8 +45,7 @@ public final class MoaPeer {
     attributes.add(new Attribute("class", names));
     InstancesHeader header = new InstancesHeader(new Instances("stream", attributes, 0));
     header.setClassIndex(1);
-    List<Example<Instance>> truths = new ArrayList<>();
-    double[][] votes = new double[classes][classes];
+    votes = new double[classes][classes];
     for (int k = 0; k < classes; k++) {
       Instance instance = new DenseInstance(2);
       instance.setDataset(header);
@@ -43,36 +55,35 @@ public final class MoaPeer {
       votes[k][k] = 1.0;
     }
     Random random = new Random(7);
-    int[] truth = new int[outcomes];
-    int[] predicted = new int[outcomes];
+    truth = new int[outcomes];
+    predicted = new int[outcomes];
     for (int t = 0; t < outcomes; t++) {
       truth[t] = random.nextInt(classes);
       predicted[t] = random.nextDouble() < 0.8 ? truth[t] : random.nextInt(classes);
     }
+    for (BasicClassificationPerformanceEvaluator evaluator : evaluators) evaluator.reset(classes);
+    for (AbstractChangeDetector detector : detectors) detector.resetLearning();
+  }
 
-    double best = Double.MAX_VALUE;
-    double checksum = 0.0;
-    for (int round = 0; round < rounds; round++) {
-      BasicClassificationPerformanceEvaluator[] evaluators = {
-        new BasicClassificationPerformanceEvaluator(),
-        new FadingFactorClassificationPerformanceEvaluator(),
-        new WindowClassificationPerformanceEvaluator(),
-        new AdwinClassificationPerformanceEvaluator(),
-      };
-      AbstractChangeDetector[] detectors = {new PageHinkleyDM(), new ADWINChangeDetector(), new DDM()};
-      for (BasicClassificationPerformanceEvaluator evaluator : evaluators) evaluator.reset(classes);
-      for (AbstractChangeDetector detector : detectors) detector.resetLearning();
-      long start = System.nanoTime();
-      for (int t = 0; t < outcomes; t++) {
-        Example<Instance> example = truths.get(truth[t]);
-        double[] vote = votes[predicted[t]];
-        for (BasicClassificationPerformanceEvaluator evaluator : evaluators) evaluator.addResult(example, vote);
-        double loss = truth[t] == predicted[t] ? 0.0 : 1.0;
-        for (AbstractChangeDetector detector : detectors) detector.input(loss);
-      }
-      best = Math.min(best, (System.nanoTime() - start) / (double) outcomes);
-      checksum += evaluators[0].getFractionCorrectlyClassified();
+  private long round(int outcomes) {
+    long start = System.nanoTime();
+    for (int t = 0; t < outcomes; t++) {
+      Example<Instance> example = truths.get(truth[at]);
+      double[] vote = votes[predicted[at]];
+      for (BasicClassificationPerformanceEvaluator evaluator : evaluators) evaluator.addResult(example, vote);
+      double loss = truth[at] == predicted[at] ? 0.0 : 1.0;
+      for (AbstractChangeDetector detector : detectors) detector.input(loss);
+      if (++at == truth.length) at = 0;
     }
-    System.out.printf("%.1f %.6f%n", best, checksum / rounds);
+    return System.nanoTime() - start;
+  }
+
+  public static void main(String[] args) throws Exception {
+    MoaPeer peer = new MoaPeer(Integer.parseInt(args[0]), Integer.parseInt(args[1]));
+    BufferedReader rounds = new BufferedReader(new InputStreamReader(System.in));
+    for (String line = rounds.readLine(); line != null; line = rounds.readLine()) {
+      System.out.println(peer.round(Integer.parseInt(line.trim())));
+      System.out.flush();
+    }
   }
 }
