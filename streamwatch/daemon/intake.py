@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 
 from streamwatch.core.events import Event, Invalid, Partition, Progress, Side
@@ -102,20 +102,17 @@ class Intake:
         for partition in poll.partitions.keys() - self._positions.keys():
             self.pipeline.timeline.add(partition, self._topics[partition.topic].side)
 
-    def _decode(self, partition: Partition, records: Sequence[Record]) -> Iterator[Event]:
-        decode = self._topics[partition.topic].decoder.decode
-        stamp = self.pipeline.timeline.stamp
-        now_ms = self._now_ms()
-        newest_ms = self._newest_ms.get(partition, -1)
-        for record in records:
-            at_ms = stamp(partition, record.timestamp, now_ms)
-            newest_ms = max(newest_ms, at_ms)
-            event = decode(record, at_ms)
+    def _decode(self, partition: Partition, records: Sequence[Record]) -> Sequence[Event]:
+        stamps = self.pipeline.timeline.stamp_all(
+            partition, [record.timestamp for record in records], self._now_ms()
+        )
+        self._newest_ms[partition] = max(self._newest_ms.get(partition, -1), *stamps)
+        events = self._topics[partition.topic].decoder.decode_all(records, stamps)
+        self.records += len(records)
+        for event in events:
             if type(event) is Invalid:
                 self._telemetry.emit(RecordRejected(event.topic, event.partition, event.offset, event.reason))
-            yield event
-        self._newest_ms[partition] = newest_ms
-        self.records += len(records)
+        return events
 
     def _progress(self, partition: Partition, *, caught_up: bool) -> Progress | None:
         """How far reading has come, if that is news."""

@@ -71,7 +71,7 @@ class Vitals:
     def caught_up(self) -> bool:
         """Every partition was read to the end of its log as of a recent fetch."""
         states = self.partitions.values()
-        return self._feed.up and bool(states) and all(state.caught_up for state in states)
+        return bool(states) and all(state.caught_up for state in states) and self._feed.up
 
     def unready(self) -> Sequence[str]:
         """Why the daemon is not ready; empty when state is open and partitions are assigned."""

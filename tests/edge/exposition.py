@@ -17,7 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families as parse_tex
 from prometheus_client.registry import Collector
 from prometheus_client.utils import floatToGoString
 
-from streamwatch.core.catalogue import BASELINES, LABEL_DELAY_BOUNDS, METRICS
+from streamwatch.core.catalogue import BASELINES, BOUNDS, LABEL_DELAY_BOUNDS, METRICS
 from streamwatch.core.entries import Metric
 from streamwatch.core.series import PREFIX, Family, Histogram, Report
 
@@ -84,6 +84,7 @@ def realistic(models: int = 3, classes: int = 4, seed: int = 1) -> list[Family]:
         "forgetting": ["landmark", "fading:0.999", "sliding:1000", "adwin:0.002"],
         "detector": ["page_hinkley", "adwin"],
         "baseline": [b.name for b in BASELINES],
+        "bound": [b.name for b in BOUNDS],
         "class": [f"class {c}" for c in range(classes)],
     }
     rng = random.Random(seed)  # noqa: S311

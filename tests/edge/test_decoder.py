@@ -285,8 +285,10 @@ def test_a_flood_of_names_does_not_grow_what_is_remembered():
     for i in range(MAX_REMEMBERED + 10):
         event = decoder.decode(of({"id": "a", "model": f"m{i}", "prediction": i}), AT_MS)
         assert event == Prediction("a", f"m{i}", str(i), AT_MS)
-    assert len(decoder._models.texts) <= MAX_REMEMBERED
-    assert len(decoder._classes.numbers) <= MAX_REMEMBERED
+    remembered = [
+        len(table) for names in (decoder._models, decoder._classes) for table in names._tables.values()
+    ]
+    assert max(remembered) <= MAX_REMEMBERED
 
 
 @pytest.mark.parametrize(

@@ -95,6 +95,39 @@ def test_a_decoder_that_has_seen_much_decides_as_a_fresh_one(contents: list[dict
             assert event == JsonDecoder("predictions", side, mapping).decode(record, AT_MS)
 
 
+ORDINARY = st.fixed_dictionaries(
+    {
+        "id": st.uuids().map(str),
+        "model": st.sampled_from(["m", "n"]),
+        "prediction": st.sampled_from(["a", 1]),
+    },
+    optional={
+        "label": st.sampled_from(["a", 1, True, 1.0]),
+        "timestamp": st.sampled_from([0, 1_700_000_000_000, None, 1.5, 10**15]),
+        "scores": st.none() | st.just({"a": 0.5}),
+    },
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.sampled_from(MAPPINGS[:3] + MAPPINGS[-2:]),
+    st.lists(
+        st.one_of(*[ORDINARY] * 9, OBJECTS).map(lambda v: json.dumps(v).encode()) | st.none(), max_size=9
+    ),
+    st.integers(1, 9),
+)
+def test_records_decoded_together_are_as_decoded_alone(
+    mapping: tuple[Side, TopicMapping], values: list[bytes | None], repetitions: int
+):
+    records = [FakeRecord(value, offset=n) for n, value in enumerate(values * repetitions)]
+    stamps = [AT_MS + n for n in range(len(records))]
+    together = JsonDecoder("predictions", *mapping)
+    for _ in range(2):  # then with every name met before
+        events = together.decode_all(records, stamps)
+        assert list(events) == list(map(JsonDecoder("predictions", *mapping).decode, records, stamps))
+
+
 def plain_text(raw: Any) -> str | None:
     """The rule for names, said as simply as possible."""
     if isinstance(raw, bool):

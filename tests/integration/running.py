@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -49,9 +49,9 @@ class Auditor:
         self._decoder = decoder
         self._order = order
 
-    def decode(self, record: Record, at_ms: int) -> Event:
-        self._order.append((record.topic, record.partition, record.offset))
-        return self._decoder.decode(record, at_ms)
+    def decode_all(self, records: Sequence[Record], stamps: Sequence[int]) -> Sequence[Event]:
+        self._order.extend((record.topic, record.partition, record.offset) for record in records)
+        return self._decoder.decode_all(records, stamps)
 
 
 class Running:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 import msgspec
 
 from streamwatch.core.events import Event, Invalid, Label, NullRecord, Prediction, Side
 from streamwatch.core.ports import Record
+from streamwatch.edge.decoders.columns import PIECE, UNDECODED, Columns
 from streamwatch.edge.decoders.fields import (
-    MAX_TEXT_BYTES,
-    MAX_TIMESTAMP_MS,
     canonical_text,
     fold_index,
     is_plain,
@@ -25,10 +25,7 @@ from streamwatch.edge.decoders.places import UNREADABLE, Places, is_framed
 _PREDICTION = ("id", "model", "prediction", "timestamp", "scores", "fold")
 _LABEL = ("id", "model", "label", "timestamp")
 _SLOTS = {"prediction": _PREDICTION, "label": _LABEL, "both": (*_PREDICTION, "label", "kind")}
-_UNDECODED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError, AttributeError)
 _SYNTAX = msgspec.json.Decoder(msgspec.Raw)
-_BACKSLASH = ord("\\")
-"""JSON text has no control characters but DEL and escaped ones: without a backslash, none to look for."""
 
 
 class JsonDecoder:
@@ -62,15 +59,28 @@ class JsonDecoder:
         self._strict = self._places.paths.strict or _refuse
         self._row = self._places.paths.getter(self._slots)
         self._unit: TimestampUnit = mapping.timestamp_unit
-        self._max_stamp = MAX_TIMESTAMP_MS if mapping.timestamp_unit == "ms" else -1
         self._models = Names({}, "invalid_model")
         self._classes = Names(mapping.classes, "invalid_class")
-        self._known_models = self._models.texts
-        self._known_classes = self._classes.texts
-        self._known_numbers = self._classes.numbers
-        simple = self._places.paths.flat and not self._places.outside
-        accepts = {"prediction": self._accept_prediction, "label": self._accept_label}
-        self._accept = accepts.get(side) if simple else None
+        self._at_once: Callable[[Sequence[Record], Sequence[int]], Sequence[Event] | None] | None = None
+        if self._places.paths.flat and not self._places.outside and side != "both":
+            columns = Columns(
+                self._strict,
+                self._models,
+                self._classes,
+                self._scores,
+                milliseconds=mapping.timestamp_unit == "ms",
+            )
+            self._at_once = columns.predictions if side == "prediction" else columns.labels
+
+    def decode_all(self, records: Sequence[Record], stamps: Sequence[int]) -> Sequence[Event]:
+        """What `decode` gives for each record with its stamp."""
+        if self._at_once is None:
+            return list(map(self.decode, records, stamps))
+        events: list[Event] = []
+        for start in range(0, len(records), PIECE):
+            piece, times = records[start : start + PIECE], stamps[start : start + PIECE]
+            events += self._at_once(piece, times) or map(self.decode, piece, times)
+        return events
 
     def decode(self, record: Record, at_ms: int) -> Event:
         """`Prediction`, `Label` or `NullRecord`; else `Invalid` with one of `reasons.REASONS`."""
@@ -78,57 +88,13 @@ class JsonDecoder:
         if value is None:
             return self._null(record, at_ms)
         try:
-            found = self._strict(value)
-            if self._accept is not None:
-                event = self._accept(found, value, at_ms)
-                if event is not None:
-                    return event
-            row = self._row(found)
-        except _UNDECODED:
+            row = self._row(self._strict(value))
+        except UNDECODED:
             verdict = self._reluctantly(value)
             if isinstance(verdict, str):
                 return _invalid(record, verdict)
             row = verdict
         return self._event(self._places.completed(row, record), record, at_ms)
-
-    def _accept_prediction(self, found: Any, value: bytes, at_ms: int) -> Prediction | None:
-        """What nearly every record is, decided at once; None leaves it to those who judge at length."""
-        id_, shown, stamp = found.id, found.prediction, found.timestamp
-        name = self._known_models.get(found.model)
-        predicted = self._known_classes.get(shown)
-        if predicted is None and type(shown) is int:
-            predicted = self._known_numbers.get(shown)
-        if (
-            name is None
-            or predicted is None
-            or type(id_) is not str
-            or not id_.isascii()
-            or not 0 < len(id_) <= MAX_TEXT_BYTES
-            or ((_BACKSLASH in value or "\x7f" in id_) and not id_.isprintable())
-            or (stamp is not None and not (type(stamp) is int and 0 <= stamp <= self._max_stamp))
-            or found.scores is not None
-            or found.fold is not None
-        ):
-            return None
-        return Prediction(id_, name, predicted, at_ms, stamp)
-
-    def _accept_label(self, found: Any, value: bytes, at_ms: int) -> Label | None:
-        id_, model, shown, stamp = found.id, found.model, found.label, found.timestamp
-        name = None if model is None else self._known_models.get(model)
-        truth = self._known_classes.get(shown)
-        if truth is None and type(shown) is int:
-            truth = self._known_numbers.get(shown)
-        if (
-            truth is None
-            or (name is None and model is not None)
-            or type(id_) is not str
-            or not id_.isascii()
-            or not 0 < len(id_) <= MAX_TEXT_BYTES
-            or ((_BACKSLASH in value or "\x7f" in id_) and not id_.isprintable())
-            or (stamp is not None and not (type(stamp) is int and 0 <= stamp <= self._max_stamp))
-        ):
-            return None
-        return Label(id_, truth, at_ms, name, stamp)
 
     def _event(self, row: Row, record: Record, at_ms: int) -> Event:
         side: Side | None = self._side

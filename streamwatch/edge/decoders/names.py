@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from streamwatch.edge.decoders.fields import canonical_text
@@ -35,11 +35,21 @@ class Names:
     def __init__(self, aliases: Mapping[str, str], invalid: str) -> None:
         self._aliases = dict(aliases)
         self._invalid = invalid
-        self.texts: dict[Any, str] = {}
-        """Names met as text, for look-ups by whoever cannot afford a call."""
-        self.numbers: dict[Any, str] = {}
-        """Names met as whole numbers. 1, 1.0 and True are equal as keys: look up only what is an `int`."""
-        self._tables: dict[type, dict[Any, str]] = {str: self.texts, int: self.numbers, float: {}, bool: {}}
+        self._texts: dict[Any, str] = {}
+        # 1, 1.0 and True are equal as keys: each type has its own table.
+        self._tables: dict[type, dict[Any, str]] = {str: self._texts, int: {}, float: {}, bool: {}}
+
+    def known(self, column: Sequence[Any]) -> Sequence[str] | None:
+        """The names meant by contents all of one type; None if one of them was not met before."""
+        try:
+            return list(map(self._texts.__getitem__, column))
+        except KeyError:
+            kinds = set(map(type, column))
+        table = self._tables.get(kinds.pop(), {}) if len(kinds) == 1 else {}
+        try:
+            return list(map(table.__getitem__, column))
+        except KeyError:
+            return None
 
     def judged(self, raw: Any, missing: str) -> tuple[str, str]:
         """The name meant and no reason, or no name and the reason."""

@@ -9,16 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import msgspec
+
+from streamwatch.edge.decoders.fields import MAX_TEXT_BYTES
 
 Row: TypeAlias = tuple[Any, ...]
 Path: TypeAlias = tuple[str, ...]
 Tree: TypeAlias = dict[str, Any]
 """Field name → leaf type, or the tree below."""
 
-SCALAR: Any = str | int | float | bool | None
+_TEXT: Any = Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_TEXT_BYTES)]
+SCALAR: Any = _TEXT | int | float | bool | None
+"""Text of a length that is never right is left to the lax reader."""
 SCORES: Any = dict[str, float] | None
 
 
