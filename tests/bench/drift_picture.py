@@ -1,6 +1,6 @@
 """Draws the README's picture: a simulated model, the classifier that repeats the last label, and the alarms.
 
-    python -m tests.bench.drift_picture deploy/pictures/drift.png
+python -m tests.bench.drift_picture deploy/pictures/drift.png
 """
 
 from __future__ import annotations
@@ -26,7 +26,11 @@ SHOWN = {
     "accuracy_ratio:fading:0.999": ("accuracy, fading 0.999", "#1f6feb", "-"),
     "accuracy_ratio:landmark": ("accuracy, all outcomes alike", "#8b949e", ":"),
     "accuracy_ratio:adwin:0.002": ("accuracy, ADWIN's window", "#1a7f37", "-"),
-    "baseline_accuracy_ratio:persistent:fading:0.999": ("repeating the last label, fading 0.999", "#bc4c00", "--"),
+    "baseline_accuracy_ratio:persistent:fading:0.999": (
+        "repeating the last label, fading 0.999",
+        "#bc4c00",
+        "--",
+    ),
 }
 
 
@@ -56,7 +60,9 @@ def main(path: Path) -> None:
         text = f"{alarm.detector.replace('_', '-')} alarm, outcome {alarm.outcome:,}"
         axes.axvline(alarm.outcome, color="#cf222e", linewidth=0.9, label=text)
     axes.set(xlabel="outcome", ylabel="accuracy", ylim=(0.35, 1.0), xlim=(0, OUTCOMES))
-    axes.set_title("drifting-v2: good for 5,000 outcomes, then worse than guessing what came last", fontsize=11)
+    axes.set_title(
+        "drifting-v2: good for 5,000 outcomes, then worse than guessing what came last", fontsize=11
+    )
     axes.legend(loc="lower left", frameon=False, fontsize=8.5)
     axes.grid(axis="y", alpha=0.25)
     figure.tight_layout()

@@ -51,7 +51,7 @@ def main(samples: int) -> None:
     """Print a line per format."""
     rng = random.Random(1)  # noqa: S311
     reports = [report(families(samples, rng)) for _ in range(ROUNDS)]
-    print(f"{samples} samples, median of {ROUNDS} rounds")  # noqa: T201
+    print(f"{samples} samples, median of {ROUNDS} rounds")
     for media_type in FORMATS:
         ours = PrometheusExporter()
 
@@ -68,7 +68,7 @@ def main(samples: int) -> None:
         again = milliseconds(render, [reports[-1]] * ROUNDS)
         theirs = milliseconds(by_client, reports)
         name = "OpenMetrics" if media_type == OPENMETRICS else "text"
-        print(  # noqa: T201
+        print(
             f"{name:12} first {first:6.1f} ms   new report {new:6.1f} ms   again {again:6.2f} ms   "
             f"prometheus-client {theirs:6.1f} ms   ratio {theirs / new:4.1f}"
         )

@@ -331,3 +331,37 @@ def test_when_a_model_was_first_seen_is_told():
     monitors, _ = folded(STREAM)
     first = {o.model: o.at_ms / 1000 for o in reversed(STREAM)}
     assert {m: d["first_seen_timestamp_seconds"] for m, d in monitors.details().items()} == first
+
+
+def test_a_reference_that_appears_later_is_followed_by_its_name_from_then_on():
+    weighting = (
+        DriftWeightedSpec(),
+        DriftWeightedSpec(drift_signal="reference", reference="champion"),
+    )
+    monitors = Monitors(replace(MonitorsSpec(), weighting=weighting, max_models=2))
+
+    def evaluate(model, wrong):
+        monitors.fold([Outcome(model, "a", "b" if w else "a", i, 0) for i, w in enumerate(wrong)])
+
+    def weighs_more(model, which):
+        label = {"own": "own:3.0", "reference": "reference:champion:3.0"}[which]
+        return value(monitors, "drift_weighted_effective_outcomes", model, label) < value(
+            monitors, "outcomes_total", model
+        )
+
+    steady = [i % 3 == 0 for i in range(300)]
+    evaluate("challenger", steady)
+    evaluate("champion", [i % 20 == 0 for i in range(1_000)] + [i % 4 > 0 for i in range(300)])
+    assert weighs_more("champion", "own")
+    assert not weighs_more("challenger", "reference")
+    evaluate("challenger", steady)
+    assert weighs_more("challenger", "reference")
+    assert not weighs_more("challenger", "own")
+
+    resumed = Monitors(replace(MonitorsSpec(), weighting=weighting, max_models=2))
+    for model in ("challenger", "champion"):
+        resumed.restore(monitors.snapshot(model))
+    for each in (monitors, resumed):
+        each.fold([Outcome("champion", "a", "b", i, 0) for i in range(10)])
+        each.fold([Outcome("challenger", "a", "a", i, 0) for i in range(50)])
+    assert resumed.families() == monitors.families()

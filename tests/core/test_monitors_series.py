@@ -8,9 +8,10 @@ import pytest
 
 from streamwatch.core.catalogue import DISPENSABLE, LABEL_DELAY_BOUNDS, METRICS
 from streamwatch.core.events import Outcome
+from streamwatch.core.kernel.detectors.ddm import DdmSpec
 from streamwatch.core.monitors import Monitors
 from streamwatch.core.series import Histogram
-from streamwatch.core.specs import MonitorsSpec
+from streamwatch.core.specs import MonitorsSpec, PageHinkleySpec
 from tests.core.test_monitors import SEVERAL, drifting, folded, value
 
 PER_MECHANISM = (
@@ -213,3 +214,21 @@ def test_several_weightings_are_told_apart_by_what_they_are_called():
     (family,) = [f for f in monitors.families() if f.name == "drift_weighted_accuracy_ratio"]
     assert family.labels == ("model", "weighting")
     assert {labels[1] for labels, _ in family.samples} == {weighting.name for weighting in SEVERAL.weighting}
+
+
+def test_a_detector_with_a_warning_level_says_whether_it_warns_in_series_and_trace():
+    spec = MonitorsSpec(detectors=(DdmSpec(), PageHinkleySpec()), max_models=1, max_classes=2)
+    monitors = Monitors(spec)
+    loss = [i % 10 == 0 for i in range(300)] + [1] * 40
+    trace = monitors.trace([Outcome("m", "a", "b" if x else "a", i, 0) for i, x in enumerate(loss)])
+    assert "warning:page_hinkley" not in trace.columns
+    warned = [row[trace.columns.index("warning:ddm")] for row in trace.rows]
+    alarmed = [row[trace.columns.index("alarm:ddm")] for row in trace.rows]
+    assert sum(warned) > 0
+    assert warned.index(1) < alarmed.index(1)
+    assert warned[alarmed.index(1)] == 0
+    assert series_of(monitors)["detector_warning"] == {("ddm", "m"): float(warned[-1])}
+    calm = Monitors(spec)
+    until = warned.index(1) + 1
+    calm.fold([Outcome("m", "a", "b" if x else "a", i, 0) for i, x in enumerate(loss[:until])])
+    assert series_of(calm)["detector_warning"] == {("ddm", "m"): 1.0}

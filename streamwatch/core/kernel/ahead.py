@@ -1,7 +1,7 @@
 """Bringing in memory before it is needed: with thousands of models every outcome would wait for it.
 
-In three steps, as addresses become known: 16 outcomes ahead the model's record, 8 ahead the class rows and ring entries
-its header points to, 4 ahead the class rows of outcomes a window will drop.
+In three steps, as addresses become known: 16 outcomes ahead the model's record, 8 ahead the class rows and
+ring entries its header points to, 4 ahead the class rows of outcomes a window will drop.
 """
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false

@@ -140,7 +140,7 @@ def enter_pending(m, w, pending, column, cells, rings, row, blocks, room):
 
 @inner
 def check(m, j, column, parameters, cells, rings, row, blocks, room):
-    """Enter what is pending, then drop the oldest bucket while some split must be cut; gives new drift or not.
+    """Enter what is pending, then drop the oldest bucket while a split must be cut; gives new drift or not.
 
     A cut is a new drift iff its newest discarded outcome is later than the outcome at which the last new
     drift was declared.

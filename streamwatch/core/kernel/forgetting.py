@@ -1,4 +1,4 @@
-"""How the totals of each mechanism forget; ADWIN's windows are in `adwin` and `buckets`. Landmark forgets nothing."""
+"""How the totals of each mechanism forget; ADWIN's windows are in `adwin` and `buckets`."""
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
 from __future__ import annotations
@@ -14,7 +14,7 @@ SHRINK = 2.0**-256
 """An exact power of two: renormalising rounds nothing, up to counts that vanish beside 1."""
 
 DEFERRED = 32
-"""Outcomes a sliding window drops at once: they stand together in the ring, which spares most cache misses."""
+"""Outcomes a sliding window drops at once: they stand together in the ring, which spares cache misses."""
 
 FADING = np.dtype(
     [
@@ -56,7 +56,10 @@ def renormalise(m, column, cells):
 
 @inner
 def forget_oldest(m, column, number, cells, rings, row):
-    """Take the oldest outcomes of a window, still in the ring, out of its totals. A pair goes with its later outcome."""
+    """Take the oldest outcomes of a window, still in the ring, out of its totals.
+
+    A pair goes with its later outcome.
+    """
     size = rings.shape[1]
     age = int(m.totals[N, column]) - 1
     position = position_of(m.head, age, size)
@@ -85,7 +88,7 @@ def forget_oldest(m, column, number, cells, rings, row):
 def slide(m, column, size, cells, rings, row):
     """Drop what is older than the last `size` outcomes, once `DEFERRED` of them have gathered.
 
-    Everything is counted in integers, so it does not matter when; `settle` drops the rest before totals are read.
+    Everything is counted in integers, so it does not matter when; `settle` drops the rest before a read.
     """
     if m.totals[N, column] >= size + DEFERRED:
         forget_oldest(m, column, DEFERRED, cells, rings, row)

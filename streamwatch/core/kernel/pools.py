@@ -1,7 +1,8 @@
 """The arrays behind a table of models.
 
-Each is asked for at its configured maximum at once, so it never moves: the system commits memory when it is touched.
-Where that would be more than `RESERVED_BYTES` of address space, it starts smaller and doubles when full.
+Each is asked for at its configured maximum at once, so it never moves: the system commits memory when it
+is touched. Where that would be more than `RESERVED_BYTES` of address space, it starts smaller and doubles
+when full.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What is kept of a model: the layout of its record, derived from the configuration.
 
-A record holds scalars only: a header, the totals of every mechanism (column), and one array of records per kind,
-of configured length (0 allowed). Parameters stand once, in one parameter row. Columns are ordered
+A record holds scalars only: a header, the totals of every mechanism (column), and one array of records per
+kind, of configured length (0 allowed). Parameters stand once, in one parameter row. Columns are ordered
 fading | sliding | ADWIN windows | landmark.
 """
 
@@ -46,7 +46,7 @@ Records: TypeAlias = NDArray[np.void]
 
 LINE = 64
 EXTRA_CLASSES = 2
-"""Local class indices run to max_classes + 1: the classes seen, those beyond the cap, and a place to spare."""
+"""Local class indices run to max_classes + 1: classes seen, those beyond the cap, a place to spare."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +169,7 @@ def _check(
 
 
 def _model_record(spec: MonitorsSpec, columns: int, fading: int, windows: int) -> np.dtype[np.void]:
-    """The record of one model, what every outcome touches first; all zero but the fading units is its empty state."""
+    """The record of one model, what every outcome touches first; when empty, all zero but the units."""
     detectors = [
         (kind.name, kind.state, (sum(isinstance(d, kind.spec) for d in spec.detectors),)) for kind in KINDS
     ]
@@ -212,8 +212,8 @@ def _hot_bytes(model: np.dtype[np.void], detectors: dict[DetectorKind, int]) -> 
 
 
 def _offset(record: np.dtype[np.void], name: str) -> int:
-    fields = record.fields
-    return fields[name][1] if fields else 0
+    fields: Any = record.fields
+    return int(fields[name][1]) if fields else 0
 
 
 def _parameters(
@@ -224,7 +224,9 @@ def _parameters(
     model: np.dtype[np.void],
 ) -> Records:
     detectors = {
-        kind: [kind.row(d, i, windows.index) for i, d in enumerate(spec.detectors) if isinstance(d, kind.spec)]
+        kind: [
+            kind.row(d, i, windows.index) for i, d in enumerate(spec.detectors) if isinstance(d, kind.spec)
+        ]
         for kind in KINDS
     }
     fields: list[Any] = [

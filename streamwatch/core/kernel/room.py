@@ -1,7 +1,8 @@
 """Room in the two shared pools: spans of class rows, and blocks of counts of large ADWIN buckets.
 
-Both hand out pieces of 2^c classes, from a free list per c, else from the untouched end. A room record `i64[33]`
-says how much was ever used (`room[0]`) and where each free list starts (`room[1 + c]`, 1-based, 0 when empty).
+Both hand out pieces of 2^c classes, from a free list per c, else from the untouched end. A room record
+`i64[33]` says how much was ever used (`room[0]`) and where each free list starts (`room[1 + c]`, 1-based, 0
+when empty).
 """
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false

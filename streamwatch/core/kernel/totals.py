@@ -1,9 +1,9 @@
 """Agreement totals: what every measure is a function of (Bifet et al. 2015, §5; Žliobaitė et al. 2015, §3).
 
 A model's record holds per forgetting mechanism (a *column*) the sums n, hits, repeats and pairs, followed by
-those of the marks of outcomes (see `marks`); the pool of class rows holds truth, predicted and agreed per class,
-all mechanisms side by side. A mechanism counts in its own unit, which is 1 except under fading, so adding an
-outcome is the same for all of them.
+those of the marks of outcomes (see `marks`); the pool of class rows holds truth, predicted and agreed per
+class, all mechanisms side by side. A mechanism counts in its own unit, which is 1 except under fading, so
+adding an outcome is the same for all of them.
 """
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false

@@ -56,7 +56,7 @@ class Columns:
     def predictions(self, records: Sequence[Record], stamps: Sequence[int]) -> Sequence[Event] | None:
         """The predictions; None if any of them must be judged on its own."""
         found = self._found(records)
-        if found is None or any([each.fold is not None for each in found]):
+        if found is None or [each.fold for each in found].count(None) < len(found):
             return None
         names = self._models.known([each.model for each in found])
         classes = self._classes.known([each.prediction for each in found])

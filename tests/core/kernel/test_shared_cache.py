@@ -15,7 +15,9 @@ from streamwatch.core.kernel.table import ModelTable
 from streamwatch.core.specs import FadingSpec, LandmarkSpec, MonitorsSpec, SlidingSpec
 
 LAYOUTS = {
-    "small": MonitorsSpec(forgetting=(LandmarkSpec(),), detectors=(), weighting=(), max_models=2, max_classes=4),
+    "small": MonitorsSpec(
+        forgetting=(LandmarkSpec(),), detectors=(), weighting=(), max_models=2, max_classes=4
+    ),
     "large": MonitorsSpec(
         forgetting=(LandmarkSpec(), FadingSpec(), FadingSpec(0.9), SlidingSpec(10)),
         detectors=(), weighting=(), max_models=2, max_classes=4,

@@ -57,7 +57,9 @@ def test_a_model_without_drifts_of_its_own_is_weighted_by_the_drifts_of_the_refe
     restarts = np.flatnonzero(np.abs(accuracy[BY_REFERENCE] - plain) > 1e-12)
     drift = int(restarts[0])
     assert 1_000 < drift < 1_064
-    np.testing.assert_allclose(accuracy[BY_REFERENCE], weighted_by(weights_after(drift, 2_000, drift), steady))
+    np.testing.assert_allclose(
+        accuracy[BY_REFERENCE], weighted_by(weights_after(drift, 2_000, drift), steady)
+    )
     np.testing.assert_array_equal(trace.weighted[BY_REFERENCE, ::2], trace.weighted[OWN, ::2])
 
 

@@ -9,7 +9,7 @@ import asyncio
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from aiokafka.errors import OffsetOutOfRangeError, UnsupportedCodecError
 
@@ -29,6 +29,9 @@ from streamwatch.edge.sources.kafka.loss import Losses, ReadingEnded
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
 from streamwatch.edge.sources.kafka.upkeep import Upkeep
 from streamwatch.telemetry import Happening, PartitionsAdded, TopicsAssigned
+
+LOOK_SECONDS = 0.1
+"""How old what a poll tells of a partition that did not deliver may be, while others deliver."""
 
 
 class KafkaSource:
@@ -73,6 +76,8 @@ class KafkaSource:
         self._positions: dict[Partition, int] = {}
         self._held: frozenset[Partition] = frozenset()
         self._connecting: asyncio.Task[None] | None = None
+        self._latest: dict[Partition, PartitionState] = {}
+        self._look_at_all = 0.0
 
     @property
     def up(self) -> bool:
@@ -135,22 +140,25 @@ class KafkaSource:
         connection = self._connection
         if connection is None:
             await self._reconnected_soon()
-            return Poll({}, self._states())
+            return Poll({}, self._states(self._positions))
         try:
             self._tend(connection)
             wanted = [p for p in self._positions if p not in self._held] if self._held else None
             found = await connection.records(wanted, self._spec.poll_timeout_ms)
-            self._positions = {p: await connection.position(p) for p in self._positions}
+            looked_at = self._worth_a_look([Partition(*tp) for tp in found])
+            self._positions = self._positions | {p: await connection.position(p) for p in looked_at}
         except OffsetOutOfRangeError as error:
             await self._go_on_nearby(connection, error)
-            return Poll({}, self._states())
+            return Poll({}, self._states(self._positions))
         except UnsupportedCodecError as error:
             raise ReadingEnded(f"{error}: install it with pip install 'streamwatch[compression]'") from error
         except (*CONNECTION_ERRORS, TopicsMissing) as error:
             self._drop(connection, error)
-            return Poll({}, self._states())
-        self._life.look(connection, self._positions)
-        return Poll({Partition(*tp): batch for tp, batch in found.items()}, self._states())
+            return Poll({}, self._states(self._positions))
+        self._life.look(connection, looked_at)
+        states = self._states(looked_at)
+        self._latest = states if len(states) == len(self._positions) else self._latest | states
+        return Poll({Partition(*tp): batch for tp, batch in found.items()}, self._latest)
 
     def pause(self, partitions: frozenset[Partition]) -> None:
         """Hold exactly these back. What the client has already fetched of them is kept, not fetched again."""
@@ -192,6 +200,7 @@ class KafkaSource:
 
     def _match(self, listing: Mapping[str, Sequence[int]]) -> bool:
         """Take up partitions that topics got since, from their beginning; give up those that are gone."""
+        self._look_at_all = 0.0
         there = {Partition(t, n) for t in self._topics for n in listing[t]}
         for partition in sorted(self._positions.keys() - there):
             self._losses.vanished(partition, self._positions[partition])
@@ -249,10 +258,19 @@ class KafkaSource:
             self._positions[partition] = self._losses.resumed(partition, wanted, first, end)
             connection.seek(partition, self._positions[partition])
 
-    def _states(self) -> dict[Partition, PartitionState]:
+    def _worth_a_look(self, delivered: Collection[Partition]) -> Collection[Partition]:
+        """Partitions of which a poll may bring news: those that delivered, and now and then all of them."""
+        now = self._monotonic()
+        if delivered and now < self._look_at_all:
+            return delivered
+        self._look_at_all = now + LOOK_SECONDS
+        return list(self._positions)
+
+    def _states(self, partitions: Iterable[Partition]) -> dict[Partition, PartitionState]:
         connection, grace_ms = self._connection, self._spec.watermark_grace_ms
         states: dict[Partition, PartitionState] = {}
-        for partition, position in self._positions.items():
+        for partition in partitions:
+            position = self._positions[partition]
             highwater = -1 if connection is None else connection.last_fetch(partition)[0]
             caught_up = highwater == position and self._life.fetched_within(partition, grace_ms)
             # A leader that has just restarted may answer with a high watermark it has yet to recover.
