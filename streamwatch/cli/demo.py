@@ -31,7 +31,7 @@ def demo(
 
         streamwatch demo --seconds 60 --port 9900
 
-    Needs the extra: pip install 'streamwatch[[demo]]'
+    Needs the extra named demo, that is the package confluent-kafka.
     """
     import asyncio
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from streamwatch.core.events import Event, Label, Outcome, Prediction, Progress
 from streamwatch.core.expiry import Deadlines
 from streamwatch.core.join_cases import Cases
-from streamwatch.core.join_counters import JOINED, JoinCounters
+from streamwatch.core.join_counters import JOINED, ORPHAN, JoinCounters
 from streamwatch.core.known import PENDING, RESOLVED, UNMET, Known
 from streamwatch.core.specs import JoinSpec
 from streamwatch.core.waiting_labels import WaitingLabels
@@ -130,7 +130,10 @@ class Join:
                 if model is None:
                     while other is not None and other.state == PENDING:
                         other = other.next
-                    if record is None or other is not None:
+                    if record is None:
+                        labels.retain(event, ORPHAN)
+                        continue
+                    if other is not None:
                         cases.label_all(event)
                         room = self._spec.max_pending - predictions.pending
                         continue

@@ -143,7 +143,10 @@ class Daemon:
             await self._take(await self._source.poll())
 
     async def _take(self, poll: Poll) -> None:
-        """Evaluate one poll; publish when due, sooner after an alarm or when there is nothing else to do."""
+        """Evaluate one poll; publish when due, sooner when there is nothing else to do or an alarm is new.
+
+        An alarm met while a backlog is read tells of the past: it waits for the next report.
+        """
         self._vitals.partitions = poll.partitions
         alarms = await self._intake.take(poll)
         self._source.pause(self._intake.pipeline.timeline.ahead())
@@ -153,7 +156,7 @@ class Daemon:
             self._telemetry.emit(CatchUpFinished(self._intake.records, seconds))
         idle = not poll.records
         self._unpublished = self._unpublished or not idle
-        due = self._report_soon if idle or alarms else self._report_due
+        due = self._report_soon if idle or (alarms and not self._behind) else self._report_due
         if self._unpublished and time.monotonic() >= due:
             await self._publish()
         await breathe()
