@@ -129,4 +129,4 @@ def test_a_high_watermark_behind_the_position_is_neither_lag_nor_caught_up(
     source._positions = {partition: 150}
     source._connection = cast("Connection", _Answers(highwater))
     assert source.up
-    assert source._states() == {partition: PartitionState(150, shown, caught_up)}
+    assert source._states([partition]) == {partition: PartitionState(150, shown, caught_up)}
