@@ -78,4 +78,5 @@ def replay(  # one parameter per option
     if as_json:
         sys.stdout.buffer.write(to_json(result) + b"\n")
     else:
-        print_result(result, Console())
+        # A table sent to a file must not lose digits to an assumed width of 80.
+        print_result(result, Console() if sys.stdout.isatty() else Console(width=160))
