@@ -21,6 +21,22 @@ class Partition(NamedTuple):
     partition: int
 
 
+class Mark(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """A record that was delivered, by its offset and a hash of its timestamp, key and value."""
+
+    offset: int
+    hash: int
+
+
+class Fingerprint(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """How a partition's log is recognised as the one that was read."""
+
+    topic_id: str | None = None
+    """None where brokers do not give it."""
+    marks: tuple[Mark, ...] = ()
+    """The last record delivered, then a few before it at growing distances."""
+
+
 class Prediction(msgspec.Struct, frozen=True, gc=False):
     """A deployed model predicted a class for an id."""
 
@@ -79,7 +95,7 @@ class Progress(msgspec.Struct, frozen=True, gc=False):
 Event: TypeAlias = Prediction | Label | NullRecord | Invalid | Progress
 
 
-class Outcome(msgspec.Struct, frozen=True, gc=False):
+class Outcome(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """A prediction whose label is known: what every estimator is fed, in order."""
 
     model: str

@@ -118,6 +118,9 @@ class Join:
                     if accepted - resolved > room:
                         predictions.evict(at_ms)
                         room += 1
+                        if accepted - resolved > room:  # the limit was lowered: see EVICTIONS
+                            predictions.evict(at_ms)
+                            room += 1
                         until_ms = -1  # that may have emptied the bucket
                     continue
                 if kept.state == UNMET:

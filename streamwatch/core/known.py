@@ -28,6 +28,9 @@ OVER_LIMIT: Final = 8
 GONE: Final = 9
 """No longer in any chain; an index may still hold the record for a while."""
 
+UNSTORED: Final = -1
+"""`generation` of what waits, until a store on disk has noted when it falls due."""
+
 
 class Known(msgspec.Struct, gc=False):
     """One record of the working set; `RESOLVED` … `OVER_LIMIT` are tombstones.
@@ -35,8 +38,8 @@ class Known(msgspec.Struct, gc=False):
     `predicted` is empty for a waiting label, `truth` where no label was seen. `at_ms` is the clamped record
     time of the event that made the record, `timestamp_ms` that event's own time. `known` is of a prediction:
     the label its model was resolved with last when it was accepted. `generation` says which
-    generation of tombstones it belongs to (see `Graveyard`). Not tracked by the garbage collector: chains
-    have no cycles.
+    generation of tombstones it belongs to (see `Graveyard`); of what waits it is negative, and its store's to
+    use. Not tracked by the garbage collector: chains have no cycles.
     """
 
     id: str
@@ -47,7 +50,7 @@ class Known(msgspec.Struct, gc=False):
     at_ms: int
     timestamp_ms: int | None = None
     scores: dict[str, float] | None = None
-    generation: int = -1
+    generation: int = UNSTORED
     next: Known | None = None
     known: str | None = None
 

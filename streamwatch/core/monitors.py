@@ -10,22 +10,26 @@ from collections import deque
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import msgspec
 import numpy as np
 
 from streamwatch.core.alarms import Alarms
 from streamwatch.core.delays import LabelDelays
 from streamwatch.core.events import Alarm, Outcome
 from streamwatch.core.kernel.table import AlarmRow, ModelTable, TableFull
+from streamwatch.core.level import Level, levels_of
 from streamwatch.core.monitor_series import SeriesReport, Slice
 from streamwatch.core.names import Batch, Classes, fold_overflow, score_columns
 from streamwatch.core.series import Family
 from streamwatch.core.snapshots import ModelSnapshot, decode, encode
-from streamwatch.core.specs import MonitorsSpec
+from streamwatch.core.specs import FadingSpec, MonitorsSpec, SlidingSpec
 from streamwatch.core.trace import Cell, TraceChunk, TraceColumns
 
 _SLICE_MODELS = 100
 _SLICE_CELLS = 60_000
 _TRACE_CELLS = 1_000_000
+_ENCODER = msgspec.msgpack.Encoder()
+_TOTALS = msgspec.msgpack.Decoder(tuple[dict[str, int], list[Alarm]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +165,39 @@ class Monitors:
         self._delays.restore(row, state.delays)
         self._alarms.restore(row, state.last_alarms_ms)
         return state.model
+
+    def first_ms(self, model: str) -> int:
+        """Event time of a model's first outcome; 0 for one that is not watched (any more)."""
+        known = self._models.get(model)
+        return 0 if known is None else known.first_ms
+
+    def levels(self, models: Sequence[str]) -> dict[str, Level]:
+        """How often these models err lately, under the first mechanism that fades, or else slides.
+
+        Models that are not watched, and all where there is no such mechanism, are left out.
+        """
+        recent = [i for i, f in enumerate(self._spec.forgetting) if isinstance(f, FadingSpec)]
+        recent += [i for i, f in enumerate(self._spec.forgetting) if isinstance(f, SlidingSpec)]
+        watched = [model for model in models if model in self._models]
+        if not recent or not watched:
+            return {}
+        rows = np.array([self._models[model].row for model in watched], np.int64)
+        totals, outcomes = self._table.totals(rows, recent[0]), self._table.outcomes(rows)
+        return levels_of(watched, totals, outcomes, self._spec.confidence_delta)
+
+    def estimators(self) -> dict[str, str]:
+        """What each section of a snapshot holds, in words; a section of another name does not continue."""
+        return self._table.sections()
+
+    def totals(self) -> bytes:
+        """What is remembered of all models together: what went beyond limits, and the recent alarms."""
+        return _ENCODER.encode((self._over_limit, list(self._alarms.recent)))
+
+    def restore_totals(self, totals: bytes) -> None:
+        """Continue from `totals`."""
+        over_limit, recent = _TOTALS.decode(totals)
+        self._over_limit |= over_limit
+        self._alarms.recent = deque(recent, maxlen=self._alarms.recent.maxlen)
 
     def _indexed(self, outcomes: Sequence[Outcome]) -> Batch:
         """Rows and class indices of outcomes; those of models without a row are counted and left out."""

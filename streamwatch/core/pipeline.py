@@ -3,7 +3,7 @@
     needs = pipeline.needs(events)             which ids, and what falls due
     found = store.fetch(needs)
     step = pipeline.advance(events, found)     joins, lets time pass, evaluates
-    store.commit(step, positions)
+    store.keep(step)
 
 The result does not depend on how events are cut into batches: time passes where `Progress` stands among them.
 """
@@ -21,11 +21,11 @@ from streamwatch.core.graveyard import GraveyardState
 from streamwatch.core.join import Join
 from streamwatch.core.join_counters import JoinCounters
 from streamwatch.core.join_series import counter_families, gauge_families, identities
-from streamwatch.core.order_buffer import OrderState
+from streamwatch.core.order_buffer import OrderBuffer, OrderState
 from streamwatch.core.registry import RegistryState
 from streamwatch.core.series import Family
 from streamwatch.core.specs import JoinSpec, TimeSpec
-from streamwatch.core.step import Found, Needs, Step
+from streamwatch.core.step import EVICTIONS, Found, Needs, Step
 from streamwatch.core.watermark import Timeline, TimelineState
 
 __all__ = ["Evaluation", "Found", "Needs", "Pipeline", "PipelineState", "Step"]
@@ -94,12 +94,13 @@ class Pipeline:
 
     def needs(self, events: Sequence[Event]) -> Needs:
         """What must be fetched before `advance` of the same events."""
-        join = self._join
+        join, coming = self._join, len(events)
+        most = EVICTIONS * coming
         return Needs(
             events,
             self.timeline,
-            max(0, join.predictions.pending + len(events) - self._spec.max_pending) + 1,
-            max(0, len(join.labels) + len(events) - self._spec.max_labels),
+            min(most, max(0, join.predictions.pending + coming - self._spec.max_pending)) + 1,
+            min(most, max(0, len(join.labels) + coming - self._spec.max_labels)),
         )
 
     def advance(self, events: Sequence[Event], found: Found) -> Step:
@@ -107,6 +108,7 @@ class Pipeline:
         join, timeline = self._join, self.timeline
         join.begin(found.known, found.pending, found.early, found.retained)
         alarms: list[Alarm] = []
+        retired: list[tuple[int, str]] = []
         folded = 0
         stream = iter(events)
         while (progress := join.take(stream)) is not None:
@@ -117,13 +119,14 @@ class Pipeline:
                 alarms += self._monitors.fold(join.predictions.outcomes[folded:])
                 folded = len(join.predictions.outcomes)
                 self._retire(idle)
+                retired += [(folded, model) for model in idle]
         outcomes = join.predictions.outcomes
         if folded < len(outcomes):
             alarms += self._monitors.fold(outcomes[folded:] if folded else outcomes)
         join.end()
         buried, dropped = join.predictions.graveyard.end_batch()
         changed = join.predictions.changed + join.labels.changed
-        return Step(events, found, changed, buried, dropped, outcomes, alarms)
+        return Step(events, found, changed, buried, dropped, outcomes, alarms, retired)
 
     def _retire(self, idle: list[str]) -> None:
         self._join.counters.models_retired += len(idle)
@@ -159,8 +162,16 @@ class Pipeline:
         """Every series, those of the estimators last."""
         return self.join_families() + self._monitors.families()
 
-    def snapshot(self) -> bytes:
-        """Everything but the records of ids and the estimators; equal states give equal bytes."""
+    @property
+    def order(self) -> OrderBuffer:
+        """Outcomes that wait for their order."""
+        return self._join.predictions.buffer
+
+    def snapshot(self, *, held: bool = True) -> bytes:
+        """Everything but the records of ids and the estimators; equal states give equal bytes.
+
+        Without `held`, the outcomes that wait for their order are left out, for who keeps them one by one.
+        """
         predictions, labels = self._join.predictions, self._join.labels
         return _ENCODER.encode(
             PipelineState(
@@ -168,7 +179,7 @@ class Pipeline:
                 self._join.counters,
                 predictions.registry.state(),
                 predictions.graveyard.state(),
-                predictions.buffer.state(),
+                predictions.buffer.state(held=held),
                 labels.early,
                 labels.unmet,
                 labels.retained,

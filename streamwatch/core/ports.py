@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from streamwatch.core.events import Event, Partition
+from streamwatch.core.events import Event, Fingerprint, Partition
 from streamwatch.core.join import Known
 from streamwatch.core.pipeline import Found, Needs, Step
-from streamwatch.core.series import Report
+from streamwatch.core.saving import Changes, Saved
+from streamwatch.core.series import Family, Report
 
 
 class Record(Protocol):
@@ -81,8 +82,23 @@ class Poll:
 class Source(Protocol):
     """All partitions of the configured topics, read from given positions."""
 
-    async def start(self, positions: Mapping[Partition, int]) -> None:
-        """Verify topics, assign every partition and seek (positions of a store win over `start_from`)."""
+    async def start(
+        self, positions: Mapping[Partition, int], fingerprints: Mapping[Partition, Fingerprint]
+    ) -> None:
+        """Verify topics, assign every partition and seek (positions of a store win over `start_from`).
+
+        Fingerprints tell whether the logs are still those that the positions are of.
+        """
+        ...
+
+    async def rewind(
+        self, positions: Mapping[Partition, int], fingerprints: Mapping[Partition, Fingerprint]
+    ) -> None:
+        """Go back to where state is durable."""
+        ...
+
+    def fingerprints(self) -> Mapping[Partition, Fingerprint]:
+        """How the logs are recognised at the positions of the last poll."""
         ...
 
     async def poll(self) -> Poll:
@@ -99,18 +115,53 @@ class Source(Protocol):
 
 
 class Store(Protocol):
-    """Where state lives between batches. `fetch` → core → `commit`, in turn, from one task."""
+    """Where state lives between batches: `fetch` → core → `keep`, in turn; now and then `commit`. One task.
+
+    What was kept since the last commit is in memory only. `commit` writes it with everything else in one
+    atomic step; `flush`, which may run in a thread meanwhile, makes what was committed before it began
+    survive a power cut. After an error of either nothing is known of what was written: close, and open anew.
+    """
+
+    @property
+    def durable(self) -> bool:
+        """Whether anything survives the process."""
+        ...
+
+    @property
+    def identity(self) -> str:
+        """Names this state apart from all others, since it began."""
+        ...
+
+    def load(self) -> Saved:
+        """What the last commit left, beside the records of ids."""
+        ...
 
     def fetch(self, needs: Needs) -> Found:
         """What is known of the ids in `needs`, and which ids are due."""
         ...
 
-    def commit(self, step: Step, positions: Mapping[Partition, int]) -> None:
-        """Keep what the step changed together with the positions it was read up to, or neither."""
+    def keep(self, step: Step) -> None:
+        """Take in what a batch changed."""
+        ...
+
+    def commit(self, changes: Changes) -> None:
+        """Write what was kept since the last commit together with `changes`, or neither."""
+        ...
+
+    def flush(self) -> None:
+        """Make every commit made before this call survive a power cut."""
         ...
 
     def records(self) -> Mapping[str, Known]:
         """Everything known by id (for inspection and tests)."""
+        ...
+
+    def families(self) -> Sequence[Family]:
+        """How large it is and what it costs, as series."""
+        ...
+
+    def close(self) -> None:
+        """Leave; what was not committed is forgotten."""
         ...
 
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from streamwatch.core.events import Alarm
+
 PREFIX = "streamwatch_"
 
 
@@ -38,9 +40,11 @@ class Family:
 class Report:
     """What was true at one durable commit; every sink renders the same value.
 
-    `details` is per model what is not a number (class names, when it was first seen), for the API.
+    `details` is per model what is not a number (class names, when it was first seen), for the API. `alarms`
+    are the latest of all models, oldest first.
     """
 
     families: Sequence[Family]
     published_ms: int
     details: Mapping[str, Mapping[str, object]]
+    alarms: Sequence[Alarm] = ()

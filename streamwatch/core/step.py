@@ -12,6 +12,9 @@ from streamwatch.core.expiry import Deadlines
 from streamwatch.core.known import Known
 from streamwatch.core.watermark import Timeline
 
+EVICTIONS = 2
+"""Evicted at most for each that comes: of more than a limit that was lowered allows, two leave for one."""
+
 
 @dataclass(frozen=True)
 class Needs:
@@ -73,6 +76,8 @@ class Step:
     """Generations whose tombstones are dead."""
     outcomes: Sequence[Outcome] = field(default=())
     alarms: Sequence[Alarm] = field(default=())
+    retired: Sequence[tuple[int, str]] = field(default=())
+    """Models that retired, each with the number of this step's outcomes that came before."""
 
     @property
     def touched(self) -> list[str]:

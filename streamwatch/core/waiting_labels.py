@@ -7,6 +7,7 @@ from streamwatch.core.expiry import Deadlines, deadline
 from streamwatch.core.join_counters import CORRECTED, DUPLICATE, ORPHAN, JoinCounters, LabelCounters
 from streamwatch.core.known import EARLY, RETAINED, UNMET, Known, append, forget
 from streamwatch.core.specs import JoinSpec
+from streamwatch.core.step import EVICTIONS
 
 
 class WaitingLabels:
@@ -84,8 +85,7 @@ class WaitingLabels:
         self._early_index.entries += 1
         self._counters.labels_early += 1
         self.early += 1
-        if self.early + self.retained > self._spec.max_labels:
-            self._evict()
+        self._evict_beyond()
 
     def retain(self, label: Label, fate: int) -> None:
         """Keep a label without a model for the predictions of further models, whatever its fate so far."""
@@ -114,8 +114,7 @@ class WaitingLabels:
             self._since_ms = self._until_ms - 1000
         self._retained_index.entries += 1
         self.retained += 1
-        if self.early + self.retained > spec.max_labels:
-            self._evict()
+        self._evict_beyond()
 
     def repeat(self, label: Label, kept: Known) -> None:
         """Another label without a model for the same id."""
@@ -155,6 +154,11 @@ class WaitingLabels:
             form.before_start += 1
         else:
             form.orphaned += 1
+
+    def _evict_beyond(self) -> None:
+        """Keep the limit; one that was lowered is reached bit by bit."""
+        for _ in range(min(EVICTIONS, self.early + self.retained - self._spec.max_labels)):
+            self._evict()
 
     def _evict(self) -> None:
         self._until_ms = -1  # looking for the oldest may drop an empty bucket

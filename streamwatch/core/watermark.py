@@ -5,7 +5,7 @@ The only clock deadlines know. Time enters with `Progress` events, in order, so 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -92,10 +92,22 @@ class Timeline:
             self._readings[Partition(*partition)] = Reading(side)
             self._measure()
 
+    def forget(self, partition: Partition) -> None:
+        """A partition is gone from its topic: it holds nothing; watermarks move with the next progress."""
+        del self._readings[partition]
+        self._measure()
+
+    def keep_only(self, topics: Collection[str]) -> None:
+        """Forget the partitions of all other topics: they are not read any more, and must hold nothing."""
+        for partition in [p for p in self._readings if p[0] not in topics]:
+            del self._readings[partition]
+        self._measure()
+
     def stamp(self, partition: Partition, timestamp_ms: int, now_ms: int) -> int:
         """Clamp a record's timestamp to [partition's maximum − max_disorder, now + max_future].
 
-        The lower bound wins, so that a host clock that runs behind cannot turn time back.
+        Under a host clock that runs behind, the upper bound is the partition's maximum: time stands still
+        then, but is not turned back, for what is stamped as older than it is expires too early.
         """
         reading = self._readings[partition]
         newest_ms = reading.stamped_ms
@@ -106,7 +118,8 @@ class Timeline:
         elif timestamp_ms >= newest_ms - self._max_disorder_ms and timestamp_ms >= 0:
             return timestamp_ms
         self.clamped += 1
-        at_ms = max(min(timestamp_ms, now_ms + self._max_future_ms), newest_ms - self._max_disorder_ms, 0)
+        latest_ms = max(now_ms + self._max_future_ms, newest_ms)
+        at_ms = max(min(timestamp_ms, latest_ms), newest_ms - self._max_disorder_ms, 0)
         reading.stamped_ms = max(at_ms, newest_ms)
         return at_ms
 

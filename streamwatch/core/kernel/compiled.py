@@ -21,6 +21,8 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.extending import intrinsic as _untyped_intrinsic
 
+from streamwatch.core.kernel.cache import KernelCache
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -35,19 +37,23 @@ def _sources_hash() -> str:
 
 
 def _cache_directory() -> str | None:
-    """Where compiled functions are kept between runs, or None where nothing can be written.
+    """Where compiled functions are kept between runs, or None where there is no such place.
 
     `NUMBA_CACHE_DIR`, else `XDG_CACHE_HOME`/streamwatch, else ~/.cache/streamwatch; below it one directory
-    per state of the kernel's sources.
+    per state of the kernel's sources. A directory that is there and cannot be written to, as in an image, is
+    read and not added to.
     """
     home = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     base = os.environ.get("NUMBA_CACHE_DIR") or f"{home}/streamwatch"
-    directory = Path(base).expanduser() / f"kernel-{_sources_hash()}"
+    try:
+        directory = Path(base).expanduser() / f"kernel-{_sources_hash()}"
+    except RuntimeError:  # this user has no home
+        return None
     try:
         directory.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=directory).close()
-    except (OSError, RuntimeError):  # RuntimeError: this user has no home
-        return None
+    except OSError:
+        return str(directory) if os.access(directory, os.R_OK | os.X_OK) else None
     return str(directory)
 
 
@@ -66,7 +72,7 @@ types.Record.mangling_args = property(_mangled_by_layout)  # type: ignore[method
 intrinsic = cast("Callable[[Callable[..., Any]], Callable[..., Any]]", _untyped_intrinsic)
 
 CACHE_DIRECTORY = _cache_directory()
-"""Where compiled functions are kept between runs; None when no place is writable (every start compiles)."""
+"""Where compiled functions are kept between runs; None when there is no such place (every start compiles)."""
 
 
 def entry(function: Function) -> Function:
@@ -77,7 +83,9 @@ def entry(function: Function) -> Function:
     configured = settings.CACHE_DIR
     settings.CACHE_DIR = CACHE_DIRECTORY  # read when the function is decorated, only then
     try:
-        return cast("Function", numba.njit(error_model="numpy", cache=True)(function))
+        compiled: Any = numba.njit(error_model="numpy")(function)
+        compiled._cache = KernelCache(function)  # noqa: SLF001  (what numba's `cache=True` does)
+        return cast("Function", compiled)
     finally:
         settings.CACHE_DIR = configured
 

@@ -112,6 +112,20 @@ def apply_snapshot(
         resume_shadow(pools, model, layout.shadow_classes, _decode(sections.get(SHADOWS, _encode(None))))
 
 
+def section_names(spec: MonitorsSpec, layout: Layout) -> dict[str, str]:
+    """What each section of a snapshot holds, in words, by the section's name."""
+    shown = [spec.name for spec in (*layout.fading, *layout.sliding, *layout.windows)]
+    shown += ["landmark"] * bool(layout.landmark)
+    names = dict(zip(_column_names(layout), shown, strict=True))
+    for kind in KINDS:
+        alike = [d.name for d in spec.detectors if isinstance(d, kind.spec)]
+        own = (name for name, field, _ in _record_names(spec) if field == kind.name)
+        names |= dict(zip(own, alike, strict=True))
+    weightings = (name for name, field, _ in _record_names(spec) if field == "weighting")
+    names |= dict(zip(weightings, (f"drift-weighted {w.name}" for w in spec.weighting), strict=True))
+    return names
+
+
 def _column_names(layout: Layout) -> Iterator[str]:
     for f in layout.fading:
         yield fingerprint("fading", f, FADING, VERSION)

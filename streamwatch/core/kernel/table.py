@@ -25,7 +25,7 @@ from streamwatch.core.kernel.marks import (
 from streamwatch.core.kernel.pools import Pools
 from streamwatch.core.kernel.records import Records, layout_of
 from streamwatch.core.kernel.scores import NO_SCORES, Indices, Scores
-from streamwatch.core.kernel.snapshot import apply_snapshot, take_snapshot
+from streamwatch.core.kernel.snapshot import apply_snapshot, section_names, take_snapshot
 from streamwatch.core.kernel.totals import HITS, MARKED, PAIRS, REPEATS, SUMS, N
 from streamwatch.core.kernel.weighting import NOBODY, leave_reference
 from streamwatch.core.measures import Totals
@@ -251,6 +251,10 @@ class ModelTable:
         if self._spec.weighting[weighting].drift_signal != "reference":
             raise ValueError(f"only a weighting by reference follows a model, got weighting {weighting}")
         self._layout.parameters["weighting"]["reference"][0, weighting] = row
+
+    def sections(self) -> dict[str, str]:
+        """What each section of a snapshot holds, in words."""
+        return section_names(self._spec, self._layout)
 
     def snapshot(self, row: int) -> dict[str, bytes]:
         """Everything a model's estimators hold, one section each, wherever the model stands in the table."""

@@ -34,7 +34,7 @@ class Warmth:
     loaded: int
     """Functions found in the cache."""
     cache_directory: str | None
-    """Where compiled functions are kept; None when no place is writable, so every start compiles."""
+    """Where compiled functions are kept; None when there is no such place, so every start compiles."""
 
 
 def warm_up(spec: MonitorsSpec, *, tracing: bool = False) -> Warmth:
