@@ -36,6 +36,8 @@ class Columns:
         Judges the scores of one record; None if they are invalid.
     milliseconds
         Whether timestamps are in milliseconds; otherwise records that carry one are left to others.
+    keys
+        What ids are known as from here on, if not as they are.
     """
 
     def __init__(
@@ -46,12 +48,14 @@ class Columns:
         scores: Callable[[Any], dict[str, float] | None],
         *,
         milliseconds: bool,
+        keys: Callable[[Sequence[str]], Sequence[str]] | None = None,
     ) -> None:
         self._strict = strict
         self._models = models
         self._classes = classes
         self._scores = scores
         self._milliseconds = milliseconds
+        self._keys = keys
 
     def predictions(self, records: Sequence[Record], stamps: Sequence[int]) -> Sequence[Event] | None:
         """The predictions; None if any of them must be judged on its own."""
@@ -69,7 +73,7 @@ class Columns:
             scores = [None if raw is None else self._scores(raw) for raw in scores]
             if scores.count(None) > absent:
                 return None
-        return list(map(Prediction, [each.id for each in found], names, classes, stamps, times, scores))
+        return list(map(Prediction, self._ids(found), names, classes, stamps, times, scores))
 
     def labels(self, records: Sequence[Record], stamps: Sequence[int]) -> Sequence[Event] | None:
         """The labels; None if any of them must be judged on its own."""
@@ -83,7 +87,11 @@ class Columns:
         times = [each.timestamp for each in found]
         if names is None or classes is None or not self._are_times(times):
             return None
-        return list(map(Label, [each.id for each in found], classes, stamps, names, times))
+        return list(map(Label, self._ids(found), classes, stamps, names, times))
+
+    def _ids(self, found: Sequence[Any]) -> Sequence[str]:
+        ids = [each.id for each in found]
+        return ids if self._keys is None else self._keys(ids)
 
     def _found(self, records: Sequence[Record]) -> list[Any] | None:
         """What the values hold; None if one of them was refused, or an id is not plain ASCII."""

@@ -39,6 +39,8 @@ class JsonDecoder:
         What the topic carries; `both` needs a `kind` rule in the mapping.
     mapping
         Where each field lives.
+    keys
+        What valid ids are known as from here on (as keys of a state on disk), if not as they are.
 
     Raises
     ------
@@ -46,13 +48,20 @@ class JsonDecoder:
         A place is not in the notation, a constant or alias is no valid name, or `both` came without a rule.
     """
 
-    def __init__(self, topic: str, side: Side, mapping: TopicMapping) -> None:
+    def __init__(
+        self,
+        topic: str,
+        side: Side,
+        mapping: TopicMapping,
+        keys: Callable[[Sequence[str]], Sequence[str]] | None = None,
+    ) -> None:
         if side == "both" and mapping.kind is None:
             raise ValueError(f"topic {topic!r} carries predictions and labels: expected a kind rule")
         for name in mapping.classes.values():
             if not is_plain(name):
                 raise ValueError(f"a class must be 1 to 128 bytes without control characters, got {name!r}")
         self._side: Side = side
+        self._keys = keys
         self._kind = mapping.kind
         self._slots = _SLOTS[side]
         self._places = Places(topic, mapping, self._slots)
@@ -69,6 +78,7 @@ class JsonDecoder:
                 self._classes,
                 self._scores,
                 milliseconds=mapping.timestamp_unit == "ms",
+                keys=keys,
             )
             self._at_once = columns.predictions if side == "prediction" else columns.labels
 
@@ -126,7 +136,7 @@ class JsonDecoder:
         return (
             _invalid(record, reason)
             if reason
-            else Prediction(id_, name, predicted, at_ms, stamp, scores, fold)
+            else Prediction(self._key(id_), name, predicted, at_ms, stamp, scores, fold)
         )
 
     def _label(self, row: Row, record: Record, at_ms: int) -> Event:
@@ -141,7 +151,10 @@ class JsonDecoder:
         if not reason and stamp is not None:
             stamp = timestamp_ms(stamp, self._unit)
             reason = "invalid_timestamp" if stamp is None else ""
-        return _invalid(record, reason) if reason else Label(id_, truth, at_ms, name, stamp)
+        return _invalid(record, reason) if reason else Label(self._key(id_), truth, at_ms, name, stamp)
+
+    def _key(self, id_: str) -> str:
+        return id_ if self._keys is None else self._keys((id_,))[0]
 
     def _side_of(self, kind: Any) -> Side | None:
         """What the kind rule says of one record."""
@@ -166,7 +179,13 @@ class JsonDecoder:
             model, reason = self._models.judged(found["model"], "missing_model")
         if reason:
             return _invalid(record, reason)
-        return NullRecord(record.topic, id_, model, at_ms, withdraws=side == "prediction")
+        return NullRecord(
+            record.topic,
+            None if id_ is None else self._key(id_),
+            model,
+            at_ms,
+            withdraws=side == "prediction",
+        )
 
     def _reluctantly(self, value: bytes) -> Row | str:
         """The contents of a value that the strict reader refused, or the reason why it has none."""

@@ -23,14 +23,14 @@ infinities are the strings `+Inf` and `-Inf`. Bucket counts are cumulative. Befo
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import TypeAlias
 
-import msgspec
 from prometheus_client.utils import floatToGoString
 
 from streamwatch.core.series import Family, Histogram, Report
+from streamwatch.edge.exporters.json_text import JSON, encode, number
 
 Tree: TypeAlias = "dict[str, Tree | float | str]"
 
@@ -39,41 +39,41 @@ class JsonExporter:
     """`/api/v1/models`: the numbers of the last report by model, and the live facts."""
 
     routes: Sequence[str] = ("/api/v1/models", "/api/v1/models/{model:.+}")
+    query: Mapping[str, str] = {}
     headers: Mapping[str, str] = {}
+    public = False
 
-    def media_type(self, accept: str) -> str:
+    def media_type(self, accept: str, asked: Mapping[str, str]) -> str:
         """JSON, whatever is asked for."""
-        del accept
-        return "application/json; charset=utf-8"
+        del accept, asked
+        return JSON
 
     def render(
-        self, report: Report | None, live: Sequence[Family], media_type: str, path: Mapping[str, str]
+        self, report: Report | None, live: Sequence[Family], media_type: str, asked: Mapping[str, str]
     ) -> bytes | None:
-        """One model if `path` names it, else all; None for an unknown model."""
+        """One model if `asked` names it, else all; None for an unknown model."""
         del media_type
+        wanted = asked.get("model")
         families = () if report is None else report.families
         published = None if report is None else report.published_ms / 1000
-        models, stream = by_model(chain(live, families))
+        models, stream = by_model(chain(live, families), wanted)
         details = {} if report is None else report.details
         documents = {
             model: {"metrics": metrics, "details": details.get(model, {})}
             for model, metrics in models.items()
         }
-        wanted = path.get("model")
         if wanted is None:
-            answer = {"published_timestamp_seconds": published, "models": documents, "stream": stream}
-        elif wanted in documents:
-            answer = {"published_timestamp_seconds": published, "model": wanted, **documents[wanted]}
-        else:
+            return encode({"published_timestamp_seconds": published, "models": documents, "stream": stream})
+        if wanted not in documents:
             return None
-        try:
-            return msgspec.json.encode(answer)
-        except UnicodeEncodeError:  # a lone surrogate somewhere
-            return msgspec.json.encode(_spelt_out(answer))
+        return encode({"published_timestamp_seconds": published, "model": wanted, **documents[wanted]})
 
 
-def by_model(families: chain[Family]) -> tuple[dict[str, Tree], Tree]:
-    """Metrics of every model, and those of none, nested by label values; the first of equal names wins."""
+def by_model(families: Iterable[Family], only: str | None = None) -> tuple[dict[str, Tree], Tree]:
+    """Metrics of every model (or of one), and those of none, nested by label values.
+
+    The first of families with equal names wins.
+    """
     models: dict[str, Tree] = {}
     stream: Tree = {}
     seen: set[str] = set()
@@ -87,6 +87,8 @@ def by_model(families: chain[Family]) -> tuple[dict[str, Tree], Tree]:
                 continue
             if at is None:
                 tree, rest = stream, values
+            elif only is not None and values[at] != only:
+                continue
             else:
                 tree, rest = models.setdefault(values[at], {}), values[:at] + values[at + 1 :]
             *branches, leaf = (family.name, *rest)
@@ -99,21 +101,8 @@ def by_model(families: chain[Family]) -> tuple[dict[str, Tree], Tree]:
 
 
 def _leaf(family: Family, value: float | Histogram) -> Tree | float | str:
-    if isinstance(value, Histogram):
-        bounds = (*map(floatToGoString, family.bounds), "+Inf")
-        buckets: Tree = dict(zip(bounds, value.counts, strict=True))
-        return {"count": value.counts[-1], "sum": value.total, "buckets": buckets}
-    if isinstance(value, int):
-        return value
-    number = float(value)
-    return number if math.isfinite(number) else floatToGoString(number)  # JSON has no infinity
-
-
-def _spelt_out(value: object) -> object:
-    if isinstance(value, str):
-        return value.encode("utf-8", "backslashreplace").decode()
-    if isinstance(value, Mapping):
-        return {_spelt_out(key): _spelt_out(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_spelt_out(item) for item in value]
-    return value
+    if not isinstance(value, Histogram):
+        return number(value)
+    bounds = (*map(floatToGoString, family.bounds), "+Inf")
+    buckets: Tree = dict(zip(bounds, value.counts, strict=True))
+    return {"count": value.counts[-1], "sum": value.total, "buckets": buckets}

@@ -46,14 +46,17 @@ class PrometheusExporter:
     """
 
     routes: Sequence[str] = ("/metrics",)
+    query: Mapping[str, str] = {}
     headers: Mapping[str, str] = {}
+    public = False
 
     def __init__(self) -> None:
         self._prefixes: dict[str, _Prefixes] = {}
         self._rendered: tuple[Report, list[tuple[Family, str]]] | None = None
 
-    def media_type(self, accept: str) -> str:
+    def media_type(self, accept: str, asked: Mapping[str, str]) -> str:
         """Format for an `Accept` header, as prometheus-client chooses it; text 0.0.4 when in doubt."""
+        del asked
         try:
             _, chosen = choose_encoder(accept)
         except TypeError:  # a version that is no number, such as `version=latest`
@@ -61,10 +64,10 @@ class PrometheusExporter:
         return OPENMETRICS_1_0 if chosen.startswith("application/openmetrics-text") else PLAIN_0_0_4
 
     def render(
-        self, report: Report | None, live: Sequence[Family], media_type: str, path: Mapping[str, str]
+        self, report: Report | None, live: Sequence[Family], media_type: str, asked: Mapping[str, str]
     ) -> bytes:
         """Exposition of the live families and the report; a text that ends with its last line's newline."""
-        del path
+        del asked
         openmetrics = media_type.startswith("application/openmetrics-text")
         live_names = {family.name for family in live}
         blocks = [(family, self._lines(family)) for family in live]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import uuid
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from streamwatch.core.events import Partition
 from streamwatch.core.expiry import Deadlines
 from streamwatch.core.known import EARLY, PENDING, RETAINED, UNMET, Known, forget
-from streamwatch.core.pipeline import Found, Needs, Step
+from streamwatch.core.saving import Changes, Saved
+from streamwatch.core.series import Family
+from streamwatch.core.step import Found, Needs, Step
 
 
 class MemoryStore:
@@ -20,22 +22,35 @@ class MemoryStore:
     """
 
     def __init__(self) -> None:
+        self._identity = str(uuid.uuid4())
         self._known: dict[str, Known] = {}
         self._found = Found(
             self._known, Deadlines(PENDING, PENDING), Deadlines(EARLY, EARLY), Deadlines(UNMET, RETAINED)
         )
         self._graves: dict[int, list[Known]] = {}
         self._dead: deque[list[Known]] = deque()
-        self.positions: dict[Partition, int] = {}
-        """Where reading would go on, as of the last commit."""
+
+    @property
+    def durable(self) -> bool:
+        """Nothing survives the process."""
+        return False
+
+    @property
+    def identity(self) -> str:
+        """Of this process."""
+        return self._identity
+
+    def load(self) -> Saved:
+        """There is no state yet."""
+        return Saved()
 
     def fetch(self, needs: Needs) -> Found:
         """Everything; whatever is needed is in it."""
         del needs
         return self._found
 
-    def commit(self, step: Step, positions: Mapping[Partition, int]) -> None:
-        """Remember positions and tombstones; the records were changed in place."""
+    def keep(self, step: Step) -> None:
+        """Remember tombstones; the records were changed in place."""
         for generation, buried in step.buried:
             self._graves.setdefault(generation, []).extend(buried)
         for generation in step.dropped:
@@ -45,7 +60,19 @@ class MemoryStore:
         self._remove(effort)
         for index in (self._found.pending, self._found.early, self._found.retained):
             index.sweep(effort)
-        self.positions.update(positions)
+
+    def commit(self, changes: Changes) -> None:
+        """Nothing is kept but the records, which are here already."""
+
+    def flush(self) -> None:
+        """Nothing to do."""
+
+    def families(self) -> Sequence[Family]:
+        """It has nothing to tell that the join does not."""
+        return ()
+
+    def close(self) -> None:
+        """Nothing to do."""
 
     def _remove(self, effort: int) -> None:
         while self._dead and effort > 0:

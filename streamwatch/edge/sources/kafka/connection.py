@@ -18,7 +18,9 @@ from aiokafka.helpers import create_ssl_context
 from aiokafka.structs import ConsumerRecord, TopicPartition
 
 from streamwatch.core.events import Partition
+from streamwatch.edge.sources.kafka.doubts import Doubts
 from streamwatch.edge.sources.kafka.spec import Ago, At, KafkaSpec, Start
+from streamwatch.edge.sources.kafka.wire import Listing, Missing, list_topics, record_at
 
 CONNECTION_ERRORS = (KafkaError, OSError, TimeoutError, AssertionError)
 """What a consumer raises when it has to be replaced (aiokafka asserts what brokers should not do)."""
@@ -90,23 +92,28 @@ class Connection:
             sasl_plain_username=spec.username,
             sasl_plain_password=spec.password,
         )
+        self._client: Any = self._consumer._client  # noqa: SLF001 - the consumer hides most of it  # pyright: ignore[reportPrivateUsage]
+        self.doubts = Doubts(self._client)
 
     async def open(self) -> None:
         """Reach a broker and be let in."""
         await self._bounded(self._consumer.start())
 
-    async def listing(self) -> dict[str, list[int]]:
+    async def listing(self) -> Listing:
         """Every topic the user may see, with its partitions. Asks for none by name: that would create it."""
-        client: Any = self._consumer._client  # noqa: SLF001 - the public call drops the partitions  # pyright: ignore[reportPrivateUsage]
-        cluster: Any = await self._bounded(client.fetch_all_metadata())
-        return {name: sorted(cluster.partitions_for_topic(name) or ()) for name in cluster.topics()}
+        return await self._bounded(list_topics(self._client))
+
+    async def record_at(
+        self, leader: int, partition: Partition, offset: int
+    ) -> ConsumerRecord[bytes | None, bytes | None] | Missing:
+        """The readable record at exactly this offset, beside what is being read."""
+        return await self._bounded(record_at(self._client, leader, partition, offset))
 
     def assign(self, positions: Mapping[Partition, int]) -> None:
         """Read these partitions from these offsets, and no others."""
         self._consumer.assign([TopicPartition(*p) for p in positions])
         # The client refreshes the metadata of assigned topics by name, which would re-create a deleted one.
-        client: Any = self._consumer._client  # noqa: SLF001 - see above  # pyright: ignore[reportPrivateUsage]
-        client.set_topics(())
+        self._client.set_topics(())
         for partition, position in positions.items():
             self._consumer.seek(TopicPartition(*partition), position)
 
@@ -161,16 +168,26 @@ class Connection:
             offsets |= {Partition(*tp): hit.offset for tp, hit in found.items() if hit is not None}
         return offsets
 
-    async def commit(self, positions: Mapping[Partition, int]) -> None:
-        """Tell the group's lag tools how far reading has come."""
-        offsets = {TopicPartition(*p): position for p, position in positions.items()}
-        await self._bounded(self._consumer.commit(offsets))
+    async def commit(self, positions: Mapping[Partition, int], text: str) -> None:
+        """Tell the group's lag tools how far reading has come, and leave a text with it."""
+        offsets = {TopicPartition(*p): (position, text) for p, position in positions.items()}
+        assigned = self._consumer.assignment()
+        if offsets := {tp: told for tp, told in offsets.items() if tp in assigned}:
+            await self._bounded(self._consumer.commit(offsets))
+
+    async def texts(self, partitions: Iterable[Partition]) -> list[str]:
+        """What was left with the offsets that the group last committed."""
+        coordinator: Any = self._consumer._coordinator  # noqa: SLF001 - the public call drops the text  # pyright: ignore[reportPrivateUsage]
+        found = await self._bounded(
+            coordinator.fetch_committed_offsets([TopicPartition(*p) for p in partitions])
+        )
+        return [told.metadata for told in found.values()]
 
     async def close(self, timeout_seconds: float) -> None:
         """Leave in bounded time, whatever state the brokers are in."""
         consumer: Any = self._consumer
         await _attempted(consumer.stop(), timeout_seconds)
-        for part in (consumer._fetcher, consumer._client):  # noqa: SLF001 - what a stop that hung has left open
+        for part in (consumer._fetcher, self._client):  # noqa: SLF001 - what a stop that hung has left open
             if part is not None:
                 await _attempted(part.close(), timeout_seconds / 3)
 
@@ -201,13 +218,15 @@ def ssl_context(spec: KafkaSpec) -> ssl.SSLContext | None:
     return context
 
 
-def require_topics(topics: Sequence[str], listing: Mapping[str, Sequence[int]], servers: str) -> None:
+def require_topics(topics: Sequence[str], listing: Listing, servers: str) -> None:
     """Raise `TopicsMissing` unless the cluster has every topic."""
-    missing = {t: get_close_matches(t, listing, n=3, cutoff=0.6) for t in topics if not listing.get(t)}
+    there = [name for name, listed in listing.items() if listed.partitions]
+    missing = {t: get_close_matches(t, there, n=3, cutoff=0.6) for t in topics if t not in there}
     if missing:
         raise TopicsMissing(missing, servers)
 
 
 def worded(error: BaseException) -> str:
-    """An error in one line; some have no text of their own."""
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    """An error in one line; some have no text of their own, the client's begin with their name."""
+    name, text = type(error).__name__, str(error)
+    return text if text.startswith(name) else f"{name}: {text}" if text else name

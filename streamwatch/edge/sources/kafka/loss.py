@@ -1,13 +1,41 @@
-"""The log under a reader changed: what was to be read next is gone."""
+"""The log under a reader changed: which way, whether that is a loss, and whether reading may go on.
+
+What the broker says of the topic's id, and what stands where a remembered record stood, decide:
+
+| topic id | last record delivered        | earlier ones       | the log was | reading goes on at |
+|----------|------------------------------|--------------------|-------------|--------------------|
+| another  | any                          | any                | recreated   | its beginning      |
+| the same | the same                     | any                | left alone  | the position       |
+| the same | another                      | any                | truncated   | the position       |
+| the same | offsets do not reach it      | any                | truncated   | its end            |
+| unknown  | the same                     | any                | left alone  | the position       |
+| unknown  | another, or do not reach it  | one is the same    | truncated   | position, or end   |
+| unknown  | another, or do not reach it  | else: one differs  | recreated   | its beginning      |
+| unknown  | offsets do not reach it      | all gone, or none  | truncated   | its end            |
+| any but another | gone (retention, compaction, aborted) | any  | unverifiable | the position      |
+| any but another | the log begins after the position | any      | overtaken by retention | its first record |
+
+Every record of a recreated log is new. After a truncation reading never goes back, so nothing counts twice;
+what was written between the cut and the position before that was noticed is not read. Where the number of
+records lost is not known it is not made up: only `retention` has one.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
-from typing import Literal
+from collections.abc import Callable, Sequence
+from typing import Literal, TypeAlias
 
 from streamwatch.core.events import Partition
-from streamwatch.telemetry import Happening, PositionLost
+from streamwatch.telemetry import FingerprintUnverifiable, Happening, PositionLost, StateForeign
+
+Found: TypeAlias = Literal["same", "other", "absent", "beyond", "hidden"]
+"""What stands in the log at the offset of a record that was delivered; hidden: not readable at the moment."""
+
+Verdict: TypeAlias = Literal["intact", "unverifiable", "truncation", "recreated"]
+
+Kinship: TypeAlias = Literal["same", "other", "unknown"]
+"""Of the topic ids then and now."""
 
 
 class ReadingEnded(Exception):  # noqa: N818 - it names what is the case
@@ -15,7 +43,20 @@ class ReadingEnded(Exception):  # noqa: N818 - it names what is the case
 
 
 class LogLost(ReadingEnded):
-    """The log no longer holds the next offset, and `on_loss: fail` asks to stop then."""
+    """The log is not the one that was read, or lacks what is next; `on_loss: fail` asks to stop then."""
+
+
+def judge(topic: Kinship, found: Sequence[Found]) -> Verdict:
+    """What happened to a log, by the table above; `found` is about the newest mark first."""
+    if topic == "other":
+        return "recreated"
+    newest = found[0] if found else "beyond"
+    if newest in ("same", "hidden"):
+        return "intact"
+    if newest == "absent":
+        return "unverifiable"
+    recreated = topic == "unknown" and "same" not in found and "other" in found
+    return "recreated" if recreated else "truncation"
 
 
 class Losses:
@@ -36,34 +77,55 @@ class Losses:
         """Times the log was found changed, by cause."""
         self.records: Counter[str] = Counter()
         """Offsets skipped, by cause, where their number is known."""
+        self.unverifiable = 0
+        """Times the record that would tell a log from another was gone."""
 
-    def resumed(self, partition: Partition, wanted: int, first: int, end: int) -> int:
-        """The offset nearest to the one wanted in a log that holds `first` up to `end`, counted as a loss.
+    def overtaken(self, partition: Partition, wanted: int, first: int) -> None:
+        """Retention took the next records before they were read."""
+        self._lost("retention", partition, wanted, first, f"its log now begins at {first}", first - wanted)
 
-        Before the log's first record, retention was faster than the reader. Beyond its end, the log was
-        truncated or made anew; reading goes on at its end, so that nothing counts twice.
-        """
-        resumed = min(max(wanted, first), end)
-        if resumed == wanted:
-            return wanted
-        cause = "retention" if resumed > wanted else "truncation"
-        self._refuse(
-            f"{partition.topic}/{partition.partition} was read up to offset {wanted}, and its log now holds"
-            f" {first} to {end} ({cause}): set kafka.on_loss to continue, to go on at {resumed}"
-        )
-        self.times[cause] += 1
-        self.records[cause] += max(resumed - wanted, 0)
-        self._emit(PositionLost(partition.topic, partition.partition, wanted, resumed, cause))
-        return resumed
+    def truncated(self, partition: Partition, wanted: int, resumed: int) -> None:
+        """Records that were read are gone from the end of the log, and perhaps others stand there now."""
+        now = f"its log now ends at {resumed}" if resumed < wanted else "other records now stand before that"
+        self._lost("truncation", partition, wanted, resumed, now)
+
+    def recreated(self, partition: Partition, wanted: int, first: int) -> None:
+        """The topic was deleted and made anew under its name."""
+        self._lost("recreated", partition, wanted, first, "its topic has since been deleted and made anew")
 
     def vanished(self, partition: Partition, wanted: int) -> None:
         """A partition that was read is not there any more: its topic was made anew with fewer."""
+        self._lost("partition_vanished", partition, wanted, -1, "it is no longer there")
+
+    def foreign(self, cause: str, what: str, remedy: str) -> None:
+        """The consumer group was last used by another state; nothing is lost by reading on."""
+        self._refuse(f"{what} ({cause}): {remedy}, or set kafka.on_loss to continue, to go on with this one")
+        self.times[cause] += 1
+        self._emit(StateForeign(cause, what))
+
+    def unverified(self, partition: Partition, offset: int) -> None:
+        """The record that would tell this log from another is gone; nothing else speaks against it."""
+        self.unverifiable += 1
+        self._emit(FingerprintUnverifiable(partition.topic, partition.partition, offset))
+
+    def _lost(
+        self,
+        cause: str,
+        partition: Partition,
+        wanted: int,
+        resumed: int,
+        what: str,
+        records: int | None = None,
+    ) -> None:
+        onward = "without it" if resumed < 0 else f"at offset {resumed}"
         self._refuse(
-            f"{partition.topic}/{partition.partition} was read up to offset {wanted} and is no longer there:"
-            " set kafka.on_loss to continue, to go on without it"
+            f"{partition.topic}/{partition.partition} was read up to offset {wanted}, and {what} ({cause}):"
+            f" set kafka.on_loss to continue, to go on {onward}"
         )
-        self.times["partition_vanished"] += 1
-        self._emit(PositionLost(partition.topic, partition.partition, wanted, -1, "partition_vanished"))
+        self.times[cause] += 1
+        if records is not None:
+            self.records[cause] += records
+        self._emit(PositionLost(partition.topic, partition.partition, wanted, resumed, cause))
 
     def _refuse(self, message: str) -> None:
         if self._on_loss == "fail":

@@ -11,6 +11,7 @@ from streamwatch.edge.sources.kafka.connection import (
     require_topics,
 )
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
+from streamwatch.edge.sources.kafka.wire import Listed
 
 
 class KafkaUnreachable(Exception):  # noqa: N818 - it names what is the case
@@ -37,7 +38,7 @@ async def list_topics(spec: KafkaSpec) -> Mapping[str, int]:
     finally:
         await connection.close(spec.stop_timeout_ms / 1_000)
         complaints.detach()
-    return {name: len(partitions) for name, partitions in sorted(listing.items())}
+    return {name: len(listed.partitions) for name, listed in sorted(listing.items())}
 
 
 async def probe(spec: KafkaSpec, topics: Sequence[str]) -> Mapping[str, int]:
@@ -51,5 +52,6 @@ async def probe(spec: KafkaSpec, topics: Sequence[str]) -> Mapping[str, int]:
         Some do not exist; the nearest existing names are told.
     """
     found = await list_topics(spec)
-    require_topics(topics, {name: range(count) for name, count in found.items()}, spec.bootstrap_servers)
+    listing = {name: Listed(dict.fromkeys(range(count), 0)) for name, count in found.items()}
+    require_topics(topics, listing, spec.bootstrap_servers)
     return {topic: found[topic] for topic in topics}

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping
+from typing import NamedTuple
 
 from streamwatch.core.events import Partition
 from streamwatch.edge.sources.kafka.connection import CONNECTION_ERRORS, Connection, worded
 from streamwatch.edge.sources.kafka.liveness import Liveness
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
+from streamwatch.edge.sources.kafka.wire import Listing
 from streamwatch.telemetry import Happening, OffsetsNotCommitted
 
 
+class Fresh(NamedTuple):
+    """A listing, and the number of the last doubt when it was asked for."""
+
+    listing: Listing
+    doubts: int
+
+
 class Upkeep:
-    """Lists topics now and then, for partitions added and as a sign of life; commits positions for lag tools.
+    """Lists topics now and then, for changes and as a sign of life; commits durable positions for lag tools.
 
     Parameters
     ----------
@@ -40,53 +49,68 @@ class Upkeep:
         self._monotonic = monotonic
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._due = {"list": 0.0, "commit": 0.0}
-        self._listing: Mapping[str, Sequence[int]] = {}
+        self._fresh: Fresh | None = None
+        self._durable: tuple[Mapping[Partition, int], str] | None = None
 
     def begin(self) -> None:
-        """A new connection was opened and has just listed the topics."""
-        self._listing = {}
+        """A new connection was opened and has just listed the topics; what the last one yet says is void."""
+        if not self._idle("list"):
+            self._tasks.pop("list").cancel()
+        self._fresh = None
         self._due["list"] = self._monotonic() + self._spec.metadata_refresh_ms / 1_000
 
-    def tend(self, connection: Connection, positions: Mapping[Partition, int]) -> Mapping[str, Sequence[int]]:
-        """Start what is due; the partitions by topic if a listing has come in, else nothing."""
+    def durable(self, positions: Mapping[Partition, int], text: str) -> None:
+        """These are to be committed when it is time, unless later ones come before."""
+        self._durable = positions, text
+
+    def tend(self, connection: Connection, *, doubtful: bool) -> Fresh | None:
+        """Start what is due, a listing at once if there are doubts; the listing that has come in, if any."""
         now, spec = self._monotonic(), self._spec
         quiet = self._life.silent_ms > spec.alive_ms / 2  # all partitions held, or brokers away: ask which
-        if (now >= self._due["list"] or quiet) and self._idle("list"):
+        if (now >= self._due["list"] or quiet or doubtful) and self._idle("list"):
             self._due["list"] = now + spec.metadata_refresh_ms / 1_000
             self._begin("list", self._list(connection))
-        if spec.group_id is not None and now >= self._due["commit"] and self._idle("commit"):
+        if self._durable is not None and now >= self._due["commit"] and self._idle("commit"):
             self._due["commit"] = now + spec.commit_interval_ms / 1_000
-            self._begin("commit", self._commit(connection, positions))
-        listing, self._listing = self._listing, {}
-        return listing
+            self._begin("commit", self._commit(connection))
+        fresh, self._fresh = self._fresh, None
+        return fresh
 
-    async def finish(
-        self, connection: Connection | None, positions: Mapping[Partition, int], timeout_seconds: float
-    ) -> None:
-        """End all tasks; commit once more if brokers answer."""
+    async def listed(self, timeout_seconds: float) -> None:
+        """Wait for the listing under way."""
+        if (task := self._tasks.get("list")) is not None:
+            await asyncio.wait({task}, timeout=timeout_seconds)
+
+    async def finish(self, connection: Connection | None, timeout_seconds: float) -> None:
+        """End all tasks; commit once more if there is something to commit and brokers answer."""
         for task in self._tasks.values():
             task.cancel()
-        if connection is not None and self._spec.group_id is not None and self._life.alive:
-            self._begin("commit", self._commit(connection, positions))
+        if connection is not None and self._durable is not None and self._life.alive:
+            self._begin("commit", self._commit(connection))
         if self._tasks:
             await asyncio.wait(self._tasks.values(), timeout=timeout_seconds)
         for task in self._tasks.values():
             task.cancel()
 
     async def _list(self, connection: Connection) -> None:
+        doubts = connection.doubts.latest
         try:
             listing = await connection.listing()
         except CONNECTION_ERRORS:
             # No sign of life, which is all it says. The next attempt is not at once.
             await asyncio.sleep(self._spec.alive_ms / 4_000)
             return
-        self._listing = listing
+        self._fresh = Fresh(listing, doubts)
         self._life.answered()
 
-    async def _commit(self, connection: Connection, positions: Mapping[Partition, int]) -> None:
+    async def _commit(self, connection: Connection) -> None:
+        durable, self._durable = self._durable, None
+        if durable is None:
+            return
         try:
-            await connection.commit(positions)
+            await connection.commit(*durable)
         except CONNECTION_ERRORS as error:
+            self._durable = self._durable or durable
             self._emit(OffsetsNotCommitted(worded(error)))
 
     def _idle(self, name: str) -> bool:

@@ -1,0 +1,37 @@
+"""JSON of numbers and names as they come: infinities are strings, lone surrogates are spelt out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import msgspec
+from prometheus_client.utils import floatToGoString
+
+JSON = "application/json; charset=utf-8"
+
+
+def encode(document: object) -> bytes:
+    """The document as UTF-8 whatever text is in it."""
+    try:
+        return msgspec.json.encode(document)
+    except UnicodeEncodeError:  # a lone surrogate somewhere
+        return msgspec.json.encode(_spelt_out(document))
+
+
+def number(value: float) -> float | str:
+    """`+Inf` and `-Inf` where JSON has no number; whole numbers stay whole."""
+    if isinstance(value, int):
+        return value
+    plain = float(value)  # numpy's own floats are unknown to the encoder
+    return plain if math.isfinite(plain) else floatToGoString(plain)
+
+
+def _spelt_out(value: object) -> object:
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, Mapping):
+        return {_spelt_out(key): _spelt_out(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_spelt_out(item) for item in value]
+    return value

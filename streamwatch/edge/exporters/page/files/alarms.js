@@ -1,0 +1,49 @@
+// Recent alarms, newest first; each is told once to a screen reader.
+
+import { arrange, byId, element, say } from "./dom.js";
+import { moment, percent, when } from "./format.js";
+import { alarmKey, state } from "./state.js";
+
+const SHOWN = 20;
+
+export const change = (alarm) => `error ${percent(alarm.before)} → ${percent(alarm.after)}`;
+
+export class Alarms {
+  constructor() {
+    this.items = new Map();
+    this.fresh = new Set();
+  }
+
+  announce(alarms) {
+    for (const alarm of alarms) this.fresh.add(alarmKey(alarm));
+    const [latest] = alarms;
+    if (!latest) return;
+    const others = alarms.length > 1 ? `, and ${alarms.length - 1} more` : "";
+    byId("announcer").textContent = `Alarm: ${latest.model}, ${latest.detector}, ${change(latest)}${others}`;
+  }
+
+  render() {
+    const shown = state.alarms.slice(0, SHOWN);
+    const keys = new Set(shown.map(alarmKey));
+    for (const key of this.items.keys()) if (!keys.has(key)) this.items.delete(key);
+    const nodes = shown.map((alarm) => {
+      const key = alarmKey(alarm);
+      if (!this.items.has(key)) this.items.set(key, alarmItem(alarm, true, this.fresh.delete(key)));
+      return this.items.get(key);
+    });
+    arrange(byId("alarms"), nodes);
+    byId("no-alarms").hidden = shown.length > 0;
+    say(byId("alarms-title"), "Recent alarms");
+  }
+}
+
+export function alarmItem(alarm, named, fresh = false) {
+  return element(
+    "li",
+    { class: fresh ? "fresh" : null },
+    named ? element("a", { href: `#/model/${encodeURIComponent(alarm.model)}` }, alarm.model) : element("span", {}, `outcome ${alarm.outcome.toLocaleString("en")}`),
+    element("time", { title: moment(alarm.timestamp_seconds) }, when(alarm.timestamp_seconds)),
+    element("span", { class: "detector" }, alarm.detector),
+    element("span", { class: "change" }, change(alarm)),
+  );
+}

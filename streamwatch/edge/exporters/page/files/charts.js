@@ -1,0 +1,138 @@
+// Line charts over time with a legend that tells the values under the cursor, alarms as vertical marks, and a
+// sentence for those who do not see them. uPlot draws.
+
+/* global uPlot */
+import { element, say } from "./dom.js";
+import { time } from "./format.js";
+
+const HEIGHT = 210;
+const hourly = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
+
+// What a custom property is in the theme at hand: a canvas does not know light-dark().
+export function colour(name) {
+  const probe = element("span", { class: "probe" });
+  probe.style.color = `var(--${name})`;
+  document.body.append(probe);
+  const found = getComputedStyle(probe).color;
+  probe.remove();
+  return found;
+}
+
+export class Chart {
+  // lines: [{name, colour, dash, width, hidden}], bands: [[upper, lower]] by index of the line
+  constructor({ title, hint, lines, band, format, axisFormat = format, range, sync }) {
+    this.title = title;
+    this.lines = lines;
+    this.format = format;
+    this.marks = [];
+    this.canvas = element("div", { class: "canvas", role: "img", "aria-label": title });
+    this.values = lines.map(() => element("span", { class: "legend-value" }));
+    const items = lines.map((line, index) => {
+      if (line.hidden) return null;
+      const swatch = element("span", { class: `swatch${line.dash ? " dashed" : ""}` });
+      swatch.style.color = colour(line.colour);
+      return element("li", {}, swatch, line.name, " ", this.values[index]);
+    });
+    this.node = element(
+      "figure",
+      { class: "chart" },
+      element("figcaption", {}, element("h3", {}, title), element("p", { class: "soft" }, hint)),
+      element("ul", { class: "chart-legend" }, ...items),
+      this.canvas,
+    );
+    const axis = { stroke: colour("soft"), grid: { stroke: colour("grid"), width: 1 }, ticks: { show: false }, font: "11px system-ui, sans-serif" };
+    this.plot = new uPlot(
+      {
+        width: 300,
+        height: HEIGHT,
+        padding: [10, 26, 0, 0],
+        legend: { show: false },
+        cursor: { sync: { key: sync }, points: { size: 6 }, drag: { x: true, y: false } },
+        scales: { x: { time: true }, y: { range } },
+        axes: [
+          { ...axis, space: 70, size: 28, values: (_, ticks) => ticks.map((at) => tick(at, ticks)) },
+          { ...axis, size: 52, space: 34, values: (_, ticks) => ticks.map((value) => axisFormat(value)) },
+        ],
+        series: [
+          {},
+          ...lines.map((line) => ({
+            label: line.name,
+            stroke: line.hidden ? "transparent" : colour(line.colour),
+            width: line.hidden ? 0 : (line.width ?? 1.6),
+            dash: line.dash,
+            points: { show: false },
+          })),
+        ],
+        bands: band ? [{ series: [band[0] + 1, band[1] + 1], fill: colour("band") }] : [],
+        hooks: { draw: [(plot) => this.drawMarks(plot)], setCursor: [(plot) => this.tell(plot.cursor.idx)] },
+      },
+      [[], ...lines.map(() => [])],
+      this.canvas,
+    );
+    this.resized = new ResizeObserver(() => {
+      const width = Math.floor(this.canvas.clientWidth);
+      if (width > 0 && width !== this.plot.width) this.plot.setSize({ width, height: HEIGHT });
+    });
+    this.resized.observe(this.canvas);
+  }
+
+  // times: seconds; columns: one array per line; marks: times of alarms
+  update(times, columns, marks) {
+    this.marks = marks;
+    this.plot.setData([times, ...columns]);
+    this.tell(this.plot.cursor.idx);
+    const told = this.lines.flatMap((line, index) => {
+      const last = lastDefined(columns[index]);
+      return last === null ? [] : [`${line.name} ${this.format(last)}`];
+    });
+    const span = times.length > 1 ? ` from ${time(times[0])} to ${time(times[times.length - 1])}` : "";
+    const alarms = marks.length === 1 ? "; 1 alarm" : marks.length ? `; ${marks.length} alarms` : "";
+    this.canvas.setAttribute("aria-label", `${this.title}${span}. Latest: ${told.join(", ") || "nothing yet"}${alarms}.`);
+  }
+
+  tell(index) {
+    this.lines.forEach((line, at) => {
+      const column = this.plot.data[at + 1];
+      const value = index === null || index === undefined ? lastDefined(column) : column[index];
+      say(this.values[at], value === null || value === undefined ? "–" : this.format(value));
+    });
+  }
+
+  drawMarks(plot) {
+    const { ctx, bbox } = plot;
+    const ratio = devicePixelRatio;
+    ctx.save();
+    ctx.strokeStyle = ctx.fillStyle = colour("bad");
+    ctx.lineWidth = ratio;
+    ctx.setLineDash([4 * ratio, 3 * ratio]);
+    for (const at of this.marks) {
+      const x = Math.round(plot.valToPos(at, "x", true));
+      if (x < bbox.left || x > bbox.left + bbox.width) continue;
+      ctx.beginPath();
+      ctx.moveTo(x, bbox.top);
+      ctx.lineTo(x, bbox.top + bbox.height);
+      ctx.stroke();
+      ctx.beginPath();
+      ctx.moveTo(x - 4.5 * ratio, bbox.top - 1);
+      ctx.lineTo(x + 4.5 * ratio, bbox.top - 1);
+      ctx.lineTo(x, bbox.top + 7 * ratio);
+      ctx.fill();
+    }
+    ctx.restore();
+  }
+
+  destroy() {
+    this.resized.disconnect();
+    this.plot.destroy();
+  }
+}
+
+// Seconds are told only where ticks are closer than a minute.
+function tick(at, ticks) {
+  return ticks.length > 1 && ticks[1] - ticks[0] < 60 ? time(at) : hourly.format(at * 1000);
+}
+
+function lastDefined(column) {
+  for (let at = column.length - 1; at >= 0; at -= 1) if (column[at] !== null && column[at] !== undefined) return column[at];
+  return null;
+}

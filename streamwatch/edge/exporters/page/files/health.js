@@ -1,0 +1,62 @@
+// How the daemon itself is: chips on top, the facts beside the models.
+
+import { arrange, byId, element, mark, say } from "./dom.js";
+import { ago, bytes, count, moment } from "./format.js";
+import { state } from "./state.js";
+
+const total = (tree) => (typeof tree === "number" ? tree : Object.values(tree ?? {}).reduce((sum, below) => sum + total(below), 0));
+
+// [text, good | fair | bad]
+function chips({ ready, reasons, stream }) {
+  const lag = total(stream.consumer_lag_records);
+  return [
+    ready ? ["ready", "good"] : [reasons[0] ?? "not ready", "bad"],
+    stream.kafka_up ? ["Kafka reachable", "good"] : ready ? ["Kafka unreachable", "bad"] : null,
+    stream.caught_up ? ["caught up", "good"] : [lag ? `${count(lag)} records behind` : "catching up", "fair"],
+    stream.state_durable ? ["state durable", "good"] : ["state in memory only", "fair"],
+  ].filter((chip) => chip !== null);
+}
+
+function facts({ ready, reasons, stream }) {
+  const [version] = Object.keys(stream.build_info ?? { "–": 1 });
+  return [
+    ["Ready", ready ? "yes" : "no"],
+    ...reasons.map((reason, at) => [at ? `… ${at + 1}` : "Because", reason]),
+    ["Kafka", stream.kafka_up ? "reachable" : "unreachable"],
+    ["Reading", stream.caught_up ? "caught up" : "catching up"],
+    ["Behind by", `${count(total(stream.consumer_lag_records))} records`],
+    ["State", stream.state_durable ? "durable" : "in memory"],
+    ["Predictions taken in", count(stream.predictions_accepted_total)],
+    ["Labels taken in", count(stream.labels_accepted_total)],
+    ["Invalid records", count(total(stream.records_invalid_total))],
+    ["Orphaned labels", count(stream.labels_orphaned_total)],
+    ["Expired unlabelled", count(stream.predictions_expired_total)],
+    ["Alerts waiting", stream.alerts_pending === undefined ? null : count(total(stream.alerts_pending))],
+    ["Memory", bytes(stream.resident_memory_bytes)],
+    ["Started", stream.start_timestamp_seconds ? ago(stream.start_timestamp_seconds) : "–"],
+    ["Last report", state.published ? ago(state.published) : "none yet"],
+    ["Version", version],
+  ].filter(([, value]) => value !== null);
+}
+
+const kept = { chips: [], facts: new Map() };
+
+export function renderHealth() {
+  if (!state.health) return;
+  const shown = chips(state.health);
+  shown.forEach(([text, how], index) => {
+    kept.chips[index] ??= element("li");
+    say(kept.chips[index], text);
+    mark(kept.chips[index], "data-state", how);
+  });
+  arrange(byId("chips"), kept.chips.slice(0, shown.length));
+  const nodes = facts(state.health).flatMap(([name, value]) => {
+    if (!kept.facts.has(name)) kept.facts.set(name, [element("dt", {}, name), element("dd")]);
+    const pair = kept.facts.get(name);
+    say(pair[1], value);
+    return pair;
+  });
+  arrange(byId("health"), nodes);
+  mark(byId("health"), "title", state.published ? `as of ${moment(state.published)}` : null);
+  say(byId("version"), `streamwatch ${Object.keys(state.health.stream.build_info ?? {})[0] ?? ""}`);
+}

@@ -1,0 +1,143 @@
+// Follows the stream, draws at most once a frame, and goes to the view the address names.
+
+import { Alarms } from "./alarms.js";
+import { events, get, Unauthorized } from "./api.js";
+import { byId, mark, say } from "./dom.js";
+import { time } from "./format.js";
+import { renderHealth } from "./health.js";
+import { askToken, welcome } from "./login.js";
+import { Model } from "./model.js";
+import { Overview } from "./overview.js";
+import { apply, state } from "./state.js";
+
+const HEALTH_MS = 5_000;
+const UNREADY_MS = 1_000;
+const TICK_MS = 5_000; // "12 s ago" grows without a report, too
+const LONGEST_WAIT_MS = 10_000;
+const QUIET_MS = 2_500; // a reconnection shorter than this is nobody's business
+
+const overview = new Overview();
+const alarms = new Alarms();
+let model = null;
+let due = false;
+let lostTimer;
+
+function draw() {
+  if (due) return;
+  due = true;
+  requestAnimationFrame(() => {
+    due = false;
+    renderHealth();
+    if (model === null) {
+      overview.render();
+      alarms.render();
+    }
+  });
+}
+overview.changed = draw;
+
+function connection(text, how) {
+  say(byId("connection"), text);
+  mark(byId("connection"), "data-state", how);
+}
+
+function connected() {
+  clearTimeout(lostTimer);
+  lostTimer = undefined;
+  byId("banner").hidden = true;
+  connection(state.published ? `live · ${time(state.published)}` : "live", "live");
+}
+
+function lost(why) {
+  connection("reconnecting…", "lost");
+  lostTimer ??= setTimeout(() => {
+    say(byId("banner"), `${why} ${state.published ? `The numbers are those of ${time(state.published)}.` : ""} Trying again…`);
+    byId("banner").hidden = false;
+  }, QUIET_MS);
+}
+
+const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+async function follow() {
+  let wait = 500;
+  for (;;) {
+    let why = "The connection was lost.";
+    try {
+      for await (const { event, data } of events("api/v1/stream")) {
+        wait = 500;
+        welcome();
+        alarms.announce(apply(event, data));
+        connected();
+        draw();
+        if (model && (event === "overview" || data.models[model.name])) refreshModel();
+      }
+    } catch (error) {
+      if (error instanceof Unauthorized) {
+        connection("a token is needed", "lost");
+        await askToken();
+        continue;
+      }
+      if (error.status === 503) why = "Too many pages are open.";
+    }
+    lost(why);
+    await pause(wait * (0.75 + Math.random() / 2));
+    wait = Math.min(wait * 2, LONGEST_WAIT_MS);
+  }
+}
+
+async function watchHealth() {
+  for (;;) {
+    try {
+      state.health = await get("api/v1/health");
+      draw();
+    } catch {
+      // follow() tells that the connection is lost, and asks for the token
+    }
+    await pause(state.health?.ready && state.models.size > 0 ? HEALTH_MS : UNREADY_MS);
+  }
+}
+
+async function refreshModel() {
+  try {
+    await model?.refresh();
+  } catch {
+    // the next report tries again
+  }
+}
+
+function route() {
+  const named = /^#\/model\/(.+)$/.exec(location.hash);
+  model?.destroy();
+  model = named ? new Model(decodeURIComponent(named[1])) : null;
+  byId("overview").hidden = model !== null;
+  if (model) {
+    document.title = `${model.name} · streamwatch`;
+    scrollTo(0, 0);
+    byId("model").querySelector("h1").focus({ preventScroll: true });
+    refreshModel();
+  }
+  draw();
+}
+
+const THEMES = ["automatic", "light", "dark"];
+
+function theme(chosen) {
+  if (chosen === "automatic") delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = chosen;
+  localStorage.setItem("streamwatch-theme", chosen);
+  say(byId("theme-name"), chosen);
+  model?.repaint();
+}
+
+byId("theme").addEventListener("click", () => {
+  const now = document.documentElement.dataset.theme ?? "automatic";
+  theme(THEMES[(THEMES.indexOf(now) + 1) % THEMES.length]);
+});
+say(byId("theme-name"), document.documentElement.dataset.theme ?? "automatic");
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => model?.repaint());
+byId("skip").addEventListener("click", () => byId("content").focus());
+addEventListener("hashchange", route);
+setInterval(draw, TICK_MS);
+route();
+follow();
+watchHealth();

@@ -1,0 +1,26 @@
+"""Quantiles of a histogram, as Prometheus's `histogram_quantile` estimates them."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+
+from streamwatch.core.series import Histogram
+
+
+def quantile(share: float, histogram: Histogram, bounds: Sequence[float]) -> float | None:
+    """The value below which `share` of the observations lie, straight lines assumed within buckets.
+
+    The highest finite bound if it lies beyond that; None without observations.
+    """
+    total = histogram.counts[-1]
+    if total <= 0 or not bounds:
+        return None
+    rank = share * total
+    at = bisect_left(histogram.counts, rank)
+    if at >= len(bounds):
+        return bounds[-1]
+    below = histogram.counts[at - 1] if at else 0
+    start = bounds[at - 1] if at else 0.0
+    inside = histogram.counts[at] - below
+    return start + (bounds[at] - start) * (rank - below) / inside if inside else bounds[at]

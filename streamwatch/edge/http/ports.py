@@ -1,0 +1,81 @@
+"""What the server asks of the parts it is given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from streamwatch.core.series import Family, Report
+
+
+class Health(Protocol):
+    """What the server asks of the daemon, on the event loop, at every request."""
+
+    def unready(self) -> Sequence[str]:
+        """Why the daemon is not ready, in words; empty when state is open and partitions are assigned."""
+        ...
+
+    def families(self) -> Sequence[Family]:
+        """Facts that are true right now and wait for no commit (build_info, kafka_up, caught_up …)."""
+        ...
+
+
+class Exporter(Protocol):
+    """One face of a report."""
+
+    @property
+    def routes(self) -> Sequence[str]:
+        """Paths it answers, with aiohttp's `{variables}`."""
+        ...
+
+    @property
+    def query(self) -> Mapping[str, str]:
+        """Query parameters it understands, each with the pattern of its whole value."""
+        ...
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """Response headers beside, or instead of, those every answer carries."""
+        ...
+
+    @property
+    def public(self) -> bool:
+        """Whether it is served to whoever has no token; nothing with a number in it is."""
+        ...
+
+    def media_type(self, accept: str, asked: Mapping[str, str]) -> str:
+        """Content type for a request's `Accept` header and what it asks for."""
+        ...
+
+    def render(
+        self, report: Report | None, live: Sequence[Family], media_type: str, asked: Mapping[str, str]
+    ) -> bytes | None:
+        """Body of the answer to the path's variables and the query; None where nothing has that name.
+
+        Runs in a thread, one call at a time.
+        """
+        ...
+
+
+class Observer(Protocol):
+    """Wants to see every report that is published, or the latest of those that came while it was busy."""
+
+    def observe(self, report: Report) -> None:
+        """Take note; in the rendering thread."""
+        ...
+
+
+class Stream(Protocol):
+    """What is told to those who keep listening."""
+
+    @property
+    def route(self) -> str:
+        """Path it answers."""
+        ...
+
+    def events(self, report: Report | None, *, whole: bool) -> tuple[bytes, bytes]:
+        """Server-sent events for newcomers (empty unless `whole`) and for everybody who listened before.
+
+        The second are what changed since the last call. Runs in the rendering thread.
+        """
+        ...

@@ -1,0 +1,149 @@
+"""The connection at hand, and the making of the next one while there is none."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+
+from streamwatch.edge.sources.kafka.backoff import Backoff
+from streamwatch.edge.sources.kafka.connection import (
+    CONNECTION_ERRORS,
+    Complaints,
+    Connection,
+    TopicsMissing,
+    require_topics,
+    worded,
+)
+from streamwatch.edge.sources.kafka.liveness import Liveness
+from streamwatch.edge.sources.kafka.spec import KafkaSpec
+from streamwatch.edge.sources.kafka.wire import Listing
+
+
+class Session:
+    """One connection after another, each settled before anybody sees it.
+
+    Parameters
+    ----------
+    spec
+        Where the brokers are and how long to wait for what.
+    topics
+        Those that have to exist.
+    life
+        Told of failures and of each new connection.
+    settle
+        Makes a new connection read from where reading stands.
+    jitter
+        Numbers in [0, 1).
+    """
+
+    def __init__(
+        self,
+        spec: KafkaSpec,
+        topics: Sequence[str],
+        life: Liveness,
+        settle: Callable[[Connection, Listing], Awaitable[None]],
+        jitter: Callable[[], float],
+    ) -> None:
+        self._spec = spec
+        self._topics = topics
+        self._life = life
+        self._settle = settle
+        self._backoff = Backoff(spec.backoff_initial_ms / 1_000, spec.backoff_max_ms / 1_000, jitter)
+        self._complaints = Complaints()
+        self._connecting: asyncio.Task[None] | None = None
+        self._parting: Connection | None = None
+        self.connection: Connection | None = None
+        """None while brokers are away or the last one was given up."""
+
+    async def begin(self) -> None:
+        """Connect, however long brokers are away; a topic absent twice raises `TopicsMissing`."""
+        self._complaints.attach()
+        missed = False
+        while True:
+            try:
+                return await self._connect()
+            except CONNECTION_ERRORS as error:
+                delay = self._failed(error)
+            except TopicsMissing:
+                if missed:
+                    raise
+                missed, delay = True, self._spec.topic_grace_ms / 1_000
+            await asyncio.sleep(delay)
+
+    def drop(self, connection: Connection, error: BaseException) -> None:
+        """Give a connection up and make another."""
+        self.connection, self._parting = None, connection
+        self._connecting = asyncio.create_task(self._replace(self._failed(error)))
+
+    async def halt(self) -> bool:
+        """Leave off connecting; whether that was under way."""
+        if self._connecting is None or self._connecting.done():
+            return False
+        self._connecting.cancel()
+        await asyncio.wait({self._connecting})
+        return self.connection is None
+
+    def resume(self) -> None:
+        """Connect anew after `halt`."""
+        self._connecting = asyncio.create_task(self._replace(0.0))
+
+    async def connected_soon(self) -> None:
+        """Wait a poll's time for the attempts to connect, which go on in between."""
+        if self._connecting is None:
+            raise RuntimeError("poll() before start()")
+        await asyncio.wait({self._connecting}, timeout=self._spec.poll_timeout_ms / 1_000)
+        if self._connecting.done():
+            self._connecting.result()
+
+    def heed_silence(self) -> None:
+        """Tell of brokers that answer nothing; a connection silent for too long raises `TimeoutError`."""
+        silent_seconds = self._life.silent_ms / 1_000
+        if silent_seconds * 1_000 > self._spec.stall_ms:
+            raise TimeoutError(f"no answer for {silent_seconds:.0f} s")
+        if not self._life.alive and not self._life.lost:
+            self._life.failed(f"no answer for {silent_seconds:.0f} s{self._complaint()}")
+
+    async def end(self, timeout_seconds: float) -> None:
+        """Leave off connecting, in bounded time; a connection that is open is the caller's to close."""
+        self.connection = None
+        if self._connecting is not None:
+            self._connecting.cancel()
+            await asyncio.wait({self._connecting}, timeout=timeout_seconds / 2)
+        if self._parting is not None:
+            await self._parting.close(timeout_seconds / 2)
+        self._complaints.detach()
+
+    async def _connect(self) -> None:
+        connection = Connection(self._spec)
+        try:
+            await connection.open()
+            listing = await connection.listing()
+            require_topics(self._topics, listing, self._spec.bootstrap_servers)
+            await self._settle(connection, listing)
+        except BaseException:
+            await connection.close(self._spec.stop_timeout_ms / 4_000)
+            raise
+        self.connection = connection
+        self._backoff.reset()
+        self._life.begin()
+
+    async def _replace(self, delay_seconds: float) -> None:
+        if self._parting is not None:
+            await self._parting.close(self._spec.stop_timeout_ms / 2_000)
+            self._parting = None
+        while True:
+            await asyncio.sleep(delay_seconds)
+            try:
+                return await self._connect()
+            except (*CONNECTION_ERRORS, TopicsMissing) as error:
+                delay_seconds = self._failed(error)
+
+    def _failed(self, error: BaseException) -> float:
+        """Tell that brokers are away; the seconds until the next attempt."""
+        delay = self._backoff.next_seconds()
+        self._life.failed(worded(error) + self._complaint(), delay)
+        return delay
+
+    def _complaint(self) -> str:
+        complaint, self._complaints.last = self._complaints.last, ""
+        return f" ({complaint})" if complaint else ""

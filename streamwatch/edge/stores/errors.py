@@ -1,0 +1,23 @@
+"""What a store on disk may raise: it failed and may be opened anew, or trying again cures nothing."""
+
+from __future__ import annotations
+
+
+class StateFailed(Exception):  # noqa: N818 - named by what happened, as the events are
+    """The disk failed for the moment: what was being written may be there or not."""
+
+
+class StateRefused(Exception):  # noqa: N818 - see StateFailed
+    """The state cannot be used as it is."""
+
+
+class StateInUse(StateRefused):
+    """Another process has the directory open."""
+
+
+class StateNewer(StateRefused):
+    """The directory was written by a newer version of this program."""
+
+
+class StateDamaged(StateRefused):
+    """A file of the state is corrupt or missing."""

@@ -1,0 +1,67 @@
+"""What a state says of itself, in the family `meta`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from streamwatch.edge.stores.rocksdb.database import Database
+from streamwatch.edge.stores.rocksdb.keys import IDENTITY_KEY, NAME_PREFIX, SECTION_PREFIX, STATE_KEY
+
+SCHEMA = 1
+"""Of everything on disk; a change of meaning is a new number and a migration."""
+
+
+class Standing(msgspec.Struct, frozen=True, array_like=True):
+    """Where the last commit left the state."""
+
+    commits: int = 0
+    entries: int = 0
+    """Number of the next entry of the index of deadlines."""
+    floor: int = 0
+    """Generations of tombstones below this are dead."""
+    since_s: tuple[int, int, int] = (0, 0, 0)
+    """By kind of waiting: nothing in the index is due earlier."""
+    horizon_ms: int = 0
+    """Horizons the state began with: deadlines are written as differences from theirs."""
+    early_horizon_ms: int = 0
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(Standing).decode
+
+
+def encoded(standing: Standing) -> bytes:
+    """As it is written."""
+    return _encode(standing)
+
+
+def standing_of(database: Database) -> Standing | None:
+    """As the last commit left it; None before the first."""
+    value = database.get("meta", STATE_KEY)
+    return None if value is None else _decode(value)
+
+
+def identity_of(database: Database) -> str | None:
+    """Of this state, since it began."""
+    value = database.get("meta", IDENTITY_KEY)
+    return None if value is None else value.decode()
+
+
+def names_of(database: Database) -> list[str]:
+    """Models and classes, by number."""
+    return [value.decode() for _, value in prefixed(database, NAME_PREFIX)]
+
+
+def sections_of(database: Database) -> dict[str, bytes]:
+    """What others keep in the state, by name."""
+    return {key.decode(): value for key, value in prefixed(database, SECTION_PREFIX)}
+
+
+def prefixed(database: Database, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """What stands under keys with a prefix, which is taken off."""
+    for key, value in database.items("meta", prefix):
+        if not key.startswith(prefix):
+            return
+        yield key[len(prefix) :], value

@@ -1,0 +1,157 @@
+"""Records by id: those in memory, and on disk those that are not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+
+from rocksdict import WriteBatch
+
+from streamwatch.core.known import RESOLVED, Known, forget
+from streamwatch.edge.stores.rocksdb.database import Database
+from streamwatch.edge.stores.rocksdb.front import KIND_OF, Entry, Front
+from streamwatch.edge.stores.rocksdb.keys import DIGEST_BYTES, expiry_key, expiry_parts, split_digests
+from streamwatch.edge.stores.rocksdb.packing import Packing, pack_rows, unpack_rows
+
+
+class Records:
+    """The working set, and how it is filled from disk and written back.
+
+    Parameters
+    ----------
+    database
+        Where the records are.
+    packing
+        How they are written.
+    hot_records
+        How many ids may stay in memory that nothing needs.
+    empty
+        Nothing is on disk yet: until something leaves memory, what is not there is not known at all.
+    """
+
+    __slots__ = ("_complete", "_database", "_hot_records", "_packing", "changed", "known")
+
+    def __init__(self, database: Database, packing: Packing, hot_records: int, *, empty: bool) -> None:
+        self._database = database
+        self._packing = packing
+        self._hot_records = hot_records
+        self._complete = empty
+        self.known: dict[str, Known] = {}
+        self.changed: set[str | None] = set()
+        """Ids whose chain may differ from the one on disk; None stands for events without one."""
+
+    def find(self, ids: Iterable[str | None]) -> None:
+        """Bring what is known of these ids into memory."""
+        if self._complete:
+            return
+        known = self.known
+        changed = self.changed
+        missing = [key for key in ids if key not in known and key not in changed and key is not None]
+        if missing:
+            known.update(self._read(missing))
+
+    def _read(self, ids: list[str]) -> dict[str, Known]:
+        ids.sort()  # keys that share a block are looked up together
+        values = self._database.get_all("known", [key.encode("latin-1") for key in ids])
+        unpack = self._packing.unpack
+        found: dict[str, Known] = {}
+        for key, value in zip(ids, values, strict=True):
+            if value is not None and key not in found and (first := unpack(key, value)) is not None:
+                found[key] = first
+        return found
+
+    def chains(self, ids: Sequence[str]) -> Mapping[str, Known]:
+        """What is known of these ids; what is read is not kept in memory."""
+        known, changed = self.known, self.changed
+        found = {key: known[key] for key in ids if key in known}
+        missing = [key for key in dict.fromkeys(ids) if key not in found and key not in changed]
+        return found | self._read(missing) if missing else found
+
+    def adopt(self, first: Known) -> None:
+        """Keep this chain in memory."""
+        self.known.setdefault(first.id, first)
+
+    def entries(self, kind: int, since_s: int, least: int) -> tuple[Sequence[Entry], bool]:
+        """Entries of the index in order, whole deadlines, at least so many records; whether these are all."""
+        entries: list[Entry] = []
+        for key, value in self._database.items("expiry", expiry_key(kind, since_s, 0)):
+            of_kind, deadline_s, number = expiry_parts(key)
+            if of_kind != kind:
+                break
+            if least <= 0 and deadline_s != entries[-1].deadline_s:
+                return entries, False
+            ids = split_digests(value)
+            least -= len(ids)
+            entries.append(Entry(deadline_s, number, ids))
+        return entries, True
+
+    def strip(self, ids: Sequence[str], batch: WriteBatch) -> None:
+        """Remove dead tombstones: in memory, or from the value on disk."""
+        known, changed, floor = self.known, self.changed, self._packing.floor
+        cold: list[str] = []
+        for key in ids:
+            record = known.get(key)
+            if record is None:
+                if key not in changed:
+                    cold.append(key)
+                continue
+            while record is not None:
+                following = record.next
+                if record.state >= RESOLVED and record.generation < floor:
+                    forget(known, record)
+                    changed.add(key)
+                record = following
+        if not cold:
+            return
+        keys = [key.encode("latin-1") for key in dict.fromkeys(cold)]
+        for key, value in zip(keys, self._database.get_all("known", keys), strict=True):
+            if value is None:
+                continue
+            rows = unpack_rows(value)
+            alive = [row for row in rows if row[0] < RESOLVED or row[3] >= floor]
+            if len(alive) < len(rows):
+                if (left := pack_rows(alive)) is None:
+                    del batch[key]
+                else:
+                    batch[key] = left
+
+    def write(self, batch: WriteBatch) -> None:
+        """Write every chain that changed."""
+        find, pack = self.known.get, self._packing.pack
+        gone: list[bytes] = []
+        for id in self.changed:  # noqa: A001 - the events' own word
+            if id is None:
+                continue
+            key = id.encode("latin-1")
+            if len(key) != DIGEST_BYTES:
+                raise ValueError(f"an id on disk is a digest of {DIGEST_BYTES} bytes, got {id!r}")
+            first = find(id)
+            if first is None or (value := pack(first)) is None:
+                gone.append(key)
+            else:
+                batch[key] = value
+        if gone:
+            for key, value in zip(gone, self._database.get_all("known", gone), strict=True):
+                if value is not None:
+                    del batch[key]
+        self.changed.clear()
+
+    def let_go(self, fronts: Sequence[Front]) -> None:
+        """Drop from memory what has been there longest, is written, and is in no index lent to the core."""
+        known = self.known
+        excess = len(known) - self._hot_records
+        if excess <= 0:
+            return
+        for key in list(islice(known, 2 * excess + 64)):
+            first = record = known.pop(key)
+            while record is not None and (
+                record.state >= RESOLVED or not fronts[KIND_OF[record.state]].has(record)
+            ):
+                record = record.next
+            if record is not None:
+                known[key] = first  # not soon again
+                continue
+            self._complete = False
+            excess -= 1
+            if not excess:
+                return

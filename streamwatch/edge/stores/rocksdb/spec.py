@@ -1,0 +1,26 @@
+"""What a durable store is told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class RocksSpec:
+    """Where the state lives, and how much memory it may take."""
+
+    directory: Path
+    horizon_ms: int
+    early_horizon_ms: int
+    hot_records: int = 150_000
+    """Ids whose records stay in memory after they were written, beside those that fall due next."""
+    cache_bytes: int = 64 * 2**20
+    """Blocks read from disk."""
+    write_buffer_bytes: int = 48 * 2**20
+    """What is written and not yet sorted into files."""
+
+    @property
+    def front_records(self) -> int:
+        """Most entries of one index of deadlines that stay in memory although nothing needs them yet."""
+        return self.hot_records // 16

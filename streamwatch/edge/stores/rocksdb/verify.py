@@ -1,0 +1,252 @@
+"""Whether what a closed state says in one place agrees with what it says in another.
+
+What waits must be named by the index of deadlines, what is settled by a grave: compared as sets of 64-bit
+hashes, a range of ids at a time, so that memory stays bounded however much there is.
+
+Reading everything compares every block with its checksum, except filters: RocksDB does without one that is
+damaged.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.known import RESOLVED, Known
+from streamwatch.edge.stores.rocksdb.front import KIND_OF, STATES
+from streamwatch.edge.stores.rocksdb.inspect import Inspection
+from streamwatch.edge.stores.rocksdb.keys import DIGEST_BYTES, expiry_parts, grave_parts
+from streamwatch.edge.stores.rocksdb.packing import deadline_of, tag
+
+RECORDS_AT_ONCE: Final = 1_500_000
+"""Takes about 400 MB, the program included."""
+_PREFIXES: Final = 2**16
+_TOLD_EVERY: Final = 10_000
+
+Words = NDArray[np.uint64]
+
+
+class Faults:
+    """What is wrong: the first finds in words, and how many there are."""
+
+    SHOWN: Final = 5
+
+    def __init__(self) -> None:
+        self.named: list[str] = []
+        self.count = 0
+
+    def add(self, what: str) -> None:
+        """One more."""
+        self.count += 1
+        if self.count <= self.SHOWN:
+            self.named.append(what)
+
+
+@dataclass(slots=True)
+class Census:
+    """What a scan of everything found."""
+
+    ids: int = 0
+    waiting: Counter[tuple[int, str]] = field(default_factory=Counter[tuple[int, str]])
+    """By state and model; no model: for all of them."""
+    tombstones: Counter[int] = field(default_factory=Counter[int])
+    """By generation."""
+    dead: int = 0
+    """Ids of which only dead tombstones are left, to be cleared away."""
+    entries: int = 0
+    named: int = 0
+    """Ids named by the index of deadlines."""
+    settled: int = 0
+    """Of these, what waits no longer."""
+    graves: int = 0
+    records: Faults = field(default_factory=Faults)
+    index: Faults = field(default_factory=Faults)
+    buried: Faults = field(default_factory=Faults)
+
+
+def survey(
+    state: Inspection, told: Callable[[int], None] = lambda _: None, at_once: int = RECORDS_AT_ONCE
+) -> Census:
+    """Read every record, every entry of the index and every grave.
+
+    Parameters
+    ----------
+    state
+        A closed one.
+    told
+        Called now and then with how many ids have been read.
+    at_once
+        Ids compared at once.
+    """
+    census = Census()
+    parts = min(_PREFIXES, state.estimate("known") // at_once + 1)
+    bounds = [_PREFIXES * part // parts for part in range(parts + 1)]
+    for number, (since, until) in enumerate(pairwise(bounds)):
+        last = number == parts - 1
+        waiting, tombstones = _records(state, since, None if last else until, census, told)
+        _compare_index(state, waiting, (since, until), census, count=number == 0)
+        _compare_graves(state, tombstones, (since, until), census, count=number == 0)
+    return census
+
+
+def faults(state: Inspection) -> Iterator[str]:
+    """The first contradictions, in words; none when everything that waits will fall due, once."""
+    census = survey(state)
+    for found in (census.records, census.index, census.buried):
+        yield from found.named
+
+
+class _Marked:
+    """Ids, each with a number that says what about it is meant."""
+
+    def __init__(self) -> None:
+        self._ids = bytearray()
+        self._marks = array("Q")
+
+    def add(self, key: bytes, mark: int) -> None:
+        self._ids += key
+        self._marks.append(mark)
+
+    def hashes(self) -> Words:
+        return _hashes(bytes(self._ids), np.array(self._marks, np.uint64))
+
+    def at(self, position: int) -> tuple[str, int]:
+        """Id in hexadecimal, and its number."""
+        start = position * DIGEST_BYTES
+        return self._ids[start : start + DIGEST_BYTES].hex(), self._marks[position]
+
+
+def _records(
+    state: Inspection, since: int, until: int | None, census: Census, told: Callable[[int], None]
+) -> tuple[_Marked, _Marked]:
+    """Scan the ids from one prefix to another: what waits and what is settled."""
+    waiting, tombstones = _Marked(), _Marked()
+    end = None if until is None else until.to_bytes(2, "big")
+    for key, value in state.items("known", since.to_bytes(2, "big") if since else b""):
+        if end is not None and key >= end:
+            break
+        census.ids += 1
+        if census.ids % _TOLD_EVERY == 0:
+            told(census.ids)
+        if len(key) != DIGEST_BYTES:
+            census.records.add(f"id {key.hex()} has {len(key)} bytes, expected {DIGEST_BYTES}")
+            continue
+        try:
+            chain = state.chain(key, value)
+        except (ValueError, LookupError, TypeError) as error:
+            census.records.add(f"the record of id {key.hex()} cannot be decoded: {error}")
+            continue
+        census.dead += not chain
+        for record in chain:
+            if record.state >= RESOLVED:
+                census.tombstones[record.generation] += 1
+                tombstones.add(key, record.generation)
+            elif _waits(state, key, record, census):
+                waiting.add(key, _mark(KIND_OF[record.state], record.generation))
+    told(census.ids)
+    return waiting, tombstones
+
+
+def _waits(state: Inspection, key: bytes, record: Known, census: Census) -> bool:
+    if not 0 <= record.state < RESOLVED:
+        census.records.add(f"id {key.hex()} is in a state {record.state} that there is not")
+        return False
+    census.waiting[record.state, record.model or ""] += 1
+    due_s, since_s = deadline_of(record.generation), state.standing.since_s[KIND_OF[record.state]]
+    if due_s < since_s:
+        census.index.add(f"id {key.hex()} waits until {due_s}, and the index begins at {since_s}")
+    return True
+
+
+def _mark(kind: int, generation: int) -> int:
+    """What an entry of the index and the record it names have in common, as one number."""
+    return kind << 60 | (-2 - generation)
+
+
+def _compare_index(
+    state: Inspection, waiting: _Marked, between: tuple[int, int], census: Census, *, count: bool
+) -> None:
+    named: list[Words] = []
+    for key, value in state.items("expiry"):
+        try:
+            kind, deadline_s, number = expiry_parts(key)
+        except ValueError:
+            kind, deadline_s, number = -1, 0, 0
+        if not 0 <= kind < len(STATES) or number >= state.standing.entries or len(value) % DIGEST_BYTES:
+            if count:
+                census.index.add(f"entry {key.hex()} of the index is none that was written")
+            continue
+        if count:
+            census.entries += 1
+            census.named += len(value) // DIGEST_BYTES
+        ids = _within(value, between)
+        mark = np.array([_mark(kind, tag(deadline_s, number))], np.uint64)
+        named.append(_hashes(ids, mark))
+    found, wanted = _joined(named), waiting.hashes()
+    live = found[np.isin(found, wanted)]
+    census.settled += len(found) - len(live)
+    for position in np.flatnonzero(~np.isin(wanted, live)).tolist():
+        key, mark = waiting.at(position)
+        due_s = deadline_of(-2 - (mark & (1 << 60) - 1))
+        census.index.add(f"id {key} waits until {due_s}, and no entry of the index names it")
+    for position in _repeated(wanted, wanted):
+        census.index.add(f"id {waiting.at(position)[0]} waits twice under one entry of the index")
+    for position in _repeated(live, wanted):
+        census.index.add(f"id {waiting.at(position)[0]} is named twice by the index")
+
+
+def _compare_graves(
+    state: Inspection, tombstones: _Marked, between: tuple[int, int], census: Census, *, count: bool
+) -> None:
+    named: list[Words] = []
+    for key, value in state.items("graves"):
+        try:
+            generation, commit = grave_parts(key)
+        except ValueError:
+            generation, commit = 0, -1
+        if not 0 <= commit <= state.standing.commits or len(value) % DIGEST_BYTES:
+            if count:
+                census.buried.add(f"grave {key.hex()} is of no commit up to {state.standing.commits}")
+            continue
+        census.graves += count
+        named.append(_hashes(_within(value, between), np.array([generation], np.uint64)))
+    for position in np.flatnonzero(~np.isin(tombstones.hashes(), _joined(named))).tolist():
+        key, generation = tombstones.at(position)
+        census.buried.add(f"id {key} has a tombstone of generation {generation}, and lies in no grave of it")
+
+
+def _within(ids: bytes, between: tuple[int, int]) -> bytes:
+    """Of concatenated ids, those from one prefix to another."""
+    since, until = between
+    if until - since == _PREFIXES:
+        return ids
+    rows = np.frombuffer(ids, ">u2").reshape(-1, DIGEST_BYTES // 2)
+    return rows[(rows[:, 0] >= since) & (rows[:, 0] < until)].tobytes()
+
+
+def _hashes(ids: bytes, marks: Words) -> Words:
+    """One number for each pair: ids are random already, marks are spread (SplitMix64, Steele 2014)."""
+    words = np.frombuffer(ids, "<u8").reshape(-1, 2)
+    mixed = (marks + np.uint64(0x9E3779B97F4A7C15)) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed ^= mixed >> np.uint64(31)
+    mixed *= np.uint64(0x94D049BB133111EB)
+    mixed ^= mixed >> np.uint64(29)
+    return words[:, 0] ^ (words[:, 1] * np.uint64(0x9E3779B97F4A7C15)) ^ mixed
+
+
+def _joined(parts: list[Words]) -> Words:
+    return np.concatenate(parts) if parts else np.empty(0, np.uint64)
+
+
+def _repeated(values: Words, among: Words) -> list[int]:
+    """Places in `among` of what is more than once in `values`."""
+    each, counts = np.unique(values, return_counts=True)
+    first, places = np.unique(among, return_index=True)
+    return places[np.isin(first, each[counts > 1])].tolist()

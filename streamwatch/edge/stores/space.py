@@ -1,0 +1,51 @@
+"""Whether the disk that holds state has room left."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+LOOK_SECONDS = 1.0
+RELIEF = 1.1
+"""Room is there again when this much more than the least is free, so that reading does not flutter."""
+
+
+class Space:
+    """Looks at the free space of a directory's disk, at most once a second.
+
+    Parameters
+    ----------
+    directory
+        Where state is kept.
+    least_bytes
+        Free space below which the disk counts as nearly full.
+    free_bytes, monotonic
+        How free space is found out, and seconds that never go back.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        least_bytes: int,
+        free_bytes: Callable[[Path], int] = lambda path: shutil.disk_usage(path).free,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._directory = directory
+        self._least_bytes = least_bytes
+        self._free_bytes = free_bytes
+        self._clock = monotonic
+        self._look = -LOOK_SECONDS
+        self._low = False
+
+    def is_low(self) -> bool:
+        """Whether less than the least is free."""
+        now = self._clock()
+        if now - self._look >= LOOK_SECONDS:
+            self._look = now
+            with suppress(OSError):  # of a disk that fails, or is gone: the store finds out, and says so
+                free = self._free_bytes(self._directory)
+                self._low = free < self._least_bytes * (RELIEF if self._low else 1.0)
+        return self._low
