@@ -64,6 +64,15 @@ class StartedServing(Happening):
 
 
 @dataclass(frozen=True)
+class AccessLeftOpen(Happening):
+    """The HTTP server can be read by more than was perhaps meant; `weakness` says what to change."""
+
+    level: ClassVar[Level] = "warning"
+    address: str
+    weakness: str
+
+
+@dataclass(frozen=True)
 class TopicsAssigned(Happening):
     """Every partition of the configured topics is being read."""
 
@@ -108,6 +117,32 @@ class PositionLost(Happening):
 
 
 @dataclass(frozen=True)
+class FingerprintUnverifiable(Happening):
+    """The last record delivered is gone from the log (retention, compaction), so it vouches for nothing."""
+
+    topic: str
+    partition: int
+    offset: int
+
+
+@dataclass(frozen=True)
+class StateForeign(Happening):
+    """The consumer group was last used by another state: this one is new, older, or of another daemon."""
+
+    level: ClassVar[Level] = "error"
+    cause: str
+    what: str
+
+
+@dataclass(frozen=True)
+class OffsetsNotRead(Happening):
+    """The group's offsets could not be read, so nobody knows whether they are of this state."""
+
+    level: ClassVar[Level] = "warning"
+    error: str
+
+
+@dataclass(frozen=True)
 class PartitionsAdded(Happening):
     """A topic grew; its new partitions are read from their beginning."""
 
@@ -148,6 +183,106 @@ class AlarmRaised(Happening):
     at_ms: int
     before: float
     after: float
+
+
+@dataclass(frozen=True)
+class StateOpened(Happening):
+    """State was found and restored; what lay in the journal was evaluated once more."""
+
+    commits: int
+    models: int
+    refolded_outcomes: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class StateLost(Happening):
+    """State could not be written or read: memory is dropped and state opened again where it was durable."""
+
+    level: ClassVar[Level] = "error"
+    error: str
+    retry_in_seconds: float
+
+
+@dataclass(frozen=True)
+class EstimatorsChanged(Happening):
+    """Settings (or the version) differ from those state was made under: some estimators begin at n = 0."""
+
+    level: ClassVar[Level] = "warning"
+    continued: tuple[str, ...]
+    restarted: tuple[str, ...]
+    dropped: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ModelNotTakenOver(Happening):
+    """A model's state does not fit the new settings: it begins anew."""
+
+    level: ClassVar[Level] = "warning"
+    model: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class DiskLow(Happening):
+    """The disk of the state is nearly full: nothing is read until there is room."""
+
+    level: ClassVar[Level] = "error"
+
+
+@dataclass(frozen=True)
+class DiskFreed(Happening):
+    """There is room on the disk again: reading goes on."""
+
+
+@dataclass(frozen=True)
+class AlertDelivered(Happening):
+    """An outlet has taken a notice of an alarm."""
+
+    sampled_by: ClassVar[str | None] = "outlet"
+    outlet: str
+    notice: str
+    kind: str
+    attempts: int
+
+
+@dataclass(frozen=True)
+class AlertFailed(Happening):
+    """An outlet did not take a notice; it is tried again."""
+
+    level: ClassVar[Level] = "warning"
+    sampled_by: ClassVar[str | None] = "outlet"
+    outlet: str
+    host: str
+    notice: str
+    reason: str
+    attempts: int
+    retry_in_seconds: float
+
+
+@dataclass(frozen=True)
+class AlertDead(Happening):
+    """An outlet will never be told of this: it refused, or could not be reached for too long."""
+
+    level: ClassVar[Level] = "error"
+    sampled_by: ClassVar[str | None] = "outlet"
+    outlet: str
+    notice: str
+    kind: str
+    model: str
+    detector: str
+    reason: str
+    attempts: int
+
+
+@dataclass(frozen=True)
+class OutletGone(Happening):
+    """An outlet answered that it exists no more: nothing is sent to it until the next start."""
+
+    level: ClassVar[Level] = "error"
+    outlet: str
+    host: str
+    reason: str
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,8 @@ from streamwatch.assembly.build import (
     build_telemetry,
     build_topics,
 )
-from streamwatch.assembly.checks import Finding, check_all
+from streamwatch.assembly.checks import check_all
+from streamwatch.assembly.finding import Finding
 
 __all__ = [
     "REFUSALS",

@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-import time
+import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from streamwatch.assembly import specs
-from streamwatch.core.events import Outcome
-from streamwatch.core.monitors import Monitors
-from streamwatch.core.pipeline import Pipeline
+from streamwatch.assembly.alerts import build_deliveries
+from streamwatch.assembly.http import build_server
+from streamwatch.assembly.state import reading_spec, warm_up
 from streamwatch.core.ports import Sink
-from streamwatch.core.specs import MonitorsSpec
-from streamwatch.daemon import Daemon, Intake, Topic, Vitals
+from streamwatch.daemon import Beside, Daemon, ReadingSpec, Topic, Vitals
+from streamwatch.daemon.delivery import Deliveries
 from streamwatch.edge.decoders.json import JsonDecoder
-from streamwatch.edge.exporters.json_api import JsonExporter
-from streamwatch.edge.exporters.landing import LandingPage
-from streamwatch.edge.exporters.prometheus import PrometheusExporter
-from streamwatch.edge.http import HttpServer, ListenError
+from streamwatch.edge.http import ListenError
+from streamwatch.edge.keys import digest_ids
 from streamwatch.edge.sources.kafka import KafkaSource, LogLost, TopicsMissing
-from streamwatch.edge.stores.memory import MemoryStore
+from streamwatch.edge.stores.errors import StateRefused
+from streamwatch.edge.supervisor import Supervisor
 from streamwatch.settings import Settings, SettingsError
 from streamwatch.telemetry import Telemetry
 
-REFUSALS = (SettingsError, ListenError, TopicsMissing, LogLost)
+REFUSALS = (SettingsError, ListenError, TopicsMissing, LogLost, StateRefused)
 """What `run` may end with that no restart will cure; each says what to change."""
 
 
@@ -42,10 +40,11 @@ def build_topics(settings: Settings) -> dict[str, Topic]:
         A constant or an alias in a mapping is no valid name.
     """
     mappings = specs.mappings(settings.topics)
+    keys = None if settings.state.kind == "memory" else digest_ids
     topics: dict[str, Topic] = {}
     for name, side in specs.sides(settings.topics).items():
         try:
-            topics[name] = Topic(side, JsonDecoder(name, side, mappings[name]))
+            topics[name] = Topic(side, JsonDecoder(name, side, mappings[name], keys))
         except ValueError as error:
             raise SettingsError(f"topics: mapping of {name}: {error}") from None
     return topics
@@ -56,6 +55,8 @@ def build_daemon(
     telemetry: Telemetry | None = None,
     sinks: Sequence[Sink] = (),
     topics: Mapping[str, Topic] | None = None,
+    reading: ReadingSpec | None = None,
+    deliveries: Deliveries | None = None,
 ) -> Daemon:
     """Everything `streamwatch run` needs.
 
@@ -67,8 +68,8 @@ def build_daemon(
         Used instead of what the settings ask for.
     sinks
         Shown every report beside the HTTP server.
-    topics
-        Used instead of what the settings ask for: a test looks over the daemon's shoulder with it.
+    topics, reading, deliveries
+        Used instead of what the settings ask for: a test looks over the daemon's shoulder with them.
 
     Raises
     ------
@@ -78,25 +79,16 @@ def build_daemon(
     telemetry = telemetry or build_telemetry(settings)
     topics = topics or build_topics(settings)
     estimators = specs.monitors_spec(settings)
-    monitors = Monitors(estimators)
-    pipeline = Pipeline(specs.join_spec(settings), specs.time_spec(settings), monitors, {})
-    pipeline.start_ms = specs.start_ms(settings.kafka, time.time_ns() // 1_000_000)
-    intake = Intake(pipeline, monitors, MemoryStore(), topics, telemetry, lambda: time.time_ns() // 1_000_000)
-    source = KafkaSource(specs.kafka_spec(settings.kafka), list(topics), telemetry.emit)
-    vitals = Vitals(source, telemetry, durable=False)
-    host, _, port = settings.http.listen.rpartition(":")
-    exporters = (PrometheusExporter(), JsonExporter(), LandingPage())
-    server = HttpServer(vitals, exporters, host=host.strip("[]"), port=int(port))
-    return Daemon(source, intake, server, vitals, telemetry, lambda: warm_up(estimators), sinks)
+    deliveries = deliveries or build_deliveries(settings, telemetry)
+    reading = reading or reading_spec(settings, topics, telemetry, deliveries)
+    source = KafkaSource(specs.kafka_spec(settings.kafka), list(topics), telemetry.emit, mark=reading.mark)
+    vitals = Vitals(source, telemetry, (deliveries,))
+    server = build_server(settings.http, vitals, telemetry)
+    supervisor = Supervisor.from_environment(os.environ)
+    beside = Beside(tuple(sinks), deliveries, supervisor)
+    return Daemon(source, reading, server, vitals, telemetry, lambda: warm_up(estimators), beside)
 
 
 def build_from_document(document: Mapping[str, Any], telemetry: Telemetry, sinks: Sequence[Sink]) -> Daemon:
     """A daemon from what a configuration file would hold; neither file nor environment is read."""
     return build_daemon(Settings(**document), telemetry, sinks)
-
-
-def warm_up(spec: MonitorsSpec) -> None:
-    """Compile the estimators, or take them from the cache, by evaluating one outcome of one model."""
-    monitors = Monitors(replace(spec, max_models=1))
-    monitors.fold([Outcome("warm-up", "a", "b", at_ms=0, delay_ms=0)])
-    monitors.families()

@@ -1,24 +1,15 @@
-"""What `streamwatch check` looks at: contradictions in the settings, Kafka, topics, worst-case memory."""
+"""What `streamwatch check` looks at: contradictions in the settings, Kafka, topics, state, the worst case."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from streamwatch.assembly import specs
 from streamwatch.assembly.build import build_topics
-from streamwatch.assembly.footprint import worst_case
+from streamwatch.assembly.finding import Finding
+from streamwatch.assembly.room import state_findings, worst_case_finding
 from streamwatch.edge.sources.kafka import KafkaUnreachable, TopicsMissing, probe
 from streamwatch.settings import Settings, SettingsError
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing that was looked at."""
-
-    what: str
-    good: bool
-    details: tuple[str, ...] = ()
 
 
 async def check_all(settings: Settings) -> Sequence[Finding]:
@@ -33,6 +24,7 @@ async def check_all(settings: Settings) -> Sequence[Finding]:
     return [
         Finding("settings", good=True, details=(f"forgetting: {forgetting}", f"detectors: {detectors}")),
         *await _kafka(settings),
+        *state_findings(settings),
         worst_case_finding(settings),
     ]
 
@@ -56,22 +48,3 @@ async def _kafka(settings: Settings) -> Sequence[Finding]:
             for topic, side in sides.items()
         ),
     ]
-
-
-def worst_case_finding(settings: Settings) -> Finding:
-    """The most memory the limits allow; told, not judged, unless this machine has less."""
-    parts = worst_case(specs.join_spec(settings), specs.monitors_spec(settings))
-    total = sum(part.bytes for part in parts)
-    return Finding(
-        f"worst-case memory: {_size(total)}, if every limit is reached at once",
-        good=True,
-        details=tuple(f"{_size(part.bytes):>8}  {part.what}" for part in parts),
-    )
-
-
-def _size(count: float) -> str:
-    for unit in ("B", "kB", "MB"):
-        if count < 1_000:
-            return f"{count:.0f} {unit}"
-        count /= 1_000
-    return f"{count:.1f} GB"

@@ -6,6 +6,7 @@ from streamwatch.core.events import Side
 from streamwatch.core.specs import FadingSpec, JoinSpec, MonitorsSpec, TimeSpec
 from streamwatch.edge.decoders.mapping import KindRule, TopicMapping
 from streamwatch.edge.sources.kafka.spec import Ago, At, KafkaSpec, parse_start
+from streamwatch.edge.stores.rocksdb.spec import RocksSpec
 from streamwatch.settings import Settings, SettingsError
 from streamwatch.settings.sections import KafkaSection, OnExpiry
 from streamwatch.settings.topics import MappingSection, TopicsSection
@@ -104,6 +105,16 @@ def time_spec(settings: Settings) -> TimeSpec:
     skew = settings.join.early_horizon // 4 if settings.time.max_skew is None else settings.time.max_skew
     return TimeSpec(
         max_disorder_ms=settings.time.max_disorder, max_skew_ms=skew, max_future_ms=settings.time.max_future
+    )
+
+
+def rocks_spec(settings: Settings) -> RocksSpec:
+    """Where state lives on disk, and how much of it is served from memory."""
+    return RocksSpec(
+        directory=settings.state.directory,
+        horizon_ms=settings.join.horizon,
+        early_horizon_ms=settings.join.early_horizon,
+        hot_records=settings.state.hot_records,
     )
 
 

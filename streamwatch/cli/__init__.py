@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from streamwatch import __version__
-from streamwatch.cli import catalogue, check, config, demo, replay, run, simulate
+from streamwatch.cli import alerts, catalogue, check, config, demo, replay, run, simulate, state
+from streamwatch.cli.compile import compile_estimators
 
 app = typer.Typer(
     help="Is a deployed classifier still better than guessing what came last, and since when not?\n\n"
@@ -24,8 +25,11 @@ app.command("demo")(demo.demo)
 app.command("simulate")(simulate.simulate)
 app.command("replay")(replay.replay)
 app.command("check")(check.check)
+app.command("compile")(compile_estimators)
 app.command("catalogue")(catalogue.catalogue)
 app.add_typer(config.app, name="config")
+app.add_typer(alerts.app, name="alerts")
+app.add_typer(state.app, name="state")
 
 
 def _version(*, asked: bool) -> None:

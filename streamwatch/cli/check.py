@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def check(config: ConfigFile = None, overrides: Overrides = None) -> None:
-    """Check the settings, reach Kafka, look for the topics, and work out the worst-case memory.
+    """Check the settings, reach Kafka, look for the topics and for room for state, work out the worst case.
 
     Before a deployment:
 

@@ -23,7 +23,8 @@ def run(config: ConfigFile = None, overrides: Overrides = None) -> None:
         streamwatch run -s kafka.bootstrap_servers=localhost:9092
             -s topics.predictions=predictions -s topics.labels=labels
 
-    Serves /metrics, /healthz, /readyz, /api/v1/models and a page at /. SIGTERM or Ctrl-C stops it cleanly.
+    Serves /metrics, /healthz, /readyz, /api/v1 (see /api/v1/openapi.json) and a page at /. State is kept
+    in state.directory; SIGTERM or Ctrl-C stops it cleanly, and a start goes on from there.
     Exit code: 0 after a stop, 2 when settings or topics must be changed first, 1 for anything else.
     """
     settings = read_settings(config, overrides)

@@ -1,4 +1,4 @@
-"""Records in, state out: stamp, decode, fetch, advance, commit, in turns that let health checks answer."""
+"""Records in, state out: stamp, decode, fetch, advance, keep, in turns that let health checks answer."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ import asyncio
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 
-from streamwatch.core.events import Event, Invalid, Partition, Progress, Side
-from streamwatch.core.monitors import Monitors
-from streamwatch.core.pipeline import Pipeline
+from streamwatch.core.checkpoint import Checkpoint
+from streamwatch.core.events import Alarm, Event, Invalid, Partition, Progress, Side
 from streamwatch.core.ports import Decoder, Poll, Record, Store
 from streamwatch.core.series import Report
-from streamwatch.telemetry import AlarmRaised, RecordRejected, Telemetry
+from streamwatch.telemetry import RecordRejected, Telemetry
 
 RECORDS_PER_TURN = 500
 REQUEST_STEPS = 4
@@ -40,47 +39,74 @@ class Intake:
 
     Parameters
     ----------
-    pipeline, monitors, store
-        The core, its estimators, and where state lives.
+    checkpoint
+        The core and its estimators, and what remembers what commits need.
+    store
+        Where state lives.
     topics
         What each topic carries, and how to decode it.
     telemetry
-        Told of rejected records and raised alarms.
+        Told of rejected records.
     now_ms
         The wall clock, only to bound record timestamps from the future.
+    positions
+        Where reading goes on, of a state that was restored. What had been caught up then may have a backlog
+        by now, and holds its side's watermark until that is known.
     """
 
-    def __init__(  # the parts of one turn
+    def __init__(
         self,
-        pipeline: Pipeline,
-        monitors: Monitors,
+        checkpoint: Checkpoint,
         store: Store,
         topics: Mapping[str, Topic],
         telemetry: Telemetry,
         now_ms: Callable[[], int],
+        positions: Mapping[Partition, int] | None = None,
     ) -> None:
-        self.pipeline = pipeline
-        self._monitors = monitors
+        self.pipeline = checkpoint.pipeline
+        self._monitors = checkpoint.monitors
         self._store = store
+        self._checkpoint = checkpoint
         self._topics = topics
         self._telemetry = telemetry
         self._now_ms = now_ms
         self._told: dict[Partition, Progress] = {}
         self._newest_ms: dict[Partition, int] = {}
-        self._positions: dict[Partition, int] = {}
+        self._positions: dict[Partition, int] = dict(positions or {})
+        self._unread: list[Event] = list(self.pipeline.timeline.unread()) if positions else []
+        self._uncommitted = 0
+        self._alarms: list[Alarm] = []
+        self._retired: list[str] = []
         self.records = 0
         """Records taken in since the start."""
 
+    @property
+    def positions(self) -> Mapping[Partition, int]:
+        """Where reading would go on after what was taken in."""
+        return self._positions
+
+    @property
+    def uncommitted(self) -> int:
+        """Events taken in since `settle`."""
+        return self._uncommitted
+
+    def settle(self) -> tuple[Sequence[Alarm], Sequence[str]]:
+        """Everything taken in so far is being committed; the alarms it raised, and models that retired."""
+        self._uncommitted = 0
+        alarms, self._alarms = self._alarms, []
+        retired, self._retired = self._retired, []
+        return alarms, retired
+
     async def take(self, poll: Poll) -> int:
-        """Evaluate a poll and commit it; the number of alarms it raised."""
+        """Evaluate a poll; the number of alarms it raised."""
         self._meet(poll)
         alarms = 0
-        events: list[Event] = []
+        events, self._unread = self._unread, []
         for partition, records in poll.records.items():
             for start in range(0, len(records), RECORDS_PER_TURN):
                 piece = records[start : start + RECORDS_PER_TURN]
                 if events and len(events) + len(piece) > RECORDS_PER_TURN:
-                    alarms += self._commit(events)
+                    alarms += self._evaluate(events)
                     events = []
                     await breathe()
                 events += self._decode(partition, piece)
@@ -89,18 +115,33 @@ class Intake:
             self._positions[partition] = state.position  # past control records, too
             if (progress := self._progress(partition, caught_up=state.caught_up)) is not None:
                 events.append(progress)
-        return alarms + self._commit(events) if events else alarms
+        return alarms + self._evaluate(events) if events else alarms
 
     def report_in_slices(self) -> Generator[None, None, Report]:
         """What is true after the last commit; gives way between slices of models."""
         families = self.pipeline.join_families()
         families += yield from self._monitors.families_in_slices()
-        return Report(families, self._now_ms(), self._monitors.details())
+        return Report(families, self._now_ms(), self._monitors.details(), tuple(self._monitors.recent_alarms))
 
     def _meet(self, poll: Poll) -> None:
-        """Make partitions seen for the first time known; they hold their side's time until they are read."""
-        for partition in poll.partitions.keys() - self._positions.keys():
-            self.pipeline.timeline.add(partition, self._topics[partition.topic].side)
+        """Make partitions seen for the first time known; they hold their side's time until they are read.
+
+        Those that are no longer there are forgotten.
+        """
+        for partition in poll.partitions:  # in their order: it is part of the state
+            if partition not in self._positions:
+                self.pipeline.timeline.add(partition, self._topics[partition.topic].side)
+        for partition in self._positions.keys() - poll.partitions.keys() if poll.partitions else ():
+            self._forget(partition)
+
+    def _forget(self, partition: Partition) -> None:
+        """Its topic was made anew with fewer partitions: kept, it would hold its side's time for ever."""
+        self.pipeline.timeline.forget(partition)
+        del self._positions[partition]
+        self._newest_ms.pop(partition, None)
+        self._told.pop(partition, None)
+        gone = Progress(*partition, -1, False)
+        self._unread = [event for event in self._unread if event != gone]
 
     def _decode(self, partition: Partition, records: Sequence[Record]) -> Sequence[Event]:
         stamps = self.pipeline.timeline.stamp_all(
@@ -124,20 +165,13 @@ class Intake:
         self._told[partition] = progress
         return progress
 
-    def _commit(self, events: Sequence[Event]) -> int:
+    def _evaluate(self, events: Sequence[Event]) -> int:
         found = self._store.fetch(self.pipeline.needs(events))
         step = self.pipeline.advance(events, found)
-        self._store.commit(step, self._positions)
-        for alarm in step.alarms:
-            self._telemetry.emit(
-                AlarmRaised(
-                    alarm.model,
-                    alarm.detector,
-                    alarm.ordinal,
-                    alarm.outcome,
-                    alarm.at_ms,
-                    alarm.before,
-                    alarm.after,
-                )
-            )
+        self._store.keep(step)
+        if self._store.durable:
+            self._checkpoint.take(step)
+        self._uncommitted += len(events)
+        self._alarms += step.alarms
+        self._retired += [model for _, model in step.retired]
         return len(step.alarms)

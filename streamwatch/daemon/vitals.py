@@ -39,6 +39,23 @@ class Feed(Source, Protocol):
         """Records known to be lost thereby, by cause."""
         ...
 
+    @property
+    def fingerprint_unverifiable(self) -> int:
+        """Times the log could not be recognised."""
+        ...
+
+    def durable(self, positions: Mapping[Partition, int]) -> None:
+        """What was read up to here is durable: lag tools may know."""
+        ...
+
+
+class Told(Protocol):
+    """A part of the daemon that tells about itself."""
+
+    def families(self) -> Sequence[Family]:
+        """As series."""
+        ...
+
 
 class Vitals:
     """Facts that wait for no commit, for `/readyz` and `/metrics`.
@@ -49,18 +66,29 @@ class Vitals:
         Asked how it is.
     telemetry
         Its counters are among the facts.
-    durable
-        Whether state survives a restart.
+    parts
+        Further parts of the daemon, asked about themselves.
     clock
         Seconds since the epoch.
     """
 
     def __init__(
-        self, feed: Feed, telemetry: Telemetry, *, durable: bool, clock: Callable[[], float] = time.time
+        self,
+        feed: Feed,
+        telemetry: Telemetry,
+        parts: Sequence[Told] = (),
+        *,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         self._feed = feed
         self._telemetry = telemetry
-        self._durable = durable
+        self._parts = parts
+        self.durable = False
+        """Whether what is shown survives a restart."""
+        self.disk_low = False
+        """Whether reading waits for room on the disk."""
+        self.commits: Told | None = None
+        """How committing goes."""
         self._started = clock()
         self.stage: str | None = "starting"
         """What has yet to be done before reading starts, or that it ended; None in between."""
@@ -97,7 +125,8 @@ class Vitals:
             _gauge("kafka_up", "1 while the brokers answer.", float(self._feed.up)),
             _gauge("ready", "1 when state is open and partitions are assigned.", float(not self.unready())),
             _gauge("caught_up", "1 when every partition has been read to its end.", float(self.caught_up)),
-            _gauge("state_durable", "1 when state survives a restart.", float(self._durable)),
+            _gauge("state_durable", "1 when state survives a restart.", float(self.durable)),
+            _gauge("state_disk_low", "1 while reading waits for room on the disk.", float(self.disk_low)),
             Family(
                 "consumer_lag_records",
                 "gauge",
@@ -111,6 +140,13 @@ class Vitals:
             ),
             _counts("losses_total", "Times the log was found changed under the reader.", self._feed.losses),
             _counts("records_lost_total", "Records known to be lost in the log.", self._feed.records_lost),
+            Family(
+                "fingerprint_unverifiable_total",
+                "counter",
+                "Times the log could not be recognised, since the record remembered is no longer in it.",
+                (),
+                [((), float(self._feed.fingerprint_unverifiable))],
+            ),
             _gauge("start_timestamp_seconds", "When this process started.", self._started),
             Family(
                 "cpu_seconds_total",
@@ -119,6 +155,8 @@ class Vitals:
                 (),
                 [((), time.process_time())],
             ),
+            *(self.commits.families() if self.commits else ()),
+            *(family for part in self._parts for family in part.families()),
             *_memory(),
             *self._telemetry.families(),
         ]

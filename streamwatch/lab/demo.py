@@ -90,6 +90,7 @@ def settings_document(bootstrap_servers: str, spec: DemoSpec) -> dict[str, Any]:
             "order": "prediction_time",
             "reorder_window": "4s",
         },
+        "state": {"kind": "memory"},  # the broker forgets with the process
         "http": {"listen": f"{spec.host}:{spec.port}"},
     }
 

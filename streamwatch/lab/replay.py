@@ -172,7 +172,7 @@ class _Player:
         events, self._events = self._events, []
         found = self._store.fetch(self._pipeline.needs(events))
         step = self._pipeline.advance(events, found)
-        self._store.commit(step, {})
+        self._store.keep(step)
         self._evaluated(step.outcomes, step.alarms)
 
     def _fold(self) -> None:

@@ -14,6 +14,9 @@ from pydantic_core import ErrorDetails
 from streamwatch.settings.estimators import DETECTOR_KINDS, FORGETTING_KINDS
 from streamwatch.settings.kinds import OneOf, OneOrMore
 
+SECRETS = ("password", "routing_key", "secrets", "token", "url")
+"""Parts of the names of keys whose contents may be, or hold, a secret."""
+
 
 class SettingsError(Exception):
     """The settings cannot be used; its text names every fault, one a line."""
@@ -92,7 +95,13 @@ def _kinds(path: Sequence[str | int]) -> Sequence[str]:
 
 
 def _showable(path: Sequence[str | int]) -> bool:
-    return not (path and "password" in str(path[-1]))
+    keys = [str(key) for key in path if not isinstance(key, int)]
+    return not (keys and is_secret(keys[-1]))
+
+
+def is_secret(key: str) -> bool:
+    """Whether what stands under this key must never be repeated; paths to files of secrets may."""
+    return any(word in key for word in SECRETS) and not key.endswith(("_file", "_files"))
 
 
 def dotted(path: Sequence[str | int]) -> str:

@@ -17,18 +17,19 @@ from pydantic_settings import (
     YamlConfigSettingsSource,
 )
 
+from streamwatch.settings.alerts import AlertsSection
 from streamwatch.settings.durations import PATTERN as DURATION_PATTERN
 from streamwatch.settings.durations import format_duration
 from streamwatch.settings.estimators import MonitorsSection
-from streamwatch.settings.faults import Layer, SettingsError, describe
+from streamwatch.settings.faults import Layer, SettingsError, describe, is_secret
+from streamwatch.settings.http import HttpSection
 from streamwatch.settings.sections import (
-    HttpSection,
     JoinSection,
     KafkaSection,
     LogSection,
-    StateSection,
     TimeSection,
 )
+from streamwatch.settings.state import StateSection
 from streamwatch.settings.topics import TopicsSection
 
 ENV_PREFIX = "STREAMWATCH__"
@@ -44,6 +45,7 @@ class Settings(BaseSettings):
     join: JoinSection = JoinSection()
     time: TimeSection = TimeSection()
     monitors: MonitorsSection = MonitorsSection()
+    alerts: AlertsSection = AlertsSection()
     http: HttpSection = HttpSection()
     state: StateSection = StateSection()
     log: LogSection = LogSection()
@@ -164,7 +166,7 @@ def plant(tree: dict[str, Any], path: Sequence[str], text: str, origin: str) -> 
         node = node.setdefault(section, {})
         if not isinstance(node, dict):
             raise SettingsError(f"{'.'.join(path)} in {origin}: {section} was already given as a value")
-    structured = text.lstrip().startswith(("[", "{")) and "password" not in key
+    structured = text.lstrip().startswith(("[", "{")) and (key == "secrets" or not is_secret(key))
     try:
         node[key] = yaml.safe_load(text) if structured else text
     except yaml.YAMLError as error:

@@ -1,4 +1,4 @@
-"""The sections of the configuration file, except `topics` and `monitors`, which have files of their own.
+"""The sections of the configuration file, except those that have files of their own.
 
 A field's description is what `streamwatch config example` writes above it.
 """
@@ -17,7 +17,6 @@ from pydantic import (
     ConfigDict,
     Field,
     SecretStr,
-    field_validator,
     model_validator,
 )
 
@@ -190,35 +189,6 @@ class TimeSection(Section):
     """How far a partition may run ahead while others catch up; a quarter of join.early_horizon if absent."""
     max_future: Duration = 3_600_000
     """A record from further in the future than this is taken as that far."""
-
-
-class HttpSection(Section):
-    """The HTTP server of /metrics, /healthz, /readyz and /api/v1/models."""
-
-    listen: str = "127.0.0.1:9877"
-    """Address and port; 0.0.0.0:9877 for all interfaces, port 0 for any free one."""
-
-    @field_validator("listen")
-    @classmethod
-    def _host_and_port(cls, listen: str) -> str:
-        host, colon, port = listen.rpartition(":")
-        if not colon or not host or not port.isdecimal() or int(port) > 65_535:
-            raise ValueError(f"expected host:port such as 127.0.0.1:9877, got {listen!r}")
-        return listen
-
-
-class StateSection(Section):
-    """Where state lives between batches."""
-
-    kind: str = "memory"
-    """Only memory in this version: lost at a restart, which reads the topics again from kafka.start_from."""
-
-    @field_validator("kind")
-    @classmethod
-    def _known(cls, kind: str) -> str:
-        if kind != "memory":
-            raise ValueError(f"only the kind 'memory' exists in this version, got {kind!r}")
-        return kind
 
 
 class LogSection(Section):

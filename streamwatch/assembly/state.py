@@ -1,0 +1,102 @@
+"""How state is opened: the store the settings ask for, and what continues from it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from streamwatch.assembly import specs
+from streamwatch.assembly.alerts import build_alarm_book, build_deliveries
+from streamwatch.core.checkpoint import Checkpoint, Resumed
+from streamwatch.core.events import Outcome
+from streamwatch.core.monitors import Monitors
+from streamwatch.core.pipeline import Pipeline
+from streamwatch.core.ports import Store
+from streamwatch.core.specs import MonitorsSpec
+from streamwatch.daemon import POSITIONS, CommitSpec, Intake, Places, ReadingSpec, State, Topic, places
+from streamwatch.daemon.alerting import ALARMS, Alerting
+from streamwatch.daemon.clock import SteadyClock
+from streamwatch.daemon.delivery import Deliveries
+from streamwatch.edge.stores.memory import MemoryStore
+from streamwatch.edge.stores.rocksdb import RocksStore
+from streamwatch.edge.stores.space import Space
+from streamwatch.settings import Settings
+from streamwatch.telemetry import Telemetry
+
+
+def reading_spec(
+    settings: Settings,
+    topics: Mapping[str, Topic],
+    telemetry: Telemetry,
+    deliveries: Deliveries | None = None,
+) -> ReadingSpec:
+    """How the daemon's reading loop opens and commits state."""
+    state = settings.state
+    commits = CommitSpec(state.commit_interval / 1_000, state.commit_events)
+    opening = state_opening(settings, topics, telemetry, deliveries)
+    if state.kind == "memory":
+        return ReadingSpec(opening, commits)
+    space = Space(state.directory, state.min_free_megabytes * 1_000_000)
+    return ReadingSpec(opening, commits, space.is_low)
+
+
+def state_opening(
+    settings: Settings,
+    topics: Mapping[str, Topic],
+    telemetry: Telemetry,
+    deliveries: Deliveries | None = None,
+) -> Callable[[], State]:
+    """A function that opens state where the last durable commit left it.
+
+    It raises StateRefused, or StateFailed, of the store.
+    """
+    told = deliveries or build_deliveries(settings, telemetry)
+    estimators = specs.monitors_spec(settings)
+    join, timing = specs.join_spec(settings), specs.time_spec(settings)
+    start_ms = specs.start_ms(settings.kafka, _now_ms())
+
+    clock = SteadyClock()
+
+    def open_state() -> State:
+        store = open_store(settings)
+        try:
+            monitors = Monitors(estimators)
+            pipeline = Pipeline(join, timing, monitors, {})
+            pipeline.start_ms = start_ms
+            checkpoint = Checkpoint(pipeline, monitors, estimators, settings.state.journal_outcomes)
+            saved = store.load()
+            resumed = checkpoint.restore(saved) if store.durable else Resumed()
+            pipeline.timeline.keep_only(topics)
+            clock.not_before(pipeline.timeline.newest_ms - timing.max_future_ms)
+            stands = places(saved.sections[POSITIONS]) if saved.commits else Places()
+            stands = stands.only(topics)
+            intake = Intake(checkpoint, store, topics, telemetry, clock, stands.positions)
+            book = build_alarm_book(settings, store.identity)
+            if ALARMS in saved.sections:
+                book.restore(saved.sections[ALARMS])
+        except BaseException:
+            store.close()
+            raise
+        alerting = Alerting(book, told, monitors, _now_ms, saved.outbox)
+        return State(store, checkpoint, intake, stands, resumed, alerting)
+
+    return open_state
+
+
+def open_store(settings: Settings) -> Store:
+    """The store the settings ask for."""
+    if settings.state.kind == "memory":
+        return MemoryStore()
+    return RocksStore.open(specs.rocks_spec(settings))
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def warm_up(spec: MonitorsSpec) -> None:
+    """Compile the estimators, or take them from the cache, by evaluating one outcome of one model."""
+    monitors = Monitors(replace(spec, max_models=1))
+    monitors.fold([Outcome("warm-up", "a", "b", at_ms=0, delay_ms=0)])
+    monitors.families()

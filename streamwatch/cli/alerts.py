@@ -1,0 +1,84 @@
+"""`streamwatch alerts`: whether alarms would reach anybody."""
+
+# ruff: noqa: PLC0415  # what is heavy is imported when a command needs it
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from streamwatch.cli.options import EXIT_CONFIG, ConfigFile, Overrides, read_settings, refuse
+
+if TYPE_CHECKING:
+    from streamwatch.assembly.alerts import Trial
+    from streamwatch.settings import Settings
+
+app = typer.Typer(
+    help="Try the outlets that alarms go to.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+)
+
+
+@app.callback()
+def _group() -> None:
+    """Keep `test` a command of its own while it is the only one."""
+
+
+@app.command("test")
+def send_test(
+    config: ConfigFile = None,
+    overrides: Overrides = None,
+    outlet: Annotated[
+        str | None, typer.Option("--outlet", metavar="NAME", help="Only this one.", show_default=False)
+    ] = None,
+) -> None:
+    """Send a test alarm to every outlet, and that it is over (an Alertmanager ends it some minutes later).
+
+    All of them:
+
+        streamwatch alerts test -c prod.yaml
+
+    One of them:
+
+        streamwatch alerts test --outlet oncall
+
+    Needs no Kafka, and says of each outlet whether it took it. Severities are not looked at. Exit code: 0
+    when all did, 2 when one did not or none is configured.
+    """
+    nowhere = {
+        "kafka": {"bootstrap_servers": "unused:9092"},
+        "topics": {"predictions": "unused-predictions", "labels": "unused-labels"},
+    }
+    settings = read_settings(config, overrides, nowhere)
+    if not settings.alerts.outlets:
+        refuse("no outlets are configured: alerts.outlets is empty")
+
+    import asyncio
+
+    from streamwatch.settings import SettingsError
+
+    try:
+        good = asyncio.run(_try_all(settings, outlet))
+    except SettingsError as error:
+        refuse(str(error))
+    if not good:
+        raise typer.Exit(EXIT_CONFIG)
+
+
+async def _try_all(settings: Settings, outlet: str | None) -> bool:
+    """Show each trial as it ends; whether all were good."""
+    from streamwatch.assembly.alerts import try_outlets
+
+    trials = [show(trial) async for trial in try_outlets(settings, outlet)]
+    return all(trial.problem is None for trial in trials)
+
+
+def show(trial: Trial) -> Trial:
+    """One line with a tick or a cross."""
+    good = trial.problem is None
+    sign, color = ("✓", typer.colors.GREEN) if good else ("✗", typer.colors.RED)
+    told = f"delivered in {trial.milliseconds} ms" if good else f"not delivered: {trial.problem}"
+    typer.echo(f"{typer.style(sign, fg=color)} {trial.outlet} at {trial.host}: {told}")
+    return trial

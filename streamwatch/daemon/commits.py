@@ -1,0 +1,230 @@
+"""When what was read is made durable, and that nothing is shown before it is."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from streamwatch.core.events import Alarm, Partition
+from streamwatch.core.series import Family, Report
+from streamwatch.daemon.alerting import NOTHING, Outgoing
+from streamwatch.daemon.intake import breathe
+from streamwatch.daemon.places import POSITIONS, Places
+from streamwatch.daemon.state import State
+
+RELAX = 10.0
+"""Committing and reporting take at most about one part in this many of the time."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommitSpec:
+    """How long what was read may stay in memory only."""
+
+    interval_seconds: float = 1.0
+    events: int = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class Durable:
+    """What a commit that has become durable allows to be shown."""
+
+    report: Report | None
+    """None where none was due."""
+    alarms: Sequence[Alarm]
+    positions: Mapping[Partition, int]
+    outgoing: Outgoing = NOTHING
+    commit: int = 0
+    """Number of the commit, counted from the beginning of the state."""
+
+
+class Durability(Protocol):
+    """Who wants to know of durable commits."""
+
+    def __call__(self, durable: Durable) -> None:
+        """From the event loop, in the order of commits."""
+        ...
+
+
+class Commits:
+    """Commits of one life of the state: one is being flushed at most, while reading goes on.
+
+    Parameters
+    ----------
+    state
+        What is committed.
+    fingerprints
+        Asked at each commit how the logs are recognised.
+    spec
+        How often.
+    shown
+        Told what has become durable.
+    monotonic
+        Seconds that never go back.
+    behind
+        Whether a backlog is being read.
+    """
+
+    def __init__(
+        self,
+        state: State,
+        places: Callable[[Mapping[Partition, int]], Places],
+        spec: CommitSpec,
+        shown: Durability,
+        monotonic: Callable[[], float] = time.monotonic,
+        behind: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self._state = state
+        self._places = places
+        self._spec = spec
+        self._shown = shown
+        self._clock = monotonic
+        self._behind = behind
+        self._flushing: asyncio.Task[None] | None = None
+        self._committed: Mapping[Partition, int] = dict(state.places.positions)
+        self._due = self._soon = self._report_soon = 0.0
+        self._unreported = True
+        self._was_behind = self._in_backlog = True
+        self._seconds = 0.0
+        self._total = 0
+
+    @property
+    def _changed(self) -> bool:
+        intake = self._state.intake
+        alerting = self._state.alerting
+        return (
+            intake.uncommitted > 0
+            or intake.positions != self._committed
+            or (alerting is not None and alerting.due(behind=self._behind()))
+        )
+
+    async def settle(self, *, soon: bool) -> None:
+        """Commit if it is time; `soon`: there is nothing better to do, or somebody waits for an alarm.
+
+        Raises
+        ------
+        StateFailed
+            A commit of before, or this one, has failed.
+        """
+        # Whoever was behind before a poll reads a backlog by it, though it be the last of it.
+        behind = self._behind()
+        self._in_backlog = self._in_backlog or self._was_behind or behind
+        self._was_behind = behind
+        if self._flushing is not None and self._flushing.done():
+            await self._flushed()
+        events = self._state.intake.uncommitted
+        now = self._clock()
+        time_is_up = now >= (self._soon if soon else self._due)
+        if events < self._spec.events and not (time_is_up and (self._changed or self._unreported)):
+            return
+        if self._flushing is not None:
+            if events < 2 * self._spec.events:
+                return
+            await self._flushed()
+        await self._commit(now, report=now >= self._report_soon)
+
+    async def finish(self) -> None:
+        """Commit what there is and wait until it is durable."""
+        if self._flushing is not None:
+            await self._flushed()
+        await self._commit(self._clock(), report=True)
+        await self._flushed()
+
+    async def abandon(self, seconds: float | None = None) -> bool:
+        """Wait, at most so long, until no thread uses the store any more; whether that came to pass.
+
+        A flush that succeeds meanwhile is told; one that fails is not.
+        """
+        if self._flushing is None:
+            return True
+        await asyncio.wait({self._flushing}, timeout=seconds)
+        if not self._flushing.done():
+            return False
+        flushing, self._flushing = self._flushing, None
+        if not flushing.cancelled():
+            flushing.exception()  # no retry, no word: the caller is leaving because of another one
+        return True
+
+    async def _flushed(self) -> None:
+        if self._flushing is not None:
+            await asyncio.wait({self._flushing})  # who gives up waiting cannot stop the thread
+            flushing, self._flushing = self._flushing, None
+            flushing.result()
+
+    async def _commit(self, began: float, *, report: bool) -> None:
+        state = self._state
+        alarms, retired = state.intake.settle()
+        outgoing = NOTHING
+        if state.alerting is not None:
+            outgoing = state.alerting.decide(
+                alarms, retired, in_backlog=self._in_backlog, behind=self._behind()
+            )
+        self._in_backlog = False
+        shown = await self._build(outgoing) if report else None
+        built = self._clock()
+        positions = dict(state.intake.positions)
+        self._committed = positions
+        self._unreported = shown is None
+        if state.store.durable:
+            sections = {POSITIONS: self._places(positions).encode(), **outgoing.sections}
+            state.store.commit(state.checkpoint.changes(sections, outgoing.outbox))
+        durable = Durable(shown, alarms, positions, outgoing, state.checkpoint.commits)
+        if state.store.durable:
+            self._flushing = asyncio.create_task(self._flush(durable, began))
+        else:
+            self._settled(durable, began)
+        now = self._clock()
+        if report:
+            self._report_soon = now + RELAX * (built - began)
+        self._soon = now + RELAX * (now - began)
+        self._due = max(self._soon, now + self._spec.interval_seconds)
+
+    async def _flush(self, durable: Durable, began: float) -> None:
+        await asyncio.to_thread(self._state.store.flush)
+        self._settled(durable, began)
+
+    def _settled(self, durable: Durable, began: float) -> None:
+        self._seconds = self._clock() - began
+        self._total += 1
+        if self._state.alerting is not None:
+            self._state.alerting.tell(durable.outgoing)
+        self._shown(durable)
+
+    async def _build(self, outgoing: Outgoing) -> Report:
+        """Build a report in slices, so that health is answered meanwhile."""
+        slices = self._state.intake.report_in_slices()
+        while True:
+            try:
+                next(slices)
+            except StopIteration as end:
+                return replace(end.value, families=[*end.value.families, *outgoing.families])
+            await breathe()
+
+    def families(self) -> Sequence[Family]:
+        """How committing goes, as series."""
+        return [
+            Family(
+                "commits_total",
+                "counter",
+                "Commits made durable since the start.",
+                (),
+                [((), float(self._total))],
+            ),
+            Family(
+                "last_commit_seconds",
+                "gauge",
+                "Time from the beginning of the last durable commit to its end on disk.",
+                (),
+                [((), self._seconds)] if self._total else [],
+            ),
+            Family(
+                "uncommitted_events",
+                "gauge",
+                "Events evaluated in memory whose commit is yet to come.",
+                (),
+                [((), float(self._state.intake.uncommitted))],
+            ),
+            *self._state.store.families(),
+        ]

@@ -1,0 +1,56 @@
+"""How one outlet is doing: when it may be told again, and how often it failed."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from streamwatch.core.outlets import Answer, Failed, Outlet
+
+
+@dataclass(frozen=True, slots=True)
+class DeliverySpec:
+    """How long to try, and how often."""
+
+    give_up_after_ms: int = 86_400_000
+    """Host time since the notice was decided."""
+    max_pending: int = 1_000
+    """Notices that wait for one outlet; beyond it the oldest becomes a dead letter."""
+    initial_seconds: float = 1.0
+    maximum_seconds: float = 60.0
+    """Waits double from `initial_seconds` to this; each is drawn between 0 and that (full jitter)."""
+    max_asked_seconds: float = 3_600.0
+    """Longest wait an answer may ask for."""
+
+
+@dataclass(slots=True)
+class Lane:
+    """One outlet and its pace."""
+
+    outlet: Outlet
+    woken: asyncio.Event = field(default_factory=asyncio.Event)
+    failures: int = 0
+    """In a row."""
+    resume: float = 0.0
+    """Loop time before which it is left alone."""
+    remind: float = 0.0
+    """Loop time of the next reminder of open alarms."""
+    reminded: bool = False
+    """Whether it was reminded last: then what is new has its turn, though reminders may fail for ever."""
+    gone: bool = False
+
+    def pause(self, answer: Answer, spec: DeliverySpec, draw: float) -> None:
+        """Leave it alone after a failure: exponential back-off with full jitter, longer if it asks for it."""
+        ceiling = min(spec.maximum_seconds, spec.initial_seconds * 2.0 ** min(self.failures, 32))
+        asked = (answer.after_seconds or 0.0) if isinstance(answer, Failed) else 0.0
+        self.failures += 1
+        wait = max(draw * ceiling, min(asked, spec.max_asked_seconds))
+        self.resume = asyncio.get_running_loop().time() + wait
+
+    async def wait(self, seconds: float | None) -> None:
+        """Until something new is to be told, or so long."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self.woken.wait()
+        self.woken.clear()

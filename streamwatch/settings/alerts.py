@@ -1,0 +1,200 @@
+"""`alerts`: who is told of drifts, and how often."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    SecretStr,
+    field_validator,
+    model_validator,
+)
+
+from streamwatch.core.notices import SEVERITIES, Severity
+from streamwatch.settings.durations import Duration
+from streamwatch.settings.numbers import Bounded
+from streamwatch.settings.sections import Count, ReadableFile, Section, split
+
+TYPES = ("webhook", "alertmanager", "slack", "pagerduty")
+RESERVED = ("alertname", "detector", "model", "severity")
+"""Labels of alerts that are not for the operator to choose."""
+_ONLY: dict[str, tuple[str, ...]] = {
+    "webhook": ("secrets", "secrets_files"),
+    "alertmanager": ("labels", "repeat"),
+    "slack": (),
+    "pagerduty": ("routing_key", "routing_key_file"),
+}
+"""Keys that only one type of outlet has."""
+
+
+def hidden(value: object) -> object:
+    """A secret that is no text is an error that does not show it."""
+    if not isinstance(value, str | SecretStr) or not value:
+        raise ValueError("expected a text (not shown)")
+    return value
+
+
+def one_of(*known: str) -> BeforeValidator:
+    """An error that names what there is to choose from."""
+
+    def check(value: object) -> object:
+        if value not in known:
+            raise ValueError(f"expected one of {', '.join(known)}, got {value!r}")
+        return value
+
+    return BeforeValidator(check, json_schema_input_type=str)
+
+
+def labelled(labels: dict[str, str]) -> dict[str, str]:
+    """Check names of labels."""
+    for name in labels:
+        if not re.fullmatch(r"[a-zA-Z_][a-zA-Z0-9_]*", name):
+            raise ValueError(f"expected label names of letters, digits and _, got {name!r}")
+        if name in RESERVED:
+            raise ValueError(f"label {name!r} is set by the alarm itself")
+    return labels
+
+
+Secret = Annotated[SecretStr, BeforeValidator(hidden, json_schema_input_type=str)]
+SeverityName = Annotated[Severity, one_of(*SEVERITIES)]
+Wait = Annotated[Duration, Bounded("", least=1)]
+
+
+class OutletSection(Section):
+    """One receiver of alarms."""
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,64}$")]
+    """Its name in logs and metrics: letters, digits, dot, dash, underscore."""
+    type: Annotated[str, one_of(*TYPES), Field(json_schema_extra={"enum": list(TYPES)})]
+    """webhook, alertmanager, slack or pagerduty."""
+    url: Secret | None = None
+    """Where it is. Never shown or logged, but for its host."""
+    url_file: ReadableFile | None = None
+    """File with the URL, where it is a secret (a trailing newline is ignored)."""
+    secrets: tuple[Secret, ...] = ()
+    """webhook: secrets that sign, each whsec_ and base64; two while one replaces the other."""
+    secrets_files: tuple[ReadableFile, ...] = ()
+    """webhook: files with the secrets, instead."""
+    routing_key: Secret | None = None
+    """pagerduty: the integration key of the service."""
+    routing_key_file: ReadableFile | None = None
+    """pagerduty: file with the integration key, instead."""
+    severities: Annotated[
+        tuple[SeverityName, ...] | None, BeforeValidator(split, json_schema_input_type=str | list[str])
+    ] = None
+    """Severities it is told: info, warning, error, critical; all if absent."""
+    labels: Annotated[dict[str, str], AfterValidator(labelled)] = Field(default_factory=dict[str, str])
+    """alertmanager: labels added to every alert."""
+    repeat: Wait = 60_000
+    """alertmanager: how often open alarms are sent again."""
+    timeout: Wait = 10_000
+    """An attempt takes this long at most."""
+    ca_file: ReadableFile | None = None
+    """Certificates to trust, PEM; the system's if absent."""
+
+    @model_validator(mode="after")
+    def _complete(self) -> OutletSection:
+        for kind, keys in _ONLY.items():
+            for key in keys:
+                if kind != self.type and key in self.model_fields_set:
+                    raise ValueError(f"{key} is for outlets of type {kind}, this one is {self.type}")
+        for key in ("url", "routing_key"):
+            if getattr(self, key) is not None and getattr(self, f"{key}_file") is not None:
+                raise ValueError(f"give {key} or {key}_file, not both")
+        if self.type != "pagerduty" and self.url is None and self.url_file is None:
+            raise ValueError(f"type {self.type} needs url or url_file")
+        if self.type == "pagerduty" and self.routing_key is None and self.routing_key_file is None:
+            raise ValueError("type pagerduty needs routing_key or routing_key_file")
+        if self.type == "webhook" and not self.secrets and not self.secrets_files:
+            raise ValueError(
+                "type webhook needs secrets or secrets_files; `openssl rand -base64 32` makes one"
+            )
+        return self
+
+    def read_url(self) -> str | None:
+        """The URL, wherever it was given."""
+        return _content(self.url, self.url_file)
+
+    def read_routing_key(self) -> str | None:
+        """The integration key, wherever it was given."""
+        return _content(self.routing_key, self.routing_key_file)
+
+    def read_secrets(self) -> list[str]:
+        """All secrets, wherever they were given."""
+        given = [secret.get_secret_value() for secret in self.secrets]
+        return given + [_text(file) for file in self.secrets_files]
+
+
+def _content(given: SecretStr | None, file: Path | None) -> str | None:
+    return given.get_secret_value() if given else _text(file) if file else None
+
+
+def _text(file: Path) -> str:
+    return file.read_text(encoding="utf-8").strip()
+
+
+class RuleSection(Section):
+    """How alarms of some models and detectors are told; what it does not say is as in `alerts`."""
+
+    detector: str = "*"
+    """Name of a detector, or a pattern with * and ?."""
+    model: str = "*"
+    """Name of a model, or a pattern."""
+    severity: SeverityName | None = None
+    """info, warning, error or critical."""
+    cooldown: Duration | None = None
+    """Event time around an announced alarm in which no other is announced."""
+    min_outcomes: Annotated[int, Bounded(least=0)] | None = None
+    """Outcomes a model must have had."""
+
+
+class AlertsSection(Section):
+    """Who is told of drifts, and how often. `streamwatch alerts test` tries it."""
+
+    outlets: tuple[OutletSection, ...] = ()
+    """Receivers: {name: oncall, type: webhook, url: …, secrets_files: […]}, or type alertmanager (url), slack
+    (url_file), pagerduty (routing_key_file). Further keys: severities, timeout, ca_file, and for alertmanager
+    repeat, labels. None: alarms are in metrics, API and log only."""
+    rules: tuple[RuleSection, ...] = ()
+    """Exceptions, the first that matches holds: {model: fraud-*, severity: critical, cooldown: 1h}. Keys:
+    detector, model, severity, cooldown, min_outcomes."""
+    severity: SeverityName = "warning"
+    """Of alarms no rule is about: info, warning, error or critical."""
+    cooldown: Duration = 600_000
+    """Event time around an announced alarm in which no other of its model and detector is announced."""
+    min_outcomes: Annotated[int, Bounded(least=0)] = 100
+    """Outcomes a model must have had before its alarms are announced."""
+    alarm_ttl: Wait = 86_400_000
+    """An alarm whose error does not come back is resolved after this, as the new level."""
+    max_alarm_age: Duration = 3_600_000
+    """Older alarms found while catching up are told as one digest."""
+    digest_interval: Wait = 600_000
+    """While catching up goes on, a digest at most this often."""
+    digest_size: Count = 20
+    """Alarms listed in a digest at most."""
+    give_up_after: Wait = 86_400_000
+    """A notice that could not be delivered for so long is a dead letter: logged and counted."""
+    max_pending: Count = 1_000
+    """Notices that wait for one outlet at most; then the oldest is a dead letter."""
+    external_url: str | None = None
+    """Where people reach this daemon's page, for links: https://streamwatch.example.com."""
+
+    @field_validator("external_url")
+    @classmethod
+    def _link(cls, url: str | None) -> str | None:
+        if url is not None and not re.fullmatch(r"https?://[^/\s]+\S*", url):
+            raise ValueError(f"expected a URL such as https://streamwatch.example.com, got {url!r}")
+        return url
+
+    @model_validator(mode="after")
+    def _distinct(self) -> AlertsSection:
+        names = [outlet.name for outlet in self.outlets]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"two outlets are named {name!r}")
+        return self

@@ -1,0 +1,28 @@
+"""`state`: where state lives between batches, and how often it is made durable."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from streamwatch.settings.durations import Duration
+from streamwatch.settings.sections import Count, Section
+
+
+class StateSection(Section):
+    """Where state lives between batches."""
+
+    kind: Literal["rocksdb", "memory"] = "rocksdb"
+    """On disk (rocksdb), where it survives any crash, or in memory: a restart then reads the topics again."""
+    directory: Path = Path("streamwatch-state")
+    """Where rocksdb keeps its files; made if absent, never shared by two daemons."""
+    commit_interval: Duration = 1_000
+    """How often what was read is made durable and shown, at the latest."""
+    commit_events: Count = 5_000
+    """Made durable sooner when so many events wait for it; writing them holds up the event loop."""
+    hot_records: Count = 150_000
+    """Ids whose predictions and labels are served from memory; further ones from disk."""
+    journal_outcomes: Count = 200_000
+    """Outcomes kept to be evaluated again at a start, before snapshots of models replace them."""
+    min_free_megabytes: Count = 512
+    """Reading pauses while the disk has less than this free."""
