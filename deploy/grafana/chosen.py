@@ -1,0 +1,61 @@
+"""What a viewer chooses on top of a dashboard, selectors of what was chosen, and how lines look."""
+# ruff: noqa: INP001  # run from the root as `python -m deploy.grafana.generate`, part of no package
+
+from __future__ import annotations
+
+from deploy.grafana.panels import Variable
+
+TARGET = 'job=~"$job", instance=~"$instance"'
+UNDER = 'forgetting="$forgetting"'
+
+
+def of(metric: str, *matchers: str) -> str:
+    """A selector of a metric of the chosen targets."""
+    return f"streamwatch_{metric}{{{', '.join((TARGET, *matchers))}}}"
+
+
+def mine(metric: str, *matchers: str) -> str:
+    """A selector of a metric of the chosen model."""
+    return of(metric, 'model="$model"', *matchers)
+
+
+def most(expr: str, by: str = "") -> str:
+    """The largest, or the largest for each value of a label: one line where a restart left two series."""
+    return f"max by ({by}) ({expr})" if by else f"max({expr})"
+
+
+def verdict(lower: str, upper: str, baseline: str) -> str:
+    """1: surely better than the baseline, -1: surely worse, 0: chance could be either."""
+    return f"({lower} > bool {baseline}) - ({upper} < bool {baseline})"
+
+
+VERDICTS = {
+    "mappings": [
+        {
+            "type": "value",
+            "options": {
+                "1": {"text": "better", "color": "green", "index": 0},
+                "0": {"text": "not sure", "color": "text", "index": 1},
+                "-1": {"text": "WORSE", "color": "red", "index": 2},
+            },
+        }
+    ]
+}
+DASHED = {"custom.lineStyle": {"fill": "dash", "dash": [8, 6]}}
+DOTTED = {"custom.lineStyle": {"fill": "dot", "dash": [2, 6]}}
+BARS = {"drawStyle": "bars", "fillOpacity": 60, "stacking": {"mode": "normal", "group": "A"}}
+
+JOB = Variable("job", "Job", "label_values(streamwatch_build_info, job)", several=True)
+INSTANCE = Variable(
+    "instance", "Instance", 'label_values(streamwatch_build_info{job=~"$job"}, instance)', several=True
+)
+MODEL = Variable("model", "Model", f"label_values({of('effective_outcomes')}, model)")
+FORGETTING = Variable(
+    "forgetting",
+    "Forgetting",
+    f"label_values({of('effective_outcomes')}, forgetting)",
+    value="fading:0.999",
+)
+DETECTOR = Variable(
+    "detector", "Detector", f"label_values({mine('detector_threshold')}, detector)", several=True
+)
