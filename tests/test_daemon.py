@@ -7,18 +7,21 @@ import io
 import json
 import os
 import signal
+import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pytest
 
-from streamwatch.core.events import Partition
+from streamwatch.core.checkpoint import Checkpoint, Resumed
+from streamwatch.core.events import Fingerprint, Partition
 from streamwatch.core.monitors import Monitors
 from streamwatch.core.pipeline import Pipeline
 from streamwatch.core.ports import PartitionState, Poll
 from streamwatch.core.series import Family, Report
 from streamwatch.core.specs import AdwinDriftSpec, JoinSpec, MonitorsSpec, PageHinkleySpec, TimeSpec
-from streamwatch.daemon import Daemon, Intake, Topic, Vitals
+from streamwatch.daemon import CommitSpec, Daemon, Intake, Places, ReadingSpec, State, Topic, Vitals
 from streamwatch.daemon import daemon as module
 from streamwatch.edge.decoders.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import TopicMapping
@@ -67,13 +70,26 @@ class FakeSource:
     assigned: bool = False
     losses: Mapping[str, int] = field(default_factory=dict)
     records_lost: Mapping[str, int] = field(default_factory=dict)
+    fingerprint_unverifiable: int = 0
     paused: frozenset[Partition] = frozenset()
     started_with: Mapping[Partition, int] | None = None
     stopped: bool = False
     hang: asyncio.Event | None = None
+    durable_positions: Mapping[Partition, int] = field(default_factory=dict)
+    rewound_to: Mapping[Partition, int] | None = None
+    ends: dict[Partition, int] = field(default_factory=dict)
     drained: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def start(self, positions: Mapping[Partition, int]) -> None:
+    def fingerprints(self) -> Mapping[Partition, Fingerprint]:
+        return {}
+
+    def durable(self, positions: Mapping[Partition, int]) -> None:
+        self.durable_positions = dict(positions)
+
+    async def rewind(self, positions: Mapping[Partition, int], _fingerprints: object) -> None:
+        self.rewound_to = positions
+
+    async def start(self, positions: Mapping[Partition, int], _fingerprints: object) -> None:
         self.started_with = positions
         if self.hang is not None:
             await self.hang.wait()
@@ -85,10 +101,12 @@ class FakeSource:
             item = self.polls.pop(0)
             if isinstance(item, Exception):
                 raise item
+            for partition, state in item.partitions.items():
+                self.ends[partition] = max(self.ends.get(partition, 0), state.position)
             return item
         self.drained.set()
         await asyncio.sleep(0.01)
-        return poll()
+        return Poll({}, {p: PartitionState(self.ends.get(p, 0), self.ends.get(p, 0), True) for p in (P, L)})
 
     def pause(self, partitions: frozenset[Partition]) -> None:
         self.paused = partitions
@@ -153,10 +171,14 @@ def house(*polls: Poll | Exception, warm_up: Callable[[], None] = lambda: None) 
         "predictions": Topic("prediction", JsonDecoder("predictions", "prediction", TopicMapping())),
         "labels": Topic("label", JsonDecoder("labels", "label", TopicMapping())),
     }
-    intake = Intake(pipeline, monitors, MemoryStore(), topics, telemetry, lambda: NOW_MS)
+    store = MemoryStore()
+    checkpoint = Checkpoint(pipeline, monitors, SPEC, 1_000)
+    intake = Intake(checkpoint, store, topics, telemetry, lambda: NOW_MS)
+    state = State(store, checkpoint, intake, Places(), Resumed())
     source, server = FakeSource(list(polls)), FakeServer()
-    vitals = Vitals(source, telemetry, durable=False, clock=lambda: NOW_MS / 1_000)
-    daemon = Daemon(source, intake, server, vitals, telemetry, warm_up)
+    vitals = Vitals(source, telemetry, clock=lambda: NOW_MS / 1_000)
+    reading = ReadingSpec(lambda: state, CommitSpec())
+    daemon = Daemon(source, reading, server, vitals, telemetry, warm_up)
     return House(source, server, vitals, intake, daemon, log)
 
 
@@ -241,6 +263,30 @@ async def test_a_poll_that_hangs_does_not_keep_it_from_stopping() -> None:
     async with asyncio.timeout(module.FINISH_SECONDS + 2.0):
         await running
     assert h.source.stopped
+
+
+def test_a_stop_does_not_wait_for_the_compiler() -> None:
+    compiled = threading.Event()
+
+    async def stopped_while_compiling() -> None:
+        h = house(warm_up=lambda: compiled.wait(60.0) and None)
+        running = asyncio.create_task(h.daemon.run())
+        await until(lambda: "kernel_compiling" in h.events())
+        h.daemon.stop()
+        await running
+
+    began = time.monotonic()
+    asyncio.run(stopped_while_compiling())
+    assert time.monotonic() - began < DEADLINE_SECONDS
+    compiled.set()
+
+
+async def test_an_error_of_the_compiler_ends_the_run() -> None:
+    def fail() -> None:
+        raise RuntimeError("no compiler")
+
+    with pytest.raises(RuntimeError, match="no compiler"):
+        await house(warm_up=fail).daemon.run()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -336,6 +382,34 @@ async def test_partitions_that_are_ahead_while_others_catch_up_are_held_back() -
     await until(lambda: h.source.paused == frozenset())
     h.daemon.stop()
     await running
+
+
+async def test_a_partition_that_is_gone_holds_nothing_back_and_has_no_position() -> None:
+    gone = Partition("labels", 1)
+    begun = poll(prediction(0, at_ms=NOW_MS - 7_200_000), label(0), caught_up=False)
+    h = house(Poll(begun.records, {**begun.partitions, gone: PartitionState(0, 5, caught_up=False)}))
+    running = asyncio.create_task(h.daemon.run())
+    await until(lambda: gone in h.intake.positions)
+    assert h.intake.pipeline.timeline.label_ms == -1
+    h.source.polls.append(poll(prediction(1), label(1)))
+    await until(lambda: h.intake.pipeline.timeline.label_ms == NOW_MS)
+    assert set(h.intake.positions) == {P, L}
+    assert h.source.paused == frozenset()
+    h.daemon.stop()
+    await running
+
+
+async def test_a_partition_that_was_gone_at_a_start_holds_nothing_back() -> None:
+    h = house()
+    h.intake.pipeline.timeline.add(P, "prediction")
+    gone = Partition("labels", 1)
+    h.intake.pipeline.timeline.add(gone, "label")
+    restored = {P: 0, gone: 5}
+    old = h.intake
+    intake = Intake(old._checkpoint, MemoryStore(), old._topics, old._telemetry, lambda: NOW_MS, restored)
+    await intake.take(poll(prediction(0), label(0)))
+    assert set(intake.positions) == {P, L}
+    assert intake.pipeline.timeline.label_ms == NOW_MS
 
 
 async def test_catching_up_is_told_once_and_shown() -> None:

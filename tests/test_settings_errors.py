@@ -97,17 +97,17 @@ def complaint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., 
             "http.listen in streamwatch.yaml: expected host:port such as 127.0.0.1:9877, got 'localhost'",
         ),
         (
-            "state: {kind: rocksdb}",
-            "state.kind in streamwatch.yaml: only the kind 'memory' exists in this version, got 'rocksdb'",
+            "state: {kind: redis}",
+            "state.kind in streamwatch.yaml: expected 'rocksdb' or 'memory', got 'redis'",
         ),
         (
             "monitor: {}",
             "monitor in streamwatch.yaml: unknown key; did you mean 'monitors'?",
         ),
         (
-            "alerts: {}",
+            "zoo: {}",
             (
-                "alerts in streamwatch.yaml: unknown key; known: http, join, kafka, log, monitors, state, "
+                "zoo in streamwatch.yaml: unknown key; known: alerts, http, join, kafka, log, monitors, state, "
                 "time, topics"
             ),
         ),
@@ -219,6 +219,21 @@ def test_a_password_is_never_shown(complaint: Callable[..., list[str]]) -> None:
     )
     assert len(lines) == 1
     assert not complaint_contains(complaint("kafka: {security: {password: [hunter2]}}"), "hunter2")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "http: {token: [hunter2]}",
+        "alerts: {outlets: [{name: a, type: slack, url: [hunter2]}]}",
+        "alerts: {outlets: [{name: a, type: pagerduty, routing_key: [hunter2]}]}",
+        "alerts: {outlets: [{name: a, type: webhook, url: 'http://b', secrets: {hunter2: 1}}]}",
+    ],
+)
+def test_no_secret_is_repeated_in_a_complaint(complaint: Callable[..., list[str]], text: str) -> None:
+    lines = complaint(text)
+    assert lines
+    assert not complaint_contains(lines, "hunter2")
 
 
 def complaint_contains(lines: list[str], word: str) -> bool:

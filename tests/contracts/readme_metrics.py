@@ -11,14 +11,22 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from streamwatch.core.events import Partition, Side
+from streamwatch.core.alarm_book import AlarmBook
+from streamwatch.core.alarm_rules import AlarmsSpec
+from streamwatch.core.checkpoint import Checkpoint, Resumed
+from streamwatch.core.events import Fingerprint, Partition, Side
 from streamwatch.core.monitors import Monitors
 from streamwatch.core.pipeline import Pipeline
 from streamwatch.core.ports import Poll
 from streamwatch.core.series import PREFIX, Family
 from streamwatch.core.specs import JoinSpec, MonitorsSpec, TimeSpec
+from streamwatch.daemon import CommitSpec, Intake, Places, State
+from streamwatch.daemon.commits import Commits
+from streamwatch.daemon.delivery import Deliveries, DeliverySpec
 from streamwatch.daemon.vitals import Vitals
+from streamwatch.edge.stores.rocksdb import RocksSpec, RocksStore
 from streamwatch.telemetry import Telemetry
 
 README = Path(__file__).parents[2] / "README.md"
@@ -34,8 +42,22 @@ class QuietFeed:
     assigned: bool = True
     losses: Mapping[str, int] = field(default_factory=dict[str, int])
     records_lost: Mapping[str, int] = field(default_factory=dict[str, int])
+    fingerprint_unverifiable: int = 0
 
-    async def start(self, positions: Mapping[Partition, int]) -> None:
+    async def start(
+        self, positions: Mapping[Partition, int], fingerprints: Mapping[Partition, Fingerprint]
+    ) -> None:
+        del positions, fingerprints
+
+    async def rewind(
+        self, positions: Mapping[Partition, int], fingerprints: Mapping[Partition, Fingerprint]
+    ) -> None:
+        del positions, fingerprints
+
+    def fingerprints(self) -> Mapping[Partition, Fingerprint]:
+        return {}
+
+    def durable(self, positions: Mapping[Partition, int]) -> None:
         del positions
 
     async def poll(self) -> Poll:
@@ -62,23 +84,50 @@ def families_of_the_join() -> Sequence[Family]:
 
 def families_of_the_daemon() -> Sequence[Family]:
     """What the daemon says of itself."""
-    return Vitals(QuietFeed(), Telemetry(stream=io.StringIO()), durable=False).families()
+    return Vitals(QuietFeed(), Telemetry(stream=io.StringIO())).families()
+
+
+def families_of_alarms() -> Sequence[Family]:
+    """What becomes of alarms."""
+    telemetry = Telemetry(stream=io.StringIO())
+    deliveries = Deliveries((), DeliverySpec(), telemetry.emit)
+    return [*AlarmBook(AlarmsSpec(), "").families(), *deliveries.families()]
+
+
+def families_of_the_state() -> Sequence[Family]:
+    """What is said of commits and of the state on disk."""
+    monitors = Monitors(MonitorsSpec(max_models=1, max_classes=2))
+    pipeline = Pipeline(JoinSpec(), TimeSpec(), monitors, {})
+    checkpoint = Checkpoint(pipeline, monitors, MonitorsSpec(max_models=1, max_classes=2), 1)
+    with TemporaryDirectory() as folder:
+        store = RocksStore.open(RocksSpec(Path(folder) / "state", 1_000, 1_000))
+        intake = Intake(checkpoint, store, {}, Telemetry(stream=io.StringIO()), lambda: 0)
+        state = State(store, checkpoint, intake, Places(), Resumed())
+        families = Commits(state, Places, CommitSpec(), lambda _: None).families()
+        store.close()
+    return families
 
 
 def every_family() -> list[Family]:
     """All that a scrape can hold, without samples of models."""
-    return [*families_of_models(), *families_of_the_join(), *families_of_the_daemon()]
+    return [family for _, families in sections() for family in families]
+
+
+def sections() -> Sequence[tuple[str, Sequence[Family]]]:
+    """All families, by what they are about."""
+    return (
+        ("Per model", families_of_models()),
+        ("Alarms and their delivery", families_of_alarms()),
+        ("Join of predictions and labels", families_of_the_join()),
+        ("State and its commits", families_of_the_state()),
+        ("The daemon itself", families_of_the_daemon()),
+    )
 
 
 def table() -> str:
-    """The tables: of models, of the join, of the daemon."""
-    sections = (
-        ("Per model", families_of_models()),
-        ("Join of predictions and labels", families_of_the_join()),
-        ("The daemon itself", families_of_the_daemon()),
-    )
+    """The tables, one per section."""
     lines = [f"All names start with `{PREFIX}`. Under a `forgetting`, decay is per outcome, not per second."]
-    for title, families in sections:
+    for title, families in sections():
         lines += ["", f"**{title}**", "", "| metric | type | labels | meaning |", "|---|---|---|---|"]
         lines += _rows(families)
     return "\n".join(lines) + "\n"

@@ -13,7 +13,7 @@ from tests.contracts.readme_metrics import every_family
 FAMILIES = every_family()
 BOUNDED_LABELS = {
     "baseline", "bound", "cause", "class", "detector", "forgetting", "happening", "limit", "model",
-    "outlet", "partition", "reason", "side", "topic", "version", "weighting",
+    "outlet", "part", "partition", "reason", "severity", "side", "topic", "version", "weighting",
 }  # fmt: skip
 CORE_SET = {
     "accuracy_ratio", "adwin_window_outcomes", "alarms_total", "baseline_accuracy_ratio",

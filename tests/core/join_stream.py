@@ -52,7 +52,7 @@ class Stream:
 
     def feed(self, *events):
         step = self.pipeline.advance(events, self.store.fetch(self.pipeline.needs(events)))
-        self.store.commit(step, {})
+        self.store.keep(step)
         assert self.pipeline.identities() == []
         return list(step.outcomes)
 

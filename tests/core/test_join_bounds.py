@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from streamwatch.core.events import Label, Prediction, Progress
 from streamwatch.core.specs import JoinSpec
+from streamwatch.core.step import EVICTIONS
 from tests.core.join_stream import DAY, LABELS, PREDICTIONS, Stream, label, label_for_all, predict
 
 
@@ -36,6 +37,27 @@ def test_a_label_that_had_met_a_prediction_is_not_counted_again_when_it_is_evict
     assert stream.value("labels_evicted_total") == 0
     assert stream.value("labels_retained_evicted_total") == 1
     assert stream.value("labels_retained") == 1
+
+
+def test_limits_that_were_lowered_are_reached_bit_by_bit():
+    before = Stream(JoinSpec(max_pending=100, max_labels=100))
+    for number in range(50):
+        before.feed(predict(f"p{number}", at=number), label(f"early{number}", at=number))
+        before.feed(label_for_all(f"all{number}", at=number))
+    stream = Stream(JoinSpec(max_pending=10, max_labels=10), store=before.store)
+    stream.pipeline.restore(before.pipeline.snapshot())
+    coming = [predict(f"q{number}", at=1_000 + number) for number in range(45)]
+    coming += [label(f"late{number}", at=1_000 + number) for number in range(95)]
+    for start in range(0, len(coming), 5):
+        batch = coming[start : start + 5]
+        needs = stream.pipeline.needs(batch)
+        assert max(needs.oldest_predictions, needs.oldest_labels) <= EVICTIONS * len(batch) + 1
+        stream.feed(*batch)
+    assert stream.value("predictions_evicted_total") == 50 + 45 - 10
+    assert stream.value("labels_held") + stream.value("labels_retained") == 10
+    assert stream.value("labels_evicted_total") == 100 + 95 - 10
+    assert stream.feed(label("p49", at=2_000), label("q34", at=2_000)) == []
+    assert len(stream.feed(label("q35", at=2_000), label("q44", at=2_000))) == 2
 
 
 def test_over_max_tombstones_the_oldest_are_forgotten():

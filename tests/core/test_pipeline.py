@@ -53,14 +53,6 @@ def test_a_step_names_every_id_it_touched_its_new_tombstones_and_outcomes():
     assert [outcome.truth for outcome in step.outcomes] == ["x"]
 
 
-def test_the_store_remembers_positions():
-    stream = Stream()
-    events = [predict()]
-    step = stream.pipeline.advance(events, stream.store.fetch(stream.pipeline.needs(events)))
-    stream.store.commit(step, {PREDICTIONS: 7})
-    assert stream.store.positions == {PREDICTIONS: 7}
-
-
 def test_a_snapshot_of_something_else_is_refused():
     with pytest.raises(msgspec.DecodeError):
         Stream().pipeline.restore(b"not a snapshot")

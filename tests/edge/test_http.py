@@ -16,7 +16,7 @@ from yarl import URL
 
 from streamwatch.core.series import Family, Report
 from streamwatch.edge.exporters.json_api import JsonExporter
-from streamwatch.edge.exporters.landing import LandingPage
+from streamwatch.edge.exporters.page import StatusPage
 from streamwatch.edge.exporters.prometheus import PrometheusExporter
 from streamwatch.edge.http import MAX_WAITING, STOP_SECONDS, HttpServer, ListenError
 from tests.edge.exposition import OPENMETRICS, PLAIN, parsed, realistic, report
@@ -43,21 +43,23 @@ class SlowExporter:
     """Takes until it is let go."""
 
     routes: Sequence[str] = ("/slow",)
+    query: Mapping[str, str] = {}
     headers: Mapping[str, str] = {}
+    public = False
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
         self.let_go = asyncio.Event()
         self.rendering = asyncio.Event()
 
-    def media_type(self, accept: str) -> str:
-        del accept
+    def media_type(self, accept: str, asked: Mapping[str, str]) -> str:
+        del accept, asked
         return "text/plain"
 
     def render(
-        self, report: Report | None, live: Sequence[Family], media_type: str, path: Mapping[str, str]
+        self, report: Report | None, live: Sequence[Family], media_type: str, asked: Mapping[str, str]
     ) -> bytes:
-        del report, live, media_type, path
+        del report, live, media_type, asked
         self.loop.call_soon_threadsafe(self.rendering.set)
         asyncio.run_coroutine_threadsafe(self.let_go.wait(), self.loop).result(DEADLINE_SECONDS)
         return b"done"
@@ -70,7 +72,7 @@ def health() -> FakeHealth:
 
 @pytest.fixture
 async def server(health: FakeHealth) -> AsyncIterator[HttpServer]:
-    server = HttpServer(health, (PrometheusExporter(), JsonExporter(), LandingPage()), port=0)
+    server = HttpServer(health, (PrometheusExporter(), JsonExporter(), StatusPage()), port=0)
     await server.start()
     yield server
     await server.stop()

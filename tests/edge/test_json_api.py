@@ -118,3 +118,11 @@ def test_any_model_name_is_served(model: str) -> None:
 @settings(max_examples=50, deadline=None)
 def test_no_text_whatever_fails_an_answer(made: list[Family]) -> None:
     assert answer(made) is not None
+
+
+def test_one_model_says_the_same_as_among_all() -> None:
+    made = realistic()
+    of_all = answer(made)["models"]["model-1"]
+    alone = answer(made, "model-1")
+    assert alone["metrics"] == of_all["metrics"]
+    assert len(alone["metrics"]) > 20

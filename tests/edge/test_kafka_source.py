@@ -240,6 +240,6 @@ async def test_an_answer_older_than_the_grace_does_not_make_a_partition_caught_u
 
         await polls(source, remember)
         now += 59.9
-        assert all(state.caught_up for state in source._states(source._positions).values())
+        assert all(state.caught_up for state in source._empty().partitions.values())
         now += 0.2
-        assert not any(state.caught_up for state in source._states(source._positions).values())
+        assert not any(state.caught_up for state in source._empty().partitions.values())

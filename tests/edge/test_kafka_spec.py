@@ -6,21 +6,24 @@ import ssl
 from typing import cast
 
 import pytest
+from aiokafka.errors import KafkaConnectionError
 
 from streamwatch.core.events import Partition
 from streamwatch.core.ports import PartitionState
 from streamwatch.edge.sources.kafka import (
     Ago,
     At,
-    KafkaSource,
     KafkaSpec,
     LogLost,
     TopicsMissing,
     parse_start,
 )
 from streamwatch.edge.sources.kafka.backoff import Backoff
-from streamwatch.edge.sources.kafka.connection import Connection, require_topics, ssl_context
+from streamwatch.edge.sources.kafka.connection import Connection, require_topics, ssl_context, worded
+from streamwatch.edge.sources.kafka.liveness import Liveness
 from streamwatch.edge.sources.kafka.loss import Losses
+from streamwatch.edge.sources.kafka.outlook import Outlook
+from streamwatch.edge.sources.kafka.wire import Listed
 from streamwatch.telemetry import Happening, PositionLost
 
 
@@ -50,7 +53,8 @@ def test_any_other_start_says_what_was_expected(text: str):
 
 
 def test_a_misspelt_topic_is_told_with_the_names_most_like_it():
-    listing = {"predictions": [0, 1], "labels": [0], "prediction-audit": [0], "empty": []}
+    partitions = {"predictions": 2, "labels": 1, "prediction-audit": 1, "empty": 0}
+    listing = {topic: Listed(dict.fromkeys(range(n), 1)) for topic, n in partitions.items()}
     require_topics(["predictions", "labels"], listing, "k:9092")
     with pytest.raises(
         TopicsMissing, match=r"topic 'predctions' does not exist \(did you mean predictions"
@@ -87,21 +91,23 @@ def test_a_log_that_changed_is_counted_or_refused():
     heard: list[Happening] = []
     losses = Losses("continue", heard.append)
     partition = Partition("labels", 1)
-    assert losses.resumed(partition, 50, 10, 90) == 50
-    assert not heard
-    assert losses.resumed(partition, 5, 10, 90) == 10
-    assert losses.resumed(partition, 95, 10, 90) == 90
+    losses.overtaken(partition, 5, 10)
+    losses.truncated(partition, 95, 90)
+    losses.recreated(partition, 95, 0)
     losses.vanished(partition, 95)
-    assert losses.times == {"retention": 1, "truncation": 1, "partition_vanished": 1}
-    assert losses.records == {"retention": 5, "truncation": 0}
-    assert [type(h) for h in heard] == [PositionLost] * 3
+    causes = ("retention", "truncation", "recreated", "partition_vanished")
+    assert losses.times == dict.fromkeys(causes, 1)
+    assert losses.records == {"retention": 5}
+    assert [type(h) for h in heard] == [PositionLost] * 4
     strict = Losses("fail", heard.append)
     with pytest.raises(
-        LogLost, match=r"labels/1 was read up to offset 5, and its log now holds 10 to 90 \(retention\)"
+        LogLost,
+        match=r"labels/1 was read up to offset 5, and its log now begins at 10 \(retention\): .*at offset 10",
     ):
-        strict.resumed(partition, 5, 10, 90)
+        strict.overtaken(partition, 5, 10)
     with pytest.raises(LogLost, match="no longer there"):
         strict.vanished(partition, 5)
+    assert not strict.times
 
 
 class _Answers:
@@ -124,9 +130,21 @@ def test_a_high_watermark_behind_the_position_is_neither_lag_nor_caught_up(
     caught_up: bool,  # noqa: FBT001
 ):
     """As a leader answered that had been killed and had yet to recover its own."""
-    source = KafkaSource(KafkaSpec(), ["labels"], lambda _: None, monotonic=lambda: 0.0)
-    partition = Partition("labels", 0)
-    source._positions = {partition: 150}
-    source._connection = cast("Connection", _Answers(highwater))
-    assert source.up
-    assert source._states([partition]) == {partition: PartitionState(150, shown, caught_up)}
+    partition, answers = Partition("labels", 0), cast("Connection", _Answers(highwater))
+    life = Liveness(10_000, lambda _: None, lambda: 0.0)
+    outlook = Outlook(life, 10_000, lambda: 0.0)
+    found = outlook.after([partition], {partition: 150}, answers)
+    assert life.alive
+    assert found == {partition: PartitionState(150, shown, caught_up)}
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (KafkaConnectionError("no route"), "KafkaConnectionError: no route"),
+        (TimeoutError("no answer for 3 s"), "TimeoutError: no answer for 3 s"),
+        (TimeoutError(), "TimeoutError"),
+    ],
+)
+def test_an_error_is_named_once(error: Exception, text: str):
+    assert worded(error) == text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from streamwatch.core.events import Label, Partition, Prediction, Progress
+from streamwatch.core.events import Label, Prediction, Progress
 from streamwatch.core.specs import JoinSpec
 from tests.core.join_stream import Stream
 
@@ -57,12 +57,3 @@ def test_settled_entries_do_not_pile_up_behind_one_that_never_settles():
 
 def pair(number, at_ms):
     return Prediction(str(number), "m", "x", at_ms), Label(str(number), "x", at_ms, "m")
-
-
-def test_it_says_where_reading_would_go_on():
-    stream = Stream()
-    partition = Partition("predictions", 0)
-    for position in (3, 9):
-        step = stream.pipeline.advance([], stream.store.fetch(stream.pipeline.needs([])))
-        stream.store.commit(step, {partition: position})
-    assert stream.store.positions == {partition: 9}

@@ -142,7 +142,7 @@ def test_no_text_whatever_fails_a_render(made: list[Family]) -> None:
     ],
 )
 def test_the_scraper_gets_the_format_it_asks_for(accept: str, media_type: str) -> None:
-    assert PrometheusExporter().media_type(accept) == media_type
+    assert PrometheusExporter().media_type(accept, {}) == media_type
 
 
 def test_a_live_fact_replaces_the_same_family_of_the_report() -> None:

@@ -77,7 +77,8 @@ class KafkaBroker:
 
     def __init__(self, folder: Path, settings: Mapping[str, str] | None = None) -> None:
         self.folder = folder
-        self.ports = dict(zip(("plain", "sasl", "ssl", "controller"), _free_ports(4), strict=True))
+        names = ("plain", "sasl", "ssl", "controller", "behind", "proxy")
+        self.ports = dict(zip(names, _free_ports(len(names)), strict=True))
         self._child: subprocess.Popen[bytes] | None = None
         folder.mkdir(parents=True, exist_ok=True)
         template = Template((HERE / "server.properties").read_text())

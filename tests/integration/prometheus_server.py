@@ -6,12 +6,13 @@ import asyncio
 import contextlib
 import socket
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import aiohttp
+import yaml
 
 DEADLINE_SECONDS = 20
 POLL_SECONDS = 0.05
@@ -40,13 +41,23 @@ class Prometheus:
 
 
 @contextlib.asynccontextmanager
-async def prometheus(program: str, target: str, directory: Path) -> AsyncIterator[Prometheus]:
-    """Start it on a free port, wait until it answers, end it."""
+async def prometheus(
+    program: str,
+    target: str,
+    directory: Path,
+    rule_files: Sequence[Path] = (),
+    alertmanager: str | None = None,
+) -> AsyncIterator[Prometheus]:
+    """Start it on a free port, wait until it answers, end it; `alertmanager` is who it tells of alerts."""
+    told = [{"static_configs": [{"targets": [alertmanager]}]}] if alertmanager else []
+    settings = {
+        "alerting": {"alertmanagers": told},
+        "global": {"scrape_interval": "1s", "scrape_timeout": "1s", "evaluation_interval": "1s"},
+        "rule_files": [str(file) for file in rule_files],
+        "scrape_configs": [{"job_name": "streamwatch", "static_configs": [{"targets": [target]}]}],
+    }
     config = directory / "prometheus.yml"
-    config.write_text(
-        "global: {scrape_interval: 1s, scrape_timeout: 1s}\n"
-        f"scrape_configs: [{{job_name: streamwatch, static_configs: [{{targets: ['{target}']}}]}}]\n"
-    )
+    config.write_text(yaml.safe_dump(settings))
     port = _free_port()
     with (directory / "prometheus.log").open("wb") as log:
         server = await asyncio.create_subprocess_exec(

@@ -83,7 +83,7 @@ class Running:
 @asynccontextmanager
 async def daemon(document: Mapping[str, Any]) -> AsyncIterator[Running]:
     """A daemon with these settings, stopped at the end; its own error ends the test."""
-    settings = Settings(**{"http": {"listen": "127.0.0.1:0"}, **document})
+    settings = Settings(**{"http": {"listen": "127.0.0.1:0"}, "state": {"kind": "memory"}, **document})
     order: list[tuple[str, int, int]] = []
     topics = {
         name: Topic(topic.side, Auditor(topic.decoder, order))

@@ -1,0 +1,59 @@
+"""Read and decode, and nothing else: what no monitor can do without."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import msgspec
+from aiokafka import AIOKafkaConsumer, TopicPartition
+
+from streamwatch.edge.sources.kafka.spec import KafkaSpec
+
+
+class PredictionFields(msgspec.Struct, gc=False):
+    """What the bare loop decodes on the topic of predictions."""
+
+    id: str
+    timestamp: int
+    model: str
+    prediction: str
+
+
+class LabelFields(msgspec.Struct, gc=False):
+    """What the bare loop decodes on the topic of labels."""
+
+    id: str
+    timestamp: int
+    label: str
+    model: str | None = None
+
+
+async def bare(servers: str, topics: list[str], messages: int) -> dict[str, float]:
+    """Read and decode every message; nothing else."""
+    spec = KafkaSpec(bootstrap_servers=servers)
+    kinds = (PredictionFields, LabelFields)
+    decoders = {t: msgspec.json.Decoder(kind).decode for t, kind in zip(topics, kinds, strict=True)}
+    async with AIOKafkaConsumer(
+        bootstrap_servers=servers,
+        auto_offset_reset="none",
+        enable_auto_commit=False,
+        isolation_level="read_committed",
+        max_partition_fetch_bytes=spec.max_partition_fetch_bytes,
+        request_timeout_ms=spec.request_timeout_ms,
+    ) as consumer:
+        cluster = await consumer._client.fetch_all_metadata()
+        places = [TopicPartition(t, p) for t in topics for p in cluster.partitions_for_topic(t)]
+        consumer.assign(places)
+        await consumer.seek_to_beginning()
+        seen = 0
+        began, wall = time.process_time(), time.monotonic()
+        while seen < messages:
+            found = await consumer.getmany(timeout_ms=spec.poll_timeout_ms, max_records=spec.max_poll_records)
+            for place, records in found.items():
+                decode = decoders[place.topic]
+                for record in records:
+                    decode(record.value)
+                seen += len(records)
+            await asyncio.sleep(0)
+        return {"cpu": time.process_time() - began, "wall": time.monotonic() - wall}

@@ -1,0 +1,149 @@
+"""The daemon as `run` builds it, on the same messages; with its state in memory and on disk."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import shutil
+import tempfile
+import time
+from pathlib import Path
+
+from streamwatch.assembly import build_from_document, build_topics
+from streamwatch.assembly.state import state_opening
+from streamwatch.core.events import Partition, Prediction
+from streamwatch.daemon import POSITIONS, Places
+from streamwatch.edge.keys import digest_ids
+from streamwatch.settings import Settings
+from streamwatch.telemetry import Happening, Telemetry, TopicsAssigned
+
+IDLE_SECONDS = 10.0
+PRELOADED = "STREAMWATCH_BENCH_STATE"
+WAITING = "STREAMWATCH_BENCH_PENDING"
+
+
+class Stopwatch(Telemetry):
+    """Starts when partitions are assigned."""
+
+    def __init__(self) -> None:
+        super().__init__(level="error")
+        self.cpu = self.wall = 0.0
+        self.started = asyncio.Event()
+
+    def emit(self, happening: Happening) -> None:
+        super().emit(happening)
+        if isinstance(happening, TopicsAssigned):
+            self.cpu, self.wall = time.process_time(), time.monotonic()
+            self.started.set()
+
+
+class Meter:
+    """Looks at every report for the number of records accepted; the CPU used when it was last seen to
+    grow."""
+
+    def __init__(self) -> None:
+        self.accepted, self.outcomes = 0.0, 0.0
+        self.cpu = self.wall = 0.0
+        self.grown = asyncio.Event()
+
+    def publish(self, report) -> None:
+        total = {f.name: sum(v for _, v in f.samples) for f in report.families if f.kind == "counter"}
+        self.accepted = total["predictions_accepted_total"] + total["labels_accepted_total"]
+        self.outcomes = total.get("outcomes_total", 0.0)
+        self.cpu, self.wall = time.process_time(), time.monotonic()
+        self.grown.set()
+
+
+def settings(servers: str, topics: list[str], state: str = "") -> dict[str, object]:
+    return {
+        "state": {"kind": "rocksdb", "directory": state} if state else {"kind": "memory"},
+        "join": {"max_pending": 100_000_000, "max_tombstones": 100_000_000, "max_labels": 100_000_000},
+        "kafka": {"bootstrap_servers": servers},
+        "topics": {"predictions": topics[:1], "labels": topics[1:]},
+        "http": {"listen": "127.0.0.1:0"},
+    }
+
+
+async def daemon(servers: str, topics: list[str], messages: int, state: str = "") -> dict[str, float]:
+    """The daemon as `run` builds it, until what it shows has every message."""
+    watch, meter = Stopwatch(), Meter()
+    built = build_from_document(settings(servers, topics, state), watch, [meter])
+    running = asyncio.create_task(built.run())
+    while meter.accepted < messages:
+        meter.grown.clear()
+        await asyncio.wait_for(meter.grown.wait(), 120)
+    rss = resident_bytes()
+    built.stop()
+    await running
+    return {
+        "cpu": meter.cpu - watch.cpu,
+        "wall": meter.wall - watch.wall,
+        "outcomes": meter.outcomes,
+        "rss": rss,
+    }
+
+
+async def durable(servers: str, topics: list[str], messages: int) -> dict[str, float]:
+    """As `daemon`, with state on disk."""
+    with tempfile.TemporaryDirectory() as state:
+        return await daemon(servers, topics, messages, state)
+
+
+async def preloaded(servers: str, topics: list[str], messages: int) -> dict[str, float]:
+    """As `daemon`, with a copy of the state that `preload` made."""
+    with tempfile.TemporaryDirectory() as folder:
+        state = Path(folder) / "state"
+        shutil.copytree(os.environ[PRELOADED], state)
+        accepted = float(os.environ[WAITING])
+        return await daemon(servers, topics, messages + int(accepted), str(state))
+
+
+async def preload(_: str, topics: list[str], number: int) -> dict[str, float]:
+    """A state in which so many predictions wait."""
+    document = settings("nowhere:9092", topics, os.environ[PRELOADED])
+    chosen = Settings(**document)
+    opened = state_opening(chosen, build_topics(chosen), Telemetry(level="error"))()
+    core, store = opened.checkpoint, opened.store
+    place = Partition(topics[0], 0)
+    core.pipeline.timeline.add(place, "prediction")
+    now_ms = round(time.time() * 1_000) - 3_600_000
+    for start in range(0, number, 5_000):
+        ids = digest_ids([f"{n:032x}-{n % 7:04x}" for n in range(start, min(start + 5_000, number))])
+        events = [Prediction(id, f"model-{n % 3}", "yes", now_ms + n % 60_000) for n, id in enumerate(ids)]  # noqa: A001
+        step = core.pipeline.advance(events, store.fetch(core.pipeline.needs(events)))
+        store.keep(step)
+        core.take(step)
+        store.commit(core.changes({POSITIONS: Places().encode()}))
+    store.flush()
+    store.close()
+    began = time.monotonic()
+    again = state_opening(chosen, build_topics(chosen), Telemetry(level="error"))()
+    opened_in = time.monotonic() - began
+    again.store.close()
+    return {"bytes": size_of(Path(os.environ[PRELOADED])) / number, "open": opened_in}
+
+
+def size_of(directory: Path) -> int:
+    """Bytes of its files."""
+    return sum(file.stat().st_size for file in directory.iterdir())
+
+
+async def idle(servers: str, topics: list[str], _: int) -> dict[str, float]:
+    """The daemon on empty topics."""
+    watch = Stopwatch()
+    built = build_from_document(settings(servers, topics), watch, [])
+    running = asyncio.create_task(built.run())
+    await watch.started.wait()
+    await asyncio.sleep(2.0)  # let it settle: the point is what it costs to wait
+    began = time.process_time()
+    await asyncio.sleep(IDLE_SECONDS)
+    found = {"cpu": (time.process_time() - began) / IDLE_SECONDS, "rss": resident_bytes()}
+    built.stop()
+    await running
+    return found
+
+
+def resident_bytes() -> int:
+    gc.collect()
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -1,0 +1,63 @@
+"""The alerting and recording rules as read from their files, and the names they use."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from streamwatch.core.series import PREFIX
+from tests.contracts.readme_metrics import every_family
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
+PROMETHEUS = DEPLOY / "prometheus"
+RULE_FILES = sorted((PROMETHEUS / "rules").glob("*.yml"))
+TEST_FILES = sorted((PROMETHEUS / "tests").glob("*.test.yml"))
+
+_NAME = re.compile(r"[a-zA-Z_:][\w:]*")
+_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
+_RENDERED = ("_bucket", "_count", "_sum")
+
+
+def rules() -> list[dict[str, Any]]:
+    """Every rule of every group."""
+    documents = (yaml.safe_load(file.read_text(encoding="utf-8")) for file in RULE_FILES)
+    return [rule for document in documents for group in document["groups"] for rule in group["rules"]]
+
+
+def alerts() -> dict[str, dict[str, Any]]:
+    """Alerting rules by name."""
+    return {rule["alert"]: rule for rule in rules() if "alert" in rule}
+
+
+def recorded() -> set[str]:
+    """Names of the recording rules."""
+    return {rule["record"] for rule in rules() if "record" in rule}
+
+
+def unit_tests() -> Iterator[dict[str, Any]]:
+    """Every test of every file of promtool's."""
+    for file in TEST_FILES:
+        yield from yaml.safe_load(file.read_text(encoding="utf-8"))["tests"]
+
+
+def exported() -> set[str]:
+    """Every name a scrape of the daemon can hold."""
+    names = set[str]()
+    for family in every_family():
+        suffixes = _RENDERED if family.kind == "histogram" else ("",)
+        names |= {PREFIX + family.name + suffix for suffix in suffixes}
+    return names
+
+
+def names_in(expr: str) -> set[str]:
+    """The metrics of this project that an expression asks for, recorded ones included."""
+    return {name for name in _NAME.findall(_QUOTED.sub('""', expr)) if PREFIX in name}
+
+
+def unknown_names(expr: str) -> set[str]:
+    """Those that nothing emits and nothing records."""
+    return names_in(expr) - exported() - recorded()

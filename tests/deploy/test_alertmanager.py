@@ -1,0 +1,100 @@
+"""The example configuration of Alertmanager: valid, and alerts go where it says."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Callable
+from typing import Any, get_args
+
+import pytest
+import yaml
+
+from streamwatch.core.notices import Severity
+from tests.deploy.rules import DEPLOY, alerts
+
+CONFIG = DEPLOY / "alertmanager" / "alertmanager.yml"
+
+
+def amtool(program: str, *arguments: str) -> str:
+    ran = subprocess.run([program, *arguments], capture_output=True, timeout=30, check=False)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    return ran.stdout.decode().strip()
+
+
+def inhibit_rules() -> list[dict[str, Any]]:
+    return yaml.safe_load(CONFIG.read_text(encoding="utf-8"))["inhibit_rules"]
+
+
+def inhibited_by(alert: str) -> set[str]:
+    """Alerts that a firing one silences, with the labels that the rules give them."""
+    silenced = set[str]()
+    for rule in inhibit_rules():
+        if _matches(rule["source_matchers"], alert):
+            silenced |= {name for name in alerts() if _matches(rule["target_matchers"], name)}
+    return silenced - {alert}
+
+
+def _matches(matchers: list[str], alert: str) -> bool:
+    labels = {"alertname": alert, **alerts().get(alert, {"labels": {}})["labels"]}
+    for matcher in matchers:
+        name, sign, value = re.fullmatch(r'(\w+)(=~|=)"(.*)"', matcher).groups()
+        if not re.fullmatch(value if sign == "=~" else re.escape(value), labels.get(name, "")):
+            return False
+    return True
+
+
+@pytest.mark.real("amtool")
+def test_amtool_accepts_the_configuration(real_component: Callable[[str], str]) -> None:
+    assert "SUCCESS" in amtool(real_component("amtool"), "check-config", str(CONFIG))
+
+
+@pytest.mark.real("amtool")
+@pytest.mark.parametrize("name", sorted(alerts()))
+def test_an_alert_goes_to_the_receiver_of_its_severity(
+    real_component: Callable[[str], str], name: str
+) -> None:
+    labels = {"alertname": name, "model": "m", **alerts()[name]["labels"]}
+    pairs = [f"{label}={value}" for label, value in labels.items()]
+    routed = amtool(real_component("amtool"), "config", "routes", "test", f"--config.file={CONFIG}", *pairs)
+    assert routed == labels["severity"]
+
+
+@pytest.mark.real("amtool")
+@pytest.mark.parametrize("severity", get_args(Severity))
+@pytest.mark.parametrize("name", ["StreamwatchDrift", "StreamwatchDriftDigest"])
+def test_what_the_daemon_sends_by_itself_goes_to_the_receiver_of_its_severity(
+    real_component: Callable[[str], str], name: str, severity: str
+) -> None:
+    labels = (f"alertname={name}", f"severity={severity}", "model=m", "detector=adwin")
+    routed = amtool(real_component("amtool"), "config", "routes", "test", f"--config.file={CONFIG}", *labels)
+    assert routed == {"error": "critical"}.get(severity, severity)
+
+
+@pytest.mark.real("amtool")
+def test_alerts_of_others_go_elsewhere(real_component: Callable[[str], str]) -> None:
+    others = ("config", "routes", "test", f"--config.file={CONFIG}", "severity=critical", "service=other")
+    assert amtool(real_component("amtool"), *others) == "unrouted"
+
+
+def test_alerts_are_grouped_by_model() -> None:
+    route = yaml.safe_load(CONFIG.read_text(encoding="utf-8"))["route"]
+    assert "model" in route["group_by"]
+    assert not any("group_by" in child for child in route["routes"])
+
+
+def test_stopped_labels_inhibit_the_quality_alerts_of_their_model() -> None:
+    quality = {name for name, rule in alerts().items() if rule["labels"]["subject"] == "model"}
+    assert {
+        "ModelWorseThanPersistent",
+        "ModelWorseThanMajority",
+        "KappaPlusZero",
+        "AccuracyDropped",
+    } <= quality
+    assert inhibited_by("LabelsStopped") == quality
+    (rule,) = (rule for rule in inhibit_rules() if any("LabelsStopped" in m for m in rule["source_matchers"]))
+    assert set(rule["equal"]) == {"job", "instance", "model"}
+
+
+def test_nothing_inhibits_that_the_daemon_is_down() -> None:
+    assert all("Down" not in inhibited_by(name) for name in alerts())

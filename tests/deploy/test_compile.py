@@ -1,0 +1,113 @@
+"""`streamwatch compile`, and a start from what it left in a directory nobody can write to."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from streamwatch.cli.compile import kept, told
+from streamwatch.core.kernel.warming import Warmth
+from tests.deploy.repository import DEPLOY
+
+CONFIG = DEPLOY / "docker" / "streamwatch.yaml"
+SMALL = ("--set", "monitors.forgetting=[landmark]", "--set", "monitors.detectors=[]")
+START = """
+import sys
+from pathlib import Path
+from streamwatch.assembly import specs
+from streamwatch.assembly.build import warm_up
+from streamwatch.core.kernel.warming import ENTRIES
+from streamwatch.settings import load
+
+warm_up(specs.monitors_spec(load(Path(sys.argv[1]))))
+print(sum(len(e.signatures) for e in ENTRIES), sum(sum(e.stats.cache_hits.values()) for e in ENTRIES))
+"""
+PR_CAPBSET_DROP, CAP_DAC_OVERRIDE = 24, 1
+
+
+def without_root_rights() -> None:
+    """Permissions hold for root, too."""
+    if os.geteuid() == 0:
+        ctypes.CDLL(None).prctl(PR_CAPBSET_DROP, CAP_DAC_OVERRIDE, 0, 0, 0)
+
+
+def python(kernel: Path, arguments: Sequence[object]) -> subprocess.CompletedProcess[str]:
+    """A process as in the container: its kernel's directory, any processor, no home."""
+    home = {"HOME": "/nonexistent", "NUMBA_CACHE_DIR": str(kernel), "NUMBA_CPU_NAME": "generic"}
+    return subprocess.run(
+        [sys.executable, *map(str, arguments)],
+        env={**os.environ, **home},
+        preexec_fn=without_root_rights,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def compiled(kernel: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return python(kernel, ["-m", "streamwatch", "compile", "--config", CONFIG, *arguments])
+
+
+@pytest.fixture(scope="module")
+def kernel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The default kernel, compiled, then made read-only."""
+    folder = tmp_path_factory.mktemp("kernel")
+    done = compiled(folder)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("compiled ")
+    assert f"kept in {folder}" in done.stdout
+    for path in (folder, *folder.rglob("*")):
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    return folder
+
+
+def contents(folder: Path) -> dict[Path, tuple[int, bytes]]:
+    return {
+        path: (path.stat().st_mtime_ns, path.read_bytes()) for path in folder.rglob("*") if path.is_file()
+    }
+
+
+def test_the_directory_of_these_tests_cannot_be_written_to(kernel: Path) -> None:
+    done = python(kernel, ["-c", f"open({str(kernel / 'new')!r}, 'w')"])
+    assert "PermissionError" in done.stderr
+
+
+def test_what_was_compiled_ahead_is_used_where_nothing_can_be_written(kernel: Path) -> None:
+    before = contents(kernel)
+
+    done = compiled(kernel)
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("nothing to compile: ")
+    assert str(kernel) in done.stdout
+    assert contents(kernel) == before
+
+
+def test_a_start_compiles_nothing(kernel: Path) -> None:
+    done = python(kernel, ["-c", START, CONFIG])
+    assert done.returncode == 0, done.stderr
+    functions, loaded = map(int, done.stdout.split())
+    assert functions == loaded > 0
+
+
+def test_other_estimators_are_compiled_for_this_start_alone_and_that_is_said(kernel: Path) -> None:
+    before = contents(kernel)
+
+    done = compiled(kernel, *SMALL)
+
+    assert done.returncode == 2
+    assert "not kept, every start compiles them" in done.stderr
+    assert f"{kernel}" in done.stderr
+    assert contents(kernel) == before
+
+
+def test_no_place_at_all_is_said() -> None:
+    nowhere = Warmth(compiled=6, loaded=0, cache_directory=None)
+    assert not kept(nowhere)
+    assert "every start compiles them: set NUMBA_CACHE_DIR" in told(nowhere, 24.0)

@@ -1,0 +1,149 @@
+"""The image's recipe, as far as can be known without building it."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import shlex
+from dataclasses import dataclass, field
+from fnmatch import fnmatch
+
+import pytest
+
+from tests.deploy.repository import DEPLOY, ROOT, version
+
+BUILD_TOOLS = ("apt-get", "gcc", "make", " uv ", "pip install", "uv sync")
+
+
+@dataclass
+class Stage:
+    """One FROM and what follows it."""
+
+    image: str
+    name: str
+    steps: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+
+    def all(self, instruction: str) -> list[str]:
+        return [rest for name, rest in self.steps if name == instruction]
+
+    def last(self, instruction: str) -> str:
+        return self.all(instruction)[-1]
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return dict(pair.split("=", 1) for rest in self.all("ENV") for pair in shlex.split(rest))
+
+
+def stages() -> list[Stage]:
+    text = (DEPLOY / "docker" / "Dockerfile").read_text("utf-8")
+    lines = re.sub(r"\\\n", " ", re.sub(r"^#.*\n", "", text, flags=re.MULTILINE)).splitlines()
+    found: list[Stage] = []
+    for line in filter(None, map(str.strip, lines)):
+        instruction, _, rest = line.partition(" ")
+        if instruction == "FROM":
+            image, _, name = rest.partition(" AS ")
+            found.append(Stage(image, name))
+        else:
+            found[-1].steps.append((instruction, " ".join(rest.split())))
+    return found
+
+
+BUILD, FINAL = stages()
+
+
+def test_both_stages_stand_on_the_same_pinned_slim_python() -> None:
+    assert BUILD.image == FINAL.image  # the environment's python is a link to the image's
+    assert re.fullmatch(r"python:3\.11\.\d+-slim-[a-z]+", FINAL.image)
+
+
+def test_the_environment_is_the_lock_files_with_the_uv_of_the_makefile() -> None:
+    pinned = re.search(r"^UV_VERSION := (.*)$", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
+    assert pinned
+    assert BUILD.all("ARG") == [f"UV_VERSION={pinned[1]}"]
+    syncs = [step for step in BUILD.all("RUN") if "uv sync" in step]
+    assert len(syncs) == 2  # dependencies are a layer of their own, not built anew with every change here
+    for sync in syncs:
+        assert "--frozen" in sync
+        assert "--no-default-groups" in sync
+    assert "--no-editable" in syncs[-1]
+    assert BUILD.environment["UV_COMPILE_BYTECODE"] == "1"  # a read-only root keeps none
+
+
+def test_nothing_that_builds_is_in_the_image() -> None:
+    said = " ".join(FINAL.all("RUN"))
+    assert not [tool for tool in BUILD_TOOLS if tool in f" {said} "]
+    assert "pip uninstall" in said
+    assert {copy.split()[0] for copy in FINAL.all("COPY")} == {f"--from={BUILD.name}"}
+
+
+def test_it_runs_as_a_user_without_rights_whose_number_is_fixed() -> None:
+    assert FINAL.steps.index(("USER", "10001:10001")) < FINAL.steps.index(("CMD", '["run"]'))
+    accounts = " ".join(FINAL.all("RUN"))
+    assert "--uid 10001 --gid 10001" in accounts
+    assert "--owner=10001 --group=10001" in accounts
+    assert not [
+        step for step in FINAL.steps[FINAL.steps.index(("USER", "10001:10001")) :] if step[0] == "RUN"
+    ]
+
+
+def test_the_kernel_is_compiled_for_any_processor_and_used_from_where_it_was_compiled() -> None:
+    compiled = next(step for step in BUILD.all("RUN") if "streamwatch compile" in step)
+    for name in ("NUMBA_CACHE_DIR", "NUMBA_CPU_NAME"):
+        assert f"{name}={FINAL.environment[name]}" in compiled
+    assert FINAL.environment["NUMBA_CPU_NAME"] == "generic"
+    folder = FINAL.environment["NUMBA_CACHE_DIR"].rpartition("/")[0]
+    assert f"chmod -R a-w,a+rX {folder}" in compiled
+    assert f"--from={BUILD.name} {folder} {folder}" in FINAL.all("COPY")
+    assert f"{FINAL.environment['STREAMWATCH_CONFIG']}" in compiled
+
+
+def test_commands_are_found_where_the_build_put_them() -> None:
+    environment = BUILD.environment["UV_PROJECT_ENVIRONMENT"]
+    assert FINAL.environment["PATH"].startswith(f"{environment}/bin:")
+    assert json.loads(FINAL.last("ENTRYPOINT")) == ["streamwatch"]
+    assert json.loads(FINAL.last("CMD")) == ["run"]
+
+
+def test_state_has_a_volume_and_the_process_starts_in_it() -> None:
+    assert json.loads(FINAL.last("VOLUME")) == [FINAL.last("WORKDIR")] == ["/var/lib/streamwatch"]
+
+
+def test_a_stop_is_the_signal_the_daemon_knows() -> None:
+    assert FINAL.last("STOPSIGNAL") == "SIGTERM"
+
+
+def test_health_is_asked_with_what_python_brings() -> None:
+    options, _, command = FINAL.last("HEALTHCHECK").partition("CMD ")
+    assert {"--interval", "--timeout", "--start-period", "--retries"} == set(
+        re.findall(r"--[a-z-]+", options)
+    )
+    program, flag, script = json.loads(command)
+    assert (program, flag) == ("python", "-c")
+    ast.parse(script)
+    assert f"http://127.0.0.1:{FINAL.last('EXPOSE')}/healthz" in script
+
+
+def test_labels_say_what_it_is() -> None:
+    said = dict(pair.split("=", 1) for pair in shlex.split(FINAL.last("LABEL")))
+    assert {
+        f"org.opencontainers.image.{key}"
+        for key in ("title", "description", "licenses", "version", "revision")
+    } <= set(said)
+    assert f"VERSION={version()}" in FINAL.all("ARG")
+    assert said["org.opencontainers.image.base.name"].endswith(FINAL.image)
+
+
+@pytest.mark.parametrize("copied", [s for c in BUILD.all("COPY") for s in c.split()[:-1]])
+def test_what_is_copied_exists_and_reaches_the_build(copied: str) -> None:
+    assert (ROOT / copied).exists()
+    ignored = False
+    for line in (ROOT / ".dockerignore").read_text("utf-8").splitlines():
+        pattern = line.removeprefix("!")
+        if (
+            line
+            and not line.startswith("#")
+            and (fnmatch(copied, pattern) or copied.startswith(f"{pattern}/"))
+        ):
+            ignored = not line.startswith("!")
+    assert not ignored

@@ -1,0 +1,131 @@
+"""The rows of the status page: the API's own numbers, and a verdict that the bounds allow."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streamwatch.core.series import Family, Histogram, Report
+from streamwatch.edge.exporters.alarms import AlarmsExporter
+from streamwatch.edge.exporters.json_api import JsonExporter
+from streamwatch.edge.exporters.overview import ALARMS_SHOWN, OverviewExporter
+from streamwatch.edge.exporters.quantiles import quantile
+from streamwatch.edge.exporters.verdict import verdict
+from tests.edge.exposition import realistic, report
+from tests.edge.http_faces import FADING, Model, alarm, report_of
+
+JSON = "application/json; charset=utf-8"
+
+
+def overview(made: Report | None) -> Any:
+    return json.loads(OverviewExporter().render(made, (), JSON, {}))
+
+
+def alarms(made: Report, **asked: str) -> list[dict[str, Any]]:
+    return json.loads(AlarmsExporter().render(made, (), JSON, asked))["alarms"]
+
+
+def test_a_row_has_the_numbers_of_the_models_document() -> None:
+    made = report(realistic(models=5))
+    body = JsonExporter().render(made, (), JSON, {})
+    assert body is not None
+    models = json.loads(body)["models"]
+    rows = overview(made)["models"]
+    assert rows.keys() == models.keys()
+    for name, row in rows.items():
+        metrics = models[name]["metrics"]
+        bounds, baselines = metrics["accuracy_bound_ratio"], metrics["baseline_accuracy_ratio"]
+        assert {key: value for key, value in row.items() if not key.startswith("delay")} == {
+            "outcomes": metrics["outcomes_total"],
+            "accuracy": metrics["accuracy_ratio"][FADING],
+            "lower": bounds["hoeffding"][FADING],
+            "upper": bounds["hoeffding_upper"][FADING],
+            "effective_outcomes": metrics["effective_outcomes"][FADING],
+            "persistent": baselines["persistent"][FADING],
+            "majority": baselines["majority"][FADING],
+            "kappa_plus": metrics["kappa_plus"][FADING],
+            "alarms": sum(metrics["alarms_total"].values()),
+            "last_alarm_timestamp_seconds": max(metrics["last_alarm_timestamp_seconds"].values()),
+            "verdict": verdict(row["lower"], row["upper"], row["persistent"]),
+        }
+
+
+def test_without_a_fading_forgetting_the_first_one_is_shown() -> None:
+    samples = [(("sliding:9", "m"), 0.5), (("landmark", "m"), 0.6)]
+    made = report([Family("accuracy_ratio", "gauge", "h", ("forgetting", "model"), samples)])
+    seen = overview(made)
+    assert (seen["forgetting"], seen["models"]["m"]["accuracy"]) == ("sliding:9", 0.5)
+    assert seen["models"]["m"]["verdict"] == "not shown"
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "persistent", "said"),
+    [
+        (0.81, 0.9, 0.8, "yes"),
+        (0.8, 0.9, 0.8, "not shown"),
+        (0.7, 0.8, 0.8, "not shown"),
+        (0.7, 0.79, 0.8, "no"),
+        (None, None, 0.8, "not shown"),
+        (0.7, None, 0.8, "not shown"),
+        (0.7, 0.9, None, "not shown"),
+        (0.0, 0.4, 0.0, "not shown"),
+    ],
+)
+def test_the_verdict_says_only_what_the_bounds_allow(
+    lower: float | None, upper: float | None, persistent: float | None, said: str
+) -> None:
+    assert verdict(lower, upper, persistent) == said
+
+
+def test_before_the_first_report_there_is_nothing_to_see() -> None:
+    seen = overview(None)
+    assert (seen["models"], seen["alarms"], seen["published_timestamp_seconds"]) == ({}, [], None)
+
+
+def test_alarms_come_newest_first_as_many_as_asked_for_and_of_one_model() -> None:
+    raised = [alarm("ab"[n % 2], n) for n in range(1, 200)]
+    made = report_of({"a": Model(), "b": Model()}, 0, raised)
+    assert [a["ordinal"] for a in alarms(made, limit="3")] == [199, 198, 197]
+    assert [a["ordinal"] for a in alarms(made, limit="2", model="a")] == [198, 196]
+    assert len(alarms(made)) == 100
+    assert len(overview(made)["alarms"]) == ALARMS_SHOWN
+    assert overview(made)["alarms"] == alarms(made, limit=str(ALARMS_SHOWN))
+
+
+def test_an_infinite_statistic_is_left_out_of_an_alarm() -> None:
+    (told,) = alarms(report_of({}, 0, [alarm("m", statistic=float("inf"), before=float("nan"))]))
+    assert "statistic" not in told
+    assert "before" not in told
+    assert told["after"] == 0.31
+
+
+@given(
+    counts=st.lists(st.integers(0, 50), min_size=4, max_size=4),
+    shares=st.lists(st.floats(0.01, 1.0), min_size=2, max_size=6),
+)
+def test_quantiles_lie_in_their_bucket_and_in_order(counts: list[int], shares: list[float]) -> None:
+    bounds = (1.0, 5.0, 15.0)
+    cumulative = tuple(sum(counts[: n + 1]) for n in range(4))
+    found = [quantile(share, Histogram(cumulative, 0.0), bounds) for share in sorted(shares)]
+    if cumulative[-1] == 0:
+        assert set(found) == {None}
+        return
+    for share, value in zip(sorted(shares), found, strict=True):
+        assert value is not None
+        bucket = next(n for n, count in enumerate(cumulative) if count >= share * cumulative[-1])
+        low, high = (0.0, *bounds)[min(bucket, 3)], bounds[min(bucket, 2)]
+        assert min(low, high) <= value <= high
+    assert all(a <= b for a, b in pairwise(value for value in found if value is not None))
+
+
+def test_a_quantile_is_what_prometheus_documents() -> None:
+    """Ten observations up to 1, ten more up to 2: the median is 1, and 15 of 20 lie below 1.5."""
+    histogram = Histogram((10, 20, 20), 0.0)
+    assert quantile(0.5, histogram, (1.0, 2.0)) == 1.0
+    assert quantile(0.75, histogram, (1.0, 2.0)) == 1.5
+    assert quantile(0.9, Histogram((0, 0, 4), 0.0), (1.0, 2.0)) == 2.0

@@ -1,0 +1,50 @@
+"""Over the durable store the join does exactly what it does in memory, however little of it is in memory."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+from random import Random
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.core.join_stream import Stream
+from tests.core.test_join_model import SIDES, a_script, a_spec
+from tests.edge.rocks_stream import DurableStream, alive_now, digested
+
+
+def batches(chance, events):
+    """Cut into batches of 1 to a few dozen events."""
+    while events:
+        size = chance.choice([1, 1, 2, 3, 8, 30])
+        yield events[:size]
+        events = events[size:]
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.integers(0, 2**32), st.integers(0, 300), st.sampled_from([0, 1, 5, 50, 1000]))
+def test_outcomes_counters_and_records_are_those_of_the_memory_store(seed, length, hot_records):
+    chance = Random(seed)  # noqa: S311 - a seeded simulation
+    spec = a_spec(chance)
+    events = digested(a_script(chance, 300)[:length])
+    directory = Path(tempfile.mkdtemp())
+    memory = Stream(spec, SIDES)
+    durable = DurableStream(directory / "state", spec, SIDES, hot_records)
+    often, leave = chance.choice([1.0, 0.5, 0.1]), chance.choice([0, 0.1, 0.4])
+    try:
+        for batch in batches(chance, events):
+            assert durable.feed(*batch) == memory.feed(*batch)
+            assert durable.pipeline.snapshot() == memory.pipeline.snapshot()
+            assert alive_now(durable) == alive_now(memory)
+            if chance.random() < often:
+                durable.commit()
+                assert alive_now(durable) == alive_now(memory)
+                if chance.random() < leave:
+                    durable.reopen()
+                    assert durable.pipeline.snapshot() == memory.pipeline.snapshot()
+                    assert alive_now(durable) == alive_now(memory)
+    finally:
+        durable.store.close()
+        shutil.rmtree(directory)

@@ -1,0 +1,132 @@
+"""The daemon of `streamwatch run`, keeping an audit of what it consumed: one child process per life.
+
+    python -m tests.faults.audited CONFIG FOLDER
+
+This process imports everything and compiles the estimators once. Then a line on its stdin begins a life: a
+child is forked that opens real state, reads real topics and serves. What happens is told on stdout: `forked`
+with the child's PID, `opening`, `ended`. After another line nobody may use the PID any more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import mmap
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from streamwatch.assembly import build_daemon, build_topics, specs
+from streamwatch.assembly.alerts import build_deliveries
+from streamwatch.assembly.state import reading_spec, warm_up
+from streamwatch.core.ports import Store
+from streamwatch.core.saving import Changes
+from streamwatch.daemon import State
+from streamwatch.settings import Settings
+from streamwatch.telemetry import Telemetry
+from tests.faults.auditing import Audit
+from tests.faults.witness import COMMITTING, CONNECTING, OPENING, READING, SIZE, Witness
+
+
+class WitnessedStore:
+    """A store whose commits and flushes leave a trace that outlives the process."""
+
+    def __init__(self, store: Store, witness: Witness) -> None:
+        self._store = store
+        self._witness = witness
+        self._committed = store.load().commits
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._store, name)
+
+    def commit(self, changes: Changes) -> None:
+        self._witness.phase = COMMITTING
+        self._witness.begun = self._committed + 1
+        self._store.commit(changes)
+        self._committed += 1
+        self._witness.phase = READING
+
+    def flush(self) -> None:
+        number = self._committed
+        self._witness.flushing = 1
+        self._store.flush()
+        self._witness.flushed = max(self._witness.flushed, number)
+        self._witness.flushing = 0
+
+
+def audited(opening: Callable[[], State], folder: Path, life: int, witness: Witness) -> Callable[[], State]:
+    """Opens state as `opening` does, and writes down from then on what the core is given."""
+    opened = 0
+
+    def open_state() -> State:
+        nonlocal opened
+        witness.phase = OPENING
+        say("opening")
+        state = opening()
+        pipeline, checkpoint = state.checkpoint.pipeline, state.checkpoint
+        path = folder / f"{life:05}-{opened:02}.audit"
+        opened += 1
+        audit = Audit(path, life, checkpoint.commits, pipeline)
+        advance = pipeline.advance
+
+        def advance_audited(events, found):
+            witness.phase = READING
+            audit.batch(checkpoint.commits + 1, events)
+            return advance(events, found)
+
+        pipeline.advance = advance_audited
+        witness.phase = CONNECTING
+        return replace(state, store=WitnessedStore(state.store, witness))
+
+    return open_state
+
+
+def live(settings: Settings, folder: Path, life: int) -> None:
+    """One life, from the opening of state until it is killed or asked to stop."""
+    log = (folder / f"{life:05}.log").open("w", buffering=1)
+    os.dup2(log.fileno(), 2)
+    with (folder / f"{life:05}.witness").open("w+b") as file:
+        file.truncate(SIZE)
+        witness = Witness(mmap.mmap(file.fileno(), SIZE))
+    telemetry = Telemetry("info", "json", log)
+    topics = build_topics(settings)
+    deliveries = build_deliveries(settings, telemetry)
+    spec = reading_spec(settings, topics, telemetry, deliveries)
+    reading = replace(spec, open_state=audited(spec.open_state, folder, life, witness))
+    daemon = build_daemon(settings, telemetry, topics=topics, reading=reading, deliveries=deliveries)
+    asyncio.run(daemon.run())
+
+
+def say(*words: object) -> None:
+    os.write(1, (" ".join(map(str, words)) + "\n").encode())
+
+
+def serve(settings: Settings, folder: Path) -> None:
+    warm_up(specs.monitors_spec(settings))
+    gc.collect()
+    gc.freeze()
+    say("ready")
+    for life, _ in enumerate(sys.stdin):
+        threads = list(Path("/proc/self/task").iterdir())
+        assert len(threads) == 1, f"a fork would lose all of {len(threads)} threads but one"
+        pid = os.fork()
+        if not pid:
+            try:
+                live(settings, folder, life)
+                os._exit(0)
+            except BaseException:  # noqa: BLE001 - the log shows it, and no child may go on as the parent
+                traceback.print_exc()
+                os._exit(1)
+        say("forked", pid)
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+        say("ended")
+        sys.stdin.readline()
+        os.waitpid(pid, 0)
+
+
+if __name__ == "__main__":
+    serve(Settings(**json.loads(Path(sys.argv[1]).read_text())), Path(sys.argv[2]))

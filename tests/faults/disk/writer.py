@@ -1,0 +1,49 @@
+"""A program that commits to a state directory, whatever the disk does, and says what it was told.
+
+    python -m tests.faults.disk.writer DIRECTORY LAST IDS_PER_COMMIT [--without-flush]
+
+It says `found N` when state is open, `durable N` when a commit is, `failed …` when the disk did: then it
+drops what is in memory and opens state again, as the daemon does. `ended` comes after commit number LAST.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+
+from streamwatch.edge.stores.errors import StateFailed
+from tests.faults.committed import Committing
+
+RETRY_SECONDS = 0.01
+
+
+def say(*words: object) -> None:
+    """Not by `write`, which tests let fail."""
+    os.writev(1, [(" ".join(map(str, words)).replace("\n", " ") + "\n").encode()])
+
+
+def write(directory: Path, last: int, ids: int, *, flush: bool) -> None:
+    while True:
+        committing = None
+        try:
+            committing = Committing(directory, ids)
+            say("found", committing.commits)
+            if not flush:
+                committing.store.flush = lambda: None
+            for number in committing.until(last):
+                say("durable", number)
+        except StateFailed as error:
+            say("failed", error)
+            if committing is not None:
+                committing.store.close()
+            time.sleep(RETRY_SECONDS)
+        else:
+            say("ended")
+            return
+
+
+if __name__ == "__main__":
+    write(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), flush="--without-flush" not in sys.argv)
+    os._exit(0)  # as it would end otherwise: without a goodbye to the disk

@@ -1,0 +1,48 @@
+"""The long form: `python -m tests.faults.simulation --seeds 100000`; stops at the first seed that fails."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+import traceback
+
+from tests.faults.simulation.world import World
+
+TOLD_SECONDS = 10.0
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.faults.simulation", description=__doc__)
+    parser.add_argument("--seeds", type=int, default=2_000, help="how many")
+    parser.add_argument("--first", type=int, default=0, help="the first of them")
+    parser.add_argument("--traces", action="store_true", help="print a digest of each seed's history")
+    chosen = parser.parse_args(arguments)
+    began = told = time.monotonic()
+    lives = reports = 0
+    for seed in range(chosen.first, chosen.first + chosen.seeds):
+        try:
+            world = World(seed).run()
+        except Exception:  # noqa: BLE001 - whatever it is, the seed is what matters
+            say(traceback.format_exc())
+            say(f"seed {seed} fails: python -m tests.faults.simulation --first {seed} --seeds 1")
+            return 1
+        lives, reports = lives + len(world.turns), reports + world.shown.reports
+        if chosen.traces:
+            say(f"{seed} {world.trace}")
+        now = time.monotonic()
+        if now - told >= TOLD_SECONDS:
+            told = now
+            done = seed - chosen.first + 1
+            say(f"{done} of {chosen.seeds} seeds, {done / (now - began):.0f} a second")
+    say(f"{chosen.seeds} seeds hold: {lives} lives, {reports} reports")
+    return 0
+
+
+def say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,214 @@
+"""Logs that grow with time, and a reader of them that is as unpunctual as a Kafka client."""
+
+from __future__ import annotations
+
+import asyncio
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+
+import msgspec
+
+from streamwatch.core.events import Event, Fingerprint, Mark, Partition
+from streamwatch.core.ports import PartitionState, Poll
+from tests.faults.simulation.disk import BrokenPromiseError, Disk
+
+GRACE_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class SimRecord:
+    """A record whose value is the event itself, yet to be stamped."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int
+    value: Event
+    key: None = None
+    headers: Sequence[tuple[str, bytes]] = ()
+
+
+@dataclass
+class Log:
+    """One partition: records by offset, with gaps, and when each could be read."""
+
+    partition: Partition
+    records: list[SimRecord] = field(default_factory=list)
+    offsets: list[int] = field(default_factory=list)
+    appended: list[float] = field(default_factory=list)
+    ends: list[int] = field(default_factory=list)
+    """High watermark after each record, the gap behind it included."""
+
+    def append(self, at: float, timestamp: int, event: Event, gap: int) -> None:
+        offset = self.ends[-1] if self.ends else 0
+        self.records.append(SimRecord(*self.partition, offset, timestamp, event))
+        self.offsets.append(offset)
+        self.appended.append(at)
+        self.ends.append(offset + 1 + gap)
+
+    @property
+    def end(self) -> int:
+        return self.ends[-1] if self.ends else 0
+
+    def high_watermark(self, now: float) -> int:
+        written = bisect_right(self.appended, now)
+        return self.ends[written - 1] if written else 0
+
+    def before(self, position: int) -> SimRecord | None:
+        """The last record that lies before this position."""
+        place = bisect_left(self.offsets, position)
+        return self.records[place - 1] if place else None
+
+
+class SimDecoder:
+    """Stamps the events that records carry, and remembers where each came from."""
+
+    def __init__(self, origins: dict[int, tuple[Event, Partition, int, bool]]) -> None:
+        self._origins = origins
+
+    def decode_all(self, records, stamps):
+        events = []
+        for record, stamp in zip(records, stamps, strict=True):
+            event = record.value
+            if hasattr(event, "at_ms"):
+                event = msgspec.structs.replace(event, at_ms=stamp)
+            else:
+                event = msgspec.structs.replace(event, offset=record.offset)
+            place = Partition(record.topic, record.partition)
+            self._origins[id(event)] = (event, place, record.offset, stamp != record.timestamp)
+            events.append(event)
+        return events
+
+
+@dataclass(frozen=True)
+class Habits:
+    """How the client reads."""
+
+    records: int = 12
+    """Most of one partition in one poll."""
+    wait_seconds: float = 0.5
+    stale: float = 0.2
+    """How often a poll works with what was fetched before."""
+    away: float = 0.02
+    """How often brokers cannot be reached."""
+    slow_topic: str = ""
+    """Of this one, a poll delivers one record at most."""
+
+
+class SimFeed:
+    """Implements the daemon's `Feed` for one life of a process."""
+
+    def __init__(
+        self,
+        logs: Mapping[Partition, Log],
+        seen_from: Mapping[Partition, float],
+        disk: Disk,
+        chance: Random,
+        habits: Habits,
+    ) -> None:
+        self._logs = logs
+        self._seen_from = seen_from
+        self._disk = disk
+        self._chance = chance
+        self._habits = habits
+        self._positions: dict[Partition, int] = {}
+        self._fetched: dict[Partition, tuple[int, float]] = {}
+        self._held: frozenset[Partition] = frozenset()
+        self.up = self.assigned = False
+        self.losses: Mapping[str, int] = {}
+        self.records_lost: Mapping[str, int] = {}
+        self.fingerprint_unverifiable = 0
+        self.fingerprint_unverifiable = 0
+        self.committed: Mapping[Partition, int] = {}
+
+    async def start(self, positions, fingerprints):
+        await asyncio.sleep(self._chance.random())
+        self._seek(positions, fingerprints)
+        self.up = self.assigned = True
+
+    async def rewind(self, positions, fingerprints):
+        await asyncio.sleep(self._chance.random() * 0.1)
+        self._seek(positions, fingerprints)
+
+    def _seek(self, positions, fingerprints) -> None:
+        self._fetched = {}
+        self._positions = {p: 0 for p in self._logs if self._visible(p)} | dict(positions)
+        for partition, position in positions.items():
+            last, fingerprint = self._logs[partition].before(position), fingerprints.get(partition)
+            marks = fingerprint.marks if fingerprint else ()
+            if marks != (() if last is None else (Mark(last.offset, last.timestamp),)):
+                raise BrokenPromiseError(f"{partition} at {position} with the fingerprint {fingerprint}")
+
+    def _visible(self, partition: Partition) -> bool:
+        return self._seen_from[partition] <= asyncio.get_running_loop().time()
+
+    def fingerprints(self):
+        found = {}
+        for partition, position in self._positions.items():
+            last = self._logs[partition].before(position)
+            if last is not None:
+                found[partition] = Fingerprint("t", (Mark(last.offset, last.timestamp),))
+        return found
+
+    def durable(self, positions) -> None:
+        if self._disk.store is not None and self._disk.at(positions) is None:
+            raise BrokenPromiseError("offsets were given out that are not durable")
+        self.committed = dict(positions)
+
+    def pause(self, partitions) -> None:
+        self._held = partitions
+
+    async def stop(self) -> None:
+        self.up = self.assigned = False
+
+    async def poll(self) -> Poll:
+        chance, habits = self._chance, self._habits
+        await asyncio.sleep(0)
+        self.up = chance.random() >= habits.away
+        if not self.up:
+            await asyncio.sleep(habits.wait_seconds * chance.random())
+            self._fetched = {}
+            return Poll({}, {p: PartitionState(at, -1, False) for p, at in self._positions.items()})
+        found = self._deliver()
+        if not found:
+            await asyncio.sleep(habits.wait_seconds * (0.5 + chance.random()))
+            found = self._deliver()
+        return Poll(found, self._states())
+
+    def _deliver(self) -> dict[Partition, list[SimRecord]]:
+        chance, now = self._chance, asyncio.get_running_loop().time()
+        for partition in self._logs:
+            if partition not in self._positions and self._visible(partition):
+                self._positions[partition] = 0
+        partitions = list(self._positions)
+        chance.shuffle(partitions)
+        found: dict[Partition, list[SimRecord]] = {}
+        for partition in partitions:
+            if partition in self._held:
+                continue
+            log, position = self._logs[partition], self._positions[partition]
+            if partition not in self._fetched or chance.random() >= self._habits.stale:
+                self._fetched[partition] = (log.high_watermark(now), now)
+            end = self._fetched[partition][0]
+            first, last = bisect_left(log.offsets, position), bisect_left(log.offsets, end)
+            most = 1 if partition.topic == self._habits.slow_topic else self._habits.records
+            last = min(last, first + chance.randint(0, most))
+            if last > first:
+                found[partition] = log.records[first:last]
+                self._positions[partition] = position = log.offsets[last - 1] + 1
+            following = bisect_left(log.offsets, position)
+            if chance.random() < 0.5:  # past control records
+                following_offset = log.offsets[following] if following < len(log.offsets) else end
+                self._positions[partition] = max(position, min(following_offset, end))
+        return found
+
+    def _states(self) -> dict[Partition, PartitionState]:
+        now = asyncio.get_running_loop().time()
+        states = {}
+        for partition, position in self._positions.items():
+            end, at = self._fetched.get(partition, (-1, -GRACE_SECONDS))
+            caught_up = end == position and now - at < GRACE_SECONDS
+            states[partition] = PartitionState(position, max(end, position) if end >= 0 else -1, caught_up)
+        return states

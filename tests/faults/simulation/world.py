@@ -1,0 +1,193 @@
+"""The daemon's reading loop over simulated brokers, disk and clock: one seed, one history."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from random import Random
+
+from streamwatch.core.events import Event, Partition
+from streamwatch.core.pipeline import Pipeline
+from streamwatch.daemon import POSITIONS, Intake, Places, ReadingSpec, State, Topic, Vitals, places
+from streamwatch.daemon.clock import SteadyClock
+from streamwatch.daemon.commits import Durable
+from streamwatch.daemon.daemon import FINISH_SECONDS
+from streamwatch.daemon.reading import Reading
+from streamwatch.telemetry import Happening, StateLost
+from tests.faults.simulation.broker import SimDecoder, SimFeed
+from tests.faults.simulation.checks import Shown, a_pipeline, audit, require, side_of
+from tests.faults.simulation.disk import BrokenPromiseError, Defect, Disk
+from tests.faults.simulation.loop import CrashError, StuckError, VirtualLoop
+from tests.faults.simulation.workload import Plan, a_plan
+
+LONGEST_SECONDS = 1_500.0
+"""That a life takes at most: the longest logs grow for a third of it."""
+
+
+@dataclass
+class Happenings:
+    """Stands where telemetry stands."""
+
+    emitted: list[Happening] = field(default_factory=list)
+
+    def emit(self, happening: Happening) -> None:
+        self.emitted.append(happening)
+
+
+class World:
+    """Lives of one daemon, one after another, over one disk and one set of logs.
+
+    Parameters
+    ----------
+    seed
+        Of everything.
+    plan
+        In place of the seed's own.
+    crashes
+        Turns in which the first lives end; by default the seed says.
+    defect
+        What is wrong with the disk.
+    """
+
+    def __init__(
+        self, seed: int, plan: Plan | None = None, crashes: list[int] | None = None, defect: Defect = ""
+    ) -> None:
+        self.plan = plan or a_plan(seed)
+        self._chance = Random(f"{seed} life")  # noqa: S311 - a seeded simulation
+        self.disk = Disk(self._chance, self.plan.troubles, defect)
+        self.shown = Shown(self.plan, self.disk)
+        self.telemetry = Happenings()
+        self.origins: dict[int, tuple[Event, Partition, int, bool]] = {}
+        self._crashes = crashes
+        self._now = 0.0
+        self._loop: VirtualLoop | None = None
+        self._clock: SteadyClock | None = None
+        self._stop = asyncio.Event()
+        self._trace = blake2b(digest_size=16)
+        self.turns: list[int] = []
+        """Of each life."""
+        self.complaints: list[str] = []
+
+    @property
+    def trace(self) -> str:
+        """Equal for equal histories."""
+        return self._trace.hexdigest()
+
+    def final(self) -> Pipeline:
+        """What the disk holds."""
+        pipeline, _, checkpoint = a_pipeline(self.plan)
+        checkpoint.restore(self.disk.images[-1].saved)
+        return pipeline
+
+    def run(self) -> World:
+        """All lives to the end of the logs, then the audit."""
+        chance, plan = self._chance, self.plan
+        crashes = self._crashes
+        if crashes is None:
+            crashes = [
+                int(chance.choice((30, 300, 1500)) * chance.random()) + 1 for _ in range(plan.lives - 1)
+            ]
+        for crash_at in crashes:
+            self._live(crash_at, leaves_early=self._crashes is None and chance.random() < 0.25)
+        self._live(None, leaves_early=False)
+        require(not self.complaints, self.complaints)
+        audit(plan, self.disk.history(), self.origins)
+        for image in self.disk.history():
+            self._note(image.number, image.saved, len(image.legs))
+        return self
+
+    def _live(self, crash_at: int | None, *, leaves_early: bool) -> None:
+        chance, plan = self._chance, self.plan
+        loop = self._loop = VirtualLoop(chance, self._now, crash_at, plan.slowest_seconds)
+        loop.set_exception_handler(lambda _, context: self.complaints.append(str(context)))
+        self._clock = SteadyClock(lambda: plan.clock_ms(loop.time()), loop.time)
+        self._stop = asyncio.Event()
+        feed = SimFeed(plan.logs, plan.seen_from, self.disk, chance, plan.habits)
+        spec = ReadingSpec(self._open_state, plan.commits, self._disk_is_low, monotonic=loop.time)
+        vitals = Vitals(feed, self.telemetry)
+        reading = Reading(feed, spec, vitals, self.telemetry, self._show)
+        if leaves_early:
+            loop.call_later(chance.random() * 20, self._stop.set)
+        loop.call_later(LONGEST_SECONDS, self._give_up)
+        try:
+            loop.run_until_complete(self._daemon(reading))
+            if vitals.stage != "state is being opened":  # its thread has yet to end
+                self._left_well(loop)
+            self._bury(loop)
+        except (CrashError, StuckError) as end:
+            require(isinstance(end, CrashError), "nothing is going on, and nothing will")
+            self._bury(loop)
+        except BaseException:
+            self._bury(loop)
+            raise
+        self._now += chance.uniform(0.5, 1.0) * chance.choice(plan.down_seconds)
+        self.disk.lose_power()
+        self._note(self.turns[-1], self._now, self.disk.images[-1].number)
+        self.shown.remembered()
+
+    def _left_well(self, loop: VirtualLoop) -> None:
+        """A stop leaves nothing behind; a disk that failed or was too slow for it excuses the last commit."""
+        last = self.telemetry.emitted[-1]
+        left = [task.get_coro().__qualname__ for task in asyncio.all_tasks(loop)]
+        if left == ["Commits._flush"]:
+            require(self.disk.store is not None, "closed while it is being flushed")
+            return
+        require(not left, f"left running: {left}")
+        require(self.disk.store is None, "left open")
+        require(isinstance(last, StateLost) or self.disk.all_durable, "a stop left what is not durable")
+
+    def _bury(self, loop: VirtualLoop) -> None:
+        self.turns.append(loop.turns)
+        self._now = loop.time()
+        self.disk.store = None
+        self._loop = None
+        loop.bury()
+
+    async def _daemon(self, reading: Reading) -> None:
+        """As the daemon stops it: a while to finish, then by force."""
+        task = asyncio.create_task(reading.run(self._stop))
+        stopped = asyncio.create_task(self._stop.wait())
+        await asyncio.wait({task, stopped}, return_when="FIRST_COMPLETED")
+        if not task.done():
+            await asyncio.wait({task}, timeout=FINISH_SECONDS)
+            task.cancel()
+        stopped.cancel()
+        await asyncio.wait({task, stopped})
+        if not task.cancelled():
+            await task
+
+    def _give_up(self) -> None:
+        if self._loop is not None:
+            raise BrokenPromiseError("it does not come to an end")
+
+    def _disk_is_low(self) -> bool:
+        return self._chance.random() < self.plan.disk_low
+
+    def _open_state(self) -> State:
+        plan = self.plan
+        store = self.disk.open()
+        self.shown.remembered()
+        pipeline, _, checkpoint = a_pipeline(plan)
+        saved = store.load()
+        resumed = checkpoint.restore(saved)
+        topics = {p.topic: Topic(side_of(p), SimDecoder(self.origins)) for p in plan.logs}
+        pipeline.timeline.keep_only(topics)
+        stands = places(saved.sections[POSITIONS]) if saved.commits else Places()
+        assert self._clock is not None
+        self._clock.not_before(pipeline.timeline.newest_ms)
+        intake = Intake(checkpoint, store, topics, self.telemetry, self._clock, stands.positions)
+        self._note("open", saved.commits)
+        return State(store, checkpoint, intake, stands, resumed)
+
+    def _show(self, durable: Durable) -> None:
+        if self._loop is None:
+            return
+        self.shown(durable)
+        self._note("show", self._loop.turns, sorted(durable.positions.items()))
+        ends = {partition: log.end for partition, log in self.plan.logs.items()}
+        if durable.positions == ends:
+            self._stop.set()
+
+    def _note(self, *what: object) -> None:
+        self._trace.update(repr(what).encode())

@@ -1,0 +1,141 @@
+"""Killed at each single system call that changes the disk: the state is that of one commit, and not torn."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from streamwatch.edge.stores.errors import StateFailed, StateRefused
+from tests.faults.committed import Committing
+
+ROOT = Path(__file__).parents[2]
+CALLS = (
+    *("write", "pwrite64", "writev", "pwritev", "ftruncate", "fallocate", "sync_file_range"),
+    *("fsync", "fdatasync", "rename", "renameat", "renameat2", "unlink", "unlinkat", "link"),
+)
+"""Everything by which a program changes files, or has them written out."""
+COMMITS, IDS = 2, 60
+PATIENCE_SECONDS = 60
+AT_ONCE = 2
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Run:
+    """What came of a run that was to be killed at the call `call` number `when` of any of its threads."""
+
+    call: str
+    when: int
+    directory: Path
+    killed: bool
+    durable: int
+    """The last commit it had said to be durable."""
+
+
+class Tracing:
+    """Runs the program on copies of a directory under strace."""
+
+    def __init__(self, strace: str, original: Path, copies: Path, last: int) -> None:
+        self._strace = strace
+        self._original = original
+        self._copies = copies
+        self._last = last
+
+    def run(self, call: str, when: int) -> Run:
+        copy = self._copies / f"{call}-{when}"
+        if self._original.exists():
+            shutil.copytree(self._original, copy)
+        command = [self._strace, "-f", "-qq", "-o", "/dev/null", "-e", f"trace={call}"]
+        command += ["-e", f"inject={call}:signal=KILL:when={when}"]
+        command += [sys.executable, "-m", "tests.faults.committed", str(copy), str(self._last), str(IDS)]
+        done = subprocess.run(
+            command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False
+        )
+        assert done.returncode in (0, -signal.SIGKILL), done.stderr
+        said = [int(line) for line in done.stdout.split()]
+        return Run(call, when, copy, done.returncode != 0, said[-1] if said else 0)
+
+    def every_call(self, call: str) -> Iterator[Run]:
+        """Killed at its first call, at its second … until it makes so many no more."""
+        when = 0
+        while True:
+            when += 1
+            run = self.run(call, when)
+            yield run
+            if not run.killed:
+                return
+
+
+def commits_of(directory: Path, last: int) -> dict[int, object]:
+    """What there is to be found after each commit, from none to the last."""
+    committing = Committing(directory, IDS)
+    found: dict[int, object] = {0: committing.found()}
+    for number in committing.until(last):
+        found[number] = committing.found()
+    committing.store.close()
+    return found
+
+
+def examine(run: Run, before: int, expected: Mapping[int, object]) -> int:
+    """The commit that a start finds, whole and nothing else; and it goes on from there as if nothing was."""
+    committing = Committing(run.directory, IDS)
+    try:
+        found = committing.commits
+        acknowledged = max(before, run.durable)
+        assert acknowledged <= found <= acknowledged + 1
+        assert committing.found() == expected[found]
+        last = max(expected)
+        for _ in committing.until(last):
+            pass
+        assert committing.found() == expected[last]
+    finally:
+        committing.store.close()
+    shutil.rmtree(run.directory)
+    return found
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(
+    "before", [4, 0], ids=["at_commits_of_a_state", "at_the_first_commits_of_a_new_state"]
+)
+def test_killed_at_each_write_and_sync_the_state_is_the_one_before_or_the_one_after(
+    real_component: Callable[[str], str], tmp_path: Path, before: int
+) -> None:
+    last = before + COMMITS
+    expected = commits_of(tmp_path / "expected", last + 1)
+    original = tmp_path / "original"
+    if before:
+        committing = Committing(original, IDS)
+        assert list(committing.until(before))[-1] == before
+        committing.store.close()
+    (tmp_path / "copies").mkdir()
+    tracing = Tracing(real_component("strace"), original, tmp_path / "copies", last)
+    killed: Counter[str] = Counter()
+    found: Counter[int] = Counter()
+    wrong: list[str] = []
+
+    def every(call: str) -> None:
+        for run in tracing.every_call(call):
+            killed[call] += run.killed
+            try:
+                found[examine(run, before, expected)] += 1
+            except (AssertionError, StateFailed, StateRefused) as error:
+                wrong.append(f"killed at {call} number {run.when}: {error}")
+
+    with ThreadPoolExecutor(AT_ONCE) as threads:
+        list(threads.map(every, CALLS))
+    log.info("killed at %s; found %s", dict(+killed), dict(sorted(found.items())))
+    assert wrong == []
+    assert {"write", "fsync", "fdatasync", "rename"} <= (+killed).keys()
+    assert set(range(before, last + 1)) <= found.keys()

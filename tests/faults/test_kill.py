@@ -1,0 +1,270 @@
+"""Killed at any instant while it reads: nothing is lost or counted twice, nothing shown is taken back."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import logging
+import os
+import signal
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import msgspec
+import pytest
+
+from streamwatch.assembly import build_topics
+from streamwatch.assembly.state import state_opening
+from streamwatch.core.outbox import Entry
+from streamwatch.daemon import State
+from streamwatch.settings import Settings
+from streamwatch.telemetry import Telemetry
+from tests.edge.rocks_stream import alive_now
+from tests.faults.auditing import Opening, Series, counters_of, openings, surviving
+from tests.faults.lives import Lives, Scraper, free_port, lives_of
+from tests.faults.replaying import Replay
+from tests.faults.traffic import MAX_DISORDER_MS, MODELS, PARTITIONS, Traffic
+from tests.integration.conftest import Broker
+from tests.integration.topics import create_topic, fresh
+from tests.integration.webhook_receiver import SECRET, Receiver, receiving
+
+KILLS = int(os.environ.get("STREAMWATCH_KILLS", "50"))
+SEED = int(os.environ.get("STREAMWATCH_SEED", "20250131"))
+EARLIEST_SECONDS, SOON_SECONDS, LATEST_SECONDS = 0.005, 0.4, 2.0
+SHARE_SOON, SHARE_COMMITTING = 0.5, 0.2
+"""Of the kills: before the daemon has got far; at a commit or while it is flushed."""
+COMMIT_SECONDS = 0.003
+"""About what a commit and its flush take."""
+VARIANTS: Mapping[str, tuple[float, dict[str, Any]]] = {
+    "resolution": (0.6, {}),
+    "prediction_time": (
+        0.4,
+        {"order": "prediction_time", "reorder_window": "1500ms", "on_expiry": {"assume": "a"}},
+    ),
+}
+"""Order of evaluation → its share of the kills, settings of the join."""
+ALARM = ("model", "detector", "ordinal", "outcome", "at_ms")
+OWED = msgspec.msgpack.Decoder(Entry)
+REFUSED = 0.1
+"""Share of the notices that their receiver answers with 503: they come again, perhaps from another life."""
+
+log = logging.getLogger(__name__)
+
+
+@pytest.mark.timeout(120 + 4 * KILLS)
+@pytest.mark.parametrize("order", VARIANTS)
+async def test_killed_at_random_instants_under_load_it_loses_nothing_and_counts_nothing_twice(
+    kafka: Broker, tmp_path: Path, order: str
+) -> None:
+    share, join = VARIANTS[order]
+    kills = round(share * KILLS)
+    topics = {side: await create_topic(kafka, fresh(side), PARTITIONS) for side in ("prediction", "label")}
+    traffic = Traffic(kafka.bootstrap_servers, topics["prediction"], topics["label"], SEED)
+    instants, refusals = Random(f"{SEED} {order}"), Random(SEED)  # noqa: S311 - seeded
+    began = time.monotonic()
+    async with receiving() as receiver:
+        receiver.answer = lambda _: 503 if refusals.random() < REFUSED else 200
+        settings = document(kafka, topics, tmp_path, join, receiver.url)
+        scraper = Scraper(f"http://{settings['http']['listen']}/metrics")
+        async with lives_of(settings, tmp_path) as lives, asyncio.TaskGroup() as tasks:
+            scraping, writing = tasks.create_task(scraper.run()), tasks.create_task(traffic.run())
+            shown = await kill_again_and_again(lives, scraper, instants, kills)
+            traffic.stop.set()
+            await writing
+            await read_to_the_end(lives, scraper)
+            scraping.cancel()
+            shown.append(dict(scraper.highest))
+    log.info("%s: %d kills in %.0f s", order, kills, time.monotonic() - began)
+
+    state = reopened(Settings(**settings))
+    try:
+        read = openings(tmp_path)
+        replay = Replay(Settings(**settings), surviving(read, state.checkpoint.commits))
+        tell(lives, scraper, traffic, read, replay, kills)
+        nothing_acknowledged_was_lost(lives, read, state.checkpoint.commits)
+        nothing_shown_was_taken_back(scraper, read, shown)
+        every_alarm_told_is_in_the_end(lives, receiver, state, replay)
+        state_is_that_of_the_replay(state, replay)
+        every_record_counts_once(state, traffic, topics)
+        if order == "resolution":
+            every_label_counts_once(state, traffic)
+    finally:
+        state.store.close()
+
+
+def document(
+    broker: Broker, topics: Mapping[str, str], folder: Path, join: Mapping[str, Any], outlet: str
+) -> dict[str, Any]:
+    """Settings under which everything happens within seconds, and little stays in memory."""
+    return {
+        "kafka": {"bootstrap_servers": broker.bootstrap_servers, "watermark_grace": "1s"},
+        "topics": {f"{side}s": [{"name": name, "mapping": {"id": "key"}}] for side, name in topics.items()},
+        "join": {"horizon": "6s", "early_horizon": "5s", "tombstone_horizon": "4s", **join},
+        "time": {"max_disorder": f"{MAX_DISORDER_MS}ms"},
+        "monitors": {"detectors": [{"page_hinkley": {"threshold": 3.0}}, "adwin"]},
+        "alerts": {
+            "outlets": [{"name": "hook", "type": "webhook", "url": outlet, "secrets": [SECRET]}],
+            "cooldown": "1ms",
+            "min_outcomes": 0,
+            "alarm_ttl": "1s",
+        },
+        "state": {
+            "directory": str(folder / "state"),
+            "commit_interval": "150ms",
+            "hot_records": 300,
+            "journal_outcomes": 1_500,
+        },
+        "http": {"listen": f"127.0.0.1:{free_port()}"},
+    }
+
+
+async def kill_again_and_again(
+    lives: Lives, scraper: Scraper, chance: Random, kills: int
+) -> list[dict[Series, float]]:
+    """The most that had been shown of every counter when each life ended."""
+    shown = []
+    for _ in range(kills):
+        life = await lives.begin()
+        kind = chance.random()
+        latest = SOON_SECONDS if kind < SHARE_SOON else LATEST_SECONDS
+        await asyncio.sleep(chance.uniform(EARLIEST_SECONDS, latest))
+        if kind >= 1.0 - SHARE_COMMITTING:
+            await lives.until_it_commits(life)
+            await asyncio.sleep(max(0.0, chance.uniform(-COMMIT_SECONDS, COMMIT_SECONDS)))
+        await lives.end(signal.SIGKILL)
+        shown.append(dict(scraper.highest))
+    return shown
+
+
+async def read_to_the_end(lives: Lives, scraper: Scraper) -> None:
+    """A last life, asked to stop when it has read everything there is."""
+    life = await lives.begin()
+    scraper.latest = {}
+    async with asyncio.timeout(120 + KILLS):
+        while not scraper.everything_is_read_and_told:  # noqa: ASYNC110 - over HTTP
+            await asyncio.sleep(0.05)
+    await lives.end(signal.SIGTERM)
+    assert '"stopped"' in lives.log(life), lives.log(life)
+
+
+def reopened(settings: Settings) -> State:
+    """What a start finds now."""
+    return state_opening(settings, build_topics(settings), Telemetry(stream=io.StringIO()))()
+
+
+def tell(
+    lives: Lives, scraper: Scraper, traffic: Traffic, read: Sequence[Opening], replay: Replay, kills: int
+) -> None:
+    """Figures for who runs this by hand: `--log-cli-level=info`."""
+    doing = Counter(lives.witness(life).doing for life in range(kills))
+    audited = sum(len(frame.events) for opening in read for frame in opening.frames)
+    log.info("hit while %s", dict(doing.most_common()))
+    log.info("%d scrapes, %d series that grow", scraper.answers, len(scraper.highest))
+    log.info(
+        "%d records written, %d events read, %d of them survive", traffic.records, audited, replay.events
+    )
+    log.info("%d alarms, counted %s", len(replay.alarms), dict(traffic.counted))
+
+
+def nothing_acknowledged_was_lost(lives: Lives, read: Sequence[Opening], commits: int) -> None:
+    """Each life finds the last commit that was flushed before it, or a later one that had been begun."""
+    flushed = begun = 0
+    found = {opening.head.life: opening.head for opening in read}
+    for life in range(lives.number + 1):
+        if life in found:
+            assert flushed <= found[life].commits <= max(begun, flushed), f"life {life}"
+            assert found[life].unaccounted == [], f"life {life}"
+        witness = lives.witness(life)
+        flushed, begun = max(flushed, witness.flushed), max(begun, witness.begun)
+    assert commits == begun == flushed
+
+
+def nothing_shown_was_taken_back(
+    scraper: Scraper, read: Sequence[Opening], shown: Sequence[Mapping[Series, float]]
+) -> None:
+    """No counter went back from one scrape to the next, and none was ahead of what the next life found."""
+    assert scraper.answers > len(shown)
+    assert scraper.went_back == []
+    for opening in read:
+        before = shown[opening.head.life - 1] if opening.head.life else {}
+        for series, found in opening.head.counted().items():
+            assert before.get(series, 0.0) <= found, f"{series} in life {opening.head.life}"
+
+
+def every_alarm_told_is_in_the_end(lives: Lives, receiver: Receiver, state: State, replay: Replay) -> None:
+    """Log and webhook told of nothing that never was; the webhook was told of all, or is yet to be."""
+    logged = set()
+    for life in range(lives.number + 1):
+        lines = [json.loads(line) for line in lives.log(life).splitlines() if "alarm_raised" in line]
+        logged |= {tuple(line[field] for field in ALARM) for line in lines}
+    raised = {tuple(getattr(alarm, field) for field in ALARM) for alarm in replay.alarms}
+    assert logged, "no alarm was raised: the traffic proves nothing about them"
+    assert logged <= raised
+    firing = {(told.id, *(told.data["alarm"][field] for field in ALARM)) for told in receiver.of("firing")}
+    assert {told[1:] for told in firing} <= raised
+    assert len({told[0] for told in firing}) == len(firing), "an id stands for two alarms"
+    notices = [OWED.decode(entry).notice for entry in state.store.load().outbox.values()]
+    owed = {(notice.alarm.model, notice.alarm.detector) for notice in notices if notice.kind == "firing"}
+    assert {alarm[:2] for alarm in raised} == {told[1:3] for told in firing} | owed
+    ended = {told.data["firing_id"] for told in receiver.of("resolved")}
+    assert ended <= receiver.ids("firing")
+    log.info("%d notices delivered of %d alarms", len(receiver.told), len(raised))
+
+
+def state_is_that_of_the_replay(state: State, replay: Replay) -> None:
+    """Bitwise, estimators and all; and so is every record that still counts."""
+    checkpoint = state.checkpoint
+    assert checkpoint.pipeline.identities() == []
+    assert counters_of(checkpoint.pipeline.families()) == counters_of(replay.pipeline.families())
+    assert checkpoint.pipeline.snapshot() == replay.pipeline.snapshot()
+    assert sorted(checkpoint.monitors.models()) == sorted(replay.monitors.models())
+    for model in replay.monitors.models():
+        assert checkpoint.monitors.snapshot(model) == replay.monitors.snapshot(model), model
+    assert checkpoint.monitors.totals() == replay.monitors.totals()
+    state_records = alive_now(Records(state.checkpoint.pipeline, state.store))
+    assert state_records == alive_now(Records(replay.pipeline, replay.store))
+    assert state_records
+
+
+class Records:
+    """What `alive_now` looks at."""
+
+    def __init__(self, pipeline, store):
+        self.pipeline, self.store = pipeline, store
+
+
+def every_record_counts_once(state: State, traffic: Traffic, topics: Mapping[str, str]) -> None:
+    """The counters are the totals of what was written."""
+    pipeline, counted = state.checkpoint.pipeline, traffic.counted
+    counters = pipeline.counters
+    held = len(pipeline.order) - pipeline.order.assumed
+    assert {
+        "predictions": counters.predictions_accepted,
+        "duplicates": counters.predictions_duplicate,
+        "conflicts": counters.predictions_conflict,
+        "labels with a model": counters.with_model.accepted,
+        "labels for all": counters.without_model.accepted,
+        "nulls on predictions": counters.null_records[topics["prediction"]],
+        "nulls on labels": counters.null_records[topics["label"]],
+        "invalid": sum(counters.records_invalid.values()),
+        "clamped": pipeline.timeline.clamped,
+    } == {total: number for total, number in counted.items() if total != "withdrawn"}
+    # While a backlog is read, labels may be so far ahead that a prediction expires before it is withdrawn.
+    assert 0 < counters.predictions_withdrawn <= counted["withdrawn"]
+    assert counters.predictions_resolved + held == traffic.outcomes.total()
+    assert sum(state.places.positions.values()) >= traffic.records
+    for happened in ("predictions_expired", "labels_early", "models_retired"):
+        assert getattr(counters, happened) > 0, f"no {happened}: the traffic proves nothing about them"
+
+
+def every_label_counts_once(state: State, traffic: Traffic) -> None:
+    """Each model has been evaluated on each of its labelled predictions, as right or wrong as it was."""
+    found = {family.name: dict(family.samples) for family in state.checkpoint.monitors.families()}
+    for model in MODELS:
+        assert found["outcomes_total"][model,] == traffic.outcomes[model]
+        assert found["errors_total"][model,] == traffic.errors[model]

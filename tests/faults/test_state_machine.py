@@ -1,0 +1,208 @@
+"""Over a durable store the join equals the naive one, wherever commits, crashes and restarts fall.
+
+Events go to both. What was not committed is played again after a crash, as the log would be: to the machine
+it is as if it came for the first time; the naive join never noticed.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+from random import Random
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from streamwatch.core.checkpoint import Checkpoint
+from streamwatch.core.events import Invalid, Label, NullRecord, Prediction, Progress
+from streamwatch.core.pipeline import Pipeline
+from streamwatch.core.specs import JoinSpec, MonitorsSpec, TimeSpec
+from streamwatch.daemon.places import POSITIONS, Places
+from streamwatch.edge.stores.rocksdb import RocksStore
+from tests.core.join_stream import LABELS, PREDICTIONS, SIDES
+from tests.core.naive_join import NaiveJoin
+from tests.core.test_join_model import counted, naive_counted
+from tests.edge.rocks_stream import digested, rocks_spec
+from tests.faults.simulation.disk import Disk, Troubles
+from tests.faults.simulation.recorder import Recorder
+
+SMALL = st.sampled_from([0, 1, 2, 5, 1000, 1000])
+SECONDS = st.sampled_from([0, 1000, 2500, 5000, 20_000])
+SPECS = st.builds(
+    JoinSpec,
+    horizon_ms=st.sampled_from([1000, 5000, 20_000]),
+    early_horizon_ms=SECONDS,
+    tombstone_horizon_ms=SECONDS,
+    max_pending=SMALL,
+    max_labels=SMALL,
+    max_tombstones=SMALL,
+    assume=st.sampled_from([None, "x"]),
+    order=st.sampled_from(["resolution", "prediction_time"]),
+    reorder_window_ms=st.sampled_from([0, 700, 3000]),
+    max_reordered=SMALL,
+    retain_unmatched=st.booleans(),
+    max_models=st.sampled_from([1, 2, 3]),
+)
+KEYS = st.integers(0, 7).map(str)
+MODELS = st.sampled_from("mno")
+CLASSES = st.sampled_from("xy")
+STEPS = st.sampled_from([0, 0, 300, 1000, 4000])
+PLANNED = MonitorsSpec()
+
+
+class Life:
+    """From one opening of the store to the next."""
+
+    def __init__(self, join: JoinSpec, store, journal: int) -> None:
+        self.store = store
+        self.monitors = Recorder()
+        self.pipeline = Pipeline(join, TimeSpec(), self.monitors, SIDES)
+        self.checkpoint = Checkpoint(self.pipeline, self.monitors, PLANNED, journal)
+        self.checkpoint.restore(store.load())
+
+    @property
+    def counters(self):
+        return self.pipeline.counters
+
+    def feed(self, event) -> None:
+        step = self.pipeline.advance([event], self.store.fetch(self.pipeline.needs([event])))
+        self.store.keep(step)
+        self.checkpoint.take(step)
+        assert self.pipeline.identities() == []
+
+
+class DurableJoin(RuleBasedStateMachine):
+    """Over a simulated disk."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = 0
+        self.since_commit: list = []
+        self.disk = Disk(Random(0), Troubles())  # noqa: S311 - nothing is left to it
+        self.life: Life | None = None
+
+    @initialize(join=SPECS, journal=st.sampled_from([1, 5, 1000]))
+    def begin(self, join, journal) -> None:
+        self.join, self.journal = join, journal
+        self.naive = NaiveJoin(join, SIDES)
+        self.life = Life(join, self.opened(), journal)
+
+    def opened(self):
+        return self.disk.open()
+
+    def decoded(self, event):
+        """As the decoder hands it on."""
+        return event
+
+    def feed(self, event) -> None:
+        self.naive.feed(event)
+        self.since_commit.append(event)
+        self.life.feed(self.decoded(event))
+
+    @rule(key=KEYS, model=MODELS, predicted=CLASSES, step=STEPS, own=st.sampled_from([None, 0, 900]))
+    def predict(self, key, model, predicted, step, own) -> None:
+        """A champion, a challenger, a duplicate or a conflict: whatever the id has seen before."""
+        self.now += step
+        stamp = None if own is None else max(0, self.now - own)
+        self.feed(Prediction(key, model, predicted, self.now, stamp, {"x": 0.5} if own else None))
+
+    @rule(key=KEYS, model=MODELS, truth=CLASSES, step=STEPS)
+    def label(self, key, model, truth, step) -> None:
+        """Early, on time, late, repeated or corrected."""
+        self.now += step
+        self.feed(Label(key, truth, self.now, model))
+
+    @rule(key=KEYS, truth=CLASSES)
+    def label_for_all(self, key, truth) -> None:
+        self.feed(Label(key, truth, self.now))
+
+    @rule(key=KEYS, model=st.none() | MODELS)
+    def withdraw(self, key, model) -> None:
+        self.feed(NullRecord("predictions", key, model, self.now, withdraws=True))
+
+    @rule(reason=st.sampled_from(["invalid_json", "no_id"]))
+    def reject(self, reason) -> None:
+        self.feed(Invalid("predictions", 0, 0, reason))
+
+    @rule(step=st.sampled_from([500, 2000, 8000, 60_000]), caught_up=st.booleans())
+    def let_time_pass(self, step, caught_up) -> None:
+        """What waits expires, models retire, tombstones are dropped."""
+        self.now += step
+        self.feed(Progress(*PREDICTIONS, self.now, caught_up))
+        self.feed(Progress(*LABELS, self.now, False))
+
+    @rule()
+    def commit(self) -> None:
+        self.life.store.commit(self.life.checkpoint.changes({POSITIONS: Places().encode()}))
+        self.life.store.flush()
+        self.since_commit = []
+
+    @rule()
+    def crash(self) -> None:
+        """What was not committed is gone, and comes again."""
+        self.lose()
+        self.life = Life(self.join, self.opened(), self.journal)
+        for event in self.since_commit:
+            self.life.feed(self.decoded(event))
+
+    def lose(self) -> None:
+        self.disk.lose_power()
+
+    @precondition(lambda self: not self.since_commit)
+    @rule()
+    def restart(self) -> None:
+        self.life.store.close()
+        self.life = Life(self.join, self.opened(), self.journal)
+
+    @invariant()
+    def it_equals_the_naive_join(self) -> None:
+        if self.life is None:
+            return
+        ours, theirs = counted(self.life), naive_counted(self.naive)
+        assert {key: value for key, value in ours.items() if value} == {
+            key: value for key, value in theirs.items() if value
+        }
+        assert self.life.monitors.outcomes == self.expected()
+
+    def expected(self):
+        """Outcomes by model, of those that have not retired since."""
+        begin = {model: position for position, model in self.naive.retired}
+        outcomes: dict[str, list] = {}
+        for position, outcome in enumerate(self.naive.outcomes):
+            if position >= begin.get(outcome.model, 0):
+                outcomes.setdefault(outcome.model, []).append(outcome)
+        return outcomes
+
+
+class DurableJoinOnDisk(DurableJoin):
+    """Over RocksDB, which keeps next to nothing in memory."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.directory = Path(tempfile.mkdtemp(prefix="state-machine-"))
+
+    def opened(self):
+        return RocksStore.open(rocks_spec(self.directory / "state", self.join, hot_records=1))
+
+    def decoded(self, event):
+        return digested([event])[0]
+
+    def lose(self) -> None:
+        self.life.store.close()
+
+    def teardown(self) -> None:
+        if self.life is not None:
+            self.life.store.close()
+        shutil.rmtree(self.directory)
+
+
+TestDurableJoin = DurableJoin.TestCase
+TestDurableJoin.settings = settings(
+    max_examples=150, stateful_step_count=60, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+TestDurableJoinOnDisk = DurableJoinOnDisk.TestCase
+TestDurableJoinOnDisk.settings = settings(
+    max_examples=40, stateful_step_count=60, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)

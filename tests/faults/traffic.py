@@ -1,0 +1,142 @@
+"""Everything the join knows, written to topics at a moderate rate, with totals known beforehand.
+
+Records of one id keep their order: they share a partition on each side. So whatever else interleaves, it is
+certain which prediction of an id comes first, which label wins, and what is counted as what.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+import zlib
+from collections import Counter
+from heapq import heappop, heappush
+from random import Random
+
+from confluent_kafka import Producer
+
+PARTITIONS = 3
+IDS_PER_SECOND = 200
+MODELS = ("m", "n", "o")
+MAX_DISORDER_MS = 500
+TURN_SECONDS = 0.02
+LEAST_SECONDS = 20.0
+"""It goes on for so long at least: until models that came once retire."""
+STORIES = {"all": 40, "named": 22, "early_all": 10, "early_named": 10, "silent": 14, "withdrawn": 4}
+
+
+class Traffic:
+    """Writes until told to stop, then what it has begun.
+
+    `counted` says what must have been counted in the end, `outcomes` and `errors` that of each model.
+    """
+
+    def __init__(self, servers: str, predictions: str, labels: str, seed: int) -> None:
+        self._options = {"bootstrap.servers": servers, "enable.idempotence": True, "linger.ms": 10}
+        self._topics = {"prediction": predictions, "label": labels}
+        self._chance = Random(seed)  # noqa: S311 - seeded
+        self._due: list[tuple[float, int, str, str, bytes | None]] = []
+        self._sequence = 0
+        self._ids = 0
+        self._newest_ms: dict[tuple[str, int], int] = {}
+        self.stop = asyncio.Event()
+        self.records = 0
+        self.counted: Counter[str] = Counter()
+        self.outcomes: Counter[str] = Counter()
+        self.errors: Counter[str] = Counter()
+
+    async def run(self) -> None:
+        producer = Producer(self._options)
+        began = time.monotonic()
+        while self._due or not self.stop.is_set() or time.monotonic() - began < LEAST_SECONDS:
+            now = time.monotonic()
+            if not self.stop.is_set() or now - began < LEAST_SECONDS:
+                while self._ids < (now - began) * IDS_PER_SECOND:
+                    self._tell(now)
+            while self._due and self._due[0][0] <= now:
+                self._write(producer, *heappop(self._due)[2:])
+            producer.poll(0)
+            await asyncio.sleep(TURN_SECONDS)
+        assert await asyncio.to_thread(producer.flush, 60) == 0
+
+    def _tell(self, now: float) -> None:
+        """The story of one id."""
+        chance, number = self._chance, self._ids
+        self._ids += 1
+        key, kind = f"id-{number}", chance.choices(list(STORIES), list(STORIES.values()))[0]
+        models = chance.sample(MODELS, chance.randint(1, 3))
+        if number % 400 < 40:
+            models.append(f"guest-{number // 400}")  # comes once, and retires
+        truth = chance.choice("abc")
+        later = now + chance.uniform(0.0, 1.5)
+        predicted_at = later if kind.startswith("early") else now
+        labelled_at = now if kind.startswith("early") else later
+        wrong = {model: self._predict(predicted_at, key, model, truth, number) for model in models}
+        if kind == "withdrawn":
+            self._at(later, "prediction", key, None)
+            self.counted["withdrawn"] += len(models)
+            self.counted["nulls on predictions"] += 1
+        elif kind != "silent":
+            named = models if kind.endswith("named") else [None]
+            for model in named:
+                self._label(labelled_at, key, model, truth)
+            self.outcomes.update(models)
+            self.errors.update(wrong)
+        if chance.random() < 0.02:
+            self._at(now, chance.choice(["prediction", "label"]), key, b'{"model": ')
+            self.counted["invalid"] += 1
+        if chance.random() < 0.01:
+            self._at(now, "label", key, None)
+            self.counted["nulls on labels"] += 1
+
+    def _predict(self, at: float, key: str, model: str, truth: str, number: int) -> bool:
+        """Whether it is wrong."""
+        chance = self._chance
+        bad = model in "mo" and (number // 250) % 2 == (model == "o")  # their quality turns, to raise alarms
+        predicted = truth if chance.random() > (0.6 if bad else 0.1) else "abc"["abc".index(truth) - 1]
+        record = {"model": model, "prediction": predicted}
+        if chance.random() < 0.3:
+            record |= {"scores": {"a": 0.5, "b": 0.25, "c": 0.25}}
+        if chance.random() < 0.2:
+            record |= {"timestamp": int(time.time() * 1_000) + chance.randint(-900, 900)}
+        self._at(at, "prediction", key, record)
+        self.counted["predictions"] += 1
+        if chance.random() < 0.06:
+            self._at(at + chance.uniform(0.0, 0.4), "prediction", key, record)
+            self.counted["duplicates"] += 1
+        if chance.random() < 0.03:
+            other = "abc"["abc".index(predicted) - 1]
+            self._at(at + chance.uniform(0.0, 0.4), "prediction", key, record | {"prediction": other})
+            self.counted["conflicts"] += 1
+        return predicted != truth
+
+    def _label(self, at: float, key: str, model: str | None, truth: str) -> None:
+        chance = self._chance
+        record = {"label": truth} if model is None else {"label": truth, "model": model}
+        form = "labels for all" if model is None else "labels with a model"
+        self._at(at, "label", key, record)
+        self.counted[form] += 1
+        if chance.random() < 0.08:
+            self._at(at + chance.uniform(0.0, 0.4), "label", key, record)
+            self.counted[form] += 1
+        if chance.random() < 0.08:
+            other = "abc"["abc".index(truth) - 1]
+            self._at(at + chance.uniform(0.0, 0.4), "label", key, record | {"label": other})
+            self.counted[form] += 1
+
+    def _at(self, at: float, side: str, key: str, record: dict | bytes | None) -> None:
+        value = json.dumps(record).encode() if isinstance(record, dict) else record
+        self._sequence += 1
+        heappush(self._due, (at, self._sequence, side, key, value))
+
+    def _write(self, producer: Producer, side: str, key: str, value: bytes | None) -> None:
+        partition = zlib.crc32(key.encode()) % PARTITIONS
+        at_ms = time.time_ns() // 1_000_000
+        if self._chance.random() < 0.02:
+            at_ms -= 6 * MAX_DISORDER_MS
+        newest_ms = self._newest_ms.get((side, partition), 0)
+        self.counted["clamped"] += at_ms < newest_ms - MAX_DISORDER_MS
+        self._newest_ms[side, partition] = max(at_ms, newest_ms)
+        producer.produce(self._topics[side], value, key, partition, timestamp=at_ms)
+        self.records += 1

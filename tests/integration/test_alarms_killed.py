@@ -1,0 +1,132 @@
+"""Killed while people are being told: the same ids again, and none is missing."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import time
+from pathlib import Path
+from random import Random
+
+from streamwatch.assembly.alerts import build_alarm_book
+from streamwatch.assembly.state import open_store
+from streamwatch.daemon.alerting import ALARMS
+from streamwatch.settings import Settings
+from tests.faults.lives import lives_of
+from tests.integration.conftest import Broker
+from tests.integration.running import value
+from tests.integration.watched import (
+    RECOVERED,
+    Models,
+    Watch,
+    all_told,
+    nothing_secret_in,
+    page,
+    read,
+    summed,
+    until,
+)
+from tests.integration.webhook_receiver import Receiver, receiving, webhook
+
+KILLS = 10
+
+log = logging.getLogger(__name__)
+
+
+async def test_killed_while_people_are_being_told_they_are_told_again_under_the_same_id(
+    kafka: Broker, tmp_path: Path
+) -> None:
+    models = await Models.on(kafka)
+    async with receiving() as people:
+        people.answer = lambda _: None
+        watch = Watch(tmp_path, models, {"outlets": [webhook(people)]})
+        with watch.life() as running:
+            await models.learn("loan")
+            await until(running.url(), read(models.total()))
+            models.answer("loan", 60, right=False)
+            await models.flush()
+            await people.until(lambda: bool(people.told))
+            running.end(signal.SIGKILL, 10.0)
+        (first,) = people.told
+        people.answer = lambda _: 200
+        with watch.life() as running:
+            await people.until(lambda: len(people.told) > 1)
+            await until(running.url(), all_told)
+            running.end(signal.SIGKILL, 10.0)
+        again = [told for told in people.told[1:] if told.id == first.id]
+        assert len(again) == 1
+        assert again[0].data == first.data
+        assert_told_apart(people)
+    nothing_secret_in(watch)
+
+
+async def test_killed_again_and_again_nobody_misses_an_alarm(kafka: Broker, tmp_path: Path) -> None:
+    chance = Random(7)  # noqa: S311 - seeded
+    models = await Models.on(kafka)
+    names = [f"model-{number}" for number in range(6)]
+    async with receiving() as people:
+        outlet = webhook(people, timeout="700ms")
+        watch = Watch(tmp_path, models, {"outlets": [outlet], "cooldown": "0s"})
+        people.answer = lambda _: chance.choice((200, 200, 200, 500, None))
+        await models.learn(*names)
+        async with lives_of(watch.document, tmp_path) as lives:
+            began = time.monotonic()
+            for _ in range(KILLS):
+                told = len(people.told)
+                await lives.begin()
+                for name in chance.sample(names, 3):
+                    models.answer(name, 60, right=False)
+                    models.answer(name, chance.choice((100, RECOVERED)), right=True)
+                await models.flush()
+                await people.until(lambda seen=told: len(people.told) > seen)
+                await asyncio.sleep(chance.choice((0.0, 0.02, 0.1, 0.5)))
+                await lives.end(signal.SIGKILL)
+            log.info("%d kills in %.1f s", KILLS, time.monotonic() - began)
+            people.answer = lambda _: 200
+            await lives.begin()
+            url = f"http://{watch.document['http']['listen']}"
+            at_rest = await until(url, lambda s: all_told(s) and read(models.total())(s))
+            text = await page(url)
+            await lives.end(signal.SIGTERM)
+
+            assert_told_apart(people)
+            announced = summed(at_rest, "alarms_total") - summed(at_rest, "alarms_suppressed_total")
+            assert len(people.ids("firing")) == announced > KILLS
+            assert len(people.ids("resolved")) == announced - summed(at_rest, "alarms_open")
+            assert summed(at_rest, "alarms_digested_total") == 0
+            assert standing_on_disk(watch) <= people.ids("firing")
+
+            told = len(people.told)
+            await lives.begin()
+            await until(url, lambda s: value(s, "caught_up") == 1 and value(s, "commits_total") > 0)
+            await lives.end(signal.SIGTERM)
+            assert len(people.told) == told, "a restart repeats nothing"
+            watch.logs += [lives.log(life) for life in range(lives.number + 1)]
+    repeated = len(people.told) - len({told.id for told in people.told})
+    log.info("%d notices, %d told again", len(people.told) - repeated, repeated)
+    nothing_secret_in(watch, text)
+
+
+def standing_on_disk(watch: Watch) -> set[str]:
+    """Ids of the open alarms that the state holds; it owes nobody anything."""
+    settings = Settings(**watch.document)
+    kept = open_store(settings)
+    try:
+        saved, book = kept.load(), build_alarm_book(settings, kept.identity)
+        book.restore(saved.sections[ALARMS])
+    finally:
+        kept.close()
+    assert saved.outbox == {}
+    return {notice.id for notice in book.standing()}
+
+
+def assert_told_apart(people: Receiver) -> None:
+    """An id is one alarm, an alarm has one id, and no end comes before its beginning."""
+    firing = {(told.mark, told.id) for told in people.of("firing")}
+    assert len({mark for mark, _ in firing}) == len({name for _, name in firing}) == len(firing)
+    begun = set[str]()
+    for told in people.told:
+        if told.type == "drift.resolved":
+            assert told.data["firing_id"] in begun
+        begun.add(told.id)

@@ -1,0 +1,94 @@
+"""The consumer group remembers which state last used it, on Apache Kafka."""
+
+from __future__ import annotations
+
+import pytest
+
+from streamwatch.core.events import Partition
+from streamwatch.edge.sources.kafka import KafkaSource, KafkaSpec, LogLost
+from streamwatch.telemetry import Happening, StateForeign
+from tests.integration.conftest import Broker
+from tests.integration.polling import Reader
+from tests.integration.topics import create_topic, fresh, send
+
+RECORDS = [b"%d" % i for i in range(10)]
+
+
+class Run:
+    """One start of the daemon with some state: its positions, and the mark it goes by."""
+
+    def __init__(self, kafka: Broker, topic: str, group: str, mark: str, on_loss: str = "continue") -> None:
+        self.mark = mark
+        self.topic = Partition(topic, 0)
+        self.heard: list[Happening] = []
+        spec = KafkaSpec(
+            bootstrap_servers=kafka.bootstrap_servers,
+            group_id=group,
+            on_loss=on_loss,  # type: ignore[arg-type]
+            poll_timeout_ms=100,
+            commit_interval_ms=100,
+        )
+        self.source = KafkaSource(spec, [topic], self.heard.append, mark=lambda: self.mark)
+
+    async def read(self, first: int | None, then: str = "") -> list[bytes | None]:
+        """Read from there to the end; leave `then` in the group as the mark of what is durable."""
+        try:
+            await self.source.start({} if first is None else {self.topic: first})
+            reader = Reader(self.source)
+            await reader.until_caught_up()
+            if then:
+                self.mark = then
+                self.source.durable({self.topic: reader.poll.partitions[self.topic].position})
+                await reader.until(lambda: self.source._upkeep._durable is None)
+            return reader.values
+        finally:
+            await self.source.stop()
+
+
+@pytest.fixture
+async def used(kafka: Broker) -> tuple[str, str]:
+    """A topic, and a group in which state `a` has come to commit 5."""
+    topic, group = await create_topic(kafka, fresh("used")), fresh("group")
+    await send(kafka.bootstrap_servers, topic, RECORDS)
+    assert await Run(kafka, topic, group, "state=a commit=0").read(None, "state=a commit=5") == RECORDS
+    return topic, group
+
+
+@pytest.mark.parametrize("mark", ["state=a commit=5", "state=a commit=6", ""])
+async def test_the_same_state_and_one_that_has_no_name_go_on_in_silence(
+    kafka: Broker, used: tuple[str, str], mark: str
+):
+    run = Run(kafka, *used, mark, "fail")
+    assert await run.read(4) == RECORDS[4:]
+    assert run.source.losses == {}
+
+
+@pytest.mark.parametrize(
+    ("mark", "first", "cause", "says"),
+    [
+        ("state=b commit=0", None, "state_lost", r"commit 5 of state a, and this state is empty"),
+        ("state=a commit=3", 6, "state_restored", r"commit 5 of this state, which is at commit 3"),
+        ("state=b commit=9", 6, "state_replaced", r"last used by state a, and this is state b"),
+    ],
+)
+async def test_another_state_than_the_one_last_used_is_noticed_counted_and_loses_nothing(
+    kafka: Broker, used: tuple[str, str], mark: str, first: int | None, cause: str, says: str
+):
+    strict = Run(kafka, *used, mark, "fail")
+    with pytest.raises(LogLost, match=rf"{says}.*{cause}.*put .* back"):
+        await strict.read(first)
+    run = Run(kafka, *used, mark)
+    assert await run.read(first, mark.replace("commit=", "commit=1")) == RECORDS[first or 0 :]
+    assert (run.source.losses, run.source.records_lost) == ({cause: 1}, {})
+    assert [h.cause for h in run.heard if isinstance(h, StateForeign)] == [cause]
+    # The group is this state's now.
+    again = Run(kafka, *used, mark.replace("commit=", "commit=1"), "fail")
+    assert await again.read(first) == RECORDS[first or 0 :]
+
+
+async def test_offsets_of_another_program_say_nothing_of_a_state(kafka: Broker):
+    topic, group = await create_topic(kafka, fresh("others")), fresh("group")
+    await send(kafka.bootstrap_servers, topic, RECORDS)
+    await Run(kafka, topic, group, "").read(None, "written by something else")
+    run = Run(kafka, topic, group, "state=b commit=0", "fail")
+    assert await run.read(None) == RECORDS
