@@ -8,7 +8,7 @@ export UV_PYTHON_DOWNLOADS := never
 export UV_PROJECT_ENVIRONMENT := .venv
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint types imports format bench picture clean
+.PHONY: help demo test check lint types imports format bench faults soak pictures generated clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -41,8 +41,21 @@ bench: .cache/stamp-dev  ## speed beside its peers, in one run each (minutes)
 	$(RUN)/python -m tests.bench.scrape
 	$(RUN)/python -m tests.bench.kernel_vs_moa
 
-picture: .cache/stamp-dev  ## the README's picture, drawn anew
+faults: .cache/stamp-dev  ## hundreds of kills, simulation seeds by the ten thousand (an hour)
+	STREAMWATCH_KILLS=500 STREAMWATCH_POWER_CUTS=100 $(RUN)/python -m pytest tests/faults --log-cli-level=info $(ARGS)
+	$(RUN)/python -m tests.faults.simulation --seeds 50000
+
+soak: .cache/stamp-dev  ## half an hour and ten million events: memory must not grow
+	$(RUN)/python -m tests.faults.soak --picture deploy/pictures/soak.png
+
+pictures: .cache/stamp-dev  ## the README's pictures and screenshots, made anew
 	$(RUN)/python -m tests.bench.drift_picture deploy/pictures/drift.png
+	$(RUN)/python -m tests.browser.screenshots deploy/pictures/
+
+generated: .cache/stamp-dev  ## everything in deploy/ and the README that is made from something else
+	$(RUN)/python -m deploy.grafana.generate
+	$(RUN)/python deploy/kubernetes/generate.py
+	$(RUN)/python -m tests.contracts.readme_metrics --write
 
 clean:  ## forget the environment and every cache
 	rm -rf .venv .cache .pytest_cache .ruff_cache .hypothesis build dist
