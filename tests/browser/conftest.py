@@ -7,14 +7,15 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Page
+from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Page, expect
 
 from streamwatch.edge.http import HttpServer
 from tests.browser.chromium import DESKTOP, chromium
 from tests.edge.http_faces import FakeHealth, serving
 
 Opened = Callable[..., Awaitable[Page]]
-PATIENCE_MS = 10_000
+PATIENCE_MS = 120_000
+expect.set_options(timeout=PATIENCE_MS)
 
 
 @pytest.fixture

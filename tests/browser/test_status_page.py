@@ -14,7 +14,9 @@ from playwright.async_api import Page, expect
 from streamwatch.edge.http import HttpServer
 from tests.browser.chromium import PHONE
 from tests.browser.conftest import Opened
+from tests.busy import soon
 from tests.edge.http_faces import BEGAN_MS, FADING, FakeHealth, Model, alarm, report_of, serving, worse
+from tests.ports import free_port
 
 pytestmark = [pytest.mark.real("chromium"), pytest.mark.asyncio(loop_scope="session")]
 TOKEN = "correct-horse-battery-staple"  # noqa: S105  # opens nothing but these tests
@@ -79,11 +81,17 @@ async def test_a_report_and_its_alarm_are_there_within_two_seconds(
     await expect(page.locator("#rows tr")).to_have_count(3)
     raised = alarm("better", 3, at_ms=round(time.time() * 1000))
     changed = Model(accuracy=0.7, alarms=3, last_alarm=raised.at_ms / 1000)
-    began = time.monotonic()
+    row = page.locator("#rows tr", has_text="better")
+
+    async def both_shown() -> bool:
+        alarms = await page.locator("#alarms li").all_inner_texts()
+        return any("better" in text for text in alarms) and "3 in all" in await row.inner_text()
+
+    async def same_way() -> None:
+        await page.evaluate("fetch('/healthz').then(() => new Promise(requestAnimationFrame)).then(() => 0)")
+
     server.publish(report_of({**MODELS, "better": changed}, 1, [raised]))
-    await expect(page.locator("#alarms li")).to_contain_text(["better"], timeout=2_000, use_inner_text=True)
-    await expect(page.locator("#rows tr", has_text="better")).to_contain_text("3 in all", timeout=2_000)
-    assert time.monotonic() - began < 2.0
+    await soon(2.0, both_shown, same_way)
     assert "2.0\u202f% → 31.0\u202f%" in await page.locator("#alarms li").inner_text()
     await expect(page.locator("#announcer")).to_have_text(re.compile("^Alarm: better, adwin, error"))
     assert await page.locator("#announcer").get_attribute("aria-live") == "polite"
@@ -118,7 +126,7 @@ async def test_one_model_s_view_has_its_charts_and_every_estimate(server: HttpSe
 
 
 async def until_observed(server: HttpServer, model: str, points: int) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(300):
         while len((await api(server, f"models/{model}/history")).get("timestamps", ())) < points:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
 
@@ -184,7 +192,7 @@ async def test_before_the_first_labels_the_page_says_what_it_waits_for(
 async def test_a_lost_connection_is_told_and_comes_back_by_itself(
     opened: Opened, complaints: list[str]
 ) -> None:
-    async with serving() as first:
+    async with serving(listen=f"127.0.0.1:{free_port()}") as first:
         listen = first.url.removeprefix("http://")
         first.publish(report_of({"m": Model()}))
         page = await opened(first.url)
@@ -193,7 +201,7 @@ async def test_a_lost_connection_is_told_and_comes_back_by_itself(
     await expect(page.locator("#connection")).to_have_text("reconnecting…")
     async with serving(listen=listen) as second:
         second.publish(report_of({"m": Model(), "n": Model()}, 5))
-        await expect(page.locator("#rows tr")).to_have_count(2, timeout=20_000)
+        await expect(page.locator("#rows tr")).to_have_count(2)
         await expect(page.get_by_role("alert")).to_be_hidden()
         await expect(page.locator("#connection")).to_contain_text("live")
         await page.close()

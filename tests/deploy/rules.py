@@ -9,6 +9,7 @@ from typing import Any
 
 import yaml
 
+from streamwatch.core.notices import SEVERITIES
 from streamwatch.core.series import PREFIX
 from tests.contracts.readme_metrics import every_family
 
@@ -31,6 +32,12 @@ def rules() -> list[dict[str, Any]]:
 def alerts() -> dict[str, dict[str, Any]]:
     """Alerting rules by name."""
     return {rule["alert"]: rule for rule in rules() if "alert" in rule}
+
+
+def severities(name: str) -> tuple[str, ...]:
+    """What an alert can be: what its rule says, or anything that its series' own label says."""
+    severity = alerts()[name]["labels"]["severity"]
+    return SEVERITIES if severity == "{{ $labels.severity }}" else (severity,)
 
 
 def recorded() -> set[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 from collections.abc import Callable
@@ -11,13 +12,19 @@ import pytest
 import yaml
 
 from streamwatch.core.notices import Severity
-from tests.deploy.rules import DEPLOY, alerts
+from streamwatch.core.series import PREFIX
+from streamwatch.edge.notifiers import Alertmanager
+from tests.contracts.readme_metrics import every_family
+from tests.deploy.rules import DEPLOY, alerts, names_in, severities
+from tests.edge.notifiers.notices import firing
 
 CONFIG = DEPLOY / "alertmanager" / "alertmanager.yml"
+RECEIVERS = {"error": "critical"}
+"""Of severities that have none of their own."""
 
 
 def amtool(program: str, *arguments: str) -> str:
-    ran = subprocess.run([program, *arguments], capture_output=True, timeout=30, check=False)
+    ran = subprocess.run([program, *arguments], capture_output=True, timeout=300, check=False)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     return ran.stdout.decode().strip()
 
@@ -50,14 +57,16 @@ def test_amtool_accepts_the_configuration(real_component: Callable[[str], str]) 
 
 
 @pytest.mark.real("amtool")
-@pytest.mark.parametrize("name", sorted(alerts()))
+@pytest.mark.parametrize(
+    ("name", "severity"), [(name, severity) for name in sorted(alerts()) for severity in severities(name)]
+)
 def test_an_alert_goes_to_the_receiver_of_its_severity(
-    real_component: Callable[[str], str], name: str
+    real_component: Callable[[str], str], name: str, severity: str
 ) -> None:
-    labels = {"alertname": name, "model": "m", **alerts()[name]["labels"]}
+    labels = {"alertname": name, "model": "m", **alerts()[name]["labels"], "severity": severity}
     pairs = [f"{label}={value}" for label, value in labels.items()]
     routed = amtool(real_component("amtool"), "config", "routes", "test", f"--config.file={CONFIG}", *pairs)
-    assert routed == labels["severity"]
+    assert routed == RECEIVERS.get(severity, severity)
 
 
 @pytest.mark.real("amtool")
@@ -68,7 +77,7 @@ def test_what_the_daemon_sends_by_itself_goes_to_the_receiver_of_its_severity(
 ) -> None:
     labels = (f"alertname={name}", f"severity={severity}", "model=m", "detector=adwin")
     routed = amtool(real_component("amtool"), "config", "routes", "test", f"--config.file={CONFIG}", *labels)
-    assert routed == {"error": "critical"}.get(severity, severity)
+    assert routed == RECEIVERS.get(severity, severity)
 
 
 @pytest.mark.real("amtool")
@@ -94,6 +103,19 @@ def test_stopped_labels_inhibit_the_quality_alerts_of_their_model() -> None:
     assert inhibited_by("LabelsStopped") == quality
     (rule,) = (rule for rule in inhibit_rules() if any("LabelsStopped" in m for m in rule["source_matchers"]))
     assert set(rule["equal"]) == {"job", "instance", "model"}
+
+
+def test_what_the_daemon_tells_itself_inhibits_the_drifts_of_that_model_and_severity_only() -> None:
+    assert inhibited_by("StreamwatchDrift") == {"DriftAlarm"}
+    (rule,) = (
+        rule for rule in inhibit_rules() if any("StreamwatchDrift" in m for m in rule["source_matchers"])
+    )
+    assert set(rule["equal"]) == {"model", "severity"}
+    (sent,) = json.loads(Alertmanager().letter(firing(), 0).body)
+    assert {"alertname", *rule["equal"]} <= set(sent["labels"])
+    (opened,) = names_in(alerts()["DriftAlarm"]["expr"])
+    labels = {PREFIX + family.name: family.labels for family in every_family()}
+    assert set(rule["equal"]) <= set(labels[opened])
 
 
 def test_nothing_inhibits_that_the_daemon_is_down() -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from streamwatch.cli.compile import kept, told
-from streamwatch.core.kernel.warming import Warmth
+from streamwatch.core.warming import Warmth
 from tests.deploy.repository import DEPLOY
 
 CONFIG = DEPLOY / "docker" / "streamwatch.yaml"
@@ -21,8 +21,7 @@ START = """
 import sys
 from pathlib import Path
 from streamwatch.assembly import specs
-from streamwatch.assembly.build import warm_up
-from streamwatch.core.kernel.warming import ENTRIES
+from streamwatch.core.warming import ENTRIES, warm_up
 from streamwatch.settings import load
 
 warm_up(specs.monitors_spec(load(Path(sys.argv[1]))))

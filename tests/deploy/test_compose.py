@@ -11,8 +11,10 @@ from typing import Any
 
 import pytest
 import yaml
+from typer.main import get_command
 
 from streamwatch.assembly import specs
+from streamwatch.cli import app
 from streamwatch.core.kernel.records import layout_of
 from streamwatch.core.specs import MonitorsSpec
 from streamwatch.settings import load
@@ -47,10 +49,14 @@ def test_images_are_pinned_to_a_release(name: str) -> None:
     assert re.fullmatch(r"v?\d+\.\d+\.\d+", tag), SERVICES[name]["image"]
 
 
-@pytest.mark.parametrize("name", ["streamwatch", "simulator"])
-def test_our_image_is_built_here_and_carries_the_projects_version(name: str) -> None:
-    assert SERVICES[name]["image"] == f"streamwatch:{version()}"
-    assert (ROOT / SERVICES[name]["build"]["dockerfile"]).is_file()
+def test_our_image_carries_the_projects_version_and_is_built_once_for_the_first_that_starts() -> None:
+    ours = {name for name, service in SERVICES.items() if service["image"] == f"streamwatch:{version()}"}
+    assert ours == {"streamwatch", "simulator"}
+    (builds,) = (name for name, service in SERVICES.items() if "build" in service)
+    assert (ROOT / SERVICES[builds]["build"]["dockerfile"]).is_file()
+    (uses,) = ours - {builds}
+    assert SERVICES[uses]["pull_policy"] == "never", "no registry has it"
+    assert builds in SERVICES[uses]["depends_on"]
 
 
 @each_service
@@ -154,6 +160,20 @@ def test_the_daemon_reads_the_topics_the_simulator_writes(monkeypatch: pytest.Mo
     assert list(settings.kafka.bootstrap_servers) == ["kafka:9092"]
     assert settings.http.listen == "0.0.0.0:9877"
     assert "/var/lib/streamwatch" in [str(parent) for parent in settings.state.directory.parents]
+
+
+def test_the_simulator_understands_its_command_line() -> None:
+    name, *arguments = SERVICES["simulator"]["command"]
+    simulate = get_command(app).commands[name]  # type: ignore[attr-defined]
+    given = simulate.make_context(name, arguments).params  # raises for an option there is not
+    kafka = SERVICES["kafka"]["environment"]
+    (broker,) = re.findall(r"PLAINTEXT://(kafka:\d+)", kafka["KAFKA_ADVERTISED_LISTENERS"])
+    assert given["bootstrap_servers"] == broker
+    assert given["create_topics"]
+    assert kafka["KAFKA_AUTO_CREATE_TOPICS_ENABLE"] == "false"
+    *_, check = SERVICES["simulator"]["healthcheck"]["test"]
+    for topic in (given["predictions"], given["labels"]):
+        assert f'"{topic}"' in check
 
 
 def test_the_daemons_estimators_are_those_compiled_in_the_image() -> None:

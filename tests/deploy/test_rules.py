@@ -7,30 +7,35 @@ import subprocess
 from collections import defaultdict
 from collections.abc import Callable
 from itertools import pairwise
+from typing import get_args
 from urllib.parse import urlsplit
 
 import pytest
 import yaml
 
+from streamwatch.core.notices import Severity
+from streamwatch.core.series import PREFIX
+from tests.contracts.readme_metrics import every_family
 from tests.deploy.rules import (
     DEPLOY,
     PROMETHEUS,
     RULE_FILES,
     TEST_FILES,
     alerts,
+    names_in,
     recorded,
     rules,
+    severities,
     unit_tests,
     unknown_names,
 )
 
 RUNBOOKS = "https://github.com/streamwatch/streamwatch/blob/main/deploy/runbooks/"
-SEVERITIES = {"critical", "warning", "info"}
 of_each_alert = pytest.mark.parametrize("name", sorted(alerts()))
 
 
 def run(*command: object) -> str:
-    ran = subprocess.run([str(part) for part in command], capture_output=True, timeout=120, check=False)
+    ran = subprocess.run([str(part) for part in command], capture_output=True, timeout=600, check=False)
     said = (ran.stdout + ran.stderr).decode()
     assert ran.returncode == 0, said
     return said
@@ -79,7 +84,7 @@ def _minutes(duration: str) -> float:
 @of_each_alert
 def test_an_alert_says_what_it_means_how_bad_it_is_and_where_to_look(name: str) -> None:
     rule = alerts()[name]
-    assert rule["labels"]["severity"] in SEVERITIES
+    assert name == "DriftAlarm" or set(severities(name)) <= {"critical", "warning", "info"}
     assert rule["labels"]["service"] == "streamwatch"
     assert rule["labels"]["subject"] in {"model", "labels", "daemon"}
     annotations = rule["annotations"]
@@ -106,6 +111,13 @@ def test_a_runbook_belongs_to_an_alert() -> None:
 def test_each_dashboard_address_stands_in_the_rules_once() -> None:
     text = (PROMETHEUS / "rules" / "streamwatch.alerts.yml").read_text(encoding="utf-8")
     assert text.count("/d/streamwatch-model?") == text.count("/d/streamwatch-models") == 1
+
+
+def test_a_drift_is_as_bad_as_the_daemon_is_told_to_call_it() -> None:
+    (opened,) = names_in(alerts()["DriftAlarm"]["expr"])
+    labels = {PREFIX + family.name: family.labels for family in every_family()}
+    assert "severity" in labels[opened]
+    assert set(severities("DriftAlarm")) == set(get_args(Severity))
 
 
 def test_every_metric_in_the_rules_exists() -> None:

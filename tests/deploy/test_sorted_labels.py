@@ -163,7 +163,7 @@ def test_a_model_is_called_worse_than_the_previous_label_only_where_order_means_
     ran = subprocess.run(
         [real_component("promtool"), "test", "rules", str(file)],
         capture_output=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
     assert ran.returncode == 0, (ran.stdout + ran.stderr).decode()

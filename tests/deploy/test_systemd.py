@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from streamwatch.cli.options import EXIT_CONFIG
-from tests.deploy.repository import DEPLOY
+from tests.deploy.repository import DEPLOY, ROOT
 
 FILE = DEPLOY / "systemd" / "streamwatch.service"
 MOST_EXPOSED = 1.5
@@ -103,6 +103,14 @@ def test_system_calls_are_those_of_services() -> None:
         "@system-service",
         "~@privileged",
     ]
+
+
+def test_the_way_to_install_it_is_that_of_this_repository_and_of_the_unit() -> None:
+    said = FILE.read_text("utf-8")
+    assert f"install -m 0644 {FILE.relative_to(ROOT)} /etc/systemd/system/" in said
+    program, *_, config = SERVICE["ExecStart"].split()
+    assert f"-m venv {Path(program).parents[1]} && {Path(program).parent}/pip install ." in said
+    assert f"streamwatch.yaml {config} " in said
 
 
 def test_a_stop_has_longer_than_the_daemon_takes() -> None:

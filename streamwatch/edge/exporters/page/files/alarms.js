@@ -1,15 +1,18 @@
 // Recent alarms, newest first; each is told once to a screen reader.
 
 import { arrange, byId, element, say } from "./dom.js";
-import { moment, percent, when } from "./format.js";
+import { iso, moment, percent, when, zone } from "./format.js";
 import { alarmKey, state } from "./state.js";
 
 const SHOWN = 20;
 
 export const change = (alarm) => `error ${percent(alarm.before)} → ${percent(alarm.after)}`;
 
+export const meaning = () => `Error before → after the change. Times are those of the outcomes, in ${zone()}.`;
+
 export class Alarms {
   constructor() {
+    say(byId("alarms-meaning"), meaning());
     this.items = new Map();
     this.fresh = new Set();
   }
@@ -33,7 +36,7 @@ export class Alarms {
     });
     arrange(byId("alarms"), nodes);
     byId("no-alarms").hidden = shown.length > 0;
-    say(byId("alarms-title"), "Recent alarms");
+    byId("alarms-meaning").hidden = shown.length === 0;
   }
 }
 
@@ -42,7 +45,7 @@ export function alarmItem(alarm, named, fresh = false) {
     "li",
     { class: fresh ? "fresh" : null },
     named ? element("a", { href: `#/model/${encodeURIComponent(alarm.model)}` }, alarm.model) : element("span", {}, `outcome ${alarm.outcome.toLocaleString("en")}`),
-    element("time", { title: moment(alarm.timestamp_seconds) }, when(alarm.timestamp_seconds)),
+    element("time", { datetime: iso(alarm.timestamp_seconds), title: moment(alarm.timestamp_seconds) }, when(alarm.timestamp_seconds)),
     element("span", { class: "detector" }, alarm.detector),
     element("span", { class: "change" }, change(alarm)),
   );

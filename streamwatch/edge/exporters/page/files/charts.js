@@ -3,7 +3,7 @@
 
 /* global uPlot */
 import { element, say } from "./dom.js";
-import { time } from "./format.js";
+import { time, zone } from "./format.js";
 
 const HEIGHT = 210;
 const hourly = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
@@ -85,7 +85,7 @@ export class Chart {
       const last = lastDefined(columns[index]);
       return last === null ? [] : [`${line.name} ${this.format(last)}`];
     });
-    const span = times.length > 1 ? ` from ${time(times[0])} to ${time(times[times.length - 1])}` : "";
+    const span = times.length > 1 ? ` from ${time(times[0])} to ${time(times[times.length - 1])} ${zone()}` : "";
     const alarms = marks.length === 1 ? "; 1 alarm" : marks.length ? `; ${marks.length} alarms` : "";
     this.canvas.setAttribute("aria-label", `${this.title}${span}. Latest: ${told.join(", ") || "nothing yet"}${alarms}.`);
   }

@@ -43,6 +43,11 @@ const dated = (seconds) => defined(seconds) && Math.abs(seconds) < 8.64e12;
 export const time = (seconds) => (dated(seconds) ? clock.format(seconds * 1000) : DASH);
 export const moment = (seconds) => (dated(seconds) ? full.format(seconds * 1000) : `${short(seconds)} s`);
 
+export const iso = (seconds) => (dated(seconds) ? new Date(seconds * 1000).toISOString() : null);
+
+// Of this browser, as all times on the page are: "UTC", "CET", "GMT+5:30".
+export const zone = () => new Intl.DateTimeFormat("en-GB", { timeZoneName: "short" }).formatToParts().find(({ type }) => type === "timeZoneName").value;
+
 export function when(seconds) {
   if (!dated(seconds)) return DASH;
   const today = new Date().toDateString() === new Date(seconds * 1000).toDateString();

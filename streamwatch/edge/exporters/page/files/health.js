@@ -6,9 +6,15 @@ import { state } from "./state.js";
 
 const total = (tree) => (typeof tree === "number" ? tree : Object.values(tree ?? {}).reduce((sum, below) => sum + total(below), 0));
 
+// Before the state is open nothing is known of it, and nobody has asked Kafka.
+const opened = ({ ready, stream }) => ready || stream.commits_total !== undefined;
+
 // [text, good | fair | bad]
-function chips({ ready, reasons, stream }) {
+function chips(health) {
+  const { ready, reasons, stream } = health;
   const lag = total(stream.consumer_lag_records);
+  if (state.lost) return [["no answer", "bad"]];
+  if (!opened(health)) return [[reasons[0], "bad"]];
   return [
     ready ? ["ready", "good"] : [reasons[0] ?? "not ready", "bad"],
     stream.kafka_up ? ["Kafka reachable", "good"] : ready ? ["Kafka unreachable", "bad"] : null,
@@ -17,18 +23,20 @@ function chips({ ready, reasons, stream }) {
   ].filter((chip) => chip !== null);
 }
 
-function facts({ ready, reasons, stream }) {
+function facts(health) {
+  const { ready, reasons, stream } = health;
   const [version] = Object.keys(stream.build_info ?? { "–": 1 });
+  const once = (text) => (opened(health) ? text : "–");
   return [
-    ["Ready", ready ? "yes" : "no"],
+    ["Ready", state.lost ? "no answer" : ready ? "yes" : "no"],
     ...reasons.map((reason, at) => [at ? `… ${at + 1}` : "Because", reason]),
-    ["Kafka", stream.kafka_up ? "reachable" : "unreachable"],
-    ["Reading", stream.caught_up ? "caught up" : "catching up"],
-    ["Behind by", `${count(total(stream.consumer_lag_records))} records`],
-    ["State", stream.state_durable ? "durable" : "in memory"],
+    ["Kafka", once(stream.kafka_up ? "reachable" : "unreachable")],
+    ["Reading", once(stream.caught_up ? "caught up" : "catching up")],
+    ["Behind by", once(`${count(total(stream.consumer_lag_records))} records`)],
+    ["State", once(stream.state_durable ? "durable" : "in memory")],
     ["Predictions taken in", count(stream.predictions_accepted_total)],
     ["Labels taken in", count(stream.labels_accepted_total)],
-    ["Invalid records", count(total(stream.records_invalid_total))],
+    ["Invalid records", once(count(total(stream.records_invalid_total)))],
     ["Orphaned labels", count(stream.labels_orphaned_total)],
     ["Expired unlabelled", count(stream.predictions_expired_total)],
     ["Alerts waiting", stream.alerts_pending === undefined ? null : count(total(stream.alerts_pending))],

@@ -3,7 +3,7 @@
 import { Alarms } from "./alarms.js";
 import { events, get, Unauthorized } from "./api.js";
 import { byId, mark, say } from "./dom.js";
-import { time } from "./format.js";
+import { time, zone } from "./format.js";
 import { renderHealth } from "./health.js";
 import { askToken, welcome } from "./login.js";
 import { Model } from "./model.js";
@@ -23,6 +23,8 @@ let due = false;
 let lostTimer;
 
 function draw() {
+  const told = title(); // not within a frame: a tab in the background has none
+  if (document.title !== told) document.title = told;
   if (due) return;
   due = true;
   requestAnimationFrame(() => {
@@ -36,6 +38,13 @@ function draw() {
 }
 overview.changed = draw;
 
+// Also for who looks at the tab only.
+function title() {
+  const worse = overview.worse();
+  const what = model ? `${model.name} · streamwatch` : worse ? `(${worse}) streamwatch` : "streamwatch";
+  return state.lost ? `No connection · ${what}` : what;
+}
+
 function connection(text, how) {
   say(byId("connection"), text);
   mark(byId("connection"), "data-state", how);
@@ -44,6 +53,7 @@ function connection(text, how) {
 function connected() {
   clearTimeout(lostTimer);
   lostTimer = undefined;
+  state.lost = false;
   byId("banner").hidden = true;
   connection(state.published ? `live · ${time(state.published)}` : "live", "live");
 }
@@ -53,6 +63,8 @@ function lost(why) {
   lostTimer ??= setTimeout(() => {
     say(byId("banner"), `${why} ${state.published ? `The numbers are those of ${time(state.published)}.` : ""} Trying again…`);
     byId("banner").hidden = false;
+    state.lost = true;
+    draw();
   }, QUIET_MS);
 }
 
@@ -107,15 +119,15 @@ async function refreshModel() {
 
 function route() {
   const named = /^#\/model\/(.+)$/.exec(location.hash);
+  const left = model?.name;
   model?.destroy();
   model = named ? new Model(decodeURIComponent(named[1])) : null;
   byId("overview").hidden = model !== null;
   if (model) {
-    document.title = `${model.name} · streamwatch`;
     scrollTo(0, 0);
     byId("model").querySelector("h1").focus({ preventScroll: true });
     refreshModel();
-  }
+  } else if (left !== undefined) overview.focus(left);
   draw();
 }
 
@@ -133,6 +145,7 @@ byId("theme").addEventListener("click", () => {
   const now = document.documentElement.dataset.theme ?? "automatic";
   theme(THEMES[(THEMES.indexOf(now) + 1) % THEMES.length]);
 });
+say(byId("zone"), `Times in ${zone()}`);
 say(byId("theme-name"), document.documentElement.dataset.theme ?? "automatic");
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => model?.repaint());
 byId("skip").addEventListener("click", () => byId("content").focus());

@@ -1,6 +1,6 @@
 // One model: its verdict in a sentence, charts of its recent past, and every estimate as tables.
 
-import { alarmItem } from "./alarms.js";
+import { alarmItem, meaning } from "./alarms.js";
 import { get } from "./api.js";
 import { Chart } from "./charts.js";
 import { byId, element, mark, say } from "./dom.js";
@@ -51,7 +51,7 @@ export class Model {
       if (this.leave.signal.aborted) return;
       if (error.status === 404) {
         this.message.hidden = false;
-        say(this.message, "Waiting for the first labels of this model… Its numbers appear here once one of its predictions has met its label.");
+        say(this.message, `No model named “${this.name}” has been evaluated. Its numbers appear here once one of its predictions has met its label.`);
         return;
       }
       throw error;
@@ -60,7 +60,7 @@ export class Model {
     }
   }
 
-  render({ metrics, details }) {
+  render({ metrics, details, published_timestamp_seconds: published }) {
     if (this.leave.signal.aborted) return;
     this.message.hidden = true;
     this.tellVerdict();
@@ -70,8 +70,9 @@ export class Model {
       this.buildCharts();
     }
     const { past } = this;
+    past.end(published, metrics);
     for (const { chart, columns, alarms } of this.charts) {
-      chart.update(past.times, columns.map((path) => past.column(...path)), alarms.flatMap((name) => past.rises("alarms_total", name)));
+      chart.update(past.moments(), columns.map((path) => past.column(...path)), alarms.flatMap((name) => past.rises("alarms_total", name)));
     }
     this.renderTables(metrics, details);
   }
@@ -104,7 +105,7 @@ export class Model {
           format: percent,
           axisFormat: wholePercent,
           sync,
-          hint: `Under each forgetting; the band is the bound under ${main}. Triangles are alarms.`,
+          hint: `Under each forgetting; the band is the bound under ${main}. Triangles are alarms, when they were raised.`,
           range: (_, low, high) => [Math.max(0, Math.floor(low * 10 - 0.1) / 10), Math.min(1, Math.ceil(high * 10) / 10)],
           lines: [
             { name: "upper bound", hidden: true, colour: "soft" },
@@ -200,7 +201,7 @@ export class Model {
         ["latest label", metrics.last_label_timestamp_seconds === undefined ? "–" : moment(metrics.last_label_timestamp_seconds)],
         ["first seen", details.first_seen_timestamp_seconds === undefined ? "–" : moment(details.first_seen_timestamp_seconds)],
       ]),
-      element("section", { class: "panel" }, element("h2", {}, "Recent alarms"),
+      element("section", { class: "panel" }, element("h2", {}, "Recent alarms"), alarms.length ? element("p", { class: "minor" }, meaning()) : null,
         alarms.length
           ? element("ol", { class: "alarms" }, ...alarms.map((alarm) => alarmItem(alarm, false)))
           : element("p", { class: "empty" }, "No recent alarm of this model.")),

@@ -109,7 +109,7 @@ export class Overview {
       byId("sorter").value = column.key;
       this.changed();
     });
-    const cell = element("th", { role: "columnheader", scope: "col", class: `c-${column.key}${column.number ? " number" : ""}` }, button);
+    const cell = element("th", { role: "columnheader", scope: "col", "aria-label": column.title, class: `c-${column.key}${column.number ? " number" : ""}` }, button);
     byId("headings").append(cell);
     return { column, cell };
   }
@@ -159,7 +159,6 @@ export class Overview {
     for (const row of state.models.values()) verdicts[row.verdict] += 1;
     const all = state.models.size;
     say(byId("summary"), all === 0 ? "" : `${count(all)} watched · ${count(verdicts.yes)} better than guessing what came last · ${count(verdicts["not shown"])} not shown · ${count(verdicts.no)} worse`);
-    document.title = verdicts.no ? `(${verdicts.no}) streamwatch` : "streamwatch";
     byId("models").hidden = all === 0;
     byId("rule").hidden = all === 0;
     const empty = byId("no-models");
@@ -169,6 +168,15 @@ export class Overview {
     byId("more").hidden = hidden <= 0;
     say(byId("more-text"), `… and ${count(hidden)} more.`);
     say(byId("forgetting"), state.forgetting ?? "–");
+  }
+
+  // Where somebody comes back from.
+  focus(name) {
+    (this.rows.get(name)?.node.querySelector("a") ?? byId("content")).focus();
+  }
+
+  worse() {
+    return [...state.models.values()].filter((row) => row.verdict === "no").length;
   }
 
   rowsShown() {

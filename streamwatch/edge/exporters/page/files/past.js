@@ -13,6 +13,7 @@ export class Past {
   clear() {
     this.times = [];
     this.columns = new Map(); // "metric\nlabel value" → values
+    this.last = null;
   }
 
   async refresh(signal) {
@@ -35,8 +36,20 @@ export class Past {
     return this;
   }
 
+  // The report at hand, as what is kept need not hold it: charts and tables then tell the same.
+  end(at, metrics) {
+    this.last = this.times.length === 0 || at > this.times.at(-1) ? { at, metrics } : null;
+  }
+
+  moments() {
+    return this.last ? [...this.times, this.last.at] : this.times;
+  }
+
   column(...path) {
-    return this.columns.get(path.join("\n")) ?? new Array(this.times.length).fill(null);
+    const kept = this.columns.get(path.join("\n")) ?? new Array(this.times.length).fill(null);
+    if (!this.last) return kept;
+    const value = path.reduce((tree, key) => tree?.[key], this.last.metrics);
+    return [...kept, (typeof value === "object" ? value?.[this.forgetting] : value) ?? null];
   }
 
   // Values of the label that comes after a metric's name.
@@ -47,10 +60,11 @@ export class Past {
   // When a counter rose: that is when an alarm was published.
   rises(...path) {
     const column = this.column(...path);
+    const times = this.moments();
     const found = [];
     let last = null;
     column.forEach((value, at) => {
-      if (value !== null && last !== null && value > last) found.push(this.times[at]);
+      if (value !== null && last !== null && value > last) found.push(times[at]);
       if (value !== null) last = value;
     });
     return found;

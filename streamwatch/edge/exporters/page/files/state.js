@@ -8,6 +8,7 @@ export const state = {
   models: new Map(),
   alarms: [],
   health: null,
+  lost: false, // for so long that it is told
 };
 
 export const alarmKey = (alarm) => `${alarm.model}\n${alarm.detector}\n${alarm.ordinal}\n${alarm.timestamp_seconds}`;
