@@ -42,9 +42,9 @@ class Join:
         self.labels.begin(known, early, retained, self.counters)
         self._cases.begin(known, self.counters)
 
-    def end(self) -> None:
-        """Settle the books of the batch."""
-        self.predictions.end()
+    def end(self, *, whole: bool) -> None:
+        """Settle the books of the batch; `whole`: nothing due is left."""
+        self.predictions.end(whole=whole)
         self.labels.end()
 
     def take(  # noqa: C901, PLR0912, PLR0915 - a call costs a tenth of an event's budget
@@ -208,8 +208,15 @@ class Join:
         counters.with_model.accepted += named
         return progress
 
-    def pass_time(self, prediction_ms: int, label_ms: int) -> None:
-        """Let fall due what these watermarks have passed: predictions, then labels, then tombstones."""
-        self.predictions.pass_time(label_ms)
-        self.labels.expire(prediction_ms)
+    def pass_time(self, prediction_ms: int, label_ms: int, reached_s: tuple[int, int, int]) -> bool:
+        """Let fall due what these watermarks have passed: predictions, then labels, then tombstones.
+
+        False if it stopped at a second up to which an index reaches; call again to go on.
+        """
+        pending_s, early_s, retained_s = reached_s
+        if not self.predictions.pass_time(label_ms, pending_s):
+            return False
+        if not self.labels.expire(prediction_ms, early_s, retained_s):
+            return False
         self.predictions.graveyard.pass_time(min(prediction_ms, label_ms))
+        return True

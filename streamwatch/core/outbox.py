@@ -20,20 +20,24 @@ class Entry(msgspec.Struct):
     notice: Notice
     attempts: dict[str, int]
     """Failed attempts so far, by outlet that still has to be told."""
+    number: int = 0
+    """Its place in the order in which notices were decided: the host's clock, once set back, cannot tell."""
 
 
 _ENCODER = msgspec.msgpack.Encoder(order="deterministic")
 _DECODER = msgspec.msgpack.Decoder(Entry)
 
 
-def _age(notice: Notice) -> tuple[int, int, str, str]:
-    """The order in which notices were decided; those of one moment by alarm, its beginning before its end."""
-    return notice.issued_ms, notice.alarm.outcome if notice.alarm else 0, notice.kind, notice.id
+def _age(entry: Entry) -> tuple[int, int, int, str, str]:
+    """The order in which notices were decided; those without a number by time, and by alarm, its end last."""
+    notice = entry.notice
+    outcome = notice.alarm.outcome if notice.alarm else 0
+    return entry.number, notice.issued_ms, outcome, notice.kind, notice.id
 
 
-def new_entry(notice: Notice, outlets: Sequence[str]) -> bytes:
+def new_entry(notice: Notice, outlets: Sequence[str], number: int = 0) -> bytes:
     """What is kept of a new notice, as bytes."""
-    return _ENCODER.encode(Entry(notice, dict.fromkeys(outlets, 0)))
+    return _ENCODER.encode(Entry(notice, dict.fromkeys(outlets, 0), number))
 
 
 class Outbox:
@@ -44,27 +48,39 @@ class Outbox:
         self._queues: dict[str, OrderedDict[str, deque[str]]] = {name: OrderedDict() for name in outlets}
         """By outlet: series → ids, oldest first; the first series is next."""
         self._changed: set[str] = set()
+        self._newest = 0
+        self._drafts: dict[str, int] = {}
+        """Numbers of notices that are yet to be added."""
+
+    def draft(self, notice: Notice, outlets: Sequence[str]) -> bytes:
+        """What the next commit keeps of a new notice, the newest of all."""
+        self._newest += 1
+        self._drafts[notice.id] = self._newest
+        return new_entry(notice, outlets, self._newest)
 
     def add(self, notice: Notice, outlets: Sequence[str]) -> None:
-        """Owe a new notice; it is already kept as `new_entry`."""
+        """Owe a new notice; it is already kept as its `draft`."""
+        number = self._drafts.pop(notice.id, self._newest)
         if outlets and notice.id not in self._entries:
-            self._enter(Entry(notice, dict.fromkeys(outlets, 0)))
+            self._enter(Entry(notice, dict.fromkeys(outlets, 0), number))
 
     def restore(self, kept: Mapping[str, bytes]) -> list[tuple[str, Notice]]:
         """Owe exactly what was kept; what is owed to outlets that are no more is returned and dropped."""
         self._entries.clear()
         self._changed.clear()
+        self._drafts.clear()
         for queue in self._queues.values():
             queue.clear()
         orphans: list[tuple[str, Notice]] = []
         entries = [_DECODER.decode(entry) for entry in kept.values()]
-        for entry in sorted(entries, key=lambda e: _age(e.notice)):
+        self._newest = max((entry.number for entry in entries), default=0)
+        for entry in sorted(entries, key=_age):
             known = {name: n for name, n in entry.attempts.items() if name in self._queues}
             orphans += [(name, entry.notice) for name in entry.attempts if name not in known]
             if len(known) < len(entry.attempts):
                 self._changed.add(entry.notice.id)
             if known:
-                self._enter(Entry(entry.notice, known))
+                self._enter(Entry(entry.notice, known, entry.number))
         return orphans
 
     def size(self, outlet: str) -> int:
@@ -82,8 +98,8 @@ class Outbox:
 
     def waiting(self, outlet: str) -> list[Notice]:
         """Everything it has yet to be told, what has waited longest first."""
-        names = (name for ids in self._queues[outlet].values() for name in ids)
-        return sorted((self._entries[name].notice for name in names), key=_age)
+        entries = (self._entries[name] for ids in self._queues[outlet].values() for name in ids)
+        return [entry.notice for entry in sorted(entries, key=_age)]
 
     def owed(self, outlet: str, notice: Notice) -> bool:
         """Whether it has yet to be told this."""

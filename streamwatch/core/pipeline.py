@@ -6,12 +6,15 @@
     store.keep(step)
 
 The result does not depend on how events are cut into batches: time passes where `Progress` stands among them.
+
+Where more falls due at once than a store lends at a time, `advance` stops there: `owes_time` is true then,
+and the two steps are taken again, without events, until it is not.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import msgspec
@@ -70,6 +73,8 @@ class PipelineState:
     retained: int
     start_ms: int | None
     oldest_pending_ms: int | None
+    owed: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+    """Watermarks (prediction, label) that were reached, and by which not everything due has fallen due."""
 
 
 _ENCODER = msgspec.msgpack.Encoder()
@@ -85,6 +90,7 @@ class Pipeline:
         self._spec = join
         self._join = Join(join)
         self._monitors = monitors
+        self._owed: list[tuple[int, int]] = []
         self.timeline = Timeline(time, sides)
 
     @property
@@ -93,7 +99,15 @@ class Pipeline:
         return self._join.counters
 
     def needs(self, events: Sequence[Event]) -> Needs:
-        """What must be fetched before `advance` of the same events."""
+        """What must be fetched before `advance` of the same events.
+
+        Raises
+        ------
+        ValueError
+            There are events, but time is owed.
+        """
+        if self._owed and events:
+            raise ValueError("what is due must fall due before further events: advance without events first")
         join, coming = self._join, len(events)
         most = EVICTIONS * coming
         return Needs(
@@ -103,6 +117,11 @@ class Pipeline:
             min(most, max(0, len(join.labels) + coming - self._spec.max_labels)),
         )
 
+    @property
+    def owes_time(self) -> bool:
+        """Something due has not fallen due yet: `advance` without events before there are further ones."""
+        return bool(self._owed)
+
     def advance(self, events: Sequence[Event], found: Found) -> Step:
         """Join and evaluate the events in order."""
         join, timeline = self._join, self.timeline
@@ -111,19 +130,23 @@ class Pipeline:
         retired: list[tuple[int, str]] = []
         folded = 0
         stream = iter(events)
-        while (progress := join.take(stream)) is not None:
+        owed = self._owed
+        while True:
+            while owed and join.pass_time(*owed[0], found.reached_s):
+                idle = join.predictions.registry.retire(min(owed.pop(0)))
+                if idle:
+                    alarms += self._monitors.fold(join.predictions.outcomes[folded:])
+                    folded = len(join.predictions.outcomes)
+                    self._retire(idle)
+                    retired += [(folded, model) for model in idle]
+            if (progress := join.take(stream)) is None:
+                break
             timeline.progress(progress)
-            join.pass_time(timeline.prediction_ms, timeline.label_ms)
-            idle = join.predictions.registry.retire(min(timeline.prediction_ms, timeline.label_ms))
-            if idle:
-                alarms += self._monitors.fold(join.predictions.outcomes[folded:])
-                folded = len(join.predictions.outcomes)
-                self._retire(idle)
-                retired += [(folded, model) for model in idle]
+            owed.append((timeline.prediction_ms, timeline.label_ms))
         outcomes = join.predictions.outcomes
         if folded < len(outcomes):
             alarms += self._monitors.fold(outcomes[folded:] if folded else outcomes)
-        join.end()
+        join.end(whole=not owed)
         buried, dropped = join.predictions.graveyard.end_batch()
         changed = join.predictions.changed + join.labels.changed
         return Step(events, found, changed, buried, dropped, outcomes, alarms, retired)
@@ -185,6 +208,7 @@ class Pipeline:
                 labels.retained,
                 labels.start_ms,
                 predictions.oldest_ms,
+                self._owed,
             )
         )
 
@@ -208,3 +232,4 @@ class Pipeline:
         predictions.oldest_ms = state.oldest_pending_ms
         labels.early, labels.unmet, labels.retained = state.early, state.unmet, state.retained
         labels.start_ms = state.start_ms
+        self._owed = list(state.owed)

@@ -14,6 +14,8 @@ from streamwatch.core.watermark import Timeline
 
 EVICTIONS = 2
 """Evicted at most for each that comes: of more than a limit that was lowered allows, two leave for one."""
+ENDLESS = 2**62
+"""A second later than any deadline."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,18 @@ class Needs:
 
     @cached_property
     def _watermarks(self) -> tuple[int, int]:
-        return self.timeline.preview(event for event in self.events if isinstance(event, Progress))
+        timeline, progress = self.timeline, self._progress
+        return timeline.preview(progress) if progress else (timeline.prediction_ms, timeline.label_ms)
+
+    @cached_property
+    def _progress(self) -> list[Progress]:
+        return [event for event in self.events if type(event) is Progress]
+
+    @property
+    def time_last(self) -> bool:
+        """Nothing comes after time has moved: then a store may let it pass bit by bit."""
+        moves = len(self._progress)
+        return all(type(event) is Progress for event in self.events[len(self.events) - moves :])
 
     @property
     def ids(self) -> list[str]:
@@ -53,13 +66,16 @@ class Found:
     """What a store lends for one batch: the core changes it in place.
 
     `known` has the whole chain of every id needed and of every record in the indices; a record in both is
-    one object. Each index has all that is due, and the oldest that still wait, as many as needed.
+    one object. Each index has all that is due, and the oldest that still wait, as many as needed; or, where
+    time moves last and much falls due at once, what is due up to the second in `reached_s`.
     """
 
     known: dict[str, Known]
     pending: Deadlines
     early: Deadlines
     retained: Deadlines
+    reached_s: tuple[int, int, int] = (ENDLESS, ENDLESS, ENDLESS)
+    """Of the indices, in that order."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -134,20 +134,24 @@ class WaitingLabels:
             self.unmet -= 1
             self._counters.without_model.count(fate)
 
-    def expire(self, prediction_ms: int) -> None:
-        """Give up what has waited long enough by the prediction watermark."""
+    def expire(self, prediction_ms: int, early_s: int, retained_s: int) -> bool:
+        """Give up what has waited long enough by the prediction watermark, as far as the indices reach.
+
+        Whether they reach that far.
+        """
         limit_s = prediction_ms // 1000
         self._until_ms = -1
-        for _, record in self._early_index.due(limit_s):
+        for _, record in self._early_index.due(min(limit_s, early_s)):
             self.early -= 1
             self._lose(self._counters.with_model, record.at_ms)
             self._forget(record)
-        for _, record in self._retained_index.due(limit_s):
+        for _, record in self._retained_index.due(min(limit_s, retained_s)):
             self.retained -= 1
             if record.state == UNMET:
                 self.unmet -= 1
                 self._lose(self._counters.without_model, record.at_ms)
             self._forget(record)
+        return min(early_s, retained_s) >= limit_s
 
     def _lose(self, form: LabelCounters, at_ms: int) -> None:
         if self.start_ms is not None and at_ms < self.start_ms + self._spec.horizon_ms:

@@ -56,11 +56,12 @@ class WaitingPredictions:
         self.outcomes = []
         self.changed = []
 
-    def end(self) -> None:
-        """Tell the index how much of it is alive, and see what waits longest."""
+    def end(self, *, whole: bool) -> None:
+        """Tell the index how much of it is alive, and see what waits longest, if the index reaches so far."""
         self.index.live = self.pending
-        oldest = self.index.oldest()
-        self.oldest_ms = None if oldest is None else oldest.at_ms
+        if whole:
+            oldest = self.index.oldest()
+            self.oldest_ms = None if oldest is None else oldest.at_ms
         self._counters.tombstones_evicted = self.graveyard.evicted
 
     def accept(self, event: Prediction, activity: Activity) -> Known:
@@ -121,16 +122,23 @@ class WaitingPredictions:
             self._counters.predictions_evicted += 1
             self.graveyard.bury(record, EVICTED, at_ms)
 
-    def pass_time(self, label_ms: int) -> None:
-        """Let predictions expire, and held outcomes go, by the label watermark."""
-        for deadline_s, record in self.index.due(label_ms // 1000):
+    def pass_time(self, label_ms: int, reached_s: int) -> bool:
+        """Let predictions expire, and held outcomes go, by the label watermark; as far as the index reaches.
+
+        Whether it reaches that far: before, nothing that is held goes.
+        """
+        limit_s = label_ms // 1000
+        for deadline_s, record in self.index.due(min(limit_s, reached_s)):
             activity = self._leave(record)
             self._counters.predictions_expired += 1
             if self._spec.assume is not None:
                 self._assume(record, activity, self._spec.assume, deadline_s * 1000)
             self.graveyard.bury(record, EXPIRED, deadline_s * 1000)
+        if reached_s < limit_s:
+            return False
         if released := self.buffer.release(label_ms):
             self._release(released)
+        return True
 
     def _leave(self, record: Known) -> Activity:
         activity = self.registry.models[record.model or ""]

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from streamwatch.core.events import Alarm, Partition
 from streamwatch.core.series import Family, Report
 from streamwatch.daemon.alerting import NOTHING, Outgoing
 from streamwatch.daemon.intake import breathe
-from streamwatch.daemon.places import POSITIONS, Places
+from streamwatch.daemon.places import POSITIONS, LogCounts, Places
 from streamwatch.daemon.state import State
 
 RELAX = 10.0
@@ -38,6 +38,8 @@ class Durable:
     outgoing: Outgoing = NOTHING
     commit: int = 0
     """Number of the commit, counted from the beginning of the state."""
+    counts: LogCounts = field(default_factory=LogCounts)
+    """What had been found of the logs."""
 
 
 class Durability(Protocol):
@@ -55,7 +57,7 @@ class Commits:
     ----------
     state
         What is committed.
-    fingerprints
+    places
         Asked at each commit how the logs are recognised.
     spec
         How often.
@@ -65,6 +67,8 @@ class Commits:
         Seconds that never go back.
     behind
         Whether a backlog is being read.
+    counts
+        Asked what was found of the logs; news of that are committed like any others.
     """
 
     def __init__(
@@ -75,6 +79,7 @@ class Commits:
         shown: Durability,
         monotonic: Callable[[], float] = time.monotonic,
         behind: Callable[[], bool] = lambda: False,
+        counts: Callable[[], LogCounts] = LogCounts,
     ) -> None:
         self._state = state
         self._places = places
@@ -82,13 +87,15 @@ class Commits:
         self._shown = shown
         self._clock = monotonic
         self._behind = behind
+        self._counts = counts
         self._flushing: asyncio.Task[None] | None = None
         self._committed: Mapping[Partition, int] = dict(state.places.positions)
+        self._counted = state.places.counts
         self._due = self._soon = self._report_soon = 0.0
         self._unreported = True
         self._was_behind = self._in_backlog = True
-        self._seconds = 0.0
-        self._total = 0
+        self._seconds: float | None = None
+        self._total = state.checkpoint.commits
 
     @property
     def _changed(self) -> bool:
@@ -97,6 +104,7 @@ class Commits:
         return (
             intake.uncommitted > 0
             or intake.positions != self._committed
+            or self._counts() != self._counted
             or (alerting is not None and alerting.due(behind=self._behind()))
         )
 
@@ -166,11 +174,13 @@ class Commits:
         built = self._clock()
         positions = dict(state.intake.positions)
         self._committed = positions
+        self._counted = counts = self._counts()
         self._unreported = shown is None
         if state.store.durable:
-            sections = {POSITIONS: self._places(positions).encode(), **outgoing.sections}
+            places = replace(self._places(positions), counts=counts)
+            sections = {POSITIONS: places.encode(), **outgoing.sections}
             state.store.commit(state.checkpoint.changes(sections, outgoing.outbox))
-        durable = Durable(shown, alarms, positions, outgoing, state.checkpoint.commits)
+        durable = Durable(shown, alarms, positions, outgoing, state.checkpoint.commits, counts)
         if state.store.durable:
             self._flushing = asyncio.create_task(self._flush(durable, began))
         else:
@@ -187,7 +197,7 @@ class Commits:
 
     def _settled(self, durable: Durable, began: float) -> None:
         self._seconds = self._clock() - began
-        self._total += 1
+        self._total = durable.commit if self._state.store.durable else self._total + 1
         if self._state.alerting is not None:
             self._state.alerting.tell(durable.outgoing)
         self._shown(durable)
@@ -208,7 +218,7 @@ class Commits:
             Family(
                 "commits_total",
                 "counter",
-                "Commits made durable since the start.",
+                "Commits made durable over the life of the state; since the start if it is in memory.",
                 (),
                 [((), float(self._total))],
             ),
@@ -217,7 +227,7 @@ class Commits:
                 "gauge",
                 "Time from the beginning of the last durable commit to its end on disk.",
                 (),
-                [((), self._seconds)] if self._total else [],
+                [] if self._seconds is None else [((), self._seconds)],
             ),
             Family(
                 "uncommitted_events",

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from streamwatch.core.notices import Notice
-from streamwatch.core.outbox import Outbox, new_entry
+from streamwatch.core.outbox import Outbox
 from streamwatch.core.outlets import Answer, Delivered, Failed, Gone, Outlet, Refused
 from streamwatch.core.series import Family
 from streamwatch.daemon.lane import DeliverySpec, Lane
@@ -65,7 +65,7 @@ class Deliveries:
     def record(self, notice: Notice) -> bytes | None:
         """What the outbox keeps of a new notice until it is delivered; None where nobody wants it."""
         wanted = self._wanted(notice)
-        return new_entry(notice, wanted) if wanted else None
+        return self._outbox.draft(notice, wanted) if wanted else None
 
     def add(self, notices: Sequence[Notice], standing: Sequence[Notice]) -> None:
         """Deliver new notices, now that the commit that holds them is durable.

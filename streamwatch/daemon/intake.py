@@ -97,11 +97,23 @@ class Intake:
         retired, self._retired = self._retired, []
         return alarms, retired
 
+    @property
+    def owes_time(self) -> bool:
+        """Much falls due at once: `pass_time` before the next `take`."""
+        return self.pipeline.owes_time
+
+    def pass_time(self) -> int:
+        """Let a part of what is due fall due; the number of alarms that raised."""
+        return self._evaluate(())
+
     async def take(self, poll: Poll) -> int:
         """Evaluate a poll; the number of alarms it raised."""
         self._meet(poll)
         alarms = 0
-        events, self._unread = self._unread, []
+        events: list[Event] = []
+        if self._unread:  # on its own: time moves last in every other batch
+            alarms += self._evaluate(self._unread)
+            self._unread = []
         for partition, records in poll.records.items():
             for start in range(0, len(records), RECORDS_PER_TURN):
                 piece = records[start : start + RECORDS_PER_TURN]
@@ -171,7 +183,7 @@ class Intake:
         self._store.keep(step)
         if self._store.durable:
             self._checkpoint.take(step)
-        self._uncommitted += len(events)
+        self._uncommitted += len(events) + len(step.changed)
         self._alarms += step.alarms
         self._retired += [model for _, model in step.retired]
         return len(step.alarms)

@@ -1,4 +1,4 @@
-"""Where reading stands in every partition, as a commit keeps it."""
+"""Where reading stands in every partition, and what became of the logs, as a commit keeps it."""
 
 from __future__ import annotations
 
@@ -21,8 +21,26 @@ class Place(msgspec.Struct, frozen=True, array_like=True):
     fingerprint: Fingerprint | None = None
 
 
-_ENCODER = msgspec.msgpack.Encoder()
-_DECODER = msgspec.msgpack.Decoder(list[Place])
+class LogCounts(msgspec.Struct, frozen=True):
+    """What was found of the logs over the life of the state, up to the positions it is committed with."""
+
+    losses: Mapping[str, int] = {}
+    """Times a log was found changed, by cause."""
+    records_lost: Mapping[str, int] = {}
+    """Records known to be lost thereby, by cause."""
+    fingerprint_unverifiable: int = 0
+    """Times a log could not be recognised."""
+
+
+class Section(msgspec.Struct, frozen=True):
+    """All that a commit keeps of this; one that knew of no counts kept the list of places alone."""
+
+    places: list[Place]
+    counts: LogCounts = LogCounts()
+
+
+_ENCODER = msgspec.msgpack.Encoder(order="deterministic")
+_DECODER = msgspec.msgpack.Decoder(list[Place] | Section)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,28 +49,32 @@ class Places:
 
     positions: Mapping[Partition, int] = field(default_factory=dict[Partition, int])
     fingerprints: Mapping[Partition, Fingerprint] = field(default_factory=dict[Partition, Fingerprint])
+    counts: LogCounts = field(default_factory=LogCounts)
 
     def only(self, topics: Container[str]) -> Places:
-        """Without the partitions of other topics."""
+        """Without the partitions of other topics; what was found of them stays counted."""
         return Places(
             {p: position for p, position in self.positions.items() if p.topic in topics},
             {p: fingerprint for p, fingerprint in self.fingerprints.items() if p.topic in topics},
+            self.counts,
         )
 
     def encode(self) -> bytes:
         """For a commit."""
-        return _ENCODER.encode(
-            [
-                Place(*partition, position, self.fingerprints.get(partition))
-                for partition, position in sorted(self.positions.items())
-            ]
-        )
+        standing = [
+            Place(*partition, position, self.fingerprints.get(partition))
+            for partition, position in sorted(self.positions.items())
+        ]
+        return _ENCODER.encode(Section(standing, self.counts))
 
 
 def places(written: bytes) -> Places:
     """What a commit holds; raises msgspec.DecodeError if it is none."""
-    known = {Partition(place.topic, place.partition): place for place in _DECODER.decode(written)}
+    found = _DECODER.decode(written)
+    section = found if isinstance(found, Section) else Section(found)
+    known = {Partition(place.topic, place.partition): place for place in section.places}
     return Places(
         {partition: place.position for partition, place in known.items()},
         {partition: place.fingerprint for partition, place in known.items() if place.fingerprint},
+        section.counts,
     )

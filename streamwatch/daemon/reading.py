@@ -15,7 +15,7 @@ from streamwatch.daemon.intake import breathe
 from streamwatch.daemon.mark import StateMark
 from streamwatch.daemon.places import Places
 from streamwatch.daemon.state import State
-from streamwatch.daemon.vitals import Feed, Vitals
+from streamwatch.daemon.vitals import Feed, Vitals, counted
 from streamwatch.edge.stores.errors import StateFailed
 from streamwatch.telemetry import (
     AlarmRaised,
@@ -106,7 +106,10 @@ class Reading:
             while not stop.is_set():
                 try:
                     commits = await self._open()
-                    while (poll := await self._next(stop)) is not None:
+                    while True:
+                        await self._let_time_pass(commits, stop)
+                        if (poll := await self._next(stop)) is None:
+                            break
                         await self._take(poll, commits)
                     await _finish(commits)
                 except StateFailed as error:
@@ -169,7 +172,9 @@ class Reading:
         if state.alerting is not None:
             state.alerting.begin()  # what is owed, and what is open, does not wait for Kafka
         self._vitals.stage = "Kafka has not answered yet"
-        places = state.places
+        places, counts = state.places, state.places.counts
+        self._vitals.log_counts = counts
+        self._source.count_from(counts.losses, counts.records_lost, counts.fingerprint_unverifiable)
         if self._started:
             await self._source.rewind(places.positions, places.fingerprints)
         else:
@@ -177,7 +182,15 @@ class Reading:
             self._started = True
             self._began = self._spec.monotonic()
         monotonic = self._spec.monotonic
-        commits = Commits(state, self._places, self._spec.commits, self._settled, monotonic, self._is_behind)
+        commits = Commits(
+            state,
+            self._places,
+            self._spec.commits,
+            self._settled,
+            monotonic,
+            self._is_behind,
+            lambda: counted(self._source),
+        )
         self._commits = commits
         self._vitals.commits = commits
         self._vitals.durable = state.store.durable
@@ -192,18 +205,10 @@ class Reading:
 
     def _settled(self, durable: Durable) -> None:
         self._failures = 0
-        for alarm in durable.alarms:
-            self._telemetry.emit(
-                AlarmRaised(
-                    alarm.model,
-                    alarm.detector,
-                    alarm.ordinal,
-                    alarm.outcome,
-                    alarm.at_ms,
-                    alarm.before,
-                    alarm.after,
-                )
-            )
+        for a in durable.alarms:
+            raised = AlarmRaised(a.model, a.detector, a.ordinal, a.outcome, a.at_ms, a.before, a.after)
+            self._telemetry.emit(raised)
+        self._vitals.log_counts = durable.counts
         self._spec.mark.durable(durable.commit)
         self._source.durable(durable.positions)
         self._show(durable)
@@ -224,6 +229,15 @@ class Reading:
             self._telemetry.emit(CatchUpFinished(self.records, seconds))
         await commits.settle(soon=not poll.records or (alarms > 0 and not self._behind))
         await breathe()
+
+    async def _let_time_pass(self, commits: Commits, stop: asyncio.Event) -> None:
+        """What falls due at once may be much: in parts, with commits in between, it needs little memory."""
+        assert self.state is not None  # noqa: S101 - between _open and _leave
+        intake = self.state.intake
+        while intake.owes_time and not stop.is_set():
+            intake.pass_time()
+            await commits.settle(soon=False)
+            await breathe()
 
     def _held_back(self, poll: Poll) -> frozenset[Partition]:
         """Partitions not to be read now: those ahead of others, or all while the disk is nearly full."""

@@ -11,6 +11,7 @@ from streamwatch import __version__
 from streamwatch.core.events import Partition
 from streamwatch.core.ports import PartitionState, Source
 from streamwatch.core.series import Family
+from streamwatch.daemon.places import LogCounts
 from streamwatch.telemetry import Telemetry
 
 _STATM = "/proc/self/statm"
@@ -31,17 +32,23 @@ class Feed(Source, Protocol):
 
     @property
     def losses(self) -> Mapping[str, int]:
-        """Times the log was found changed under the reader, by cause."""
+        """Times the log was found changed under the reader, by cause, as of the last poll."""
         ...
 
     @property
     def records_lost(self) -> Mapping[str, int]:
-        """Records known to be lost thereby, by cause."""
+        """Records known to be lost thereby, by cause, as of the last poll."""
         ...
 
     @property
     def fingerprint_unverifiable(self) -> int:
-        """Times the log could not be recognised."""
+        """Times the log could not be recognised, as of the last poll."""
+        ...
+
+    def count_from(
+        self, losses: Mapping[str, int], records_lost: Mapping[str, int], unverifiable: int
+    ) -> None:
+        """Go on counting from what is durable: what was found since will be found again."""
         ...
 
     def durable(self, positions: Mapping[Partition, int]) -> None:
@@ -57,8 +64,13 @@ class Told(Protocol):
         ...
 
 
+def counted(feed: Feed) -> LogCounts:
+    """What a source has found of the logs up to its last poll."""
+    return LogCounts(dict(feed.losses), dict(feed.records_lost), feed.fingerprint_unverifiable)
+
+
 class Vitals:
-    """Facts that wait for no commit, for `/readyz` and `/metrics`.
+    """Facts beside the reports, for `/readyz` and `/metrics`; all but the counts of logs wait for no commit.
 
     Parameters
     ----------
@@ -89,6 +101,8 @@ class Vitals:
         """Whether reading waits for room on the disk."""
         self.commits: Told | None = None
         """How committing goes."""
+        self.log_counts: LogCounts | None = None
+        """As of the last durable commit; None before state is open."""
         self._started = clock()
         self.stage: str | None = "starting"
         """What has yet to be done before reading starts, or that it ended; None in between."""
@@ -138,15 +152,7 @@ class Vitals:
                     if (lag := lag_of(state)) is not None
                 ],
             ),
-            _counts("losses_total", "Times the log was found changed under the reader.", self._feed.losses),
-            _counts("records_lost_total", "Records known to be lost in the log.", self._feed.records_lost),
-            Family(
-                "fingerprint_unverifiable_total",
-                "counter",
-                "Times the log could not be recognised, since the record remembered is no longer in it.",
-                (),
-                [((), float(self._feed.fingerprint_unverifiable))],
-            ),
+            *_of_logs(self.log_counts),
             _gauge("start_timestamp_seconds", "When this process started.", self._started),
             Family(
                 "cpu_seconds_total",
@@ -169,6 +175,22 @@ def lag_of(state: PartitionState) -> int | None:
 
 def _gauge(name: str, help_text: str, value: float) -> Family:
     return Family(name, "gauge", help_text, (), [((), value)])
+
+
+def _of_logs(counts: LogCounts | None) -> Sequence[Family]:
+    """Without samples before state is open: a scrape must not see 0 where the life before had counted."""
+    found = counts or LogCounts()
+    return [
+        _counts("losses_total", "Times the log was found changed under the reader.", found.losses),
+        _counts("records_lost_total", "Records known to be lost in the log.", found.records_lost),
+        Family(
+            "fingerprint_unverifiable_total",
+            "counter",
+            "Times the log could not be recognised, since the record remembered is no longer in it.",
+            (),
+            [] if counts is None else [((), float(found.fingerprint_unverifiable))],
+        ),
+    ]
 
 
 def _counts(name: str, help_text: str, by_cause: Mapping[str, int]) -> Family:

@@ -23,7 +23,8 @@ records lost is not known it is not made up: only `retention` has one.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from streamwatch.core.events import Partition
@@ -59,8 +60,20 @@ def judge(topic: Kinship, found: Sequence[Found]) -> Verdict:
     return "recreated" if recreated else "truncation"
 
 
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What has been counted up to a poll."""
+
+    times: Mapping[str, int] = field(default_factory=dict[str, int])
+    records: Mapping[str, int] = field(default_factory=dict[str, int])
+    unverifiable: int = 0
+
+
 class Losses:
     """Counts what was lost, or refuses to go on.
+
+    What is found between two polls, or in one that is given up, is not told of before the position that comes
+    of it is: a commit in between would count it beside the old position, and a start from there once more.
 
     Parameters
     ----------
@@ -79,6 +92,19 @@ class Losses:
         """Offsets skipped, by cause, where their number is known."""
         self.unverifiable = 0
         """Times the record that would tell a log from another was gone."""
+        self.told = Tally()
+        """As of the last poll."""
+        self._at_least: dict[str, int] = {}  # what the group told, which is asked once only
+
+    def tell(self) -> None:
+        """A poll tells where reading stands after all that was found until now."""
+        self.told = Tally(dict(self.times), dict(self.records), self.unverifiable)
+
+    def count_from(self, durable: Tally) -> None:
+        """Go on from what a commit holds; what was found since will be found again, from where it stands."""
+        self.times = Counter(durable.times) | Counter(self._at_least)
+        self.records, self.unverifiable = Counter(durable.records), durable.unverifiable
+        self.tell()
 
     def overtaken(self, partition: Partition, wanted: int, first: int) -> None:
         """Retention took the next records before they were read."""
@@ -98,9 +124,14 @@ class Losses:
         self._lost("partition_vanished", partition, wanted, -1, "it is no longer there")
 
     def foreign(self, cause: str, what: str, remedy: str) -> None:
-        """The consumer group was last used by another state; nothing is lost by reading on."""
+        """The consumer group was last used by another state; nothing is lost by reading on.
+
+        That moves no position, and is told at once.
+        """
         self._refuse(f"{what} ({cause}): {remedy}, or set kafka.on_loss to continue, to go on with this one")
         self.times[cause] += 1
+        self._at_least[cause] = self.times[cause]
+        self.told = replace(self.told, times={**self.told.times, cause: self.times[cause]})
         self._emit(StateForeign(cause, what))
 
     def unverified(self, partition: Partition, offset: int) -> None:

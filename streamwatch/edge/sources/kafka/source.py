@@ -22,7 +22,7 @@ from streamwatch.edge.sources.kafka.connection import (
 )
 from streamwatch.edge.sources.kafka.group import Group
 from streamwatch.edge.sources.kafka.liveness import Liveness
-from streamwatch.edge.sources.kafka.loss import Losses, ReadingEnded
+from streamwatch.edge.sources.kafka.loss import Losses, ReadingEnded, Tally
 from streamwatch.edge.sources.kafka.outlook import Outlook
 from streamwatch.edge.sources.kafka.session import Session
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
@@ -97,18 +97,27 @@ class KafkaSource:
 
     @property
     def losses(self) -> Mapping[str, int]:
-        """Times the log was found changed under the reader, or the state not the one last used, by cause."""
-        return self._losses.times
+        """Times the log was found changed under the reader, or the state not the one last used, by cause.
+
+        Like the two that follow: as of the last poll, so that it goes with the positions that this one told.
+        """
+        return self._losses.told.times
 
     @property
     def records_lost(self) -> Mapping[str, int]:
         """Offsets skipped thereby, by cause, where the number is known."""
-        return self._losses.records
+        return self._losses.told.records
 
     @property
     def fingerprint_unverifiable(self) -> int:
         """Times the record that would tell a log from another was gone from it."""
-        return self._losses.unverifiable
+        return self._losses.told.unverifiable
+
+    def count_from(
+        self, losses: Mapping[str, int], records_lost: Mapping[str, int], unverifiable: int
+    ) -> None:
+        """Go on counting from what is durable, before a start or rewind to the positions that go with it."""
+        self._losses.count_from(Tally(losses, records_lost, unverifiable))
 
     def fingerprints(self) -> Mapping[Partition, Fingerprint]:
         """How the logs are recognised at the positions of the last poll; hashed now, one record for each."""
@@ -186,7 +195,7 @@ class KafkaSource:
             return self._empty()
         for partition, batch in batches.items():
             standing.fingerprints.delivered(partition, batch)
-        standing.fingerprints.told()
+        standing.tell()
         return Poll(batches, self._outlook.after(looked_at, standing.positions, connection))
 
     def pause(self, partitions: frozenset[Partition]) -> None:
@@ -256,5 +265,5 @@ class KafkaSource:
 
     def _empty(self) -> Poll:
         positions = self._standing.positions
-        self._standing.fingerprints.told()
+        self._standing.tell()
         return Poll({}, self._outlook.states(positions, positions, self._session.connection))

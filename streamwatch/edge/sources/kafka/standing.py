@@ -67,6 +67,11 @@ class Standing:
         self.positions = self._origins | given
         self.fingerprints.replace({p: fingerprints[p] for p in given if p in fingerprints})
 
+    def tell(self) -> None:
+        """A poll tells where reading stands: what was found of the logs until now may be told with it."""
+        self.fingerprints.told()
+        self._losses.tell()
+
     async def settle(self, connection: Connection, listing: Listing) -> None:
         """Find a place in every partition of a cluster that was away or may have changed meanwhile."""
         self._heed(listing)

@@ -16,14 +16,12 @@ from rocksdict import WriteBatch
 
 from streamwatch.core.expiry import Deadlines
 from streamwatch.core.known import EARLY, PENDING, RETAINED, UNMET, UNSTORED, Known
+from streamwatch.core.step import ENDLESS
 from streamwatch.edge.stores.rocksdb.keys import expiry_key
 from streamwatch.edge.stores.rocksdb.packing import deadline_of, tag
 
 _SPARE: Final = 32
 """Witnesses beyond what is asked for, so that they are not looked for anew in every batch."""
-ENDLESS: Final = 2**62
-"""Nothing is due later than this: the whole index is in memory."""
-
 PENDING_KIND: Final = 0
 EARLY_KIND: Final = 1
 RETAINED_KIND: Final = 2
@@ -66,6 +64,7 @@ class Front:
 
     __slots__ = (
         "_count",
+        "_due_at_once",
         "_first_state",
         "_last_state",
         "_limit_s",
@@ -77,10 +76,14 @@ class Front:
         "until_s",
     )
 
-    def __init__(self, kind: int, most: int, since_s: int | None) -> None:
-        """`most`: how many records stay that nothing needs yet; `since_s`: None if nothing is on disk."""
+    def __init__(self, kind: int, most: int, since_s: int | None, due_at_once: int) -> None:
+        """`most`: how many records stay that nothing needs yet; `since_s`: None if nothing is on disk.
+
+        `due_at_once`: about how many are lent of what is due, where time may pass in parts.
+        """
         self.kind = kind
         self._most = most
+        self._due_at_once = due_at_once
         self._first_state, self._last_state = STATES[kind]
         self.index = Deadlines(self._first_state, self._last_state)
         self.until_s = ENDLESS if since_s is None else since_s - 1
@@ -90,12 +93,30 @@ class Front:
         self._limit_s = -1
         self._count = 0
 
-    def cover(self, limit_s: int, count: int, spoken: Container[str | None], shelf: Shelf) -> None:
-        """Reach past `limit_s`, and to `count` later records that wait and whose ids are not `spoken` of."""
+    def cover(
+        self, limit_s: int, count: int, spoken: Container[str | None], shelf: Shelf, *, in_parts: bool
+    ) -> None:
+        """Reach past `limit_s`, and to `count` later records that wait and whose ids are not `spoken` of.
+
+        `in_parts`: or only as far as there are enough that will fall due, beside those that may be evicted.
+        """
         self._limit_s = limit_s
         self._count = count
+        enough = max(1, self._due_at_once) + 2 * count
         while self.until_s != ENDLESS and (self.until_s < limit_s or not self._holds(limit_s, count, spoken)):
-            self._load(shelf, max(1, self._most // 2, count))
+            if in_parts and self.until_s < limit_s and self._waiting(spoken) >= enough:
+                return
+            self._load(shelf, max(1, min(self._most // 2, self._due_at_once), count))
+
+    def _waiting(self, spoken: Container[str | None]) -> int:
+        """How many are in memory that no event speaks of."""
+        first_state, last_state, until_s = self._first_state, self._last_state, self.until_s
+        return sum(
+            first_state <= record.state <= last_state and record.id not in spoken
+            for deadline_s, bucket in self.index.buckets.items()
+            if deadline_s <= until_s
+            for record in bucket
+        )
 
     def _holds(self, limit_s: int, count: int, spoken: Container[str | None]) -> bool:
         """Whether so many are there: those seen last time, else, from the last one backwards, others."""

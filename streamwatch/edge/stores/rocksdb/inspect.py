@@ -27,8 +27,9 @@ from streamwatch.edge.stores.rocksdb.meta import (
     sections_of,
     standing_of,
 )
+from streamwatch.edge.stores.rocksdb.names import Names
 from streamwatch.edge.stores.rocksdb.opening import FORMAT, Format, read_format
-from streamwatch.edge.stores.rocksdb.packing import Names, Packing
+from streamwatch.edge.stores.rocksdb.packing import Packing
 from streamwatch.edge.stores.rocksdb.reading import Reader
 
 BYTES_PER_KEY: Final = {"known": 25}

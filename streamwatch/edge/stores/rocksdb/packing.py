@@ -10,17 +10,17 @@ expiry entry that names the record. The usual deadline is by the horizons the st
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
 
 from streamwatch.core.expiry import deadline
 from streamwatch.core.known import EARLY, PENDING, RESOLVED, Known
-
-MAX_NAMES: Final = 65_536
+from streamwatch.edge.stores.rocksdb.names import Names
 
 Row = list[Any]
+Shared = dict[Any, Any]
+"""What rows have in common, in dictionaries of dictionaries: a tuple as key costs more than all of them."""
 
 _ENTRY_BITS: Final = 16
 _ENTRY_MASK: Final = 2**_ENTRY_BITS - 1
@@ -28,7 +28,9 @@ _DEADLINE_BITS: Final = 40
 _DEADLINE_MASK: Final = 2**_DEADLINE_BITS - 1
 _CACHED: Final = 4096
 _STAMP: Final = 2**63
-_STAMP_BYTES: Final = _STAMP.to_bytes(8, "big")
+_STAMP_BYTES: Final = 8
+
+_HEADERS: Final = tuple(bytes((0x90 | rows,)) for rows in range(16))
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(list[Any]).decode
@@ -44,97 +46,117 @@ def deadline_of(generation: int) -> int:
     return (-2 - generation) & _DEADLINE_MASK
 
 
-class Names:
-    """Models and classes by number, in order of first use; never forgotten, and at most so many.
-
-    A name that finds no place is written out wherever it is used.
-    """
-
-    __slots__ = ("_numbers", "fresh", "names")
-
-    def __init__(self, names: Sequence[str] = ()) -> None:
-        self.names = list(names) or [""]
-        self._numbers = {name: number for number, name in enumerate(self.names)}
-        self.fresh: list[str] = [] if names else [""]
-        """Added since the last commit."""
-
-    def number(self, name: str | None) -> int | str | None:
-        """What stands for a name."""
-        if name is None:
-            return None
-        number = self._numbers.get(name)
-        if number is not None:
-            return number
-        if len(self.names) >= MAX_NAMES:
-            return name
-        number = self._numbers[name] = len(self.names)
-        self.names.append(name)
-        self.fresh.append(name)
-        return number
-
-    def name(self, number: int | str | None) -> Any:
-        """What a number stands for."""
-        return self.names[number] if type(number) is int else number
-
-
 class Packing:
     """Chains to bytes and back."""
 
-    __slots__ = ("_cached", "_early_horizon_ms", "_horizon_ms", "floor", "names")
+    __slots__ = (
+        "_early_horizon_ms",
+        "_heads",
+        "_horizon_ms",
+        "_remembered",
+        "_settled",
+        "_within",
+        "floor",
+        "names",
+    )
 
     def __init__(self, names: Names, horizon_ms: int, early_horizon_ms: int, floor: int) -> None:
         self.names = names
         self._horizon_ms = horizon_ms
         self._early_horizon_ms = early_horizon_ms
-        self._cached: dict[tuple[int, str | None, str, str, int | str | None], bytes] = {}
+        self._settled: Shared = {}  # rows, by generation, state, truth, model, prediction
+        self._heads: dict[int, Shared] = {place: {} for place in range(~(RESOLVED - 1), RESOLVED)}
+        self._within: dict[int, tuple[int, int, int]] = {}
+        self._remembered = 0
         self.floor = floor
         """Tombstones of generations below this are dead: neither written nor read."""
 
     def pack(self, first: Known) -> bytes | None:
-        """The value of a chain; None when nothing of it is alive."""
-        floor = self.floor
-        if first.next is None:
-            return self._row(first) if first.state < RESOLVED or first.generation >= floor else None
+        """The value of a chain; None when nothing of it is alive.
+
+        Few records of a commit differ in anything but their id, their stamp and their own time, and those of
+        one id seldom even in these: the rest of a row is looked up, its tail made once for all that share it.
+        """
+        floor, settled = self.floor, self._settled
+        heads = settled
         rows: list[bytes] = []
+        tail = kind = mark = at_ms = own_ms = None  # of the last row that waits
         record: Known | None = first
         while record is not None:
-            if record.state < RESOLVED or record.generation >= floor:
-                rows.append(self._row(record))
+            state, generation = record.state, record.generation
+            if state >= RESOLVED:
+                if generation >= floor:
+                    try:
+                        row = settled[generation][state][record.truth][record.model][record.predicted]
+                    except KeyError:
+                        row = self._new_tombstone(record)
+                    rows.append(row)
+            else:
+                if (
+                    generation is not mark
+                    or record.at_ms != at_ms
+                    or record.timestamp_ms != own_ms
+                    or state != kind
+                ):
+                    kind, mark, at_ms, own_ms = state, generation, record.at_ms, record.timestamp_ms
+                    tail = self._tail(state, generation, at_ms, own_ms)
+                    heads = self._heads[state if own_ms is None else ~state]
+                if tail is None or record.scores is not None:
+                    rows.append(_encode(self._waiting(record)))
+                else:
+                    try:
+                        head = heads[record.known][record.model][record.predicted or record.truth]
+                    except KeyError:
+                        head = self._new_head(heads, record)
+                    rows.append(head + tail)
             record = record.next
         if len(rows) < 2:
             return rows[0] if rows else None
         return _header(len(rows)) + b"".join(rows)
 
-    def _row(self, record: Known) -> bytes:
-        """One record. Few of a commit differ in anything but their id, their stamp and their own time."""
-        state, own_ms = record.state, record.timestamp_ms
-        if state >= RESOLVED:
-            key = (state, record.model, record.predicted, record.truth, record.generation)
-            value = self._cached.get(key)
-            return self._remember(key, _encode(self._tombstone(record))) if value is None else value
-        at_ms, mark = record.at_ms, -2 - record.generation
-        horizon_ms = self._early_horizon_ms if state == EARLY else self._horizon_ms
-        if record.scores is not None or mark & _DEADLINE_MASK != -(-(at_ms + horizon_ms) // 1000):
-            return _encode(self._waiting(record))
-        key = (
-            state if own_ms is None else ~state,
-            record.model,
-            record.predicted,
-            record.truth,
-            record.known,
-        )
-        head = self._cached.get(key)
-        if head is None:
-            row = [*self._waiting(record)[:4], _STAMP, *([] if own_ms is None else [0])]
-            head = self._remember(key, _encode(row)[: -len(_STAMP_BYTES) - (own_ms is not None)])
-        stamp = (at_ms << _ENTRY_BITS | mark >> _DEADLINE_BITS).to_bytes(len(_STAMP_BYTES), "big")
-        return head + stamp if own_ms is None else head + stamp + _encode(own_ms - at_ms)
+    def _new_tombstone(self, record: Known) -> bytes:
+        path = (record.generation, record.state, record.truth, record.model, record.predicted)
+        return self._remember(self._settled, path, _encode(self._tombstone(record)))
 
-    def _remember(self, key: tuple[int, str | None, str, str, int | str | None], value: bytes) -> bytes:
-        if len(self._cached) >= _CACHED:
-            self._cached.clear()
-        self._cached[key] = value
+    def _new_head(self, heads: Shared, record: Known) -> bytes:
+        """Of a row that waits: all before its stamp."""
+        last = [] if record.timestamp_ms is None else [0]
+        row = _encode([*self._waiting(record)[:4], _STAMP, *last])
+        path = (record.known, record.model, record.predicted or record.truth)
+        return self._remember(heads, path, row[: -_STAMP_BYTES - len(last)])
+
+    def _remember(self, shared: Shared, path: tuple[int | str | None, ...], value: bytes) -> bytes:
+        self._remembered += 1
+        if self._remembered > _CACHED:
+            self._remembered = 1
+            self._settled.clear()
+            self._within.clear()
+            for heads in self._heads.values():
+                heads.clear()
+        *places, last = path
+        for place in places:
+            shared = shared.setdefault(place, {})
+        shared[last] = value
         return value
+
+    def _tail(self, state: int, generation: int, at_ms: int, own_ms: int | None) -> bytes | None:
+        """Of a row that waits: its stamp and its own time; None if it falls due at an unusual time."""
+        usual = self._within.get(~generation if state == EARLY else generation)
+        after_ms, until_ms, entry = usual or self._usually(state, generation)
+        if not after_ms < at_ms <= until_ms:
+            return None
+        stamp = (at_ms << _ENTRY_BITS | entry).to_bytes(_STAMP_BYTES, "big")
+        return stamp if own_ms is None else stamp + _encode(own_ms - at_ms)
+
+    def _usually(self, state: int, generation: int) -> tuple[int, int, int]:
+        """After and until when records of an entry were made by the usual horizon, and its number."""
+        horizon_ms = self._early_horizon_ms if state == EARLY else self._horizon_ms
+        until_ms = deadline_of(generation) * 1000 - horizon_ms
+        usual = until_ms - 1000, until_ms, (-2 - generation) >> _DEADLINE_BITS
+        if len(self._within) >= _CACHED:
+            self._within.clear()
+        self._within[~generation if state == EARLY else generation] = usual
+        return usual
 
     def _tombstone(self, record: Known) -> Row:
         number = self.names.number
@@ -213,7 +235,7 @@ def unpack_rows(value: bytes) -> list[Row]:
 
 def _header(rows: int) -> bytes:
     """Of an array of so many."""
-    return bytes((0x90 | rows,)) if rows < 16 else b"\xdc" + rows.to_bytes(2, "big")
+    return _HEADERS[rows] if rows < 16 else b"\xdc" + rows.to_bytes(2, "big")
 
 
 def pack_rows(rows: list[Row]) -> bytes | None:

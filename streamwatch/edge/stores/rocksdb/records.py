@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import islice
 
 from rocksdict import WriteBatch
@@ -37,8 +37,12 @@ class Records:
         self._hot_records = hot_records
         self._complete = empty
         self.known: dict[str, Known] = {}
-        self.changed: set[str | None] = set()
-        """Ids whose chain may differ from the one on disk; None stands for events without one."""
+        self.changed: dict[str | None, None] = {}
+        """Ids whose chain may differ from the one on disk; None stands for events without one.
+
+        In the order they came: about that in which their records lie in memory. Written in any other order,
+        the processor waits for each of them.
+        """
 
     def find(self, ids: Iterable[str | None]) -> None:
         """Bring what is known of these ids into memory."""
@@ -46,17 +50,17 @@ class Records:
             return
         known = self.known
         changed = self.changed
-        missing = [key for key in ids if key not in known and key not in changed and key is not None]
+        missing = {key for key in ids if key not in known and key not in changed and key is not None}
         if missing:
             known.update(self._read(missing))
 
-    def _read(self, ids: list[str]) -> dict[str, Known]:
-        ids.sort()  # keys that share a block are looked up together
-        values = self._database.get_all("known", [key.encode("latin-1") for key in ids])
+    def _read(self, ids: Collection[str]) -> dict[str, Known]:
+        ordered = sorted(ids)  # keys that share a block are looked up together
+        values = self._database.get_all("known", [key.encode("latin-1") for key in ordered])
         unpack = self._packing.unpack
         found: dict[str, Known] = {}
-        for key, value in zip(ids, values, strict=True):
-            if value is not None and key not in found and (first := unpack(key, value)) is not None:
+        for key, value in zip(ordered, values, strict=True):
+            if value is not None and (first := unpack(key, value)) is not None:
                 found[key] = first
         return found
 
@@ -64,7 +68,7 @@ class Records:
         """What is known of these ids; what is read is not kept in memory."""
         known, changed = self.known, self.changed
         found = {key: known[key] for key in ids if key in known}
-        missing = [key for key in dict.fromkeys(ids) if key not in found and key not in changed]
+        missing = {key for key in ids if key not in found and key not in changed}
         return found | self._read(missing) if missing else found
 
     def adopt(self, first: Known) -> None:
@@ -99,11 +103,11 @@ class Records:
                 following = record.next
                 if record.state >= RESOLVED and record.generation < floor:
                     forget(known, record)
-                    changed.add(key)
+                    changed[key] = None
                 record = following
         if not cold:
             return
-        keys = [key.encode("latin-1") for key in dict.fromkeys(cold)]
+        keys = [key.encode("latin-1") for key in sorted(set(cold))]
         for key, value in zip(keys, self._database.get_all("known", keys), strict=True):
             if value is None:
                 continue
@@ -117,7 +121,7 @@ class Records:
 
     def write(self, batch: WriteBatch) -> None:
         """Write every chain that changed."""
-        find, pack = self.known.get, self._packing.pack
+        find, pack, put = self.known.get, self._packing.pack, batch.put
         gone: list[bytes] = []
         for id in self.changed:  # noqa: A001 - the events' own word
             if id is None:
@@ -129,8 +133,9 @@ class Records:
             if first is None or (value := pack(first)) is None:
                 gone.append(key)
             else:
-                batch[key] = value
+                put(key, value)
         if gone:
+            gone.sort()
             for key, value in zip(gone, self._database.get_all("known", gone), strict=True):
                 if value is not None:
                     del batch[key]
@@ -139,7 +144,7 @@ class Records:
     def let_go(self, fronts: Sequence[Front]) -> None:
         """Drop from memory what has been there longest, is written, and is in no index lent to the core."""
         known = self.known
-        excess = len(known) - self._hot_records
+        excess = len(known) - self._hot_records - sum(front.index.entries for front in fronts)
         if excess <= 0:
             return
         for key in list(islice(known, 2 * excess + 64)):

@@ -19,6 +19,8 @@ class RocksSpec:
     """Blocks read from disk."""
     write_buffer_bytes: int = 48 * 2**20
     """What is written and not yet sorted into files."""
+    due_records: int = 5_000
+    """About so many records of one index fall due at a time, where more are due at once."""
 
     @property
     def front_records(self) -> int:

@@ -36,8 +36,9 @@ from streamwatch.edge.stores.rocksdb.meta import (
     sections_of,
     standing_of,
 )
+from streamwatch.edge.stores.rocksdb.names import Names
 from streamwatch.edge.stores.rocksdb.opening import closed_on_failure, open_database
-from streamwatch.edge.stores.rocksdb.packing import Names, Packing
+from streamwatch.edge.stores.rocksdb.packing import Packing
 from streamwatch.edge.stores.rocksdb.records import Records
 from streamwatch.edge.stores.rocksdb.spec import RocksSpec
 
@@ -59,7 +60,7 @@ class RocksStore:
         empty = standing.commits == 0
         self._records = Records(database, self._packing, spec.hot_records, empty=empty)
         self._fronts = [
-            Front(kind, spec.front_records, None if empty else standing.since_s[kind])
+            Front(kind, spec.front_records, None if empty else standing.since_s[kind], spec.due_records)
             for kind in range(len(STATES))
         ]
         self._graves = Graves(database, standing.floor)
@@ -117,16 +118,18 @@ class RocksStore:
         records.find(ids)
         pending, early, retained = self._fronts
         spoken = set(ids)
-        pending.cover(needs.prediction_deadline_s, needs.oldest_predictions, spoken, records)
-        early.cover(needs.label_deadline_s, needs.oldest_labels, spoken, records)
-        retained.cover(needs.label_deadline_s, needs.oldest_labels, spoken, records)
-        return Found(records.known, pending.index, early.index, retained.index)
+        label_s, prediction_s, in_parts = needs.label_deadline_s, needs.prediction_deadline_s, needs.time_last
+        pending.cover(prediction_s, needs.oldest_predictions, spoken, records, in_parts=in_parts)
+        early.cover(label_s, needs.oldest_labels, spoken, records, in_parts=in_parts)
+        retained.cover(label_s, needs.oldest_labels, spoken, records, in_parts=in_parts)
+        reached_s = (pending.until_s, early.until_s, retained.until_s)
+        return Found(records.known, pending.index, early.index, retained.index, reached_s)
 
     def keep(self, step: Step) -> None:
         """Note what changed."""
         changed = self._records.changed
-        changed.update(self._ids)
-        changed.update(step.changed)
+        changed.update(dict.fromkeys(self._ids))
+        changed.update(dict.fromkeys(step.changed))
         self._events += len(step.events)
         self._graves.bury(step.buried)
         if step.dropped:

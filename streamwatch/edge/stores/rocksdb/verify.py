@@ -9,7 +9,6 @@ damaged.
 
 from __future__ import annotations
 
-from array import array
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -17,20 +16,17 @@ from itertools import pairwise
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from streamwatch.core.known import RESOLVED, Known
 from streamwatch.edge.stores.rocksdb.front import KIND_OF, STATES
 from streamwatch.edge.stores.rocksdb.inspect import Inspection
 from streamwatch.edge.stores.rocksdb.keys import DIGEST_BYTES, expiry_parts, grave_parts
+from streamwatch.edge.stores.rocksdb.marked import PREFIXES, Marked, Words, hashes, joined, repeated, within
 from streamwatch.edge.stores.rocksdb.packing import deadline_of, tag
 
 RECORDS_AT_ONCE: Final = 1_500_000
 """Takes about 400 MB, the program included."""
-_PREFIXES: Final = 2**16
 _TOLD_EVERY: Final = 10_000
-
-Words = NDArray[np.uint64]
 
 
 class Faults:
@@ -86,8 +82,8 @@ def survey(
         Ids compared at once.
     """
     census = Census()
-    parts = min(_PREFIXES, state.estimate("known") // at_once + 1)
-    bounds = [_PREFIXES * part // parts for part in range(parts + 1)]
+    parts = min(PREFIXES, state.estimate("known") // at_once + 1)
+    bounds = [PREFIXES * part // parts for part in range(parts + 1)]
     for number, (since, until) in enumerate(pairwise(bounds)):
         last = number == parts - 1
         waiting, tombstones = _records(state, since, None if last else until, census, told)
@@ -103,31 +99,11 @@ def faults(state: Inspection) -> Iterator[str]:
         yield from found.named
 
 
-class _Marked:
-    """Ids, each with a number that says what about it is meant."""
-
-    def __init__(self) -> None:
-        self._ids = bytearray()
-        self._marks = array("Q")
-
-    def add(self, key: bytes, mark: int) -> None:
-        self._ids += key
-        self._marks.append(mark)
-
-    def hashes(self) -> Words:
-        return _hashes(bytes(self._ids), np.array(self._marks, np.uint64))
-
-    def at(self, position: int) -> tuple[str, int]:
-        """Id in hexadecimal, and its number."""
-        start = position * DIGEST_BYTES
-        return self._ids[start : start + DIGEST_BYTES].hex(), self._marks[position]
-
-
 def _records(
     state: Inspection, since: int, until: int | None, census: Census, told: Callable[[int], None]
-) -> tuple[_Marked, _Marked]:
+) -> tuple[Marked, Marked]:
     """Scan the ids from one prefix to another: what waits and what is settled."""
-    waiting, tombstones = _Marked(), _Marked()
+    waiting, tombstones = Marked(), Marked()
     end = None if until is None else until.to_bytes(2, "big")
     for key, value in state.items("known", since.to_bytes(2, "big") if since else b""):
         if end is not None and key >= end:
@@ -171,7 +147,7 @@ def _mark(kind: int, generation: int) -> int:
 
 
 def _compare_index(
-    state: Inspection, waiting: _Marked, between: tuple[int, int], census: Census, *, count: bool
+    state: Inspection, waiting: Marked, between: tuple[int, int], census: Census, *, count: bool
 ) -> None:
     named: list[Words] = []
     for key, value in state.items("expiry"):
@@ -186,24 +162,24 @@ def _compare_index(
         if count:
             census.entries += 1
             census.named += len(value) // DIGEST_BYTES
-        ids = _within(value, between)
+        ids = within(value, between)
         mark = np.array([_mark(kind, tag(deadline_s, number))], np.uint64)
-        named.append(_hashes(ids, mark))
-    found, wanted = _joined(named), waiting.hashes()
+        named.append(hashes(ids, mark))
+    found, wanted = joined(named), waiting.hashes()
     live = found[np.isin(found, wanted)]
     census.settled += len(found) - len(live)
     for position in np.flatnonzero(~np.isin(wanted, live)).tolist():
         key, mark = waiting.at(position)
         due_s = deadline_of(-2 - (mark & (1 << 60) - 1))
         census.index.add(f"id {key} waits until {due_s}, and no entry of the index names it")
-    for position in _repeated(wanted, wanted):
+    for position in repeated(wanted, wanted):
         census.index.add(f"id {waiting.at(position)[0]} waits twice under one entry of the index")
-    for position in _repeated(live, wanted):
+    for position in repeated(live, wanted):
         census.index.add(f"id {waiting.at(position)[0]} is named twice by the index")
 
 
 def _compare_graves(
-    state: Inspection, tombstones: _Marked, between: tuple[int, int], census: Census, *, count: bool
+    state: Inspection, tombstones: Marked, between: tuple[int, int], census: Census, *, count: bool
 ) -> None:
     named: list[Words] = []
     for key, value in state.items("graves"):
@@ -216,37 +192,7 @@ def _compare_graves(
                 census.buried.add(f"grave {key.hex()} is of no commit up to {state.standing.commits}")
             continue
         census.graves += count
-        named.append(_hashes(_within(value, between), np.array([generation], np.uint64)))
-    for position in np.flatnonzero(~np.isin(tombstones.hashes(), _joined(named))).tolist():
+        named.append(hashes(within(value, between), np.array([generation], np.uint64)))
+    for position in np.flatnonzero(~np.isin(tombstones.hashes(), joined(named))).tolist():
         key, generation = tombstones.at(position)
         census.buried.add(f"id {key} has a tombstone of generation {generation}, and lies in no grave of it")
-
-
-def _within(ids: bytes, between: tuple[int, int]) -> bytes:
-    """Of concatenated ids, those from one prefix to another."""
-    since, until = between
-    if until - since == _PREFIXES:
-        return ids
-    rows = np.frombuffer(ids, ">u2").reshape(-1, DIGEST_BYTES // 2)
-    return rows[(rows[:, 0] >= since) & (rows[:, 0] < until)].tobytes()
-
-
-def _hashes(ids: bytes, marks: Words) -> Words:
-    """One number for each pair: ids are random already, marks are spread (SplitMix64, Steele 2014)."""
-    words = np.frombuffer(ids, "<u8").reshape(-1, 2)
-    mixed = (marks + np.uint64(0x9E3779B97F4A7C15)) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed ^= mixed >> np.uint64(31)
-    mixed *= np.uint64(0x94D049BB133111EB)
-    mixed ^= mixed >> np.uint64(29)
-    return words[:, 0] ^ (words[:, 1] * np.uint64(0x9E3779B97F4A7C15)) ^ mixed
-
-
-def _joined(parts: list[Words]) -> Words:
-    return np.concatenate(parts) if parts else np.empty(0, np.uint64)
-
-
-def _repeated(values: Words, among: Words) -> list[int]:
-    """Places in `among` of what is more than once in `values`."""
-    each, counts = np.unique(values, return_counts=True)
-    first, places = np.unique(among, return_index=True)
-    return places[np.isin(first, each[counts > 1])].tolist()
