@@ -9,8 +9,9 @@ from typing import Any
 from streamwatch.assembly import specs
 from streamwatch.assembly.alerts import build_deliveries
 from streamwatch.assembly.http import build_server
-from streamwatch.assembly.state import reading_spec, warm_up
+from streamwatch.assembly.state import reading_spec
 from streamwatch.core.ports import Sink
+from streamwatch.core.warming import warm_up
 from streamwatch.daemon import Beside, Daemon, ReadingSpec, Topic, Vitals
 from streamwatch.daemon.delivery import Deliveries
 from streamwatch.edge.decoders.json import JsonDecoder
@@ -86,7 +87,11 @@ def build_daemon(
     server = build_server(settings.http, vitals, telemetry)
     supervisor = Supervisor.from_environment(os.environ)
     beside = Beside(tuple(sinks), deliveries, supervisor)
-    return Daemon(source, reading, server, vitals, telemetry, lambda: warm_up(estimators), beside)
+
+    def prepare() -> None:
+        warm_up(estimators)
+
+    return Daemon(source, reading, server, vitals, telemetry, prepare, beside)
 
 
 def build_from_document(document: Mapping[str, Any], telemetry: Telemetry, sinks: Sequence[Sink]) -> Daemon:

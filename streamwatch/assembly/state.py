@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
 from streamwatch.assembly import specs
 from streamwatch.assembly.alerts import build_alarm_book, build_deliveries
 from streamwatch.core.checkpoint import Checkpoint, Resumed
-from streamwatch.core.events import Outcome
 from streamwatch.core.monitors import Monitors
 from streamwatch.core.pipeline import Pipeline
 from streamwatch.core.ports import Store
-from streamwatch.core.specs import MonitorsSpec
 from streamwatch.daemon import POSITIONS, CommitSpec, Intake, Places, ReadingSpec, State, Topic, places
 from streamwatch.daemon.alerting import ALARMS, Alerting
 from streamwatch.daemon.clock import SteadyClock
@@ -93,10 +90,3 @@ def open_store(settings: Settings) -> Store:
 
 def _now_ms() -> int:
     return time.time_ns() // 1_000_000
-
-
-def warm_up(spec: MonitorsSpec) -> None:
-    """Compile the estimators, or take them from the cache, by evaluating one outcome of one model."""
-    monitors = Monitors(replace(spec, max_models=1))
-    monitors.fold([Outcome("warm-up", "a", "b", at_ms=0, delay_ms=0)])
-    monitors.families()

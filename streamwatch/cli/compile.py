@@ -13,7 +13,7 @@ import typer
 from streamwatch.cli.options import ConfigFile, Overrides, read_settings, refuse
 
 if TYPE_CHECKING:
-    from streamwatch.core.kernel.warming import Warmth
+    from streamwatch.core.warming import Warmth
 
 _NO_KAFKA = {
     "kafka": {"bootstrap_servers": ["none:0"]},
@@ -35,7 +35,7 @@ def compile_estimators(config: ConfigFile = None, overrides: Overrides = None) -
     settings = read_settings(config, overrides, otherwise=_NO_KAFKA)
 
     from streamwatch.assembly import specs
-    from streamwatch.core.kernel.warming import warm_up
+    from streamwatch.core.warming import warm_up
     from streamwatch.settings import SettingsError
 
     began = time.monotonic()

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from streamwatch.core.journal import Journal, Place, unfolded
-from streamwatch.core.kernel.table import TableFull
+from streamwatch.core.kernel.rows import TableFull
 from streamwatch.core.monitors import Monitors
 from streamwatch.core.pipeline import Pipeline
 from streamwatch.core.saving import Changes, Saved

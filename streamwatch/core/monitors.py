@@ -1,14 +1,13 @@
 """The estimators of every model by name: outcomes go in, alarms and series come out.
 
-Names become rows and local class indices here (the hot path outside the kernel: one loop, three dictionary
-look-ups per outcome); the kernel counts; `monitor_series` and `trace` read what it counted.
+Names become rows and local class indices in `watched`; the kernel counts; `monitor_series` and `trace` read
+what it counted.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 import msgspec
 import numpy as np
@@ -16,14 +15,16 @@ import numpy as np
 from streamwatch.core.alarms import Alarms
 from streamwatch.core.delays import LabelDelays
 from streamwatch.core.events import Alarm, Outcome
-from streamwatch.core.kernel.table import AlarmRow, ModelTable, TableFull
+from streamwatch.core.kernel.detectors.alarm import AlarmRow
+from streamwatch.core.kernel.table import ModelTable
 from streamwatch.core.level import Level, levels_of
 from streamwatch.core.monitor_series import SeriesReport, Slice
-from streamwatch.core.names import Batch, Classes, fold_overflow, score_columns
+from streamwatch.core.names import Batch
 from streamwatch.core.series import Family
 from streamwatch.core.snapshots import ModelSnapshot, decode, encode
 from streamwatch.core.specs import FadingSpec, MonitorsSpec, SlidingSpec
 from streamwatch.core.trace import Cell, TraceChunk, TraceColumns
+from streamwatch.core.watched import Watched
 
 _SLICE_MODELS = 100
 _SLICE_CELLS = 60_000
@@ -32,27 +33,15 @@ _ENCODER = msgspec.msgpack.Encoder()
 _TOTALS = msgspec.msgpack.Decoder(tuple[dict[str, int], list[Alarm]])
 
 
-@dataclass(frozen=True, slots=True)
-class Monitored:
-    """A model being watched."""
-
-    row: int
-    classes: Classes
-    first_ms: int
-    """Event time of its first outcome."""
-
-
 class Monitors:
     """Estimators of up to `spec.max_models` models, all configured alike."""
 
     def __init__(self, spec: MonitorsSpec) -> None:
         self._spec = spec
         self._table = ModelTable(spec)
-        self._models: dict[str, Monitored] = {}
-        self._index: dict[str, tuple[int, Classes]] = {}
         self._delays = LabelDelays(spec.max_models)
         self._alarms = Alarms(spec.max_models, [d.name for d in spec.detectors])
-        self._over_limit = {"classes": 0, "models": 0}
+        self._watched = Watched(spec, self._table, (self._delays, self._alarms))
 
     @property
     def recent_alarms(self) -> deque[Alarm]:
@@ -62,15 +51,15 @@ class Monitors:
     @property
     def records_over_limit(self) -> Mapping[str, int]:
         """By limit: outcomes with a class beyond `max_classes`, outcomes not evaluated for want of a row."""
-        return self._over_limit
+        return self._watched.over_limit
 
     def models(self) -> list[str]:
         """Names of the models being watched, in the order in which they appeared."""
-        return list(self._models)
+        return list(self._watched.models)
 
     def fold(self, outcomes: Sequence[Outcome]) -> list[Alarm]:
         """Evaluate outcomes in order; the alarms they raised, in that order."""
-        batch = self._indexed(outcomes)
+        batch = self._watched.indexed(outcomes)
         if not batch.outcomes:
             return []
         found = self._table.fold(batch.rows, batch.truth, batch.predicted, batch.known, batch.scores)
@@ -85,7 +74,7 @@ class Monitors:
         width = self._spec.max_classes + 2
         step = max(1, _TRACE_CELLS // width)
         for start in range(0, len(outcomes), step):
-            batch = self._indexed(outcomes[start : start + step])
+            batch = self._watched.indexed(outcomes[start : start + step])
             if not batch.outcomes:
                 continue
             counted = self._table.outcomes(batch.rows.astype(np.int64)).tolist()
@@ -97,10 +86,7 @@ class Monitors:
 
     def retire(self, model: str) -> None:
         """Forget a model and free its row; its series end."""
-        row = self._models.pop(model).row
-        del self._index[model]
-        self._table.retire(row)
-        self._clear(row)
+        self._watched.retire(model)
 
     def families(self) -> list[Family]:
         """Every series of every model."""
@@ -114,7 +100,7 @@ class Monitors:
     def families_in_slices(self) -> Generator[None, None, list[Family]]:
         """As `families`, giving way between slices of models; models that retire meanwhile are left out."""
         report = SeriesReport(self._spec)
-        names = sorted(self._models)
+        names = sorted(self._watched.models)
         while names:
             chosen, names = self._next_slice(names)
             if chosen:
@@ -126,12 +112,12 @@ class Monitors:
         """What of each model is not a number series: its classes, and when it was first seen."""
         return {
             name: {"classes": list(model.classes), "first_seen_timestamp_seconds": model.first_ms / 1000.0}
-            for name, model in sorted(self._models.items())
+            for name, model in sorted(self._watched.models.items())
         }
 
     def snapshot(self, model: str) -> bytes:
         """Everything remembered of a model, canonical: equal states give equal bytes."""
-        known = self._models[model]
+        known = self._watched.models[model]
         return encode(
             ModelSnapshot(
                 model=model,
@@ -156,9 +142,9 @@ class Monitors:
                 f"max_classes must be {state.max_classes} as in the snapshot of model {state.model!r}, "
                 f"got {self._spec.max_classes}"
             )
-        if state.model in self._models:
+        if state.model in self._watched.models:
             self.retire(state.model)
-        row, classes = self._enter(state.model, state.first_ms)
+        row, classes = self._watched.enter(state.model, state.first_ms)
         for name in state.classes:
             classes[name] = len(classes)
         self._table.restore(row, state.sections)
@@ -168,7 +154,7 @@ class Monitors:
 
     def first_ms(self, model: str) -> int:
         """Event time of a model's first outcome; 0 for one that is not watched (any more)."""
-        known = self._models.get(model)
+        known = self._watched.models.get(model)
         return 0 if known is None else known.first_ms
 
     def levels(self, models: Sequence[str]) -> dict[str, Level]:
@@ -178,10 +164,10 @@ class Monitors:
         """
         recent = [i for i, f in enumerate(self._spec.forgetting) if isinstance(f, FadingSpec)]
         recent += [i for i, f in enumerate(self._spec.forgetting) if isinstance(f, SlidingSpec)]
-        watched = [model for model in models if model in self._models]
+        watched = [model for model in models if model in self._watched.models]
         if not recent or not watched:
             return {}
-        rows = np.array([self._models[model].row for model in watched], np.int64)
+        rows = np.array([self._watched.models[model].row for model in watched], np.int64)
         totals, outcomes = self._table.totals(rows, recent[0]), self._table.outcomes(rows)
         return levels_of(watched, totals, outcomes, self._spec.confidence_delta)
 
@@ -191,69 +177,13 @@ class Monitors:
 
     def totals(self) -> bytes:
         """What is remembered of all models together: what went beyond limits, and the recent alarms."""
-        return _ENCODER.encode((self._over_limit, list(self._alarms.recent)))
+        return _ENCODER.encode((self._watched.over_limit, list(self._alarms.recent)))
 
     def restore_totals(self, totals: bytes) -> None:
         """Continue from `totals`."""
         over_limit, recent = _TOTALS.decode(totals)
-        self._over_limit |= over_limit
+        self._watched.over_limit |= over_limit
         self._alarms.recent = deque(recent, maxlen=self._alarms.recent.maxlen)
-
-    def _indexed(self, outcomes: Sequence[Outcome]) -> Batch:
-        """Rows and class indices of outcomes; those of models without a row are counted and left out."""
-        rows: list[int] = []
-        truth: list[int] = []
-        predicted: list[int] = []
-        known: list[int] = []
-        scored: dict[int, list[tuple[int, float]]] = {}
-        index, limit, most = self._index, self._spec.max_classes, self._spec.shadow_max_classes
-        complete = True
-        for outcome in outcomes:
-            try:
-                row, classes = index[outcome.model]
-            except KeyError:
-                row, classes = self._enter_or_refuse(outcome)
-                complete = complete and row >= 0
-            rows.append(row)
-            truth.append(classes[outcome.truth])
-            predicted.append(classes[outcome.predicted])
-            label = outcome.known
-            known.append(-1 if label is None else classes.get(label, limit + 1))
-            scores = outcome.scores
-            if scores and row >= 0 and len(scores) <= most and len(classes) <= most:
-                scored[len(rows) - 1] = classes.score_indices(scores)
-        columns = [np.array(column, np.int32) for column in (rows, truth, predicted, known)]
-        batch = Batch(outcomes, columns[0], columns[1], columns[2], columns[3])
-        kept = np.flatnonzero(batch.rows >= 0).tolist() if scored else []
-        if not complete:
-            batch = batch.only(batch.rows >= 0)
-        batch = replace(batch, scores=score_columns(kept, scored)) if scored else batch
-        self._over_limit["classes"] += fold_overflow(batch, limit)
-        return batch
-
-    def _enter_or_refuse(self, outcome: Outcome) -> tuple[int, Classes]:
-        """A row for the model of an outcome; row -1, counted, if the table is full."""
-        try:
-            return self._enter(outcome.model, outcome.at_ms)
-        except TableFull:
-            self._over_limit["models"] += 1
-            return -1, Classes(self._spec.max_classes)
-
-    def _enter(self, model: str, first_ms: int) -> tuple[int, Classes]:
-        """Give a new model a row; raises TableFull without one."""
-        row = self._table.add_model()
-        self._clear(row)
-        classes = Classes(self._spec.max_classes)
-        self._models[model] = Monitored(row, classes, first_ms)
-        for index, weighting in enumerate(self._spec.weighting):
-            if weighting.drift_signal == "reference" and weighting.reference == model:
-                self._table.follow(index, row)
-        self._index[model] = entry = (row, classes)
-        return entry
-
-    def _clear(self, row: int) -> None:
-        self._delays.clear(row)
-        self._alarms.clear(row)
 
     def _observe_labels(self, batch: Batch) -> None:
         """Count the delays of labels that came (an assumed one did not)."""
@@ -290,7 +220,7 @@ class Monitors:
         chosen: list[Slice] = []
         widest = 1
         for taken, name in enumerate(names):
-            known = self._models.get(name)
+            known = self._watched.models.get(name)
             if known is None:
                 continue
             widest = max(widest, len(known.classes))

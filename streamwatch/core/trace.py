@@ -15,7 +15,7 @@ import numpy as np
 
 from streamwatch.core import catalogue
 from streamwatch.core.events import Alarm, Outcome
-from streamwatch.core.kernel.table import Trace
+from streamwatch.core.kernel.tracing import Trace
 from streamwatch.core.measures import Floats
 from streamwatch.core.specs import AdwinSpec, MonitorsSpec
 

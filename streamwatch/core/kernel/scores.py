@@ -25,3 +25,21 @@ class Scores(NamedTuple):
 
 
 NO_SCORES = Scores(np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float64))
+
+
+def checked(scores: Scores, outcomes: int) -> Scores:
+    """Scores of so many outcomes in the kernel's types, once their offsets make sense.
+
+    Raises ValueError otherwise.
+    """
+    offsets = np.ascontiguousarray(scores.offsets, np.int64)
+    classes = np.ascontiguousarray(scores.classes, np.int32)
+    values = np.ascontiguousarray(scores.values, np.float64)
+    if not (
+        len(offsets) == outcomes + 1
+        and offsets[0] == 0
+        and (np.diff(offsets) >= 0).all()
+        and offsets[-1] == len(classes) == len(values)
+    ):
+        raise ValueError(f"scores must have {outcomes + 1} ascending offsets from 0 to the number of values")
+    return Scores(offsets, classes, values)

@@ -1,9 +1,12 @@
-"""The row a detector appends when it alarms, before it resets itself."""
+"""The row a detector appends when it alarms, before it resets itself; and what Python reads of it."""
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from streamwatch.core.kernel.compiled import inner
 
@@ -40,3 +43,27 @@ def append(
     alarm.after = after
     alarm.n_eff = n_eff
     return count + 1
+
+
+class AlarmRow(NamedTuple):
+    """A detector of the model in `row` alarmed at the outcome at `position` of the batch."""
+
+    position: int
+    row: int
+    detector: int
+    """Index in the specification's detectors."""
+    ordinal: int
+    """1 for the first alarm of this (model, detector)."""
+    outcome: int
+    """1-based index among the model's outcomes."""
+    statistic: float
+    threshold: float
+    before: float
+    after: float
+    n_eff: float
+
+
+def alarm_rows(alarms: NDArray[Any], count: int) -> list[AlarmRow]:
+    """The first rows of `alarms`, so many, in the order of their outcomes."""
+    found = [AlarmRow(*row) for row in alarms[:count].tolist()]
+    return sorted(found, key=lambda alarm: (alarm.position, alarm.detector))

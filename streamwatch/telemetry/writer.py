@@ -1,0 +1,111 @@
+"""One happening is one log line and one counter; noisy ones are counted, and written now and then."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Literal, TextIO, TypeAlias
+
+import structlog
+
+from streamwatch.core.series import Family
+from streamwatch.telemetry.happening import Happening, Level, happening_name
+
+Format: TypeAlias = Literal["auto", "json", "pretty"]
+
+_LEVELS: dict[Level, int] = {"debug": 10, "info": 20, "warning": 30, "error": 40}
+SAMPLE_BURST = 5
+SAMPLE_PERIOD_SECONDS = 60.0
+
+
+class Telemetry:
+    """Writes and counts happenings.
+
+    Parameters
+    ----------
+    level
+        The least severe level that is written. Everything is counted.
+    form
+        `auto` writes JSON unless `stream` is a terminal.
+    stream
+        Where lines go; stderr by default.
+    clock
+        Monotonic seconds, for the rate limit of sampled happenings.
+    """
+
+    def __init__(
+        self,
+        level: Level = "info",
+        form: Format = "auto",
+        stream: TextIO | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        out = sys.stderr if stream is None else stream
+        pretty = out.isatty() if form == "auto" else form == "pretty"
+        self._log: Any = structlog.wrap_logger(
+            structlog.WriteLogger(out),
+            processors=_processors(pretty=pretty, colors=out.isatty()),
+            wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
+        )
+        self._clock = clock
+        self._counts: Counter[str] = Counter()
+        self._windows: dict[tuple[str, Hashable], _Window] = {}
+
+    def emit(self, happening: Happening) -> None:
+        """Count a happening and write its line, unless its kind had its share of lines in this minute."""
+        kind = type(happening)
+        name = happening_name(kind)
+        self._counts[name] += 1
+        values: dict[str, object] = {f.name: getattr(happening, f.name) for f in fields(happening)}
+        if kind.sampled_by is not None:
+            suppressed = self._admit(name, str(values[kind.sampled_by]))
+            if suppressed is None:
+                return
+            if suppressed:
+                values["suppressed"] = suppressed
+        getattr(self._log, kind.level)(name, **values)
+
+    def count(self, kind: type[Happening]) -> int:
+        """How often this kind happened since the start."""
+        return self._counts[happening_name(kind)]
+
+    def families(self) -> Sequence[Family]:
+        """The counters, one series for each kind that happened."""
+        samples = [((name,), float(n)) for name, n in sorted(self._counts.items())]
+        help_text = "Happenings of the daemon itself; each is also a line in its log (noisy ones sampled)."
+        return [Family("happenings_total", "counter", help_text, ("happening",), samples)]
+
+    def _admit(self, name: str, key: str) -> int | None:
+        """Lines held back since the last one written, or None if this one is held back too."""
+        now = self._clock()
+        window = self._windows.get((name, key))
+        if window is None:
+            if len(self._windows) >= 1_000:  # keys are names from outside: the table of limits is bounded
+                self._windows.clear()
+            window = self._windows[name, key] = _Window(now)
+        if now - window.start >= SAMPLE_PERIOD_SECONDS:
+            window.start, window.written = now, 0
+        if window.written >= SAMPLE_BURST:
+            window.suppressed += 1
+            return None
+        window.written += 1
+        suppressed, window.suppressed = window.suppressed, 0
+        return suppressed
+
+
+@dataclass(slots=True)
+class _Window:
+    start: float
+    written: int = 0
+    suppressed: int = 0
+
+
+def _processors(*, pretty: bool, colors: bool) -> list[Any]:
+    stamp = structlog.processors.TimeStamper(fmt="iso", utc=True)
+    if pretty:
+        stamp = structlog.processors.TimeStamper(fmt="%H:%M:%S", utc=False)
+        return [structlog.processors.add_log_level, stamp, structlog.dev.ConsoleRenderer(colors=colors)]
+    return [structlog.processors.add_log_level, stamp, structlog.processors.JSONRenderer()]
