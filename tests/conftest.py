@@ -1,12 +1,16 @@
-"""Policy on real components: see `tests/real.py`."""
+"""Policy on real components: see `tests/real.py`; and how long an example may take is nobody's matter."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests import real
+
+settings.register_profile("busy machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("busy machine")
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

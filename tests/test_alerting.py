@@ -29,7 +29,7 @@ from streamwatch.daemon.reading import Reading
 from streamwatch.edge.stores.errors import StateFailed
 from streamwatch.telemetry import Telemetry
 from tests.core.shelf import Shelf
-from tests.test_daemon import FakeSource, until
+from tests.house import FakeSource, until
 
 NOW_MS = 1_700_000_000_000
 HOUR_MS = 3_600_000
@@ -127,7 +127,7 @@ class FakeStore:
         self.shelf.commit(changes)
 
     def flush(self) -> None:
-        assert self.may_flush.wait(20.0)
+        assert self.may_flush.wait(300.0)
         if self.fails:
             raise StateFailed("input/output error")
 
@@ -176,7 +176,7 @@ class House:
 
     async def turns(self, condition: Callable[[], bool]) -> None:
         """Polls that deliver nothing, until something is true."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(300):
             while not condition():
                 await self.commits.settle(soon=True)
                 await asyncio.sleep(0.001)

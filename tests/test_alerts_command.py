@@ -35,13 +35,13 @@ def listening(*script: Any) -> Iterator[Endpoint]:
 
     thread = threading.Thread(target=asyncio.run, args=(serve(),))
     thread.start()
-    assert started.wait(20)
+    assert started.wait(300)
     try:
         yield ready[0]
     finally:
         loop, over = loops[0]
         loop.call_soon_threadsafe(over.set)
-        thread.join(20)
+        thread.join(300)
 
 
 @pytest.fixture

@@ -33,7 +33,7 @@ from streamwatch.edge.stores.errors import StateFailed, StateRefused
 from streamwatch.edge.stores.memory import MemoryStore
 from streamwatch.telemetry import Telemetry
 from tests.core.shelf import Shelf
-from tests.test_daemon import (
+from tests.house import (
     NOW_MS,
     SPEC,
     FakeServer,
@@ -92,7 +92,7 @@ class DiskStore(MemoryStore):
 OFTEN = CommitSpec(0.05, 50)
 
 
-def durable_house(disk: Disk, *polls, commits=OFTEN) -> House:
+def durable_house(disk: Disk, *polls, commits=OFTEN, source: FakeSource | None = None) -> House:
     log = io.StringIO()
     telemetry = Telemetry(stream=log)
     topics = {
@@ -113,7 +113,7 @@ def durable_house(disk: Disk, *polls, commits=OFTEN) -> House:
         intake = Intake(checkpoint, store, topics, telemetry, lambda: NOW_MS, stands.positions)
         return State(store, checkpoint, intake, stands, resumed)
 
-    source, server = FakeSource(list(polls)), FakeServer()
+    source, server = source or FakeSource(list(polls)), FakeServer()
     vitals = Vitals(source, telemetry, clock=lambda: NOW_MS / 1_000)
     reading = ReadingSpec(open_state, commits, lambda: disk.low)
     daemon = Daemon(source, reading, server, vitals, telemetry, lambda: None)

@@ -19,8 +19,8 @@ from pathlib import Path
 import numpy as np
 
 from streamwatch.core.kernel.table import ModelTable
-from streamwatch.core.kernel.warming import warm_up
 from streamwatch.core.specs import AdwinSpec, FadingSpec, LandmarkSpec, MonitorsSpec, SlidingSpec
+from streamwatch.core.warming import warm_up
 
 NOTHING = MonitorsSpec((), (), (), shadow_max_classes=0)
 PARTS = {

@@ -32,8 +32,8 @@ import numpy as np
 from river import drift, metrics, stats, utils
 
 from streamwatch.core.kernel.table import ModelTable
-from streamwatch.core.kernel.warming import warm_up
 from streamwatch.core.specs import MonitorsSpec
+from streamwatch.core.warming import warm_up
 
 BATCH = 1_000
 CLASSES = (2, 10, 100, 1_000)

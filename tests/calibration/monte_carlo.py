@@ -11,7 +11,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.kernel.table import AlarmRow, ModelTable
+from streamwatch.core.kernel.detectors.alarm import AlarmRow
+from streamwatch.core.kernel.table import ModelTable
 from streamwatch.core.measures import Totals
 from streamwatch.core.specs import DetectorSpec, ForgettingSpec, MonitorsSpec
 

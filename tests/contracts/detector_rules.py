@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from streamwatch.core import catalogue
 from streamwatch.core.kernel.detectors import KINDS, DetectorKind
-from streamwatch.core.kernel.table import AlarmRow, ModelTable
+from streamwatch.core.kernel.detectors.alarm import AlarmRow
+from streamwatch.core.kernel.table import ModelTable
 from streamwatch.core.specs import MonitorsSpec
 
 CALM, JUMP = 4_000, 600

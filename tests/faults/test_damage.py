@@ -257,7 +257,7 @@ async def test_the_daemon_refuses_with_exit_code_2_what_is_in_use_damaged_or_new
             tmp_path, state, pairs.settings
         )
         await first.until_counted(pairs.written)
-        code, _ = first.end(signal.SIGTERM, DEADLINE_SECONDS)
+        code, _ = first.end(signal.SIGTERM)
         assert code == 0
     damaged = max(state.glob("*.sst"), key=lambda path: path.stat().st_size)
     sound = damaged.read_bytes()

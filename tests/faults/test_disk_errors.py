@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import shutil
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,8 +15,9 @@ import aiohttp
 import pytest
 
 from streamwatch.lab.embedded import EmbeddedBroker
+from tests.busy import OwnTime
 from tests.faults.disk.injecting import injected, under_strace
-from tests.faults.disk.watching import Pairs, watching
+from tests.faults.disk.watching import Pairs, Watching, watching
 from tests.faults.disk.writing import expectations, found_in, writing
 
 ERRORS = {
@@ -34,9 +35,10 @@ NUMBERS_OF_READS = ("40", "50..60", "80")
 COMMITS = 15
 AT_ONCE = 2
 SLOW_MS = 300
-MOST_MS = 250
-"""What 99 of 100 requests may wait on a machine that is busy with other tests; idle it is a tenth of that."""
-ANSWERS, BETWEEN_SECONDS = 300, 0.02
+MOST_MS = 100
+"""What 99 of 100 requests may wait, not counting what threads wait for a processor."""
+ANSWERS, BETWEEN_SECONDS, ROUNDS = 300, 0.02, 3
+"""Who waits for the disk waits in every round; who is disturbed by something else does in one."""
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +51,7 @@ def pairs() -> Iterator[Pairs]:
         yield Pairs(broker)
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(1_800)
 @pytest.mark.parametrize("call", ERRORS)
 def test_after_an_error_the_state_opens_again_with_every_durable_commit(tmp_path: Path, call: str) -> None:
     numbers = NUMBERS_OF_READS if call == "pread64" else NUMBERS
@@ -93,6 +95,8 @@ async def test_while_nothing_can_be_made_durable_nothing_new_is_shown(tmp_path: 
                 await daemon.until(lambda: len(daemon.happened("state_lost")) >= 3)
                 assert await daemon.status("/healthz") == 200
                 assert await daemon.status("/readyz") == 503
+                answers = daemon.scraper.answers
+                await daemon.until(lambda: daemon.scraper.answers > answers + 1)  # asked for since
                 shown = daemon.shown("outcomes_total")
                 written, answers = pairs.written, daemon.scraper.answers
                 await daemon.until(lambda: pairs.written > written + 200)
@@ -105,7 +109,6 @@ async def test_while_nothing_can_be_made_durable_nothing_new_is_shown(tmp_path: 
 
 async def test_an_fsync_of_300_ms_keeps_nobody_waiting_for_an_answer(tmp_path: Path, pairs: Pairs) -> None:
     under = under_strace(f"fsync,fdatasync:delay_exit={SLOW_MS * 1_000}")
-    waited: list[float] = []
     async with (
         watching(tmp_path, tmp_path / "state", pairs.settings, under) as daemon,
         aiohttp.ClientSession() as session,
@@ -113,17 +116,27 @@ async def test_an_fsync_of_300_ms_keeps_nobody_waiting_for_an_answer(tmp_path: P
         async with pairs.flowing():
             await daemon.until(lambda: daemon.shown("outcomes_total") > 0)
             before = daemon.shown("outcomes_total")
-            while len(waited) < ANSWERS:
-                began = time.perf_counter()
-                async with session.get(f"{daemon.url()}/metrics") as answer:
-                    assert answer.status == 200
-                    await answer.read()
-                waited.append((time.perf_counter() - began) * 1_000)
-                await asyncio.sleep(BETWEEN_SECONDS)
+            for _ in range(ROUNDS):
+                waited = await waiting_for_answers(session, daemon)
+                *_, p99 = quantiles(waited, n=100)
+                said = f"median {median(waited):.1f} ms, p99 {p99:.1f} ms, longest {max(waited):.1f} ms"
+                log.info("/metrics: %s", said)
+                if prompt := p99 < MOST_MS and median(waited) < MOST_MS / 5:
+                    break
+            assert prompt, said
             assert daemon.shown("last_commit_seconds") >= SLOW_MS / 1_000, "the disk was not slow"
             assert daemon.shown("outcomes_total") > before
         await daemon.until_counted(pairs.written)
-    *_, p99 = quantiles(waited, n=100)
-    log.info("/metrics: median %.1f ms, p99 %.1f ms, longest %.1f ms", median(waited), p99, max(waited))
-    assert p99 < MOST_MS
-    assert median(waited) < MOST_MS / 5
+
+
+async def waiting_for_answers(session: aiohttp.ClientSession, daemon: Watching) -> list[float]:
+    """Milliseconds, of the daemon's and this process's own, that each of many scrapes took."""
+    waited: list[float] = []
+    while len(waited) < ANSWERS:
+        own = OwnTime(os.getpid())  # the daemon is a child
+        async with session.get(f"{daemon.url()}/metrics") as answer:
+            assert answer.status == 200
+            await answer.read()
+        waited.append(own.look().seconds * 1_000)
+        await asyncio.sleep(BETWEEN_SECONDS)
+    return waited

@@ -14,9 +14,8 @@ from tests.faults.disk.watching import Pairs, watching
 
 DISK_MEBIBYTES = 160
 SPARED_MEGABYTES = 40
-LOST_TWICE_SECONDS = 60.0
 
-pytestmark = pytest.mark.timeout(240)
+pytestmark = pytest.mark.timeout(1_800)
 
 
 @pytest.fixture
@@ -63,7 +62,7 @@ async def test_a_disk_that_is_suddenly_full_costs_nothing_but_time(
         async with pairs.flowing():
             await daemon.until(lambda: daemon.shown("outcomes_total") > 0)
             disk.fill()
-            await daemon.until(lambda: len(daemon.happened("state_lost")) >= 2, LOST_TWICE_SECONDS)
+            await daemon.until(lambda: len(daemon.happened("state_lost")) >= 2)
             assert "No space left on device" in daemon.happened("state_lost")[0]["error"]
             assert await daemon.status("/healthz") == 200
             assert await daemon.status("/readyz") == 503

@@ -25,7 +25,7 @@ CALLS = (
 )
 """Everything by which a program changes files, or has them written out."""
 COMMITS, IDS = 2, 60
-PATIENCE_SECONDS = 60
+PATIENCE_SECONDS = 600
 AT_ONCE = 2
 
 log = logging.getLogger(__name__)
@@ -105,7 +105,7 @@ def examine(run: Run, before: int, expected: Mapping[int, object]) -> int:
     return found
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(3_600)
 @pytest.mark.parametrize(
     "before", [4, 0], ids=["at_commits_of_a_state", "at_the_first_commits_of_a_new_state"]
 )

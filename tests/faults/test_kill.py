@@ -26,12 +26,13 @@ from streamwatch.settings import Settings
 from streamwatch.telemetry import Telemetry
 from tests.edge.rocks_stream import alive_now
 from tests.faults.auditing import Opening, Series, counters_of, openings, surviving
-from tests.faults.lives import Lives, Scraper, free_port, lives_of
+from tests.faults.lives import Lives, Scraper, lives_of
 from tests.faults.replaying import Replay
 from tests.faults.traffic import MAX_DISORDER_MS, MODELS, PARTITIONS, Traffic
 from tests.integration.conftest import Broker
 from tests.integration.topics import create_topic, fresh
 from tests.integration.webhook_receiver import SECRET, Receiver, receiving
+from tests.ports import free_port
 
 KILLS = int(os.environ.get("STREAMWATCH_KILLS", "50"))
 SEED = int(os.environ.get("STREAMWATCH_SEED", "20250131"))
@@ -50,13 +51,14 @@ VARIANTS: Mapping[str, tuple[float, dict[str, Any]]] = {
 """Order of evaluation → its share of the kills, settings of the join."""
 ALARM = ("model", "detector", "ordinal", "outcome", "at_ms")
 OWED = msgspec.msgpack.Decoder(Entry)
+COMMITS: Series = "commits_total", frozenset()
 REFUSED = 0.1
 """Share of the notices that their receiver answers with 503: they come again, perhaps from another life."""
 
 log = logging.getLogger(__name__)
 
 
-@pytest.mark.timeout(120 + 4 * KILLS)
+@pytest.mark.timeout(1_800 + 12 * KILLS)
 @pytest.mark.parametrize("order", VARIANTS)
 async def test_killed_at_random_instants_under_load_it_loses_nothing_and_counts_nothing_twice(
     kafka: Broker, tmp_path: Path, order: str
@@ -145,7 +147,7 @@ async def read_to_the_end(lives: Lives, scraper: Scraper) -> None:
     """A last life, asked to stop when it has read everything there is."""
     life = await lives.begin()
     scraper.latest = {}
-    async with asyncio.timeout(120 + KILLS):
+    async with asyncio.timeout(900 + 6 * KILLS):
         while not scraper.everything_is_read_and_told:  # noqa: ASYNC110 - over HTTP
             await asyncio.sleep(0.05)
     await lives.end(signal.SIGTERM)
@@ -190,10 +192,12 @@ def nothing_shown_was_taken_back(
     """No counter went back from one scrape to the next, and none was ahead of what the next life found."""
     assert scraper.answers > len(shown)
     assert scraper.went_back == []
+    assert scraper.highest[COMMITS] > 0
     for opening in read:
         before = shown[opening.head.life - 1] if opening.head.life else {}
         for series, found in opening.head.counted().items():
             assert before.get(series, 0.0) <= found, f"{series} in life {opening.head.life}"
+        assert before.get(COMMITS, 0.0) <= opening.head.commits, f"life {opening.head.life}"
 
 
 def every_alarm_told_is_in_the_end(lives: Lives, receiver: Receiver, state: State, replay: Replay) -> None:

@@ -5,12 +5,19 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections import Counter
+from dataclasses import replace
 from random import Random
 
 import pytest
 
+from streamwatch.core.alarm_rules import AlarmRule, AlarmsSpec
+from streamwatch.core.notices import SEVERITIES
 from streamwatch.daemon.clock import SteadyClock
+from streamwatch.daemon.lane import DeliverySpec
+from tests.faults.simulation.alerts import Alerts, Temper
 from tests.faults.simulation.backlog import jumping_clock, outage, plan_of, three_days
+from tests.faults.simulation.breaking import BROKEN
 from tests.faults.simulation.broker import SimFeed
 from tests.faults.simulation.workload import a_plan
 from tests.faults.simulation.world import World
@@ -18,7 +25,7 @@ from tests.faults.simulation.world import World
 SEEDS, BLOCK = 2_000, 100
 
 
-def live(seed, *arguments, **more):
+def live(seed, *arguments, **more) -> World:
     try:
         return World(seed, *arguments, **more).run()
     except Exception as error:
@@ -26,10 +33,14 @@ def live(seed, *arguments, **more):
         raise
 
 
-@pytest.mark.parametrize("first", range(0, SEEDS, BLOCK))
-def test_every_record_counts_once_and_nothing_shown_is_taken_back(first):
-    for seed in range(first, first + BLOCK):
+def live_all(seeds):
+    for seed in seeds:
         live(seed)
+
+
+@pytest.mark.parametrize("first", range(0, SEEDS, BLOCK))
+def test_every_record_counts_once_and_nothing_shown_or_told_is_taken_back(first):
+    live_all(range(first, first + BLOCK))
 
 
 def test_a_crash_at_any_turn_changes_nothing():
@@ -38,6 +49,20 @@ def test_a_crash_at_any_turn_changes_nothing():
     assert turns > 100
     for turn in range(1, turns):
         live(7, plan, [turn])
+
+
+def test_a_crash_at_any_turn_keeps_every_notice():
+    rule = AlarmRule(cooldown_ms=0, min_outcomes=0)
+    receiver = Temper("pager", frozenset(SEVERITIES), slowest_seconds=0.3)
+    alerts = Alerts({"often": 1}, AlarmsSpec(otherwise=rule, alarm_ttl_ms=1_000), DeliverySpec(), (receiver,))
+    plan = replace(a_plan(17, records=16), alerts=alerts)
+    first = World(17, plan, []).run()
+    assert first.telling.ledger.counts["notices"] >= 6
+    between: Counter[str] = Counter()
+    for turn in range(1, first.turns[0]):
+        between += live(17, plan, [turn]).telling.ledger.between
+    assert between["crash, not answered"] > 0
+    assert between["crash, answered"] > 0
 
 
 def test_a_seed_repeats_itself():
@@ -65,6 +90,13 @@ def test_a_disk_that_breaks_its_promise_is_found_out(defect, broken):
         except Exception:  # noqa: BLE001 - checks see it, or the core stumbles over it
             found += 1
     assert found >= broken
+
+
+@pytest.mark.parametrize("broken", BROKEN)
+def test_deliveries_that_break_a_promise_are_found_out(broken, monkeypatch):
+    BROKEN[broken](monkeypatch)
+    with pytest.raises(AssertionError):
+        live_all(range(1_000))
 
 
 def fates(plan, crashes, seed):
@@ -114,12 +146,23 @@ def test_a_clock_that_is_set_back_goes_on_by_itself_and_follows_when_set_forward
 def test_troubles_do_happen():
     """Seeds without a failure of each kind would prove little."""
     lost = opened = crashed = 0
+    told: Counter[str] = Counter()
     for seed in range(100):
         world = World(seed).run()
         names = [type(happening).__name__ for happening in world.telemetry.emitted]
         lost += names.count("StateLost")
         opened += names.count("StateOpened")
         crashed += len(world.turns) - 1
+        told += world.telling.ledger.counts + world.telling.ledger.between
     assert lost > 40
     assert opened > 200
     assert crashed > 100
+    assert told["notices"] > 200
+    assert told["firing"] > 100
+    assert told["resolved"] > 50
+    assert told["digest"] > 20
+    assert told["reminders"] > 50
+    assert told["given up"] > 50
+    assert told["crash, answered"] > 8
+    assert told["crash, not answered"] > 8
+    assert told["state lost, answered"] > 20

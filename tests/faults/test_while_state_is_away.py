@@ -8,7 +8,7 @@ from pathlib import Path
 
 from streamwatch.edge.stores.errors import StateFailed
 from streamwatch.edge.stores.rocksdb import RocksSpec, RocksStore
-from tests.test_daemon import until
+from tests.house import until
 from tests.test_daemon_durability import Disk, DiskStore, durable_house, pairs
 
 

@@ -58,7 +58,7 @@ class Traffic:
                 self._write(producer, *heappop(self._due)[2:])
             producer.poll(0)
             await asyncio.sleep(TURN_SECONDS)
-        assert await asyncio.to_thread(producer.flush, 60) == 0
+        assert await asyncio.to_thread(producer.flush, 600) == 0
 
     def _tell(self, now: float) -> None:
         """The story of one id."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import socket
 import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
@@ -14,7 +13,9 @@ from typing import Any
 import aiohttp
 import yaml
 
-DEADLINE_SECONDS = 30
+from tests.ports import free_port
+
+DEADLINE_SECONDS = 300
 POLL_SECONDS = 0.05
 
 
@@ -49,9 +50,7 @@ async def alertmanager(
     """
     config = directory / "alertmanager.yml"
     _configure(config, receiver, policy)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
+    port = free_port()
     with (directory / "alertmanager.log").open("wb") as log:
         server = await asyncio.create_subprocess_exec(
             program,

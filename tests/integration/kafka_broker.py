@@ -19,10 +19,12 @@ from string import Template
 
 import pytest
 
+from tests.ports import free_ports
+
 HERE = Path(__file__).parent / "kafka"
 CACHE = Path(__file__).parents[2] / ".cache" / "kafka"
-START_SECONDS = 60
-RESOLVE_SECONDS = 600
+START_SECONDS = 300
+RESOLVE_SECONDS = 1_200
 
 
 class Unavailable(Exception):  # noqa: N818
@@ -78,7 +80,7 @@ class KafkaBroker:
     def __init__(self, folder: Path, settings: Mapping[str, str] | None = None) -> None:
         self.folder = folder
         names = ("plain", "sasl", "ssl", "controller", "behind", "proxy")
-        self.ports = dict(zip(names, _free_ports(len(names)), strict=True))
+        self.ports = dict(zip(names, free_ports(len(names)), strict=True))
         self._child: subprocess.Popen[bytes] | None = None
         folder.mkdir(parents=True, exist_ok=True)
         template = Template((HERE / "server.properties").read_text())
@@ -177,21 +179,11 @@ class KafkaBroker:
         subprocess.run(show, check=True, capture_output=True, timeout=START_SECONDS)
 
 
-def _free_ports(count: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(count)]
-    for each in sockets:
-        each.bind(("127.0.0.1", 0))
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
-
-
 def _answers(port: int) -> bool:
     """Whether the broker on this port answers an ApiVersions request (v0), not only accepts connections."""
     request = b"\x00\x00\x00\x0b\x00\x12\x00\x00\x00\x00\x00\x01\x00\x01t"
     try:
-        with socket.create_connection(("127.0.0.1", port), timeout=1) as connection:
+        with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
             connection.settimeout(5)
             connection.sendall(request)
             return len(connection.recv(8)) > 0

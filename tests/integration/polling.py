@@ -9,7 +9,7 @@ from streamwatch.core.events import Partition
 from streamwatch.core.ports import Poll
 from streamwatch.edge.sources.kafka import KafkaSource
 
-PATIENCE_SECONDS = 45
+PATIENCE_SECONDS = 300
 
 
 class Reader:

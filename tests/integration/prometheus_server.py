@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import socket
 import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
@@ -14,7 +13,9 @@ from typing import Any
 import aiohttp
 import yaml
 
-DEADLINE_SECONDS = 20
+from tests.ports import free_port
+
+DEADLINE_SECONDS = 300
 POLL_SECONDS = 0.05
 
 
@@ -58,7 +59,7 @@ async def prometheus(
     }
     config = directory / "prometheus.yml"
     config.write_text(yaml.safe_dump(settings))
-    port = _free_port()
+    port = free_port()
     with (directory / "prometheus.log").open("wb") as log:
         server = await asyncio.create_subprocess_exec(
             program,
@@ -75,13 +76,6 @@ async def prometheus(
     finally:
         server.terminate()
         await asyncio.wait_for(server.wait(), DEADLINE_SECONDS)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 async def _until_ready(session: aiohttp.ClientSession, log: Path) -> None:

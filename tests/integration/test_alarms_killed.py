@@ -47,13 +47,13 @@ async def test_killed_while_people_are_being_told_they_are_told_again_under_the_
             models.answer("loan", 60, right=False)
             await models.flush()
             await people.until(lambda: bool(people.told))
-            running.end(signal.SIGKILL, 10.0)
+            running.end(signal.SIGKILL)
         (first,) = people.told
         people.answer = lambda _: 200
         with watch.life() as running:
             await people.until(lambda: len(people.told) > 1)
             await until(running.url(), all_told)
-            running.end(signal.SIGKILL, 10.0)
+            running.end(signal.SIGKILL)
         again = [told for told in people.told[1:] if told.id == first.id]
         assert len(again) == 1
         assert again[0].data == first.data
@@ -66,7 +66,7 @@ async def test_killed_again_and_again_nobody_misses_an_alarm(kafka: Broker, tmp_
     models = await Models.on(kafka)
     names = [f"model-{number}" for number in range(6)]
     async with receiving() as people:
-        outlet = webhook(people, timeout="700ms")
+        outlet = webhook(people, timeout="2s")
         watch = Watch(tmp_path, models, {"outlets": [outlet], "cooldown": "0s"})
         people.answer = lambda _: chance.choice((200, 200, 200, 500, None))
         await models.learn(*names)

@@ -13,7 +13,7 @@ import pytest
 from confluent_kafka import KafkaError, Message, Producer
 
 from tests.integration.kafka_broker import KafkaBroker
-from tests.integration.running import Running, Samples, daemon, value
+from tests.integration.running import DEADLINE_SECONDS, Running, Samples, daemon, value
 from tests.integration.topics import create_topic, fresh
 
 PARTITIONS = 2
@@ -23,7 +23,7 @@ class Load:
     """Predictions and labels, one after the other, from a thread; counts what the broker has acknowledged."""
 
     def __init__(self, servers: str, predictions: str, labels: str) -> None:
-        options = {"enable.idempotence": True, "linger.ms": 5, "message.timeout.ms": 120_000, "log_level": 0}
+        options = {"enable.idempotence": True, "linger.ms": 5, "message.timeout.ms": 900_000, "log_level": 0}
         self._producer = Producer({"bootstrap.servers": servers, **options})
         self._topics = predictions, labels
         self._over = threading.Event()
@@ -44,7 +44,7 @@ class Load:
         """No more records; wait until every one sent is acknowledged."""
         self._over.set()
         self._thread.join()
-        assert self._producer.flush(60) == 0
+        assert self._producer.flush(600) == 0
 
     def _run(self) -> None:
         start = 0
@@ -69,9 +69,9 @@ async def scrape_all_the_time(running: Running, seen: list[Samples]) -> None:
         await asyncio.sleep(0.05)
 
 
-async def readiness(running: Running, status: int, seconds: float) -> str:
+async def readiness(running: Running, status: int) -> str:
     """Wait for this status of /readyz; its body."""
-    async with asyncio.timeout(seconds):
+    async with asyncio.timeout(DEADLINE_SECONDS):
         while True:
             found, body = await running.get("/readyz")
             if found == status:
@@ -79,7 +79,7 @@ async def readiness(running: Running, status: int, seconds: float) -> str:
             await asyncio.sleep(0.05)
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(1_800)
 async def test_a_killed_broker_is_waited_for_and_nothing_is_counted_twice(
     killable_kafka: KafkaBroker,
 ) -> None:
@@ -91,13 +91,13 @@ async def test_a_killed_broker_is_waited_for_and_nothing_is_counted_twice(
 
     async with daemon({"kafka": {"bootstrap_servers": servers}, "topics": topics}) as running:
         with Load(servers, predictions, labels) as load:
-            await readiness(running, 200, 60)
+            await readiness(running, 200)
             scraping = asyncio.create_task(scrape_all_the_time(running, seen))
             await running.until(lambda s: value(s, "outcomes_total", model="m") > 500)
 
             await asyncio.to_thread(killable_kafka.kill)
             try:
-                body = await readiness(running, 503, 20)
+                body = await readiness(running, 503)
                 assert json.loads(body) == {"ready": False, "reasons": ["Kafka cannot be reached"]}
                 assert (await running.get("/healthz"))[0] == 200
                 down = await running.metrics()
@@ -105,7 +105,7 @@ async def test_a_killed_broker_is_waited_for_and_nothing_is_counted_twice(
             finally:
                 await asyncio.to_thread(killable_kafka.start)
 
-            await readiness(running, 200, 60)
+            await readiness(running, 200)
             before = value(down, "outcomes_total", model="m")
             await running.until(lambda s: value(s, "outcomes_total", model="m") > before + 500)
             await asyncio.to_thread(load.finish)
@@ -126,7 +126,8 @@ async def test_a_killed_broker_is_waited_for_and_nothing_is_counted_twice(
     assert value(final, "outcomes_total", model="m") == sent[predictions]
     assert value(final, "predictions_duplicate_total") == value(final, "labels_duplicate_total") == 0
     assert value(final, "join_identities_violated") == 0
-    assert value(final, "happenings_total", happening="kafka_recovered") == 1
+    outages = [value(final, "happenings_total", happening=f"kafka_{what}") for what in ("lost", "recovered")]
+    assert outages[0] >= outages[1] >= 1
 
     lags = [n for samples in seen for (name, _), n in samples.items() if name == "consumer_lag_records"]
     assert min(lags) >= 0

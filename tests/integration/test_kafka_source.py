@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import time
+import os
 
 import pytest
 from aiokafka.errors import KafkaError
@@ -22,6 +22,7 @@ from streamwatch.edge.sources.kafka import (
     list_topics,
 )
 from streamwatch.telemetry import Happening, PartitionsAdded, PositionLost
+from tests.busy import OwnTime
 from tests.integration.conftest import Broker
 from tests.integration.polling import PATIENCE_SECONDS, Reader
 from tests.integration.topic_changes import delete_records, grow
@@ -236,7 +237,7 @@ async def test_many_aborted_records_do_not_stop_the_reading(kafka: Broker):
     await send(kafka.bootstrap_servers, topic, [b"last"])
     async with reading(spec(kafka), topic) as source:
         reader = Reader(source)
-        began = time.monotonic()
+        own = OwnTime(os.getpid())
         await reader.until_caught_up()
-        assert time.monotonic() - began < PATIENCE_SECONDS / 2
+        assert own.look().seconds < 20
         assert reader.values == [b"last"]

@@ -20,7 +20,7 @@ async def delete_records(kafka: Broker, topic: str, before: int, partition: int 
 async def delete_topic(kafka: Broker, topic: str) -> None:
     async with admin(kafka.bootstrap_servers) as client:
         await client.delete_topics([topic])
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(300):
             while topic in await client.list_topics():
                 pass
 

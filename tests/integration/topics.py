@@ -37,7 +37,7 @@ async def create_topic(broker: object, name: str, partitions: int = 1, **configs
     named = {key.replace("_", "."): value for key, value in configs.items()}
     async with admin(broker.bootstrap_servers) as client:  # type: ignore[attr-defined]
         await client.create_topics([NewTopic(name, partitions, 1, topic_configs=named)])
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(300):
             while name not in await client.list_topics():  # the controller knows it before the broker does
                 pass
     return name

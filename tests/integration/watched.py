@@ -16,11 +16,11 @@ import aiohttp
 import yaml
 from confluent_kafka import Producer
 
-from tests.faults.lives import free_port
 from tests.integration.conftest import Broker
 from tests.integration.running import DEADLINE_SECONDS, Child, Samples, child, parsed
 from tests.integration.topics import create_topic, fresh
 from tests.integration.webhook_receiver import KEY, SECRET, TOKEN
+from tests.ports import free_port
 
 ESTIMATORS = {
     "forgetting": ["landmark", {"fading": {"alpha": 0.98}}, "sliding", "adwin"],
@@ -71,7 +71,12 @@ class Models:
         await self.flush()
 
     async def flush(self) -> None:
-        assert await asyncio.to_thread(self._producer.flush, 60) == 0
+        assert await asyncio.to_thread(self._producer.flush, 600) == 0
+
+    async def reach(self, topic: str) -> None:
+        """One record to a topic nobody watches: the way to the broker takes as long as it takes just now."""
+        self._producer.produce(topic, b"")
+        await self.flush()
 
     def total(self) -> int:
         """Outcomes of all models."""

@@ -6,8 +6,8 @@ import asyncio
 import io
 import json
 import os
+import re
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -23,9 +23,12 @@ from rich.console import Console
 
 from streamwatch.lab.demo import DemoSpec, run_demo
 from streamwatch.telemetry import Telemetry, TopicsAssigned
+from tests.busy import OwnTime
+from tests.ports import free_port
 
-ALARM_SECONDS = 60.0  # after reading began; a first start compiles the estimators before that
-COMPILE_SECONDS = 150.0
+ALARM_SECONDS = 60.0
+"""After reading began, of the stream's own time: a busy machine writes and reads it more slowly."""
+PATIENCE_SECONDS = 600.0
 
 
 class Watched:
@@ -37,9 +40,9 @@ class Watched:
         self._arriving: Queue[str] = Queue()
         threading.Thread(target=self._read, daemon=True).start()
 
-    def until(self, words: str, within_s: float) -> str:
+    def until(self, words: str) -> str:
         """The next line that has these words."""
-        deadline = time.monotonic() + within_s
+        deadline = time.monotonic() + PATIENCE_SECONDS
         while (left := deadline - time.monotonic()) > 0.0:
             try:
                 line = self._arriving.get(timeout=left)
@@ -48,7 +51,7 @@ class Watched:
             self.lines.append(line)
             if words in line:
                 return line
-        pytest.fail(f"expected {words!r} within {within_s} s, got:\n{''.join(self.lines)}")
+        pytest.fail(f"expected {words!r}, got:\n{''.join(self.lines)}")
 
     def _read(self) -> None:
         assert self.child.stdout is not None
@@ -58,10 +61,8 @@ class Watched:
 
 @contextmanager
 def demo(*options: str) -> Iterator[tuple[Watched, int]]:
-    """A child process; its port is free a moment before."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    """A child process, and its port."""
+    port = free_port()
     child = subprocess.Popen(
         [sys.executable, "-m", "streamwatch", "demo", "--port", str(port), *options],
         stdout=subprocess.PIPE,
@@ -74,23 +75,25 @@ def demo(*options: str) -> Iterator[tuple[Watched, int]]:
         yield Watched(child), port
     finally:
         child.kill()
-        child.wait(10)
+        child.wait(PATIENCE_SECONDS)
         if child.stdout is not None:
             child.stdout.close()
 
 
 def get(port: int, path: str) -> str:
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=5) as answer:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=PATIENCE_SECONDS) as answer:
         return answer.read().decode()
 
 
 def test_the_demo_catches_a_drift_within_a_minute_and_leaves_when_asked():
     with demo() as (watched, port):
-        watched.until(f"look at http://127.0.0.1:{port}/", 30)
-        watched.until("reading 4 partitions of predictions, labels", COMPILE_SECONDS)
-        alarm = watched.until("ALARM drifting-v2", ALARM_SECONDS)
-        assert "at outcome" in alarm
-        watched.until("drifting-v2 is now worse than guessing what came last", 20)
+        watched.until(f"look at http://127.0.0.1:{port}/")
+        watched.until("reading 4 partitions of predictions, labels")
+        found = re.search(r"at outcome ([\d,]+)", watched.until("ALARM drifting-v2"))
+        assert found is not None
+        spec = DemoSpec()
+        assert int(found[1].replace(",", "")) < spec.head_start + spec.rate * ALARM_SECONDS
+        watched.until("drifting-v2 is now worse than guessing what came last")
         metrics = get(port, "/metrics")
         assert 'streamwatch_alarms_total{detector="adwin",model="drifting-v2"}' in metrics
         assert "streamwatch_kafka_up 1" in metrics
@@ -99,10 +102,13 @@ def test_the_demo_catches_a_drift_within_a_minute_and_leaves_when_asked():
         assert models["stable-v1"]["metrics"]["outcomes_total"] > 2_000
         window = {name: m["metrics"]["accuracy_ratio"]["adwin:0.002"] for name, m in models.items()}
         assert window["drifting-v2"] < 0.75 < window["stable-v1"]
-        asked = time.monotonic()
+        own = OwnTime(watched.child.pid)
         watched.child.send_signal(signal.SIGINT)
-        assert watched.child.wait(10) == 0
-        assert time.monotonic() - asked < 10.0
+        while watched.child.poll() is None:
+            own.look()
+            time.sleep(0.02)
+        assert watched.child.returncode == 0
+        assert own.look().seconds < 10.0
 
 
 class StandIn:
@@ -142,24 +148,27 @@ async def test_the_demo_ends_by_itself_and_has_written_its_stream_to_the_topics_
         return daemon
 
     out = io.StringIO()
-    spec = DemoSpec(port=9, seconds=1.0, head_start=200, drift_every=400)
-    summary = await run_demo(spec, build, Console(file=out, width=200))
-    assert (summary.alarms, summary.first_alarm_seconds) == (0, None)
-    written = dict(seen)
+    for seconds in (1.0, 10.0, 100.0):  # enough for the head start, also where everything takes longer
+        seen.clear()
+        spec = DemoSpec(port=9, seconds=seconds, head_start=200, drift_every=400)
+        summary = await run_demo(spec, build, Console(file=out, width=200))
+        assert (summary.alarms, summary.first_alarm_seconds) == (0, None)
+        written = dict(seen)
+        if written["predictions"] >= 3 * 200:
+            break
     assert written["predictions"] >= 3 * 200
     assert 0 < written["labels"] <= written["predictions"] / 3
     assert "in 2 s the world changes under drifting-v2" in out.getvalue()
 
 
 async def test_what_the_daemon_raises_ends_the_demo_at_once():
-    began = time.monotonic()
-    with pytest.raises(OSError, match="port 9 is taken"):
-        await run_demo(
-            DemoSpec(port=9),
-            lambda _, telemetry, __: StandIn(telemetry, OSError("port 9 is taken")),
-            Console(file=io.StringIO()),
-        )
-    assert time.monotonic() - began < 5.0
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        with pytest.raises(OSError, match="port 9 is taken"):
+            await run_demo(
+                DemoSpec(port=9),
+                lambda _, telemetry, __: StandIn(telemetry, OSError("port 9 is taken")),
+                Console(file=io.StringIO()),
+            )
 
 
 async def counts(servers: str) -> list[tuple[str, int]]:

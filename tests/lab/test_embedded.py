@@ -33,7 +33,7 @@ async def test_what_is_produced_is_consumed_with_its_key_and_timestamp(broker):
         consumer.assign(partitions)
         await consumer.seek_to_beginning()
         seen = {}
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(300):
             while len(seen) < 100:
                 for records in (await consumer.getmany(timeout_ms=200)).values():
                     seen |= {r.key: (r.value, r.timestamp) for r in records}

@@ -19,6 +19,8 @@ from streamwatch.settings import Settings
 from streamwatch.telemetry import Happening, Telemetry, TopicsAssigned
 
 IDLE_SECONDS = 10.0
+SPREAD_MS = 3_600_000
+"""What waits was predicted over an hour."""
 PRELOADED = "STREAMWATCH_BENCH_STATE"
 WAITING = "STREAMWATCH_BENCH_PENDING"
 
@@ -110,7 +112,10 @@ async def preload(_: str, topics: list[str], number: int) -> dict[str, float]:
     now_ms = round(time.time() * 1_000) - 3_600_000
     for start in range(0, number, 5_000):
         ids = digest_ids([f"{n:032x}-{n % 7:04x}" for n in range(start, min(start + 5_000, number))])
-        events = [Prediction(id, f"model-{n % 3}", "yes", now_ms + n % 60_000) for n, id in enumerate(ids)]  # noqa: A001
+        events = [
+            Prediction(id, f"model-{n % 3}", "yes", now_ms + n * SPREAD_MS // number)
+            for n, id in enumerate(ids, start)  # noqa: A001
+        ]
         step = core.pipeline.advance(events, store.fetch(core.pipeline.needs(events)))
         store.keep(step)
         core.take(step)

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from streamwatch.core.kernel import compiled
-from streamwatch.core.kernel.warming import warm_up
+from streamwatch.core.warming import warm_up
 from tests.core.kernel.streams import EVERYTHING
 
 COLLECT = """

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from streamwatch.core.kernel import pools
-from streamwatch.core.kernel.table import ModelTable, TableFull
+from streamwatch.core.kernel.rows import TableFull
+from streamwatch.core.kernel.table import ModelTable
 from streamwatch.core.specs import (
     AdwinSpec,
     DriftWeightedSpec,

@@ -55,7 +55,7 @@ class Names(AbstractResolver):
 
 
 async def told(url: str, resolver: AbstractResolver | None = None) -> object:
-    outlet = HttpOutlet(EndpointSpec("chat", url, timeout_seconds=5), Slack(), resolver=resolver)
+    outlet = HttpOutlet(EndpointSpec("chat", url, timeout_seconds=300), Slack(), resolver=resolver)
     await outlet.open()
     try:
         return await outlet.deliver(firing(), NOW_MS)

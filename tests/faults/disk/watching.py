@@ -51,7 +51,7 @@ class Pairs:
         self._producer.poll(0)
 
     def flush(self) -> None:
-        assert self._producer.flush(60) == 0
+        assert self._producer.flush(600) == 0
 
     @asynccontextmanager
     async def flowing(self) -> AsyncIterator[None]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from tests.faults.committed import Committing
 
 ROOT = Path(__file__).parents[3]
-PATIENCE_SECONDS = 60.0
+PATIENCE_SECONDS = 600.0
 IDS = 40
 """Per commit."""
 

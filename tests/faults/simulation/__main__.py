@@ -6,10 +6,11 @@ import argparse
 import sys
 import time
 import traceback
+from collections import Counter
 
 from tests.faults.simulation.world import World
 
-TOLD_SECONDS = 10.0
+SAID_SECONDS = 10.0
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -18,8 +19,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--first", type=int, default=0, help="the first of them")
     parser.add_argument("--traces", action="store_true", help="print a digest of each seed's history")
     chosen = parser.parse_args(arguments)
-    began = told = time.monotonic()
+    began = said = time.monotonic()
     lives = reports = 0
+    told: Counter[str] = Counter()
     for seed in range(chosen.first, chosen.first + chosen.seeds):
         try:
             world = World(seed).run()
@@ -27,15 +29,17 @@ def main(arguments: list[str] | None = None) -> int:
             say(traceback.format_exc())
             say(f"seed {seed} fails: python -m tests.faults.simulation --first {seed} --seeds 1")
             return 1
+        told += world.telling.ledger.counts + world.telling.ledger.between
         lives, reports = lives + len(world.turns), reports + world.shown.reports
         if chosen.traces:
             say(f"{seed} {world.trace}")
         now = time.monotonic()
-        if now - told >= TOLD_SECONDS:
-            told = now
+        if now - said >= SAID_SECONDS:
+            said = now
             done = seed - chosen.first + 1
             say(f"{done} of {chosen.seeds} seeds, {done / (now - began):.0f} a second")
     say(f"{chosen.seeds} seeds hold: {lives} lives, {reports} reports")
+    say(", ".join(f"{what}: {count}" for what, count in sorted(told.items())))
     return 0
 
 

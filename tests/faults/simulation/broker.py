@@ -120,7 +120,7 @@ class SimFeed:
         self.losses: Mapping[str, int] = {}
         self.records_lost: Mapping[str, int] = {}
         self.fingerprint_unverifiable = 0
-        self.fingerprint_unverifiable = 0
+        """Counts the times reading began: each finds one thing of the logs."""
         self.committed: Mapping[Partition, int] = {}
 
     async def start(self, positions, fingerprints):
@@ -132,8 +132,12 @@ class SimFeed:
         await asyncio.sleep(self._chance.random() * 0.1)
         self._seek(positions, fingerprints)
 
+    def count_from(self, losses, records_lost, unverifiable) -> None:
+        self.losses, self.records_lost, self.fingerprint_unverifiable = losses, records_lost, unverifiable
+
     def _seek(self, positions, fingerprints) -> None:
         self._fetched = {}
+        self.fingerprint_unverifiable += 1
         self._positions = {p: 0 for p in self._logs if self._visible(p)} | dict(positions)
         for partition, position in positions.items():
             last, fingerprint = self._logs[partition].before(position), fingerprints.get(partition)

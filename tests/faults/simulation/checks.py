@@ -11,20 +11,16 @@ from streamwatch.core.pipeline import Pipeline
 from streamwatch.core.specs import MonitorsSpec
 from streamwatch.daemon.commits import Durable
 from streamwatch.edge.stores.memory import MemoryStore
-from tests.faults.simulation.disk import BrokenPromiseError, Disk, Image
+from tests.faults.simulation.disk import Disk, Image, require
+from tests.faults.simulation.ledger import alarm_key
 from tests.faults.simulation.recorder import Recorder
 from tests.faults.simulation.workload import Plan
 
 SPEC = MonitorsSpec()
 
 
-def require(holds: bool, what: object) -> None:  # noqa: FBT001 - reads like an assertion
-    if not holds:
-        raise BrokenPromiseError(str(what))
-
-
 def a_pipeline(plan: Plan) -> tuple[Pipeline, Recorder, Checkpoint]:
-    recorder = Recorder()
+    recorder = Recorder(plan.alerts.detectors)
     pipeline = Pipeline(plan.join, plan.time, recorder, {})
     return pipeline, recorder, Checkpoint(pipeline, recorder, SPEC, plan.journal_outcomes)
 
@@ -46,6 +42,7 @@ class Shown:
         self._disk = disk
         self._values: dict[tuple[str, ...], float] = {}
         self._positions: dict[Partition, int] = {}
+        self._found = 0
         self.announced: list[Alarm] = []
         self.reports = 0
 
@@ -53,7 +50,9 @@ class Shown:
         disk = self._disk
         image = disk.images[disk.durable]
         require(image.positions == durable.positions, "a report of what is not the newest durable commit")
+        require(image.counts == durable.counts, "counts of the logs that are not those on the disk")
         self._positions = dict(durable.positions)
+        self._found = durable.counts.fingerprint_unverifiable
         self.announced += durable.alarms
         self.remembered()
         if durable.report is None:
@@ -80,10 +79,8 @@ class Shown:
         for partition, position in self._positions.items():
             found = image.positions.get(partition, 0)
             require(found >= position, f"{partition} was shown up to {position}, the disk knows {found}")
-
-
-def alarm_key(alarm: Alarm) -> tuple[str, str, int, int, int]:
-    return alarm.model, alarm.detector, alarm.ordinal, alarm.outcome, alarm.at_ms
+        found = image.counts.fingerprint_unverifiable
+        require(found >= self._found, f"{self._found} of the logs was shown, the disk knows {found}")
 
 
 Origins = dict[int, tuple[Event, Partition, int, bool]]

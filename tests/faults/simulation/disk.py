@@ -13,7 +13,7 @@ from typing import Literal
 
 from streamwatch.core.events import Alarm, Event, Partition
 from streamwatch.core.saving import Changes, Saved
-from streamwatch.daemon.places import POSITIONS, places
+from streamwatch.daemon.places import POSITIONS, LogCounts, places
 from streamwatch.edge.stores.errors import StateFailed
 from streamwatch.edge.stores.memory import MemoryStore
 from tests.core.shelf import Shelf
@@ -21,6 +21,11 @@ from tests.core.shelf import Shelf
 
 class BrokenPromiseError(AssertionError):
     """What must not happen in any seed."""
+
+
+def require(holds: bool, what: object) -> None:  # noqa: FBT001 - reads like an assertion
+    if not holds:
+        raise BrokenPromiseError(str(what))
 
 
 Defect = Literal["", "torn", "positions", "forgets"]
@@ -51,6 +56,10 @@ class Image:
     @property
     def positions(self):
         return places(self.saved.sections[POSITIONS]).positions if self.number else {}
+
+    @property
+    def counts(self) -> LogCounts:
+        return places(self.saved.sections[POSITIONS]).counts if self.number else LogCounts()
 
 
 @dataclass(frozen=True)

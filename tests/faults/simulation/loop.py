@@ -68,6 +68,11 @@ class VirtualLoop(asyncio.BaseEventLoop):
             handle._run()
         self._now += TURN_SECONDS
 
+    def crash_within(self, turns: int) -> None:
+        """Die soon; a life that is to end well does."""
+        if self._crash_at is not None:
+            self._crash_at = min(self._crash_at, self.turns + turns)
+
     def run_in_executor(self, executor, func, *args):
         """Nobody who waits for a thread can stop it: a cancelled wait leaves it running."""
         del executor

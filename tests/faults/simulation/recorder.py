@@ -1,24 +1,35 @@
-"""Estimators that forget nothing: a snapshot is the list of outcomes, every seventh error is an alarm."""
+"""Estimators that forget nothing: a snapshot is the list of outcomes, every so manieth error is an alarm."""
 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from streamwatch.core.events import Alarm, Outcome
+from streamwatch.core.level import Level
 from streamwatch.core.series import Family
 
-EVERY = 7
+SEVENTH = {"seventh": 7}
+RECENT = 4
+"""Outcomes that tell how a model does now."""
 _ENCODER = msgspec.msgpack.Encoder(order="deterministic")
 _SNAPSHOT = msgspec.msgpack.Decoder(tuple[str, list[Outcome]])
 _TOTALS = msgspec.msgpack.Decoder(tuple[dict[str, int], list[Alarm]])
 
 
 class Recorder:
-    """Stands where `Monitors` stands."""
+    """Stands where `Monitors` stands.
 
-    def __init__(self):
+    Parameters
+    ----------
+    detectors
+        Each with the number of errors from one of its alarms to the next.
+    """
+
+    def __init__(self, detectors: Mapping[str, int] = SEVENTH):
+        self.detectors = detectors
         self.outcomes: dict[str, list[Outcome]] = {}
         self.errors: dict[str, int] = {}
         self.records_over_limit = {"classes": 0, "models": 0}
@@ -32,17 +43,28 @@ class Recorder:
             folded.append(outcome)
             if outcome.truth != outcome.predicted:
                 errors = self.errors[model] = self.errors.get(model, 0) + 1
-                if errors % EVERY == 0:
-                    count = len(folded)
-                    before, after = errors / count, outcome.delay_ms / 1000
-                    ordinal = errors // EVERY
-                    at_ms = outcome.at_ms
-                    n_eff = float(count)
-                    alarms.append(
-                        Alarm(model, "seventh", ordinal, count, at_ms, n_eff, 7.0, before, after, n_eff)
-                    )
+                for detector, every in self.detectors.items():
+                    if errors % every == 0:
+                        alarms.append(self._alarm(outcome, detector, errors // every, errors / len(folded)))
         self.recent_alarms.extend(alarms)
         return alarms
+
+    def _alarm(self, outcome, detector, ordinal, before):
+        count = len(self.outcomes[outcome.model])
+        after, every = outcome.delay_ms / 1000, float(self.detectors[detector])
+        where = outcome.model, detector, ordinal, count, outcome.at_ms
+        return Alarm(*where, float(count), every, before, after, float(count))
+
+    def first_ms(self, model):
+        return self.outcomes[model][0].at_ms if model in self.outcomes else 0
+
+    def levels(self, models: Sequence[str]):
+        return {model: self._level(self.outcomes[model]) for model in models if model in self.outcomes}
+
+    def _level(self, folded):
+        recent = folded[-RECENT:]
+        error = sum(outcome.truth != outcome.predicted for outcome in recent) / len(recent)
+        return Level(error, 0.2, float(RECENT), len(folded))
 
     def retire(self, model):
         del self.outcomes[model]

@@ -8,6 +8,7 @@ from random import Random
 from streamwatch.core.events import Invalid, Label, NullRecord, Partition, Prediction
 from streamwatch.core.specs import JoinSpec, TimeSpec
 from streamwatch.daemon import CommitSpec
+from tests.faults.simulation.alerts import NOBODY, Alerts, some_alerts
 from tests.faults.simulation.broker import Habits, Log
 from tests.faults.simulation.disk import Troubles
 
@@ -38,6 +39,7 @@ class Plan:
     slowest_seconds: float
     disk_low: float
     """How often the disk is nearly full."""
+    alerts: Alerts = NOBODY
 
     def clock_ms(self, now: float) -> int:
         off = 0
@@ -69,6 +71,7 @@ def a_plan(seed: int, records: int = 90) -> Plan:
     logs, seen_from = a_layout(chance)
     fill(chance, logs, seen_from, chance.randint(records // 3, records))
     offsets = (0, DAY_MS, -DAY_MS, 0)
+    alerts = some_alerts(seed)
     jumps = [(chance.uniform(0, 60), chance.choice(offsets)) for _ in range(chance.choice((0, 0, 2)))]
     troubled = chance.random() < 0.6
     rates = [chance.choice((0.0, 0.02, 0.15)) if troubled else 0.0 for _ in range(4)]
@@ -87,11 +90,12 @@ def a_plan(seed: int, records: int = 90) -> Plan:
             chance.choice(("", "", "", "predictions", "labels")),
         ),
         Troubles(*rates),
-        tuple(sorted(jumps)),
+        tuple(sorted((*jumps, *alerts.set_back))),
         chance.choice((1, 2, 3, 4, 6)),
         (0.0, 0.5, 10.0, 60.0),
         chance.choice((0.3, 1.5, 1.5, 8.0)),
         chance.choice((0.0, 0.0, 0.1)),
+        alerts,
     )
 
 

@@ -12,17 +12,20 @@ from streamwatch.core.pipeline import Pipeline
 from streamwatch.daemon import POSITIONS, Intake, Places, ReadingSpec, State, Topic, Vitals, places
 from streamwatch.daemon.clock import SteadyClock
 from streamwatch.daemon.commits import Durable
-from streamwatch.daemon.daemon import FINISH_SECONDS
+from streamwatch.daemon.daemon import DELIVER_SECONDS, FINISH_SECONDS
 from streamwatch.daemon.reading import Reading
 from streamwatch.telemetry import Happening, StateLost
 from tests.faults.simulation.broker import SimDecoder, SimFeed
-from tests.faults.simulation.checks import Shown, a_pipeline, audit, require, side_of
-from tests.faults.simulation.disk import BrokenPromiseError, Defect, Disk
+from tests.faults.simulation.checks import Shown, a_pipeline, audit, side_of
+from tests.faults.simulation.disk import Defect, Disk, require
 from tests.faults.simulation.loop import CrashError, StuckError, VirtualLoop
+from tests.faults.simulation.telling import Telling
 from tests.faults.simulation.workload import Plan, a_plan
 
 LONGEST_SECONDS = 1_500.0
 """That a life takes at most: the longest logs grow for a third of it."""
+SETTLING_LIVES = 5
+"""Without faults, at most: what the last commit of a stop decides waits for the next start."""
 
 
 @dataclass
@@ -59,6 +62,7 @@ class World:
         self.shown = Shown(self.plan, self.disk)
         self.telemetry = Happenings()
         self.origins: dict[int, tuple[Event, Partition, int, bool]] = {}
+        self.telling = Telling(seed, self.plan, self.disk)
         self._crashes = crashes
         self._now = 0.0
         self._loop: VirtualLoop | None = None
@@ -90,9 +94,16 @@ class World:
             ]
         for crash_at in crashes:
             self._live(crash_at, leaves_early=self._crashes is None and chance.random() < 0.25)
-        self._live(None, leaves_early=False)
+        self.telling.heal(self._now)
+        for _ in range(SETTLING_LIVES):
+            self._live(None, leaves_early=False)
+            if not self.disk.images[-1].saved.outbox:
+                break
         require(not self.complaints, self.complaints)
         audit(plan, self.disk.history(), self.origins)
+        self.telling.audit()
+        ledger = self.telling.ledger
+        self._note(sorted(ledger.counts.items()), sorted(ledger.between.items()))
         for image in self.disk.history():
             self._note(image.number, image.saved, len(image.legs))
         return self
@@ -103,6 +114,7 @@ class World:
         loop.set_exception_handler(lambda _, context: self.complaints.append(str(context)))
         self._clock = SteadyClock(lambda: plan.clock_ms(loop.time()), loop.time)
         self._stop = asyncio.Event()
+        self.telling.begin(len(self.turns), loop)
         feed = SimFeed(plan.logs, plan.seen_from, self.disk, chance, plan.habits)
         spec = ReadingSpec(self._open_state, plan.commits, self._disk_is_low, monotonic=loop.time)
         vitals = Vitals(feed, self.telemetry)
@@ -114,12 +126,12 @@ class World:
             loop.run_until_complete(self._daemon(reading))
             if vitals.stage != "state is being opened":  # its thread has yet to end
                 self._left_well(loop)
-            self._bury(loop)
+            self._bury(loop, "stop")
         except (CrashError, StuckError) as end:
             require(isinstance(end, CrashError), "nothing is going on, and nothing will")
-            self._bury(loop)
+            self._bury(loop, "crash")
         except BaseException:
-            self._bury(loop)
+            self._bury(loop, "bug")
             raise
         self._now += chance.uniform(0.5, 1.0) * chance.choice(plan.down_seconds)
         self.disk.lose_power()
@@ -137,29 +149,43 @@ class World:
         require(self.disk.store is None, "left open")
         require(isinstance(last, StateLost) or self.disk.all_durable, "a stop left what is not durable")
 
-    def _bury(self, loop: VirtualLoop) -> None:
+    def _bury(self, loop: VirtualLoop, how: str) -> None:
         self.turns.append(loop.turns)
+        if how != "bug":
+            self.telling.end(how)
         self._now = loop.time()
         self.disk.store = None
         self._loop = None
         loop.bury()
 
     async def _daemon(self, reading: Reading) -> None:
-        """As the daemon stops it: a while to finish, then by force."""
+        """As the daemon stops it: a while to deliver and to finish, then by force."""
         task = asyncio.create_task(reading.run(self._stop))
+        delivering = asyncio.create_task(self._deliver())
         stopped = asyncio.create_task(self._stop.wait())
         await asyncio.wait({task, stopped}, return_when="FIRST_COMPLETED")
+        if self._stop.is_set():
+            await self.telling.deliveries.stop(DELIVER_SECONDS)
+        delivering.cancel()
         if not task.done():
             await asyncio.wait({task}, timeout=FINISH_SECONDS)
             task.cancel()
         stopped.cancel()
-        await asyncio.wait({task, stopped})
+        await asyncio.wait({task, delivering, stopped})
         if not task.cancelled():
             await task
 
+    async def _deliver(self) -> None:
+        try:
+            await self.telling.deliveries.run()
+        except BaseExceptionGroup as several:
+            self.complaints += [repr(error) for error in several.exceptions]
+            self._stop.set()
+
     def _give_up(self) -> None:
         if self._loop is not None:
-            raise BrokenPromiseError("it does not come to an end")
+            self.complaints.append("it does not come to an end")
+            self._stop.set()
 
     def _disk_is_low(self) -> bool:
         return self._chance.random() < self.plan.disk_low
@@ -178,7 +204,7 @@ class World:
         self._clock.not_before(pipeline.timeline.newest_ms)
         intake = Intake(checkpoint, store, topics, self.telemetry, self._clock, stands.positions)
         self._note("open", saved.commits)
-        return State(store, checkpoint, intake, stands, resumed)
+        return State(store, checkpoint, intake, stands, resumed, self.telling.alerting(checkpoint, saved))
 
     def _show(self, durable: Durable) -> None:
         if self._loop is None:
@@ -186,7 +212,7 @@ class World:
         self.shown(durable)
         self._note("show", self._loop.turns, sorted(durable.positions.items()))
         ends = {partition: log.end for partition, log in self.plan.logs.items()}
-        if durable.positions == ends:
+        if durable.positions == ends and not self.telling.waits:
             self._stop.set()
 
     def _note(self, *what: object) -> None:

@@ -1,0 +1,97 @@
+"""Deliveries that break one promise each, to see that it is found out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+import pytest
+
+from streamwatch.core import outbox
+from streamwatch.core.outbox import Entry, Outbox
+from streamwatch.daemon.alerting import Alerting
+from streamwatch.daemon.delivery import Deliveries
+
+_next, _decide, _restore, _settle = Deliveries._next, Alerting.decide, Outbox.restore, Outbox.settle
+_enter = Outbox._enter
+
+
+def removed_before_it_is_told(self, lane):
+    notice, seconds = _next(self, lane)
+    if notice is not None and seconds <= 0:
+        self._outbox.settle(lane.outlet.name, notice)
+    return notice, seconds
+
+
+def told_before_it_is_durable(self, *arguments, **more):
+    outgoing = _decide(self, *arguments, **more)
+    self._deliveries.add(outgoing.notices, outgoing.standing)
+    return outgoing
+
+
+def another_id_after_a_restart(self, kept):
+    entries = {name: msgspec.msgpack.decode(entry, type=Entry) for name, entry in kept.items()}
+    anew = {f"{name}_again": entry for name, entry in entries.items()}
+    for name, entry in anew.items():
+        entry.notice = msgspec.structs.replace(entry.notice, id=name)
+    return _restore(self, {name: msgspec.msgpack.encode(entry) for name, entry in anew.items()})
+
+
+def another_content_after_a_restart(self, kept):
+    entries = {name: msgspec.msgpack.decode(entry, type=Entry) for name, entry in kept.items()}
+    for entry in entries.values():
+        entry.notice = msgspec.structs.replace(entry.notice, issued_ms=entry.notice.issued_ms + 1)
+    return _restore(self, {name: msgspec.msgpack.encode(entry) for name, entry in entries.items()})
+
+
+def not_kept_at_all(self, notice):
+    del self, notice
+
+
+def never_removed(self, outlet, notice):
+    settled = _settle(self, outlet, notice)
+    self._changed.discard(notice.id)
+    return settled
+
+
+def by_the_hosts_clock(entry):
+    return entry.notice.issued_ms, entry.notice.id
+
+
+def newest_of_a_series_first(self, entry):
+    _enter(self, entry)
+    for name in entry.attempts:
+        self._queues[name][entry.notice.series].rotate()
+
+
+def reminded_of_what_is_not_told(self, outlet, series):
+    del self, outlet, series
+    return False
+
+
+def given_up_without_a_count(self, name, notice, reason, attempts):
+    del reason, attempts
+    self._outbox.settle(name, notice)
+
+
+Break = Callable[[pytest.MonkeyPatch], None]
+
+
+def _instead(place: object, name: str, broken: Callable[..., object]) -> tuple[str, Break]:
+    return broken.__name__, lambda patch: patch.setattr(place, name, broken)
+
+
+BROKEN: dict[str, Break] = dict(
+    [
+        _instead(Deliveries, "_next", removed_before_it_is_told),
+        _instead(Alerting, "decide", told_before_it_is_durable),
+        _instead(Outbox, "restore", another_id_after_a_restart),
+        _instead(Outbox, "restore", another_content_after_a_restart),
+        _instead(Deliveries, "record", not_kept_at_all),
+        _instead(Outbox, "settle", never_removed),
+        _instead(outbox, "_age", by_the_hosts_clock),
+        _instead(Outbox, "_enter", newest_of_a_series_first),
+        _instead(Outbox, "owes", reminded_of_what_is_not_told),
+        _instead(Deliveries, "_bury", given_up_without_a_count),
+    ]
+)

@@ -1,0 +1,119 @@
+"""Outlets that answer by a script, an outbox on a disk, and deliveries between them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from streamwatch.core.notices import Notice
+from streamwatch.core.outlets import Answer, Delivered
+from streamwatch.daemon.delivery import Deliveries
+from streamwatch.daemon.lane import DeliverySpec
+from streamwatch.edge.notifiers import EndpointSpec, HttpOutlet, Webhook
+from streamwatch.telemetry import (
+    Happening,
+)
+from tests.edge.notifiers.notices import NOW_MS
+
+QUICK = DeliverySpec(initial_seconds=0.001, maximum_seconds=0.01)
+HOUR_MS = 3_600_000
+KEY = b"sixteen bytes or more"
+
+
+@dataclass
+class Fake:
+    """An outlet that answers by a script; the last answer stays. An Event in it is waited for."""
+
+    name: str = "fake"
+    script: list[Any] = field(default_factory=lambda: [Delivered()])
+    repeat_seconds: float | None = None
+    severities: frozenset[str] = frozenset({"info", "warning", "error", "critical"})
+    told: list[str] = field(default_factory=list)
+    reminded: list[list[str]] = field(default_factory=list)
+    host: str = "fake.example"
+    opened: int = 0
+
+    def wants(self, notice: Notice) -> bool:
+        return notice.severity in self.severities
+
+    async def open(self) -> None:
+        self.opened += 1
+
+    async def close(self) -> None:
+        self.opened -= 1
+
+    async def deliver(self, notice: Notice, now_ms: int) -> Answer:
+        del now_ms
+        self.told.append(notice.id)
+        return await self._answer(notice)
+
+    async def remind(self, standing: Sequence[Notice], now_ms: int) -> Answer:
+        del now_ms
+        self.reminded.append([notice.id for notice in standing])
+        return await self._answer(standing[0])
+
+    async def _answer(self, notice: Notice) -> Answer:
+        answer = self.script.pop(0) if len(self.script) > 1 else self.script[0]
+        if isinstance(answer, asyncio.Event):
+            await answer.wait()
+            return Delivered()
+        return answer(notice) if callable(answer) else answer
+
+
+@dataclass
+class Disk:
+    """The outbox as a store keeps it: what was committed."""
+
+    outbox: dict[str, bytes] = field(default_factory=dict)
+
+    def commit(self, deliveries: Deliveries, *notices: Notice, standing: Sequence[Notice] = ()) -> None:
+        """One commit of the daemon: notices and changes become durable, then delivery begins."""
+        changes: dict[str, bytes | None] = dict(deliveries.changes())
+        changes |= {notice.id: deliveries.record(notice) for notice in notices}
+        for name, entry in changes.items():
+            if entry is None:
+                self.outbox.pop(name, None)
+            else:
+                self.outbox[name] = entry
+        deliveries.add(notices, standing)
+
+
+@dataclass
+class Clock:
+    ms: int = NOW_MS
+
+    def __call__(self) -> int:
+        return self.ms
+
+
+@contextlib.asynccontextmanager
+async def delivering(
+    *outlets: Any,
+    spec: DeliverySpec = QUICK,
+    said: list[Happening] | None = None,
+    clock: Callable[[], int] | None = None,
+    outbox: Mapping[str, bytes] | None = None,
+    standing: Sequence[Notice] = (),
+) -> AsyncIterator[Deliveries]:
+    """Deliveries that run, and are killed at the end."""
+    emit = (lambda _: None) if said is None else said.append
+    deliveries = Deliveries(outlets, spec, emit, clock or Clock(), lambda: 0.5)
+    deliveries.restore(outbox or {}, standing)
+    running = asyncio.create_task(deliveries.run())
+    try:
+        yield deliveries
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+
+def counted(deliveries: Deliveries, name: str) -> dict[tuple[str, ...], float]:
+    family = next(f for f in deliveries.families() if f.name == name)
+    return {key: float(value) for key, value in family.samples if value}  # type: ignore[arg-type]
+
+
+def web(url: str, name: str = "web", seconds: float = 5.0) -> HttpOutlet:
+    return HttpOutlet(EndpointSpec(name, url, timeout_seconds=seconds), Webhook([KEY]))

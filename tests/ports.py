@@ -1,0 +1,39 @@
+"""Ports that nobody takes between their choice and their use."""
+
+from __future__ import annotations
+
+import os
+import random
+import socket
+from contextlib import ExitStack
+from pathlib import Path
+
+LOWEST = 10_240
+_RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
+
+
+def free_ports(count: int) -> list[int]:
+    """Of those that the system gives to nobody by itself.
+
+    One that it gives to whoever connects, or asks for any, may be gone when it is bound, or be taken while
+    its server is down, even by a client that tries to reach it.
+    """
+    end = int(_RANGE.read_text().split()[0]) if _RANGE.exists() else 32_768
+    chance = random.Random(os.urandom(8))  # noqa: S311 - not seeded: other runs choose at the same time
+    with ExitStack() as held:
+        ports: list[int] = []
+        while len(ports) < count:
+            port = chance.randrange(LOWEST, end)
+            probe = held.enter_context(socket.socket())
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            ports.append(port)
+    return ports
+
+
+def free_port() -> int:
+    """One of them."""
+    return free_ports(1)[0]
