@@ -18,6 +18,7 @@ import argparse
 import asyncio
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -98,6 +99,8 @@ def run(arguments: argparse.Namespace, servers: str, topics: list[str], kind: st
     for _ in range(arguments.repeats):
         for task, found in rounds.items():
             found.append(in_a_fresh_process(task, servers, read, messages))
+    if arguments.pending:
+        shutil.rmtree(os.environ[PRELOADED])
     rounds["idle"] = [in_a_fresh_process("idle", servers, tuple(topics[2:]))]
     rounds["preload"] = [made] if made else []
     rounds["stages"] = [

@@ -102,7 +102,10 @@ async def preloaded(servers: str, topics: list[str], messages: int) -> dict[str,
 
 
 async def preload(_: str, topics: list[str], number: int) -> dict[str, float]:
-    """A state in which so many predictions wait."""
+    """A state in which so many predictions wait, merged as one that has been there for long.
+
+    Otherwise whoever reads a copy of it first pays for merging all of it.
+    """
     document = settings("nowhere:9092", topics, os.environ[PRELOADED])
     chosen = Settings(**document)
     opened = state_opening(chosen, build_topics(chosen), Telemetry(level="error"))()
@@ -121,6 +124,7 @@ async def preload(_: str, topics: list[str], number: int) -> dict[str, float]:
         core.take(step)
         store.commit(core.changes({POSITIONS: Places().encode()}))
     store.flush()
+    store._database.compact()
     store.close()
     began = time.monotonic()
     again = state_opening(chosen, build_topics(chosen), Telemetry(level="error"))()
