@@ -238,6 +238,17 @@ async def test_nothing_is_read_while_the_disk_is_nearly_full() -> None:
     assert [name for name in h.events() if name.startswith("disk")] == ["disk_low", "disk_freed"]
 
 
+async def test_state_that_is_open_counts_as_durable_before_kafka_has_answered() -> None:
+    source = FakeSource([], hang=asyncio.Event())
+    h = durable_house(Disk(), source=source)
+    running = asyncio.create_task(h.daemon.run())
+    await until(lambda: source.started_with is not None)
+    assert (h.live("state_durable"), h.live("ready")) == (1.0, 0.0)
+    source.hang.set()
+    h.daemon.stop()
+    await running
+
+
 async def test_an_alarm_is_told_only_when_it_is_durable() -> None:
     disk = Disk()
     disk.may_flush.clear()

@@ -156,6 +156,7 @@ class Reading:
         began = self._spec.monotonic()
         state = await asyncio.to_thread(self._spec.open_state)
         self.state = state
+        self._vitals.durable = state.store.durable
         resumed = state.resumed
         if state.store.durable:
             seconds = round(self._spec.monotonic() - began, 3)
@@ -193,7 +194,6 @@ class Reading:
         )
         self._commits = commits
         self._vitals.commits = commits
-        self._vitals.durable = state.store.durable
         self._vitals.stage = None
         return commits
 
