@@ -4,11 +4,14 @@ UV_VERSION := 0.13.8
 TOOLS := .cache/tools
 UV := $(TOOLS)/bin/uv
 RUN := .venv/bin
+# Not a version manager's shim: uv makes the environment anew whenever its path is not the interpreter's own.
+INTERPRETER = $(shell $(PYTHON) -c 'import sys; print(sys.executable)')
 export UV_PYTHON_DOWNLOADS := never
 export UV_PROJECT_ENVIRONMENT := .venv
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint types imports format bench faults soak pictures generated clean
+.PHONY: help demo test-fast test test-all kernels demo-check check lint types imports format bench faults attack soak pictures \
+  generated clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -16,8 +19,25 @@ help:  ## this list
 demo: .cache/stamp-run  ## the whole thing on this machine: embedded broker, simulated models, live metrics, status page
 	$(RUN)/streamwatch demo $(ARGS)
 
-test: .cache/stamp-dev  ## all tests; those that need Kafka, Prometheus … say so when a machine cannot have them
-	$(RUN)/python -m pytest $(ARGS)
+# Workers share what is compiled, and a worker keeps the tests of one broker together (tests/conftest.py).
+WORKERS ?= 2
+PYTEST = $(RUN)/python -m pytest -n $(WORKERS) --dist loadgroup
+
+test-fast: kernels  ## what needs no broker, browser or minutes: while writing code (under a minute)
+	STREAMWATCH_TESTS=fast $(PYTEST) -q $(ARGS)
+
+test: kernels  ## before handing in: all parts, those that need Kafka, Prometheus … say so where they cannot be had
+	STREAMWATCH_TESTS=default $(PYTEST) $(ARGS)
+
+test-all: kernels  ## everything, at full length: papers, 10,000 orders, 50 kills, half an hour of soak (hours)
+	STREAMWATCH_TESTS=all $(PYTEST) $(ARGS)
+	$(RUN)/python -m tests.faults.soak
+
+kernels: .cache/stamp-dev  ## the estimators that tests share, compiled ahead (minutes, once)
+	$(RUN)/python -m tests.layouts
+
+demo-check: .cache/stamp-dev  ## the demo as a user starts it, until its alarm is on /metrics and in the API
+	$(RUN)/python -m tests.demo_check
 
 check: lint types imports  ## lint, types and import rules
 
@@ -42,8 +62,12 @@ bench: .cache/stamp-dev  ## speed beside its peers, in one run each (minutes)
 	$(RUN)/python -m tests.bench.kernel_vs_moa
 
 faults: .cache/stamp-dev  ## hundreds of kills, simulation seeds by the ten thousand (an hour)
-	STREAMWATCH_KILLS=500 STREAMWATCH_POWER_CUTS=100 $(RUN)/python -m pytest tests/faults --log-cli-level=info $(ARGS)
+	STREAMWATCH_TESTS=all STREAMWATCH_KILLS=500 STREAMWATCH_POWER_CUTS=100 $(RUN)/python -m pytest tests/faults --log-cli-level=info $(ARGS)
 	$(RUN)/python -m tests.faults.simulation --seeds 50000
+
+attack: .cache/stamp-dev  ## hostile clients, receivers and names against the daemon's edges (minutes)
+	$(RUN)/python -m tests.attack $(ARGS)
+	$(RUN)/python -m pytest tests/attack tests/browser/test_hostile_names.py tests/settings/test_secrets.py
 
 soak: .cache/stamp-dev  ## half an hour and ten million events: memory must not grow
 	$(RUN)/python -m tests.faults.soak --picture deploy/pictures/soak.png
@@ -68,9 +92,9 @@ $(UV):
 	$(TOOLS)/bin/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
 
 .cache/stamp-run: $(UV) pyproject.toml uv.lock
-	$(UV) sync --quiet --frozen --inexact --python "$(PYTHON)" --no-default-groups --extra demo
+	$(UV) sync --quiet --frozen --inexact --python "$(INTERPRETER)" --no-default-groups --extra demo
 	@touch $@
 
 .cache/stamp-dev: $(UV) pyproject.toml uv.lock
-	$(UV) sync --quiet --frozen --inexact --python "$(PYTHON)" --all-extras --all-groups
+	$(UV) sync --quiet --frozen --inexact --python "$(INTERPRETER)" --all-extras --all-groups
 	@touch $@ .cache/stamp-run

@@ -1,16 +1,65 @@
-"""Policy on real components: see `tests/real.py`; and how long an example may take is nobody's matter."""
+"""Tiers of tests (`tests/tiers.py`), workers, and the policy on real components (`tests/real.py`)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from tests import real
+from tests.tiers import EXAMPLES, SLOW_ROOMS, TIER, TIERS
 
-settings.register_profile("busy machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("busy machine")
+ROOT = Path(__file__).parent
+BROKERS = frozenset({"kafka", "own_kafka", "killable_kafka", "broker"})
+"""Fixtures of the one Apache Kafka of a run: tests that ask for one of them share a worker."""
+
+for tier in TIERS:
+    settings.register_profile(
+        tier,
+        max_examples=EXAMPLES[tier],
+        deadline=None,  # how long an example may take is nobody's matter on a busy machine
+        suppress_health_check=[HealthCheck.too_slow],
+    )
+settings.load_profile(TIER)
+
+collect_ignore = list(SLOW_ROOMS) if TIER == "fast" else []  # importing them takes longer than the tier may
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark whole rooms as slow, leave out what other tiers run, put who shares a broker into one worker."""
+    chosen: list[pytest.Item] = []
+    left: list[pytest.Item] = []
+    for item in items:
+        room = item.path.relative_to(ROOT).parts[0]
+        if room in SLOW_ROOMS:
+            item.add_marker(pytest.mark.slow)
+        if BROKERS & set(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.xdist_group("kafka"))
+        elif room == "browser":
+            item.add_marker(pytest.mark.xdist_group("browser"))
+        named = any(_is_of(item, argument) for argument in config.args)
+        (chosen if named or _in_tier(item) else left).append(item)
+    items[:] = chosen
+    config.hook.pytest_deselected(items=left)
+
+
+def _in_tier(item: pytest.Item) -> bool:
+    """Whether the tier of this run has the test: `slow` from `default` on, `long` in `all`."""
+    markers = {marker.name for marker in item.iter_markers()}
+    return TIERS.index(TIER) >= (2 if "long" in markers else 1 if "slow" in markers else 0)
+
+
+def _is_of(item: pytest.Item, argument: str) -> bool:
+    """Whether a test was asked for by its own name, `file::test`; then it runs in every tier."""
+    _, colons, name = argument.partition("::")
+    return bool(colons) and item.nodeid.endswith(name)
+
+
+def pytest_report_header() -> str:
+    """Say which tier this is."""
+    return f"tier of tests: {TIER} (STREAMWATCH_TESTS={'|'.join(TIERS)})"
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -24,6 +73,24 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def real_component(request: pytest.FixtureRequest) -> Callable[[str], str]:
     """`real_component("promtool")` is the program's path, or leaves the test out."""
     return lambda name: real.program(request, name)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Let a worker's list of what was left out reach the run that started it, with the test's report."""
+    report = yield
+    noted = (real.left_out.get(item.nodeid), real.on_the_embedded_broker.get(item.nodeid))
+    report.user_properties.append(("real", noted))
+    return report
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Collect those lists where the summary is written."""
+    for name, noted in report.user_properties:
+        if name == "real":
+            for reason, tests in zip(noted, (real.left_out, real.on_the_embedded_broker), strict=True):
+                if reason:
+                    tests[report.nodeid] = reason
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

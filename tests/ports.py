@@ -19,7 +19,7 @@ def free_ports(count: int) -> list[int]:
     its server is down, even by a client that tries to reach it.
     """
     end = int(_RANGE.read_text().split()[0]) if _RANGE.exists() else 32_768
-    chance = random.Random(os.urandom(8))  # noqa: S311 - not seeded: other runs choose at the same time
+    chance = random.Random(os.urandom(8))
     with ExitStack() as held:
         ports: list[int] = []
         while len(ports) < count:

@@ -10,8 +10,9 @@ UNDER = 'forgetting="$forgetting"'
 
 
 def of(metric: str, *matchers: str) -> str:
-    """A selector of a metric of the chosen targets."""
-    return f"streamwatch_{metric}{{{', '.join((TARGET, *matchers))}}}"
+    """A selector of a metric of the chosen targets; those of the process have no prefix."""
+    prefix = "" if metric.startswith("process_") else "streamwatch_"
+    return f"{prefix}{metric}{{{', '.join((TARGET, *matchers))}}}"
 
 
 def mine(metric: str, *matchers: str) -> str:
@@ -24,9 +25,9 @@ def most(expr: str, by: str = "") -> str:
     return f"max by ({by}) ({expr})" if by else f"max({expr})"
 
 
-def verdict(lower: str, upper: str, baseline: str) -> str:
-    """1: surely better than the baseline, -1: surely worse, 0: chance could be either."""
-    return f"({lower} > bool {baseline}) - ({upper} < bool {baseline})"
+def on(opponent: str) -> str:
+    """Selector of verdicts on an opponent."""
+    return f'opponent="{opponent}"'
 
 
 VERDICTS = {
@@ -35,7 +36,7 @@ VERDICTS = {
             "type": "value",
             "options": {
                 "1": {"text": "better", "color": "green", "index": 0},
-                "0": {"text": "not sure", "color": "text", "index": 1},
+                "0": {"text": "open", "color": "text", "index": 1},
                 "-1": {"text": "WORSE", "color": "red", "index": 2},
             },
         }
@@ -49,11 +50,11 @@ JOB = Variable("job", "Job", "label_values(streamwatch_build_info, job)", severa
 INSTANCE = Variable(
     "instance", "Instance", 'label_values(streamwatch_build_info{job=~"$job"}, instance)', several=True
 )
-MODEL = Variable("model", "Model", f"label_values({of('effective_outcomes')}, model)")
+MODEL = Variable("model", "Model", f"label_values({of('effective_sample_size')}, model)")
 FORGETTING = Variable(
     "forgetting",
     "Forgetting",
-    f"label_values({of('effective_outcomes')}, forgetting)",
+    f"label_values({of('effective_sample_size')}, forgetting)",
     value="fading:0.999",
 )
 DETECTOR = Variable(

@@ -7,7 +7,7 @@ from deploy.grafana.chosen import BARS, DASHED, DOTTED, UNDER, mine, most, of
 from deploy.grafana.panels import Panel, Query, Row
 
 _MAJORITY = most(mine("baseline_accuracy_ratio", 'baseline="majority"', UNDER))
-_KNOWN = most(mine("baseline_accuracy_ratio", 'baseline="persistent_known"', UNDER))
+_AT_PREDICTION = most(mine("baseline_accuracy_ratio", 'baseline="persistent_at_prediction"', UNDER))
 _SHOWN = 'detector=~"$detector"'
 _ON_THE_RIGHT = {"custom.axisPlacement": "right", "unit": "short"}
 
@@ -39,7 +39,7 @@ DRIFT = Row(
             (
                 Query(most(mine("drift_weighted_accuracy_ratio")), "drift-weighted"),
                 Query(most(mine("accuracy_ratio", 'forgetting="landmark"')), "landmark"),
-                Query(most(mine("drift_weighted_effective_outcomes")), "n_eff"),
+                Query(most(mine("drift_weighted_effective_sample_size")), "n_eff"),
             ),
             "percentunit",
             styles={"^n_eff$": {**DOTTED, **_ON_THE_RIGHT}},
@@ -67,8 +67,8 @@ DRIFT = Row(
             "Limits assume independent losses. The more the loss of one outcome tells of the next, the fewer "
             "outcomes the estimate is worth.",
             (
-                Query(most(mine("effective_outcomes", UNDER)), "n_eff"),
-                Query(most(mine("effective_outcomes_autocorrelated", UNDER)), "n_eff, losses correlated"),
+                Query(most(mine("effective_sample_size", UNDER)), "n_eff"),
+                Query(most(mine("effective_sample_size_autocorrelated", UNDER)), "n_eff, losses correlated"),
                 Query(most(mine("loss_autocorrelation", UNDER)), "correlation with the loss before"),
             ),
             "short",
@@ -82,7 +82,7 @@ DRIFT = Row(
             (
                 Query(most(mine("temporal_dependence", UNDER)), "previous label"),
                 Query(
-                    f"{_KNOWN} - {_MAJORITY}",
+                    f"{_AT_PREDICTION} - {_MAJORITY}",
                     "label known in time",
                 ),
             ),

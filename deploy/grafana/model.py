@@ -15,7 +15,7 @@ from deploy.grafana.chosen import (
     VERDICTS,
     mine,
     most,
-    verdict,
+    on,
 )
 from deploy.grafana.drift_and_labels import DRIFT, LABELS
 from deploy.grafana.panels import Dashboard, Panel, Query, Row
@@ -43,9 +43,9 @@ _GUESSING = Row(
         ),
         Panel(
             "Than the previous label",
-            "Better: its lower limit of accuracy is above what repeating the previous label gets. WORSE: "
-            "its upper limit is below that.",
-            (Query(verdict(_LOWER, _UPPER, _PERSISTENT)),),
+            "Currently, by the utility that monitors.utility sets; right however often it is looked at. "
+            "Open: neither is shown.",
+            (Query(most(mine("verdict", on("persistent")))),),
             "none",
             kind="stat",
             width=4,
@@ -55,7 +55,7 @@ _GUESSING = Row(
         Panel(
             "Than the majority class",
             "As beside, against always predicting the most frequent class.",
-            (Query(verdict(_LOWER, _UPPER, _MAJORITY)),),
+            (Query(most(mine("verdict", on("majority")))),),
             "none",
             kind="stat",
             width=4,
@@ -82,9 +82,9 @@ _GUESSING = Row(
             height=4,
         ),
         Panel(
-            "Effective outcomes",
+            "Effective sample size",
             "How many outcomes the estimates are worth under the forgetting chosen above.",
-            (Query(most(mine("effective_outcomes", UNDER))),),
+            (Query(most(mine("effective_sample_size", UNDER))),),
             "short",
             kind="stat",
             width=4,

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from deploy.grafana.chosen import BARS, FORGETTING, INSTANCE, JOB, UNDER, VERDICTS, of, verdict
+from deploy.grafana.chosen import BARS, FORGETTING, INSTANCE, JOB, UNDER, VERDICTS, of, on
 from deploy.grafana.panels import Column, Dashboard, Panel, Query, Row
 
 
@@ -16,6 +16,8 @@ _LOWER = _by_model(of("accuracy_bound_ratio", 'bound="hoeffding"', UNDER))
 _UPPER = _by_model(of("accuracy_bound_ratio", 'bound="hoeffding_upper"', UNDER))
 _PERSISTENT = _by_model(of("baseline_accuracy_ratio", 'baseline="persistent"', UNDER))
 _MAJORITY = _by_model(of("baseline_accuracy_ratio", 'baseline="majority"', UNDER))
+_ON_PERSISTENT = _by_model(of("verdict", on("persistent")))
+_ON_MAJORITY = _by_model(of("verdict", on("majority")))
 
 _COLOURED = {**VERDICTS, "custom.cellOptions": {"type": "color-text"}}
 
@@ -42,7 +44,7 @@ MODELS = Dashboard(
                 Panel(
                     "Models",
                     "Models with at least one outcome that have not retired.",
-                    (Query(f"count({_by_model(of('effective_outcomes'))})"),),
+                    (Query(f"count({_by_model(of('effective_sample_size'))})"),),
                     "short",
                     kind="stat",
                     width=4,
@@ -50,8 +52,8 @@ MODELS = Dashboard(
                 ),
                 Panel(
                     "Worse than the previous label",
-                    "Models whose upper limit of accuracy is below what repeating the previous label gets.",
-                    (Query(f"count({_UPPER} < {_PERSISTENT}) or vector(0)"),),
+                    "Models that are currently of less use than repeating the previous label.",
+                    (Query(f"count({_ON_PERSISTENT} == -1) or vector(0)"),),
                     "short",
                     kind="stat",
                     width=5,
@@ -60,8 +62,8 @@ MODELS = Dashboard(
                 ),
                 Panel(
                     "Worse than the majority class",
-                    "Models whose upper limit of accuracy is below the share of the most frequent class.",
-                    (Query(f"count({_UPPER} < {_MAJORITY}) or vector(0)"),),
+                    "Models that are currently of less use than predicting the most frequent class.",
+                    (Query(f"count({_ON_MAJORITY} == -1) or vector(0)"),),
                     "short",
                     kind="stat",
                     width=5,
@@ -91,19 +93,19 @@ MODELS = Dashboard(
                 ),
                 Panel(
                     "Models",
-                    "Better: the lower limit of accuracy is above the baseline. WORSE: the upper limit is "
-                    "below it. Limits are Hoeffding's at monitors.confidence_delta, for independent "
-                    "losses.",
+                    "Better, WORSE: currently, by the utility that monitors.utility sets, and right however "
+                    "often it is looked at; open: neither is shown. Limits of the accuracy are "
+                    "Hoeffding's at monitors.confidence_delta, for independent losses.",
                     (
                         Query(_ACCURACY, column="accuracy"),
                         Query(_LOWER, column="at least"),
                         Query(_UPPER, column="at most"),
                         Query(_PERSISTENT, column="previous label"),
-                        Query(verdict(_LOWER, _UPPER, _PERSISTENT), column="than previous label"),
+                        Query(_ON_PERSISTENT, column="than previous label"),
                         Query(_MAJORITY, column="majority class"),
-                        Query(verdict(_LOWER, _UPPER, _MAJORITY), column="than majority"),
+                        Query(_ON_MAJORITY, column="than majority"),
                         Query(_by_model(of("kappa_plus", UNDER)), column="κ⁺"),
-                        Query(_by_model(of("effective_outcomes", UNDER)), column="n_eff"),
+                        Query(_by_model(of("effective_sample_size", UNDER)), column="n_eff"),
                         Query(f"{_by_model(of('last_alarm_timestamp_seconds'))} * 1000", column="last alarm"),
                         Query(f"{_by_model(of('last_label_timestamp_seconds'))} * 1000", column="last label"),
                         Query(_by_model(of("pending_predictions")), column="pending"),
@@ -205,14 +207,14 @@ MODELS = Dashboard(
                     "Memory",
                     "Memory the process holds; it is bounded by configuration, not by the length of the "
                     "stream.",
-                    (Query(of("resident_memory_bytes"), "{{instance}}"),),
+                    (Query(of("process_resident_memory_bytes"), "{{instance}}"),),
                     "bytes",
                     width=8,
                 ),
                 Panel(
                     "Processor",
                     "Cores the process uses; it can use one.",
-                    (Query(f"rate({of('cpu_seconds_total')}[$__rate_interval])", "{{instance}}"),),
+                    (Query(f"rate({of('process_cpu_seconds_total')}[$__rate_interval])", "{{instance}}"),),
                     "none",
                     width=8,
                 ),

@@ -1,25 +1,5 @@
-"""Composition root: the only place that knows both the settings and all classes."""
+"""Composition root: the only place that knows both the settings and all classes.
 
-from __future__ import annotations
-
-from streamwatch.assembly import specs
-from streamwatch.assembly.build import (
-    REFUSALS,
-    build_daemon,
-    build_from_document,
-    build_telemetry,
-    build_topics,
-)
-from streamwatch.assembly.checks import check_all
-from streamwatch.assembly.finding import Finding
-
-__all__ = [
-    "REFUSALS",
-    "Finding",
-    "build_daemon",
-    "build_from_document",
-    "build_telemetry",
-    "build_topics",
-    "check_all",
-    "specs",
-]
+Nothing is imported here, so that a command loads no more than the part it asks for: `checks` and `specs` load
+neither the HTTP server nor the daemon.
+"""

@@ -1,4 +1,4 @@
-"""From the `alerts` section to the book of alarms, the outlets and their deliveries."""
+"""From the `alerts` section to the book of alarms, the receivers and their deliveries."""
 
 from __future__ import annotations
 
@@ -11,27 +11,18 @@ from fnmatch import fnmatchcase
 import msgspec
 from yarl import URL
 
-from streamwatch.core.alarm_book import AlarmBook
-from streamwatch.core.alarm_rules import AlarmRule, AlarmsSpec
+from streamwatch.core.alerting.book import AlarmBook
+from streamwatch.core.alerting.notification import Notification, identify
+from streamwatch.core.alerting.receiver import Delivered, Receiver
+from streamwatch.core.alerting.rules import AlarmRule, AlarmsSpec
 from streamwatch.core.events import Alarm
-from streamwatch.core.notices import Notice, identify
-from streamwatch.core.outlets import Delivered, Outlet
 from streamwatch.daemon.delivery import Deliveries, DeliverySpec
-from streamwatch.edge.notifiers import (
-    Alertmanager,
-    EndpointSpec,
-    HttpOutlet,
-    PagerDuty,
-    Slack,
-    Webhook,
-    alertmanager,
-    pagerduty,
-)
-from streamwatch.edge.notifiers.addresses import refused
-from streamwatch.edge.notifiers.answers import meaning
-from streamwatch.edge.notifiers.webhook import key_of
+from streamwatch.edge.receivers import KINDS, EndpointSpec, HttpReceiver, ReceiverKind, ReceiverOptions
+from streamwatch.edge.receivers.http_result import meaning
+from streamwatch.edge.receivers.ssrf_guard import refused
+from streamwatch.edge.receivers.webhook import key_of
 from streamwatch.settings import Settings, SettingsError
-from streamwatch.settings.alerts import OutletSection
+from streamwatch.settings.alerts import ReceiverSection
 from streamwatch.telemetry import Telemetry
 
 
@@ -63,8 +54,8 @@ def alarms_spec(settings: Settings) -> AlarmsSpec:
     return AlarmsSpec(
         rules=tuple(rules),
         otherwise=otherwise,
-        alarm_ttl_ms=alerts.alarm_ttl,
-        max_alarm_age_ms=alerts.max_alarm_age,
+        resolve_timeout_ms=alerts.resolve_timeout,
+        stale_after_ms=alerts.stale_after,
         digest_interval_ms=alerts.digest_interval,
         digest_size=alerts.digest_size,
     )
@@ -76,14 +67,14 @@ def build_alarm_book(settings: Settings, identity: str) -> AlarmBook:
 
 
 def build_deliveries(settings: Settings, telemetry: Telemetry) -> Deliveries:
-    """Outlets and what delivers to them; raises SettingsError as `build_outlets`."""
+    """Receivers and what delivers to them; raises SettingsError as `build_receivers`."""
     alerts = settings.alerts
     spec = DeliverySpec(give_up_after_ms=alerts.give_up_after, max_pending=alerts.max_pending)
-    return Deliveries(build_outlets(settings), spec, telemetry.emit)
+    return Deliveries(build_receivers(settings), spec, telemetry.emit)
 
 
-def build_outlets(settings: Settings) -> list[HttpOutlet]:
-    """Every configured outlet; secrets are read from their files here.
+def build_receivers(settings: Settings) -> list[HttpReceiver]:
+    """Every configured receiver; secrets are read from their files here.
 
     Raises
     ------
@@ -91,34 +82,33 @@ def build_outlets(settings: Settings) -> list[HttpOutlet]:
         A URL or a secret cannot be used; the text shows neither.
     """
     external_url = settings.alerts.external_url or ""
-    return [_outlet(section, i, external_url) for i, section in enumerate(settings.alerts.outlets)]
+    return [_receiver(section, i, external_url) for i, section in enumerate(settings.alerts.receivers)]
 
 
-def _outlet(section: OutletSection, index: int, external_url: str) -> HttpOutlet:
-    place = f"alerts.outlets[{index}]"
-    url = _url(section, place)
+def _receiver(section: ReceiverSection, index: int, external_url: str) -> HttpReceiver:
+    place = f"alerts.receivers[{index}]"
+    kind = KINDS.get(section.type)
+    if kind is None:
+        raise SettingsError(f"{place}.type: expected one of {', '.join(KINDS)}, got {section.type!r}")
     spec = EndpointSpec(
         name=section.name,
-        url=url,
+        url=_url(section, kind, place),
         timeout_seconds=section.timeout / 1000,
         severities=None if section.severities is None else frozenset(section.severities),
         ca_file=_authorities(section, place),
     )
-    match section.type:
-        case "webhook":
-            return HttpOutlet(spec, Webhook(_keys(section, place), external_url))
-        case "alertmanager":
-            form = Alertmanager(section.repeat, dict(section.labels), external_url)
-            spec = replace(spec, url=_alerts_url(url), repeat_seconds=section.repeat / 1000)
-            return HttpOutlet(spec, form, form.reminder)
-        case "slack":
-            return HttpOutlet(spec, Slack(external_url))
-        case _:
-            return HttpOutlet(spec, PagerDuty(section.read_routing_key() or "", external_url=external_url))
+    options = ReceiverOptions(
+        external_url=external_url,
+        keys=_keys(section, place),
+        routing_key=section.read_routing_key() or "",
+        labels=dict(section.labels),
+        repeat_interval_ms=section.repeat_interval,
+    )
+    return kind.build(spec, options)
 
 
-def _url(section: OutletSection, place: str) -> str:
-    text = section.read_url() or pagerduty.URL
+def _url(section: ReceiverSection, kind: ReceiverKind, place: str) -> str:
+    text = section.read_url() or kind.default_url
     key = "url_file" if section.url_file else "url"
     try:
         url = URL(text)
@@ -134,13 +124,7 @@ def _url(section: OutletSection, place: str) -> str:
     return text
 
 
-def _alerts_url(url: str) -> str:
-    """The address of an Alertmanager, or of its API, with the path of the API."""
-    bare = URL(url).with_path(URL(url).path.rstrip("/").removesuffix(alertmanager.PATH) + alertmanager.PATH)
-    return str(bare)
-
-
-def _keys(section: OutletSection, place: str) -> list[bytes]:
+def _keys(section: ReceiverSection, place: str) -> list[bytes]:
     keys: list[bytes] = []
     for number, secret in enumerate(section.read_secrets()):
         try:
@@ -152,7 +136,7 @@ def _keys(section: OutletSection, place: str) -> list[bytes]:
     return keys
 
 
-def _authorities(section: OutletSection, place: str) -> str | None:
+def _authorities(section: ReceiverSection, place: str) -> str | None:
     if section.ca_file is None:
         return None
     try:
@@ -164,17 +148,17 @@ def _authorities(section: OutletSection, place: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """How a test notice fared at one outlet."""
+    """How a test notification fared at one receiver."""
 
-    outlet: str
+    receiver: str
     host: str
     milliseconds: int
     problem: str | None
     """Why it was not delivered; None if it was."""
 
 
-async def try_outlets(settings: Settings, only: str | None = None) -> AsyncIterator[Trial]:
-    """Send a test notice to each outlet, and that it is over, so that nothing stays open.
+async def try_receivers(settings: Settings, only: str | None = None) -> AsyncIterator[Trial]:
+    """Send a test notification to each receiver, and that it is over, so that nothing stays open.
 
     One that is reminded of open alarms hears nothing more, and ends it by itself some minutes later: ended at
     once, it would reach nobody behind an Alertmanager, which waits to see what belongs together.
@@ -182,22 +166,22 @@ async def try_outlets(settings: Settings, only: str | None = None) -> AsyncItera
     Raises
     ------
     SettingsError
-        As `build_outlets`, or `only` is none of them.
+        As `build_receivers`, or `only` is none of them.
     """
-    outlets: Sequence[Outlet] = build_outlets(settings)
-    names = [outlet.name for outlet in outlets]
+    receivers: Sequence[Receiver] = build_receivers(settings)
+    names = [receiver.name for receiver in receivers]
     if only is not None and only not in names:
         raise SettingsError(
-            f"--outlet: expected one of {', '.join(names) or '(none configured)'}, got {only!r}"
+            f"--receiver: expected one of {', '.join(names) or '(none configured)'}, got {only!r}"
         )
-    for outlet in outlets:
-        if only in {None, outlet.name}:
-            yield await _try(outlet)
+    for receiver in receivers:
+        if only in {None, receiver.name}:
+            yield await _try(receiver)
 
 
-async def _try(outlet: Outlet) -> Trial:
+async def _try(receiver: Receiver) -> Trial:
     now_ms = time.time_ns() // 1_000_000
-    firing = test_notice(now_ms)
+    firing = test_notification(now_ms)
     over = msgspec.structs.replace(
         firing,
         id=identify("resolved", firing.id),
@@ -206,23 +190,23 @@ async def _try(outlet: Outlet) -> Trial:
         reason="back_to_level",
     )
     began = time.monotonic()
-    await outlet.open()
+    await receiver.open()
     try:
-        answer = await outlet.deliver(firing, now_ms)
+        answer = await receiver.deliver(firing, now_ms)
         milliseconds = round(1000 * (time.monotonic() - began))
-        if isinstance(answer, Delivered) and outlet.repeat_seconds is None:
-            answer = await outlet.deliver(over, now_ms)
+        if isinstance(answer, Delivered) and receiver.repeat_interval_seconds is None:
+            answer = await receiver.deliver(over, now_ms)
     finally:
-        await outlet.close()
+        await receiver.close()
     problem = None if isinstance(answer, Delivered) else meaning(answer.reason)
-    return Trial(outlet.name, outlet.host, milliseconds, problem)
+    return Trial(receiver.name, receiver.host, milliseconds, problem)
 
 
-def test_notice(now_ms: int) -> Notice:
+def test_notification(now_ms: int) -> Notification:
     """An alarm nobody need act on, of a model that does not exist."""
     alarm = Alarm("streamwatch-test", "test", 1, 1_000, now_ms, 50.5, 50.0, 0.1, 0.3, 1_000.0)
     name = identify("firing", "test", now_ms)
-    return Notice(
+    return Notification(
         id=name,
         kind="firing",
         severity="info",

@@ -4,47 +4,59 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from streamwatch.admin.capacity import DiskSpec
+from streamwatch.admin.capacity_check import Limits, check_state, check_worst_case
+from streamwatch.admin.check_result import CheckResult
+from streamwatch.admin.kafka_check import check_kafka
 from streamwatch.assembly import specs
-from streamwatch.assembly.build import build_topics
-from streamwatch.assembly.finding import Finding
-from streamwatch.assembly.room import state_findings, worst_case_finding
-from streamwatch.edge.sources.kafka import KafkaUnreachable, TopicsMissing, probe
+from streamwatch.assembly.topics import build_topics
 from streamwatch.settings import Settings, SettingsError
 
 
-async def check_all(settings: Settings) -> Sequence[Finding]:
-    """Everything that can be known before starting; creates nothing, reads no record."""
+async def check_all(settings: Settings) -> Sequence[CheckResult]:
+    """Everything that can be known before starting; creates nothing, reads one batch of each topic."""
     try:
         monitors = specs.monitors_spec(settings)
         build_topics(settings)
     except SettingsError as error:
-        return [Finding(str(error), good=False)]
+        return [CheckResult(str(error), good=False)]
+    limits = capacity_limits(settings)
     forgetting = ", ".join(spec.name for spec in monitors.forgetting)
     detectors = ", ".join(spec.name for spec in monitors.detectors) or "none"
     return [
-        Finding("settings", good=True, details=(f"forgetting: {forgetting}", f"detectors: {detectors}")),
-        *await _kafka(settings),
-        *state_findings(settings),
-        worst_case_finding(settings),
+        CheckResult("settings", good=True, details=(f"forgetting: {forgetting}", f"detectors: {detectors}")),
+        *_namespace_findings(settings),
+        *await check_kafka(specs.kafka_spec(settings.kafka), specs.sides(settings.topics)),
+        *check_state(limits),
+        check_worst_case(limits),
     ]
 
 
-async def _kafka(settings: Settings) -> Sequence[Finding]:
-    sides = specs.sides(settings.topics)
-    spec = specs.kafka_spec(settings.kafka)
-    try:
-        partitions = await probe(spec, list(sides))
-    except KafkaUnreachable as error:
-        return [Finding(str(error), good=False)]
-    except OSError as error:  # certificates and keys are read before anybody is asked
-        return [Finding(f"kafka.security: {error}", good=False)]
-    except TopicsMissing as error:
-        return [Finding(f"Kafka at {spec.bootstrap_servers}", good=True), Finding(str(error), good=False)]
-    carries = {"prediction": "predictions", "label": "labels", "both": "predictions and labels"}
-    return [
-        Finding(f"Kafka at {spec.bootstrap_servers}", good=True),
-        *(
-            Finding(f"topic {topic}: {carries[side]}, {partitions[topic]} partitions", good=True)
-            for topic, side in sides.items()
-        ),
-    ]
+def _namespace_findings(settings: Settings) -> Sequence[CheckResult]:
+    """What the namespaces of ids are, and which models are evaluated as one across several of them."""
+    spaces = sorted(set(specs.namespaces(settings.topics).values()))
+    if len(spaces) == 1:
+        return []
+    told = ["models are named across namespaces: records of one name are evaluated as one model"]
+    for model, found in specs.shared_models(settings.topics).items():
+        told.append(f"{model} is one model in {', '.join(map(repr, found))}")
+    return [CheckResult(f"namespaces: {', '.join(map(repr, spaces))}", good=True, details=tuple(told))]
+
+
+def capacity_limits(settings: Settings) -> Limits:
+    """Every limit that bounds memory and disk."""
+    return Limits(
+        join=specs.join_spec(settings),
+        monitors=specs.monitors_spec(settings),
+        disk=disk_spec(settings),
+        directory=settings.state.directory,
+        min_free_bytes=settings.state.min_free_megabytes * 1_000_000,
+    )
+
+
+def disk_spec(settings: Settings) -> DiskSpec | None:
+    """State on disk; None where it is in memory."""
+    state = settings.state
+    if state.kind == "memory":
+        return None
+    return DiskSpec(specs.rocks_spec(settings), state.commit_events, state.journal_outcomes)

@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
-from streamwatch.edge.exporters.alarms import AlarmsExporter
-from streamwatch.edge.exporters.health import HealthExporter
-from streamwatch.edge.exporters.history import HistoryExporter
-from streamwatch.edge.exporters.json_api import JsonExporter
-from streamwatch.edge.exporters.openapi import OpenApiExporter
-from streamwatch.edge.exporters.overview import OverviewExporter
-from streamwatch.edge.exporters.page import StatusPage
-from streamwatch.edge.exporters.prometheus import PrometheusExporter
-from streamwatch.edge.exporters.stream import OverviewStream
-from streamwatch.edge.http import Access, Health, HttpServer
+from streamwatch.edge.web.access import Access
+from streamwatch.edge.web.limits import HttpLimits
+from streamwatch.edge.web.page import StatusPage
+from streamwatch.edge.web.ports import Health
+from streamwatch.edge.web.routes.alarms import AlarmsExporter
+from streamwatch.edge.web.routes.health import HealthExporter
+from streamwatch.edge.web.routes.history import HistoryExporter
+from streamwatch.edge.web.routes.json_api import JsonExporter
+from streamwatch.edge.web.routes.openapi import OpenApiExporter
+from streamwatch.edge.web.routes.overview import OverviewExporter
+from streamwatch.edge.web.routes.prometheus import PrometheusExporter
+from streamwatch.edge.web.routes.stream import OverviewStream
+from streamwatch.edge.web.server import HttpServer
 from streamwatch.settings.http import HttpSection
-from streamwatch.telemetry import AccessLeftOpen, Telemetry
+from streamwatch.telemetry import HttpClientRefused, HttpExposed, Telemetry
 
 
-def build_server(section: HttpSection, health: Health, telemetry: Telemetry) -> HttpServer:
+def build_server(
+    section: HttpSection, health: Health, telemetry: Telemetry, max_series: int = 50_000
+) -> HttpServer:
     """A server as the settings want it; tells when it can be read by more than was perhaps meant."""
     access = access_of(section)
     for weakness in access.weaknesses(section.host):
-        telemetry.emit(AccessLeftOpen(section.listen, weakness))
+        telemetry.emit(HttpExposed(section.listen, weakness))
     history = HistoryExporter()
     return HttpServer(
         health,
         (
-            PrometheusExporter(),
+            PrometheusExporter(max_series),
             history,  # before the models, whose route would take its path for a name
             JsonExporter(),
             OverviewExporter(),
@@ -39,6 +44,8 @@ def build_server(section: HttpSection, health: Health, telemetry: Telemetry) -> 
         access=access,
         stream=OverviewStream(),
         observers=(history,),
+        limits=limits_of(section),
+        refused=lambda reason: telemetry.emit(HttpClientRefused(reason)),
     )
 
 
@@ -49,4 +56,15 @@ def access_of(section: HttpSection) -> Access:
         token=section.read_token(),
         certificate_file=tls.certificate_file if tls else None,
         key_file=tls.key_file if tls else None,
+        hosts=frozenset(name.lower() for name in section.allowed_hosts),
+    )
+
+
+def limits_of(section: HttpSection) -> HttpLimits:
+    """What clients may take of decode_positions, time and memory."""
+    return HttpLimits(
+        connections=section.max_connections,
+        header_seconds=section.header_timeout / 1_000,
+        send_seconds=section.send_timeout / 1_000,
+        buffered_bytes=section.max_buffered_bytes,
     )

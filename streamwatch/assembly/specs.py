@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from streamwatch.core.events import Side
-from streamwatch.core.specs import FadingSpec, JoinSpec, MonitorsSpec, TimeSpec
-from streamwatch.edge.decoders.mapping import KindRule, TopicMapping
+from streamwatch.core.merge import MergeSpec
+from streamwatch.core.specs import FadingSpec, JoinSpec, MonitorsSpec, UtilitySpec
+from streamwatch.edge.decoders.mapping import FOLD, KindRule, TopicMapping
 from streamwatch.edge.sources.kafka.spec import Ago, At, KafkaSpec, parse_start
 from streamwatch.edge.stores.rocksdb.spec import RocksSpec
 from streamwatch.settings import Settings, SettingsError
+from streamwatch.settings.estimators import CostsSection, MonitorsSection, Utility
 from streamwatch.settings.sections import KafkaSection, OnExpiry
 from streamwatch.settings.topics import MappingSection, TopicsSection
 
@@ -29,8 +31,8 @@ def kafka_spec(section: KafkaSection) -> KafkaSpec:
         client_id=section.client_id,
         group_id=section.group_id,
         start_from=parse_start(section.start_from),
-        on_loss=section.on_loss,
-        watermark_grace_ms=section.watermark_grace,
+        on_data_loss=section.on_data_loss,
+        max_batch_bytes=section.max_batch_bytes,
     )
 
 
@@ -58,6 +60,20 @@ def sides(section: TopicsSection) -> dict[str, Side]:
     return found
 
 
+def namespaces(section: TopicsSection) -> dict[str, str]:
+    """The namespace of each topic's ids."""
+    return {topic.name: topic.namespace for topic in (*section.predictions, *section.labels)}
+
+
+def shared_models(section: TopicsSection) -> dict[str, list[str]]:
+    """Models that mappings name as constants in several namespaces: each is evaluated as one."""
+    found: dict[str, set[str]] = {}
+    for topic in section.predictions:
+        if (model := topic.mapping.model or "").startswith("="):
+            found.setdefault(model[1:], set()).add(topic.namespace)
+    return {model: sorted(spaces) for model, spaces in sorted(found.items()) if len(spaces) > 1}
+
+
 def mappings(section: TopicsSection) -> dict[str, TopicMapping]:
     """Where each topic's fields live."""
     return {topic.name: topic_mapping(topic.mapping) for topic in (*section.predictions, *section.labels)}
@@ -74,7 +90,7 @@ def topic_mapping(section: MappingSection) -> TopicMapping:
         timestamp=section.timestamp,
         timestamp_unit=section.timestamp_unit,
         scores=section.scores,
-        fold=section.fold,
+        fold=None if "fold" in section.model_fields_set else FOLD,
         classes=dict(section.classes),
         kind=KindRule(kind.field, kind.prediction, kind.label) if kind else None,
     )
@@ -83,14 +99,14 @@ def topic_mapping(section: MappingSection) -> TopicMapping:
 def join_spec(settings: Settings) -> JoinSpec:
     """How predictions meet their labels."""
     join = settings.join
-    tombstones = join.horizon if join.tombstone_horizon is None else join.tombstone_horizon
+    dedup_entries = join.horizon if join.dedup_horizon is None else join.dedup_horizon
     return JoinSpec(
         horizon_ms=join.horizon,
         early_horizon_ms=join.early_horizon,
-        tombstone_horizon_ms=tombstones,
+        dedup_horizon_ms=dedup_entries,
         max_pending=join.max_pending,
         max_labels=join.max_labels,
-        max_tombstones=join.max_tombstones,
+        max_dedup_entries=join.max_dedup_entries,
         assume=join.on_expiry.assume if isinstance(join.on_expiry, OnExpiry) else None,
         order=join.order,
         reorder_window_ms=join.reorder_window,
@@ -100,11 +116,14 @@ def join_spec(settings: Settings) -> JoinSpec:
     )
 
 
-def time_spec(settings: Settings) -> TimeSpec:
-    """How record time is bounded and kept in step."""
-    skew = settings.join.early_horizon // 4 if settings.time.max_skew is None else settings.time.max_skew
-    return TimeSpec(
-        max_disorder_ms=settings.time.max_disorder, max_skew_ms=skew, max_future_ms=settings.time.max_future
+def merge_spec(settings: Settings) -> MergeSpec:
+    """How long records wait for those of other partitions."""
+    time = settings.time
+    return MergeSpec(
+        settle_ms=time.settle,
+        max_future_ms=time.max_future,
+        max_hold_back_ms=time.max_hold_back,
+        max_held_bytes=time.max_held_megabytes * 1_000_000,
     )
 
 
@@ -114,8 +133,25 @@ def rocks_spec(settings: Settings) -> RocksSpec:
         directory=settings.state.directory,
         horizon_ms=settings.join.horizon,
         early_horizon_ms=settings.join.early_horizon,
-        hot_records=settings.state.hot_records,
+        cache_entries=settings.state.cache_entries,
     )
+
+
+def utilities(monitors: MonitorsSection) -> tuple[UtilitySpec, ...]:
+    """By what models are judged, exceptions first."""
+    by_pattern: dict[str, Utility] = {**monitors.utility_by_model, "*": monitors.utility}
+    return tuple(_utility(pattern, utility) for pattern, utility in by_pattern.items())
+
+
+def _utility(pattern: str, utility: Utility) -> UtilitySpec:
+    if not isinstance(utility, CostsSection):
+        return UtilitySpec(pattern, utility)
+    costs = (
+        (true_class, answer, cost)
+        for true_class, row in utility.costs.items()
+        for answer, cost in row.items()
+    )
+    return UtilitySpec(pattern, "costs", tuple(costs), utility.other)
 
 
 def monitors_spec(settings: Settings) -> MonitorsSpec:
@@ -140,11 +176,14 @@ def monitors_spec(settings: Settings) -> MonitorsSpec:
     return MonitorsSpec(
         forgetting=monitors.forgetting,
         detectors=monitors.detectors,
-        weighting=monitors.drift_weighted,
+        drift_weighted=monitors.drift_weighted,
         max_models=monitors.max_models,
         max_classes=monitors.max_classes,
         per_class=per_class,
         max_series=monitors.max_series,
         confidence_delta=monitors.confidence_delta,
+        opponents=monitors.opponents,
+        utilities=utilities(monitors),
+        verdict_outcomes=monitors.verdict_outcomes,
         shadow_max_classes=monitors.shadow_max_classes,
     )

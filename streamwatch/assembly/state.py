@@ -7,11 +7,23 @@ from collections.abc import Callable, Mapping
 
 from streamwatch.assembly import specs
 from streamwatch.assembly.alerts import build_alarm_book, build_deliveries
-from streamwatch.core.checkpoint import Checkpoint, Resumed
-from streamwatch.core.monitors import Monitors
+from streamwatch.core.commit.checkpoint import Checkpoint, Resumed
+from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.pipeline import Pipeline
 from streamwatch.core.ports import Store
-from streamwatch.daemon import POSITIONS, CommitSpec, Intake, Places, ReadingSpec, State, Topic, places
+from streamwatch.daemon import (
+    MERGE,
+    POSITIONS,
+    BatchProcessor,
+    Clocks,
+    CommitSpec,
+    ConsumeLoopSpec,
+    SourcePositions,
+    State,
+    Topic,
+    decode_positions,
+    restored_progress,
+)
 from streamwatch.daemon.alerting import ALARMS, Alerting
 from streamwatch.daemon.clock import SteadyClock
 from streamwatch.daemon.delivery import Deliveries
@@ -22,20 +34,21 @@ from streamwatch.settings import Settings
 from streamwatch.telemetry import Telemetry
 
 
-def reading_spec(
+def consume_loop_spec(
     settings: Settings,
     topics: Mapping[str, Topic],
     telemetry: Telemetry,
     deliveries: Deliveries | None = None,
-) -> ReadingSpec:
+) -> ConsumeLoopSpec:
     """How the daemon's reading loop opens and commits state."""
     state = settings.state
     commits = CommitSpec(state.commit_interval / 1_000, state.commit_events)
     opening = state_opening(settings, topics, telemetry, deliveries)
     if state.kind == "memory":
-        return ReadingSpec(opening, commits)
+        return ConsumeLoopSpec(opening, commits)
     space = Space(state.directory, state.min_free_megabytes * 1_000_000)
-    return ReadingSpec(opening, commits, space.is_low)
+    fail = settings.kafka.on_data_loss == "fail"
+    return ConsumeLoopSpec(opening, commits, space.is_low, fail_on_lost_state=fail)
 
 
 def state_opening(
@@ -50,7 +63,7 @@ def state_opening(
     """
     told = deliveries or build_deliveries(settings, telemetry)
     estimators = specs.monitors_spec(settings)
-    join, timing = specs.join_spec(settings), specs.time_spec(settings)
+    join, merge = specs.join_spec(settings), specs.merge_spec(settings)
     start_ms = specs.start_ms(settings.kafka, _now_ms())
 
     clock = SteadyClock()
@@ -58,17 +71,18 @@ def state_opening(
     def open_state() -> State:
         store = open_store(settings)
         try:
-            monitors = Monitors(estimators)
-            pipeline = Pipeline(join, timing, monitors, {})
+            monitors = EstimatorSet(estimators)
+            pipeline = Pipeline(join, monitors)
             pipeline.start_ms = start_ms
             checkpoint = Checkpoint(pipeline, monitors, estimators, settings.state.journal_outcomes)
             saved = store.load()
             resumed = checkpoint.restore(saved) if store.durable else Resumed()
-            pipeline.timeline.keep_only(topics)
-            clock.not_before(pipeline.timeline.newest_ms - timing.max_future_ms)
-            stands = places(saved.sections[POSITIONS]) if saved.commits else Places()
+            stands = decode_positions(saved.sections[POSITIONS]) if saved.commits else SourcePositions()
             stands = stands.only(topics)
-            intake = Intake(checkpoint, store, topics, telemetry, clock, stands.positions)
+            progress = restored_progress(saved.sections.get(MERGE), topics)
+            clock.not_before(max(progress.running_ms.values(), default=0) - merge.max_future_ms)
+            clocks = Clocks(clock, _monotonic_ms)
+            processor = BatchProcessor(checkpoint, store, topics, telemetry, clocks, merge, progress)
             book = build_alarm_book(settings, store.identity)
             if ALARMS in saved.sections:
                 book.restore(saved.sections[ALARMS])
@@ -76,7 +90,7 @@ def state_opening(
             store.close()
             raise
         alerting = Alerting(book, told, monitors, _now_ms, saved.outbox)
-        return State(store, checkpoint, intake, stands, resumed, alerting)
+        return State(store, checkpoint, processor, stands, resumed, alerting)
 
     return open_state
 
@@ -90,3 +104,7 @@ def open_store(settings: Settings) -> Store:
 
 def _now_ms() -> int:
     return time.time_ns() // 1_000_000
+
+
+def _monotonic_ms() -> int:
+    return int(time.monotonic() * 1_000)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from streamwatch.settings import Settings
 
 app = typer.Typer(
-    help="Try the outlets that alarms go to.",
+    help="Try the receivers that alarms go to.",
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
@@ -30,11 +30,11 @@ def _group() -> None:
 def send_test(
     config: ConfigFile = None,
     overrides: Overrides = None,
-    outlet: Annotated[
-        str | None, typer.Option("--outlet", metavar="NAME", help="Only this one.", show_default=False)
+    receiver: Annotated[
+        str | None, typer.Option("--receiver", metavar="NAME", help="Only this one.", show_default=False)
     ] = None,
 ) -> None:
-    """Send a test alarm to every outlet, and that it is over (an Alertmanager ends it some minutes later).
+    """Send a test alarm to every receiver, and that it is over (an Alertmanager ends it some minutes later).
 
     All of them:
 
@@ -42,9 +42,9 @@ def send_test(
 
     One of them:
 
-        streamwatch alerts test --outlet oncall
+        streamwatch alerts test --receiver oncall
 
-    Needs no Kafka, and says of each outlet whether it took it. Severities are not looked at. Exit code: 0
+    Needs no Kafka, and says of each receiver whether it took it. Severities are not looked at. Exit code: 0
     when all did, 2 when one did not or none is configured.
     """
     nowhere = {
@@ -52,26 +52,26 @@ def send_test(
         "topics": {"predictions": "unused-predictions", "labels": "unused-labels"},
     }
     settings = read_settings(config, overrides, nowhere)
-    if not settings.alerts.outlets:
-        refuse("no outlets are configured: alerts.outlets is empty")
+    if not settings.alerts.receivers:
+        refuse("no receivers are configured: alerts.receivers is empty")
 
     import asyncio
 
     from streamwatch.settings import SettingsError
 
     try:
-        good = asyncio.run(_try_all(settings, outlet))
+        good = asyncio.run(_try_all(settings, receiver))
     except SettingsError as error:
         refuse(str(error))
     if not good:
         raise typer.Exit(EXIT_CONFIG)
 
 
-async def _try_all(settings: Settings, outlet: str | None) -> bool:
+async def _try_all(settings: Settings, receiver: str | None) -> bool:
     """Show each trial as it ends; whether all were good."""
-    from streamwatch.assembly.alerts import try_outlets
+    from streamwatch.assembly.alerts import try_receivers
 
-    trials = [show(trial) async for trial in try_outlets(settings, outlet)]
+    trials = [show(trial) async for trial in try_receivers(settings, receiver)]
     return all(trial.problem is None for trial in trials)
 
 
@@ -80,5 +80,5 @@ def show(trial: Trial) -> Trial:
     good = trial.problem is None
     sign, color = ("✓", typer.colors.GREEN) if good else ("✗", typer.colors.RED)
     told = f"delivered in {trial.milliseconds} ms" if good else f"not delivered: {trial.problem}"
-    typer.echo(f"{typer.style(sign, fg=color)} {trial.outlet} at {trial.host}: {told}")
+    typer.echo(f"{typer.style(sign, fg=color)} {trial.receiver} at {trial.host}: {told}")
     return trial

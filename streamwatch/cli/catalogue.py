@@ -11,10 +11,10 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from streamwatch.core.entries import Parameter, Scalar
+    from streamwatch.core.estimators.entries import Parameter, Scalar
 
 Kind: TypeAlias = Literal[
-    "mechanisms", "measures", "per_class", "bounds", "baselines", "detectors", "weightings"
+    "mechanisms", "measures", "per_class", "bounds", "baselines", "detectors", "drift_weightings"
 ]
 Line: TypeAlias = dict[str, Any]
 
@@ -25,7 +25,7 @@ _TITLES: dict[Kind, str] = {
     "bounds": "limits of the accuracy (monitors.confidence_delta): accuracy_bound_ratio",
     "baselines": "what a model must beat to be worth running: baseline_accuracy_ratio",
     "detectors": "what raises alarms (monitors.detectors)",
-    "weightings": "accuracies that weigh outcomes by where they stand between drifts",
+    "drift_weightings": "accuracies that weigh outcomes by where they stand between drifts",
 }
 _LABEL = 15
 
@@ -63,12 +63,12 @@ def catalogue(
 
 def document() -> dict[Kind, list[Line]]:
     """The catalogue as plain values, by kind."""
-    from streamwatch.core import catalogue as table
+    from streamwatch.core.estimators import catalogue as table
 
     configured = {
         "mechanisms": table.MECHANISMS,
         "detectors": table.DETECTORS,
-        "weightings": table.WEIGHTINGS,
+        "drift_weightings": table.DRIFT_WEIGHTINGS,
     }
     computed = {
         "measures": table.MEASURES,

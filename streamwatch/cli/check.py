@@ -11,7 +11,7 @@ import typer
 from streamwatch.cli.options import EXIT_CONFIG, ConfigFile, Overrides, read_settings
 
 if TYPE_CHECKING:
-    from streamwatch.assembly import Finding
+    from streamwatch.admin.check_result import CheckResult
 
 
 def check(config: ConfigFile = None, overrides: Overrides = None) -> None:
@@ -21,24 +21,25 @@ def check(config: ConfigFile = None, overrides: Overrides = None) -> None:
 
         streamwatch check -c prod.yaml
 
-    Creates nothing and reads no record. Exit code: 0 when all is well, 2 when something must be changed.
+    Creates nothing and reads one batch of each topic. Exit code: 0 when all is well, 2 when something must be
+    changed.
     """
     settings = read_settings(config, overrides)
 
     import asyncio
 
-    from streamwatch.assembly import check_all
+    from streamwatch.assembly.checks import check_all
 
-    findings = asyncio.run(check_all(settings))
-    for finding in findings:
-        show(finding)
-    if not all(finding.good for finding in findings):
+    results = asyncio.run(check_all(settings))
+    for result in results:
+        show(result)
+    if not all(result.good for result in results):
         raise typer.Exit(EXIT_CONFIG)
 
 
-def show(finding: Finding) -> None:
+def show(result: CheckResult) -> None:
     """One line with a tick or a cross, its details below."""
-    sign, color = ("✓", typer.colors.GREEN) if finding.good else ("✗", typer.colors.RED)
-    typer.echo(f"{typer.style(sign, fg=color)} {finding.what}")
-    for line in finding.details:
+    sign, color = ("✓", typer.colors.GREEN) if result.good else ("✗", typer.colors.RED)
+    typer.echo(f"{typer.style(sign, fg=color)} {result.what}")
+    for line in result.details:
         typer.echo(f"  {line}")

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from streamwatch.cli.compiling import telling_of_compiling
 from streamwatch.cli.options import ConfigFile, Overrides, read_settings, refuse
 
 if TYPE_CHECKING:
-    from streamwatch.core.warming import Warmth
+    from streamwatch.core.estimators.warming import Warmth
 
 _NO_KAFKA = {
     "kafka": {"bootstrap_servers": ["none:0"]},
@@ -35,12 +36,16 @@ def compile_estimators(config: ConfigFile = None, overrides: Overrides = None) -
     settings = read_settings(config, overrides, otherwise=_NO_KAFKA)
 
     from streamwatch.assembly import specs
-    from streamwatch.core.warming import warm_up
+    from streamwatch.core.estimators.warming import warm_up
     from streamwatch.settings import SettingsError
 
     began = time.monotonic()
+    from streamwatch.edge.sources.kafka.scan import compiled_scan
+
     try:
-        warmth = warm_up(specs.monitors_spec(settings))
+        with telling_of_compiling():
+            warmth = warm_up(specs.monitors_spec(settings))
+            compiled_scan()  # of what Kafka answers; kept beside the estimators
     except SettingsError as error:
         refuse(str(error))
     said = told(warmth, time.monotonic() - began)

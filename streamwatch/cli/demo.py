@@ -37,7 +37,7 @@ def demo(
 
     from rich.console import Console
 
-    from streamwatch.assembly import REFUSALS, build_from_document
+    from streamwatch.assembly.build import REFUSALS, build_from_document
     from streamwatch.lab.demo import DemoSpec, run_demo
     from streamwatch.lab.embedded import EmbeddedBrokerMissingError
 

@@ -8,28 +8,49 @@ from typing import Annotated, Literal
 
 import typer
 
+from streamwatch.cli.compiling import telling_of_compiling
 from streamwatch.cli.options import ConfigFile, Overrides, read_settings, refuse
 
 _NO_KAFKA = {
     "kafka": {"bootstrap_servers": ["none:0"]},
-    "topics": {"predictions": ["recording"], "labels": ["recording-labels"]},
+    "topics": {"predictions": ["predictions"], "labels": ["labels"]},
 }
+EXIT_UNUSABLE = 1
+"""Exit code where no line could be used."""
 
 
-def replay(  # one parameter per option
-    file: Annotated[str, typer.Argument(help="JSON lines or CSV, .gz too; - for standard input.")],
+def replay(  # noqa: PLR0913  # one parameter per option
+    files: Annotated[
+        list[str],
+        typer.Argument(metavar="FILE…", help="JSON lines, CSV or lines of kcat -J, .gz too; - for stdin."),
+    ],
     *,
+    topic: Annotated[
+        str | None, typer.Option("--topic", metavar="NAME", help="All lines are records of this topic.")
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", metavar="NAME", help="The model of every prediction.")
+    ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            "--columns",
+            metavar="FIELD=NAME,…",
+            help="What id, model, prediction, label, timestamp, scores are called: prediction=y_hat,label=y.",
+        ),
+    ] = None,
+    timestamp_unit: Annotated[
+        Literal["ms", "s", "us", "ns", "iso8601"] | None,
+        typer.Option(help="Unit of timestamps; that of the mappings if absent."),
+    ] = None,
+    layout: Annotated[
+        Literal["jsonl", "csv", "kcat"] | None, typer.Option("--format", help="Found out if absent.")
+    ] = None,
     trace: Annotated[
         str | None,
         typer.Option("--trace", metavar="OUT.csv", help="Write every estimate after every outcome."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document, no tables.")] = False,
-    layout: Annotated[
-        Literal["jsonl", "csv"] | None, typer.Option("--format", help="Found out if absent.")
-    ] = None,
-    timestamp_unit: Annotated[
-        Literal["ms", "s", "us", "ns", "iso8601"], typer.Option(help="Unit of `timestamp`.")
-    ] = "ms",
     config: ConfigFile = None,
     overrides: Overrides = None,
 ) -> None:
@@ -41,13 +62,16 @@ def replay(  # one parameter per option
 
     Columns id,model,prediction,label make an outcome of each row:
 
-        streamwatch replay outcomes.csv --trace trace.csv
+        streamwatch replay outcomes.csv --trace trace.csv --columns prediction=y_hat,label=y --model v3
 
-    With your own settings, from a pipe:
+    What kcat read of two topics, with the mappings of your settings:
 
-        zcat old.jsonl.gz | streamwatch replay - --json -c streamwatch.yaml -s join.horizon=2d
+        kcat -b broker -C -e -J -t scores > scores.jsonl; kcat -b broker -C -e -J -t truth > truth.jsonl
+        streamwatch replay scores.jsonl truth.jsonl --json -c streamwatch.yaml -s join.horizon=2d
 
-    Only the sections join, time and monitors of the settings are used.
+    Lines are decoded with the mappings of the settings' topics, or else by the default field names: a line of
+    kcat by its topic's, any other by the one that fits, unless --topic names it. Several files are merged by
+    time. Of the settings topics, join, time and monitors are used. Exit code: 1 when no line could be used.
     """
     settings = read_settings(config, overrides, otherwise=_NO_KAFKA)
 
@@ -56,27 +80,50 @@ def replay(  # one parameter per option
     from rich.console import Console
 
     from streamwatch.assembly import specs
+    from streamwatch.assembly.replay import csv_columns, places_text, recorded_topics
     from streamwatch.lab.recorded import RecordingError
     from streamwatch.lab.replay import ReplaySpec
     from streamwatch.lab.replay import replay as evaluate
-    from streamwatch.lab.replay_tables import print_result, to_json
+    from streamwatch.lab.replay_tables import print_result, to_json, unusable
     from streamwatch.settings import SettingsError
 
     try:
+        topics = recorded_topics(settings, model=model, columns=_columns(columns), unit=timestamp_unit)
+        if topic is not None and topic not in topics:
+            refuse(f"--topic: expected one of {', '.join(topics)}, got {topic!r}")
         spec = ReplaySpec(
-            source=file,
+            sources=files,
             layout=layout,
-            timestamp_unit=timestamp_unit,
+            topics=topics,
+            topic=topic,
+            closed=list(topics) != [*_NO_KAFKA["topics"]],
+            columns=csv_columns(topics),
             join=specs.join_spec(settings),
-            time=specs.time_spec(settings),
+            merge=specs.merge_spec(settings),
             monitors=specs.monitors_spec(settings),
             trace=trace,
         )
-        result = evaluate(spec, Console(stderr=True))
+        with telling_of_compiling():
+            result = evaluate(spec, Console(stderr=True))
     except (RecordingError, SettingsError) as error:
         refuse(str(error))
+    why = unusable(result)
     if as_json:
         sys.stdout.buffer.write(to_json(result) + b"\n")
-    else:
+        sys.stdout.flush()
+    elif why is None:
         # A table sent to a file must not lose digits to an assumed width of 80.
         print_result(result, Console() if sys.stdout.isatty() else Console(width=160))
+    if why is not None:
+        refuse(f"{why}\n{places_text(topics)}", EXIT_UNUSABLE)
+
+
+def _columns(text: str | None) -> dict[str, str]:
+    """Read `prediction=y_hat,label=y`."""
+    if text is None:
+        return {}
+    pairs = [part.partition("=") for part in text.split(",")]
+    for field, equals, name in pairs:
+        if not (field.strip() and equals and name.strip()):
+            refuse(f"--columns: expected FIELD=NAME,… such as prediction=y_hat,label=y; got {text!r}")
+    return {field.strip(): name.strip() for field, _, name in pairs}

@@ -31,7 +31,7 @@ def run(config: ConfigFile = None, overrides: Overrides = None) -> None:
 
     import asyncio
 
-    from streamwatch.assembly import REFUSALS, build_daemon
+    from streamwatch.assembly.build import REFUSALS, build_daemon
 
     try:
         asyncio.run(build_daemon(settings).run())

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
+from streamwatch.cli.compiling import telling_of_compiling
 from streamwatch.cli.options import ConfigFile, Overrides, read_settings, refuse
 
 if TYPE_CHECKING:
-    from streamwatch.assembly.state_checks import Check
+    from streamwatch.admin.state_verify import Check
 
 Told: TypeAlias = Callable[[int, int], None]
 
@@ -57,9 +58,9 @@ def show(
         streamwatch state show --directory /var/lib/streamwatch/state --quick
 
     Works while a daemon runs (it shows one of its latest commits) and changes nothing. Ages are in record
-    time, before the watermark of the labels. Exit code: 0, or 2 when there is no state that can be read.
+    time, before the clock. Exit code: 0, or 2 when there is no state that can be read.
     """
-    from streamwatch.assembly.state_overview import overview
+    from streamwatch.admin.state_show import overview
 
     place = _directory(directory, config, overrides)
     with _refusing(), _progress("reading ids") as told:
@@ -86,15 +87,15 @@ def verify(config: ConfigFile = None, overrides: Overrides = None, directory: Di
         streamwatch state verify --directory /var/backups/streamwatch-state
 
     Reads every block of every file against its checksum; compares what waits with the index of its deadlines,
-    tombstones with their graves, counters with what is there; decodes the journal, positions and alarms; puts
-    every model's snapshot into its estimators and takes it out again. Changes nothing, and keeps daemons from
-    the directory meanwhile. Exit code: 0 when all is well, 2 otherwise.
+    dedup entries with their dedup keys, counters with what is there; decodes the journal, positions and
+    alarms; puts every model's snapshot into its estimators and takes it out again. Changes nothing, and keeps
+    daemons from the directory meanwhile. Exit code: 0 when all is well, 2 otherwise.
     """
-    from streamwatch.assembly.state_checks import verified
+    from streamwatch.admin.state_verify import verified
 
     place = _directory(directory, config, overrides)
     good = True
-    with _refusing(), _progress("reading ids") as told:
+    with _refusing(), telling_of_compiling(), _progress("reading ids") as told:
         for check in verified(place, told):
             _tell(check)
             good = good and check.good
@@ -123,7 +124,7 @@ def export(
     announce its alarms: stop using the one you exported. Exit code: 0, or 2 when there is no state that can
     be read.
     """
-    from streamwatch.assembly.state_transfer import export_to
+    from streamwatch.admin.state_transfer import export_to
 
     place = _directory(directory, config, overrides)
     if file.exists():
@@ -149,7 +150,7 @@ def import_(
     Nothing is left behind if the file is cut off or altered. A daemon started on the directory goes on where
     the exported state ended. Exit code: 0, or 2 when file or directory are not fit.
     """
-    from streamwatch.assembly.state_transfer import import_from
+    from streamwatch.admin.state_transfer import import_from
 
     place = _directory(directory, config, overrides)
     with _refusing(), _progress("reading entries") as told:
@@ -167,11 +168,11 @@ def migrate(config: ConfigFile = None, overrides: Overrides = None, directory: D
 
     Says so where there is nothing to do. Exit code: 0, or 2 when there is no state, or a newer one.
     """
-    from streamwatch.edge.stores.rocksdb.forward import bring_forward
+    from streamwatch.edge.stores.rocksdb.migrate import migrate_state
 
     place = _directory(directory, config, overrides)
     with _refusing():
-        done = bring_forward(place)
+        done = migrate_state(place)
     if done.copy is None:
         typer.echo(f"nothing to do: the state in {place} has schema {done.after}, which is this program's")
     else:

@@ -9,12 +9,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from streamwatch.assembly.state_overview import Model, Overview
+from streamwatch.admin.state_show import Model, Overview
 
 _PARTS = {
-    "known": "records of ids",
+    "entries": "join entries by id",
     "expiry": "index of deadlines",
-    "graves": "graves of tombstones",
+    "dedup": "dedup keys of dedup entries",
     "journal": "journal",
     "models": "snapshots of models",
     "held": "outcomes that wait for their order",
@@ -44,14 +44,16 @@ def _facts(seen: Overview) -> Iterator[tuple[str, str]]:
     yield "made", f"{_instant(seen.created_s)}, schema {seen.schema}, {seen.commits:,} commits"
     for place in seen.positions:
         yield "reads on", f"{place.topic}[{place.partition}] at {place.position:,}"
-    for side, ms in seen.watermarks_ms.items():
-        yield "watermark", f"{side}s: {'not known yet' if ms is None else _instant(ms / 1000)}"
+    yield "clock", "not known yet" if seen.clock_ms is None else _instant(seen.clock_ms / 1000)
     labels = seen.labels
     yield (
         "labels wait",
-        f"{labels['held']:,} with a model; {labels['retained']:,} without, {labels['unmet']:,} of them unmet",
+        (
+            f"{labels['waiting']:,} with a model; {labels['retained']:,} without, "
+            f"{labels['unmatched']:,} unmatched"
+        ),
     )
-    yield "tombstones", f"{seen.tombstones:,}"
+    yield "dedup entries", f"{seen.dedup_entries:,}"
     if seen.order_buffer:
         yield "order buffer", f"{seen.order_buffer:,} outcomes"
     journal = seen.journal
@@ -60,7 +62,7 @@ def _facts(seen: Overview) -> Iterator[tuple[str, str]]:
     for alarm in seen.alarms_open:
         since = _instant(alarm.started_at_ms / 1000)
         yield "alarm open", f"{alarm.model}: {alarm.detector}, {alarm.severity}, since {since}"
-    owed = ", ".join(f"{number:,} to {outlet}" for outlet, number in seen.outbox.items())
+    owed = ", ".join(f"{number:,} to {receiver}" for receiver, number in seen.outbox.items())
     yield "outbox", owed or "nothing owed"
 
 

@@ -1,8 +1,8 @@
-"""What enters the core and what leaves the join: plain values, decoded and validated at the edge.
+"""Events for the core and outcomes of the join: plain values, decoded and validated at the edge.
 
-Times are integers, milliseconds since the epoch. `at_ms` is the Kafka record's timestamp after clamping
-(deadlines and watermarks use it); `timestamp_ms` is the event's own time, where it carries one (label
-delay and prediction-time order use it).
+Times are integers, milliseconds since the epoch. `record_ms` is the clock at the event's place in the merged
+sequence (deadlines count from it; the merge sets it when the event is released); `timestamp_ms` is the
+event's own time, where it carries one (label delay and prediction-time order use it).
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
+VERDICT = "verdict"
+"""What stands for a detector in the alarms of a verdict."""
 Side: TypeAlias = Literal["prediction", "label", "both"]
 
 
@@ -29,7 +31,7 @@ class Mark(msgspec.Struct, frozen=True, gc=False, array_like=True):
 
 
 class Fingerprint(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """How a partition's log is recognised as the one that was read."""
+    """Fingerprint by which a partition's log is recognised as the one that was read."""
 
     topic_id: str | None = None
     """None where brokers do not give it."""
@@ -37,29 +39,28 @@ class Fingerprint(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """The last record delivered, then a few before it at growing distances."""
 
 
-class Prediction(msgspec.Struct, frozen=True, gc=False):
+class Prediction(msgspec.Struct, gc=False):
     """A deployed model predicted a class for an id."""
 
     id: str
     model: str
-    prediction: str
-    at_ms: int
+    predicted_class: str
+    record_ms: int
     timestamp_ms: int | None = None
     scores: dict[str, float] | None = None
-    fold: int | None = None
 
 
-class Label(msgspec.Struct, frozen=True, gc=False):
+class Label(msgspec.Struct, gc=False):
     """The true class of an id became known; without `model` it is for every model that predicted the id."""
 
     id: str
-    label: str
-    at_ms: int
+    true_class: str
+    record_ms: int
     model: str | None = None
     timestamp_ms: int | None = None
 
 
-class NullRecord(msgspec.Struct, frozen=True, gc=False):
+class NullRecord(msgspec.Struct, gc=False):
     """A record with a null value: withdraws pending predictions of `id`, or is ignored on a label topic.
 
     `id` is None where the mapping does not find the id in the key; such a record is only counted.
@@ -68,52 +69,58 @@ class NullRecord(msgspec.Struct, frozen=True, gc=False):
     topic: str
     id: str | None
     model: str | None
-    at_ms: int
+    record_ms: int
     withdraws: bool
 
 
-class Invalid(msgspec.Struct, frozen=True, gc=False):
+class Invalid(msgspec.Struct, gc=False):
     """A record that could not be decoded or broke a rule of SEMANTICS §1; `reason` is one of a closed set."""
 
     topic: str
     partition: int
     offset: int
     reason: str
+    record_ms: int = -1
 
 
-class Progress(msgspec.Struct, frozen=True, gc=False):
-    """How far reading of one partition has come; sent after the records it covers, so time moves last."""
-
-    topic: str
-    partition: int
-    timestamp_ms: int
-    """Highest clamped record timestamp delivered so far from this partition; -1 before the first."""
-    caught_up: bool
-    """The position had reached the high watermark of a recent fetch."""
-
-
-Event: TypeAlias = Prediction | Label | NullRecord | Invalid | Progress
+Event: TypeAlias = Prediction | Label | NullRecord | Invalid
 
 
 class Outcome(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """A prediction whose label is known: what every estimator is fed, in order."""
 
     model: str
-    truth: str
-    predicted: str
-    at_ms: int
+    true_class: str
+    predicted_class: str
+    event_ms: int
     """Event time of the outcome: the label's own timestamp, else its record's."""
     delay_ms: int
     """Label time minus prediction time, clamped at 0."""
     assumed: bool = False
     """The class was assumed at expiry (`join.on_expiry`), not observed."""
     scores: dict[str, float] | None = None
-    known: str | None = None
+    label_at_prediction: str | None = None
     """The label this model had been resolved with last when the prediction was accepted; None without one."""
 
 
+class Judgement(msgspec.Struct, frozen=True, gc=False):
+    """A verdict on a model that holds since an outcome."""
+
+    opponent: str
+    verdict: Literal[-1, 0, 1]
+    """1 better, −1 worse, 0 open."""
+    since: int
+    """1-based index of the model's outcome from which it holds."""
+    since_ms: int
+    """Its event time."""
+
+
 class Alarm(msgspec.Struct, frozen=True, gc=False):
-    """A detector of one model declared a drift."""
+    """A detector of one model declared a drift, or the verdict on the model changed.
+
+    For a verdict `statistic` is the mean M that claimed it (0 if it opened) beside `threshold` A, `before`
+    and `after` are the verdicts (1, 0, −1), and `n_eff` is the number of outcomes judged.
+    """
 
     model: str
     detector: str
@@ -121,10 +128,12 @@ class Alarm(msgspec.Struct, frozen=True, gc=False):
     """1 for the first alarm of this (model, detector)."""
     outcome: int
     """1-based index of the model's outcome that raised it."""
-    at_ms: int
+    event_ms: int
     statistic: float
     threshold: float
     before: float
     """Mean loss before the change, as this detector splits it (see the detector)."""
     after: float
     n_eff: float
+    judgement: Judgement | None = None
+    """Of a verdict; None of a detector."""

@@ -1,41 +1,44 @@
-"""Events in, outcomes and alarms out: the two steps the shell takes for every batch.
+"""Events in, outcomes and alarms out: the two steps the shell takes for every batch of the merged sequence.
 
-    needs = pipeline.needs(events)             which ids, and what falls due
+    needs = pipeline.read_set(events)             which ids, and what falls due
     found = store.fetch(needs)
     step = pipeline.advance(events, found)     joins, lets time pass, evaluates
-    store.keep(step)
+    store.apply(step)
 
-The result does not depend on how events are cut into batches: time passes where `Progress` stands among them.
+Events carry the clock at their place (`record_ms`, not decreasing); what falls due before an event has fallen
+due before it is joined. So the result does not depend on how events are cut into batches.
 
-Where more falls due at once than a store lends at a time, `advance` stops there: `owes_time` is true then,
-and the two steps are taken again, without events, until it is not.
+Where more falls due at once than a store lends at a time, `advance` stops there: `step.events` are those that
+were taken, and the two steps are taken again with the rest.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final, Protocol
 
 import msgspec
 
-from streamwatch.core.events import Alarm, Event, Outcome, Partition, Side
-from streamwatch.core.graveyard import GraveyardState
-from streamwatch.core.join import Join
-from streamwatch.core.join_counters import JoinCounters
-from streamwatch.core.join_series import counter_families, gauge_families, identities
-from streamwatch.core.order_buffer import OrderBuffer, OrderState
-from streamwatch.core.registry import RegistryState
+from streamwatch.core.events import Alarm, Event, Outcome
+from streamwatch.core.join.counters import JoinCounters
+from streamwatch.core.join.dedup import DedupState
+from streamwatch.core.join.join import Join
+from streamwatch.core.join.mismatch import AgreementState, ClassAgreement, Mismatch, mismatches
+from streamwatch.core.join.models import JoinModelsState
+from streamwatch.core.join.reorder import OrderBuffer, OrderState
+from streamwatch.core.join.series import counter_families, gauge_families, identities, model_families
+from streamwatch.core.join.working_set import EVICTIONS, BatchResult, ReadSet, WorkingSet
 from streamwatch.core.series import Family
-from streamwatch.core.specs import JoinSpec, TimeSpec
-from streamwatch.core.step import EVICTIONS, Found, Needs, Step
-from streamwatch.core.watermark import Timeline, TimelineState
+from streamwatch.core.specs import JoinSpec
 
-__all__ = ["Evaluation", "Found", "Needs", "Pipeline", "PipelineState", "Step"]
+__all__ = ["BatchResult", "Evaluation", "Pipeline", "PipelineState", "ReadSet", "WorkingSet"]
+
+_SECOND_MS: Final = 1_000
 
 
 class Evaluation(Protocol):
-    """What the pipeline asks of the estimators (`Monitors`)."""
+    """Evaluation of outcomes as the pipeline needs it (`EstimatorSet`)."""
 
     def fold(self, outcomes: Sequence[Outcome]) -> list[Alarm]:
         """Evaluate in order; the alarms raised, in that order."""
@@ -63,98 +66,107 @@ class Evaluation(Protocol):
 class PipelineState:
     """Everything but the records of ids (the store's) and the estimators (saved by model)."""
 
-    timeline: TimelineState
+    clock_ms: int
+    passed_ms: int
     counters: JoinCounters
-    registry: RegistryState
-    graveyard: GraveyardState
+    join_models: JoinModelsState
+    dedup: DedupState
     order: OrderState
     early: int
-    unmet: int
+    unmatched: int
     retained: int
     start_ms: int | None
     oldest_pending_ms: int | None
-    owed: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
-    """Watermarks (prediction, label) that were reached, and by which not everything due has fallen due."""
+    agreement: AgreementState = field(default_factory=AgreementState)
 
 
-_ENCODER = msgspec.msgpack.Encoder()
+_ENCODER = msgspec.msgpack.Encoder(order="deterministic")  # counts by reason come in any order
 _DECODER = msgspec.msgpack.Decoder(PipelineState)
 
 
 class Pipeline:
     """Join, record time and evaluation of all models; owns no records and touches nothing outside."""
 
-    def __init__(
-        self, join: JoinSpec, time: TimeSpec, monitors: Evaluation, sides: Mapping[Partition, Side]
-    ) -> None:
+    def __init__(self, join: JoinSpec, monitors: Evaluation) -> None:
         self._spec = join
         self._join = Join(join)
         self._monitors = monitors
-        self._owed: list[tuple[int, int]] = []
-        self.timeline = Timeline(time, sides)
+        self._agreement = ClassAgreement(join.max_models)
+        self._passed_ms = -1  # up to here everything due has fallen due
+        self.clock_ms = -1
+        """Clock at the last event that was taken; -1 before the first."""
 
     @property
     def counters(self) -> JoinCounters:
-        """What the join has counted."""
+        """Counters of the join."""
         return self._join.counters
 
-    def needs(self, events: Sequence[Event]) -> Needs:
-        """What must be fetched before `advance` of the same events.
-
-        Raises
-        ------
-        ValueError
-            There are events, but time is owed.
-        """
-        if self._owed and events:
-            raise ValueError("what is due must fall due before further events: advance without events first")
+    def read_set(self, events: Sequence[Event]) -> ReadSet:
+        """Compute what must be fetched before `advance` of the same events."""
         join, coming = self._join, len(events)
         most = EVICTIONS * coming
-        return Needs(
+        return ReadSet(
             events,
-            self.timeline,
             min(most, max(0, join.predictions.pending + coming - self._spec.max_pending)) + 1,
             min(most, max(0, len(join.labels) + coming - self._spec.max_labels)),
         )
 
-    @property
-    def owes_time(self) -> bool:
-        """Something due has not fallen due yet: `advance` without events before there are further ones."""
-        return bool(self._owed)
-
-    def advance(self, events: Sequence[Event], found: Found) -> Step:
-        """Join and evaluate the events in order."""
-        join, timeline = self._join, self.timeline
-        join.begin(found.known, found.pending, found.early, found.retained)
+    def advance(self, events: Sequence[Event], found: WorkingSet) -> BatchResult:
+        """Join and evaluate events in order; all of them, or as many as what was lent allows."""
+        join = self._join
+        join.begin(found.by_id, found.pending, found.early, found.retained)
         alarms: list[Alarm] = []
         retired: list[tuple[int, str]] = []
-        folded = 0
-        stream = iter(events)
-        owed = self._owed
-        while True:
-            while owed and join.pass_time(*owed[0], found.reached_s):
-                idle = join.predictions.registry.retire(min(owed.pop(0)))
-                if idle:
-                    alarms += self._monitors.fold(join.predictions.outcomes[folded:])
+        folded = taken = 0
+        in_part = bool(events) and min(found.reached_s) < events[-1].record_ms // _SECOND_MS
+        while taken < len(events):
+            record_ms = events[taken].record_ms
+            if record_ms >= self._limit_ms:
+                if (in_part and taken) or not join.pass_time(record_ms, found.reached_s):
+                    break  # beyond what was lent, the oldest that wait are not known
+                self._passed_ms = record_ms
+                if idle := join.predictions.join_models.retire(record_ms):
+                    alarms += self.evaluate(join.predictions.outcomes[folded:])
                     folded = len(join.predictions.outcomes)
                     self._retire(idle)
                     retired += [(folded, model) for model in idle]
-            if (progress := join.take(stream)) is None:
-                break
-            timeline.progress(progress)
-            owed.append((timeline.prediction_ms, timeline.label_ms))
+            taken = join.take(events, taken, self._limit_ms)
+            self.clock_ms = events[taken - 1].record_ms
         outcomes = join.predictions.outcomes
         if folded < len(outcomes):
-            alarms += self._monitors.fold(outcomes[folded:] if folded else outcomes)
-        join.end(whole=not owed)
-        buried, dropped = join.predictions.graveyard.end_batch()
+            alarms += self.evaluate(outcomes[folded:] if folded else outcomes)
+        join.end(whole=taken == len(events))
+        dedup_added, dropped = join.predictions.dedup.end_batch()
         changed = join.predictions.changed + join.labels.changed
-        return Step(events, found, changed, buried, dropped, outcomes, alarms, retired)
+        return BatchResult(events[:taken], found, changed, dedup_added, dropped, outcomes, alarms, retired)
+
+    def release_held(self, found: WorkingSet) -> BatchResult:
+        """Evaluate what is held for its order, for no event will follow; nothing falls due."""
+        join = self._join
+        join.begin(found.by_id, found.pending, found.early, found.retained)
+        join.predictions.release_all()
+        outcomes = join.predictions.outcomes
+        alarms = self.evaluate(outcomes) if outcomes else []
+        join.end(whole=True)
+        return BatchResult((), found, (), (), (), outcomes, alarms)
+
+    def evaluate(self, outcomes: Sequence[Outcome]) -> list[Alarm]:
+        """Evaluate outcomes in order, joined elsewhere or here; the alarms they raised."""
+        self._agreement.observe(outcomes)
+        return self._monitors.fold(outcomes)
+
+    @property
+    def _limit_ms(self) -> int:
+        """Clock from which on something may fall due: deadlines are whole seconds, those of order are not."""
+        if self._join.predictions.ordered:
+            return self._passed_ms + 1
+        return (self._passed_ms // _SECOND_MS + 1) * _SECOND_MS
 
     def _retire(self, idle: list[str]) -> None:
         self._join.counters.models_retired += len(idle)
         monitored = set(self._monitors.models())
         for model in idle:
+            self._agreement.forget(model)
             if model in monitored:
                 self._monitors.retire(model)
 
@@ -175,11 +187,15 @@ class Pipeline:
         """Sums of counters that do not hold, in words; empty when every event is accounted for."""
         return identities(self._join)
 
+    def mismatches(self) -> list[Mismatch]:
+        """What is silently wrong with models, by name."""
+        models = self._join.predictions.join_models.models
+        return mismatches(self._agreement, models, self.clock_ms - self._spec.early_horizon_ms)
+
     def join_families(self) -> list[Family]:
-        """Series of the join and of record time."""
-        return counter_families(self._join, self._monitors.records_over_limit) + gauge_families(
-            self._join, self.timeline
-        )
+        """Series of the join."""
+        families = counter_families(self._join, self._monitors.records_over_limit)
+        return [*families, *gauge_families(self._join), *model_families(self._join, self.mismatches())]
 
     def families(self) -> list[Family]:
         """Every series, those of the estimators last."""
@@ -198,17 +214,18 @@ class Pipeline:
         predictions, labels = self._join.predictions, self._join.labels
         return _ENCODER.encode(
             PipelineState(
-                self.timeline.state(),
+                self.clock_ms,
+                self._passed_ms,
                 self._join.counters,
-                predictions.registry.state(),
-                predictions.graveyard.state(),
+                predictions.join_models.state(),
+                predictions.dedup.state(),
                 predictions.buffer.state(held=held),
                 labels.early,
-                labels.unmet,
+                labels.unmatched,
                 labels.retained,
                 labels.start_ms,
                 predictions.oldest_ms,
-                self._owed,
+                self._agreement.state(),
             )
         )
 
@@ -222,14 +239,14 @@ class Pipeline:
         """
         state = _DECODER.decode(snapshot)
         predictions, labels = self._join.predictions, self._join.labels
-        self.timeline.restore(state.timeline)
+        self.clock_ms, self._passed_ms = state.clock_ms, state.passed_ms
         self._join.counters = state.counters
-        predictions.registry.restore(state.registry)
-        predictions.graveyard.restore(state.graveyard)
-        predictions.graveyard.evicted = state.counters.tombstones_evicted
+        predictions.join_models.restore(state.join_models)
+        predictions.dedup.restore(state.dedup)
+        predictions.dedup.evicted = state.counters.dedup_entries_evicted
         predictions.buffer.restore(state.order)
-        predictions.pending = sum(activity.pending for activity in state.registry.models)
+        predictions.pending = sum(activity.pending for activity in state.join_models.models)
         predictions.oldest_ms = state.oldest_pending_ms
-        labels.early, labels.unmet, labels.retained = state.early, state.unmet, state.retained
+        labels.early, labels.unmatched, labels.retained = state.early, state.unmatched, state.retained
         labels.start_ms = state.start_ms
-        self._owed = list(state.owed)
+        self._agreement.restore(state.agreement)

@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from streamwatch.core.commit.batch import CommitBatch, RecoveredState
 from streamwatch.core.events import Event, Fingerprint, Partition
-from streamwatch.core.join import Known
-from streamwatch.core.pipeline import Found, Needs, Step
-from streamwatch.core.saving import Changes, Saved
+from streamwatch.core.join.entry import JoinEntry
+from streamwatch.core.pipeline import BatchResult, ReadSet, WorkingSet
 from streamwatch.core.series import Family, Report
 
 
 class Record(Protocol):
-    """A record as the Kafka client delivers it (structural: aiokafka's ConsumerRecord fits)."""
+    """A record as the Kafka client delivers it (structural)."""
 
     @property
     def topic(self) -> str:
@@ -33,7 +33,12 @@ class Record(Protocol):
 
     @property
     def timestamp(self) -> int:
-        """Record time as the broker or the producer set it, in ms; not clamped."""
+        """Record time as the broker or the producer set it, in ms; not judged."""
+        ...
+
+    @property
+    def timestamp_type(self) -> int:
+        """1 where the broker set the timestamp (LogAppendTime), else 0."""
         ...
 
     @property
@@ -47,8 +52,13 @@ class Record(Protocol):
         ...
 
     @property
-    def headers(self) -> Sequence[tuple[str, bytes]]:
+    def headers(self) -> Sequence[tuple[str, bytes | None]]:
         """Headers in order; a name may repeat."""
+        ...
+
+    @property
+    def fault(self) -> str | None:
+        """Why the content cannot be read, as a reason of an invalid record; None for an ordinary one."""
         ...
 
 
@@ -56,31 +66,61 @@ class Decoder(Protocol):
     """Turns the records of one topic into events; never raises on bad input."""
 
     def decode_all(self, records: Sequence[Record], stamps: Sequence[int]) -> Sequence[Event]:
-        """For each record, with its clamped time: `Prediction`, `Label`, `NullRecord`, or `Invalid`."""
+        """For each record, with its timestamp: `Prediction`, `Label`, `NullRecord`, or `Invalid`."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionState:
-    """What one poll learned of one partition."""
+    """State of one partition as of a poll."""
 
     position: int
     """Offset of the next record to be delivered (after control records)."""
     high_watermark: int
     """As of the last fetch; -1 before the first."""
     caught_up: bool
+    at_end_ms: int | None = None
+    """When the latest fetch was sent that found no record behind `position`, in milliseconds of a clock that
+    never goes back; None if the partition is not known to be at its end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Poll:
-    """What one poll delivered: records by partition in offset order, and the state of every partition."""
+    """Records of one poll by partition in offset order, and the state of every partition."""
 
     records: Mapping[Partition, Sequence[Record]] = field(default_factory=dict)
     partitions: Mapping[Partition, PartitionState] = field(default_factory=dict)
+    moved: frozenset[Partition] = frozenset()
+    """Partitions whose log was found changed since the last poll: the records do not follow those before."""
 
 
 class Source(Protocol):
     """All partitions of the configured topics, read from given positions."""
+
+    @property
+    def up(self) -> bool:
+        """Whether the other side answers."""
+        ...
+
+    @property
+    def assigned(self) -> bool:
+        """Whether every partition of the configured topics has a position."""
+        ...
+
+    @property
+    def losses(self) -> Mapping[str, int]:
+        """Times the log was found changed under the reader, by cause, as of the last poll."""
+        ...
+
+    @property
+    def records_lost(self) -> Mapping[str, int]:
+        """Records known to be lost thereby, by cause, as of the last poll."""
+        ...
+
+    @property
+    def position_unverified(self) -> int:
+        """Times the log could not be recognised, as of the last poll."""
+        ...
 
     async def start(
         self, positions: Mapping[Partition, int], fingerprints: Mapping[Partition, Fingerprint]
@@ -98,7 +138,25 @@ class Source(Protocol):
         ...
 
     def fingerprints(self) -> Mapping[Partition, Fingerprint]:
-        """How the logs are recognised at the positions of the last poll."""
+        """Fingerprints of the logs by what was evaluated of them."""
+        ...
+
+    def evaluated(self, newest: Mapping[Partition, Record]) -> None:
+        """Recognise the logs by these records from now on, the last that were evaluated of each."""
+        ...
+
+    def count_from(
+        self, losses: Mapping[str, int], records_lost: Mapping[str, int], unverified_positions: int
+    ) -> None:
+        """Go on counting from what is durable: what was found since will be found again."""
+        ...
+
+    def durable(self, positions: Mapping[Partition, int]) -> None:
+        """Note that what was read up to here is durable: lag tools may know."""
+        ...
+
+    def tell(self) -> None:
+        """Let what the last poll found of the logs be committed: what came before it is evaluated."""
         ...
 
     async def poll(self) -> Poll:
@@ -115,7 +173,7 @@ class Source(Protocol):
 
 
 class Store(Protocol):
-    """Where state lives between batches: `fetch` → core → `keep`, in turn; now and then `commit`. One task.
+    """Store of state between batches: `fetch` → core → `apply`, in turn; now and then `commit`. One task.
 
     What was kept since the last commit is in memory only. `commit` writes it with everything else in one
     atomic step; `flush`, which may run in a thread meanwhile, makes what was committed before it began
@@ -132,19 +190,19 @@ class Store(Protocol):
         """Names this state apart from all others, since it began."""
         ...
 
-    def load(self) -> Saved:
-        """What the last commit left, beside the records of ids."""
+    def load(self) -> RecoveredState:
+        """Contents of the last commit beside the join entries."""
         ...
 
-    def fetch(self, needs: Needs) -> Found:
-        """What is known of the ids in `needs`, and which ids are due."""
+    def fetch(self, read_set: ReadSet) -> WorkingSet:
+        """Lend the chains of the ids in `read_set`, and what is due."""
         ...
 
-    def keep(self, step: Step) -> None:
+    def apply(self, result: BatchResult) -> None:
         """Take in what a batch changed."""
         ...
 
-    def commit(self, changes: Changes) -> None:
+    def commit(self, changes: CommitBatch) -> None:
         """Write what was kept since the last commit together with `changes`, or neither."""
         ...
 
@@ -152,12 +210,12 @@ class Store(Protocol):
         """Make every commit made before this call survive a power cut."""
         ...
 
-    def records(self) -> Mapping[str, Known]:
-        """Everything known by id (for inspection and tests)."""
+    def records(self) -> Mapping[str, JoinEntry]:
+        """First entry of each id's chain (for inspection and tests)."""
         ...
 
     def families(self) -> Sequence[Family]:
-        """How large it is and what it costs, as series."""
+        """Size and cost of the store, as metrics."""
         ...
 
     def close(self) -> None:

@@ -9,6 +9,13 @@ from typing import Literal
 from streamwatch.core.events import Alarm
 
 PREFIX = "streamwatch_"
+_STANDARD = ("process_", "python_")
+"""Beginnings of names that every exporter gives without a prefix of its own."""
+
+
+def exposed(name: str) -> str:
+    """Name of a metric as a scrape has it: with the prefix, but for those of process and interpreter."""
+    return name if name.startswith(_STANDARD) else PREFIX + name
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +45,7 @@ class Family:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What was true at one durable commit; every sink renders the same value.
+    """Report of one durable commit; every sink renders the same value.
 
     `details` is per model what is not a number (class names, when it was first seen), for the API. `alarms`
     are the latest of all models, oldest first.

@@ -6,10 +6,17 @@ Names follow METRICS: `alpha` is Gama's fading factor (near 1 forgets slowly), `
 from __future__ import annotations
 
 from dataclasses import Field, dataclass
-from typing import Any, ClassVar, Literal, Protocol, TypeAlias
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias, get_args
 
 Direction: TypeAlias = Literal["up", "down", "both"]
 DAY_MS = 86_400_000
+Opponent: TypeAlias = Literal[
+    "persistent", "persistent_at_prediction", "majority", "transition", "temporal_correction"
+]
+OPPONENTS: tuple[Opponent, ...] = get_args(Opponent)
+"""Classifiers without features that a model may be judged against, as the `opponent` label names them."""
+HEADLINE = "persistent"
+"""The opponent whose verdicts are told to people: the No-Change classifier."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +108,7 @@ class DriftWeightedSpec:
 
     @property
     def name(self) -> str:
-        """Value of the `weighting` label, where there are several."""
+        """Value of the `drift_weighted` label, where there are several."""
         whose = f":{self.reference}" if self.drift_signal == "reference" else ""
         sure = "" if self.delta == 0.002 else f":delta:{self.delta!r}"
         faded = "" if self.alpha == 1.0 else f":fading:{self.alpha!r}"
@@ -111,7 +118,7 @@ class DriftWeightedSpec:
 class DetectorSpec(Protocol):
     """What every specification of a detector has: it is a frozen dataclass with a name.
 
-    Further kinds bring theirs with them (see `core.kernel.detectors`).
+    Further kinds bring theirs with them (see `core.estimators.detectors`).
     """
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
@@ -120,6 +127,19 @@ class DetectorSpec(Protocol):
     def name(self) -> str:
         """Value of the `detector` label."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class UtilitySpec:
+    """What an answer is worth when a model is judged against its opponents."""
+
+    models: str = "*"
+    """Pattern of the models it is for."""
+    kind: Literal["accuracy", "balanced", "costs"] = "accuracy"
+    costs: tuple[tuple[str, str, float], ...] = ()
+    """(true class, answer, cost), with `kind` costs."""
+    other: float | None = None
+    """Cost of every pair that `costs` leaves out."""
 
 
 ForgettingSpec: TypeAlias = LandmarkSpec | FadingSpec | SlidingSpec | AdwinSpec
@@ -131,16 +151,25 @@ class MonitorsSpec:
 
     forgetting: tuple[ForgettingSpec, ...] = (LandmarkSpec(), FadingSpec(), SlidingSpec(), AdwinSpec())
     detectors: tuple[DetectorSpec, ...] = (PageHinkleySpec(), AdwinDriftSpec())
-    weighting: tuple[DriftWeightedSpec, ...] = (DriftWeightedSpec(),)
+    drift_weighted: tuple[DriftWeightedSpec, ...] = (DriftWeightedSpec(),)
     max_models: int = 1_000
     max_classes: int = 1_000
     per_class: str = "fading:0.999"
     """The `forgetting` whose per-class series are exported ("" for none)."""
     max_series: int = 50_000
     shadow_max_classes: int = 16
-    """Most classes of a model beside which shadow classifiers run (they keep K³ counts); 0 for none."""
+    """Most classes of a model beside which shadow classifiers run (they keep K³ counts), and whose confusion
+    matrix is kept; 0 for none."""
     confidence_delta: float = 0.05
-    """Probability in (0, 1) with which a bound of the accuracy may be wrong."""
+    """Probability in (0, 1) with which a bound of the accuracy, or a verdict within `verdict_outcomes`, may
+    be wrong."""
+    opponents: tuple[Opponent, ...] = OPPONENTS
+    """Whom every model is judged against."""
+    utilities: tuple[UtilitySpec, ...] = (UtilitySpec(),)
+    """The first whose pattern matches a model holds; without one, accuracy."""
+    verdict_outcomes: int = 100_000
+    """N: outcomes within which a false verdict has probability `confidence_delta`, and after which a verdict
+    that nothing confirms opens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,10 +178,10 @@ class JoinSpec:
 
     horizon_ms: int = 14 * DAY_MS
     early_horizon_ms: int = 3_600_000
-    tombstone_horizon_ms: int = 14 * DAY_MS
+    dedup_horizon_ms: int = 14 * DAY_MS
     max_pending: int = 5_000_000
     max_labels: int = 5_000_000
-    max_tombstones: int = 5_000_000
+    max_dedup_entries: int = 5_000_000
     assume: str | None = None
     """Class given to a prediction that expires unlabelled; None discards it."""
     order: Literal["resolution", "prediction_time"] = "resolution"
@@ -160,12 +189,3 @@ class JoinSpec:
     max_reordered: int = 1_000_000
     retain_unmatched: bool = True
     max_models: int = 1_000
-
-
-@dataclass(frozen=True, slots=True)
-class TimeSpec:
-    """How record time is bounded and kept in step across partitions (SEMANTICS §2, Time)."""
-
-    max_disorder_ms: int = DAY_MS
-    max_skew_ms: int = 900_000
-    max_future_ms: int = 3_600_000

@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+from streamwatch.daemon.batch_processor import BatchProcessor, Clocks, Topic
 from streamwatch.daemon.commits import CommitSpec
-from streamwatch.daemon.daemon import Beside, Daemon
-from streamwatch.daemon.intake import Intake, Topic
-from streamwatch.daemon.places import POSITIONS, Places, places
-from streamwatch.daemon.reading import ReadingSpec
+from streamwatch.daemon.consume_loop import ConsumeLoopSpec
+from streamwatch.daemon.daemon import Attachments, Daemon
+from streamwatch.daemon.source_positions import (
+    MERGE,
+    POSITIONS,
+    SourcePositions,
+    decode_positions,
+    restored_progress,
+)
 from streamwatch.daemon.state import State
-from streamwatch.daemon.vitals import Vitals
+from streamwatch.daemon.status import DaemonStatus
 
 __all__ = [
+    "MERGE",
     "POSITIONS",
-    "Beside",
+    "Attachments",
+    "BatchProcessor",
+    "Clocks",
     "CommitSpec",
+    "ConsumeLoopSpec",
     "Daemon",
-    "Intake",
-    "Places",
-    "ReadingSpec",
+    "DaemonStatus",
+    "SourcePositions",
     "State",
     "Topic",
-    "Vitals",
-    "places",
+    "decode_positions",
+    "restored_progress",
 ]

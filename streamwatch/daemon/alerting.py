@@ -1,34 +1,46 @@
-"""From alarms to notices in the outbox: decided before a commit, told once it is durable."""
+"""From alarms to notifications in the outbox: decided before a commit, told once it is durable."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from streamwatch.core.alarm_book import AlarmBook
+from streamwatch.core.alerting.book import AlarmBook
+from streamwatch.core.alerting.notification import Notification
+from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Alarm
-from streamwatch.core.monitors import Monitors
-from streamwatch.core.notices import Notice
 from streamwatch.core.series import Family
 from streamwatch.daemon.delivery import Deliveries
+from streamwatch.telemetry import AlarmRaised, VerdictChanged
 
+_VERDICTS = {1: "better", -1: "worse", 0: "open"}
 ALARMS = "alarms"
 """The section of a commit that holds which alarms are open."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:
-    """What one commit decides about alarms."""
+    """Decisions of one commit about alarms."""
 
     sections: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
     outbox: Mapping[str, bytes | None] = field(default_factory=dict[str, "bytes | None"])
-    notices: Sequence[Notice] = ()
-    standing: Sequence[Notice] = ()
+    notifications: Sequence[Notification] = ()
+    open_alarms: Sequence[Notification] = ()
     """All alarms that are open afterwards."""
     families: Sequence[Family] = ()
 
 
 NOTHING = Outgoing()
+
+
+def event_of(alarm: Alarm) -> AlarmRaised | VerdictChanged:
+    """The internal event that reports an alarm."""
+    said = alarm.judgement
+    if said is None:
+        marks = (alarm.model, alarm.detector, alarm.ordinal, alarm.outcome, alarm.event_ms)
+        return AlarmRaised(*marks, alarm.before, alarm.after)
+    marks = (alarm.model, said.opponent, _VERDICTS[said.verdict], said.since, said.since_ms)
+    return VerdictChanged(*marks, alarm.outcome, alarm.event_ms)
 
 
 class Alerting:
@@ -45,14 +57,14 @@ class Alerting:
     now_ms
         The wall clock.
     owed
-        Notices of the last commit that have yet to be delivered.
+        Notifications of the last commit that have yet to be delivered.
     """
 
     def __init__(
         self,
         book: AlarmBook,
         deliveries: Deliveries,
-        monitors: Monitors,
+        monitors: EstimatorSet,
         now_ms: Callable[[], int],
         owed: Mapping[str, bytes],
     ) -> None:
@@ -64,17 +76,17 @@ class Alerting:
 
     def begin(self) -> None:
         """From here on deliver what the last commit says is owed."""
-        self._deliveries.restore(self._owed, self._book.standing())
+        self._deliveries.restore(self._owed, self._book.open_alarms())
         self._owed = {}
 
     def due(self, *, behind: bool) -> bool:
-        """Whether there is something to commit although nothing was read."""
+        """Tell whether there is something to commit although nothing was read."""
         return self._deliveries.changed or self._book.due(self._now_ms(), behind=behind)
 
     def decide(
         self, alarms: Sequence[Alarm], retired: Sequence[str], *, in_backlog: bool, behind: bool
     ) -> Outgoing:
-        """What the next commit holds.
+        """Decide what the next commit holds.
 
         Parameters
         ----------
@@ -86,17 +98,17 @@ class Alerting:
             Whether it is still being read.
         """
         book, monitors, now_ms = self._book, self._monitors, self._now_ms()
-        notices = book.announce(alarms, now_ms, monitors.first_ms, behind=in_backlog)
+        notifications = book.announce(alarms, now_ms, monitors.first_ms, behind=in_backlog)
         for model in retired:
-            notices += book.retire(model, now_ms)
-        notices += book.review(monitors.levels, now_ms, behind=behind)
-        records = {notice.id: self._deliveries.record(notice) for notice in notices}
+            notifications += book.retire(model, now_ms)
+        notifications += book.review(monitors.levels, now_ms, behind=behind)
+        records = {notification.id: self._deliveries.record(notification) for notification in notifications}
         outbox = {
             **self._deliveries.changes(),
             **{name: record for name, record in records.items() if record is not None},
         }
-        return Outgoing({ALARMS: book.state()}, outbox, notices, book.standing(), book.families())
+        return Outgoing({ALARMS: book.state()}, outbox, notifications, book.open_alarms(), book.families())
 
     def tell(self, outgoing: Outgoing) -> None:
         """The commit is durable."""
-        self._deliveries.add(outgoing.notices, outgoing.standing)
+        self._deliveries.add(outgoing.notifications, outgoing.open_alarms)

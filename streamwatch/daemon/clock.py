@@ -32,13 +32,13 @@ class SteadyClock:
         self._ahead_ms = wall_ms() - self._elapsed_ms()
 
     def __call__(self) -> int:
-        """What time it is, or would be had nobody set it back."""
+        """Return the host's time, or what it would be had nobody set it back."""
         elapsed_ms = self._elapsed_ms()
         self._ahead_ms = max(self._ahead_ms, self._wall_ms() - elapsed_ms)
         return self._ahead_ms + elapsed_ms
 
     def not_before(self, at_ms: int) -> None:
-        """It is at least this late: records read before a restart say so."""
+        """Raise the clock to at least this time, which records read before a restart carry."""
         self._ahead_ms = max(self._ahead_ms, at_ms - self._elapsed_ms())
 
     def _elapsed_ms(self) -> int:

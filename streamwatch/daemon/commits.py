@@ -9,10 +9,11 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from streamwatch.core.events import Alarm, Partition
+from streamwatch.core.metrics import single
 from streamwatch.core.series import Family, Report
 from streamwatch.daemon.alerting import NOTHING, Outgoing
-from streamwatch.daemon.intake import breathe
-from streamwatch.daemon.places import POSITIONS, LogCounts, Places
+from streamwatch.daemon.batch_processor import yield_to_loop
+from streamwatch.daemon.source_positions import MERGE, POSITIONS, LogCounts, SourcePositions, encoded_progress
 from streamwatch.daemon.state import State
 
 RELAX = 10.0
@@ -21,7 +22,7 @@ RELAX = 10.0
 
 @dataclass(frozen=True, slots=True)
 class CommitSpec:
-    """How long what was read may stay in memory only."""
+    """Limits of what stays in memory only: a time, a number of events."""
 
     interval_seconds: float = 1.0
     events: int = 5_000
@@ -29,7 +30,7 @@ class CommitSpec:
 
 @dataclass(frozen=True, slots=True)
 class Durable:
-    """What a commit that has become durable allows to be shown."""
+    """Contents of a durable commit that may now be shown."""
 
     report: Report | None
     """None where none was due."""
@@ -39,11 +40,11 @@ class Durable:
     commit: int = 0
     """Number of the commit, counted from the beginning of the state."""
     counts: LogCounts = field(default_factory=LogCounts)
-    """What had been found of the logs."""
+    """Losses found in the logs."""
 
 
 class Durability(Protocol):
-    """Who wants to know of durable commits."""
+    """Callback for durable commits."""
 
     def __call__(self, durable: Durable) -> None:
         """From the event loop, in the order of commits."""
@@ -57,7 +58,7 @@ class Commits:
     ----------
     state
         What is committed.
-    places
+    source_positions
         Asked at each commit how the logs are recognised.
     spec
         How often.
@@ -74,7 +75,7 @@ class Commits:
     def __init__(
         self,
         state: State,
-        places: Callable[[Mapping[Partition, int]], Places],
+        source_positions: Callable[[Mapping[Partition, int]], SourcePositions],
         spec: CommitSpec,
         shown: Durability,
         monotonic: Callable[[], float] = time.monotonic,
@@ -82,15 +83,15 @@ class Commits:
         counts: Callable[[], LogCounts] = LogCounts,
     ) -> None:
         self._state = state
-        self._places = places
+        self._source_positions = source_positions
         self._spec = spec
         self._shown = shown
         self._clock = monotonic
         self._behind = behind
         self._counts = counts
         self._flushing: asyncio.Task[None] | None = None
-        self._committed: Mapping[Partition, int] = dict(state.places.positions)
-        self._counted = state.places.counts
+        self._committed: Mapping[Partition, int] = dict(state.source_positions.positions)
+        self._counted = state.source_positions.counts
         self._due = self._soon = self._report_soon = 0.0
         self._unreported = True
         self._was_behind = self._in_backlog = True
@@ -99,11 +100,11 @@ class Commits:
 
     @property
     def _changed(self) -> bool:
-        intake = self._state.intake
+        processor = self._state.processor
         alerting = self._state.alerting
         return (
-            intake.uncommitted > 0
-            or intake.positions != self._committed
+            processor.uncommitted > 0
+            or processor.positions != self._committed
             or self._counts() != self._counted
             or (alerting is not None and alerting.due(behind=self._behind()))
         )
@@ -122,7 +123,7 @@ class Commits:
         self._was_behind = behind
         if self._flushing is not None and self._flushing.done():
             await self._flushed()
-        events = self._state.intake.uncommitted
+        events = self._state.processor.uncommitted
         now = self._clock()
         time_is_up = now >= (self._soon if soon else self._due)
         if events < self._spec.events and not (time_is_up and (self._changed or self._unreported)):
@@ -163,7 +164,7 @@ class Commits:
 
     async def _commit(self, began: float, *, report: bool) -> None:
         state = self._state
-        alarms, retired = state.intake.settle()
+        alarms, retired = state.processor.settle()
         outgoing = NOTHING
         if state.alerting is not None:
             outgoing = state.alerting.decide(
@@ -172,13 +173,14 @@ class Commits:
         self._in_backlog = False
         shown = await self._build(outgoing) if report else None
         built = self._clock()
-        positions = dict(state.intake.positions)
+        positions = dict(state.processor.positions)
         self._committed = positions
         self._counted = counts = self._counts()
         self._unreported = shown is None
         if state.store.durable:
-            places = replace(self._places(positions), counts=counts)
-            sections = {POSITIONS: places.encode(), **outgoing.sections}
+            source_positions = replace(self._source_positions(positions), counts=counts)
+            merge = encoded_progress(state.processor.progress)
+            sections = {POSITIONS: source_positions.encode(), MERGE: merge, **outgoing.sections}
             state.store.commit(state.checkpoint.changes(sections, outgoing.outbox))
         durable = Durable(shown, alarms, positions, outgoing, state.checkpoint.commits, counts)
         if state.store.durable:
@@ -204,37 +206,20 @@ class Commits:
 
     async def _build(self, outgoing: Outgoing) -> Report:
         """Build a report in slices, so that health is answered meanwhile."""
-        slices = self._state.intake.report_in_slices()
+        slices = self._state.processor.report_in_slices()
         while True:
             try:
                 next(slices)
             except StopIteration as end:
                 return replace(end.value, families=[*end.value.families, *outgoing.families])
-            await breathe()
+            await yield_to_loop()
 
     def families(self) -> Sequence[Family]:
-        """How committing goes, as series."""
+        """Metrics of commits."""
         return [
-            Family(
-                "commits_total",
-                "counter",
-                "Commits made durable over the life of the state; since the start if it is in memory.",
-                (),
-                [((), float(self._total))],
-            ),
-            Family(
-                "last_commit_seconds",
-                "gauge",
-                "Time from the beginning of the last durable commit to its end on disk.",
-                (),
-                [] if self._seconds is None else [((), self._seconds)],
-            ),
-            Family(
-                "uncommitted_events",
-                "gauge",
-                "Events evaluated in memory whose commit is yet to come.",
-                (),
-                [((), float(self._state.intake.uncommitted))],
-            ),
+            single("commits_total", float(self._total)),
+            single("last_commit_seconds", self._seconds),
+            single("uncommitted_events", float(self._state.processor.uncommitted)),
+            *self._state.processor.families(),
             *self._state.store.families(),
         ]

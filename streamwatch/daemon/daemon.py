@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from streamwatch import __version__
-from streamwatch.core.ports import Sink
+from streamwatch.core.ports import Sink, Source
 from streamwatch.core.series import Report
 from streamwatch.daemon.background import in_background
 from streamwatch.daemon.commits import Durable
+from streamwatch.daemon.consume_loop import ConsumeLoop, ConsumeLoopSpec
 from streamwatch.daemon.delivery import Deliveries
-from streamwatch.daemon.reading import Reading, ReadingSpec
-from streamwatch.daemon.vitals import Feed, Vitals
+from streamwatch.daemon.status import DaemonStatus
 from streamwatch.edge.supervisor import Supervisor
 from streamwatch.telemetry import (
     KernelCompiling,
@@ -30,10 +30,13 @@ from streamwatch.telemetry import (
 )
 
 FINISH_SECONDS = 2.0
-"""What a stop waits for the batch at hand; a poll that hangs on a dead broker is given up then."""
+"""Seconds a stop waits for the batch at hand; a poll that hangs on a dead broker is given up then."""
 
 DELIVER_SECONDS = 2.0
-"""What it waits for notices that are on their way; the rest goes out after the next start."""
+"""Seconds it waits for notifications that are on their way; the rest goes out after the next start."""
+
+TELL_SECONDS = 10.0
+COMPILING = "the estimators are being compiled"
 
 
 class Server(Protocol):
@@ -41,7 +44,7 @@ class Server(Protocol):
 
     @property
     def url(self) -> str:
-        """Where it answers."""
+        """URL of the server."""
         ...
 
     async def start(self) -> None:
@@ -58,8 +61,8 @@ class Server(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
-    """Whoever is told of what happens, beside the HTTP server."""
+class Attachments:
+    """Recipients of reports and alarms besides the HTTP server."""
 
     sinks: Sequence[Sink] = ()
     """Shown every report."""
@@ -70,7 +73,7 @@ class Beside:
 
 
 class Daemon:
-    """One task that reads, evaluates and commits, beside a server that shows the last durable report.
+    """Read, evaluate and commit in one task, beside a server that shows the last durable report.
 
     Parameters
     ----------
@@ -80,52 +83,52 @@ class Daemon:
         How state is opened and committed.
     server
         Started before anything else, so that health is answered from the first moment.
-    vitals
+    status
         Kept up to date with what polls tell.
     telemetry
         Told what happens.
     warm_up
         Compiles the estimators; runs in a thread.
-    beside
-        Whoever else is told of what happens.
+    attachments
+        Recipients of reports and alarms besides the HTTP server.
     """
 
     def __init__(  # the parts of the process
         self,
-        source: Feed,
-        reading: ReadingSpec,
+        source: Source,
+        reading: ConsumeLoopSpec,
         server: Server,
-        vitals: Vitals,
+        status: DaemonStatus,
         telemetry: Telemetry,
         warm_up: Callable[[], None],
-        beside: Beside | None = None,
+        attachments: Attachments | None = None,
     ) -> None:
         self._source = source
         self._server = server
-        self._beside = beside or Beside()
-        self._sinks = (server, *self._beside.sinks)
-        self._vitals = vitals
+        self._attachments = attachments or Attachments()
+        self._sinks = (server, *self._attachments.sinks)
+        self._status = status
         self._telemetry = telemetry
         self._warm_up = warm_up
-        self._reading = Reading(source, reading, vitals, telemetry, self._show, self._ready)
+        self._consume_loop = ConsumeLoop(source, reading, status, telemetry, self._show, self._ready)
         self._stop = asyncio.Event()
         self._began = time.monotonic()
 
     @property
     def url(self) -> str:
-        """Where the HTTP server answers."""
+        """URL of the HTTP server."""
         return self._server.url
 
     def stop(self, cause: str = "request") -> None:
         """Finish the batch at hand, make it durable, publish once more, and leave `run`."""
         if not self._stop.is_set():
             self._telemetry.emit(Stopping(cause))
-            self._beside.supervisor.stopping()
+            self._attachments.supervisor.stopping()
             self._stop.set()
 
     async def run(self) -> None:
         """Serve until `stop`, SIGTERM or SIGINT (a second one kills); raises refusals and bugs."""
-        supervisor = self._beside.supervisor
+        supervisor = self._attachments.supervisor
         self._telemetry.emit(Started(__version__))
         await self._server.start()
         self._telemetry.emit(StartedServing(self._server.url))
@@ -133,38 +136,50 @@ class Daemon:
             try:
                 async with asyncio.TaskGroup() as group:
                     reading = group.create_task(self._read())
-                    beside = [group.create_task(self._deliver()), group.create_task(supervisor.watch())]
+                    background = [group.create_task(self._deliver()), group.create_task(supervisor.watch())]
                     await self._stop.wait()
-                    if self._beside.deliveries is not None:
-                        await self._beside.deliveries.stop(DELIVER_SECONDS)
-                    for task in beside:
+                    if self._attachments.deliveries is not None:
+                        await self._attachments.deliveries.stop(DELIVER_SECONDS)
+                    for task in background:
                         task.cancel()
-                    if self._vitals.stage is None:
+                    if self._status.stage is None:
                         await asyncio.wait({reading}, timeout=FINISH_SECONDS)
                     reading.cancel()
-                self._vitals.stage = "stopping"
+                self._status.stage = "stopping"
             except BaseExceptionGroup as several:
                 raise (several.exceptions[0] if len(several.exceptions) == 1 else several) from None
             finally:
                 await self._source.stop()
                 await self._server.stop()
-        self._telemetry.emit(Stopped(self._reading.records, round(time.monotonic() - self._began, 3)))
+        self._telemetry.emit(Stopped(self._consume_loop.records, round(time.monotonic() - self._began, 3)))
 
     async def _read(self) -> None:
-        self._vitals.stage = "the estimators are being compiled"
+        await self._compile()
+        await self._consume_loop.run(self._stop)
+
+    async def _compile(self) -> None:
+        """Have the estimators compiled, or loaded, telling every ten seconds for how long that goes on."""
+        self._status.stage = COMPILING
         self._telemetry.emit(KernelCompiling())
         began = time.monotonic()
-        await in_background(self._warm_up)
+        compiling = asyncio.create_task(in_background(self._warm_up))
+        try:
+            while not (await asyncio.wait({compiling}, timeout=TELL_SECONDS))[0]:
+                seconds = round(time.monotonic() - began)
+                self._status.stage = f"{COMPILING}, once on this machine: {seconds} s so far"
+                self._telemetry.emit(KernelCompiling(seconds))
+            await compiling
+        finally:
+            compiling.cancel()
         self._telemetry.emit(KernelReady(round(time.monotonic() - began, 3)))
-        await self._reading.run(self._stop)
 
     async def _deliver(self) -> None:
-        if self._beside.deliveries is not None:
-            await self._beside.deliveries.run()
+        if self._attachments.deliveries is not None:
+            await self._attachments.deliveries.run()
 
     def _ready(self) -> None:
-        self._beside.supervisor.ready()
-        self._beside.supervisor.status(f"state is open; serving at {self._server.url}")
+        self._attachments.supervisor.ready()
+        self._attachments.supervisor.status(f"state is open; serving at {self._server.url}")
 
     def _show(self, durable: Durable) -> None:
         if durable.report is not None:

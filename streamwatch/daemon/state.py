@@ -1,26 +1,26 @@
-"""Everything that is opened, restored and dropped together: the store, and what lives in memory beside it."""
+"""The store and what lives in memory beside it, opened, restored and dropped together."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from streamwatch.core.checkpoint import Checkpoint, Resumed
+from streamwatch.core.commit.checkpoint import Checkpoint, Resumed
 from streamwatch.core.ports import Store
 from streamwatch.daemon.alerting import Alerting
-from streamwatch.daemon.intake import Intake
-from streamwatch.daemon.places import Places
+from streamwatch.daemon.batch_processor import BatchProcessor
+from streamwatch.daemon.source_positions import SourcePositions
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """One life of the state, from an opening to a failure or the end."""
+    """State from an opening to a failure or the end."""
 
     store: Store
     checkpoint: Checkpoint
-    intake: Intake
-    places: Places
-    """Where reading goes on."""
+    processor: BatchProcessor
+    source_positions: SourcePositions
+    """Positions at which reading goes on."""
     resumed: Resumed
-    """What was found at the opening."""
+    """Models and estimators found at the opening."""
     alerting: Alerting | None = None
-    """Who is told of alarms; nobody without."""
+    """Decides on notifications; None: there are none."""

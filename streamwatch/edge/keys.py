@@ -1,13 +1,16 @@
-"""Ids as the state on disk knows them: digests of one length, whatever the id looks like."""
+"""Ids as the state knows them: within their namespace, and on disk as digests of one length."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final
 
 import xxhash
 
 DIGEST_BYTES: Final = 16
+_SEPARATOR: Final = "\x1f"
+"""Between namespace and id: neither contains a control character, so that no two pairs are spelt alike."""
 
 
 def digest_id(id: str) -> str:  # noqa: A002 - the events' own word
@@ -22,3 +25,23 @@ def digest_ids(ids: Sequence[str]) -> list[str]:
     """The keys of ids, in order."""
     digest = xxhash.xxh3_128_digest
     return [digest(id_).decode("latin-1") for id_ in map(str.encode, ids)]
+
+
+def id_keys(namespace: str, *, digest: bool) -> Callable[[Sequence[str]], Sequence[str]] | None:
+    """Give what turns the ids of a namespace into keys; None where ids are their own keys.
+
+    Parameters
+    ----------
+    namespace
+        Ids of different namespaces never share a key. Those of the namespace "" are spelt as they are.
+    digest
+        Whether keys are digests, for a state on disk; they are taken over namespace and id together.
+    """
+    if not namespace:
+        return digest_ids if digest else None
+    return partial(_keys_within, namespace + _SEPARATOR, digest=digest)
+
+
+def _keys_within(prefix: str, ids: Sequence[str], *, digest: bool) -> Sequence[str]:
+    keys = [prefix + id_ for id_ in ids]
+    return digest_ids(keys) if digest else keys

@@ -1,112 +1,110 @@
-"""What one recorded line holds: a prediction, a label, or with both an outcome.
-
-The rules for each field are those of records on a topic.
-"""
+"""One recorded line as the record that a topic would have carried, or why it is none."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias, cast
+from typing import Final, Literal
 
 import msgspec
 
-from streamwatch.core.events import Label, Outcome, Prediction
-from streamwatch.edge.decoders.fields import canonical_text, fold_index, probability, timestamp_ms
-from streamwatch.edge.decoders.mapping import TimestampUnit
+SAMPLE_CHARACTERS: Final = 80
 
 
 @dataclass(frozen=True, slots=True)
 class BadLine:
-    """A line that could not be used; `number` counts from 1, the header included."""
+    """A line that could not be used; `number` counts from 1, a header included; `sample` is safe to print."""
 
     number: int
     reason: str
+    sample: str = ""
+    source: str = ""
 
 
-Recorded: TypeAlias = Prediction | Label | Outcome | BadLine
+@dataclass(slots=True)
+class LineRecord:
+    """A line as a record (`core.ports.Record`); all but `value` are only known of lines written by kcat."""
+
+    number: int
+    """Of the line, from 1."""
+    value: bytes | None
+    topic: str = ""
+    partition: int = 0
+    offset: int = 0
+    timestamp: int = -1
+    """-1 where the line has none but its event's."""
+    timestamp_type: Literal[0, 1] = 0
+    key: bytes | None = None
+    headers: Sequence[tuple[str, bytes]] = ()
+    fault: str | None = None
 
 
-class LineFields(msgspec.Struct, gc=False):
-    """The fields by their default names, as JSON or CSV gave them; None where absent."""
+class _KcatLine(msgspec.Struct, gc=False):
+    """What `kcat -J` writes of one record."""
 
-    id: Any = None
-    model: Any = None
-    prediction: Any = None
-    label: Any = None
-    timestamp: Any = None
-    scores: Any = None
-    fold: Any = None
-
-
-class LineError(ValueError):
-    """Why a line cannot be used, in one word."""
+    topic: str
+    partition: int
+    offset: int
+    payload: msgspec.Raw
+    ts: int = -1
+    tstype: str = "create"
+    key: msgspec.Raw = msgspec.Raw(b"null")
+    headers: list[str | None] = []
 
 
-def time_of(fields: LineFields, unit: TimestampUnit) -> int | None:
-    """The line's own time in milliseconds, or None without one.
+_KCAT = msgspec.json.Decoder(_KcatLine)
+_TEXT = msgspec.json.Decoder(str)
+
+
+def kcat_record(line: bytes, number: int) -> LineRecord:
+    """Read a line that `kcat -J` wrote: the payload is a string with the value in it, or the value itself.
 
     Raises
     ------
-    LineError
-        It has one that is not a time in this unit.
+    msgspec.DecodeError
+        It is no such line.
     """
-    if fields.timestamp is None:
+    found = _KCAT.decode(line)
+    names, contents = found.headers[::2], found.headers[1::2]
+    headers = tuple(
+        (name, content.encode())
+        for name, content in zip(names, contents, strict=False)
+        if name is not None and content is not None
+    )
+    return LineRecord(
+        number,
+        _content(found.payload),
+        found.topic,
+        found.partition,
+        found.offset,
+        found.ts,
+        1 if found.tstype == "logappend" else 0,
+        _content(found.key),
+        headers,
+    )
+
+
+def is_kcat(line: bytes) -> bool:
+    """Whether a line looks as `kcat -J` writes them."""
+    try:
+        _KCAT.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+    return True
+
+
+def sample_of(value: bytes | None) -> str:
+    """Show the beginning of a value in printable ASCII."""
+    if value is None:
+        return "null"
+    shown = value[:SAMPLE_CHARACTERS].decode("utf-8", "backslashreplace").strip()
+    escaped = shown.encode("unicode_escape").decode("ascii")[:SAMPLE_CHARACTERS]
+    return escaped + ("..." if len(value) > SAMPLE_CHARACTERS or len(escaped) == SAMPLE_CHARACTERS else "")
+
+
+def _content(raw: msgspec.Raw) -> bytes | None:
+    """Unpack a string; null is None, anything else stands for itself."""
+    written = bytes(raw)
+    if written == b"null":
         return None
-    if (stamp := timestamp_ms(fields.timestamp, unit)) is None:
-        raise LineError("invalid_timestamp")
-    return stamp
-
-
-def recorded(fields: LineFields, stamp: int | None, at_ms: int) -> Prediction | Label | Outcome:
-    """What the line says happened; `stamp` is its own time, `at_ms` its record time.
-
-    Raises
-    ------
-    LineError
-        A field is missing or breaks a rule.
-    """
-    if fields.id is None:
-        raise LineError("missing_id")
-    name = _text(fields.id, "invalid_id")
-    model = None if fields.model is None else _text(fields.model, "invalid_model")
-    truth = None if fields.label is None else _text(fields.label, "invalid_class")
-    if fields.prediction is None:
-        if truth is None:
-            raise LineError("neither_prediction_nor_label")
-        return Label(name, truth, at_ms, model, stamp)
-    if model is None:
-        raise LineError("missing_model")
-    predicted = _text(fields.prediction, "invalid_class")
-    scores = None if fields.scores is None else _scores(fields.scores)
-    fold = None if fields.fold is None else fold_index(fields.fold)
-    if fold is None and fields.fold is not None:
-        raise LineError("invalid_fold")
-    if truth is None:
-        return Prediction(name, model, predicted, at_ms, stamp, scores, fold)
-    return Outcome(model, truth, predicted, at_ms if stamp is None else stamp, 0, scores=scores)
-
-
-def _text(raw: Any, reason: str) -> str:
-    text = canonical_text(raw)
-    if text is None:
-        raise LineError(reason)
-    return text
-
-
-def _scores(raw: Any) -> dict[str, float]:
-    """Class → probability; CSV carries them as a JSON object."""
-    if isinstance(raw, str):
-        try:
-            raw = msgspec.json.decode(raw)
-        except (msgspec.DecodeError, UnicodeError) as error:
-            raise LineError("invalid_scores") from error
-    if not isinstance(raw, Mapping):
-        raise LineError("invalid_scores")
-    scores: dict[str, float] = {}
-    for key, share in cast("Mapping[str, Any]", raw).items():
-        name, value = canonical_text(key), probability(share)
-        if name is None or value is None:
-            raise LineError("invalid_scores")
-        scores[name] = value
-    return scores
+    return _TEXT.decode(written).encode() if written.startswith(b'"') else written

@@ -1,4 +1,4 @@
-"""Tells a person in plain words what the daemon of a demo does, from its happenings and its reports."""
+"""Tells a person in plain words what the daemon of a demo does, from its internal events and its reports."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from rich.table import Table
 from rich.text import Text
 
 from streamwatch.core.series import Report
+from streamwatch.core.specs import HEADLINE
 from streamwatch.telemetry import (
     AlarmRaised,
-    CatchUpFinished,
-    Happening,
+    CatchUpCompleted,
+    InternalEvent,
     KafkaLost,
     KafkaRecovered,
     KernelCompiling,
@@ -24,42 +25,36 @@ from streamwatch.telemetry import (
     StartedServing,
     Telemetry,
     TopicsAssigned,
+    VerdictChanged,
 )
 
 WINDOW = "adwin:0.002"
 """The forgetting whose numbers are told: its window shrinks when the loss changes, so it answers
 quickly."""
 
-_ENOUGH_OUTCOMES = 50.0
-_MARGIN = 0.02  # a lead smaller than this changes no story
 _STATUS_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ModelSummary:
     """One model at the last report."""
 
     model: str
     outcomes: float
     accuracy: float
     persistent: float
-    window: float
-    """Outcomes the two are taken over."""
     pending: float
+    judged: float = 0.0
+    """1 better than no change, −1 worse, 0 open."""
+    since: float = 0.0
+    """Outcome from which that holds."""
 
     @property
     def verdict(self) -> str:
         """In words."""
-        if self.window < _ENOUGH_OUTCOMES:
-            return "too few outcomes to tell"
-        if abs(self.lead) <= _MARGIN:
-            return "no better than guessing what came last"
-        return f"{'better' if self.lead > 0.0 else 'worse'} than guessing what came last"
-
-    @property
-    def lead(self) -> float:
-        """Accuracy minus that of guessing what came last."""
-        return self.accuracy - self.persistent
+        if self.judged == 0.0:
+            return "open: not shown to be better or worse than no change"
+        return f"{'better' if self.judged > 0.0 else 'worse'} than no change since outcome {self.since:,.0f}"
 
 
 class Narrator:
@@ -79,8 +74,7 @@ class Narrator:
         self._live = (
             Live(console=console, refresh_per_second=4, transient=True) if console.is_terminal else None
         )
-        self._worse: set[str] = set()
-        self._standings: list[Standing] = []
+        self._summaries: list[ModelSummary] = []
         self._status_due = 0.0
         self.alarms = 0
         """Alarms told so far."""
@@ -99,7 +93,7 @@ class Narrator:
         """Leave the terminal as it was, with the last table on it."""
         if self._live is not None:
             self._live.stop()
-            if self._standings:
+            if self._summaries:
                 self._console.print(self._table())
 
     def say(self, text: str) -> None:
@@ -107,11 +101,15 @@ class Narrator:
         moment = time.strftime("%H:%M:%S", time.localtime(self._clock()))
         self._console.print(Text.assemble((f"{moment} ", "dim"), text), soft_wrap=True)
 
-    def hear(self, happening: Happening) -> None:
-        """Tell of a happening a person wants to know of."""
-        match happening:
-            case KernelCompiling():
-                self.say("compiling the estimators (some seconds on the first start, cached afterwards)")
+    def hear(self, event: InternalEvent) -> None:
+        """Tell of an internal event a person wants to know of."""
+        match event:
+            case KernelCompiling(seconds):
+                self.say(
+                    f"still compiling the estimators: {seconds:.0f} s"
+                    if seconds
+                    else "loading the estimators; a first start compiles them: a minute or more, once"
+                )
             case KernelReady(seconds):
                 self.say(f"estimators ready after {seconds:.1f} s")
             case StartedServing(address):
@@ -121,27 +119,27 @@ class Narrator:
             case TopicsAssigned(topics, partitions):
                 self.reading.set()
                 self.say(f"reading {partitions} partitions of {', '.join(topics)}")
-            case CatchUpFinished(records):
+            case CatchUpCompleted(records):
                 self.say(f"caught up: {records:,} records read")
             case KafkaLost(error=error):
                 self.say(f"Kafka is gone ({error}); trying again")
             case KafkaRecovered(after_seconds):
                 self.say(f"Kafka is back after {after_seconds:.1f} s")
             case AlarmRaised():
-                self._tell_alarm(happening)
+                self._tell_alarm(event)
+            case VerdictChanged():
+                self._tell_verdict(event)
             case _:
                 pass
 
     def publish(self, report: Report) -> None:
-        """Redraw; tell when a model has become worse than guessing what came last, or better again."""
-        self._standings = standings(report)
-        for standing in self._standings:
-            self._compare(standing)
+        """Redraw; elsewhere than on a terminal, tell now and then how the models do."""
+        self._summaries = summaries(report)
         if self._live is not None:
             self._live.update(self._table())
-        elif self._standings and self._clock() >= self._status_due:
+        elif self._summaries and self._clock() >= self._status_due:
             self._status_due = self._clock() + _STATUS_SECONDS
-            self.say(" · ".join(f"{s.model} {_short(s.accuracy)}" for s in self._standings) + self._guess())
+            self.say(" · ".join(f"{s.model} {_short(s.accuracy)}" for s in self._summaries) + self._guess())
 
     def _tell_alarm(self, alarm: AlarmRaised) -> None:
         self.alarms += 1
@@ -152,32 +150,24 @@ class Narrator:
             f"error {_short(alarm.before)} → {_short(alarm.after)}"
         )
 
-    def _compare(self, standing: Standing) -> None:
-        worse = standing.lead < 0.0
-        known = standing.model in self._worse
-        if standing.window < _ENOUGH_OUTCOMES or abs(standing.lead) <= _MARGIN or worse == known:
-            return
-        numbers = (
-            f"right {_short(standing.accuracy)} of the time over its last {standing.window:,.0f} outcomes, "
-            f"against {_short(standing.persistent)}"
-        )
-        if worse:
-            self._worse.add(standing.model)
-            self.say(f"{standing.model} is now worse than guessing what came last: {numbers}")
+    def _tell_verdict(self, change: VerdictChanged) -> None:
+        """Tell a verdict when the daemon gives it, not whenever two numbers cross."""
+        if change.verdict == "open":
+            said = "is no longer shown to be better or worse than no change"
         else:
-            self._worse.discard(standing.model)
-            self.say(f"{standing.model} is better than guessing what came last again: {numbers}")
+            said = f"is now {change.verdict} than no change, the previous label"
+        self.say(f"{change.model} {said}: since outcome {change.since_outcome:,}, said at {change.outcome:,}")
 
     def _guess(self) -> str:
-        shares = [s.persistent for s in self._standings if s.persistent == s.persistent]
-        return f" · guessing what came last {_short(shares[0])}" if shares else ""
+        shares = [s.persistent for s in self._summaries if s.persistent == s.persistent]
+        return f" · no change {_short(shares[0])}" if shares else ""
 
     def _table(self) -> RenderableType:
         table = Table(box=None, padding=(0, 2), title_justify="left")
-        for heading in ("model", "outcomes", "pending", "accuracy", "guessing what came last", ""):
+        for heading in ("model", "outcomes", "pending", "accuracy", "no change", ""):
             table.add_column(heading, justify="left" if heading in {"model", ""} else "right")
-        for s in self._standings:
-            style = "bold red" if s.model in self._worse else ""
+        for s in self._summaries:
+            style = "bold red" if s.judged < 0.0 else ""
             table.add_row(
                 s.model,
                 f"{s.outcomes:,.0f}",
@@ -191,19 +181,19 @@ class Narrator:
 
 
 class NarratedTelemetry(Telemetry):
-    """Telemetry whose happenings are told by a narrator; only errors are also written as log lines."""
+    """Telemetry whose internal events are told by a narrator; only errors are also written as log lines."""
 
     def __init__(self, narrator: Narrator) -> None:
         super().__init__(level="error")
         self._narrator = narrator
 
-    def emit(self, happening: Happening) -> None:
-        """Count the happening and tell it."""
-        super().emit(happening)
-        self._narrator.hear(happening)
+    def emit(self, event: InternalEvent) -> None:
+        """Count the internal event and tell it."""
+        super().emit(event)
+        self._narrator.hear(event)
 
 
-def standings(report: Report) -> list[Standing]:
+def summaries(report: Report) -> list[ModelSummary]:
     """How each model stands, by name."""
     nan = float("nan")
     values: dict[tuple[str, ...], float] = {}
@@ -217,13 +207,14 @@ def standings(report: Report) -> list[Standing]:
                 values[family.name, model, *named.values()] = float(value)
     models = sorted({key[1] for key in values if key[0] == "outcomes_total"})
     return [
-        Standing(
+        ModelSummary(
             model=model,
             outcomes=values.get(("outcomes_total", model), 0.0),
             accuracy=values.get(("accuracy_ratio", model, WINDOW), nan),
             persistent=values.get(("baseline_accuracy_ratio", model, "persistent", WINDOW), nan),
-            window=values.get(("adwin_window_outcomes", model, WINDOW), 0.0),
             pending=values.get(("pending_predictions", model), 0.0),
+            judged=values.get(("verdict", model, HEADLINE), 0.0),
+            since=values.get(("verdict_since_outcome", model, HEADLINE), 0.0),
         )
         for model in models
     ]

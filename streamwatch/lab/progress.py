@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Generator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
+from threading import Timer
 from types import TracebackType
 from typing import Self
 
@@ -13,6 +15,7 @@ from rich.progress import (
     DownloadColumn,
     MofNCompleteColumn,
     Progress,
+    SpinnerColumn,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
@@ -52,6 +55,26 @@ class SimulationSummary:
             for d in self.drifts
         ]
         return [sent, rest, *drifts]
+
+
+@contextmanager
+def waiting(what: str, console: Console | None, after_seconds: float = 1.0) -> Generator[None]:
+    """Tell what is being waited for: with a clock on a terminal, else by one line if it takes long."""
+    if console is None:
+        yield
+    elif console.is_terminal:
+        columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+        with Progress(*columns, console=console, transient=True) as progress:
+            progress.add_task(what, total=None)
+            yield
+    else:
+        timer = Timer(after_seconds, lambda: console.print(f"{what} …", highlight=False, soft_wrap=True))
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
 
 
 class Meter:
@@ -98,9 +121,7 @@ class ByteMeter:
         self._progress = Progress(*columns, console=console, transient=True) if drawn else None
         self._shown: AbstractContextManager[object] = self._progress or nullcontext()
         if self._progress is not None:
-            self._title = title
-            waiting = f"{title} (a first start compiles the estimators)"
-            self._task = self._progress.add_task(waiting, total=total)
+            self._task = self._progress.add_task(title, total=total)
 
     def __enter__(self) -> Self:
         self._shown.__enter__()
@@ -117,4 +138,4 @@ class ByteMeter:
     def show(self, read_bytes: int) -> None:
         """Redraw."""
         if self._progress is not None:
-            self._progress.update(self._task, completed=read_bytes, description=self._title)
+            self._progress.update(self._task, completed=read_bytes)

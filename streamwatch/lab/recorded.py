@@ -1,10 +1,8 @@
-"""Reads recorded predictions, labels and outcomes: one JSON object per line, or CSV with a header.
+"""Reads recorded records: one JSON object per line, CSV with a header, or lines as `kcat -J` writes them.
 
-Fields have their default names: `id`, `model`, `prediction`, `label`, `timestamp` (milliseconds since the
-epoch), `scores`, `fold`. Blank lines are skipped; a `.gz` file is unpacked while it is read.
-
-Record time is a line's `timestamp`; a line without one comes a millisecond after the line before it, so a
-file without timestamps counts its lines as milliseconds.
+A JSON line is a record's value. A CSV row becomes one: an object with a field for each column that is not
+empty; dots in a column's name nest. Of kcat's lines topic, partition, offset, time, key and headers are those
+of the record. Blank lines are skipped; a `.gz` file is unpacked while it is read.
 """
 
 from __future__ import annotations
@@ -13,25 +11,50 @@ import csv
 import gzip
 import io
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO, Literal, Self, TypeAlias, cast
+from typing import Any, BinaryIO, Literal, Self, TypeAlias, cast
 
 import msgspec
 
-from streamwatch.edge.decoders.mapping import TimestampUnit
-from streamwatch.lab.lines import BadLine, LineError, LineFields, Recorded, recorded, time_of
+from streamwatch.lab.lines import BadLine, LineRecord, is_kcat, kcat_record, sample_of
 
-Layout: TypeAlias = Literal["jsonl", "csv"]
-Clamp: TypeAlias = Callable[[int], int]
+Layout: TypeAlias = Literal["jsonl", "csv", "kcat"]
 
-_NAMES = LineFields.__struct_fields__
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class RecordingError(ValueError):
     """The file is not a recording; the message says what was expected of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class CsvColumns:
+    """Columns that a CSV header is expected to have.
+
+    `ids` and `classes`: one of each at least, where there are any. `scores`: cells hold a JSON object.
+    """
+
+    ids: Sequence[str] = ("id",)
+    classes: Sequence[str] = ("prediction", "label")
+    others: Sequence[str] = ("model",)
+    scores: Sequence[str] = ("scores",)
+
+    def check(self, header: Sequence[str], name: str) -> None:
+        """Refuse a header by which nothing could be found.
+
+        Raises
+        ------
+        RecordingError
+            It has no column of ids, or none of classes.
+        """
+        for wanted in (self.ids, self.classes):
+            if wanted and not set(wanted) & set(header):
+                expected = ", ".join(dict.fromkeys((*self.ids, *self.others, *self.classes)))
+                found = ", ".join(header) or "nothing"
+                raise RecordingError(f"{name}: expected a CSV header with {expected}; got {found}")
 
 
 class Recording:
@@ -42,27 +65,29 @@ class Recording:
     source
         A path, or `-` for standard input.
     layout
-        `jsonl` or `csv`; None looks at the name, then at the first character.
-    unit
-        Unit of the `timestamp` field.
+        `jsonl`, `csv` or `kcat`; None looks at the name, then at the first characters.
+    columns
+        What a CSV header is expected to name.
 
     Raises
     ------
     RecordingError
-        The file cannot be read, or its CSV header names no `id`.
+        The file cannot be read, or its CSV header names nothing that is looked for.
     """
 
-    def __init__(self, source: str | Path, layout: Layout | None = None, unit: TimestampUnit = "ms") -> None:
+    def __init__(
+        self, source: str | Path, layout: Layout | None = None, columns: CsvColumns | None = None
+    ) -> None:
         self.name = str(source)
         self.lines = 0
         """Lines that held something, so far."""
-        self._unit: TimestampUnit = unit
+        self._columns = columns or CsvColumns()
         self._number = 0
-        self._at_ms = 0
         try:
             self._raw = sys.stdin.buffer if self.name == "-" else Path(self.name).open("rb")  # noqa: SIM115
             unpacked = gzip.GzipFile(fileobj=self._raw) if self.name.endswith(".gz") else self._raw
             self._stream = cast("BinaryIO", unpacked)
+            self._chosen = layout
             self._layout: Layout = layout or _layout_of(self.name, self._first_byte())
         except OSError as error:
             raise RecordingError(f"{self.name} cannot be read: {error.strerror or error}") from error
@@ -77,13 +102,18 @@ class Recording:
         """How far reading has come, in bytes of the file as it is on disk."""
         return 0 if self.name == "-" else self._raw.tell()
 
-    def items(self, clamp: Clamp) -> Iterator[Recorded]:
-        """What the lines hold, in order; `clamp` bounds record time."""
-        rows = self._json_rows() if self._layout == "jsonl" else self._csv_rows()
+    @property
+    def is_kcat(self) -> bool:
+        """Whether its lines are kcat's; known once the first was read."""
+        return self._layout == "kcat"
+
+    def records(self) -> Iterator[LineRecord | BadLine]:
+        """What the lines hold, in order."""
+        rows = self._csv_rows() if self._layout == "csv" else self._json_rows()
         try:
             for row in rows:
                 self.lines += 1
-                yield row if isinstance(row, BadLine) else self._item(row, clamp)
+                yield row
         except (OSError, EOFError) as error:
             raise RecordingError(f"{self.name} breaks off after line {self._number}: {error}") from error
 
@@ -99,39 +129,41 @@ class Recording:
         if self.name != "-":
             self._raw.close()
 
+    def _bad(self, reason: str, value: bytes = b"") -> BadLine:
+        return BadLine(self._number, reason, sample_of(value), self.name)
+
     def _first_byte(self) -> bytes:
         peek = getattr(self._stream, "peek", None)
         head: bytes = peek(64) if peek is not None else b""
         return head.removeprefix(_BYTE_ORDER_MARK).lstrip()[:1]
 
-    def _json_rows(self) -> Iterator[LineFields | BadLine]:
-        decode = msgspec.json.Decoder(LineFields).decode
+    def _json_rows(self) -> Iterator[LineRecord | BadLine]:
+        first = True
         for line in self._stream:
             self._number += 1
-            text = line.removeprefix(_BYTE_ORDER_MARK) if self._number == 1 else line
-            if not text.strip():
+            text = (line.removeprefix(_BYTE_ORDER_MARK) if self._number == 1 else line).strip()
+            if not text:
+                continue
+            if first and self._chosen is None and is_kcat(text):
+                self._layout = "kcat"
+            first = False
+            if self._layout == "jsonl":
+                yield LineRecord(self._number, text, offset=self._number)
                 continue
             try:
-                yield decode(text)
-            except msgspec.ValidationError:
-                yield BadLine(self._number, "not_an_object")
-            except UnicodeDecodeError:
-                yield BadLine(self._number, "invalid_utf8")
-            except (msgspec.DecodeError, RecursionError):
-                yield BadLine(self._number, "invalid_json")
+                yield kcat_record(text, self._number)
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+                yield self._bad("not_of_kcat", text)
 
-    def _csv_rows(self) -> Iterator[LineFields | BadLine]:
-        # Bytes that are not UTF-8 become lone surrogates, which no field may contain.
+    def _csv_rows(self) -> Iterator[LineRecord | BadLine]:
+        # Bytes that are not UTF-8 become lone surrogates, which cannot be encoded again.
         text = io.TextIOWrapper(self._stream, "utf-8-sig", errors="surrogateescape", newline="")
         try:
             reader = csv.reader(text)
             header = [name.strip() for name in next(reader, [])]
-            if "id" not in header or not {"prediction", "label"} & set(header):
-                found = ", ".join(header) or "nothing"
-                raise RecordingError(
-                    f"{self.name}: expected a CSV header with id and model, prediction, label; got {found}"
-                )
-            places = [(i, name) for i, name in enumerate(header) if name in _NAMES]
+            self._columns.check(header, self.name)
+            paths = [(i, name.split(".")) for i, name in enumerate(header) if name]
+            objects = {i for i, name in enumerate(header) if name in self._columns.scores}
             while True:
                 try:
                     row = next(reader)
@@ -139,25 +171,41 @@ class Recording:
                     return
                 except csv.Error:
                     self._number = reader.line_num
-                    yield BadLine(self._number, "invalid_csv")
+                    yield self._bad("invalid_csv")
                     continue
                 self._number = reader.line_num
                 if len(row) == len(header):
-                    yield LineFields(**{name: row[i] or None for i, name in places})
+                    yield self._row(row, paths, objects)
                 elif row:
-                    yield BadLine(self._number, "wrong_number_of_columns")
+                    yield self._bad("wrong_number_of_columns", ",".join(row).encode(errors="replace"))
         finally:
             text.detach()
 
-    def _item(self, fields: LineFields, clamp: Clamp) -> Recorded:
+    def _row(
+        self, row: Sequence[str], paths: Sequence[tuple[int, Sequence[str]]], objects: set[int]
+    ) -> LineRecord | BadLine:
+        """Make the value that a topic would have carried of a row."""
+        value: dict[str, Any] = {}
+        for i, (*above, name) in paths:
+            if not row[i]:
+                continue
+            here = value
+            for step in above:
+                below = here.setdefault(step, {})
+                here = below if isinstance(below, dict) else {}
+            here[name] = _object(row[i]) if i in objects else row[i]
         try:
-            stamp = time_of(fields, self._unit)
-            at_ms = clamp(self._at_ms + 1 if stamp is None else stamp)
-            item = recorded(fields, stamp, at_ms)
-        except LineError as error:
-            return BadLine(self._number, str(error))
-        self._at_ms = at_ms
-        return item
+            return LineRecord(self._number, msgspec.json.encode(value), offset=self._number)
+        except UnicodeEncodeError:
+            return self._bad("invalid_utf8", ",".join(row).encode(errors="surrogateescape"))
+
+
+def _object(cell: str) -> Any:
+    """The JSON object of a cell; text that is none stays text, which is no valid object."""
+    try:
+        return msgspec.json.decode(cell)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return cell
 
 
 def _layout_of(name: str, first: bytes) -> Layout:

@@ -4,41 +4,76 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
+from typing import Any, Final, cast
 
 from rich.console import Console
 
-from streamwatch.core.events import Alarm, Event, Outcome, Partition, Progress
-from streamwatch.core.monitors import Monitors
+from streamwatch.core.estimators.set import EstimatorSet
+from streamwatch.core.estimators.warming import warm_up
+from streamwatch.core.events import Alarm, Event, Outcome, Side
+from streamwatch.core.join.mismatch import details_with
+from streamwatch.core.merge import Arrivals, Merge, MergeProgress, MergeSpec, Released
+from streamwatch.core.merge.series import progress_families
 from streamwatch.core.pipeline import Pipeline
 from streamwatch.core.series import Family, Histogram
-from streamwatch.core.specs import JoinSpec, MonitorsSpec, TimeSpec
-from streamwatch.edge.decoders.mapping import TimestampUnit
+from streamwatch.core.specs import JoinSpec, MonitorsSpec
+from streamwatch.edge.decoders.json import JsonDecoder
+from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.edge.stores.memory import MemoryStore
-from streamwatch.lab.lines import BadLine, Recorded
-from streamwatch.lab.progress import ByteMeter
-from streamwatch.lab.recorded import Layout, Recording
-from streamwatch.lab.trace_csv import TraceCsv, TracedMonitors
+from streamwatch.lab.feeds import Chunk, Feed, FeedReader, Unusable
+from streamwatch.lab.fitting import RecordedTopic
+from streamwatch.lab.lines import BadLine
+from streamwatch.lab.progress import ByteMeter, waiting
+from streamwatch.lab.recorded import CsvColumns, Layout, Recording
+from streamwatch.lab.trace_csv import TraceCsv, TracedEstimatorSet
 
 _BATCH = 1_000
-_KEPT_BAD_LINES = 5
+_ENDED: Final = 2**62
+"""When the fetch was sent that found a recording at its end: after everything that was read."""
+
+
+def default_topics(mapping: TopicMapping | None = None) -> dict[str, RecordedTopic]:
+    """Predictions and labels with the default field names, or those of one mapping."""
+    sides: dict[str, Side] = {"predictions": "prediction", "labels": "label"}
+    found = mapping or TopicMapping()
+    return {name: RecordedTopic(side, found, JsonDecoder(name, side, found)) for name, side in sides.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class ReplaySpec:
     """What to replay and how; the defaults are the daemon's.
 
-    `source` is a path or `-`. `layout` None finds out. `trace` names a CSV file to write, or None.
+    Attributes
+    ----------
+    sources
+        Paths, or `-` for standard input; each is a partition of its own.
+    layout
+        None finds out.
+    topics
+        How lines are decoded, by topic in the order of the settings.
+    topic
+        The topic of every line; None: kcat's lines say, and of others the mapping that fits.
+    closed
+        Whether lines of kcat must be of one of `topics`.
+    columns
+        What the header of a CSV file is expected to name.
+    trace
+        A CSV file to write, or None.
     """
 
-    source: str | Path
+    sources: Sequence[str | Path]
     layout: Layout | None = None
-    timestamp_unit: TimestampUnit = "ms"
+    topics: Mapping[str, RecordedTopic] = field(default_factory=default_topics)
+    topic: str | None = None
+    closed: bool = False
+    columns: CsvColumns = field(default_factory=CsvColumns)
     join: JoinSpec = field(default_factory=JoinSpec)
-    time: TimeSpec = field(default_factory=TimeSpec)
+    merge: MergeSpec = field(default_factory=MergeSpec)
     monitors: MonitorsSpec = field(default_factory=MonitorsSpec)
     trace: str | Path | None = None
 
@@ -57,106 +92,110 @@ class ReplayResult:
     first_bad: list[BadLine] = field(default_factory=list[BadLine])
     alarms: list[Alarm] = field(default_factory=list[Alarm])
     families: Sequence[Family] = ()
+    details: Mapping[str, Mapping[str, object]] = field(default_factory=dict[str, Mapping[str, object]])
+    """Of each model what is no number, as in the API."""
     trace_rows: int = 0
     seconds: float = 0.0
+    """Time of reading and evaluating."""
+    compile_seconds: float = 0.0
+    """Time before that: loading the estimators, or compiling them."""
 
 
 def replay(spec: ReplaySpec, console: Console | None = None) -> ReplayResult:
-    """Evaluate a recording from start to end.
+    """Evaluate recordings from start to end, merged by time as the daemon merges partitions.
 
     Parameters
     ----------
     spec
         What to read, and what estimators to keep.
     console
-        Where a progress bar by bytes is drawn when it is a terminal; None for silence.
+        Where progress is told: that estimators are being compiled, and on a terminal a bar by bytes; None for
+        silence.
 
     Raises
     ------
     RecordingError
-        The file cannot be read or is not a recording, or the trace cannot be written. Bad lines are counted,
+        A file cannot be read or is not a recording, or the trace cannot be written. Bad lines are counted,
         never raised.
     """
-    result = ReplayResult(str(spec.source))
-    began = time.monotonic()
+    result = ReplayResult(", ".join(map(str, spec.sources)))
     with ExitStack() as stack:
-        recording = stack.enter_context(Recording(spec.source, spec.layout, spec.timestamp_unit))
+        recordings = [
+            stack.enter_context(Recording(source, spec.layout, spec.columns)) for source in spec.sources
+        ]
         trace = None if spec.trace is None else stack.enter_context(TraceCsv(spec.trace))
-        meter = stack.enter_context(ByteMeter(recording.name, recording.total_bytes, console))
-        player = _Player(spec, result, trace)
-        for item in recording.items(player.clamp):
-            if player.take(item):
-                meter.show(recording.read_bytes)
+        began = time.monotonic()
+        with waiting("compiling the estimators (the first time only; about a minute)", console):
+            warm_up(spec.monitors, tracing=trace is not None)
+        result.compile_seconds = time.monotonic() - began
+        began = time.monotonic()
+        meter = stack.enter_context(ByteMeter(result.source, _total(recordings), console))
+        bad = Unusable(result.bad, result.first_bad)
+        reader = FeedReader(spec.topics, bad, spec.topic, closed=spec.closed)
+
+        def show() -> None:
+            meter.show(sum(recording.read_bytes for recording in recordings))
+
+        player = _Player(spec, result, trace, reader.feeds(recordings, show))
+        while player.step():
+            show()
         player.finish()
-        meter.show(recording.read_bytes)
-        result.lines = recording.lines
+        show()
+        result.lines = sum(recording.lines for recording in recordings)
         result.trace_rows = 0 if trace is None else trace.rows
-    result.seconds = time.monotonic() - began
+        result.seconds = time.monotonic() - began
     return result
 
 
-class _Player:
-    """Feeds what a recording holds through the core, in order.
+def _total(recordings: Sequence[Recording]) -> int | None:
+    sizes = [recording.total_bytes for recording in recordings]
+    return None if None in sizes else sum(size for size in sizes if size is not None)
 
-    A recording is one partition that carries both sides, never caught up until it ends: time is what its
-    lines say. Time moves (and what is due expires) whenever record time enters another second, as
-    deadlines are whole seconds.
+
+class _Player:
+    """Feeds recordings through the core, in one order.
+
+    Lines with prediction and label are outcomes already: they take their turn, and need no join.
     """
 
-    def __init__(self, spec: ReplaySpec, result: ReplayResult, trace: TraceCsv | None) -> None:
+    def __init__(
+        self, spec: ReplaySpec, result: ReplayResult, trace: TraceCsv | None, feeds: Sequence[Feed]
+    ) -> None:
         self._result = result
-        self._partition = Partition("recording", 0)
-        monitors = Monitors(spec.monitors)
-        self._monitors = monitors if trace is None else TracedMonitors(monitors, trace)
-        self._pipeline = Pipeline(spec.join, spec.time, self._monitors, {self._partition: "both"})
+        self._monitors = EstimatorSet(spec.monitors)
+        evaluation = self._monitors if trace is None else TracedEstimatorSet(self._monitors, trace)
+        self._pipeline = Pipeline(spec.join, evaluation)
+        self._progress = MergeProgress()
+        self._feeds = {feed.partition: feed for feed in feeds}
+        sides: dict[str, Side] = {name: topic.side for name, topic in spec.topics.items()}
+        sides |= {feed.partition.topic: feed.side for feed in feeds}
+        self._merge = Merge(spec.merge, sides, self._progress)
+        self._merge.set_partitions(list(self._feeds))
         self._store = MemoryStore()
-        self._events: list[Event] = []
-        self._outcomes: list[Outcome] = []
-        self._newest_ms = -1
-        self._reorder_ms = spec.join.reorder_window_ms if spec.join.order == "prediction_time" else 0
 
-    def clamp(self, at_ms: int) -> int:
-        """Bound disorder as the daemon does; nothing is in a recording's future."""
-        return self._pipeline.timeline.stamp(self._partition, at_ms, at_ms)
-
-    def take(self, item: Recorded) -> bool:
-        """Evaluate one line, sooner or later; whether a batch was evaluated."""
-        if isinstance(item, BadLine):
-            self._result.bad[item.reason] += 1
-            if len(self._result.first_bad) < _KEPT_BAD_LINES:
-                self._result.first_bad.append(item)
+    def step(self) -> bool:
+        """Read on where others wait for it, and evaluate what may be; whether there is more to read."""
+        if not self._feeds:
             return False
-        if isinstance(item, Outcome):
-            if self._events:
-                self._join()
-            self._outcomes.append(item)
-            if len(self._outcomes) < _BATCH:
-                return False
-            self._fold()
-            return True
-        if self._outcomes:
-            self._fold()
-        if item.at_ms > self._newest_ms:
-            if item.at_ms // 1_000 > self._newest_ms // 1_000 and self._newest_ms >= 0:
-                self._events.append(self._progress(self._newest_ms, caught_up=False))
-            self._newest_ms = item.at_ms
-        self._events.append(item)
-        if len(self._events) < _BATCH:
-            return False
-        self._join()
+        reached = self._merge.running_ms
+        partition = min(self._feeds, key=lambda name: reached[name])
+        chunk = next(self._feeds[partition].chunks, None)
+        if chunk is None:
+            del self._feeds[partition]
+            self._merge.found({partition: _ENDED})
+        else:
+            self._merge.add({partition: _arrivals(chunk)}, 0, _host_ms())
+        self._join(self._merge.release(0, _host_ms()))
         return True
 
     def finish(self) -> None:
-        """Let time reach the last line, release what is held for order, and take stock."""
-        if self._outcomes:
-            self._fold()
-        if self._newest_ms >= 0:
-            self._events.append(self._progress(self._newest_ms, caught_up=True))
-        self._join()
-        if self._reorder_ms and self._newest_ms >= 0:
-            self._events.append(self._progress(self._newest_ms + self._reorder_ms + 1_000, caught_up=True))
-            self._join()
-        self._result.families = self._pipeline.families()
+        """Evaluate what waits, release what is held for its order, and take stock; nothing expires."""
+        self._join(self._merge.drain(_host_ms()))
+        step = self._pipeline.release_held(self._store.fetch(self._pipeline.read_set(())))
+        self._store.apply(step)
+        self._evaluated(step.outcomes, step.alarms)
+        self._result.families = self._pipeline.families() + progress_families(self._progress)
+        self._result.details = details_with(self._monitors.details(), self._pipeline.mismatches())
         self._result.pending = sum(
             int(value)
             for family in self._result.families
@@ -165,21 +204,43 @@ class _Player:
             if not isinstance(value, Histogram)
         )
 
-    def _progress(self, at_ms: int, *, caught_up: bool) -> Progress:
-        return Progress(self._partition.topic, self._partition.partition, at_ms, caught_up)
-
-    def _join(self) -> None:
-        events, self._events = self._events, []
-        found = self._store.fetch(self._pipeline.needs(events))
-        step = self._pipeline.advance(events, found)
-        self._store.keep(step)
-        self._evaluated(step.outcomes, step.alarms)
-
-    def _fold(self) -> None:
-        """Lines with prediction and label are outcomes already: they need no join."""
-        outcomes, self._outcomes = self._outcomes, []
-        self._evaluated(outcomes, self._monitors.fold(outcomes))
+    def _join(self, released: Released) -> None:
+        found = cast("Sequence[Event | Outcome]", released.events)
+        for event, clock_ms in zip(found, released.clock_ms.tolist(), strict=True):
+            if not isinstance(event, Outcome):
+                event.record_ms = clock_ms
+        start = 0
+        for is_outcome, group in groupby(found, lambda event: type(event) is Outcome):
+            stop = start + sum(1 for _ in group)
+            for first in range(start, stop, _BATCH):
+                part = released.part(first, min(first + _BATCH, stop))
+                if is_outcome:
+                    outcomes: Any = part.events
+                    self._evaluated(outcomes, self._pipeline.evaluate(outcomes))
+                else:
+                    step = self._pipeline.advance(
+                        part.events, self._store.fetch(self._pipeline.read_set(part.events))
+                    )
+                    self._store.apply(step)
+                    self._evaluated(step.outcomes, step.alarms)
+                self._progress.note(part)
+            start = stop
 
     def _evaluated(self, outcomes: Sequence[Outcome], alarms: Sequence[Alarm]) -> None:
         self._result.outcomes += len(outcomes)
         self._result.alarms += alarms
+
+
+def _arrivals(chunk: Chunk) -> Arrivals:
+    """A chunk as a poll would have delivered it; outcomes pass through the merge as any event does."""
+    return Arrivals(
+        chunk.offsets,
+        chunk.stamps_ms,
+        chunk.decodable,
+        cast("Sequence[Event]", chunk.found),
+        appended=chunk.appended,
+    )
+
+
+def _host_ms() -> int:
+    return time.time_ns() // 1_000_000

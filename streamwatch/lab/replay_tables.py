@@ -11,22 +11,25 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
+from streamwatch.core.events import Alarm
 from streamwatch.core.series import Histogram
-from streamwatch.edge.exporters.json_api import by_model
+from streamwatch.edge.web.routes.json_api import by_model, shown_details
+from streamwatch.lab.lines import BadLine
 from streamwatch.lab.replay import ReplayResult
 
 _SHOWN_ALARMS = 20
+_WORTH_TELLING_SECONDS = 2.0
 _YEAR_2000_MS = 946_684_800_000
 _COLUMNS = (
     ("accuracy", "accuracy_ratio", ()),
-    ("guessing\nwhat came last", "baseline_accuracy_ratio", ("persistent",)),
+    ("no\nchange", "baseline_accuracy_ratio", ("persistent",)),
     ("always the\nmajority", "baseline_accuracy_ratio", ("majority",)),
     ("κ", "kappa", ()),
     ("κ_m", "kappa_majority", ()),
     ("κ_per", "kappa_persistent", ()),
     ("κ⁺", "kappa_plus", ()),
     ("MCC", "mcc", ()),
-    ("effective\noutcomes", "effective_outcomes", ()),
+    ("effective\noutcomes", "effective_sample_size", ()),
 )
 
 
@@ -52,6 +55,8 @@ def leftovers(result: ReplayResult) -> list[str]:
     """How much was read, and what of it was not evaluated."""
     rate = result.lines / result.seconds if result.seconds > 0.0 else 0.0
     took = f"in {result.seconds:.1f} s ({rate:,.0f} lines/s)"
+    if result.compile_seconds >= _WORTH_TELLING_SECONDS:
+        took += f", after {result.compile_seconds:.0f} s of preparing the estimators"
     said = [f"{result.lines:,} lines, {result.outcomes:,} outcomes {took}."]
     if result.pending:
         said.append(f"{result.pending:,} predictions still waited for their label at the end.")
@@ -60,10 +65,22 @@ def leftovers(result: ReplayResult) -> list[str]:
     if result.bad:
         reasons = ", ".join(f"{reason} {count:,}" for reason, count in result.bad.most_common())
         said.append(f"{result.bad.total():,} lines could not be used: {reasons}.")
-        said += [f"  line {bad.number:,}: {bad.reason}" for bad in result.first_bad]
+        said += [f"  {_where(bad, result)}: {bad.reason}" for bad in result.first_bad]
         if result.bad.total() > len(result.first_bad):
             said.append("  …")
     return said
+
+
+def unusable(result: ReplayResult) -> str | None:
+    """Say why no line could be used, with one of them as an example; None if any could."""
+    if result.lines > result.bad.total():
+        return None
+    if not result.lines:
+        return f"{result.source} holds no lines"
+    reasons = ", ".join(f"{reason} {count:,}" for reason, count in result.bad.most_common())
+    example = next((bad for bad in result.first_bad if bad.reason == result.bad.most_common(1)[0][0]), None)
+    said = f"none of {result.lines:,} lines could be used: {reasons}"
+    return said if example is None else f"{said}\n{_where(example, result)}: {example.sample}"
 
 
 def to_json(result: ReplayResult) -> bytes:
@@ -76,12 +93,25 @@ def to_json(result: ReplayResult) -> bytes:
             "outcomes": result.outcomes,
             "pending": result.pending,
             "invalid": dict(result.bad),
-            "first_invalid": [{"line": bad.number, "reason": bad.reason} for bad in result.first_bad],
-            "models": {name: {"metrics": metrics} for name, metrics in models.items()},
+            "first_invalid": [
+                {"source": bad.source, "line": bad.number, "reason": bad.reason} for bad in result.first_bad
+            ],
+            "models": {
+                name: {
+                    "metrics": metrics,
+                    "details": shown_details(result.details.get(name, {}), whole=False),
+                }
+                for name, metrics in models.items()
+            },
             "stream": stream,
             "alarms": [msgspec.to_builtins(alarm) for alarm in result.alarms],
         }
     )
+
+
+def _where(bad: BadLine, result: ReplayResult) -> str:
+    """The line's number, and its file where there are several."""
+    return f"line {bad.number:,}" + (f" of {bad.source}" if bad.source != result.source else "")
 
 
 def _estimates(
@@ -101,14 +131,14 @@ def _estimates(
     for labels in pairs:
         model = labels[position]
         forgetting = labels[1 - position]
-        known = model in seen
+        repeated = model in seen
         seen.add(model)
         outcomes = values.get(("outcomes_total", model), math.nan)
         cells = [
             _number(_value(values, order, name, {"model": model, "forgetting": forgetting}, more))
             for _, name, more in _COLUMNS
         ]
-        table.add_row("" if known else model, "" if known else f"{outcomes:,.0f}", forgetting, *cells)
+        table.add_row("" if repeated else model, "" if repeated else f"{outcomes:,.0f}", forgetting, *cells)
     return table
 
 
@@ -152,14 +182,24 @@ def _alarms(result: ReplayResult) -> Table:
             alarm.model,
             alarm.detector,
             f"{alarm.outcome:,}",
-            _moment(alarm.at_ms),
-            *map(_number, (alarm.before, alarm.after, alarm.statistic, alarm.threshold)),
+            _moment(alarm.event_ms),
+            *_change(alarm),
+            *map(_number, (alarm.statistic, alarm.threshold)),
         )
     return table
 
 
-def _moment(at_ms: int) -> str:
+def _change(alarm: Alarm) -> tuple[str, str]:
+    """Error before and after, or the verdict and since which outcome."""
+    said = alarm.judgement
+    if said is None:
+        return _number(alarm.before), _number(alarm.after)
+    words = {1: "better", -1: "worse", 0: "open"}
+    return words[said.verdict], f"since {said.since:,}"
+
+
+def _moment(event_ms: int) -> str:
     """Date and time; a recording without timestamps has none worth showing."""
-    if at_ms < _YEAR_2000_MS:
+    if event_ms < _YEAR_2000_MS:
         return ""
-    return datetime.fromtimestamp(at_ms / 1000.0, tz=UTC).isoformat(sep=" ", timespec="seconds")
+    return datetime.fromtimestamp(event_ms / 1000.0, tz=UTC).isoformat(sep=" ", timespec="seconds")

@@ -59,7 +59,7 @@ def schedule(spec: ScheduleSpec) -> Iterator[Due]:
     names, classes = spec.stream.model_names, spec.stream.classes
     waiting: list[tuple[float, int, str]] = []  # (due, instance, class): labels to come
     for block in blocks(spec.stream):
-        for row in range(len(block.truth)):
+        for row in range(len(block.true_class)):
             instance = block.first + row
             if spec.instances is not None and instance >= spec.instances:
                 while waiting:
@@ -69,19 +69,23 @@ def schedule(spec: ScheduleSpec) -> Iterator[Due]:
             while waiting and waiting[0][0] <= at_s:
                 yield _label(encoder, spec, heapq.heappop(waiting))
             name = f"{spec.run}-{instance}"
-            at_ms = spec.start_ms + round(at_s * 1000.0)
-            for model, predicted in enumerate(block.predicted[:, row].tolist()):
+            record_ms = spec.start_ms + round(at_s * 1000.0)
+            for model, predicted_class in enumerate(block.predicted_class[:, row].tolist()):
                 scores = None
                 if spec.scores:
                     shares = block.scores[model, row].tolist()
                     scores = {c: round(s, 4) for c, s in zip(classes, shares, strict=True)}
                 value = _Event(
-                    id=name, timestamp=at_ms, model=names[model], prediction=classes[predicted], scores=scores
+                    id=name,
+                    timestamp=record_ms,
+                    model=names[model],
+                    prediction=classes[predicted_class],
+                    scores=scores,
                 )
                 yield Due(at_s, "prediction", instance, name.encode(), encoder.encode(value))
             delay_s = float(block.delay_s[row]) / spec.time_scale
             if not math.isnan(delay_s):
-                heapq.heappush(waiting, (at_s + delay_s, instance, classes[int(block.truth[row])]))
+                heapq.heappush(waiting, (at_s + delay_s, instance, classes[int(block.true_class[row])]))
 
 
 def _label(encoder: msgspec.json.Encoder, spec: ScheduleSpec, waiting: tuple[float, int, str]) -> Due:

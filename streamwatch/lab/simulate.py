@@ -191,10 +191,10 @@ async def _producer(
         try:
             await producer.start()
             # Listing all topics creates none; asking for one by name might.
-            known = (await producer.client.fetch_all_metadata()).topics()
+            existing = (await producer.client.fetch_all_metadata()).topics()
         except KafkaError as error:
             raise SimulationError(f"no Kafka broker at {spec.bootstrap_servers}: {error}") from error
-        if absent := [name for name in topics if name not in known]:
+        if absent := [name for name in topics if name not in existing]:
             raise SimulationError(
                 f"expected topics {', '.join(topics)} at {spec.bootstrap_servers}; "
                 f"absent: {', '.join(absent)} (--create-topics makes them)"

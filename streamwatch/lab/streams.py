@@ -119,8 +119,10 @@ class StreamSpec:
     @property
     def model_names(self) -> tuple[str, ...]:
         """As they appear in the events."""
-        known = ("stable-v1", "drifting-v2", "adaptive-v3")
-        return tuple(known[i] if i < len(known) else f"stable-v{i + 1}" for i in range(self.models))
+        default_names = ("stable-v1", "drifting-v2", "adaptive-v3")
+        return tuple(
+            default_names[i] if i < len(default_names) else f"stable-v{i + 1}" for i in range(self.models)
+        )
 
     def drifts(self, instances: int) -> list[Drift]:
         """The drifts whose centre lies before `instances`."""
@@ -156,8 +158,8 @@ class Block:
     """Consecutive instances: truth (n,), predicted (models, n), scores (models, n, 3), delay_s (n,)."""
 
     first: int
-    truth: Classes
-    predicted: Classes
+    true_class: Classes
+    predicted_class: Classes
     scores: Floats
     delay_s: Floats
 
@@ -172,20 +174,20 @@ def blocks(spec: StreamSpec) -> Iterator[Block]:
     previous = int(rng.choice(3, p=priors))
     for first in itertools.count(0, BLOCK):
         positions = np.arange(first, first + BLOCK, dtype=np.float64)
-        truth = _chain(rng, previous, priors, spec.persistence)
-        previous = int(truth[-1])
+        true_class = _chain(rng, previous, priors, spec.persistence)
+        previous = int(true_class[-1])
         concept = (rng.random(BLOCK) < spec.concept_probability(positions)).astype(np.int64)
-        x_lasting = lasting[truth] + rng.standard_normal((BLOCK, 3))
-        x_fickle = fickle[(truth + concept) % 3] + rng.standard_normal((BLOCK, 3))
+        x_lasting = lasting[true_class] + rng.standard_normal((BLOCK, 3))
+        x_fickle = fickle[(true_class + concept) % 3] + rng.standard_normal((BLOCK, 3))
         base = _discriminant(x_lasting, lasting) + np.log(np.maximum(priors, 1e-12))
         logits = np.stack(
             [_logits(kind, base, x_fickle, fickle, learned, rng) for kind in range(spec.models)]
         )
         delay_s = spec.delay.draw(rng, BLOCK)
-        yield Block(first, truth, logits.argmax(axis=2), _softmax(logits), delay_s)
+        yield Block(first, true_class, logits.argmax(axis=2), _softmax(logits), delay_s)
         for k in range(3):
-            if (truth == k).any():
-                mean = x_fickle[truth == k].mean(axis=0)
+            if (true_class == k).any():
+                mean = x_fickle[true_class == k].mean(axis=0)
                 learned[k] = _REFIT_ALPHA * learned[k] + (1.0 - _REFIT_ALPHA) * mean
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from streamwatch.core.estimators.set import EstimatorSet
+from streamwatch.core.estimators.trace import TraceChunk
 from streamwatch.core.events import Alarm, Outcome
-from streamwatch.core.monitors import Monitors
 from streamwatch.core.series import Family
-from streamwatch.core.trace import TraceChunk
 from streamwatch.lab.recorded import RecordingError
 
 
@@ -63,10 +63,10 @@ class TraceCsv:
         self._file.close()
 
 
-class TracedMonitors:
+class TracedEstimatorSet:
     """Monitors that write what they say after every outcome they evaluate."""
 
-    def __init__(self, monitors: Monitors, trace: TraceCsv) -> None:
+    def __init__(self, monitors: EstimatorSet, trace: TraceCsv) -> None:
         self._monitors = monitors
         self._trace = trace
         trace.write(monitors.trace([]))  # a header, even for a recording without outcomes

@@ -1,4 +1,4 @@
-"""`alerts`: who is told of drifts, and how often."""
+"""`alerts`: receivers and rules of alarms."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pydantic import (
     model_validator,
 )
 
-from streamwatch.core.notices import SEVERITIES, Severity
+from streamwatch.core.alerting.notification import SEVERITIES, Severity
 from streamwatch.settings.durations import Duration
 from streamwatch.settings.numbers import Bounded
 from streamwatch.settings.sections import Count, ReadableFile, Section, split
@@ -23,13 +23,13 @@ from streamwatch.settings.sections import Count, ReadableFile, Section, split
 TYPES = ("webhook", "alertmanager", "slack", "pagerduty")
 RESERVED = ("alertname", "detector", "model", "severity")
 """Labels of alerts that are not for the operator to choose."""
-_ONLY: dict[str, tuple[str, ...]] = {
+OWN_KEYS: dict[str, tuple[str, ...]] = {
     "webhook": ("secrets", "secrets_files"),
-    "alertmanager": ("labels", "repeat"),
+    "alertmanager": ("labels", "repeat_interval"),
     "slack": (),
     "pagerduty": ("routing_key", "routing_key_file"),
 }
-"""Keys that only one type of outlet has."""
+"""Keys that only one type of receiver has."""
 
 
 def hidden(value: object) -> object:
@@ -39,12 +39,12 @@ def hidden(value: object) -> object:
     return value
 
 
-def one_of(*known: str) -> BeforeValidator:
+def one_of(*choices: str) -> BeforeValidator:
     """An error that names what there is to choose from."""
 
     def check(value: object) -> object:
-        if value not in known:
-            raise ValueError(f"expected one of {', '.join(known)}, got {value!r}")
+        if value not in choices:
+            raise ValueError(f"expected one of {', '.join(choices)}, got {value!r}")
         return value
 
     return BeforeValidator(check, json_schema_input_type=str)
@@ -65,7 +65,7 @@ SeverityName = Annotated[Severity, one_of(*SEVERITIES)]
 Wait = Annotated[Duration, Bounded("", least=1)]
 
 
-class OutletSection(Section):
+class ReceiverSection(Section):
     """One receiver of alarms."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,64}$")]
@@ -73,7 +73,7 @@ class OutletSection(Section):
     type: Annotated[str, one_of(*TYPES), Field(json_schema_extra={"enum": list(TYPES)})]
     """webhook, alertmanager, slack or pagerduty."""
     url: Secret | None = None
-    """Where it is. Never shown or logged, but for its host."""
+    """URL of the receiver. Never shown or logged, but for its host."""
     url_file: ReadableFile | None = None
     """File with the URL, where it is a secret (a trailing newline is ignored)."""
     secrets: tuple[Secret, ...] = ()
@@ -90,7 +90,7 @@ class OutletSection(Section):
     """Severities it is told: info, warning, error, critical; all if absent."""
     labels: Annotated[dict[str, str], AfterValidator(labelled)] = Field(default_factory=dict[str, str])
     """alertmanager: labels added to every alert."""
-    repeat: Wait = 60_000
+    repeat_interval: Wait = 60_000
     """alertmanager: how often open alarms are sent again."""
     timeout: Wait = 10_000
     """An attempt takes this long at most."""
@@ -98,11 +98,11 @@ class OutletSection(Section):
     """Certificates to trust, PEM; the system's if absent."""
 
     @model_validator(mode="after")
-    def _complete(self) -> OutletSection:
-        for kind, keys in _ONLY.items():
+    def _complete(self) -> ReceiverSection:
+        for kind, keys in OWN_KEYS.items():
             for key in keys:
                 if kind != self.type and key in self.model_fields_set:
-                    raise ValueError(f"{key} is for outlets of type {kind}, this one is {self.type}")
+                    raise ValueError(f"{key} is for receivers of type {kind}, this one is {self.type}")
         for key in ("url", "routing_key"):
             if getattr(self, key) is not None and getattr(self, f"{key}_file") is not None:
                 raise ValueError(f"give {key} or {key}_file, not both")
@@ -139,7 +139,7 @@ def _text(file: Path) -> str:
 
 
 class RuleSection(Section):
-    """How alarms of some models and detectors are told; what it does not say is as in `alerts`."""
+    """Rule for alarms of some models and detectors; what it does not say is as in `alerts`."""
 
     detector: str = "*"
     """Name of a detector, or a pattern with * and ?."""
@@ -154,12 +154,12 @@ class RuleSection(Section):
 
 
 class AlertsSection(Section):
-    """Who is told of drifts, and how often. `streamwatch alerts test` tries it."""
+    """Receivers and rules of alarms. `streamwatch alerts test` tries them."""
 
-    outlets: tuple[OutletSection, ...] = ()
+    receivers: tuple[ReceiverSection, ...] = ()
     """Receivers: {name: oncall, type: webhook, url: …, secrets_files: […]}, or type alertmanager (url), slack
     (url_file), pagerduty (routing_key_file). Further keys: severities, timeout, ca_file, and for alertmanager
-    repeat, labels. None: alarms are in metrics, API and log only."""
+    repeat_interval, labels. None: alarms are in metrics, API and log only."""
     rules: tuple[RuleSection, ...] = ()
     """Exceptions, the first that matches holds: {model: fraud-*, severity: critical, cooldown: 1h}. Keys:
     detector, model, severity, cooldown, min_outcomes."""
@@ -169,18 +169,18 @@ class AlertsSection(Section):
     """Event time around an announced alarm in which no other of its model and detector is announced."""
     min_outcomes: Annotated[int, Bounded(least=0)] = 100
     """Outcomes a model must have had before its alarms are announced."""
-    alarm_ttl: Wait = 86_400_000
+    resolve_timeout: Wait = 86_400_000
     """An alarm whose error does not come back is resolved after this, as the new level."""
-    max_alarm_age: Duration = 3_600_000
+    stale_after: Duration = 3_600_000
     """Older alarms found while catching up are told as one digest."""
     digest_interval: Wait = 600_000
     """While catching up goes on, a digest at most this often."""
     digest_size: Count = 20
     """Alarms listed in a digest at most."""
     give_up_after: Wait = 86_400_000
-    """A notice that could not be delivered for so long is a dead letter: logged and counted."""
+    """A notification that could not be delivered for so long is dropped: logged and counted."""
     max_pending: Count = 1_000
-    """Notices that wait for one outlet at most; then the oldest is a dead letter."""
+    """Notifications that wait for one receiver at most; then the oldest is dropped."""
     external_url: str | None = None
     """Where people reach this daemon's page, for links: https://streamwatch.example.com."""
 
@@ -188,13 +188,14 @@ class AlertsSection(Section):
     @classmethod
     def _link(cls, url: str | None) -> str | None:
         if url is not None and not re.fullmatch(r"https?://[^/\s]+\S*", url):
-            raise ValueError(f"expected a URL such as https://streamwatch.example.com, got {url!r}")
+            got = "a text (not shown)" if "@" in url else repr(url)
+            raise ValueError(f"expected a URL such as https://streamwatch.example.com, got {got}")
         return url
 
     @model_validator(mode="after")
     def _distinct(self) -> AlertsSection:
-        names = [outlet.name for outlet in self.outlets]
+        names = [receiver.name for receiver in self.receivers]
         for name in names:
             if names.count(name) > 1:
-                raise ValueError(f"two outlets are named {name!r}")
+                raise ValueError(f"two receivers are named {name!r}")
         return self

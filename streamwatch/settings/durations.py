@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
+from pydantic import BeforeValidator, GetCoreSchemaHandler, PlainSerializer, WithJsonSchema
+from pydantic_core import CoreSchema, core_schema
 
 _UNITS = {"w": 604_800_000, "d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1_000, "ms": 1}
 _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|[wdhms])")
@@ -46,3 +47,19 @@ Duration = Annotated[
     PlainSerializer(format_duration),
     WithJsonSchema({"type": "string", "pattern": PATTERN, "examples": ["30s", "14d", "1h30m"]}),
 ]
+
+
+class Lasting:
+    """The range of a duration, both ends included, for `Annotated[Duration, Lasting("1ms", "520w")]`."""
+
+    def __init__(self, least: str, most: str) -> None:
+        self._least, self._most = parse_duration(least), parse_duration(most)
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_after_validator_function(self._check, handler(source))
+
+    def _check(self, milliseconds: int) -> int:
+        if not self._least <= milliseconds <= self._most:
+            least, most = format_duration(self._least), format_duration(self._most)
+            raise ValueError(f"must be {least} to {most}, got {format_duration(milliseconds)}")
+        return milliseconds

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field, field_validator, model_validator
 
-from streamwatch.core.catalogue import DETECTORS, MECHANISMS, WEIGHTINGS
-from streamwatch.core.specs import DetectorSpec, DriftWeightedSpec, ForgettingSpec, MonitorsSpec
+from streamwatch.core.estimators.catalogue import DETECTORS, DRIFT_WEIGHTINGS, MECHANISMS
+from streamwatch.core.estimators.verdicts.costs import cost_table
+from streamwatch.core.events import VERDICT
+from streamwatch.core.specs import (
+    OPPONENTS,
+    DetectorSpec,
+    DriftWeightedSpec,
+    ForgettingSpec,
+    MonitorsSpec,
+)
 from streamwatch.settings.kinds import OneOf, OneOrMore, Parameters
 from streamwatch.settings.numbers import Bounded
 from streamwatch.settings.sections import Section
@@ -21,8 +29,9 @@ _DEFAULT = MonitorsSpec()
 class HalfLife(Parameters):
     """Exponential forgetting may be given as `half_life` instead of `alpha`."""
 
-    half_life: Annotated[float, Bounded("half-life in outcomes", above=0)] | None = None
-    """Outcomes after which a weight has halved; instead of `alpha`."""
+    half_life: Annotated[float, Bounded("half-life in outcomes", above=0)] | None = Field(
+        default=None, description="Outcomes after which a weight has halved; instead of `alpha`."
+    )
 
     @model_validator(mode="after")
     def _one_of_both(self) -> HalfLife:
@@ -38,7 +47,24 @@ class HalfLife(Parameters):
 
 FORGETTING = OneOf(MECHANISMS, {"fading": HalfLife})
 DETECTOR = OneOf(DETECTORS)
-DRIFT_WEIGHTED = OneOrMore(WEIGHTINGS[0])
+DRIFT_WEIGHTED = OneOrMore(DRIFT_WEIGHTINGS[0])
+
+
+class CostsSection(Section):
+    """What every answer costs: lower is better, and gains are below zero."""
+
+    costs: dict[str, dict[str, float]]
+    """Cost by true class and answer: `{fraud: {legit: 100}, legit: {fraud: 5}}`."""
+    other: float | None = None
+    """Cost of every pair that is not listed, hits among them; without it every pair must be listed."""
+
+    @model_validator(mode="after")
+    def _say_something(self) -> CostsSection:
+        cost_table(self.costs, self.other)
+        return self
+
+
+Utility: TypeAlias = Literal["accuracy", "balanced"] | CostsSection
 
 
 class MonitorsSection(Section):
@@ -56,18 +82,31 @@ class MonitorsSection(Section):
         json_schema_extra={"default": [DETECTOR.shown(spec) for spec in _DEFAULT.detectors]},
     )
     drift_weighted: Annotated[tuple[DriftWeightedSpec, ...], DRIFT_WEIGHTED] = Field(
-        default=_DEFAULT.weighting,
-        json_schema_extra={"default": DRIFT_WEIGHTED.shown(_DEFAULT.weighting)},
+        default=_DEFAULT.drift_weighted,
+        json_schema_extra={"default": DRIFT_WEIGHTED.shown(_DEFAULT.drift_weighted)},
     )
     """Drift-weighted accuracy: one mapping, or a list of several; null switches it off."""
     confidence_delta: Annotated[float, Bounded("confidence_delta", above=0, below=1)] = (
         _DEFAULT.confidence_delta
     )
     """Probability with which a bound of the accuracy may be wrong; 0.05 bounds with 95 % confidence."""
+    opponents: tuple[
+        Literal["persistent", "persistent_at_prediction", "majority", "transition", "temporal_correction"],
+        ...,
+    ] = OPPONENTS
+    """Whom every model is judged against; verdicts on persistent (no change) are told to receivers."""
+    utility: Utility = "accuracy"
+    """By what a model is judged: accuracy, balanced (classes count alike), or costs by class and answer."""
+    utility_by_model: dict[str, Utility] = Field(default_factory=dict)
+    """Exceptions by pattern of model, the first that matches holds: `{"fraud-*": balanced}`."""
+    verdict_outcomes: Annotated[int, Bounded("verdict_outcomes", least=1_000)] = _DEFAULT.verdict_outcomes
+    """Outcomes within which a false verdict has probability confidence_delta, and after which a verdict that
+    nothing confirms opens."""
     shadow_max_classes: Annotated[int, Bounded("shadow_max_classes", least=0, most=64)] = (
         _DEFAULT.shadow_max_classes
     )
-    """Most classes of a model beside which shadow classifiers run (they keep their cube); 0 for none."""
+    """Most classes of a model beside which shadow classifiers run (they keep their cube), and whose confusion
+    matrix is kept; 0 for none."""
     per_class: str | None = None
     """The forgetting (its metric label) whose per-class series are exported; the first fading if absent."""
     max_models: Annotated[int, Bounded("max_models", least=1, most=1_000_000)] = 1_000
@@ -75,7 +114,7 @@ class MonitorsSection(Section):
     max_classes: Annotated[int, Bounded("max_classes", least=2, most=65_000)] = 1_000
     """Classes told apart per model at most; others become __other__."""
     max_series: Annotated[int, Bounded("max_series", least=100)] = 50_000
-    """Time series exported at most; per-class series are left out first."""
+    """Time series in /metrics at most; above it the least needed families are left out (series_dropped)."""
 
     @field_validator("drift_weighted")
     @classmethod
@@ -87,6 +126,14 @@ class MonitorsSection(Section):
                 raise ValueError(f"{one.name} is listed twice")
         return several
 
+    @field_validator("opponents")
+    @classmethod
+    def _opponents_differ(cls, opponents: tuple[str, ...]) -> tuple[str, ...]:
+        for opponent in opponents:
+            if opponents.count(opponent) > 1:
+                raise ValueError(f"{opponent} is listed twice")
+        return opponents
+
     @field_validator("detectors")
     @classmethod
     def _names_differ(cls, detectors: tuple[DetectorSpec, ...]) -> tuple[DetectorSpec, ...]:
@@ -94,6 +141,10 @@ class MonitorsSection(Section):
         for name in names:
             if names.count(name) > 1:
                 raise ValueError(f"two detectors are named {name!r}; give one of them another name")
+            if name == VERDICT:
+                raise ValueError(
+                    f"a detector may not be named {VERDICT}: that is what alarms of verdicts are named"
+                )
             if not re.fullmatch(r"[a-z][a-z0-9_]{0,62}", name):
                 raise ValueError(f"a detector's name is lower-case letters, digits and _, got {name!r}")
         return detectors

@@ -10,7 +10,7 @@ import yaml
 from pydantic import BaseModel
 
 from streamwatch.settings.loading import Settings
-from streamwatch.settings.topics import MappingSection
+from streamwatch.settings.topics import MappingSection, TopicSection
 
 WIDTH = 100
 INDENT = "  "
@@ -66,9 +66,17 @@ def _mapping() -> Iterator[str]:
     yield f"{INDENT}# A topic whose records look otherwise is written as name and mapping:"
     yield f"{INDENT}#   predictions:"
     yield f"{INDENT}#     - name: scoring-events"
+    yield from _namespace()
     yield f"{INDENT}#       mapping:"
     for line in _section(MappingSection, MappingSection().model_dump(mode="json"), indent):
         yield f"{INDENT}#     {line}"
+
+
+def _namespace() -> Iterator[str]:
+    """The namespace of a topic's ids."""
+    field = TopicSection.model_fields["namespace"]
+    yield from (f"{INDENT}#     {line}" for line in _comment(field.description or "", INDENT))
+    yield f"{INDENT}#     {INDENT}namespace: {_inline(field.default)}"
 
 
 def _comment(text: str, indent: str) -> Iterator[str]:

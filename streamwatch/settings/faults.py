@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import difflib
+import re
 import types
 import typing
 from collections.abc import Sequence
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, SecretStr, ValidationError
 from pydantic_core import ErrorDetails
 
 from streamwatch.settings.estimators import DETECTOR_KINDS, FORGETTING_KINDS
@@ -65,18 +66,20 @@ def _line(detail: ErrorDetails, root: type[BaseModel], layers: Sequence[Layer]) 
 
 def _message(detail: ErrorDetails, root: type[BaseModel], path: Sequence[str | int]) -> str:
     context = detail.get("ctx", {})
-    got = repr(detail["input"]) if _showable(path) else "(not shown)"
+    got = _shown(detail["input"], root, path)
     match detail["type"]:
         case "extra_forbidden":
             message = _unknown_key(root, path)
         case "value_error":
-            message = str(context["error"])
+            message = str(context["error"]).replace(repr(detail["input"]), got)
         case "union_tag_invalid" | "union_tag_not_found":
             message = f"expected one of {', '.join(_kinds(path))}, got {got}"
         case "literal_error":
             message = f"expected {context['expected']}, got {got}"
         case "model_type" | "model_attributes_type" | "dict_type":
             message = f"expected a mapping, got {got}"
+        case "tuple_type" | "list_type":
+            message = f"expected a list, each entry beginning with a dash, got {got}"
         case "too_short":
             message = "must not be empty"
         case _:
@@ -85,31 +88,83 @@ def _message(detail: ErrorDetails, root: type[BaseModel], path: Sequence[str | i
 
 
 def _unknown_key(root: type[BaseModel], path: Sequence[str | int]) -> str:
-    known = sorted(_keys(root, path[:-1]))
-    near = difflib.get_close_matches(str(path[-1]), known, n=1, cutoff=0.5)
-    return f"unknown key; did you mean {near[0]!r}?" if near else f"unknown key; known: {', '.join(known)}"
+    expected = sorted(_keys(root, path[:-1]))
+    near = difflib.get_close_matches(str(path[-1]), expected, n=1, cutoff=0.5)
+    return f"unknown key; did you mean {near[0]!r}?" if near else f"unknown key; known: {', '.join(expected)}"
 
 
 def _kinds(path: Sequence[str | int]) -> Sequence[str]:
     return FORGETTING_KINDS if "forgetting" in path else DETECTOR_KINDS
 
 
-def _showable(path: Sequence[str | int]) -> bool:
-    keys = [str(key) for key in path if not isinstance(key, int)]
-    return not (keys and is_secret(keys[-1]))
+_MOST_SHOWN = 200
+"""Characters of a value that are repeated at most."""
+
+
+def _shown(value: object, root: type[BaseModel], path: Sequence[str | int]) -> str:
+    """A value as it was written, or only of what kind it is where it may be or hold a secret."""
+    keys = [step for step in path if isinstance(step, str)]
+    if any(is_secret(key) for key in keys) or _secret_below(root, keys) or _secret_inside(value):
+        kinds: dict[type, str] = {dict: "a mapping", list: "a list", str: "a text", type(None): "nothing"}
+        return f"{kinds.get(type(value), 'a value')} (not shown)"
+    text = repr(value)
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"
+
+
+def _secret_below(root: type[BaseModel], keys: Sequence[str]) -> bool:
+    """Whether the settings have a secret at this place or below it; so a misplaced value may be one."""
+    if not keys:
+        return True
+    return any(
+        _mentions_secret(place)
+        for model in _models_at(root, keys[:-1])
+        if keys[-1] in model.model_fields
+        for place in _places(model, keys[-1])
+    )
+
+
+def _mentions_secret(annotation: Any) -> bool:
+    if annotation is SecretStr:
+        return True
+    return any(
+        _mentions_secret(place)
+        for model in _models(annotation)
+        for name in model.model_fields
+        for place in _places(model, name)
+    ) or any(_mentions_secret(part) for part in typing.get_args(annotation))
+
+
+def _secret_inside(value: object) -> bool:
+    """Whether a key or a text in a value looks like a secret that was put in the wrong place."""
+    if isinstance(value, dict):
+        entries: dict[object, object] = value
+        return any(is_secret(str(key)) or _secret_inside(key) for key in entries) or any(
+            _secret_inside(inner) for inner in entries.values()
+        )
+    if isinstance(value, list | tuple):
+        several: Sequence[object] = value
+        return any(_secret_inside(inner) for inner in several)
+    return isinstance(value, str) and ("://" in value or value.startswith("whsec_"))
 
 
 def is_secret(key: str) -> bool:
     """Whether what stands under this key must never be repeated; paths to files of secrets may."""
-    return any(word in key for word in SECRETS) and not key.endswith(("_file", "_files"))
+    public = key.endswith(("_file", "_files")) or key == "external_url"
+    return any(word in key for word in SECRETS) and not public
 
 
 def dotted(path: Sequence[str | int]) -> str:
     """`("monitors", "forgetting", 0, "alpha")` is `monitors.forgetting[0].alpha`."""
     text = ""
     for step in path:
-        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else str(step)
+        text += f"[{step}]" if isinstance(step, int) else f".{step_text(step)}" if text else step_text(step)
     return text
+
+
+def step_text(key: object) -> str:
+    """A key as it was written, if it looks like one: a URL without `url:` stands where a key does."""
+    text = str(key)
+    return text if re.fullmatch(r"[\w.\- ]{1,64}", text) else "(not shown)"
 
 
 def _without_tags(loc: Sequence[str | int], *, keep_field: bool) -> tuple[str | int, ...]:
@@ -134,18 +189,28 @@ def _is_tag(step: str) -> bool:
 
 
 def _keys(root: type[BaseModel], path: Sequence[str | int]) -> set[str]:
-    """Keys known where the path ends, whatever union stands on the way."""
-    here: list[type[BaseModel]] = [root]
-    for step in path:
-        if isinstance(step, str):
-            here = [
-                model
-                for parent in here
-                if step in parent.model_fields
-                for place in (parent.model_fields[step].annotation, *parent.model_fields[step].metadata)
-                for model in _models(place)
-            ]
+    """Keys known where the path ends."""
+    here = _models_at(root, [step for step in path if isinstance(step, str)])
     return {name for model in here for name in model.model_fields}
+
+
+def _models_at(root: type[BaseModel], keys: Sequence[str]) -> list[type[BaseModel]]:
+    """Sections that may stand where the path ends, whatever union stands on the way."""
+    here: list[type[BaseModel]] = [root]
+    for key in keys:
+        here = [
+            model
+            for parent in here
+            if key in parent.model_fields
+            for place in _places(parent, key)
+            for model in _models(place)
+        ]
+    return here
+
+
+def _places(model: type[BaseModel], key: str) -> tuple[Any, ...]:
+    """What a key's annotation says."""
+    return (model.model_fields[key].annotation, *model.model_fields[key].metadata)
 
 
 def _models(annotation: Any) -> list[type[BaseModel]]:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import string
+from typing import Annotated
 
-from pydantic import SecretStr, field_validator, model_validator
+from pydantic import BeforeValidator, SecretStr, field_validator, model_validator
 
-from streamwatch.settings.sections import ReadableFile, Section
+from streamwatch.settings.durations import Duration, Lasting
+from streamwatch.settings.numbers import Bounded
+from streamwatch.settings.sections import ReadableFile, Section, encrypted, split
 
 LEAST_TOKEN = 16
+Timeout = Annotated[Duration, Lasting("100ms", "1h")]
 
 
 class TlsSection(Section):
@@ -18,6 +22,15 @@ class TlsSection(Section):
     """Certificate, PEM, followed by those of the authorities between it and a trusted one."""
     key_file: ReadableFile
     """Its private key, PEM, without a password."""
+
+    @model_validator(mode="after")
+    def _open_key(self) -> TlsSection:
+        if encrypted(self.key_file):
+            raise ValueError(
+                f"the private key in {self.key_file} is encrypted and nobody could type its password: "
+                "give one without, such as `openssl pkey -in … -out …` writes"
+            )
+        return self
 
 
 class HttpSection(Section):
@@ -31,6 +44,19 @@ class HttpSection(Section):
     """The token itself: better in STREAMWATCH__HTTP__TOKEN, best in `token_file`."""
     tls: TlsSection | None = None
     """{certificate_file, key_file} for HTTPS; HTTP if absent."""
+    allowed_hosts: Annotated[
+        tuple[str, ...], BeforeValidator(split, json_schema_input_type=str | list[str])
+    ] = ()
+    """Names (without port) that `Host` may carry. Empty: a loopback address answers only to names of this
+    machine, any other address to all. A proxy on this machine that passes its own name on needs it here."""
+    max_connections: Annotated[int, Bounded(least=8, most=65_536)] = 256
+    """Connections open at once, an eighth of them kept for health; over it the longest waiting one goes."""
+    header_timeout: Timeout = 10_000
+    """A request must have arrived, and a TLS handshake be done, within this."""
+    send_timeout: Timeout = 30_000
+    """A client must have taken an answer within this."""
+    max_buffered_bytes: Annotated[int, Bounded(least=1_048_576)] = 67_108_864
+    """Answers under way, all together; who reads too slowly is cut off when others need the room."""
 
     @field_validator("listen")
     @classmethod

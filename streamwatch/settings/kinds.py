@@ -14,7 +14,8 @@ from typing import Annotated, Any, get_type_hints
 from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler, create_model
 from pydantic_core import CoreSchema, core_schema
 
-from streamwatch.core.entries import Entry, Parameter
+from streamwatch.core.estimators.entries import Entry, Parameter
+from streamwatch.settings.numbers import counted
 from streamwatch.settings.sections import Section
 
 
@@ -25,7 +26,9 @@ class Within:
         self.parameter = parameter
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return core_schema.no_info_after_validator_function(self._check, handler(source))
+        return core_schema.no_info_before_validator_function(
+            counted, core_schema.no_info_after_validator_function(self._check, handler(source))
+        )
 
     def __get_pydantic_json_schema__(
         self, schema: CoreSchema, handler: GetJsonSchemaHandler
@@ -39,7 +42,11 @@ class Within:
         return value
 
 
-class Parameters(Section):
+class Generated(Section, use_attribute_docstrings=False):
+    """Base of sections made from tables: their keys bring their descriptions, no source is searched."""
+
+
+class Parameters(Generated):
     """Parameters of one estimator."""
 
     def values(self) -> dict[str, Any]:
@@ -50,10 +57,10 @@ class Parameters(Section):
 def parameters_of(entry: Entry, base: type[Parameters] = Parameters) -> type[Parameters]:
     """The section with a kind's parameters; keys that `base` has already keep its ways."""
     hints = get_type_hints(entry.spec)
-    known = {parameter.name: parameter for parameter in entry.parameters}
+    by_name = {parameter.name: parameter for parameter in entry.parameters}
     keys: dict[str, Any] = {}
     for field in fields(entry.spec):
-        parameter = known.get(field.name)
+        parameter = by_name.get(field.name)
         if parameter is None:
             keys[field.name] = (hints[field.name], Field(field.default, description="Its name in metrics."))
             continue
@@ -70,7 +77,7 @@ def _written(entry: Entry, base: type[Parameters]) -> type[Section]:
     section = parameters_of(entry, base)
     title = section.__name__.removesuffix("Section")
     key: dict[str, Any] = {entry.name: (section, ...)}
-    return create_model(f"{title}Entry", __base__=Section, __doc__=f"`{entry.name}: {{…}}`.", **key)
+    return create_model(f"{title}Entry", __base__=Generated, __doc__=f"`{entry.name}: {{…}}`.", **key)
 
 
 class OneOf:

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
-    YamlConfigSettingsSource,
 )
 
 from streamwatch.settings.alerts import AlertsSection
 from streamwatch.settings.durations import PATTERN as DURATION_PATTERN
 from streamwatch.settings.durations import format_duration
 from streamwatch.settings.estimators import MonitorsSection
-from streamwatch.settings.faults import Layer, SettingsError, describe, is_secret
+from streamwatch.settings.faults import Layer, SettingsError, describe, is_secret, step_text
 from streamwatch.settings.http import HttpSection
 from streamwatch.settings.sections import (
     JoinSection,
@@ -31,6 +30,7 @@ from streamwatch.settings.sections import (
 )
 from streamwatch.settings.state import StateSection
 from streamwatch.settings.topics import TopicsSection
+from streamwatch.settings.yaml_text import MAX_CHARACTERS, MAX_DEPTH, YamlRefused, parse
 
 ENV_PREFIX = "STREAMWATCH__"
 
@@ -160,46 +160,54 @@ def merged(strongest_first: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 def plant(tree: dict[str, Any], path: Sequence[str], text: str, origin: str) -> None:
     """Set one key of a nested mapping from text; `[…]` and `{…}` are YAML, anything else is itself."""
+    shown = ".".join(step_text(step) for step in path[:MAX_DEPTH])
+    if len(path) > MAX_DEPTH:
+        raise SettingsError(f"{shown}… in {origin}: nested deeper than {MAX_DEPTH}")
     *sections, key = path
     node = tree
     for section in sections:
         node = node.setdefault(section, {})
         if not isinstance(node, dict):
-            raise SettingsError(f"{'.'.join(path)} in {origin}: {section} was already given as a value")
+            raise SettingsError(f"{shown} in {origin}: {step_text(section)} was already given as a value")
     structured = text.lstrip().startswith(("[", "{")) and (key == "secrets" or not is_secret(key))
     try:
-        node[key] = yaml.safe_load(text) if structured else text
-    except yaml.YAMLError as error:
-        raise SettingsError(f"{'.'.join(path)} in {origin}: not valid YAML: {_one_line(error)}") from None
+        node[key] = parse(text) if structured else text
+    except YamlRefused as error:
+        raise SettingsError(f"{shown} in {origin}: {error}") from None
 
 
 def _override(text: str) -> Layer:
     path, equals, value = text.partition("=")
+    steps = path.strip().split(".")
     if not equals or not path.strip():
+        # Whoever forgets the sign may have written the value next to the key.
+        known = steps[0] in Settings.model_fields and all(re.fullmatch(r"[a-z_]+", step) for step in steps)
+        hidden = not known or any(is_secret(step) for step in steps[:-1])
         raise SettingsError(
-            f"--set {text}: expected section.key=value, such as kafka.bootstrap_servers=localhost:9092"
+            f"--set {'(not shown)' if hidden else path.strip()}: expected section.key=value, "
+            "such as kafka.bootstrap_servers=localhost:9092"
         )
     tree: dict[str, Any] = {}
-    plant(tree, path.strip().split("."), value, f"--set {text}")
+    plant(tree, steps, value, "--set")
     return Layer("--set", tree)
 
 
 def _read(file: Path) -> dict[str, Any]:
-    if not file.is_file():
-        raise SettingsError(
-            f"{file}: no such file; `streamwatch config example > {file}` writes one to start from"
-        )
     try:
-        return YamlConfigSettingsSource(Settings, yaml_file=file)()
-    except yaml.YAMLError as error:
-        raise SettingsError(f"{file}: not valid YAML: {_one_line(error)}") from None
-    except (AttributeError, TypeError, ValueError):
-        raise SettingsError(f"{file}: expected a mapping of sections such as kafka and topics") from None
+        if not file.is_file():
+            raise SettingsError(
+                f"{file}: no such file; `streamwatch config example > {file}` writes one to start from"
+            )
+        with file.open(encoding="utf-8") as opened:
+            values = parse(opened.read(MAX_CHARACTERS + 1))
+    except YamlRefused as error:
+        raise SettingsError(f"{file}: {error}") from None
+    except UnicodeDecodeError:
+        raise SettingsError(f"{file}: not UTF-8") from None
     except OSError as error:
         raise SettingsError(f"{file}: cannot be read: {error.strerror}") from None
-
-
-def _one_line(error: yaml.YAMLError) -> str:
-    mark = getattr(error, "problem_mark", None)
-    problem = getattr(error, "problem", None) or str(error)
-    return f"{problem} (line {mark.line + 1}, column {mark.column + 1})" if mark else problem
+    if values is None:
+        return {}
+    if not isinstance(values, dict) or not all(isinstance(key, str) for key in values):
+        raise SettingsError(f"{file}: expected a mapping of sections such as kafka and topics")
+    return values

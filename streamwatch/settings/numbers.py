@@ -8,6 +8,13 @@ from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
 
+def counted(value: object) -> object:
+    """Refuse `true` and `yes`, which would pass for 1."""
+    if isinstance(value, bool):
+        raise ValueError(f"expected a number, got {str(value).lower()}")  # noqa: TRY004 - pydantic's way
+    return value
+
+
 class Bounded:
     """A number's noun and its range, for `Annotated[float, Bounded("fading factor", above=0, below=1)]`.
 
@@ -43,7 +50,9 @@ class Bounded:
         }
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return core_schema.no_info_after_validator_function(self._check, handler(source))
+        return core_schema.no_info_before_validator_function(
+            counted, core_schema.no_info_after_validator_function(self._check, handler(source))
+        )
 
     def __get_pydantic_json_schema__(
         self, schema: CoreSchema, handler: GetJsonSchemaHandler

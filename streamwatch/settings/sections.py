@@ -20,7 +20,7 @@ from pydantic import (
     model_validator,
 )
 
-from streamwatch.settings.durations import Duration
+from streamwatch.settings.durations import Duration, Lasting
 from streamwatch.settings.numbers import Bounded
 
 Count = Annotated[int, Bounded(least=1)]
@@ -29,16 +29,33 @@ Count = Annotated[int, Bounded(least=1)]
 class Section(BaseModel):
     """A mapping of the file: frozen, and a key it does not know is an error."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    # `defer_build`: a section is compiled when it is first read, most of them within that which holds them.
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, defer_build=True)
 
 
 def readable(file: Path) -> Path:
-    """Check that a file can be read."""
+    """Check that a file can be read; what does not look like a path may be the secret itself."""
     try:
-        with file.open("rb"):
+        with file.open("rb") as opened:
+            opened.read(1)
             return file
-    except OSError as error:
-        raise ValueError(f"cannot read {file}: {error.strerror}") from None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "no name of a file"
+        shown = str(file) if _looks_like_a_path(file) else "what is named there (not shown)"
+        raise ValueError(f"cannot read {shown}: {reason}") from None
+
+
+def _looks_like_a_path(file: Path) -> bool:
+    try:
+        return file.parent.is_dir() and (len(file.parts) > 1 or bool(file.suffix)) and len(str(file)) < 255
+    except (OSError, ValueError):
+        return False
+
+
+def encrypted(key_file: Path) -> bool:
+    """Whether a PEM file holds a private key with a password, which OpenSSL would ask a terminal for."""
+    text = key_file.read_bytes()
+    return b"-----BEGIN ENCRYPTED PRIVATE KEY" in text or b"Proc-Type: 4,ENCRYPTED" in text
 
 
 ReadableFile = Annotated[Path, AfterValidator(readable)]
@@ -79,6 +96,8 @@ class SecuritySection(Section):
             raise ValueError("give password or password_file, not both")
         if self.protocol.startswith("SASL") and self.username is None:
             raise ValueError(f"protocol {self.protocol} needs a username")
+        if self.key_file is not None and self.key_password_file is None and encrypted(self.key_file):
+            raise ValueError(f"the private key in {self.key_file} is encrypted: give key_password_file")
         return self
 
     def read_password(self) -> str | None:
@@ -120,14 +139,14 @@ class KafkaSection(Section):
     """Brokers to start from: `host:port`, several with commas or as a list."""
     start_from: Annotated[str, BeforeValidator(started)] = "earliest"
     """Where a first start begins: earliest, latest, a point in time (2025-01-31T00:00:00Z) or ago (-2h)."""
-    on_loss: Literal["continue", "fail"] = "continue"
+    on_data_loss: Literal["continue", "fail"] = "continue"
     """When the log no longer holds the next record: continue at the nearest one (counted), or fail."""
+    max_batch_bytes: Annotated[int, Bounded(least=1_048_576, most=2_147_483_647)] = 67_108_864
+    """A batch of records that decompresses to more bytes is passed over and counted (`on_data_loss`)."""
     group_id: str | None = None
     """Consumer group under which positions are committed, for lag tools only; none if absent."""
     client_id: str = "streamwatch"
     """How the brokers' logs and quotas call this client."""
-    watermark_grace: Duration = 10_000
-    """A partition counts as caught up only by an answer of its broker newer than this."""
     security: SecuritySection = SecuritySection()
     """Authentication and encryption."""
 
@@ -156,17 +175,17 @@ Expiry = Annotated[Literal["discard"] | OnExpiry, BeforeValidator(assumed)]
 class JoinSection(Section):
     """How predictions meet their labels. Durations are in record time."""
 
-    horizon: Duration = 14 * 86_400_000
+    horizon: Annotated[Duration, Lasting("1ms", "520w")] = 14 * 86_400_000
     """How long a prediction waits for its label."""
     early_horizon: Duration = 3_600_000
     """How long a label that came first waits for its prediction."""
-    tombstone_horizon: Duration | None = None
+    dedup_horizon: Duration | None = None
     """How long a resolved prediction is remembered, to tell duplicates; `horizon` if absent."""
     max_pending: Count = 5_000_000
     """Waiting predictions kept at most; then the oldest is evicted and counted."""
     max_labels: Count = 5_000_000
     """Waiting and retained labels kept at most."""
-    max_tombstones: Count = 5_000_000
+    max_dedup_entries: Count = 5_000_000
     """Resolved predictions remembered at most."""
     on_expiry: Expiry = "discard"
     """Without a label in `horizon`: discard, or {assume: <class>} where negatives are never labelled."""
@@ -181,20 +200,22 @@ class JoinSection(Section):
 
 
 class TimeSection(Section):
-    """How record time is bounded and kept in step across partitions."""
+    """One clock and one order: how long a record waits for records of other partitions that precede it."""
 
-    max_disorder: Duration = 86_400_000
-    """A record older than its partition's newest by more than this is taken as that old."""
-    max_skew: Duration | None = None
-    """How far a partition may run ahead while others catch up; a quarter of join.early_horizon if absent."""
-    max_future: Duration = 3_600_000
-    """A record from further in the future than this is taken as that far."""
+    settle: Duration = 1_000
+    """Wait before a partition found at its end is not waited for; above producers' clock skew and latency."""
+    max_hold_back: Duration = 600_000
+    """Wait at most so long for a partition that was at its end and then failed; above any transaction."""
+    max_future: Duration = 300_000
+    """A producer's timestamp further ahead of its partition than this has to be confirmed by what follows."""
+    max_held_megabytes: Count = 64
+    """Memory for records that wait; beyond it partitions that are ahead are not asked for more."""
 
 
 class LogSection(Section):
     """The daemon's own log, on stderr."""
 
     level: Literal["debug", "info", "warning", "error"] = "info"
-    """The least severe happenings that are written: debug, info, warning or error."""
+    """The least severe internal events that are written: debug, info, warning or error."""
     format: Literal["auto", "json", "pretty"] = "auto"
     """json, pretty, or auto: pretty on a terminal, json elsewhere."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from streamwatch.settings.durations import Duration
+from streamwatch.settings.durations import Duration, Lasting
 from streamwatch.settings.sections import Count, Section
 
 
@@ -16,11 +16,11 @@ class StateSection(Section):
     """On disk (rocksdb), where it survives any crash, or in memory: a restart then reads the topics again."""
     directory: Path = Path("streamwatch-state")
     """Where rocksdb keeps its files; made if absent, never shared by two daemons."""
-    commit_interval: Duration = 1_000
+    commit_interval: Annotated[Duration, Lasting("1ms", "10m")] = 1_000
     """How often what was read is made durable and shown, at the latest."""
     commit_events: Count = 5_000
     """Made durable sooner when so many events wait for it; writing them holds up the event loop."""
-    hot_records: Count = 150_000
+    cache_entries: Count = 150_000
     """Ids whose predictions and labels are served from memory; further ones from disk."""
     journal_outcomes: Count = 200_000
     """Outcomes kept to be evaluated again at a start, before snapshots of models replace them."""

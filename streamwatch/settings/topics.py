@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from streamwatch.settings.sections import Section
 
+NAMESPACE = r"^[A-Za-z0-9._-]{0,64}$"
 PLACE = r"^(key|topic|header:.+|=.+|value(\.[^.]+)+)$"
 
 
@@ -38,14 +39,24 @@ def as_text(value: object) -> object:
     return str(value) if isinstance(value, int) else value
 
 
-Place = Annotated[str, AfterValidator(placed), Field(json_schema_extra={"pattern": PLACE})]
+def unfolded(value: object) -> object:
+    """Refuse to read folds: nothing evaluates them yet."""
+    if value is not None:
+        raise ValueError(
+            "folds are not supported yet: leave the key out (predictions with a field `fold` are then "
+            "counted and not evaluated) or set null (the field is not looked at)"
+        )
+    return None
+
+
+FieldLocation = Annotated[str, AfterValidator(placed), Field(json_schema_extra={"pattern": PLACE})]
 Class = Annotated[str, BeforeValidator(as_text, json_schema_input_type=str | int | bool)]
 
 
 class KindSection(Section):
     """How predictions and labels are told apart on a topic that carries both."""
 
-    field: Place = "value.kind"
+    field: FieldLocation = "value.kind"
     """The place that tells."""
     prediction: Class = "prediction"
     """What stands there in a prediction."""
@@ -56,26 +67,33 @@ class KindSection(Section):
 class MappingSection(Section):
     """Where each field lives: `value.a.b` (dotted path), `key`, `header:x`, `topic`, or a constant `=v3`."""
 
-    id: Place = "value.id"
+    id: FieldLocation = "value.id"
     """What a prediction and its label have in common."""
-    model: Place | None = "value.model"
+    model: FieldLocation | None = "value.model"
     """The model's name. A label without it is for every model that predicted the id."""
-    prediction: Place = "value.prediction"
+    prediction: FieldLocation = "value.prediction"
     """The predicted class."""
-    label: Place = "value.label"
+    label: FieldLocation = "value.label"
     """The true class."""
-    timestamp: Place | None = "value.timestamp"
+    timestamp: FieldLocation | None = "value.timestamp"
     """When it happened, if the record says so; else Kafka's timestamp counts."""
     timestamp_unit: Literal["ms", "s", "us", "ns", "iso8601"] = "ms"
     """Unit of `timestamp`: ms, s, us, ns (since 1970) or iso8601."""
-    scores: Place | None = "value.scores"
+    scores: FieldLocation | None = "value.scores"
     """Probability per class, if there are any."""
-    fold: Place | None = "value.fold"
-    """Fold of a k-fold prequential validation, if there is any."""
+    fold: Annotated[None, BeforeValidator(unfolded, json_schema_input_type=None)] = None
+    """Not supported yet: predictions with a `fold` are counted and not evaluated."""
     classes: dict[Class, Class] = Field(default_factory=dict[str, str])
     """Aliases: the class as records write it → the class meant."""
     kind: KindSection | None = None
     """Only on a topic that carries both predictions and labels: how to tell them apart."""
+
+
+def one_namespace(text: str) -> str:
+    """Check the name of a namespace."""
+    if not re.fullmatch(NAMESPACE, text):
+        raise ValueError(f"expected up to 64 letters, digits, dots, hyphens or underscores, got {text!r}")
+    return text
 
 
 class TopicSection(Section):
@@ -83,6 +101,10 @@ class TopicSection(Section):
 
     name: Annotated[str, Field(min_length=1, max_length=249, pattern=r"^[A-Za-z0-9._-]+$")]
     """The topic."""
+    namespace: Annotated[
+        str, AfterValidator(one_namespace), Field(json_schema_extra={"pattern": NAMESPACE})
+    ] = ""
+    """Ids of different namespaces never meet: one for each use case that numbers its ids on its own."""
     mapping: MappingSection = MappingSection()
     """Where each field lives in its records."""
 
@@ -117,6 +139,16 @@ class TopicsSection(Section):
                     f"topic {name!r} carries predictions and labels: give it the same mapping under both, "
                     "with `kind` to tell them apart"
                 )
+        spaces = {topic.name: topic.namespace for topic in self.predictions}
+        for topic in self.labels:
+            if spaces.get(topic.name, topic.namespace) != topic.namespace:
+                raise ValueError(
+                    f"topic {topic.name!r} carries predictions and labels: give both one namespace"
+                )
+        labelled = {topic.namespace for topic in self.labels}
+        for space in sorted(labelled ^ set(spaces.values())):
+            missing = "prediction" if space in labelled else "label"
+            raise ValueError(f"namespace {space!r} has no {missing} topic: nothing in it could ever join")
         for name in predictions.keys() ^ labels.keys():
             if (predictions | labels)[name].kind is not None:
                 raise ValueError(

@@ -1,15 +1,24 @@
-"""The daemon's own happenings: one named event = one log line + one counter.
+"""The daemon's own internal events: one named event = one log line + one counter.
 
-A happening is a frozen dataclass named NounVerbed. `Telemetry.emit` writes it to stderr (JSON when stderr is
-not a terminal) and counts it. Fields are coordinates, names and numbers, never what a record contains.
+An internal event is a frozen dataclass named NounVerbed. `Telemetry.emit` writes it to stderr (JSON when
+stderr is not a terminal) and counts it. Fields are coordinates, names and numbers, never what a record
+contains.
 """
 
 from __future__ import annotations
 
-from streamwatch.telemetry.alerts import AlarmRaised, AlertDead, AlertDelivered, AlertFailed, OutletGone
-from streamwatch.telemetry.happening import Happening, Level, happening_name
+from streamwatch.telemetry.internal_event import SAMPLE_BURST, InternalEvent, Level, event_name
+from streamwatch.telemetry.notifications import (
+    AlarmRaised,
+    NotificationDropped,
+    NotificationFailed,
+    NotificationSent,
+    ReceiverGone,
+    VerdictChanged,
+)
 from streamwatch.telemetry.process import (
-    AccessLeftOpen,
+    HttpClientRefused,
+    HttpExposed,
     KernelCompiling,
     KernelReady,
     Started,
@@ -17,66 +26,82 @@ from streamwatch.telemetry.process import (
     Stopped,
     Stopping,
 )
-from streamwatch.telemetry.reading import (
-    CatchUpFinished,
-    FingerprintUnverifiable,
+from streamwatch.telemetry.source import (
+    BatchSkipped,
+    CatchUpCompleted,
+    ClassesDisjoint,
+    FetchFailed,
+    HostClockBehind,
+    HostClockRight,
     KafkaLost,
     KafkaRecovered,
+    NothingJoins,
     OffsetsNotCommitted,
     OffsetsNotRead,
+    PartitionLeftBehind,
     PartitionsAdded,
     PositionLost,
+    PositionUnverified,
     RecordRejected,
-    StateForeign,
+    StateMismatchDetected,
     TopicsAssigned,
 )
 from streamwatch.telemetry.state import (
     DiskFreed,
     DiskLow,
     EstimatorsChanged,
-    ModelNotTakenOver,
     ModelRetired,
+    ModelStateDiscarded,
     StateLost,
     StateOpened,
 )
-from streamwatch.telemetry.writer import SAMPLE_BURST, SAMPLE_PERIOD_SECONDS, Format, Telemetry
+from streamwatch.telemetry.writer import SAMPLE_PERIOD_SECONDS, Format, Telemetry
 
 __all__ = [
     "SAMPLE_BURST",
     "SAMPLE_PERIOD_SECONDS",
-    "AccessLeftOpen",
     "AlarmRaised",
-    "AlertDead",
-    "AlertDelivered",
-    "AlertFailed",
-    "CatchUpFinished",
+    "BatchSkipped",
+    "CatchUpCompleted",
+    "ClassesDisjoint",
     "DiskFreed",
     "DiskLow",
     "EstimatorsChanged",
-    "FingerprintUnverifiable",
+    "FetchFailed",
     "Format",
-    "Happening",
+    "HostClockBehind",
+    "HostClockRight",
+    "HttpClientRefused",
+    "HttpExposed",
+    "InternalEvent",
     "KafkaLost",
     "KafkaRecovered",
     "KernelCompiling",
     "KernelReady",
     "Level",
-    "ModelNotTakenOver",
     "ModelRetired",
+    "ModelStateDiscarded",
+    "NothingJoins",
+    "NotificationDropped",
+    "NotificationFailed",
+    "NotificationSent",
     "OffsetsNotCommitted",
     "OffsetsNotRead",
-    "OutletGone",
+    "PartitionLeftBehind",
     "PartitionsAdded",
     "PositionLost",
+    "PositionUnverified",
+    "ReceiverGone",
     "RecordRejected",
     "Started",
     "StartedServing",
-    "StateForeign",
     "StateLost",
+    "StateMismatchDetected",
     "StateOpened",
     "Stopped",
     "Stopping",
     "Telemetry",
     "TopicsAssigned",
-    "happening_name",
+    "VerdictChanged",
+    "event_name",
 ]

@@ -1,15 +1,15 @@
-"""Happenings of state: the estimators it holds, the disk it is on."""
+"""Internal events of state: the estimators it holds, the disk it is on."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import ClassVar
 
-from streamwatch.telemetry.happening import Happening, Level
+from streamwatch.telemetry.internal_event import InternalEvent, Level
 
 
 @dataclass(frozen=True)
-class StateOpened(Happening):
+class StateOpened(InternalEvent):
     """State was found and restored; what lay in the journal was evaluated once more."""
 
     commits: int
@@ -19,7 +19,7 @@ class StateOpened(Happening):
 
 
 @dataclass(frozen=True)
-class StateLost(Happening):
+class StateLost(InternalEvent):
     """State could not be written or read: memory is dropped and state opened again where it was durable."""
 
     level: ClassVar[Level] = "error"
@@ -28,7 +28,7 @@ class StateLost(Happening):
 
 
 @dataclass(frozen=True)
-class EstimatorsChanged(Happening):
+class EstimatorsChanged(InternalEvent):
     """Settings (or the version) differ from those state was made under: some estimators begin at n = 0."""
 
     level: ClassVar[Level] = "warning"
@@ -38,7 +38,7 @@ class EstimatorsChanged(Happening):
 
 
 @dataclass(frozen=True)
-class ModelNotTakenOver(Happening):
+class ModelStateDiscarded(InternalEvent):
     """A model's state does not fit the new settings: it begins anew."""
 
     level: ClassVar[Level] = "warning"
@@ -47,19 +47,19 @@ class ModelNotTakenOver(Happening):
 
 
 @dataclass(frozen=True)
-class ModelRetired(Happening):
+class ModelRetired(InternalEvent):
     """A model was idle for long; its series end and its place is free."""
 
     model: str
 
 
 @dataclass(frozen=True)
-class DiskLow(Happening):
+class DiskLow(InternalEvent):
     """The disk of the state is nearly full: nothing is read until there is room."""
 
     level: ClassVar[Level] = "error"
 
 
 @dataclass(frozen=True)
-class DiskFreed(Happening):
-    """There is room on the disk again: reading goes on."""
+class DiskFreed(InternalEvent):
+    """The disk has room again: reading goes on."""

@@ -1,4 +1,4 @@
-"""One happening is one log line and one counter; noisy ones are counted, and written now and then."""
+"""Writer of internal events: one log line and one counter each; frequent ones are sampled in the log."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from typing import Any, Literal, TextIO, TypeAlias
 
 import structlog
 
+from streamwatch.core.metrics import family
 from streamwatch.core.series import Family
-from streamwatch.telemetry.happening import Happening, Level, happening_name
+from streamwatch.telemetry.internal_event import InternalEvent, Level, event_name
 
 Format: TypeAlias = Literal["auto", "json", "pretty"]
 
 _LEVELS: dict[Level, int] = {"debug": 10, "info": 20, "warning": 30, "error": 40}
-SAMPLE_BURST = 5
 SAMPLE_PERIOD_SECONDS = 60.0
 
 
 class Telemetry:
-    """Writes and counts happenings.
+    """Writes and counts internal events.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class Telemetry:
     stream
         Where lines go; stderr by default.
     clock
-        Monotonic seconds, for the rate limit of sampled happenings.
+        Monotonic seconds, for the rate limit of sampled internal events.
     """
 
     def __init__(
@@ -54,31 +54,30 @@ class Telemetry:
         self._counts: Counter[str] = Counter()
         self._windows: dict[tuple[str, Hashable], _Window] = {}
 
-    def emit(self, happening: Happening) -> None:
-        """Count a happening and write its line, unless its kind had its share of lines in this minute."""
-        kind = type(happening)
-        name = happening_name(kind)
+    def emit(self, event: InternalEvent) -> None:
+        """Count an internal event and write its line, unless its kind wrote enough lines in this minute."""
+        kind = type(event)
+        name = event_name(kind)
         self._counts[name] += 1
-        values: dict[str, object] = {f.name: getattr(happening, f.name) for f in fields(happening)}
+        values: dict[str, object] = {f.name: getattr(event, f.name) for f in fields(event)}
         if kind.sampled_by is not None:
-            suppressed = self._admit(name, str(values[kind.sampled_by]))
+            suppressed = self._admit(name, str(values[kind.sampled_by]), kind.burst)
             if suppressed is None:
                 return
             if suppressed:
                 values["suppressed"] = suppressed
         getattr(self._log, kind.level)(name, **values)
 
-    def count(self, kind: type[Happening]) -> int:
-        """How often this kind happened since the start."""
-        return self._counts[happening_name(kind)]
+    def count(self, kind: type[InternalEvent]) -> int:
+        """Number of events of this kind since the start."""
+        return self._counts[event_name(kind)]
 
     def families(self) -> Sequence[Family]:
         """The counters, one series for each kind that happened."""
         samples = [((name,), float(n)) for name, n in sorted(self._counts.items())]
-        help_text = "Happenings of the daemon itself; each is also a line in its log (noisy ones sampled)."
-        return [Family("happenings_total", "counter", help_text, ("happening",), samples)]
+        return [family("internal_events_total", samples)]
 
-    def _admit(self, name: str, key: str) -> int | None:
+    def _admit(self, name: str, key: str, burst: int) -> int | None:
         """Lines held back since the last one written, or None if this one is held back too."""
         now = self._clock()
         window = self._windows.get((name, key))
@@ -88,7 +87,7 @@ class Telemetry:
             window = self._windows[name, key] = _Window(now)
         if now - window.start >= SAMPLE_PERIOD_SECONDS:
             window.start, window.written = now, 0
-        if window.written >= SAMPLE_BURST:
+        if window.written >= burst:
             window.suppressed += 1
             return None
         window.written += 1

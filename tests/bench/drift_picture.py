@@ -11,10 +11,10 @@ from pathlib import Path
 
 import matplotlib as mpl
 
+from streamwatch.core.estimators.set import EstimatorSet
+from streamwatch.core.estimators.trace import TraceChunk
 from streamwatch.core.events import Outcome
-from streamwatch.core.monitors import Monitors
 from streamwatch.core.specs import MonitorsSpec
-from streamwatch.core.trace import TraceChunk
 from streamwatch.lab.streams import BLOCK, StreamSpec, blocks
 
 mpl.use("Agg")
@@ -41,9 +41,9 @@ def traced() -> TraceChunk:
     outcomes = [
         Outcome(spec.model_names[MODEL], names[y], names[p], 0, 0)
         for block in islice(blocks(spec), OUTCOMES // BLOCK)
-        for y, p in zip(block.truth.tolist(), block.predicted[MODEL].tolist(), strict=True)
+        for y, p in zip(block.true_class.tolist(), block.predicted_class[MODEL].tolist(), strict=True)
     ]
-    return Monitors(MonitorsSpec(max_models=1)).trace(outcomes)
+    return EstimatorSet(MonitorsSpec(max_models=1)).trace(outcomes)
 
 
 def main(path: Path) -> None:
@@ -56,7 +56,7 @@ def main(path: Path) -> None:
     for name, (label, colour, style) in SHOWN.items():
         values = [row[column[name]] for row in chunk.rows]
         axes.plot(outcome, values, style, color=colour, label=label, linewidth=1.6)
-    for alarm in chunk.alarms:
+    for alarm in (alarm for alarm in chunk.alarms if alarm.judgement is None):
         text = f"{alarm.detector.replace('_', '-')} alarm, outcome {alarm.outcome:,}"
         axes.axvline(alarm.outcome, color="#cf222e", linewidth=0.9, label=text)
     axes.set(xlabel="outcome", ylabel="accuracy", ylim=(0.35, 1.0), xlim=(0, OUTCOMES))

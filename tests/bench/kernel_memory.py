@@ -18,9 +18,9 @@ from pathlib import Path
 
 import numpy as np
 
-from streamwatch.core.kernel.table import ModelTable
+from streamwatch.core.estimators.kernel.table import ModelTable
+from streamwatch.core.estimators.warming import warm_up
 from streamwatch.core.specs import AdwinSpec, FadingSpec, LandmarkSpec, MonitorsSpec, SlidingSpec
-from streamwatch.core.warming import warm_up
 
 NOTHING = MonitorsSpec((), (), (), shadow_max_classes=0)
 PARTS = {
@@ -49,11 +49,11 @@ def bytes_per_model(name: str, classes: int, outcomes: int) -> tuple[float, floa
     before = resident_bytes()
     table = ModelTable(spec)
     rows = np.array([table.add_model() for _ in range(MODELS)], np.int32)
-    truth = np.arange(outcomes, dtype=np.int32) % classes
-    predicted = np.where(rng.random(outcomes) < 0.8, truth, 0).astype(np.int32)
+    true_class = np.arange(outcomes, dtype=np.int32) % classes
+    predicted_class = np.where(rng.random(outcomes) < 0.8, true_class, 0).astype(np.int32)
     for row in rows:
         for start in range(0, outcomes, 10_000):
-            part = truth[start : start + 10_000], predicted[start : start + 10_000]
+            part = true_class[start : start + 10_000], predicted_class[start : start + 10_000]
             table.fold(np.full(len(part[0]), row, np.int32), *part)
     grown = (resident_bytes() - before) / MODELS
     return float(np.mean([table.footprint(int(row)) for row in rows])), grown

@@ -27,9 +27,9 @@ from pathlib import Path
 
 import numpy as np
 
-from streamwatch.core.kernel.table import ModelTable
+from streamwatch.core.estimators.kernel.table import ModelTable
+from streamwatch.core.estimators.warming import warm_up
 from streamwatch.core.specs import MonitorsSpec
-from streamwatch.core.warming import warm_up
 
 HERE = Path(__file__).parent / "moa"
 BUILD = Path(__file__).parents[2] / ".cache" / "moa"

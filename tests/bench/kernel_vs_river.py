@@ -31,9 +31,9 @@ from collections.abc import Callable
 import numpy as np
 from river import drift, metrics, stats, utils
 
-from streamwatch.core.kernel.table import ModelTable
+from streamwatch.core.estimators.kernel.table import ModelTable
+from streamwatch.core.estimators.warming import warm_up
 from streamwatch.core.specs import MonitorsSpec
-from streamwatch.core.warming import warm_up
 
 BATCH = 1_000
 CLASSES = (2, 10, 100, 1_000)
@@ -56,13 +56,13 @@ class RiverEstimators:
         self.outcomes = self.declared = self.drifts = 0
         self.previous: int | None = None
 
-    def update(self, truth: int, predicted: int) -> None:
+    def update(self, true_class: int, predicted_class: int) -> None:
         """Feed one outcome."""
-        hit = truth == predicted
-        repeat = truth == self.previous
-        self.previous = truth
-        self.landmark.update(truth, predicted)
-        self.sliding.update(truth, predicted)
+        hit = true_class == predicted_class
+        repeat = true_class == self.previous
+        self.previous = true_class
+        self.landmark.update(true_class, predicted_class)
+        self.sliding.update(true_class, predicted_class)
         self.faded_hits.update(hit)
         self.repeats.update(repeat)
         self.rolling_repeats.update(repeat)
@@ -89,9 +89,9 @@ class Stream:
         n = 400 * BATCH
         drawn = np.arange(n) % models if in_turn else rng.integers(0, models, n)
         self.rows = drawn.astype(np.int32)
-        self.truth = rng.integers(0, classes, n).astype(np.int32)
+        self.true_class = rng.integers(0, classes, n).astype(np.int32)
         wrong = rng.integers(0, classes, n).astype(np.int32)
-        self.predicted = np.where(rng.random(n) < 0.8, self.truth, wrong).astype(np.int32)
+        self.predicted_class = np.where(rng.random(n) < 0.8, self.true_class, wrong).astype(np.int32)
         self.at = 0
 
     def batch(self, size: int = BATCH) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -100,7 +100,7 @@ class Stream:
             self.at = 0
         part = slice(self.at, self.at + size)
         self.at += size
-        return self.rows[part], self.truth[part], self.predicted[part]
+        return self.rows[part], self.true_class[part], self.predicted_class[part]
 
 
 def kernel_round(table: ModelTable, stream: Stream, batches: int) -> float:
@@ -113,9 +113,9 @@ def kernel_round(table: ModelTable, stream: Stream, batches: int) -> float:
 
 def river_round(models: list[RiverEstimators], stream: Stream, outcomes: int) -> float:
     """ns per outcome of so many outcomes; reading them from the arrays is not counted."""
-    rows, truth, predicted = (part.tolist() for part in stream.batch(outcomes))
+    rows, true_class, predicted_class = (part.tolist() for part in stream.batch(outcomes))
     start = time.perf_counter_ns()
-    for row, y, y_hat in zip(rows, truth, predicted, strict=True):
+    for row, y, y_hat in zip(rows, true_class, predicted_class, strict=True):
         models[row].update(y, y_hat)
     return (time.perf_counter_ns() - start) / outcomes
 

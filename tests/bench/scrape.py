@@ -16,8 +16,8 @@ import time
 from collections.abc import Callable
 
 from streamwatch.core.series import Family, Report
-from streamwatch.edge.exporters.prometheus import PrometheusExporter
-from tests.edge.exposition import FORMATS, OPENMETRICS, rendered_by_client, report
+from streamwatch.edge.web.routes.prometheus import PrometheusExporter
+from tests.edge.web.exposition import FORMATS, OPENMETRICS, rendered_by_client, report
 
 ROUNDS = 15
 FAMILIES = 10
@@ -49,7 +49,7 @@ def milliseconds(render: Callable[[Report], object], reports: list[Report]) -> f
 
 def main(samples: int) -> None:
     """Print a line per format."""
-    rng = random.Random(1)  # noqa: S311
+    rng = random.Random(1)
     reports = [report(families(samples, rng)) for _ in range(ROUNDS)]
     print(f"{samples} samples, median of {ROUNDS} rounds")
     for media_type in FORMATS:

@@ -18,10 +18,10 @@ from pathlib import Path
 
 import xxhash
 
-from streamwatch.core.events import Label, Partition, Prediction, Progress
+from streamwatch.core.commit.batch import CommitBatch
+from streamwatch.core.events import Invalid, Label, Prediction
 from streamwatch.core.pipeline import Pipeline
-from streamwatch.core.saving import Changes
-from streamwatch.core.specs import JoinSpec, TimeSpec
+from streamwatch.core.specs import JoinSpec
 from streamwatch.edge.stores.memory import MemoryStore
 from streamwatch.edge.stores.rocksdb import RocksSpec, RocksStore
 from streamwatch.edge.stores.rocksdb.database import FAMILIES
@@ -29,11 +29,10 @@ from streamwatch.edge.stores.rocksdb.database import FAMILIES
 BATCH = 500
 COMMIT = 20_000
 WEEK_MS = 7 * 86_400_000
-SIDES = {Partition("p", 0): "prediction", Partition("l", 0): "label"}
 START_MS = 1_750_000_000_000
 
 
-class NoMonitors:
+class NoEstimatorSet:
     """Evaluates nothing: the store is what is measured."""
 
     def __init__(self):
@@ -61,7 +60,7 @@ class Measured:
 
     def __init__(self, store, join):
         self.store = store
-        self.pipeline = Pipeline(join, TimeSpec(), NoMonitors(), SIDES)
+        self.pipeline = Pipeline(join, NoEstimatorSet())
         saved = store.load()
         if saved.commits:
             self.pipeline.restore(saved.sections["pipeline"])
@@ -71,27 +70,33 @@ class Measured:
         self.join_seconds = 0.0
 
     def feed(self, events):
+        """Where more falls due at once than is lent, part by part."""
+        self.uncommitted += len(events)
+        self.events += len(events)
+        while events:
+            events = events[len(self.take(events).events) :]
+        if self.uncommitted >= COMMIT:
+            self.commit()
+
+    def take(self, events):
         clock, parts = time.thread_time, self.parts
-        needs = self.pipeline.needs(events)
+        read_set = self.pipeline.read_set(events)
         began = clock()
-        found = self.store.fetch(needs)
+        found = self.store.fetch(read_set)
         fetched = clock()
         step = self.pipeline.advance(events, found)
         advanced = clock()
-        self.store.keep(step)
+        self.store.apply(step)
         kept = clock()
         parts["fetch"] += fetched - began
         self.join_seconds += advanced - fetched
         parts["keep"] += kept - advanced
-        self.events += len(events)
-        self.uncommitted += len(events)
-        if self.uncommitted >= COMMIT:
-            self.commit()
+        return step
 
     def commit(self):
         snapshot = self.pipeline.snapshot()
         began, at = time.thread_time(), time.perf_counter()
-        self.store.commit(Changes({"pipeline": snapshot}))
+        self.store.commit(CommitBatch({"pipeline": snapshot}))
         committed = time.thread_time()
         self.longest_commit = max(self.longest_commit, time.perf_counter() - at)
         self.store.flush()
@@ -113,56 +118,59 @@ def rocks(directory, join):
     return RocksSpec(Path(directory), join.horizon_ms, join.early_horizon_ms)
 
 
-def progress(at_ms):
-    return [Progress("p", 0, at_ms, False), Progress("l", 0, at_ms, False)]
+def progress(record_ms):
+    """A record that lets time pass."""
+    return [Invalid("p", 0, 0, "tick", record_ms)]
 
 
 def short_delays(measured, pairs, per_second=50_000, delay=5000):
     """Labels come `delay` predictions after theirs."""
     half = BATCH // 2
     for start in range(0, pairs, half):
-        at_ms = START_MS + start * 1000 // per_second
+        record_ms = START_MS + start * 1000 // per_second
         events = []
         for number in range(start, start + half):
-            events.append(Prediction(key_of(number), "fraud-v3", "legit", at_ms))
+            events.append(Prediction(key_of(number), "fraud-v3", "legit", record_ms))
             if number >= delay:
-                events.append(Label(key_of(number - delay), "legit", at_ms, "fraud-v3"))
-        measured.feed(events + progress(at_ms))
+                events.append(Label(key_of(number - delay), "legit", record_ms, "fraud-v3"))
+        measured.feed(events + progress(record_ms))
 
 
 def preload(measured, count, spread_ms):
     """Predictions without labels, evenly over `spread_ms`."""
     for start in range(0, count, BATCH):
-        at_ms = START_MS + start * spread_ms // count
+        record_ms = START_MS + start * spread_ms // count
         events = [
-            Prediction(key_of(number), "fraud-v3", "legit" if number % 5 else "fraud", at_ms + number % 997)
+            Prediction(
+                key_of(number), "fraud-v3", "legit" if number % 5 else "fraud", record_ms + number % 997
+            )
             for number in range(start, start + BATCH)
         ]
-        measured.feed(events + progress(at_ms))
+        measured.feed(events + progress(record_ms))
 
 
 def long_delays(measured, count, spread_ms, pairs):
     """As many predictions as labels, which are for predictions of any age."""
-    chance = random.Random(1)  # noqa: S311 - a seeded simulation
+    chance = random.Random(1)
     half = BATCH // 2
     for start in range(count, count + pairs, half):
-        at_ms = START_MS + start * spread_ms // count
+        record_ms = START_MS + start * spread_ms // count
         events = []
         for number in range(start, start + half):
-            events.append(Prediction(key_of(number), "fraud-v3", "legit", at_ms + number % 997))
-            events.append(Label(key_of(chance.randrange(start)), "legit", at_ms, "fraud-v3"))
-        measured.feed(events + progress(at_ms))
+            events.append(Prediction(key_of(number), "fraud-v3", "legit", record_ms + number % 997))
+            events.append(Label(key_of(chance.randrange(start)), "legit", record_ms, "fraud-v3"))
+        measured.feed(events + progress(record_ms))
 
 
 def sizes(store, records):
     store._database.compact()
     parts = {name: store._database.figure(name, "live-sst-files-size") for name in FAMILIES}
-    split = ", ".join(f"{name} {parts[name] / records:.1f}" for name in ("known", "expiry", "graves"))
+    split = ", ".join(f"{name} {parts[name] / records:.1f}" for name in ("entries", "expiry", "dedup"))
     return f"{sum(parts.values()) / records:.1f} bytes on disk each ({split})"
 
 
 def part(name, directory, count):
-    join = JoinSpec(max_pending=10**9, max_tombstones=10**9)
+    join = JoinSpec(max_pending=10**9, max_dedup_entries=10**9)
     if name == "memory":
         measured = Measured(MemoryStore(), join)
         short_delays(measured, 500_000)
@@ -177,7 +185,7 @@ def part(name, directory, count):
         short_delays(measured, 500_000)
         measured.told("short delays, durable")
         measured.commit()
-        print(f"  tombstones: {sizes(store, 500_000)}")
+        print(f"  dedup entries: {sizes(store, 500_000)}")
     elif name == "preload":
         preload(measured, count, WEEK_MS)
         measured.told(f"{count / 1e6:g} M predictions without labels")

@@ -9,9 +9,9 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Page, expect
 
-from streamwatch.edge.http import HttpServer
+from streamwatch.edge.web.server import HttpServer
 from tests.browser.chromium import DESKTOP, chromium
-from tests.edge.http_faces import FakeHealth, serving
+from tests.edge.web.http_faces import FakeHealth, serving
 
 Opened = Callable[..., Awaitable[Page]]
 PATIENCE_MS = 120_000

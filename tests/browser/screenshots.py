@@ -50,13 +50,13 @@ def demo() -> Iterator[str]:
 
 
 async def until_caught(url: str) -> None:
-    """Until the model that drifts is shown to be worse than guessing what came last."""
+    """Until the model that drifts is said to be worse than no change."""
     async with asyncio.timeout(DEADLINE_SECONDS), aiohttp.ClientSession(url) as session:
         while True:
             try:
                 async with session.get("/api/v1/overview") as answer:
                     seen = await answer.json()
-                if seen["alarms"] and seen["models"][MODEL]["verdict"] == "no":
+                if seen["alarms"] and seen["models"][MODEL]["verdict"] == "worse":
                     return
             except (aiohttp.ClientConnectionError, KeyError):
                 pass  # not there yet

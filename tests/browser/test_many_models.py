@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, CDPSession, expect
 
-from streamwatch.edge.http import HttpServer
+from streamwatch.edge.web.server import HttpServer
 from tests.browser.conftest import Opened
-from tests.edge.http_faces import Model, report_of
+from tests.edge.web.http_faces import Model, report_of
 
 log = logging.getLogger(__name__)
 
@@ -29,7 +29,7 @@ LONGEST_TASK_MS = 200.0
 async def test_two_hundred_changing_models_stay_smooth(
     server: HttpServer, browser: Browser, opened: Opened
 ) -> None:
-    rng = random.Random(1)  # noqa: S311
+    rng = random.Random(1)
 
     def models() -> dict[str, Model]:
         return {

@@ -11,11 +11,11 @@ import aiohttp
 import pytest
 from playwright.async_api import Page, expect
 
-from streamwatch.edge.http import HttpServer
+from streamwatch.edge.web.server import HttpServer
 from tests.browser.chromium import PHONE
 from tests.browser.conftest import Opened
-from tests.busy import soon
-from tests.edge.http_faces import BEGAN_MS, FADING, FakeHealth, Model, alarm, report_of, serving, worse
+from tests.cpu_budget import soon
+from tests.edge.web.http_faces import BEGAN_MS, FADING, FakeHealth, Model, alarm, report_of, serving, worse
 from tests.ports import free_port
 
 pytestmark = [pytest.mark.real("chromium"), pytest.mark.asyncio(loop_scope="session")]
@@ -69,7 +69,9 @@ async def test_the_numbers_are_those_of_the_api(server: HttpServer, opened: Open
         assert row["c-outcomes"] == f"{metrics['outcomes_total']:,}"
         alarms = sum(metrics["alarms_total"].values())
         assert row["c-last_alarm_timestamp_seconds"].endswith(f"{alarms} in all" if alarms else "none")
-    assert [row["c-verdict"].strip() for row in shown.values()] == ["No", "Not shown", "Yes"]
+    said = [row["c-verdict"].split() for row in shown.values()]
+    assert [words[0] for words in said] == ["Worse", "Open", "Better"]
+    assert [words[1:2] for words in said] == [["since"], [], ["since"]]
     assert shown["better"]["c-delay_median_seconds"] == "3.0s\n90 %: 5.0s"
 
 
@@ -79,8 +81,8 @@ async def test_a_report_and_its_alarm_are_there_within_two_seconds(
     server.publish(report_of(MODELS))
     page = await opened(server.url)
     await expect(page.locator("#rows tr")).to_have_count(3)
-    raised = alarm("better", 3, at_ms=round(time.time() * 1000))
-    changed = Model(accuracy=0.7, alarms=3, last_alarm=raised.at_ms / 1000)
+    raised = alarm("better", 3, event_ms=round(time.time() * 1000))
+    changed = Model(accuracy=0.7, alarms=3, last_alarm=raised.event_ms / 1000)
     row = page.locator("#rows tr", has_text="better")
 
     async def both_shown() -> bool:

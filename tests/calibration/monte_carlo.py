@@ -11,9 +11,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.kernel.detectors.alarm import AlarmRow
-from streamwatch.core.kernel.table import ModelTable
-from streamwatch.core.measures import Totals
+from streamwatch.core.estimators.agreement import Totals
+from streamwatch.core.estimators.detectors.alarm import AlarmRow
+from streamwatch.core.estimators.kernel.table import ModelTable
 from streamwatch.core.specs import DetectorSpec, ForgettingSpec, MonitorsSpec
 
 Ints = NDArray[np.int32]
@@ -27,7 +27,9 @@ def table_of(
 ) -> ModelTable:
     """A table of so many models in rows 0, 1, …, of two classes, with these estimators and no others."""
     table = ModelTable(
-        MonitorsSpec(forgetting, detectors, (), max_models=models, max_classes=2, shadow_max_classes=0)
+        MonitorsSpec(
+            forgetting, detectors, (), max_models=models, max_classes=2, shadow_max_classes=0, opponents=()
+        )
     )
     for _ in range(models):
         table.add_model()
@@ -38,8 +40,8 @@ def feed(table: ModelTable, losses: Losses) -> list[AlarmRow]:
     """Feed each model, a row of `losses`, its outcomes; labels are all of class 0. Gives the alarms."""
     models, length = losses.shape
     rows = np.repeat(np.arange(models, dtype=np.int32), length)
-    predicted = losses.reshape(-1).astype(np.int32)
-    return table.fold(rows, np.zeros_like(predicted), predicted)
+    predicted_class = losses.reshape(-1).astype(np.int32)
+    return table.fold(rows, np.zeros_like(predicted_class), predicted_class)
 
 
 def totals_after(losses: Losses, forgetting: tuple[ForgettingSpec, ...]) -> tuple[Totals, ...]:

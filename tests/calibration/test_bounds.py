@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from streamwatch.core import uncertainty
-from streamwatch.core.measures import Totals
+from streamwatch.core.estimators.agreement import Totals
+from streamwatch.core.estimators.measures import uncertainty
 from streamwatch.core.specs import AdwinSpec, FadingSpec, LandmarkSpec, SlidingSpec
 from tests.calibration.monte_carlo import binomial_error, correlated, totals_after
 
@@ -55,10 +55,10 @@ def true_accuracy(mechanism, error, totals: Totals):
     return 1.0 - (sums[LENGTH] - sums[LENGTH - width]) / width
 
 
-def covered(bound, totals, truth):
+def covered(bound, totals, true_class):
     """Share of repetitions whose interval holds the truth."""
     lower, upper = (limit(totals, DELTA) for limit in BOUNDS[bound])
-    return ((lower <= truth) & (truth <= upper)).mean()
+    return ((lower <= true_class) & (true_class <= upper)).mean()
 
 
 @pytest.mark.parametrize("bound", BOUNDS)
@@ -66,8 +66,8 @@ def covered(bound, totals, truth):
 @pytest.mark.parametrize("index", range(len(MECHANISMS)), ids=[m.name for m in MECHANISMS])
 def test_a_bound_covers_the_weighted_true_accuracy_at_least_at_its_level(bound, case, index) -> None:
     totals = remembered(case)[index]
-    truth = true_accuracy(MECHANISMS[index], TRUE_ERROR[case], totals)
-    assert covered(bound, totals, truth) >= LEVEL
+    true_class = true_accuracy(MECHANISMS[index], TRUE_ERROR[case], totals)
+    assert covered(bound, totals, true_class) >= LEVEL
 
 
 def test_no_bound_of_what_is_remembered_holds_for_this_moment_right_after_a_jump() -> None:
@@ -115,10 +115,10 @@ def test_correlated_losses_break_the_bound_and_fewer_effective_outcomes_mend_it(
     """
     rng = np.random.default_rng(8)
     totals = totals_after(correlated(rng, 0.2, 0.8, MODELS, LENGTH), MECHANISMS)[0]
-    truth = np.full(MODELS, 0.8)
-    assert covered("hoeffding", totals, truth) == pytest.approx(0.74, abs=0.03)
+    true_class = np.full(MODELS, 0.8)
+    assert covered("hoeffding", totals, true_class) == pytest.approx(0.74, abs=0.03)
     rho = uncertainty.loss_autocorrelation(totals)
     assert np.median(rho) == pytest.approx(0.8, abs=0.02)
-    fewer = uncertainty.effective_outcomes_autocorrelated(totals)
+    fewer = uncertainty.effective_sample_size_autocorrelated(totals)
     half = np.sqrt(np.log(2 / DELTA) / (2 * fewer))
-    assert (np.abs(totals.hits / totals.n - truth) <= half).mean() >= LEVEL
+    assert (np.abs(totals.hits / totals.n - true_class) <= half).mean() >= LEVEL

@@ -12,7 +12,7 @@ from math import lgamma, log
 import numpy as np
 import pytest
 
-from streamwatch.core.kernel.table import ModelTable
+from streamwatch.core.estimators.kernel.table import ModelTable
 from streamwatch.core.specs import DriftWeightedSpec, MonitorsSpec
 
 
@@ -48,7 +48,9 @@ def test_outcomes_after_the_first_drift_weigh_w_avg_on_average(calm, w_avg) -> N
     (Reading weights off differences of accuracies costs the other digits.) Every fifth outcome is a miss,
     then all but every fifth.
     """
-    table = ModelTable(MonitorsSpec(weighting=(DriftWeightedSpec(w_avg=w_avg),), max_models=1, max_classes=2))
+    table = ModelTable(
+        MonitorsSpec(drift_weighted=(DriftWeightedSpec(w_avg=w_avg),), max_models=1, max_classes=2)
+    )
     length = 3 * calm + 300
     rows = np.full(length, table.add_model(), np.int32)
     every_fifth = np.arange(length) % 5 == 0

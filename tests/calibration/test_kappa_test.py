@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from scipy.stats import hypergeom
 
-from streamwatch.core.measures import kappa, p_chance
+from streamwatch.core.estimators.measures.measures import kappa, p_chance
+from streamwatch.core.estimators.measures.uncertainty import kappa_standard_error, kappa_zscore
 from streamwatch.core.specs import FadingSpec, LandmarkSpec, SlidingSpec
-from streamwatch.core.uncertainty import kappa_standard_error, kappa_zscore
 from tests.calibration.monte_carlo import binomial_error, table_of
 
 MODELS = 4_000
@@ -30,8 +30,8 @@ def independent(share, length):
     table = table_of(MODELS, MECHANISMS)
     for first in range(0, MODELS, CHUNK):
         rows = np.repeat(np.arange(first, first + CHUNK, dtype=np.int32), length)
-        truth, predicted = (rng.random((2, len(rows)), np.float32) < share).astype(np.int32)
-        table.fold(rows, truth, predicted)
+        true_class, predicted_class = (rng.random((2, len(rows)), np.float32) < share).astype(np.int32)
+        table.fold(rows, true_class, predicted_class)
     return [table.totals(np.arange(MODELS), index) for index in range(len(MECHANISMS))]
 
 
@@ -61,7 +61,10 @@ def test_at_ninety_eight_to_two_it_rejects_in_five_percent_up_to_what_small_coun
 
 def margins_of(totals):
     """(n, truths, predictions of class 1) of 400 models: their mean size is known to .001."""
-    return (x[:400].astype(int).tolist() for x in (totals.n, totals.truth[:, 1], totals.predicted[:, 1]))
+    return (
+        x[:400].astype(int).tolist()
+        for x in (totals.n, totals.true_class[:, 1], totals.predicted_class[:, 1])
+    )
 
 
 def size_given_margins(n, t, q):
@@ -84,9 +87,9 @@ def test_the_standard_error_of_kappa_is_its_spread_where_kappa_is_not_zero() -> 
     table = table_of(MODELS, MECHANISMS)
     for first in range(0, MODELS, CHUNK):
         rows = np.repeat(np.arange(first, first + CHUNK, dtype=np.int32), 1_000)
-        truth = (rng.random(len(rows), np.float32) < 0.5).astype(np.int32)
+        true_class = (rng.random(len(rows), np.float32) < 0.5).astype(np.int32)
         wrong = rng.random(len(rows), np.float32) < 0.2
-        table.fold(rows, truth, np.where(wrong, 1 - truth, truth))
+        table.fold(rows, true_class, np.where(wrong, 1 - true_class, true_class))
     totals = table.totals(np.arange(MODELS), 0)
     assert kappa(totals).std() == pytest.approx(kappa_standard_error(totals).mean(), rel=0.05)
     assert p_chance(totals).mean() == pytest.approx(0.5, abs=0.001)

@@ -1,4 +1,4 @@
-"""What every line of the catalogue owes the rest of the house, as a list of what is missing.
+"""What every line of the catalogue owes the rest of the program, as a list of what is missing.
 
 Tables are looked up when `faults` is called: a line added there, for good or by a test, is held to it.
 """
@@ -14,19 +14,19 @@ import numpy as np
 from typer.testing import CliRunner
 
 from streamwatch.cli import app
-from streamwatch.core import catalogue
-from streamwatch.core.entries import Bound, Entry, Measure
+from streamwatch.core.estimators import catalogue
+from streamwatch.core.estimators.agreement import Totals
+from streamwatch.core.estimators.detectors import KINDS
+from streamwatch.core.estimators.entries import Bound, Entry, Measure
+from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Outcome
-from streamwatch.core.kernel.detectors import KINDS
-from streamwatch.core.measures import Totals
-from streamwatch.core.monitors import Monitors
 from streamwatch.core.specs import MonitorsSpec
 from streamwatch.settings.estimators import DETECTOR_KINDS, FORGETTING_KINDS
-from tests.core import plain_measures, plain_uncertainty
+from tests.core.estimators.measures import plain_measures, plain_uncertainty
 
 SAID = ("help", "formula", "source", "cost")
 SPEC = MonitorsSpec(max_models=2, max_classes=4)
-NOTHING = Totals(*np.zeros((5, 3)), *np.zeros((3, 3, 2)), *np.zeros((9, 3)))
+NOTHING = Totals(*np.zeros((5, 3)), *np.zeros((3, 3, 2)), *np.zeros((11, 3)))
 
 
 def faults() -> list[str]:
@@ -52,7 +52,7 @@ def tables() -> dict[str, tuple[Entry | Measure | Bound, ...]]:
         "bounds": catalogue.BOUNDS,
         "baselines": catalogue.BASELINES,
         "detectors": catalogue.DETECTORS,
-        "weightings": catalogue.WEIGHTINGS,
+        "drift_weightings": catalogue.DRIFT_WEIGHTINGS,
     }
 
 
@@ -109,7 +109,7 @@ def _without_twin() -> Iterator[str]:
 
 def _unexported() -> Iterator[str]:
     """Lines without a family of series, and families without a line."""
-    families = {family.name: family for family in Monitors(SPEC).families()}
+    families = {family.name: family for family in EstimatorSet(SPEC).families()}
     for line in (*catalogue.MEASURES, *catalogue.PER_CLASS):
         family = families.get(line.name)
         if family is None:
@@ -130,7 +130,7 @@ def _unexported() -> Iterator[str]:
 
 def _untraced() -> Iterator[str]:
     """What `replay --trace` has no column for."""
-    columns = set(Monitors(SPEC).trace([Outcome("m", "a", "a", 0, 0)]).columns)
+    columns = set(EstimatorSet(SPEC).trace([Outcome("m", "a", "a", 0, 0)]).columns)
     expected = {f"{m.name}:{f.name}" for m in catalogue.MEASURES for f in SPEC.forgetting}
     for metric, lines in (
         ("accuracy_bound_ratio", catalogue.BOUNDS),

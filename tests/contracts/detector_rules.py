@@ -8,10 +8,10 @@ from dataclasses import fields, is_dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core import catalogue
-from streamwatch.core.kernel.detectors import KINDS, DetectorKind
-from streamwatch.core.kernel.detectors.alarm import AlarmRow
-from streamwatch.core.kernel.table import ModelTable
+from streamwatch.core.estimators import catalogue
+from streamwatch.core.estimators.detectors import KINDS, DetectorKind
+from streamwatch.core.estimators.detectors.alarm import AlarmRow
+from streamwatch.core.estimators.kernel.table import ModelTable
 from streamwatch.core.specs import MonitorsSpec
 
 CALM, JUMP = 4_000, 600
@@ -24,7 +24,9 @@ def faults(kind: DetectorKind) -> list[str]:
 
 def every_kind() -> MonitorsSpec:
     """One detector of every kind, at its defaults."""
-    return MonitorsSpec((), tuple(kind.spec() for kind in KINDS), (), max_models=1, max_classes=2)
+    return MonitorsSpec(
+        (), tuple(kind.spec() for kind in KINDS), (), max_models=1, max_classes=2, opponents=()
+    )
 
 
 def losses() -> NDArray[np.int32]:

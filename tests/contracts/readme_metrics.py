@@ -1,4 +1,4 @@
-"""The README's table of metrics, made from the families themselves.
+"""The README's table of metrics, made from the one table in `streamwatch.core.metrics`.
 
 python -m tests.contracts.readme_metrics            print it
 python -m tests.contracts.readme_metrics --write    put it between the markers in README.md
@@ -6,143 +6,52 @@ python -m tests.contracts.readme_metrics --write    put it between the markers i
 
 from __future__ import annotations
 
-import io
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
-from streamwatch.core.alarm_book import AlarmBook
-from streamwatch.core.alarm_rules import AlarmsSpec
-from streamwatch.core.checkpoint import Checkpoint, Resumed
-from streamwatch.core.events import Fingerprint, Partition, Side
-from streamwatch.core.monitors import Monitors
-from streamwatch.core.pipeline import Pipeline
-from streamwatch.core.ports import Poll
+from streamwatch.core.estimators import catalogue
+from streamwatch.core.metrics import ALARMS, DAEMON, JOIN, MERGE, PROCESS, STATE, Metric
 from streamwatch.core.series import PREFIX, Family
-from streamwatch.core.specs import JoinSpec, MonitorsSpec, TimeSpec
-from streamwatch.daemon import CommitSpec, Intake, Places, State
-from streamwatch.daemon.commits import Commits
-from streamwatch.daemon.delivery import Deliveries, DeliverySpec
-from streamwatch.daemon.vitals import Vitals
-from streamwatch.edge.stores.rocksdb import RocksSpec, RocksStore
-from streamwatch.telemetry import Telemetry
 
 README = Path(__file__).parents[2] / "README.md"
 DECAY = "decay is per outcome, not per second"
 BEGIN, END = "<!-- metrics:begin -->", "<!-- metrics:end -->"
 
 
-@dataclass
-class QuietFeed:
-    """A source that has nothing to say."""
-
-    up: bool = True
-    assigned: bool = True
-    losses: Mapping[str, int] = field(default_factory=dict[str, int])
-    records_lost: Mapping[str, int] = field(default_factory=dict[str, int])
-    fingerprint_unverifiable: int = 0
-
-    async def start(
-        self, positions: Mapping[Partition, int], fingerprints: Mapping[Partition, Fingerprint]
-    ) -> None:
-        del positions, fingerprints
-
-    async def rewind(
-        self, positions: Mapping[Partition, int], fingerprints: Mapping[Partition, Fingerprint]
-    ) -> None:
-        del positions, fingerprints
-
-    def fingerprints(self) -> Mapping[Partition, Fingerprint]:
-        return {}
-
-    def durable(self, positions: Mapping[Partition, int]) -> None:
-        del positions
-
-    def count_from(
-        self, losses: Mapping[str, int], records_lost: Mapping[str, int], unverifiable: int
-    ) -> None:
-        del losses, records_lost, unverifiable
-
-    async def poll(self) -> Poll:
-        return Poll()
-
-    def pause(self, partitions: frozenset[Partition]) -> None:
-        del partitions
-
-    async def stop(self) -> None:
-        pass
-
-
-def families_of_models() -> Sequence[Family]:
-    """What the estimators say of each model."""
-    return Monitors(MonitorsSpec(max_models=1, max_classes=2)).families()
-
-
-def families_of_the_join() -> Sequence[Family]:
-    """What the join says."""
-    spec = MonitorsSpec(max_models=1, max_classes=2)
-    sides: Mapping[Partition, Side] = {Partition("events", 0): "both"}
-    return Pipeline(JoinSpec(), TimeSpec(), Monitors(spec), sides).join_families()
-
-
-def families_of_the_daemon() -> Sequence[Family]:
-    """What the daemon says of itself."""
-    return Vitals(QuietFeed(), Telemetry(stream=io.StringIO())).families()
-
-
-def families_of_alarms() -> Sequence[Family]:
-    """What becomes of alarms."""
-    telemetry = Telemetry(stream=io.StringIO())
-    deliveries = Deliveries((), DeliverySpec(), telemetry.emit)
-    return [*AlarmBook(AlarmsSpec(), "").families(), *deliveries.families()]
-
-
-def families_of_the_state() -> Sequence[Family]:
-    """What is said of commits and of the state on disk."""
-    monitors = Monitors(MonitorsSpec(max_models=1, max_classes=2))
-    pipeline = Pipeline(JoinSpec(), TimeSpec(), monitors, {})
-    checkpoint = Checkpoint(pipeline, monitors, MonitorsSpec(max_models=1, max_classes=2), 1)
-    with TemporaryDirectory() as folder:
-        store = RocksStore.open(RocksSpec(Path(folder) / "state", 1_000, 1_000))
-        intake = Intake(checkpoint, store, {}, Telemetry(stream=io.StringIO()), lambda: 0)
-        state = State(store, checkpoint, intake, Places(), Resumed())
-        families = Commits(state, Places, CommitSpec(), lambda _: None).families()
-        store.close()
-    return families
-
-
 def every_family() -> list[Family]:
-    """All that a scrape can hold, without samples of models."""
-    return [family for _, families in sections() for family in families]
+    """All that a scrape can hold, without samples."""
+    return [Family(m.name, m.kind, m.help, m.labels, ()) for _, metrics in sections() for m in metrics]
 
 
-def sections() -> Sequence[tuple[str, Sequence[Family]]]:
-    """All families, by what they are about."""
+def sections() -> Sequence[tuple[str, Sequence[Metric]]]:
+    """All metrics, by what they are about."""
     return (
-        ("Per model", families_of_models()),
-        ("Alarms and their delivery", families_of_alarms()),
-        ("Join of predictions and labels", families_of_the_join()),
-        ("State and its commits", families_of_the_state()),
-        ("The daemon itself", families_of_the_daemon()),
+        ("Per model", catalogue.metrics()),
+        ("Alarms and notifications", ALARMS),
+        ("Join of predictions and labels", JOIN),
+        ("One clock and one order", MERGE),
+        ("State and its commits", STATE),
+        ("The daemon itself", DAEMON),
+        ("The process (without the prefix)", PROCESS),
     )
 
 
 def table() -> str:
     """The tables, one per section."""
-    lines = [f"All names start with `{PREFIX}`. Under a `forgetting`, decay is per outcome, not per second."]
-    for title, families in sections():
+    names = f"Names start with `{PREFIX}`, but for those of the process."
+    lines = [f"{names} Under a `forgetting`, decay is per outcome, not per second."]
+    for title, metrics in sections():
         lines += ["", f"**{title}**", "", "| metric | type | labels | meaning |", "|---|---|---|---|"]
-        lines += _rows(families)
+        lines += _rows(metrics)
     return "\n".join(lines) + "\n"
 
 
-def _rows(families: Iterable[Family]) -> list[str]:
+def _rows(metrics: Iterable[Metric]) -> list[str]:
     return [
-        f"| `{family.name}` | {family.kind} | {', '.join(f'`{label}`' for label in family.labels)} "
-        f"| {_cell(family.help)} |"
-        for family in families
+        f"| `{metric.name}` | {metric.kind} | {', '.join(f'`{label}`' for label in metric.labels)} "
+        f"| {_cell(metric.help)} |"
+        for metric in metrics
     ]
 
 

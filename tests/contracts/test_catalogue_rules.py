@@ -11,15 +11,16 @@ from pydantic import TypeAdapter, ValidationError
 from typer.testing import CliRunner
 
 from streamwatch.cli import app
-from streamwatch.core import catalogue, measures
-from streamwatch.core.entries import Bound, Entry, Measure, Parameter
+from streamwatch.core.estimators import catalogue
+from streamwatch.core.estimators.entries import Bound, Entry, Measure, Parameter
+from streamwatch.core.estimators.kernel.layout import layout_of
+from streamwatch.core.estimators.measures import measures
+from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Outcome
-from streamwatch.core.kernel.records import layout_of
-from streamwatch.core.monitors import Monitors
 from streamwatch.settings.kinds import OneOf
 from tests.contracts.catalogue_rules import SPEC, faults, tables
 from tests.contracts.readme_metrics import README, table, with_table
-from tests.core import plain_measures
+from tests.core.estimators.measures import plain_measures
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,7 @@ def test_a_measure_is_one_function_and_one_line(monkeypatch: pytest.MonkeyPatch)
     assert faults() == ["measures error_ratio: no plain twin to be compared with"]
     monkeypatch.setitem(plain_measures.MEASURES, "error_ratio", lambda o: 1.0 - plain_measures.accuracy(o))
     assert faults() == []
-    monitors = Monitors(SPEC)
+    monitors = EstimatorSet(SPEC)
     trace = monitors.trace([Outcome("m", "a", "b", 0, 0), Outcome("m", "a", "a", 0, 0)])
     assert [row[trace.columns.index("error_ratio:landmark")] for row in trace.rows] == [1.0, 0.5]
     (family,) = (f for f in monitors.families() if f.name == "error_ratio")
@@ -118,7 +119,7 @@ def test_the_settings_of_a_detector_follow_from_its_line() -> None:
 @pytest.mark.parametrize("entry", list(catalogue.entries()), ids=lambda e: e.spec.__name__)
 def test_the_kernel_takes_every_value_that_the_catalogue_allows(entry: Entry) -> None:
     places = {"forgetting": catalogue.MECHANISMS, "detectors": catalogue.DETECTORS}
-    place = next((name for name, lines in places.items() if entry in lines), "weighting")
+    place = next((name for name, lines in places.items() if entry in lines), "drift_weighted")
     for parameter in entry.parameters:
         ends = [e for k, e in parameter.bounds.items() if not k.startswith("exclusive")]
         for value in parameter.choices or (int(e) if parameter.whole else e for e in ends):

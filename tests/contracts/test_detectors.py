@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from streamwatch.core.kernel.detectors import KINDS, DetectorKind
+from streamwatch.core.estimators.detectors import KINDS, DetectorKind
 from tests.contracts.detector_rules import faults
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)

@@ -12,17 +12,20 @@ from tests.contracts.readme_metrics import every_family
 
 FAMILIES = every_family()
 BOUNDED_LABELS = {
-    "baseline", "bound", "cause", "class", "detector", "forgetting", "happening", "limit", "model",
-    "outlet", "part", "partition", "reason", "severity", "side", "topic", "version", "weighting",
+    "baseline", "bound", "cause", "class", "detector", "drift_weighted", "event", "forgetting",
+    "implementation", "limit", "model", "opponent", "part", "partition", "reason", "receiver",
+    "severity", "side", "topic", "version",
 }  # fmt: skip
 CORE_SET = {
     "accuracy_ratio", "adwin_window_outcomes", "alarms_total", "baseline_accuracy_ratio",
-    "build_info", "caught_up", "consumer_lag_records", "detector_statistic", "detector_threshold",
-    "drift_weighted_accuracy_ratio", "effective_outcomes", "errors_total", "kafka_up", "kappa",
+    "build_info", "caught_up", "clock_timestamp_seconds", "consumer_lag_records",
+    "detector_statistic", "detector_threshold",
+    "drift_weighted_accuracy_ratio", "effective_sample_size", "errors_total", "kafka_up", "kappa",
     "kappa_majority", "kappa_persistent", "kappa_plus", "label_delay_seconds",
-    "labels_accepted_total", "last_alarm_timestamp_seconds", "last_label_timestamp_seconds", "mcc",
+    "labels_accepted_total", "last_alarm_timestamp_seconds", "last_label_timestamp_seconds", "lead", "mcc",
     "oldest_pending_timestamp_seconds", "outcomes_total", "pending_predictions",
-    "predictions_accepted_total", "recall_ratio", "state_durable", "watermark_timestamp_seconds",
+    "predictions_accepted_total", "recall_ratio", "state_durable", "verdict",
+    "verdict_since_timestamp_seconds", "watermark_timestamp_seconds",
 }  # fmt: skip
 
 of_each_family = pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
@@ -53,7 +56,7 @@ def test_units_are_base_units(family: Family) -> None:
     assert re.fullmatch("[a-z][a-z0-9_]*", family.name)
     assert not re.search("_(ms|millis|milliseconds|minutes|hours|days|kb|mb|percent|pct)(_|$)", family.name)
     assert ("timestamp" in family.name) <= family.name.endswith(
-        ("_timestamp_seconds", "timestamps_clamped_total")
+        ("_timestamp_seconds", "timestamps_corrected_total")
     )
 
 

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from streamwatch.core.entries import Entry, Parameter
-from streamwatch.core.kernel import detectors
-from streamwatch.core.kernel.compiled import hot, inner
-from streamwatch.core.kernel.detectors.alarm import append
-from streamwatch.core.kernel.detectors.kind import DetectorKind
+from streamwatch.core.estimators import detectors
+from streamwatch.core.estimators.detectors.alarm import append
+from streamwatch.core.estimators.detectors.kind import DetectorKind
+from streamwatch.core.estimators.entries import Entry, Parameter
+from streamwatch.core.jit import hot, inner
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from typing import Any
 
 import yaml
 
-from streamwatch.core.notices import SEVERITIES
-from streamwatch.core.series import PREFIX
+from streamwatch.core.alerting.notification import SEVERITIES
+from streamwatch.core.series import PREFIX, exposed
 from tests.contracts.readme_metrics import every_family
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
@@ -56,7 +56,7 @@ def exported() -> set[str]:
     names = set[str]()
     for family in every_family():
         suffixes = _RENDERED if family.kind == "histogram" else ("",)
-        names |= {PREFIX + family.name + suffix for suffix in suffixes}
+        names |= {exposed(family.name) + suffix for suffix in suffixes}
     return names
 
 

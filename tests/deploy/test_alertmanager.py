@@ -11,12 +11,14 @@ from typing import Any, get_args
 import pytest
 import yaml
 
-from streamwatch.core.notices import Severity
-from streamwatch.core.series import PREFIX
-from streamwatch.edge.notifiers import Alertmanager
+from streamwatch.core.alerting.notification import Severity
+from streamwatch.core.series import exposed
+from streamwatch.edge.receivers import Alertmanager
 from tests.contracts.readme_metrics import every_family
 from tests.deploy.rules import DEPLOY, alerts, names_in, severities
-from tests.edge.notifiers.notices import firing
+from tests.edge.receivers.notifications import firing
+
+pytestmark = pytest.mark.slow
 
 CONFIG = DEPLOY / "alertmanager" / "alertmanager.yml"
 RECEIVERS = {"error": "critical"}
@@ -111,10 +113,10 @@ def test_what_the_daemon_tells_itself_inhibits_the_drifts_of_that_model_and_seve
         rule for rule in inhibit_rules() if any("StreamwatchDrift" in m for m in rule["source_matchers"])
     )
     assert set(rule["equal"]) == {"model", "severity"}
-    (sent,) = json.loads(Alertmanager().letter(firing(), 0).body)
+    (sent,) = json.loads(Alertmanager().request_body(firing(), 0).body)
     assert {"alertname", *rule["equal"]} <= set(sent["labels"])
     (opened,) = names_in(alerts()["DriftAlarm"]["expr"])
-    labels = {PREFIX + family.name: family.labels for family in every_family()}
+    labels = {exposed(family.name): family.labels for family in every_family()}
     assert set(rule["equal"]) <= set(labels[opened])
 
 

@@ -12,20 +12,22 @@ from pathlib import Path
 import pytest
 
 from streamwatch.cli.compile import kept, told
-from streamwatch.core.warming import Warmth
+from streamwatch.core.estimators.warming import Warmth
 from tests.deploy.repository import DEPLOY
 
 CONFIG = DEPLOY / "docker" / "streamwatch.yaml"
 SMALL = ("--set", "monitors.forgetting=[landmark]", "--set", "monitors.detectors=[]")
+pytestmark = pytest.mark.slow
+
 START = """
 import sys
 from pathlib import Path
 from streamwatch.assembly import specs
-from streamwatch.core.warming import ENTRIES, warm_up
+from streamwatch.core.estimators.warming import ENTRIES, warm_up
 from streamwatch.settings import load
 
 warm_up(specs.monitors_spec(load(Path(sys.argv[1]))))
-print(sum(len(e.signatures) for e in ENTRIES), sum(sum(e.stats.cache_hits.values()) for e in ENTRIES))
+print(sum(len(e.signatures) for e in ENTRIES), sum(e.loaded for e in ENTRIES))
 """
 PR_CAPBSET_DROP, CAP_DAC_OVERRIDE = 24, 1
 

@@ -15,10 +15,12 @@ from typer.main import get_command
 
 from streamwatch.assembly import specs
 from streamwatch.cli import app
-from streamwatch.core.kernel.records import layout_of
+from streamwatch.core.estimators.kernel.layout import layout_of
 from streamwatch.core.specs import MonitorsSpec
 from streamwatch.settings import load
 from tests.deploy.repository import DEPLOY, ROOT, version
+
+pytestmark = pytest.mark.slow
 
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text("utf-8"))
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]

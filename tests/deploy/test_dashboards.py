@@ -12,7 +12,7 @@ import yaml
 
 from deploy.grafana.generate import DASHBOARDS, FOLDER, text_of
 from deploy.grafana.panels import Panel
-from streamwatch.core.catalogue import BASELINES
+from streamwatch.core.estimators.catalogue import BASELINES
 from streamwatch.core.series import PREFIX
 from tests.deploy.rules import DEPLOY, unknown_names
 

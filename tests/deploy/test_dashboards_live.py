@@ -21,6 +21,8 @@ from tests.deploy.rules import recorded, rules
 from tests.integration.prometheus_server import Prometheus
 from tests.integration.running import Running, daemon, value
 
+pytestmark = pytest.mark.slow
+
 DEMO = DemoSpec(head_start=5_000, drift_every=3_000, rate=100.0)
 """The first drift is in what is there when reading begins, the second a while away."""
 CHOSEN = {
@@ -33,7 +35,8 @@ CHOSEN = {
 }
 SECONDS = 300.0
 UNDEFINED_HERE = {
-    "job:streamwatch_records_invalid:ratio_rate15m",  # no record was invalid
+    "topic:streamwatch_records_invalid:ratio_rate15m",  # no record was invalid
+    "topic:streamwatch_records_out_of_order:ratio_rate15m",  # none came out of order
     "model:streamwatch_order_doubtful:bool",  # the demo puts outcomes in the order of predictions
 }
 
@@ -106,7 +109,7 @@ async def test_every_panel_has_data_and_every_rule_is_evaluated(
             for rule in rules():
                 await real.get("query", query=rule["expr"])  # raises if it is refused
             assert await evaluated(real) == {}
-            pending = 'ALERTS{alertname="ModelWorseThanPersistent",model="drifting-v2"}'
+            pending = 'ALERTS{alertname="DriftAlarm",model="drifting-v2"}'
             assert await unanswered(real, {"the drift is told": pending}) == []
             assert (await real.get("query", query="streamwatch_nonsense"))["result"] == []
             assert await unanswered(real, {"it is told": 'ALERTS{alertname="StateNotDurable"}'}) == []

@@ -13,6 +13,8 @@ import pytest
 
 from tests.deploy.repository import DEPLOY, ROOT, version
 
+pytestmark = pytest.mark.slow
+
 BUILD_TOOLS = ("apt-get", "gcc", "make", " uv ", "pip install", "uv sync")
 
 

@@ -12,13 +12,15 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from streamwatch.core.notices import Notice
-from streamwatch.edge.notifiers import Alertmanager
-from streamwatch.edge.notifiers.alertmanager import PATH
+from streamwatch.core.alerting.notification import Notification
+from streamwatch.edge.receivers import Alertmanager
+from streamwatch.edge.receivers.alertmanager import PATH
 from tests.deploy.prometheus_with_rules import prometheus_with_rules
 from tests.deploy.rules import DEPLOY
-from tests.edge.notifiers.notices import firing, resolved
+from tests.edge.receivers.notifications import firing, resolved
 from tests.integration.alertmanager_server import AlertmanagerServer, alertmanager
+
+pytestmark = pytest.mark.slow
 
 NOBODY = "http://127.0.0.1:9"
 
@@ -52,11 +54,11 @@ async def scraped(daemon: Daemon) -> AsyncGenerator[str]:
         await runner.cleanup()
 
 
-async def tell(server: AlertmanagerServer, notice: Notice) -> None:
-    """As the daemon's outlet does."""
-    letter = Alertmanager().letter(notice, time.time_ns() // 1_000_000)
+async def tell(server: AlertmanagerServer, notification: Notification) -> None:
+    """As the daemon's receiver does."""
+    request = Alertmanager().request_body(notification, time.time_ns() // 1_000_000)
     headers = {"Content-Type": "application/json"}
-    posting = server.session.post(server.url + PATH, data=letter.body, headers=headers)
+    posting = server.session.post(server.url + PATH, data=request.body, headers=headers)
     async with posting as answer:
         assert answer.status == 200, await answer.text()
 

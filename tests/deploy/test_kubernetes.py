@@ -13,14 +13,16 @@ import kubernetes_validate
 import pytest
 import yaml
 
+from streamwatch.admin.capacity import worst_case, worst_case_disk
 from streamwatch.assembly import specs
-from streamwatch.assembly.footprint import worst_case, worst_case_disk
-from streamwatch.assembly.room import disk_spec
-from streamwatch.core.kernel.records import layout_of
+from streamwatch.assembly.checks import disk_spec
+from streamwatch.core.estimators.kernel.layout import layout_of
 from streamwatch.core.specs import MonitorsSpec
 from streamwatch.settings import Settings, load
 from tests.deploy.operator_schemas import SCHEMAS
 from tests.deploy.repository import DEPLOY, documents, version
+
+pytestmark = pytest.mark.slow
 
 FOLDER = DEPLOY / "kubernetes"
 VERSION = kubernetes_validate.latest_version()

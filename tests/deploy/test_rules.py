@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 import pytest
 import yaml
 
-from streamwatch.core.notices import Severity
-from streamwatch.core.series import PREFIX
+from streamwatch.core.alerting.notification import Severity
+from streamwatch.core.series import exposed
 from tests.contracts.readme_metrics import every_family
 from tests.deploy.rules import (
     DEPLOY,
@@ -86,7 +86,7 @@ def test_an_alert_says_what_it_means_how_bad_it_is_and_where_to_look(name: str) 
     rule = alerts()[name]
     assert name == "DriftAlarm" or set(severities(name)) <= {"critical", "warning", "info"}
     assert rule["labels"]["service"] == "streamwatch"
-    assert rule["labels"]["subject"] in {"model", "labels", "daemon"}
+    assert rule["labels"]["subject"] in {"model", "labels", "predictions", "daemon"}
     annotations = rule["annotations"]
     assert set(annotations) == {"summary", "description", "runbook_url", "dashboard_url"}
     assert len(annotations["summary"]) < 100
@@ -115,7 +115,7 @@ def test_each_dashboard_address_stands_in_the_rules_once() -> None:
 
 def test_a_drift_is_as_bad_as_the_daemon_is_told_to_call_it() -> None:
     (opened,) = names_in(alerts()["DriftAlarm"]["expr"])
-    labels = {PREFIX + family.name: family.labels for family in every_family()}
+    labels = {exposed(family.name): family.labels for family in every_family()}
     assert "severity" in labels[opened]
     assert set(severities("DriftAlarm")) == set(get_args(Severity))
 

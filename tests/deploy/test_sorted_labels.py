@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 
+from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Label, Prediction
-from streamwatch.core.monitors import Monitors
 from streamwatch.core.series import PREFIX
 from streamwatch.core.specs import JoinSpec, MonitorsSpec
 from streamwatch.lab.streams import BLOCK, DelaySpec, StreamSpec, blocks
-from tests.core.join_stream import DAY, Stream
+from tests.core.join.join_stream import DAY, Stream
 from tests.deploy.rules import RULE_FILES, names_in, rules
 
 STREAM = StreamSpec(seed=3, models=2, drift_every=6_000, delay=DelaySpec(never=0.0))
@@ -38,12 +38,12 @@ def predictions_and_labels() -> Iterator[tuple[list[Prediction], list[Label]]]:
     for block in blocks(STREAM):
         for row in range(BLOCK):
             number = block.first + row
-            at_ms = DAY + number * (DAY // A_DAY)
+            record_ms = DAY + number * (DAY // A_DAY)
             made = [
-                Prediction(str(number), name, STREAM.classes[block.predicted[model, row]], at_ms)
+                Prediction(str(number), name, STREAM.classes[block.predicted_class[model, row]], record_ms)
                 for model, name in enumerate(STREAM.model_names)
             ]
-            rows.append((made, Label(str(number), STREAM.classes[block.truth[row]], at_ms)))
+            rows.append((made, Label(str(number), STREAM.classes[block.true_class[row]], record_ms)))
         if len(rows) == A_DAY:
             yield [p for made, _ in rows for p in made], [label for _, label in rows]
             rows = []
@@ -51,7 +51,7 @@ def predictions_and_labels() -> Iterator[tuple[list[Prediction], list[Label]]]:
 
 def in_time(spec: JoinSpec) -> list[dict[tuple[str, ...], float]]:
     """Every label comes before the next prediction."""
-    stream = Stream(spec, monitors=Monitors(MonitorsSpec(max_models=2, max_classes=4)))
+    stream = Stream(spec, monitors=EstimatorSet(MonitorsSpec(max_models=2, max_classes=4)))
     seen = []
     for predictions, labels in islice(predictions_and_labels(), DAYS):
         by_id = defaultdict[str, list[Prediction]](list)
@@ -60,24 +60,26 @@ def in_time(spec: JoinSpec) -> list[dict[tuple[str, ...], float]]:
         for number, label in enumerate(labels, 1):
             stream.feed(*by_id[label.id], label)
             if number % (A_DAY // SAMPLES_A_DAY) == 0:
-                stream.until(label.at_ms)
+                stream.until(label.record_ms)
                 seen.append(reported(stream))
     return seen
 
 
 def in_dumps_sorted_by_class(spec: JoinSpec) -> list[dict[tuple[str, ...], float]]:
     """All labels of a day come at its end, in half a minute, sorted by class."""
-    stream = Stream(spec, monitors=Monitors(MonitorsSpec(max_models=2, max_classes=4)))
+    stream = Stream(spec, monitors=EstimatorSet(MonitorsSpec(max_models=2, max_classes=4)))
     seen = []
     for day, (predictions, labels) in enumerate(islice(predictions_and_labels(), DAYS), 2):
         stream.feed(*predictions)
         stream.until(day * DAY)
-        dump = sorted(labels, key=lambda label: (label.label, int(label.id)))
+        dump = sorted(labels, key=lambda label: (label.true_class, int(label.id)))
         step = A_DAY // (SAMPLES_A_DAY - 1)
         for first in range(0, A_DAY, step):
             part = dump[first : first + step]
             times = [day * DAY + (first + n) * 30_000 // A_DAY for n in range(len(part))]
-            stream.feed(*(Label(label.id, label.label, at) for label, at in zip(part, times, strict=True)))
+            stream.feed(
+                *(Label(label.id, label.true_class, at) for label, at in zip(part, times, strict=True))
+            )
             stream.until(times[-1])
             seen.append(reported(stream))
         stream.until(day * DAY + 120_000)  # the order buffer's window ends

@@ -20,52 +20,56 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from streamwatch.assembly import build_daemon, build_topics, specs
+from streamwatch.assembly import specs
 from streamwatch.assembly.alerts import build_deliveries
-from streamwatch.assembly.state import reading_spec
+from streamwatch.assembly.build import build_daemon
+from streamwatch.assembly.state import consume_loop_spec
+from streamwatch.assembly.topics import build_topics
+from streamwatch.core.commit.batch import CommitBatch
+from streamwatch.core.estimators.warming import warm_up
 from streamwatch.core.ports import Store
-from streamwatch.core.saving import Changes
-from streamwatch.core.warming import warm_up
 from streamwatch.daemon import State
 from streamwatch.settings import Settings
 from streamwatch.telemetry import Telemetry
 from tests.faults.auditing import Audit
-from tests.faults.witness import COMMITTING, CONNECTING, OPENING, READING, SIZE, Witness
+from tests.faults.crash_audit import COMMITTING, CONNECTING, OPENING, READING, SIZE, CrashMarker
 
 
-class WitnessedStore:
+class MarkingStore:
     """A store whose commits and flushes leave a trace that outlives the process."""
 
-    def __init__(self, store: Store, witness: Witness) -> None:
+    def __init__(self, store: Store, marker: CrashMarker) -> None:
         self._store = store
-        self._witness = witness
+        self._marker = marker
         self._committed = store.load().commits
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._store, name)
 
-    def commit(self, changes: Changes) -> None:
-        self._witness.phase = COMMITTING
-        self._witness.begun = self._committed + 1
+    def commit(self, changes: CommitBatch) -> None:
+        self._marker.phase = COMMITTING
+        self._marker.begun = self._committed + 1
         self._store.commit(changes)
         self._committed += 1
-        self._witness.phase = READING
+        self._marker.phase = READING
 
     def flush(self) -> None:
         number = self._committed
-        self._witness.flushing = 1
+        self._marker.flushing = 1
         self._store.flush()
-        self._witness.flushed = max(self._witness.flushed, number)
-        self._witness.flushing = 0
+        self._marker.flushed = max(self._marker.flushed, number)
+        self._marker.flushing = 0
 
 
-def audited(opening: Callable[[], State], folder: Path, life: int, witness: Witness) -> Callable[[], State]:
-    """Opens state as `opening` does, and writes down from then on what the core is given."""
+def audited(
+    opening: Callable[[], State], folder: Path, life: int, marker: CrashMarker
+) -> Callable[[], State]:
+    """Opens state as `opening` does, and writes down from then on what the core takes."""
     opened = 0
 
     def open_state() -> State:
         nonlocal opened
-        witness.phase = OPENING
+        marker.phase = OPENING
         say("opening")
         state = opening()
         pipeline, checkpoint = state.checkpoint.pipeline, state.checkpoint
@@ -75,13 +79,14 @@ def audited(opening: Callable[[], State], folder: Path, life: int, witness: Witn
         advance = pipeline.advance
 
         def advance_audited(events, found):
-            witness.phase = READING
-            audit.batch(checkpoint.commits + 1, events)
-            return advance(events, found)
+            marker.phase = READING
+            step = advance(events, found)
+            audit.batch(checkpoint.commits + 1, step.events)
+            return step
 
         pipeline.advance = advance_audited
-        witness.phase = CONNECTING
-        return replace(state, store=WitnessedStore(state.store, witness))
+        marker.phase = CONNECTING
+        return replace(state, store=MarkingStore(state.store, marker))
 
     return open_state
 
@@ -90,14 +95,14 @@ def live(settings: Settings, folder: Path, life: int) -> None:
     """One life, from the opening of state until it is killed or asked to stop."""
     log = (folder / f"{life:05}.log").open("w", buffering=1)
     os.dup2(log.fileno(), 2)
-    with (folder / f"{life:05}.witness").open("w+b") as file:
+    with (folder / f"{life:05}.marker").open("w+b") as file:
         file.truncate(SIZE)
-        witness = Witness(mmap.mmap(file.fileno(), SIZE))
+        marker = CrashMarker(mmap.mmap(file.fileno(), SIZE))
     telemetry = Telemetry("info", "json", log)
     topics = build_topics(settings)
     deliveries = build_deliveries(settings, telemetry)
-    spec = reading_spec(settings, topics, telemetry, deliveries)
-    reading = replace(spec, open_state=audited(spec.open_state, folder, life, witness))
+    spec = consume_loop_spec(settings, topics, telemetry, deliveries)
+    reading = replace(spec, open_state=audited(spec.open_state, folder, life, marker))
     daemon = build_daemon(settings, telemetry, topics=topics, reading=reading, deliveries=deliveries)
     asyncio.run(daemon.run())
 

@@ -1,4 +1,4 @@
-"""What a daemon writes down of every batch before the core sees it, and which of it a later life remembers.
+"""What a daemon writes down of every batch that the core took, and which of it a later life remembers.
 
 One file per opening of state. It begins with what was restored; then comes a frame per batch, tagged with the
 number of the commit that the batch will belong to. A life that is killed leaves frames of commits that never
@@ -13,11 +13,11 @@ from pathlib import Path
 
 import msgspec
 
-from streamwatch.core.events import Event, Invalid, Label, NullRecord, Prediction, Progress
+from streamwatch.core.events import Event, Invalid, Label, NullRecord, Prediction
 from streamwatch.core.pipeline import Pipeline
 from streamwatch.core.series import Family
 
-KINDS = (Prediction, Label, NullRecord, Invalid, Progress)
+KINDS = (Prediction, Label, NullRecord, Invalid)
 Series = tuple[str, frozenset[tuple[str, str]]]
 """Name without prefix, and labels."""
 
@@ -39,10 +39,6 @@ class Frame(msgspec.Struct, array_like=True):
     """One batch."""
 
     tag: int
-    partitions: list[tuple[str, int, str]]
-    """All that are known, in order, with their sides; empty if they are as before."""
-    clamped: int
-    """Timestamps clamped so far: that happens before events are made."""
     events: list[tuple[int, msgspec.Raw]]
 
     def decoded(self) -> list[Event]:
@@ -61,18 +57,11 @@ class Audit:
 
     def __init__(self, path: Path, life: int, commits: int, pipeline: Pipeline) -> None:
         self._file = path.open("xb", buffering=0)
-        self._timeline = pipeline.timeline
-        self._partitions = 0
         self._write(Head(life, commits, pipeline.identities(), counters_of(pipeline.families())))
 
     def batch(self, tag: int, events: Sequence[Event]) -> None:
-        partitions: list[tuple[str, int, str]] = []
-        if len(known := list(self._timeline.partitions)) != self._partitions:
-            self._partitions = len(known)
-            readings = self._timeline.state().readings
-            partitions = [(topic, number, reading.side) for topic, number, reading in readings]
         written = [(_NUMBER[type(event)], msgspec.Raw(_ENCODER.encode(event))) for event in events]
-        self._write(Frame(tag, partitions, self._timeline.clamped, written))
+        self._write(Frame(tag, written))
 
     def _write(self, what: Head | Frame) -> None:
         body = _ENCODER.encode(what)

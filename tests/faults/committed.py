@@ -3,8 +3,8 @@
     python -m tests.faults.committed DIRECTORY LAST IDS_PER_COMMIT
 
 It goes on from what it finds and stops after commit number LAST. Everything a commit can hold changes in
-every one: records of every kind and their deadlines, tombstones and dropped generations, models, journal,
-held outcomes, notices. What is in commit n depends on n only.
+every one: records of every kind and their deadlines, dedup entries and dropped generations, models, journal,
+held outcomes, notifications. What is in commit n depends on n only.
 """
 
 from __future__ import annotations
@@ -14,25 +14,23 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from streamwatch.core.events import Progress
+from streamwatch.core.commit.batch import CommitBatch
 from streamwatch.core.pipeline import Pipeline
-from streamwatch.core.saving import Changes
-from streamwatch.core.specs import JoinSpec, TimeSpec
+from streamwatch.core.specs import JoinSpec
 from streamwatch.edge.stores.rocksdb import RocksSpec, RocksStore
-from tests.core.join_stream import (
-    LABELS,
-    PREDICTIONS,
-    SIDES,
-    RecordingMonitors,
+from tests.core.join.join_stream import (
+    RecordingEstimatorSet,
+    clocked,
     label,
     label_for_all,
     null,
     predict,
+    tick,
 )
-from tests.edge.rocks_stream import alive_now, digested
+from tests.edge.stores.rocksdb.stream import alive_now, digested
 
 COMMIT_MS = 3_000
-JOIN = JoinSpec(horizon_ms=7_000, early_horizon_ms=5_000, tombstone_horizon_ms=6_000)
+JOIN = JoinSpec(horizon_ms=7_000, early_horizon_ms=5_000, dedup_horizon_ms=6_000)
 HOT_RECORDS = 20
 CACHE_BYTES = 2**20
 WRITE_BUFFER_BYTES = 2**16
@@ -53,7 +51,7 @@ class Committing:
                 WRITE_BUFFER_BYTES,
             )
         )
-        self.pipeline = Pipeline(JOIN, TimeSpec(), RecordingMonitors(), SIDES)
+        self.pipeline = Pipeline(JOIN, RecordingEstimatorSet())
         self.ids = ids
         saved = self.store.load()
         self.commits = saved.commits
@@ -75,11 +73,11 @@ class Committing:
 
     def _feed(self, commit: int) -> None:
         now = commit * COMMIT_MS
-        events = list(stories(commit, self.ids, now))
-        progress = [Progress(*PREDICTIONS, now, False), Progress(*LABELS, now, False)]
-        for batch in (digested(events[: len(events) // 2]), digested(events[len(events) // 2 :]) + progress):
-            step = self.pipeline.advance(batch, self.store.fetch(self.pipeline.needs(batch)))
-            self.store.keep(step)
+        events = clocked([*stories(commit, self.ids, now), tick(now)], self.pipeline.clock_ms)
+        for batch in (digested(events[: len(events) // 2]), digested(events[len(events) // 2 :])):
+            step = self.pipeline.advance(batch, self.store.fetch(self.pipeline.read_set(batch)))
+            self.store.apply(step)
+            assert len(step.events) == len(batch)
         assert self.pipeline.identities() == []
 
 
@@ -100,16 +98,16 @@ def stories(commit: int, ids: int, now: int):
             yield null(f"{commit - 1}-{number}", now)
 
 
-def changes(commit: int, pipeline: bytes) -> Changes:
+def changes(commit: int, pipeline: bytes) -> CommitBatch:
     """What else a commit holds."""
     name = str(commit).encode()
-    return Changes(
+    return CommitBatch(
         sections={"pipeline": pipeline, "positions": name},
         models={f"model {commit}": name * 50, f"model {commit - 1}": None, "always there": name},
         journal=name * 20,
         journal_floor=commit - 1,
         held={b"held " + name: name, b"held " + str(commit - 1).encode(): None},
-        outbox={f"notice {commit}": name, f"notice {commit - 1}": None},
+        outbox={f"notification {commit}": name, f"notification {commit - 1}": None},
     )
 
 

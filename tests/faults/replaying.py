@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from streamwatch.assembly import specs
-from streamwatch.core.events import Alarm, Partition
-from streamwatch.core.monitors import Monitors
+from streamwatch.core.estimators.set import EstimatorSet
+from streamwatch.core.events import Alarm
 from streamwatch.core.pipeline import Pipeline
 from streamwatch.edge.stores.memory import MemoryStore
 from streamwatch.settings import Settings
@@ -17,8 +17,8 @@ class Replay:
     """Pipeline and estimators in memory, fed with frames in order."""
 
     def __init__(self, settings: Settings, frames: Iterable[Frame]) -> None:
-        self.monitors = Monitors(specs.monitors_spec(settings))
-        self.pipeline = Pipeline(specs.join_spec(settings), specs.time_spec(settings), self.monitors, {})
+        self.monitors = EstimatorSet(specs.monitors_spec(settings))
+        self.pipeline = Pipeline(specs.join_spec(settings), self.monitors)
         self.store = MemoryStore()
         self.alarms: list[Alarm] = []
         self.events = 0
@@ -26,12 +26,8 @@ class Replay:
             self._feed(frame)
 
     def _feed(self, frame: Frame) -> None:
-        pipeline, timeline = self.pipeline, self.pipeline.timeline
-        for topic, number, side in frame.partitions:
-            timeline.add(Partition(topic, number), side)
-        timeline.clamped = frame.clamped
-        events = frame.decoded()
-        step = pipeline.advance(events, self.store.fetch(pipeline.needs(events)))
-        self.store.keep(step)
+        pipeline, events = self.pipeline, frame.decoded()
+        step = pipeline.advance(events, self.store.fetch(pipeline.read_set(events)))
+        self.store.apply(step)
         self.alarms += step.alarms
         self.events += len(events)

@@ -40,7 +40,7 @@ SETTINGS = {
     "topics.labels": TOPICS[1],
     "join.horizon": "90s",
     "join.early_horizon": "30s",
-    "state.hot_records": "100000",
+    "state.cache_entries": "100000",
     "kafka.start_from": "earliest",
 }
 

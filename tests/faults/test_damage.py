@@ -53,7 +53,7 @@ def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("killed")
     committing = Committing(folder / "living", IDS)
     assert list(committing.until(COMMITS))[-1] == COMMITS
-    until(lambda: not any(committing.store._database.figure("known", name) for name in AT_WORK))
+    until(lambda: not any(committing.store._database.figure("entries", name) for name in AT_WORK))
     shutil.copytree(folder / "living", folder / "state")
     committing.store.close()
     return folder / "state"

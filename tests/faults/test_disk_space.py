@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -74,5 +75,8 @@ async def test_a_disk_that_is_suddenly_full_costs_nothing_but_time(
 
 
 def test_a_disk_that_cannot_be_asked_is_not_taken_for_full(tmp_path: Path) -> None:
-    assert not Space(tmp_path / "gone", 10**18).is_low()
+    def asked(_: Path) -> int:
+        raise OSError(errno.EIO, "Input/output error")
+
+    assert not Space(tmp_path, 10**18, free_bytes=asked).is_low()
     assert Space(tmp_path, 10**18).is_low()

@@ -17,8 +17,9 @@ from tests.faults.disk.injecting import under_strace
 from tests.faults.disk.volume import Volume, volume
 from tests.faults.disk.watching import Pairs, watching
 from tests.faults.disk.writing import Expected, expectations, found_in, writing
+from tests.tiers import number
 
-CUTS = int(os.environ.get("STREAMWATCH_POWER_CUTS", "24"))
+CUTS = number("STREAMWATCH_POWER_CUTS", default=6, everything=24)
 SEED = int(os.environ.get("STREAMWATCH_SEED", "20250131"))
 UNORDERED = "data=writeback"
 """Not the default, and not promised: ext4 may then end a file with bytes that nobody wrote. RocksDB overlooks
@@ -48,7 +49,7 @@ def examine(disk: Volume, state: Path, expected: Expected, copy: Path) -> int:
 @pytest.mark.timeout(1_800 + 30 * CUTS)
 @pytest.mark.parametrize("options", JOURNALS)
 def test_no_commit_held_for_durable_is_lost_in_a_power_cut(tmp_path: Path, options: str) -> None:
-    chance = Random(f"{SEED} {options}")  # noqa: S311 - seeded
+    chance = Random(f"{SEED} {options}")
     number, lost, refused = 0, [], []
     new = True
     with volume(tmp_path, options) as disk, expectations(tmp_path / "expected") as expected:

@@ -11,23 +11,31 @@ from random import Random
 
 import pytest
 
-from streamwatch.core.alarm_rules import AlarmRule, AlarmsSpec
-from streamwatch.core.notices import SEVERITIES
+from streamwatch.core.alerting.notification import SEVERITIES
+from streamwatch.core.alerting.rules import AlarmRule, AlarmsSpec
+from streamwatch.core.merge import Merge, MergeProgress
+from streamwatch.core.merge.partitions import Partitions
+from streamwatch.daemon import BatchProcessor
 from streamwatch.daemon.clock import SteadyClock
-from streamwatch.daemon.lane import DeliverySpec
+from streamwatch.daemon.receiver_queue import DeliverySpec
+from tests.faults.simulation import simulation as world_module
 from tests.faults.simulation.alerts import Alerts, Temper
 from tests.faults.simulation.backlog import jumping_clock, outage, plan_of, three_days
 from tests.faults.simulation.breaking import BROKEN
-from tests.faults.simulation.broker import SimFeed
+from tests.faults.simulation.broker import SimSource
+from tests.faults.simulation.simulation import Simulation
 from tests.faults.simulation.workload import a_plan
-from tests.faults.simulation.world import World
+from tests.tiers import TIER, by_tier
+from tests.tiers import turn as share
 
-SEEDS, BLOCK = 2_000, 100
+SEEDS, BLOCK = by_tier(fast=100, default=200, everything=2_000), 100
+FIRST = 0 if TIER == "all" else 500 * share()
+"""Other seeds at other commits, all within those of the tier `all`."""
 
 
-def live(seed, *arguments, **more) -> World:
+def live(seed, *arguments, **more) -> Simulation:
     try:
-        return World(seed, *arguments, **more).run()
+        return Simulation(seed, *arguments, **more).run()
     except Exception as error:
         error.add_note(f"repeat it with: python -m tests.faults.simulation --first {seed} --seeds 1")
         raise
@@ -38,26 +46,28 @@ def live_all(seeds):
         live(seed)
 
 
-@pytest.mark.parametrize("first", range(0, SEEDS, BLOCK))
+@pytest.mark.parametrize("first", range(FIRST, FIRST + SEEDS, BLOCK))
 def test_every_record_counts_once_and_nothing_shown_or_told_is_taken_back(first):
     live_all(range(first, first + BLOCK))
 
 
 def test_a_crash_at_any_turn_changes_nothing():
     plan = a_plan(7, records=16)
-    turns = World(7, plan, []).run().turns[0]
+    turns = Simulation(7, plan, []).run().turns[0]
     assert turns > 100
     for turn in range(1, turns):
         live(7, plan, [turn])
 
 
-def test_a_crash_at_any_turn_keeps_every_notice():
+def test_a_crash_at_any_turn_keeps_every_notification():
     rule = AlarmRule(cooldown_ms=0, min_outcomes=0)
     receiver = Temper("pager", frozenset(SEVERITIES), slowest_seconds=0.3)
-    alerts = Alerts({"often": 1}, AlarmsSpec(otherwise=rule, alarm_ttl_ms=1_000), DeliverySpec(), (receiver,))
+    alerts = Alerts(
+        {"often": 1}, AlarmsSpec(otherwise=rule, resolve_timeout_ms=1_000), DeliverySpec(), (receiver,)
+    )
     plan = replace(a_plan(17, records=16), alerts=alerts)
-    first = World(17, plan, []).run()
-    assert first.telling.ledger.counts["notices"] >= 6
+    first = Simulation(17, plan, []).run()
+    assert first.telling.ledger.counts["notifications"] >= 6
     between: Counter[str] = Counter()
     for turn in range(1, first.turns[0]):
         between += live(17, plan, [turn]).telling.ledger.between
@@ -67,7 +77,7 @@ def test_a_crash_at_any_turn_keeps_every_notice():
 
 def test_a_seed_repeats_itself():
     for seed in range(20):
-        assert World(seed).run().trace == World(seed).run().trace
+        assert Simulation(seed).run().trace == Simulation(seed).run().trace
 
 
 def test_a_seed_repeats_itself_in_another_process():
@@ -78,7 +88,7 @@ def test_a_seed_repeats_itself_in_another_process():
         text=True,
         check=True,
     )
-    assert again.stdout.splitlines()[:10] == [f"{seed} {World(seed).run().trace}" for seed in range(10)]
+    assert again.stdout.splitlines()[:10] == [f"{seed} {Simulation(seed).run().trace}" for seed in range(10)]
 
 
 @pytest.mark.parametrize(("defect", "broken"), [("torn", 3), ("positions", 3), ("forgets", 30)])
@@ -86,7 +96,7 @@ def test_a_disk_that_breaks_its_promise_is_found_out(defect, broken):
     found = 0
     for seed in range(60):
         try:
-            World(seed, defect=defect).run()
+            Simulation(seed, defect=defect).run()
         except Exception:  # noqa: BLE001 - checks see it, or the core stumbles over it
             found += 1
     assert found >= broken
@@ -99,7 +109,25 @@ def test_deliveries_that_break_a_promise_are_found_out(broken, monkeypatch):
         live_all(range(1_000))
 
 
-def fates(plan, crashes, seed):
+def released_as_it_comes(patch):
+    patch.setattr(Merge, "_free", lambda merge, *_: len(merge._held))
+    patch.setattr(Merge, "_late", lambda _: 0)
+
+
+def waits_for_nobody_at_rest(patch):
+    """A fetch that found the end counts whenever it was sent."""
+    found = Partitions.found
+    patch.setattr(
+        Partitions, "found", lambda self, at, ms: found(self, at, None if ms is None else ms + 10**12)
+    )
+    patch.setattr(Merge, "_late", lambda _: 0)
+
+
+def restarts_without_its_place(patch):
+    patch.setattr(world_module, "restored_progress", lambda *_: MergeProgress())
+
+
+def results(plan, crashes, seed):
     """How many predictions were resolved, and labels came too late, met nobody, or found no room."""
     counters = live(seed, plan, crashes).final().counters
     forms = (counters.with_model, counters.without_model)
@@ -117,18 +145,56 @@ def fates(plan, crashes, seed):
     [(three_days, [100, 300]), (outage, [600, 300]), (jumping_clock, [900, 300, 1_200])],
 )
 def test_no_prediction_expires_whose_label_came_in_time(stream, crashes, seed):
-    chance = Random(seed)  # noqa: S311 - a seeded simulation
+    chance = Random(seed)
     plan, labelled = plan_of(stream(chance), chance)
-    assert fates(plan, crashes, seed) == (labelled, 0, 0, 0)
+    assert results(plan, crashes, seed) == (labelled, 0, 0, 0)
 
 
-def test_without_time_alignment_labels_of_a_backlog_would_find_no_room(monkeypatch):
-    monkeypatch.setattr(SimFeed, "pause", lambda *_: None)
-    chance = Random(0)  # noqa: S311 - a seeded simulation
-    plan, labelled = plan_of(three_days(chance), chance)
-    resolved, _, _, evicted = fates(plan, [], 0)
-    assert evicted > 20
-    assert resolved < labelled
+def test_partitions_ahead_are_held_back_so_that_little_waits_and_the_numbers_do_not_depend_on_it(monkeypatch):
+    def most_held():
+        most = 0
+        receive = BatchProcessor.receive
+
+        async def watched(processor, *arguments, **more):
+            nonlocal most
+            await receive(processor, *arguments, **more)
+            most = max(most, processor._merge.held_records)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(BatchProcessor, "receive", watched)
+            simulation = live(0, plan, [])
+        return most, simulation.final().snapshot()
+
+    chance = Random(0)
+    plan, _ = plan_of(three_days(chance), chance)
+    for log in plan.logs.values():
+        log.append_time()
+    bounded, expected = most_held()
+    monkeypatch.setattr(SimSource, "pause", lambda *_: None)
+    unbounded, same = most_held()
+    assert bounded <= len(plan.logs) * (plan.merge.max_held_records + plan.habits.records)
+    assert unbounded > 2 * bounded
+    assert same == expected
+
+
+def test_lives_that_differ_in_everything_but_the_log_end_alike():
+    same = 0
+    for seed in range(30):
+        plan = a_plan(seed)
+        ends = [live(chance, plan) for chance in (seed, seed + 1_000_000, seed + 2_000_000)]
+        promised = [simulation.final().snapshot() for simulation in ends if simulation.promised]
+        assert len(set(promised)) <= 1
+        same += len(promised) == len(ends)
+    assert same > 10
+
+
+@pytest.mark.parametrize(
+    "broken", [released_as_it_comes, waits_for_nobody_at_rest, restarts_without_its_place]
+)
+def test_a_merge_that_breaks_the_order_is_found_out(broken, monkeypatch):
+    broken(monkeypatch)
+    with pytest.raises(AssertionError):
+        live_all(range(300))
 
 
 def test_a_clock_that_is_set_back_goes_on_by_itself_and_follows_when_set_forward():
@@ -147,17 +213,21 @@ def test_troubles_do_happen():
     """Seeds without a failure of each kind would prove little."""
     lost = opened = crashed = 0
     told: Counter[str] = Counter()
-    for seed in range(100):
-        world = World(seed).run()
-        names = [type(happening).__name__ for happening in world.telemetry.emitted]
+    promised: Counter[bool] = Counter()
+    for seed in range(130):
+        simulation = Simulation(seed).run()
+        names = [type(event).__name__ for event in simulation.telemetry.emitted]
         lost += names.count("StateLost")
         opened += names.count("StateOpened")
-        crashed += len(world.turns) - 1
-        told += world.telling.ledger.counts + world.telling.ledger.between
+        crashed += len(simulation.turns) - 1
+        promised[simulation.promised] += 1
+        told += simulation.telling.ledger.counts + simulation.telling.ledger.between
+    assert promised[True] > 78
+    assert promised[False] > 6
     assert lost > 40
     assert opened > 200
     assert crashed > 100
-    assert told["notices"] > 200
+    assert told["notifications"] > 200
     assert told["firing"] > 100
     assert told["resolved"] > 50
     assert told["digest"] > 20

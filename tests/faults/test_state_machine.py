@@ -11,22 +11,23 @@ import tempfile
 from pathlib import Path
 from random import Random
 
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from streamwatch.core.checkpoint import Checkpoint
-from streamwatch.core.events import Invalid, Label, NullRecord, Prediction, Progress
+from streamwatch.core.commit.checkpoint import Checkpoint
+from streamwatch.core.events import Invalid, Label, NullRecord, Prediction
 from streamwatch.core.pipeline import Pipeline
-from streamwatch.core.specs import JoinSpec, MonitorsSpec, TimeSpec
-from streamwatch.daemon.places import POSITIONS, Places
+from streamwatch.core.specs import JoinSpec, MonitorsSpec
+from streamwatch.daemon.source_positions import POSITIONS, SourcePositions
 from streamwatch.edge.stores.rocksdb import RocksStore
-from tests.core.join_stream import LABELS, PREDICTIONS, SIDES
-from tests.core.naive_join import NaiveJoin
-from tests.core.test_join_model import counted, naive_counted
-from tests.edge.rocks_stream import digested, rocks_spec
+from tests.core.join.join_stream import tick
+from tests.core.join.naive_join import NaiveJoin
+from tests.core.join.test_join_model import counted, naive_counted
+from tests.edge.stores.rocksdb.stream import digested, rocks_spec
 from tests.faults.simulation.disk import Disk, Troubles
 from tests.faults.simulation.recorder import Recorder
+from tests.tiers import examples
 
 SMALL = st.sampled_from([0, 1, 2, 5, 1000, 1000])
 SECONDS = st.sampled_from([0, 1000, 2500, 5000, 20_000])
@@ -34,10 +35,10 @@ SPECS = st.builds(
     JoinSpec,
     horizon_ms=st.sampled_from([1000, 5000, 20_000]),
     early_horizon_ms=SECONDS,
-    tombstone_horizon_ms=SECONDS,
+    dedup_horizon_ms=SECONDS,
     max_pending=SMALL,
     max_labels=SMALL,
-    max_tombstones=SMALL,
+    max_dedup_entries=SMALL,
     assume=st.sampled_from([None, "x"]),
     order=st.sampled_from(["resolution", "prediction_time"]),
     reorder_window_ms=st.sampled_from([0, 700, 3000]),
@@ -58,7 +59,7 @@ class Life:
     def __init__(self, join: JoinSpec, store, journal: int) -> None:
         self.store = store
         self.monitors = Recorder()
-        self.pipeline = Pipeline(join, TimeSpec(), self.monitors, SIDES)
+        self.pipeline = Pipeline(join, self.monitors)
         self.checkpoint = Checkpoint(self.pipeline, self.monitors, PLANNED, journal)
         self.checkpoint.restore(store.load())
 
@@ -67,9 +68,12 @@ class Life:
         return self.pipeline.counters
 
     def feed(self, event) -> None:
-        step = self.pipeline.advance([event], self.store.fetch(self.pipeline.needs([event])))
-        self.store.keep(step)
-        self.checkpoint.take(step)
+        taken = False
+        while not taken:
+            step = self.pipeline.advance([event], self.store.fetch(self.pipeline.read_set([event])))
+            self.store.apply(step)
+            self.checkpoint.take(step)
+            taken = bool(step.events)
         assert self.pipeline.identities() == []
 
 
@@ -80,13 +84,13 @@ class DurableJoin(RuleBasedStateMachine):
         super().__init__()
         self.now = 0
         self.since_commit: list = []
-        self.disk = Disk(Random(0), Troubles())  # noqa: S311 - nothing is left to it
+        self.disk = Disk(Random(0), Troubles())
         self.life: Life | None = None
 
     @initialize(join=SPECS, journal=st.sampled_from([1, 5, 1000]))
     def begin(self, join, journal) -> None:
         self.join, self.journal = join, journal
-        self.naive = NaiveJoin(join, SIDES)
+        self.naive = NaiveJoin(join)
         self.life = Life(join, self.opened(), journal)
 
     def opened(self):
@@ -101,22 +105,22 @@ class DurableJoin(RuleBasedStateMachine):
         self.since_commit.append(event)
         self.life.feed(self.decoded(event))
 
-    @rule(key=KEYS, model=MODELS, predicted=CLASSES, step=STEPS, own=st.sampled_from([None, 0, 900]))
-    def predict(self, key, model, predicted, step, own) -> None:
+    @rule(key=KEYS, model=MODELS, predicted_class=CLASSES, step=STEPS, own=st.sampled_from([None, 0, 900]))
+    def predict(self, key, model, predicted_class, step, own) -> None:
         """A champion, a challenger, a duplicate or a conflict: whatever the id has seen before."""
         self.now += step
         stamp = None if own is None else max(0, self.now - own)
-        self.feed(Prediction(key, model, predicted, self.now, stamp, {"x": 0.5} if own else None))
+        self.feed(Prediction(key, model, predicted_class, self.now, stamp, {"x": 0.5} if own else None))
 
-    @rule(key=KEYS, model=MODELS, truth=CLASSES, step=STEPS)
-    def label(self, key, model, truth, step) -> None:
+    @rule(key=KEYS, model=MODELS, true_class=CLASSES, step=STEPS)
+    def label(self, key, model, true_class, step) -> None:
         """Early, on time, late, repeated or corrected."""
         self.now += step
-        self.feed(Label(key, truth, self.now, model))
+        self.feed(Label(key, true_class, self.now, model))
 
-    @rule(key=KEYS, truth=CLASSES)
-    def label_for_all(self, key, truth) -> None:
-        self.feed(Label(key, truth, self.now))
+    @rule(key=KEYS, true_class=CLASSES)
+    def label_for_all(self, key, true_class) -> None:
+        self.feed(Label(key, true_class, self.now))
 
     @rule(key=KEYS, model=st.none() | MODELS)
     def withdraw(self, key, model) -> None:
@@ -124,18 +128,17 @@ class DurableJoin(RuleBasedStateMachine):
 
     @rule(reason=st.sampled_from(["invalid_json", "no_id"]))
     def reject(self, reason) -> None:
-        self.feed(Invalid("predictions", 0, 0, reason))
+        self.feed(Invalid("predictions", 0, 0, reason, self.now))
 
-    @rule(step=st.sampled_from([500, 2000, 8000, 60_000]), caught_up=st.booleans())
-    def let_time_pass(self, step, caught_up) -> None:
-        """What waits expires, models retire, tombstones are dropped."""
+    @rule(step=st.sampled_from([500, 2000, 8000, 60_000]))
+    def let_time_pass(self, step) -> None:
+        """What waits expires, models retire, dedup entries are dropped."""
         self.now += step
-        self.feed(Progress(*PREDICTIONS, self.now, caught_up))
-        self.feed(Progress(*LABELS, self.now, False))
+        self.feed(tick(self.now))
 
     @rule()
     def commit(self) -> None:
-        self.life.store.commit(self.life.checkpoint.changes({POSITIONS: Places().encode()}))
+        self.life.store.commit(self.life.checkpoint.changes({POSITIONS: SourcePositions().encode()}))
         self.life.store.flush()
         self.since_commit = []
 
@@ -184,7 +187,7 @@ class DurableJoinOnDisk(DurableJoin):
         self.directory = Path(tempfile.mkdtemp(prefix="state-machine-"))
 
     def opened(self):
-        return RocksStore.open(rocks_spec(self.directory / "state", self.join, hot_records=1))
+        return RocksStore.open(rocks_spec(self.directory / "state", self.join, cache_entries=1))
 
     def decoded(self, event):
         return digested([event])[0]
@@ -199,10 +202,6 @@ class DurableJoinOnDisk(DurableJoin):
 
 
 TestDurableJoin = DurableJoin.TestCase
-TestDurableJoin.settings = settings(
-    max_examples=150, stateful_step_count=60, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
+TestDurableJoin.settings = settings(max_examples=examples(1.5), stateful_step_count=60)
 TestDurableJoinOnDisk = DurableJoinOnDisk.TestCase
-TestDurableJoinOnDisk.settings = settings(
-    max_examples=40, stateful_step_count=60, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
+TestDurableJoinOnDisk.settings = settings(max_examples=examples(0.4), stateful_step_count=60)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from streamwatch.edge.stores.errors import StateFailed
 from streamwatch.edge.stores.rocksdb import RocksSpec, RocksStore
-from tests.house import until
-from tests.test_daemon_durability import Disk, DiskStore, durable_house, pairs
+from tests.daemon.fake_daemon import until
+from tests.daemon.test_durability import Disk, DiskStore, durable_fake_daemon, pairs
 
 
 class StoreOnFailingDisk(DiskStore):
@@ -30,10 +30,10 @@ class StoreOnFailingDisk(DiskStore):
 
 async def test_metrics_are_answered_while_state_is_closed(tmp_path: Path, monkeypatch) -> None:
     StoreOnFailingDisk.directory = tmp_path / "state"
-    monkeypatch.setattr("tests.test_daemon_durability.DiskStore", StoreOnFailingDisk)
+    monkeypatch.setattr("tests.daemon.test_durability.DiskStore", StoreOnFailingDisk)
     disk = Disk()
     disk.commits_that_fail = 1
-    h = durable_house(disk, pairs(0, 10))
+    h = durable_fake_daemon(disk, pairs(0, 10))
     running = asyncio.create_task(h.daemon.run())
     try:
         await until(lambda: disk.opened == 1)
@@ -44,4 +44,4 @@ async def test_metrics_are_answered_while_state_is_closed(tmp_path: Path, monkey
         h.daemon.stop()
         with contextlib.suppress(StateFailed):
             await running
-    assert "state_bytes" not in {family.name for family in h.vitals.families()}
+    assert "state_bytes" not in {family.name for family in h.status.families()}

@@ -19,7 +19,7 @@ from confluent_kafka import Producer
 PARTITIONS = 3
 IDS_PER_SECOND = 200
 MODELS = ("m", "n", "o")
-MAX_DISORDER_MS = 500
+DISORDER_MS = 3_000
 TURN_SECONDS = 0.02
 LEAST_SECONDS = 20.0
 """It goes on for so long at least: until models that came once retire."""
@@ -35,11 +35,10 @@ class Traffic:
     def __init__(self, servers: str, predictions: str, labels: str, seed: int) -> None:
         self._options = {"bootstrap.servers": servers, "enable.idempotence": True, "linger.ms": 10}
         self._topics = {"prediction": predictions, "label": labels}
-        self._chance = Random(seed)  # noqa: S311 - seeded
+        self._chance = Random(seed)
         self._due: list[tuple[float, int, str, str, bytes | None]] = []
         self._sequence = 0
         self._ids = 0
-        self._newest_ms: dict[tuple[str, int], int] = {}
         self.stop = asyncio.Event()
         self.records = 0
         self.counted: Counter[str] = Counter()
@@ -68,11 +67,11 @@ class Traffic:
         models = chance.sample(MODELS, chance.randint(1, 3))
         if number % 400 < 40:
             models.append(f"guest-{number // 400}")  # comes once, and retires
-        truth = chance.choice("abc")
+        true_class = chance.choice("abc")
         later = now + chance.uniform(0.0, 1.5)
         predicted_at = later if kind.startswith("early") else now
         labelled_at = now if kind.startswith("early") else later
-        wrong = {model: self._predict(predicted_at, key, model, truth, number) for model in models}
+        wrong = {model: self._predict(predicted_at, key, model, true_class, number) for model in models}
         if kind == "withdrawn":
             self._at(later, "prediction", key, None)
             self.counted["withdrawn"] += len(models)
@@ -80,7 +79,7 @@ class Traffic:
         elif kind != "silent":
             named = models if kind.endswith("named") else [None]
             for model in named:
-                self._label(labelled_at, key, model, truth)
+                self._label(labelled_at, key, model, true_class)
             self.outcomes.update(models)
             self.errors.update(wrong)
         if chance.random() < 0.02:
@@ -90,12 +89,14 @@ class Traffic:
             self._at(now, "label", key, None)
             self.counted["nulls on labels"] += 1
 
-    def _predict(self, at: float, key: str, model: str, truth: str, number: int) -> bool:
+    def _predict(self, at: float, key: str, model: str, true_class: str, number: int) -> bool:
         """Whether it is wrong."""
         chance = self._chance
         bad = model in "mo" and (number // 250) % 2 == (model == "o")  # their quality turns, to raise alarms
-        predicted = truth if chance.random() > (0.6 if bad else 0.1) else "abc"["abc".index(truth) - 1]
-        record = {"model": model, "prediction": predicted}
+        predicted_class = (
+            true_class if chance.random() > (0.6 if bad else 0.1) else "abc"["abc".index(true_class) - 1]
+        )
+        record = {"model": model, "prediction": predicted_class}
         if chance.random() < 0.3:
             record |= {"scores": {"a": 0.5, "b": 0.25, "c": 0.25}}
         if chance.random() < 0.2:
@@ -106,14 +107,14 @@ class Traffic:
             self._at(at + chance.uniform(0.0, 0.4), "prediction", key, record)
             self.counted["duplicates"] += 1
         if chance.random() < 0.03:
-            other = "abc"["abc".index(predicted) - 1]
+            other = "abc"["abc".index(predicted_class) - 1]
             self._at(at + chance.uniform(0.0, 0.4), "prediction", key, record | {"prediction": other})
             self.counted["conflicts"] += 1
-        return predicted != truth
+        return predicted_class != true_class
 
-    def _label(self, at: float, key: str, model: str | None, truth: str) -> None:
+    def _label(self, at: float, key: str, model: str | None, true_class: str) -> None:
         chance = self._chance
-        record = {"label": truth} if model is None else {"label": truth, "model": model}
+        record = {"label": true_class} if model is None else {"label": true_class, "model": model}
         form = "labels for all" if model is None else "labels with a model"
         self._at(at, "label", key, record)
         self.counted[form] += 1
@@ -121,7 +122,7 @@ class Traffic:
             self._at(at + chance.uniform(0.0, 0.4), "label", key, record)
             self.counted[form] += 1
         if chance.random() < 0.08:
-            other = "abc"["abc".index(truth) - 1]
+            other = "abc"["abc".index(true_class) - 1]
             self._at(at + chance.uniform(0.0, 0.4), "label", key, record | {"label": other})
             self.counted[form] += 1
 
@@ -132,11 +133,8 @@ class Traffic:
 
     def _write(self, producer: Producer, side: str, key: str, value: bytes | None) -> None:
         partition = zlib.crc32(key.encode()) % PARTITIONS
-        at_ms = time.time_ns() // 1_000_000
+        record_ms = time.time_ns() // 1_000_000
         if self._chance.random() < 0.02:
-            at_ms -= 6 * MAX_DISORDER_MS
-        newest_ms = self._newest_ms.get((side, partition), 0)
-        self.counted["clamped"] += at_ms < newest_ms - MAX_DISORDER_MS
-        self._newest_ms[side, partition] = max(at_ms, newest_ms)
-        producer.produce(self._topics[side], value, key, partition, timestamp=at_ms)
+            record_ms -= DISORDER_MS
+        producer.produce(self._topics[side], value, key, partition, timestamp=record_ms)
         self.records += 1

@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 from river import drift
 
-from streamwatch.core.kernel.detectors.ddm import DdmSpec
-from streamwatch.core.kernel.table import ModelTable
+from streamwatch.core.estimators.detectors.ddm import DdmSpec
+from streamwatch.core.estimators.kernel.table import ModelTable
 from streamwatch.core.specs import MonitorsSpec
 
 HERE = Path(__file__).parent
@@ -32,7 +32,7 @@ def golden(name):
 
 def traced(loss):
     loss = np.array(loss, np.int32)
-    table = ModelTable(MonitorsSpec((), (DdmSpec(),), (), max_models=1, max_classes=2))
+    table = ModelTable(MonitorsSpec((), (DdmSpec(),), (), max_models=1, max_classes=2, opponents=()))
     return table.trace(np.full(len(loss), table.add_model(), np.int32), np.zeros_like(loss), loss)
 
 

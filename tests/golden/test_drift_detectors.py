@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from streamwatch.core.kernel.table import ModelTable
+from streamwatch.core.estimators.kernel.table import ModelTable
 from streamwatch.core.specs import AdwinSpec, MonitorsSpec, PageHinkleySpec
 
 HERE = Path(__file__).parent
@@ -36,7 +36,7 @@ def golden(name):
 @cache
 def traced():
     loss = golden("D1_bernoulli_input")["x"].astype(np.int32)
-    spec = MonitorsSpec(WINDOWS, PAGE_HINKLEY, (), max_models=1, max_classes=2)
+    spec = MonitorsSpec(WINDOWS, PAGE_HINKLEY, (), max_models=1, max_classes=2, opponents=())
     table = ModelTable(spec)
     rows = np.full(len(loss), table.add_model(), np.int32)
     return table.trace(rows, np.zeros_like(loss), loss)

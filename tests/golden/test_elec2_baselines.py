@@ -6,8 +6,8 @@ import csv
 import gzip
 from pathlib import Path
 
+from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Outcome
-from streamwatch.core.monitors import Monitors
 from streamwatch.core.specs import MonitorsSpec
 
 PREDICTIONS = Path(__file__).parent / "elec2_three_models.csv.gz"
@@ -17,7 +17,7 @@ def test_majority_and_persistence_on_elec2_are_those_of_the_literature():
     with gzip.open(PREDICTIONS, "rt") as lines:
         labels = [row["y_true"] for row in csv.DictReader(lines)]
     assert len(labels) == 45_312
-    monitors = Monitors(MonitorsSpec())
+    monitors = EstimatorSet(MonitorsSpec())
     monitors.fold([Outcome("m", y, "UP", i, 0) for i, y in enumerate(labels)])
     (family,) = [f for f in monitors.families() if f.name == "baseline_accuracy_ratio"]
     baselines = dict(family.samples)

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from river import drift
 
-from streamwatch.core.kernel.table import ModelTable
+from streamwatch.core.estimators.kernel.table import ModelTable
 from streamwatch.core.specs import DetectorSpec, MonitorsSpec, PageHinkleySpec
 
 HERE = Path(__file__).parent
@@ -35,7 +35,9 @@ def losses():
 
 def traced(*detectors: DetectorSpec, loss=None):
     loss = losses() if loss is None else np.array(loss, np.int32)
-    table = ModelTable(MonitorsSpec((), detectors, (), max_models=1, max_classes=2, shadow_max_classes=0))
+    table = ModelTable(
+        MonitorsSpec((), detectors, (), max_models=1, max_classes=2, opponents=(), shadow_max_classes=0)
+    )
     return table.trace(np.full(len(loss), table.add_model(), np.int32), np.zeros_like(loss), loss)
 
 

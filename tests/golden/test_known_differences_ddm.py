@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 from river.drift import binary
 
-from streamwatch.core.kernel.detectors.ddm import DdmSpec
-from streamwatch.core.kernel.table import ModelTable
+from streamwatch.core.estimators.detectors.ddm import DdmSpec
+from streamwatch.core.estimators.kernel.table import ModelTable
 from streamwatch.core.specs import MonitorsSpec
 
 HERE = Path(__file__).parent
@@ -55,10 +55,12 @@ def definition(loss, start, floored):
 
 
 def ours(loss):
-    table = ModelTable(MonitorsSpec((), (DdmSpec(),), (), max_models=1, max_classes=2, shadow_max_classes=0))
-    predicted = np.array(loss, np.int32)
+    table = ModelTable(
+        MonitorsSpec((), (DdmSpec(),), (), max_models=1, max_classes=2, opponents=(), shadow_max_classes=0)
+    )
+    predicted_class = np.array(loss, np.int32)
     rows = np.full(len(loss), table.add_model(), np.int32)
-    trace = table.trace(rows, np.zeros_like(predicted), predicted)
+    trace = table.trace(rows, np.zeros_like(predicted_class), predicted_class)
     return steps(trace.warned[0]), steps(trace.alarmed[0])
 
 

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
+from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Outcome
-from streamwatch.core.monitors import Monitors
 from streamwatch.core.specs import FadingSpec, LandmarkSpec, MonitorsSpec, SlidingSpec
 
 HERE = Path(__file__).parent
@@ -41,7 +41,7 @@ def labels(stream):
 @cache
 def traced(stream):
     """Our trace of a stream under all three mechanisms, as one dictionary per step."""
-    monitors = Monitors(MonitorsSpec())  # the default mechanisms are MOA's three, and ADWIN
+    monitors = EstimatorSet(MonitorsSpec())  # the default mechanisms are MOA's three, and ADWIN
     outcomes = [Outcome("m", str(t), str(p), i, 0) for i, (t, p) in enumerate(labels(stream))]
     trace = monitors.trace(outcomes)
     return [dict(zip(trace.columns, row, strict=True)) for row in trace.rows]

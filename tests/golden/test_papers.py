@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Outcome
-from streamwatch.core.monitors import Monitors
 from streamwatch.core.specs import MonitorsSpec
+
+pytestmark = pytest.mark.long
 
 HERE = Path(__file__).parent
 SPEC = MonitorsSpec()
@@ -31,7 +33,7 @@ def reported(monitors):
 @pytest.mark.parametrize("forgetting", ["landmark", "sliding:1000"])
 def test_the_worked_example_of_bifet_2015_comes_out_to_six_digits(forgetting) -> None:
     """Table 5, as 100 shuffled outcomes: confusion [[40, 30], [5, 25]]. The paper prints four digits."""
-    monitors = Monitors(SPEC)
+    monitors = EstimatorSet(SPEC)
     rows = table("S3_table5_input")
     monitors.fold([Outcome("m", r["y_true"], r["y_pred"], i, 0) for i, r in enumerate(rows)])
     series = reported(monitors)
@@ -57,7 +59,7 @@ def elec2():
     The last: always the same class, and the label before (the first guess is right, as it happens).
     """
     rows = table("elec2_five_attributes")
-    monitors = Monitors(SPEC)
+    monitors = EstimatorSet(SPEC)
     labels = [row["y_true"] for row in rows]
     for name in FIVE_ATTRIBUTES:
         monitors.fold([Outcome(name, row["y_true"], row[name], i, 0) for i, row in enumerate(rows)])

@@ -27,9 +27,11 @@ from functools import cache
 import numpy as np
 import pytest
 
-from streamwatch.core.kernel.table import ModelTable
+from streamwatch.core.estimators.kernel.table import ModelTable
 from streamwatch.core.specs import MonitorsSpec, PageHinkleySpec
 from tests.golden.sea import DRIFTS, PER_CONCEPT, naive_bayes_losses
+
+pytestmark = pytest.mark.long
 
 REMAINDERS = (1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 0.0)
 PRINTED = np.array([[1045, 654, 856], [1609, 2129, 1357], [2039, 2464, 1609], [2089, 2507, 1637],
@@ -54,7 +56,9 @@ SPECS = tuple(spec_of(remainder, form) for form in ("paper", "clipped") for rema
 @cache
 def alarms():
     """Outcomes alarmed by each detector on each stream."""
-    table = ModelTable(MonitorsSpec((), SPECS, (), max_models=STREAMS, max_classes=2, shadow_max_classes=0))
+    table = ModelTable(
+        MonitorsSpec((), SPECS, (), max_models=STREAMS, max_classes=2, opponents=(), shadow_max_classes=0)
+    )
     found = [[[] for _ in range(STREAMS)] for _ in SPECS]
     for seed in range(STREAMS):
         loss = naive_bayes_losses(seed).astype(np.int32)
@@ -105,8 +109,10 @@ def test_clipped_it_forgets_evidence_and_is_slower_by_little() -> None:
 
 def test_on_the_loss_itself_the_papers_parameters_alarm_all_the_time() -> None:
     """About 160 alarms in the 15,000 outcomes before the first drift: the table cannot monitor that."""
-    on_loss = PageHinkleySpec(tolerance=1e-3, threshold=2.5, alpha=1.0)
-    table = ModelTable(MonitorsSpec((), (on_loss,), (), max_models=1, max_classes=2, shadow_max_classes=0))
+    on_data_loss = PageHinkleySpec(tolerance=1e-3, threshold=2.5, alpha=1.0)
+    table = ModelTable(
+        MonitorsSpec((), (on_data_loss,), (), max_models=1, max_classes=2, opponents=(), shadow_max_classes=0)
+    )
     loss = naive_bayes_losses(0)[:PER_CONCEPT].astype(np.int32)
     found = table.fold(np.full(len(loss), table.add_model(), np.int32), np.zeros_like(loss), loss)
     assert 120 <= len(found) <= 220

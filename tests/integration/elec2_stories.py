@@ -1,7 +1,7 @@
 """Elec2's predictions and labels as records of topics: delayed, shuffled, repeated, missing, contradictory.
 
-Every id has one story, so that what a join must make of it depends on the order of its records alone, never
-on how far reading of other partitions has come: whatever comes too late comes hours too late.
+Every id has one story, so that what a join must make of it depends on the order of its records alone:
+whatever comes too late comes hours too late.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import csv
 import gzip
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -23,7 +23,7 @@ SECOND, MINUTE, HOUR = 1_000, 60_000, 3_600_000
 HORIZON = HOUR
 LONGEST_DELAY = 30 * MINUTE
 TOO_LATE = 6 * HOUR
-TOMBSTONES = 24 * HOUR
+DEDUP_ENTRIES = 24 * HOUR
 
 SHARES = {
     "never": 0.03,
@@ -50,7 +50,7 @@ BROKEN = {
 class Item(NamedTuple):
     """One record, before it has an offset."""
 
-    at_ms: int
+    record_ms: int
     side: Literal["prediction", "label"]
     partition: int
     id: str | None
@@ -71,6 +71,22 @@ class Written:
 
 
 Told = tuple[Item, Written]
+Place = tuple[str, int, int]
+"""Topic, partition, offset."""
+
+
+def in_one_order(places: Mapping[Place, Told]) -> list[Place]:
+    """By time, predictions before labels, partition and offset; one sort of everything.
+
+    A record's time is the latest of its partition so far; what is broken has none of its own.
+    """
+    latest: dict[tuple[str, int], int] = {}
+    keys: list[tuple[int, bool, Place]] = []
+    for place, (item, written) in sorted(places.items()):
+        known = latest.get(place[:2], -1)
+        latest[place[:2]] = known if written.broken else max(known, item.record_ms)
+        keys.append((latest[place[:2]], item.side == "label", place))
+    return [place for *_, place in sorted(keys)]
 
 
 class Teller:
@@ -78,7 +94,7 @@ class Teller:
 
     def __init__(self, start_ms: int, seed: int = 1) -> None:
         self.start_ms = start_ms
-        self.rng = random.Random(seed)  # noqa: S311
+        self.rng = random.Random(seed)
 
     def records(self) -> list[Told]:
         """All records by timestamp, and at the end one that lets everything pending expire."""
@@ -91,14 +107,14 @@ class Teller:
             if story == "too late" and i > len(rows) // 2:
                 story = "plain"  # its label must not be the end of the stream
             told += self.story(story, f"e{i}", self.start_ms + i * SECOND, row["y_true"], row)
-        told.sort(key=lambda record: record[0].at_ms)
+        told.sort(key=lambda record: record[0].record_ms)
         end_ms = self.start_ms + len(rows) * SECOND + HORIZON + 5 * MINUTE
-        told.append(self.broken("end", "label", end_ms, "invalid_json"))
+        told.append(self.nothing("end", end_ms, self.rng.randrange(PARTITIONS)))
         return told
 
-    def story(self, kind: str, name: str, at_ms: int, truth: str, row: dict[str, str]) -> Iterator[Told]:
+    def story(self, kind: str, name: str, record_ms: int, truth: str, row: dict[str, str]) -> Iterator[Told]:
         """Every record about one id."""
-        label_ms = at_ms + min(round(self.rng.expovariate(1 / (2 * MINUTE))), LONGEST_DELAY)
+        label_ms = record_ms + min(round(self.rng.expovariate(1 / (2 * MINUTE))), LONGEST_DELAY)
         again_ms = label_ms + self.rng.randrange(10 * MINUTE)
         other = "UP" if truth == "DOWN" else "DOWN"
         match kind:
@@ -108,13 +124,12 @@ class Teller:
                 reason = self.rng.choice(list(BROKEN))
                 yield self.broken(name, "label", label_ms, reason)
             case "withdrawn":
-                first = self.prediction(name, at_ms, MODELS[0], row[MODELS[0]])
+                first = self.prediction(name, record_ms, MODELS[0], row[MODELS[0]])
                 yield first
-                item = Item(at_ms + SECOND, "prediction", first[0].partition, name, None)
-                yield item, Written("prediction", name)
+                yield self.nothing(name, record_ms + SECOND, first[0].partition)
                 yield self.label(name, label_ms + MINUTE, truth)
             case _:
-                yield from self.labelled(kind, name, at_ms, label_ms, truth, row)
+                yield from self.labelled(kind, name, record_ms, label_ms, truth, row)
         match kind:
             case "label twice":
                 yield self.label(name, again_ms, truth)
@@ -127,11 +142,11 @@ class Teller:
                 yield self.prediction(name, again_ms, MODELS[2], predicted)
 
     def labelled(
-        self, kind: str, name: str, at_ms: int, label_ms: int, truth: str, row: dict[str, str]
+        self, kind: str, name: str, record_ms: int, label_ms: int, truth: str, row: dict[str, str]
     ) -> Iterator[Told]:
         """Predictions of all models, and their label in whatever way it comes."""
         for model in MODELS:
-            yield self.prediction(name, at_ms, model, row[model])
+            yield self.prediction(name, record_ms, model, row[model])
         match kind:
             case "never":
                 return
@@ -139,34 +154,38 @@ class Teller:
                 for model in MODELS:
                     yield self.label(name, label_ms + self.rng.randrange(MINUTE), truth, model=model)
             case "label first":
-                yield self.label(name, at_ms - self.rng.randrange(LONGEST_DELAY), truth)
+                yield self.label(name, record_ms - self.rng.randrange(LONGEST_DELAY), truth)
             case "too late":
-                yield self.label(name, at_ms + TOO_LATE, truth, too_late=True)
+                yield self.label(name, record_ms + TOO_LATE, truth, too_late=True)
             case "negative delay":
-                yield self.label(name, label_ms, truth, own_ms=at_ms - 5 * SECOND)
+                yield self.label(name, label_ms, truth, own_ms=record_ms - 5 * SECOND)
             case _:
                 yield self.label(name, label_ms, truth)
 
-    def prediction(self, name: str, at_ms: int, model: str, predicted: str) -> Told:
-        value = json.dumps({"model": model, "prediction": predicted, "timestamp": at_ms}).encode()
-        item = Item(at_ms, "prediction", self.rng.randrange(PARTITIONS), name, value)
-        return item, Written("prediction", name, model, predicted, at_ms)
+    def prediction(self, name: str, record_ms: int, model: str, predicted: str) -> Told:
+        value = json.dumps({"model": model, "prediction": predicted, "timestamp": record_ms}).encode()
+        item = Item(record_ms, "prediction", self.rng.randrange(PARTITIONS), name, value)
+        return item, Written("prediction", name, model, predicted, record_ms)
 
     def label(
         self,
         name: str,
-        at_ms: int,
+        record_ms: int,
         truth: str,
         *,
         model: str | None = None,
         own_ms: int | None = None,
         too_late: bool = False,
     ) -> Told:
-        own_ms = at_ms if own_ms is None else own_ms
+        own_ms = record_ms if own_ms is None else own_ms
         document = {"label": truth, "timestamp": own_ms} | ({"model": model} if model else {})
-        item = Item(at_ms, "label", self.rng.randrange(PARTITIONS), name, json.dumps(document).encode())
+        item = Item(record_ms, "label", self.rng.randrange(PARTITIONS), name, json.dumps(document).encode())
         return item, Written("label", name, model, truth, own_ms, too_late)
 
-    def broken(self, name: str, side: Literal["prediction", "label"], at_ms: int, reason: str) -> Told:
-        item = Item(at_ms, side, self.rng.randrange(PARTITIONS), name, BROKEN[reason])
+    def nothing(self, name: str, record_ms: int, partition: int) -> Told:
+        """A null value: it withdraws what is pending, and moves the clock, as what is broken does not."""
+        return Item(record_ms, "prediction", partition, name, None), Written("prediction", name)
+
+    def broken(self, name: str, side: Literal["prediction", "label"], record_ms: int, reason: str) -> Told:
+        item = Item(record_ms, side, self.rng.randrange(PARTITIONS), name, BROKEN[reason])
         return item, Written(side, name, broken=reason)

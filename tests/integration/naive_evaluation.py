@@ -1,4 +1,4 @@
-"""What must come out of records consumed in a given order: an obvious join, and sums over whole lists.
+"""What must come out of records in a given order: an obvious join, and sums over whole lists.
 
 Shares nothing with the package. Relies on what `elec2_stories` promises: only labels marked `too_late` come
 after their prediction has expired, and at the end everything pending has.
@@ -142,7 +142,7 @@ def measures(outcomes: list[tuple[str, str]], weights: np.ndarray) -> dict[str, 
         "geometric_mean_recall_ratio": math.exp(np.log(recalls).mean()),
         "harmonic_mean_recall_ratio": 1 / (1 / recalls).mean(),
         "macro_f1_ratio": (2 * agreed / (t + q)).mean(),
-        "effective_outcomes": n**2 / (weights**2).sum(),
+        "effective_sample_size": n**2 / (weights**2).sum(),
         "baseline majority": majority,
         "baseline persistent": persistent,
         "baseline random": chance,

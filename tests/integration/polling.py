@@ -35,10 +35,13 @@ class Reader:
             self.poll = await self.source.poll()
             for records in self.poll.records.values():
                 self.seen += [(r.partition, r.offset, r.value) for r in records]
+            self.source.evaluated({p: records[-1] for p, records in self.poll.records.items() if records})
+            self.source.tell()
             for partition, state in self.poll.partitions.items():
                 # What is caught up has nothing left, and lag is never negative.
                 assert state.high_watermark < 0 or state.high_watermark >= state.position, (partition, state)
                 assert not state.caught_up or state.high_watermark == state.position, (partition, state)
+                assert state.at_end_ms is None or state.high_watermark == state.position, (partition, state)
             if condition():
                 return
             assert time.monotonic() < deadline, f"waited too long: {self.poll.partitions}"

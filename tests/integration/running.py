@@ -17,16 +17,17 @@ import aiohttp
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from streamwatch.assembly import build_daemon, build_topics
+from streamwatch.assembly.build import build_daemon
+from streamwatch.assembly.topics import build_topics
 from streamwatch.core.events import Event
 from streamwatch.core.ports import Decoder, Record
 from streamwatch.daemon import Topic
 from streamwatch.settings import Settings
 from streamwatch.telemetry import Telemetry
-from tests.busy import OwnTime
+from tests.cpu_budget import OwnTime
 
 DEADLINE_SECONDS = 600.0
-"""To notice what never happens; how long things take is no matter of this."""
+"""To notification what never happens; how long things take is no matter of this."""
 Samples = Mapping[tuple[str, frozenset[tuple[str, str]]], float]
 
 

@@ -20,8 +20,8 @@ import yaml
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from tests.busy import OwnTime
-from tests.edge.notifiers.endpoint import endpoint
+from tests.cpu_budget import OwnTime
+from tests.edge.receivers.endpoint import endpoint
 from tests.integration.conftest import Broker
 from tests.integration.running import Child, Samples, value
 from tests.integration.watched import Models, Watch, all_told, nothing_secret_in, page, read, summed, until
@@ -46,7 +46,7 @@ SCRIPTS: dict[str, tuple[Sequence[Any], str]] = {
 log = logging.getLogger(__name__)
 
 
-def outlet(name: str, url: str, **keys: Any) -> dict[str, Any]:
+def receiver(name: str, url: str, **keys: Any) -> dict[str, Any]:
     made = {"name": name, "type": "webhook", "url": url, "secrets": [SECRET], "timeout": "60s"}
     return made | keys
 
@@ -66,7 +66,7 @@ async def untrusted() -> AsyncIterator[str]:
     trustme.CA().issue_cert("localhost", "127.0.0.1").configure_cert(context)
 
     async def never(_: web.Request) -> web.Response:
-        pytest.fail("a letter went to a server that is not trusted")
+        pytest.fail("a request went to a server that is not trusted")
 
     app = web.Application()
     app.router.add_post("/", never)
@@ -83,11 +83,11 @@ async def catching_up(running: Child) -> tuple[float, float]:
     while "topics_assigned" not in running.log:  # noqa: ASYNC110
         await asyncio.sleep(POLL_SECONDS)
     own = OwnTime(running.process.pid)
-    while "catch_up_finished" not in running.log:
+    while "catch_up_completed" not in running.log:
         own.look()
         await asyncio.sleep(POLL_SECONDS)
     lines = map(json.loads, running.log.splitlines())
-    (seconds,) = [line["seconds"] for line in lines if line["event"] == "catch_up_finished"]
+    (seconds,) = [line["seconds"] for line in lines if line["event"] == "catch_up_completed"]
     return seconds, max(0.0, seconds - own.waited)
 
 
@@ -105,18 +105,18 @@ async def test_endpoints_that_do_everything_wrong_slow_nothing_and_are_counted(
         bad = {name: await stack.enter_async_context(endpoint(*SCRIPTS[name][0])) for name in SCRIPTS}
         people = await stack.enter_async_context(receiving())
         nobody = stack.enter_context(closed_port())
-        outlets = [
-            outlet("people", people.url),
+        receivers = [
+            receiver("people", people.url),
             *(
-                outlet(name, f"{served.url}/{TOKEN}", timeout="1s" if name == "hangs" else "60s")
+                receiver(name, f"{served.url}/{TOKEN}", timeout="1s" if name == "hangs" else "60s")
                 for name, served in bad.items()
             ),
-            outlet("untrusted", await stack.enter_async_context(untrusted())),
-            outlet("closed", f"http://127.0.0.1:{nobody}/"),
-            outlet("metadata", "http://2852039166:9/latest"),  # 169.254.169.254, otherwise
+            receiver("untrusted", await stack.enter_async_context(untrusted())),
+            receiver("closed", f"http://127.0.0.1:{nobody}/"),
+            receiver("metadata", "http://2852039166:9/latest"),  # 169.254.169.254, otherwise
         ]
         calm = Watch(tmp_path / "calm", models, alarms)
-        troubled = Watch(tmp_path / "troubled", models, alarms | {"outlets": outlets})
+        troubled = Watch(tmp_path / "troubled", models, alarms | {"receivers": receivers})
         with calm.life() as beside, troubled.life() as running:
             reading = [asyncio.create_task(catching_up(each)) for each in (beside, running)]
             shown = await asyncio.gather(
@@ -136,22 +136,25 @@ async def test_endpoints_that_do_everything_wrong_slow_nothing_and_are_counted(
             text = await page(running.url())
             for each in (running, beside):
                 assert each.end(signal.SIGTERM)[0] == 0
-    notices = value(at_rest, "alerts_delivered_total", outlet="people")
-    assert notices == len(people.told) == len({told.id for told in people.told}) > len(NAMES)
+    notifications = value(at_rest, "notifications_sent_total", receiver="people")
+    assert notifications == len(people.told) == len({told.id for told in people.told}) > len(NAMES)
     reasons = {name: reason for name, (_, reason) in SCRIPTS.items()}
     reasons |= {"untrusted": "tls", "closed": "connection"}
     for name, reason in reasons.items():
-        assert value(at_rest, "alerts_failed_total", outlet=name, reason=reason) > 0, name
-        assert summed(at_rest, "alerts_failed_total", outlet=name) == value(
-            at_rest, "alerts_failed_total", outlet=name, reason=reason
+        assert value(at_rest, "notifications_failed_total", receiver=name, reason=reason) > 0, name
+        assert summed(at_rest, "notifications_failed_total", receiver=name) == value(
+            at_rest, "notifications_failed_total", receiver=name, reason=reason
         ), f"{name} fails for one reason"
-    assert summed(at_rest, "alerts_failed_total", outlet="metadata") > 0
-    assert value(at_rest, "alerts_delivered_total", outlet="busy") == notices
-    assert value(at_rest, "alerts_dead_total", outlet="gone", reason="outlet_gone") == notices
+    assert summed(at_rest, "notifications_failed_total", receiver="metadata") > 0
+    assert value(at_rest, "notifications_sent_total", receiver="busy") == notifications
+    assert (
+        value(at_rest, "notifications_dropped_total", receiver="gone", reason="receiver_gone")
+        == notifications
+    )
     assert len(bad["gone"].posts) == 1, "it asked not to be told any more"
     for name in ("hangs", "broken", "resets", "moved", "untrusted", "closed", "metadata"):
-        assert value(at_rest, "alerts_delivered_total", outlet=name) == 0
-        assert summed(at_rest, "alerts_dead_total", outlet=name) == notices, name
+        assert value(at_rest, "notifications_sent_total", receiver=name) == 0
+        assert summed(at_rest, "notifications_dropped_total", receiver=name) == notifications, name
     assert not [post for post in bad["moved"].posts if post.path == "/elsewhere"]
     nothing_secret_in(troubled, text)
 
@@ -164,10 +167,10 @@ def caught_up(samples: Samples, outcomes: int) -> bool:
     )
 
 
-async def command(folder: Path, *outlets: dict[str, Any]) -> tuple[int, str]:
+async def command(folder: Path, *receivers: dict[str, Any]) -> tuple[int, str]:
     """`streamwatch alerts test`, as a person runs it: exit code, and what it says."""
     file = folder / "prod.yaml"
-    file.write_text(yaml.safe_dump({"alerts": {"outlets": list(outlets)}}))
+    file.write_text(yaml.safe_dump({"alerts": {"receivers": list(receivers)}}))
     ran = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "streamwatch", "alerts", "test", "-c", str(file)),
         stdout=asyncio.subprocess.PIPE,
@@ -181,15 +184,15 @@ async def command(folder: Path, *outlets: dict[str, Any]) -> tuple[int, str]:
 
 async def test_the_test_command_says_whether_a_receiver_took_it(tmp_path: Path) -> None:
     async with receiving() as people:
-        code, said = await command(tmp_path, outlet("people", people.url))
+        code, said = await command(tmp_path, receiver("people", people.url))
         assert (code, said.startswith("✓ people at 127.0.0.1: delivered in ")) == (0, True), said
         assert [(told.type, told.data["test"]) for told in people.told] == [
             ("drift.firing", True),
             ("drift.resolved", True),
         ]
         with closed_port() as nobody:
-            dead = outlet("dead", f"http://127.0.0.1:{nobody}/{TOKEN}")
-            code, said = await command(tmp_path, outlet("people", people.url), dead)
+            dead = receiver("dead", f"http://127.0.0.1:{nobody}/{TOKEN}")
+            code, said = await command(tmp_path, receiver("people", people.url), dead)
     assert code == 2
     assert said.splitlines()[1:] == [
         "✗ dead at 127.0.0.1: not delivered: the connection was refused, or broke off"
@@ -199,8 +202,8 @@ async def test_the_test_command_says_whether_a_receiver_took_it(tmp_path: Path) 
 
 
 async def test_a_link_local_address_is_refused_before_anything_starts(tmp_path: Path) -> None:
-    code, said = await command(tmp_path, outlet("cloud", f"http://169.254.169.254/{TOKEN}"))
+    code, said = await command(tmp_path, receiver("cloud", f"http://169.254.169.254/{TOKEN}"))
     assert code == 2
-    assert "alerts.outlets[0].url: 169.254.169.254 is a link-local address" in said
+    assert "alerts.receivers[0].url: 169.254.169.254 is a link-local address" in said
     assert "Traceback" not in said
     assert TOKEN not in said

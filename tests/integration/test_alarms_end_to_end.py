@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from tests.busy import soon
+from tests.cpu_budget import soon
 from tests.deploy.prometheus_with_rules import prometheus_with_rules
 from tests.deploy.rules import DEPLOY
-from tests.edge.notifiers.endpoint import Endpoint, endpoint
+from tests.edge.receivers.endpoint import Endpoint, endpoint
 from tests.integration.alertmanager_server import alertmanager
 from tests.integration.conftest import Broker
 from tests.integration.running import DEADLINE_SECONDS, value
@@ -48,12 +48,12 @@ async def test_old_alarms_of_a_backlog_come_as_one_digest_and_new_ones_by_themse
     then_ms = time.time_ns() // 1_000_000 - 3 * HOUR_MS
     old = [f"old-{number}" for number in range(20)]
     for name in old:
-        models.answer(name, LEARNED, right=True, at_ms=then_ms)
-        models.answer(name, 60, right=False, at_ms=then_ms)
+        models.answer(name, LEARNED, right=True, record_ms=then_ms)
+        models.answer(name, 60, right=False, record_ms=then_ms)
     await models.flush()
     async with receiving() as people:
         rules = [{"model": "young", "min_outcomes": LEARNED + 100}, {"model": "often", "cooldown": "1h"}]
-        watch = Watch(tmp_path, models, {"outlets": [webhook(people)], "rules": rules, "cooldown": "0s"})
+        watch = Watch(tmp_path, models, {"receivers": [webhook(people)], "rules": rules, "cooldown": "0s"})
         with watch.life() as running:
             shown = await until(running.url(), read(models.total()))
             await people.until(lambda: bool(people.of("digest")))
@@ -92,19 +92,19 @@ async def test_a_drift_reaches_people_by_every_way_and_so_does_its_end(
         endpoint() as paged,
         alertmanager(manager, paged.url, tmp_path, policy) as server,
     ):
-        outlets = [
+        receivers = [
             webhook(people),
             {
                 "name": "am",
                 "type": "alertmanager",
                 "url": server.url,
-                "repeat": "15s",
+                "repeat_interval": "15s",
                 "timeout": "120s",
                 "severities": "critical",
             },
         ]
         rules = [{"model": "loan", "severity": "critical"}]
-        watch = Watch(tmp_path / "watch", models, {"outlets": outlets, "rules": rules})
+        watch = Watch(tmp_path / "watch", models, {"receivers": receivers, "rules": rules})
         with watch.life() as running:
             address = running.url().removeprefix("http://")
             async with prometheus_with_rules(
@@ -148,15 +148,15 @@ async def test_a_drift_reaches_people_by_every_way_and_so_does_its_end(
                 )
                 assert {told.data["reason"] for told in people.of("resolved")} == {"back_to_level"}
                 over = await paged_of(paged, "StreamwatchDrift", "resolved")
-                assert over["annotations"]["notice"] in fired
+                assert over["annotations"]["notification"] in fired
                 await server.once(lambda found: not any(named(a, "StreamwatchDrift", "loan") for a in found))
             shown = await until(running.url(), all_told)
             text = await page(running.url())
             code, _ = running.end(signal.SIGTERM)
         assert code == 0, watch.logs
     assert len(people.told) == len({told.id for told in people.told}) == 2 * len(fired), "once each"
-    assert value(shown, "alerts_delivered_total", outlet="people") == len(people.told)
-    assert summed(shown, "alerts_failed_total") == summed(shown, "alerts_dead_total") == 0
+    assert value(shown, "notifications_sent_total", receiver="people") == len(people.told)
+    assert summed(shown, "notifications_failed_total") == summed(shown, "notifications_dropped_total") == 0
     nothing_secret_in(watch, text)
 
 

@@ -13,7 +13,7 @@ from streamwatch.assembly.alerts import build_alarm_book
 from streamwatch.assembly.state import open_store
 from streamwatch.daemon.alerting import ALARMS
 from streamwatch.settings import Settings
-from tests.faults.lives import lives_of
+from tests.faults.process_runs import runs_of
 from tests.integration.conftest import Broker
 from tests.integration.running import value
 from tests.integration.watched import (
@@ -40,7 +40,7 @@ async def test_killed_while_people_are_being_told_they_are_told_again_under_the_
     models = await Models.on(kafka)
     async with receiving() as people:
         people.answer = lambda _: None
-        watch = Watch(tmp_path, models, {"outlets": [webhook(people)]})
+        watch = Watch(tmp_path, models, {"receivers": [webhook(people)]})
         with watch.life() as running:
             await models.learn("loan")
             await until(running.url(), read(models.total()))
@@ -62,53 +62,53 @@ async def test_killed_while_people_are_being_told_they_are_told_again_under_the_
 
 
 async def test_killed_again_and_again_nobody_misses_an_alarm(kafka: Broker, tmp_path: Path) -> None:
-    chance = Random(7)  # noqa: S311 - seeded
+    chance = Random(7)
     models = await Models.on(kafka)
     names = [f"model-{number}" for number in range(6)]
     async with receiving() as people:
-        outlet = webhook(people, timeout="2s")
-        watch = Watch(tmp_path, models, {"outlets": [outlet], "cooldown": "0s"})
+        receiver = webhook(people, timeout="2s")
+        watch = Watch(tmp_path, models, {"receivers": [receiver], "cooldown": "0s"})
         people.answer = lambda _: chance.choice((200, 200, 200, 500, None))
         await models.learn(*names)
-        async with lives_of(watch.document, tmp_path) as lives:
+        async with runs_of(watch.document, tmp_path) as runs:
             began = time.monotonic()
             for _ in range(KILLS):
                 told = len(people.told)
-                await lives.begin()
+                await runs.begin()
                 for name in chance.sample(names, 3):
                     models.answer(name, 60, right=False)
                     models.answer(name, chance.choice((100, RECOVERED)), right=True)
                 await models.flush()
                 await people.until(lambda seen=told: len(people.told) > seen)
                 await asyncio.sleep(chance.choice((0.0, 0.02, 0.1, 0.5)))
-                await lives.end(signal.SIGKILL)
+                await runs.end(signal.SIGKILL)
             log.info("%d kills in %.1f s", KILLS, time.monotonic() - began)
             people.answer = lambda _: 200
-            await lives.begin()
+            await runs.begin()
             url = f"http://{watch.document['http']['listen']}"
             at_rest = await until(url, lambda s: all_told(s) and read(models.total())(s))
             text = await page(url)
-            await lives.end(signal.SIGTERM)
+            await runs.end(signal.SIGTERM)
 
             assert_told_apart(people)
             announced = summed(at_rest, "alarms_total") - summed(at_rest, "alarms_suppressed_total")
             assert len(people.ids("firing")) == announced > KILLS
             assert len(people.ids("resolved")) == announced - summed(at_rest, "alarms_open")
             assert summed(at_rest, "alarms_digested_total") == 0
-            assert standing_on_disk(watch) <= people.ids("firing")
+            assert open_alarms_on_disk(watch) <= people.ids("firing")
 
             told = len(people.told)
-            await lives.begin()
+            await runs.begin()
             await until(url, lambda s: value(s, "caught_up") == 1 and value(s, "last_commit_seconds") >= 0)
-            await lives.end(signal.SIGTERM)
+            await runs.end(signal.SIGTERM)
             assert len(people.told) == told, "a restart repeats nothing"
-            watch.logs += [lives.log(life) for life in range(lives.number + 1)]
+            watch.logs += [runs.log(life) for life in range(runs.number + 1)]
     repeated = len(people.told) - len({told.id for told in people.told})
-    log.info("%d notices, %d told again", len(people.told) - repeated, repeated)
+    log.info("%d notifications, %d told again", len(people.told) - repeated, repeated)
     nothing_secret_in(watch, text)
 
 
-def standing_on_disk(watch: Watch) -> set[str]:
+def open_alarms_on_disk(watch: Watch) -> set[str]:
     """Ids of the open alarms that the state holds; it owes nobody anything."""
     settings = Settings(**watch.document)
     kept = open_store(settings)
@@ -118,7 +118,7 @@ def standing_on_disk(watch: Watch) -> set[str]:
     finally:
         kept.close()
     assert saved.outbox == {}
-    return {notice.id for notice in book.standing()}
+    return {notification.id for notification in book.open_alarms()}
 
 
 def assert_told_apart(people: Receiver) -> None:

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from streamwatch.core.notices import Notice
+from streamwatch.core.alerting.notification import Notification
 from streamwatch.daemon.delivery import Deliveries
-from streamwatch.daemon.lane import DeliverySpec
-from streamwatch.edge.notifiers import Alertmanager, EndpointSpec, HttpOutlet
-from streamwatch.edge.notifiers.wording import iso
-from tests.edge.notifiers.endpoint import endpoint
-from tests.edge.notifiers.notices import alarm, digest, firing, resolved
+from streamwatch.daemon.receiver_queue import DeliverySpec
+from streamwatch.edge.receivers import Alertmanager, EndpointSpec, HttpReceiver
+from streamwatch.edge.receivers.texts import iso
+from tests.edge.receivers.endpoint import endpoint
+from tests.edge.receivers.notifications import alarm, digest, firing, resolved
 from tests.integration.alertmanager_server import alertmanager
 
 ODD = 'naïve "best" \\ model {}'
@@ -25,15 +25,15 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def recent() -> Notice:
-    at_ms = now_ms() - 2_000
-    return firing(alarm=alarm(ODD, at_ms=at_ms), started_at_ms=at_ms, issued_ms=at_ms)
+def recent() -> Notification:
+    event_ms = now_ms() - 2_000
+    return firing(alarm=alarm(ODD, event_ms=event_ms), started_at_ms=event_ms, issued_ms=event_ms)
 
 
-def outlet(url: str, repeat_seconds: float) -> HttpOutlet:
-    form = Alertmanager(int(1_000 * repeat_seconds), {"team": "risk"}, "https://watch.example.com")
-    spec = EndpointSpec("am", f"{url}/api/v2/alerts", repeat_seconds=repeat_seconds)
-    return HttpOutlet(spec, form, form.reminder)
+def receiver(url: str, repeat_interval_seconds: float) -> HttpReceiver:
+    form = Alertmanager(int(1_000 * repeat_interval_seconds), {"team": "risk"}, "https://watch.example.com")
+    spec = EndpointSpec("am", f"{url}/api/v2/alerts", repeat_interval_seconds=repeat_interval_seconds)
+    return HttpReceiver(spec, form, form.reminder)
 
 
 @pytest.mark.real("prometheus-alertmanager")
@@ -42,11 +42,11 @@ async def test_an_alarm_fires_is_repeated_reaches_people_and_resolves(
 ) -> None:
     program = real_component("prometheus-alertmanager")
     async with endpoint() as people, alertmanager(program, people.url, tmp_path) as server:
-        deliveries = Deliveries([outlet(server.url, 0.5)], DeliverySpec(), lambda _: None)
+        deliveries = Deliveries([receiver(server.url, 0.5)], DeliverySpec(), lambda _: None)
         running = asyncio.create_task(deliveries.run())
-        notice = recent()
-        deliveries.record(notice)
-        deliveries.add([notice], [notice])
+        notification = recent()
+        deliveries.record(notification)
+        deliveries.add([notification], [notification])
         (alert,) = await server.once(lambda found: len(found) == 1)
         assert alert["labels"] == {
             "alertname": "StreamwatchDrift",
@@ -55,7 +55,7 @@ async def test_an_alarm_fires_is_repeated_reaches_people_and_resolves(
             "severity": "warning",
             "team": "risk",
         }
-        assert alert["startsAt"] == iso(notice.started_at_ms)
+        assert alert["startsAt"] == iso(notification.started_at_ms)
         assert alert["annotations"]["ordinal"] == "2"
         assert alert["generatorURL"] == "https://watch.example.com"
         first_end = alert["endsAt"]
@@ -64,7 +64,7 @@ async def test_an_alarm_fires_is_repeated_reaches_people_and_resolves(
         assert told[0].json["status"] == "firing"
         assert told[0].json["alerts"][0]["annotations"]["summary"] == alert["annotations"]["summary"]
 
-        over = resolved(notice, issued_ms=now_ms(), ended_at_ms=now_ms())
+        over = resolved(notification, issued_ms=now_ms(), ended_at_ms=now_ms())
         deliveries.record(over)
         deliveries.add([over], [])
         await server.once(lambda found: found == [])
@@ -86,7 +86,7 @@ async def test_an_alarm_nobody_repeats_ends_by_itself(
 ) -> None:
     program = real_component("prometheus-alertmanager")
     async with endpoint() as people, alertmanager(program, people.url, tmp_path) as server:
-        dying = outlet(server.url, 0.25)
+        dying = receiver(server.url, 0.25)
         await dying.open()
         await dying.deliver(recent(), now_ms())
         await dying.close()

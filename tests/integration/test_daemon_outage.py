@@ -126,7 +126,7 @@ async def test_a_killed_broker_is_waited_for_and_nothing_is_counted_twice(
     assert value(final, "outcomes_total", model="m") == sent[predictions]
     assert value(final, "predictions_duplicate_total") == value(final, "labels_duplicate_total") == 0
     assert value(final, "join_identities_violated") == 0
-    outages = [value(final, "happenings_total", happening=f"kafka_{what}") for what in ("lost", "recovered")]
+    outages = [value(final, "internal_events_total", event=f"kafka_{what}") for what in ("lost", "recovered")]
     assert outages[0] >= outages[1] >= 1
 
     lags = [n for samples in seen for (name, _), n in samples.items() if name == "consumer_lag_records"]

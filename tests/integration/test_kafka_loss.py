@@ -9,7 +9,7 @@ import pytest
 
 from streamwatch.core.events import Fingerprint, Partition
 from streamwatch.edge.sources.kafka import KafkaSource, KafkaSpec, LogLost
-from streamwatch.telemetry import FingerprintUnverifiable, Happening, PositionLost
+from streamwatch.telemetry import InternalEvent, PositionLost, PositionUnverified
 from tests.integration.conftest import Broker
 from tests.integration.polling import Reader
 from tests.integration.topic_changes import delete_records, delete_topic, grow, recreate
@@ -26,7 +26,11 @@ def spec(kafka: Broker, **choices: object) -> KafkaSpec:
 
 @asynccontextmanager
 async def going_on(
-    spec: KafkaSpec, topic: str, positions: Positions, prints: Prints, heard: list[Happening] | None = None
+    spec: KafkaSpec,
+    topic: str,
+    positions: Positions,
+    prints: Prints,
+    heard: list[InternalEvent] | None = None,
 ) -> AsyncIterator[Reader]:
     """Another process, with what a store kept of the one before."""
     source = KafkaSource(spec, [topic], ([] if heard is None else heard).append)
@@ -64,7 +68,7 @@ async def test_two_readers_in_turn_deliver_every_record_once(kafka: Broker):
             positions, prints = kept(reader)
             seen += reader.offsets
             assert reader.source.losses == {}
-            assert reader.source.fingerprint_unverifiable == 0
+            assert reader.source.position_unverified == 0
     assert sorted(seen) == [(p, o) for p in (0, 1) for o in range(700)]
 
 
@@ -75,7 +79,7 @@ async def test_a_topic_made_anew_between_two_runs_is_read_from_its_beginning(kaf
     positions, prints = await read_all(spec(kafka), topic)
     await recreate(kafka, topic)
     await send(kafka.bootstrap_servers, topic, numbered(0, length, "new"))
-    heard: list[Happening] = []
+    heard: list[InternalEvent] = []
     async with going_on(spec(kafka), topic, positions, prints, heard) as reader:
         await reader.until_caught_up()
         assert reader.values == numbered(0, length, "new")
@@ -206,14 +210,14 @@ async def test_retention_shorter_than_an_outage_counts_what_it_took(kafka: Broke
     positions, prints = await read_all(spec(kafka), topic)
     await send(kafka.bootstrap_servers, topic, numbered(10, 40))
     await delete_records(kafka, topic, 25)
-    heard: list[Happening] = []
+    heard: list[InternalEvent] = []
     async with going_on(spec(kafka), topic, positions, prints, heard) as reader:
         await reader.until_caught_up()
         assert reader.values == numbered(25, 40)
         assert (reader.source.losses, reader.source.records_lost) == ({"retention": 1}, {"retention": 15})
         # The record that would have vouched for the log was taken too; its topic id does.
-        assert reader.source.fingerprint_unverifiable == 1
-        assert FingerprintUnverifiable(topic, 0, 9) in heard
+        assert reader.source.position_unverified == 1
+        assert PositionUnverified(topic, 0, 9) in heard
 
 
 async def test_records_deleted_under_a_running_reader_are_counted(kafka: Broker):
@@ -266,16 +270,16 @@ async def test_a_record_taken_after_it_was_read_leaves_a_fingerprint_unverifiabl
     positions, prints = await read_all(spec(kafka), topic)
     await delete_records(kafka, topic, 3)
     await send(kafka.bootstrap_servers, topic, [b"new"])
-    async with going_on(spec(kafka, on_loss="fail"), topic, positions, prints) as reader:
+    async with going_on(spec(kafka, on_data_loss="fail"), topic, positions, prints) as reader:
         await reader.until_caught_up()
         assert reader.values == [b"new"]
-        assert reader.source.fingerprint_unverifiable == 1
+        assert reader.source.position_unverified == 1
         assert reader.source.losses == {}
 
 
 async def test_a_topic_made_anew_ends_reading_where_the_operator_asked_for_that(kafka: Broker):
     topic = await create_topic(kafka, fresh("strict"))
-    strict = spec(kafka, on_loss="fail")
+    strict = spec(kafka, on_data_loss="fail")
     await send(kafka.bootstrap_servers, topic, numbered(0, 4))
     positions, prints = await read_all(strict, topic)
     await recreate(kafka, topic)
@@ -288,5 +292,5 @@ async def test_a_topic_made_anew_ends_reading_where_the_operator_asked_for_that(
     async with going_on(strict, topic, {}, {}) as reader:
         await reader.until_caught_up()
         await recreate(kafka, topic)
-        with pytest.raises(LogLost, match=r"kafka\.on_loss to continue, to go on at offset 0"):
+        with pytest.raises(LogLost, match=r"kafka\.on_data_loss to continue, to go on at offset 0"):
             await reader.until(lambda: False)

@@ -21,8 +21,8 @@ from streamwatch.edge.sources.kafka import (
     TopicsMissing,
     list_topics,
 )
-from streamwatch.telemetry import Happening, PartitionsAdded, PositionLost
-from tests.busy import OwnTime
+from streamwatch.telemetry import InternalEvent, PartitionsAdded, PositionLost
+from tests.cpu_budget import OwnTime
 from tests.integration.conftest import Broker
 from tests.integration.polling import PATIENCE_SECONDS, Reader
 from tests.integration.topic_changes import delete_records, grow
@@ -87,10 +87,10 @@ async def test_a_topic_deleted_while_it_is_read_stays_deleted(kafka: Broker):
 async def test_reading_starts_where_it_was_told_to(kafka: Broker, start: Start, first: int):
     topic = await create_topic(kafka, fresh("start"))
     now = DAY_MS / 1_000 + 10
-    for at_ms in (1_000, 2_000, 3_000):
-        await send(kafka.bootstrap_servers, topic, [b"old"], at_ms=at_ms)
+    for record_ms in (1_000, 2_000, 3_000):
+        await send(kafka.bootstrap_servers, topic, [b"old"], record_ms=record_ms)
     async with reading(spec(kafka, start_from=start), topic, wall=lambda: now) as source:
-        await send(kafka.bootstrap_servers, topic, [b"new"], at_ms=10_000)
+        await send(kafka.bootstrap_servers, topic, [b"new"], record_ms=10_000)
         reader = Reader(source)
         await reader.until(lambda: b"new" in reader.values)
         assert [o for _, o in reader.offsets] == list(range(first, 4))
@@ -112,7 +112,7 @@ async def test_a_start_is_resolved_once_and_not_again_after_a_rebuild(kafka: Bro
 
 async def test_partitions_added_are_noticed_and_read_from_their_beginning(kafka: Broker):
     topic = await create_topic(kafka, fresh("growing"))
-    heard: list[Happening] = []
+    heard: list[InternalEvent] = []
     async with reading(
         spec(kafka, metadata_refresh_ms=200, start_from="latest"), topic, emit=heard.append
     ) as source:
@@ -130,7 +130,7 @@ async def test_records_that_retention_took_first_are_counted_as_lost(kafka: Brok
     topic = await create_topic(kafka, fresh("retained"))
     await send(kafka.bootstrap_servers, topic, (b"%d" % i for i in range(10)))
     await delete_records(kafka, topic, 7)
-    heard: list[Happening] = []
+    heard: list[InternalEvent] = []
     source = KafkaSource(spec(kafka), [topic], heard.append)
     await source.start({Partition(topic, 0): 2})
     reader = Reader(source)
@@ -157,7 +157,7 @@ async def test_a_log_shorter_than_the_position_is_read_from_its_end(kafka: Broke
 
 async def test_a_loss_ends_reading_where_the_operator_asked_for_that(kafka: Broker):
     topic = await create_topic(kafka, fresh("strict"))
-    source = KafkaSource(spec(kafka, on_loss="fail"), [topic], lambda _: None)
+    source = KafkaSource(spec(kafka, on_data_loss="fail"), [topic], lambda _: None)
     await source.start({Partition(topic, 0): 50})
     with pytest.raises(LogLost, match=r"was read up to offset 50, and its log now ends at 0 \(truncation"):
         await Reader(source).until(lambda: False)

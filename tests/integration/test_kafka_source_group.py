@@ -6,7 +6,7 @@ import pytest
 
 from streamwatch.core.events import Partition
 from streamwatch.edge.sources.kafka import KafkaSource, KafkaSpec, LogLost
-from streamwatch.telemetry import Happening, StateForeign
+from streamwatch.telemetry import InternalEvent, StateMismatchDetected
 from tests.integration.conftest import Broker
 from tests.integration.polling import Reader
 from tests.integration.topics import create_topic, fresh, send
@@ -17,18 +17,20 @@ RECORDS = [b"%d" % i for i in range(10)]
 class Run:
     """One start of the daemon with some state: its positions, and the mark it goes by."""
 
-    def __init__(self, kafka: Broker, topic: str, group: str, mark: str, on_loss: str = "continue") -> None:
+    def __init__(
+        self, kafka: Broker, topic: str, group: str, mark: str, on_data_loss: str = "continue"
+    ) -> None:
         self.mark = mark
         self.topic = Partition(topic, 0)
-        self.heard: list[Happening] = []
+        self.heard: list[InternalEvent] = []
         spec = KafkaSpec(
             bootstrap_servers=kafka.bootstrap_servers,
             group_id=group,
-            on_loss=on_loss,  # type: ignore[arg-type]
+            on_data_loss=on_data_loss,  # type: ignore[arg-type]
             poll_timeout_ms=100,
             commit_interval_ms=100,
         )
-        self.source = KafkaSource(spec, [topic], self.heard.append, mark=lambda: self.mark)
+        self.source = KafkaSource(spec, [topic], self.heard.append, offset_metadata=lambda: self.mark)
 
     async def read(self, first: int | None, then: str = "") -> list[bytes | None]:
         """Read from there to the end; leave `then` in the group as the mark of what is durable."""
@@ -39,7 +41,7 @@ class Run:
             if then:
                 self.mark = then
                 self.source.durable({self.topic: reader.poll.partitions[self.topic].position})
-                await reader.until(lambda: self.source._upkeep._durable is None)
+                await reader.until(lambda: self.source._background._durable is None)
             return reader.values
         finally:
             await self.source.stop()
@@ -80,7 +82,7 @@ async def test_another_state_than_the_one_last_used_is_noticed_counted_and_loses
     run = Run(kafka, *used, mark)
     assert await run.read(first, mark.replace("commit=", "commit=1")) == RECORDS[first or 0 :]
     assert (run.source.losses, run.source.records_lost) == ({cause: 1}, {})
-    assert [h.cause for h in run.heard if isinstance(h, StateForeign)] == [cause]
+    assert [h.cause for h in run.heard if isinstance(h, StateMismatchDetected)] == [cause]
     # The group is this state's now.
     again = Run(kafka, *used, mark.replace("commit=", "commit=1"), "fail")
     assert await again.read(first) == RECORDS[first or 0 :]

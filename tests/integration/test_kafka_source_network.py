@@ -11,8 +11,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from streamwatch.edge.sources.kafka import KafkaSpec
-from streamwatch.telemetry import Happening, KafkaLost, KafkaRecovered
-from tests.busy import OwnTime
+from streamwatch.telemetry import InternalEvent, KafkaLost, KafkaRecovered
+from tests.cpu_budget import OwnTime
 from tests.integration.faulty_network import FaultyNetwork, faulty_network
 from tests.integration.kafka_broker import KafkaBroker
 from tests.integration.polling import PATIENCE_SECONDS, Reader
@@ -34,7 +34,7 @@ def spec(network: FaultyNetwork, **choices: object) -> KafkaSpec:
     impatient = {
         "alive_ms": 700,
         "stall_ms": 2_000,
-        "request_timeout_ms": 60_000,  # whatever the client notices by itself comes too late
+        "request_timeout_ms": 60_000,  # whatever the client notifications by itself comes too late
         "poll_timeout_ms": 50,
         "backoff_initial_ms": 50,
         "max_partition_fetch_bytes": 4_096,
@@ -57,7 +57,7 @@ async def test_a_connection_that_hangs_half_open_is_noticed_and_replaced(
     killable_kafka: KafkaBroker, network: FaultyNetwork
 ):
     topic = await filled(killable_kafka)
-    heard: list[Happening] = []
+    heard: list[InternalEvent] = []
     async with reading(spec(network), topic, emit=heard.append) as source:
         reader = Reader(source)
         await reader.until(lambda: len(reader.seen) > RECORDS / 4)

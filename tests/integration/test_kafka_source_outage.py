@@ -10,8 +10,8 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError
 
 from streamwatch.edge.sources.kafka import KafkaSpec
-from streamwatch.telemetry import Happening, KafkaLost, KafkaRecovered
-from tests.busy import OwnTime
+from streamwatch.telemetry import InternalEvent, KafkaLost, KafkaRecovered
+from tests.cpu_budget import OwnTime
 from tests.integration.kafka_broker import KafkaBroker
 from tests.integration.polling import Reader
 from tests.integration.topics import create_topic, fresh, reading
@@ -37,7 +37,7 @@ async def write(servers: str, topic: str) -> None:
 
 async def test_a_killed_broker_costs_no_record_and_doubles_none(killable_kafka: KafkaBroker):
     topic = await create_topic(killable_kafka, fresh("outage"), 4)
-    heard: list[Happening] = []
+    heard: list[InternalEvent] = []
     spec = KafkaSpec(
         bootstrap_servers=killable_kafka.bootstrap_servers,
         alive_ms=2_000,

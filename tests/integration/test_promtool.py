@@ -8,14 +8,14 @@ from collections.abc import Callable, Sequence
 import aiohttp
 import pytest
 
+from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Outcome
-from streamwatch.core.monitors import Monitors
+from streamwatch.core.metrics import SECTIONS, family
 from streamwatch.core.series import Family
 from streamwatch.core.specs import MonitorsSpec
-from streamwatch.edge.exporters.prometheus import PrometheusExporter
-from streamwatch.edge.http import HttpServer
-from tests.contracts.readme_metrics import families_of_the_daemon, families_of_the_join
-from tests.edge.exposition import realistic, report
+from streamwatch.edge.web.routes.prometheus import PrometheusExporter
+from streamwatch.edge.web.server import HttpServer
+from tests.edge.web.exposition import realistic, report
 
 
 class NoHealth:
@@ -28,15 +28,15 @@ class NoHealth:
 
 def monitored() -> list[Family]:
     """Families of monitors that have seen a drift."""
-    monitors = Monitors(MonitorsSpec(max_models=4, max_classes=8))
+    monitors = EstimatorSet(MonitorsSpec(max_models=4, max_classes=8))
     wrong_from = 1_000
     monitors.fold(
         [
             Outcome(
                 model=f"m{n % 2}",
-                truth="up" if n % 3 else "down",
-                predicted="up" if n % 3 or n > wrong_from else "down",
-                at_ms=n * 1_000,
+                true_class="up" if n % 3 else "down",
+                predicted_class="up" if n % 3 or n > wrong_from else "down",
+                event_ms=n * 1_000,
                 delay_ms=n,
             )
             for n in range(2_000)
@@ -46,8 +46,9 @@ def monitored() -> list[Family]:
 
 
 def everything() -> list[Family]:
-    """Models, the join and the daemon in one scrape."""
-    return [*monitored(), *families_of_the_join(), *families_of_the_daemon()]
+    """Models, and a sample of every other metric there is, in one scrape."""
+    others = [metric for section in SECTIONS for metric in section]
+    return [*monitored(), *(family(m.name, [(("x",) * len(m.labels), 1.0)]) for m in others)]
 
 
 def objections(promtool: str, text: bytes) -> tuple[int, bytes]:

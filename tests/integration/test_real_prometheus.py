@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from streamwatch.core.series import Family, Histogram
-from streamwatch.edge.exporters.prometheus import PrometheusExporter
-from streamwatch.edge.http import HttpServer
-from tests.edge.exposition import realistic, report
+from streamwatch.edge.web.routes.prometheus import PrometheusExporter
+from streamwatch.edge.web.server import HttpServer
+from tests.edge.web.exposition import realistic, report
 from tests.integration.prometheus_server import prometheus
 
 ODD = 'naïve "best" \\ model\n\U0001f600'

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 from aiokafka.admin import NewPartitions, RecordsToDelete
+from aiokafka.client import AIOKafkaClient
+from aiokafka.protocol.admin import CreateAclsRequest
 from aiokafka.structs import TopicPartition
 
 from tests.integration.conftest import Broker
@@ -15,6 +18,22 @@ async def delete_records(kafka: Broker, topic: str, before: int, partition: int 
     """As retention would: the log begins at this offset."""
     async with admin(kafka.bootstrap_servers) as client:
         await client.delete_records({TopicPartition(topic, partition): RecordsToDelete(before)})
+
+
+READ, DESCRIBE = 3, 8
+
+
+async def allow(kafka: Broker, user: str, operation: int, topic: str) -> None:
+    """Grant a right on a topic, on a broker that runs with an authorizer."""
+    topics, literal, any_host, allowed = 2, 3, "*", 3
+    client: Any = AIOKafkaClient(bootstrap_servers=kafka.bootstrap_servers)
+    await client.bootstrap()
+    try:
+        request = CreateAclsRequest(topics, topic, literal, f"User:{user}", any_host, operation, allowed)
+        answer = await client.send(next(iter(client.cluster.brokers())).nodeId, request)
+        assert [error for error, _ in answer.creation_responses] == [0]
+    finally:
+        await client.close()
 
 
 async def delete_topic(kafka: Broker, topic: str) -> None:

@@ -12,7 +12,7 @@ from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
 from streamwatch.edge.sources.kafka import KafkaSource, KafkaSpec
 from streamwatch.lab.embedded import EmbeddedBroker
-from streamwatch.telemetry import Happening
+from streamwatch.telemetry import InternalEvent
 
 
 def fresh(name: str) -> str:
@@ -54,11 +54,11 @@ async def producer(servers: str, **options: object) -> AsyncIterator[AIOKafkaPro
 
 
 async def send(
-    servers: str, topic: str, values: Iterable[bytes], partition: int = 0, at_ms: int | None = None
+    servers: str, topic: str, values: Iterable[bytes], partition: int = 0, record_ms: int | None = None
 ) -> None:
     async with producer(servers) as client:
         for value in values:
-            await client.send(topic, value, partition=partition, timestamp_ms=at_ms)
+            await client.send(topic, value, partition=partition, timestamp_ms=record_ms)
         await client.flush()
 
 
@@ -66,7 +66,7 @@ async def send(
 async def reading(
     spec: KafkaSpec,
     *topics: str,
-    emit: Callable[[Happening], None] = lambda _: None,
+    emit: Callable[[InternalEvent], None] = lambda _: None,
     **clocks: Callable[[], float],
 ) -> AsyncIterator[KafkaSource]:
     """A started source, stopped at the end."""

@@ -45,7 +45,7 @@ class Models:
         """Of `time.monotonic`, by model and outcome."""
         options = {"bootstrap.servers": broker.bootstrap_servers, "queue.buffering.max.messages": 2_000_000}
         self._producer = Producer(options | {"linger.ms": 1})
-        self._chance = Random(1)  # noqa: S311 - seeded
+        self._chance = Random(1)
         self._ids = 0
 
     @classmethod
@@ -53,15 +53,15 @@ class Models:
         """With topics of their own."""
         return cls(broker, *[await create_topic(broker, fresh(side)) for side in ("predictions", "labels")])
 
-    def answer(self, model: str, count: int, *, right: bool, at_ms: int = 0) -> None:
-        """Write outcomes, all right or all wrong; dated now, or `at_ms`, which is in the past."""
+    def answer(self, model: str, count: int, *, right: bool, record_ms: int = 0) -> None:
+        """Write outcomes, all right or all wrong; dated now, or `record_ms`, which is in the past."""
         for _ in range(count):
             truth = self._chance.choice("ab")
             predicted = truth if right else "ba"["ab".index(truth)]
             name = f"{self._ids:08}"
             self._ids += 1
-            self._write("predictions", {"id": name, "model": model, "prediction": predicted}, at_ms)
-            self._write("labels", {"id": name, "label": truth}, at_ms)
+            self._write("predictions", {"id": name, "model": model, "prediction": predicted}, record_ms)
+            self._write("labels", {"id": name, "label": truth}, record_ms)
             self.labelled_at[model].append(time.monotonic())
 
     async def learn(self, *models: str) -> None:
@@ -82,8 +82,8 @@ class Models:
         """Outcomes of all models."""
         return sum(map(len, self.labelled_at.values()))
 
-    def _write(self, side: str, value: Mapping[str, str], at_ms: int) -> None:
-        self._producer.produce(self.topics[side], json.dumps(value), timestamp=at_ms)
+    def _write(self, side: str, value: Mapping[str, str], record_ms: int) -> None:
+        self._producer.produce(self.topics[side], json.dumps(value), timestamp=record_ms)
         self._producer.poll(0)
 
 
@@ -93,7 +93,7 @@ class Watch:
     def __init__(self, folder: Path, models: Models, alerts: Mapping[str, Any]) -> None:
         self.folder = folder
         self.logs: list[str] = []
-        """Of the lives that are over."""
+        """Of the runs that are over."""
         folder.mkdir(exist_ok=True)
         self.document: dict[str, Any] = {
             "kafka": {"bootstrap_servers": models.bootstrap_servers, "start_from": "earliest"},
@@ -143,8 +143,8 @@ def read(outcomes: int) -> Callable[[Samples], bool]:
 
 
 def all_told(samples: Samples) -> bool:
-    """Nobody waits for a notice."""
-    return bool(samples) and summed(samples, "alerts_pending") == 0
+    """Nobody waits for a notification."""
+    return bool(samples) and summed(samples, "notifications_pending") == 0
 
 
 def nothing_secret_in(watch: Watch, *texts: str) -> None:

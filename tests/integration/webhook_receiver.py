@@ -23,7 +23,7 @@ DEADLINE_SECONDS = 600.0
 
 @dataclass(frozen=True)
 class Told:
-    """One notice as it arrived, verified."""
+    """One notification as it arrived, verified."""
 
     id: str
     type: str
@@ -46,7 +46,7 @@ class Told:
 class Receiver:
     """What it was told, in order.
 
-    `answer` chooses a status for each notice; None keeps it waiting until `released`.
+    `answer` chooses a status for each notification; None keeps it waiting until `released`.
     """
 
     url: str = ""
@@ -81,7 +81,7 @@ class Receiver:
 
 
 def webhook(receiver: Receiver, **keys: Any) -> dict[str, Any]:
-    """The outlet that tells it."""
+    """The receiver that tells it."""
     patient = {"timeout": "120s"}  # it answers at once, and must not be told again because that took long
     return {
         "name": "people",

@@ -23,15 +23,17 @@ from rich.console import Console
 
 from streamwatch.lab.demo import DemoSpec, run_demo
 from streamwatch.telemetry import Telemetry, TopicsAssigned
-from tests.busy import OwnTime
+from tests.cpu_budget import OwnTime
 from tests.ports import free_port
+
+pytestmark = pytest.mark.slow
 
 ALARM_SECONDS = 60.0
 """After reading began, of the stream's own time: a busy machine writes and reads it more slowly."""
 PATIENCE_SECONDS = 600.0
 
 
-class Watched:
+class RunningDemo:
     """A running demo and the lines it has printed."""
 
     def __init__(self, child: subprocess.Popen[str]) -> None:
@@ -60,7 +62,7 @@ class Watched:
 
 
 @contextmanager
-def demo(*options: str) -> Iterator[tuple[Watched, int]]:
+def demo(*options: str) -> Iterator[tuple[RunningDemo, int]]:
     """A child process, and its port."""
     port = free_port()
     child = subprocess.Popen(
@@ -72,7 +74,7 @@ def demo(*options: str) -> Iterator[tuple[Watched, int]]:
         env={**os.environ, "COLUMNS": "200", "PYTHONIOENCODING": "utf-8"},
     )
     try:
-        yield Watched(child), port
+        yield RunningDemo(child), port
     finally:
         child.kill()
         child.wait(PATIENCE_SECONDS)

@@ -11,6 +11,8 @@ from aiokafka.errors import KafkaError
 
 from streamwatch.lab.embedded import EmbeddedBroker, EmbeddedBrokerMissingError
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def broker():

@@ -8,8 +8,15 @@ import pytest
 from rich.console import Console
 
 from streamwatch.core.series import Family, Report
-from streamwatch.lab.narrator import WINDOW, NarratedTelemetry, Narrator, standings
-from streamwatch.telemetry import AlarmRaised, KafkaLost, RecordRejected, StartedServing, TopicsAssigned
+from streamwatch.lab.narrator import WINDOW, NarratedTelemetry, Narrator, summaries
+from streamwatch.telemetry import (
+    AlarmRaised,
+    KafkaLost,
+    RecordRejected,
+    StartedServing,
+    TopicsAssigned,
+    VerdictChanged,
+)
 
 
 class Clock:
@@ -28,7 +35,7 @@ def told():
     return narrator, clock, out.getvalue
 
 
-def report(accuracy, persistent, window=500.0):
+def report(accuracy, persistent, verdict=0.0):
     def gauge(name, labels, *values):
         return Family(name, "gauge", "", labels, [(values[:-1], values[-1])])
 
@@ -45,7 +52,9 @@ def report(accuracy, persistent, window=500.0):
                 "m",
                 persistent,
             ),
-            gauge("adwin_window_outcomes", ("forgetting", "model"), WINDOW, "m", window),
+            gauge("verdict", ("model", "opponent"), "m", "persistent", verdict),
+            gauge("verdict", ("model", "opponent"), "m", "majority", -verdict),
+            gauge("verdict_since_outcome", ("model", "opponent"), "m", "persistent", 1_204.0),
             gauge("pending_predictions", ("model",), "m", 9.0),
         ],
         0,
@@ -64,19 +73,21 @@ def test_an_alarm_is_told_with_model_detector_outcome_and_the_error_before_and_a
     assert (narrator.alarms, narrator.first_alarm_seconds) == (2, 22.5)
 
 
-def test_becoming_worse_than_guessing_is_told_once_and_so_is_the_recovery(told):
+def test_a_verdict_is_told_when_the_daemon_says_it_and_since_when(told):
     narrator, _, said = told
-    for accuracy in (0.9, 0.6, 0.55, 0.77, 0.9, 0.95):
+    narrator.hear(VerdictChanged("m", "persistent", "worse", 1_204, 7, 1_530, 9))
+    narrator.hear(VerdictChanged("m", "persistent", "better", 4_010, 8, 4_600, 9))
+    narrator.hear(VerdictChanged("m", "persistent", "open", 9_000, 8, 9_000, 9))
+    assert "m is now worse than no change, the previous label: since outcome 1,204, said at 1,530" in said()
+    assert "m is now better than no change, the previous label: since outcome 4,010" in said()
+    assert "m is no longer shown to be better or worse than no change: since outcome 9,000" in said()
+    assert narrator.alarms == 0
+
+
+def test_numbers_that_cross_are_no_story(told):
+    narrator, _, said = told
+    for accuracy in (0.9, 0.6, 0.9):
         narrator.publish(report(accuracy, 0.76))
-    assert said().count("is now worse than guessing what came last: right 60 % of the time") == 1
-    assert "over its last 500 outcomes, against 76 %" in said()
-    assert said().count("is better than guessing what came last again: right 90 %") == 1
-
-
-def test_a_hair_s_breadth_or_a_handful_of_outcomes_is_no_story(told):
-    narrator, _, said = told
-    narrator.publish(report(0.75, 0.76))
-    narrator.publish(report(0.1, 0.76, window=49.0))
     assert "worse" not in said()
 
 
@@ -85,23 +96,22 @@ def test_without_a_terminal_a_line_of_accuracies_comes_every_ten_seconds(told):
     for _ in range(25):
         narrator.publish(report(0.9, 0.76))
         clock.now += 1.0
-    assert said().count("m 90 % · guessing what came last 76 %") == 3
+    assert said().count("m 90 % · no change 76 %") == 3
 
 
 def test_undefined_numbers_are_dashes(told):
     narrator, _, said = told
-    narrator.publish(report(float("nan"), float("nan"), window=0.0))
+    narrator.publish(report(float("nan"), float("nan")))
     assert "m –" in said()
 
 
-def test_standings_take_the_adwin_window_and_say_a_verdict():
-    (good,) = standings(report(0.9, 0.76))
-    assert (good.model, good.outcomes, good.accuracy, good.persistent) == ("m", 700.0, 0.9, 0.76)
-    assert (good.window, good.pending) == (500.0, 9.0)
-    assert good.verdict == "better than guessing what came last"
-    assert standings(report(0.5, 0.76))[0].verdict == "worse than guessing what came last"
-    assert standings(report(0.75, 0.76))[0].verdict == "no better than guessing what came last"
-    assert standings(report(0.75, 0.76, window=3.0))[0].verdict == "too few outcomes to tell"
+def test_summaries_take_the_adwin_window_and_say_a_verdict():
+    (good,) = summaries(report(0.5, 0.76, verdict=1.0))
+    assert (good.model, good.outcomes, good.accuracy, good.persistent) == ("m", 700.0, 0.5, 0.76)
+    assert (good.pending, good.judged) == (9.0, 1.0)
+    assert good.verdict == "better than no change since outcome 1,204"
+    assert summaries(report(0.9, 0.76, verdict=-1.0))[0].verdict == "worse than no change since outcome 1,204"
+    assert summaries(report(0.9, 0.76))[0].verdict == "open: not shown to be better or worse than no change"
 
 
 def test_telemetry_is_counted_and_told_in_words(told, capsys):
@@ -123,8 +133,8 @@ def test_on_a_terminal_the_last_table_stays():
     out = io.StringIO()
     narrator = Narrator(Console(file=out, width=150, force_terminal=True, color_system=None), Clock())
     narrator.start()
-    narrator.publish(report(0.5, 0.76))
+    narrator.publish(report(0.5, 0.76, verdict=-1.0))
     narrator.stop()
     last = out.getvalue().split("\n")[-2]
     assert last.split()[:5] == ["m", "700", "9", "50", "%"]
-    assert "worse than guessing what came last" in last
+    assert "worse than no change since outcome 1,204" in last

@@ -14,17 +14,30 @@ from hypothesis import strategies as st
 from streamwatch.core.events import Invalid, Label, Outcome, Prediction
 from streamwatch.edge.decoders.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import TopicMapping
-from streamwatch.lab.lines import BadLine, LineError, LineFields, recorded, time_of
+from streamwatch.lab.feeds import FeedReader, Unusable
+from streamwatch.lab.fitting import Fitting
+from streamwatch.lab.lines import BadLine, LineRecord
 from streamwatch.lab.recorded import Recording, RecordingError
+from streamwatch.lab.replay import default_topics
 
 
-def unchanged(at_ms):
-    return at_ms
+def nothing():
+    """Stand where progress is shown."""
 
 
-def read(path, **options):
+def read(path, mapping=None, **options):
+    """What a file holds, in order, each with its record time; bad lines after it."""
+    bad = Unusable(kept=100)
     with Recording(path, **options) as recording:
-        return list(recording.items(unchanged))
+        feeds = FeedReader(default_topics(mapping), bad, None, closed=False).feeds([recording], nothing)
+        items = []
+        for feed in feeds:
+            for chunk in feed.chunks:
+                for event, stamp_ms in zip(chunk.found, chunk.stamps_ms.tolist(), strict=True):
+                    if not isinstance(event, Outcome):
+                        event.record_ms = stamp_ms
+                    items += [] if isinstance(event, Invalid) else [event]
+    return items + bad.first
 
 
 @pytest.fixture
@@ -65,7 +78,7 @@ def test_lines_without_timestamp_count_as_milliseconds_from_the_last_one_that_ha
     path = written(
         '{"id":1,"label":0}\n{"id":2,"label":0}\n{"id":3,"label":0,"timestamp":900}\n{"id":4,"label":0}\n'
     )
-    assert [event.at_ms for event in read(path)] == [1, 2, 900, 901]
+    assert [event.record_ms for event in read(path)] == [1, 2, 900, 901]
 
 
 def test_numbers_and_booleans_are_the_text_they_are_on_a_topic(written):
@@ -90,9 +103,11 @@ def test_bad_lines_are_counted_with_their_numbers_and_the_rest_is_read(written):
         b'{"id": 1, "model": "m", "prediction": "a", "scores": [1]}\n'
         b'{"id": 2, "label": "a"}'
     )
-    good, *bad, last = read(path)
+    good, last, *bad = read(path)
     assert good == Label("1", "a", 1)
     assert last == Label("2", "a", 2)
+    assert bad[0].sample == "{oops"
+    assert bad[5].sample == '{"id": "\\\\xff", "label": "a"}'
     assert [(b.number, b.reason) for b in bad] == [
         (2, "invalid_json"),
         (4, "not_an_object"),
@@ -110,24 +125,24 @@ def test_bad_lines_are_counted_with_their_numbers_and_the_rest_is_read(written):
 
 def test_bad_csv_rows_carry_their_physical_line(written):
     path = written(b'id,label\n1,a\n2,a,b\n"3\n",a\n\n4,\xff\n5,a\n', "events.csv")
-    assert read(path) == [
-        Label("1", "a", 1),
-        BadLine(3, "wrong_number_of_columns"),
-        BadLine(5, "invalid_id"),
-        BadLine(7, "invalid_class"),
-        Label("5", "a", 2),
+    one, two, *bad = read(path)
+    assert (one, two) == (Label("1", "a", 1), Label("5", "a", 2))
+    assert sorted((b.number, b.reason) for b in bad) == [
+        (3, "wrong_number_of_columns"),
+        (5, "invalid_id"),
+        (7, "invalid_utf8"),
     ]
 
 
 def test_a_csv_field_too_long_for_the_reader_is_one_bad_line(written):
     path = written(f"id,label\n1,{'a' * 200_000}\n2,b\n", "events.csv")
-    assert [type(item) for item in read(path)][-1] is Label
+    assert [type(item) for item in read(path)][-2] is Label
     assert any(isinstance(item, BadLine) and item.reason == "invalid_csv" for item in read(path))
 
 
 def test_other_columns_than_the_named_ones_are_refused(written):
     with pytest.raises(
-        RecordingError, match="expected a CSV header with id and model, prediction, label; got i, y"
+        RecordingError, match="expected a CSV header with id, model, prediction, label; got i, y"
     ):
         read(written("i,y\n1,a\n", "events.csv"))
 
@@ -159,16 +174,15 @@ def test_without_a_telling_name_the_first_character_decides(written, content, ki
 def test_a_dash_is_standard_input(monkeypatch, content):
     stdin = SimpleNamespace(buffer=io.BufferedReader(io.BytesIO(content)))
     monkeypatch.setattr("sys.stdin", stdin)
-    with Recording("-") as recording:
-        assert list(recording.items(unchanged)) == [Label("1", "a", 1)]
-        assert recording.total_bytes is None
+    assert read("-") == [Label("1", "a", 1)]
+    assert Recording("-").total_bytes is None
     assert not stdin.buffer.closed
 
 
 def test_progress_counts_the_bytes_of_the_file(written):
     path = written("".join(f'{{"id":{n},"label":"a"}}\n' for n in range(50_000)))
     with Recording(path) as recording:
-        items = recording.items(unchanged)
+        items = recording.records()
         next(items)
         assert 0 < recording.read_bytes < recording.total_bytes
         list(items)
@@ -179,7 +193,9 @@ def test_progress_counts_the_bytes_of_the_file(written):
 def test_timestamps_may_have_another_unit(written, unit):
     stamp = {"s": "1700000000", "iso8601": '"2023-11-14T22:13:20Z"'}[unit]
     assert (
-        read(written(f'{{"id":1,"label":"a","timestamp":{stamp}}}\n'), unit=unit)[0].at_ms
+        read(written(f'{{"id":1,"label":"a","timestamp":{stamp}}}\n'), TopicMapping(timestamp_unit=unit))[
+            0
+        ].record_ms
         == 1_700_000_000_000
     )
 
@@ -200,20 +216,11 @@ ANYTHING = (
     ANYTHING,
 )
 def test_a_line_means_what_the_same_record_means_on_a_topic(side, fields, target):
-    line = {**fields, side: target}
-    value = json.dumps(line, ensure_ascii=True).replace("NaN", "1e999").replace("Infinity", "1e999").encode()
-    carrier = SimpleNamespace(
-        topic="t", partition=0, offset=0, timestamp=77, key=None, value=value, headers=()
-    )
-    theirs = JsonDecoder("t", side, TopicMapping()).decode(carrier, 77)
-    if b"1e999" in value:
-        return  # JSON has no such number; the two may refuse it for different reasons
-    given_fields = LineFields(**json.loads(value))
-    if side == "label":
-        given_fields.scores = given_fields.fold = None
-    try:
-        ours = recorded(given_fields, time_of(given_fields, "ms"), 77)
-    except LineError:
-        assert isinstance(theirs, Invalid)
-        return
-    assert ours == theirs
+    value = json.dumps({**fields, side: target}).replace("NaN", "1e999").replace("Infinity", "1e999").encode()
+    record = LineRecord(1, value)
+    theirs = JsonDecoder("t", side, TopicMapping()).decode(record, 0)
+    (ours,) = Fitting(default_topics()).decode([record], None)
+    if isinstance(theirs, Invalid):
+        assert isinstance(ours, Invalid)
+    else:
+        assert ours == theirs

@@ -20,7 +20,6 @@ from streamwatch.core.specs import (
     LandmarkSpec,
     MonitorsSpec,
     SlidingSpec,
-    TimeSpec,
 )
 from streamwatch.lab.recorded import RecordingError
 from streamwatch.lab.replay import ReplaySpec, replay
@@ -28,7 +27,7 @@ from streamwatch.lab.replay_tables import print_result, to_json
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 ELEC2_MODELS = ("nb@5", "ht@5", "levbag@8")
-SECOND, DAY = 1_000, 86_400_000
+SECOND = 1_000
 
 
 @pytest.fixture
@@ -41,7 +40,7 @@ def played(tmp_path):
             content if isinstance(content, str) else "".join(json.dumps(e) + "\n" for e in content)
         )
         target = tmp_path / "trace.csv" if trace else None
-        return replay(ReplaySpec(path, trace=target, **options)), target
+        return replay(ReplaySpec([path], trace=target, **options)), target
 
     return play
 
@@ -59,7 +58,7 @@ def rows_of(path):
         return list(csv.DictReader(file))
 
 
-def predicted(name, model, label, at_s):
+def predicted_class(name, model, label, at_s):
     return {"id": name, "model": model, "prediction": label, "timestamp": at_s * SECOND}
 
 
@@ -107,12 +106,12 @@ def test_rows_with_both_make_an_outcome_each_in_row_order_even_when_ids_repeat(p
 def test_predictions_and_labels_on_separate_lines_are_joined(played):
     result, trace = played(
         [
-            predicted("1", "m", "a", 10),
-            predicted("1", "n", "b", 11),
-            predicted("2", "m", "b", 12),
+            predicted_class("1", "m", "a", 10),
+            predicted_class("1", "n", "b", 11),
+            predicted_class("2", "m", "b", 12),
             labelled("2", "b", 20),
             labelled("1", "a", 21),
-            predicted("3", "m", "a", 22),
+            predicted_class("3", "m", "a", 22),
         ],
         trace=True,
     )
@@ -134,8 +133,8 @@ def test_csv_rows_of_predictions_and_labels_are_joined_too(played):
 
 
 def test_time_passes_with_the_lines_so_that_a_label_after_the_horizon_is_late(played):
-    lines = [predicted("1", "m", "a", 0), predicted("2", "m", "a", 0), labelled("1", "a", 59)]
-    lines += [predicted("3", "m", "a", 61), labelled("2", "a", 62)]
+    lines = [predicted_class("1", "m", "a", 1), predicted_class("2", "m", "a", 1), labelled("1", "a", 60)]
+    lines += [predicted_class("3", "m", "a", 62), labelled("2", "a", 63)]
     result, _ = played(lines, join=JoinSpec(horizon_ms=60 * SECOND))
     assert (result.outcomes, result.pending) == (1, 1)
     assert counter(result, "predictions_expired_total") == 1
@@ -143,14 +142,18 @@ def test_time_passes_with_the_lines_so_that_a_label_after_the_horizon_is_late(pl
 
 
 def test_what_expires_is_evaluated_as_the_assumed_class(played):
-    lines = [predicted("1", "m", "no", 0), predicted("2", "m", "yes", 1), predicted("3", "m", "no", 100)]
+    lines = [
+        predicted_class("1", "m", "no", 1),
+        predicted_class("2", "m", "yes", 2),
+        predicted_class("3", "m", "no", 101),
+    ]
     result, trace = played(lines, trace=True, join=JoinSpec(horizon_ms=60 * SECOND, assume="no"))
     assert [(r["y_true"], r["y_pred"]) for r in rows_of(trace)] == [("no", "no"), ("no", "yes")]
     assert (result.outcomes, result.pending) == (2, 1)
 
 
 def test_in_prediction_order_everything_held_is_released_at_the_end(played):
-    lines = [predicted(str(n), "m", "a", n) for n in range(5)] + [
+    lines = [predicted_class(str(n), "m", "a", 1 + n) for n in range(5)] + [
         labelled(str(n), "a", 20 - n) for n in range(4, -1, -1)
     ]
     lines.sort(key=lambda line: line["timestamp"])
@@ -159,19 +162,45 @@ def test_in_prediction_order_everything_held_is_released_at_the_end(played):
     assert (result.outcomes, result.pending) == (5, 0)
 
 
-def test_a_jump_back_in_time_is_clamped_as_in_the_daemon(played):
-    lines = [predicted("1", "m", "a", 10 * 86_400), labelled("1", "a", 0)]
-    result, _ = played(lines, time=TimeSpec(max_disorder_ms=DAY))
-    assert result.outcomes == 1
-    assert counter(result, "timestamps_clamped_total") == 1
+def test_the_clock_does_not_go_back_with_a_line_that_does(played):
+    lines = [
+        predicted_class("1", "m", "a", 10 * 86_400),
+        labelled("1", "a", 1),
+        predicted_class("2", "m", "a", 2),
+    ]
+    result, _ = played(lines)
+    assert (result.outcomes, result.pending) == (1, 1)
+    assert series(result)["clock_timestamp_seconds",] == 10 * 86_400
+    assert series(result)["watermark_timestamp_seconds", "0", "recording"] == 10 * 86_400
+
+
+def test_one_line_of_the_year_9999_expires_nothing_and_is_counted(played):
+    lines = [predicted_class(str(n), "m", "a", 1_000 + n) for n in range(1_000)]
+    lines.insert(500, predicted_class("far", "m", "a", 253_370_764_800))
+    lines += [labelled(str(n), "a", 2_100 + n) for n in range(1_000)]
+    result, _ = played(lines)
+    assert (result.outcomes, result.pending) == (1_000, 1)
+    assert counter(result, "predictions_expired_total") == 0
+    assert series(result)["timestamps_corrected_total", "future"] == 1
+
+
+def test_what_is_held_at_the_end_is_released_without_letting_anything_expire(played):
+    lines = [predicted_class(str(n), "m", "ab"[n % 2], 1 + n) for n in range(40)]
+    lines += [labelled(str(n), "a", 60 + n) for n in range(0, 40, 2)]
+    join = {"horizon_ms": 600 * SECOND, "assume": "a"}
+    ordered = JoinSpec(order="prediction_time", reorder_window_ms=30 * 86_400 * SECOND, **join)
+    assert played(lines, join=JoinSpec(**join))[0].outcomes == 20
+    result, _ = played(lines, join=ordered)
+    assert (result.outcomes, result.pending) == (20, 20)
+    assert counter(result, "outcomes_assumed_total") == 0
 
 
 def test_outcomes_and_events_in_one_file_are_evaluated_in_its_order(played):
     lines = [
-        predicted("1", "m", "a", 1),
-        predicted("2", "m", "b", 2) | {"label": "b"},
+        predicted_class("1", "m", "a", 1),
+        predicted_class("2", "m", "b", 2) | {"label": "b"},
         labelled("1", "b", 3),
-        predicted("3", "m", "c", 4) | {"label": "a"},
+        predicted_class("3", "m", "c", 4) | {"label": "a"},
     ]
     _, trace = played(lines, trace=True)
     assert [(r["y_true"], r["y_pred"]) for r in rows_of(trace)] == [("b", "b"), ("b", "a"), ("a", "c")]
@@ -180,14 +209,14 @@ def test_outcomes_and_events_in_one_file_are_evaluated_in_its_order(played):
 def elec2(limit=None):
     with gzip.open(GOLDEN / "elec2_three_models.csv.gz", "rt") as file:
         rows = list(csv.DictReader(file))[:limit]
-    truth = np.array([r["y_true"] == "UP" for r in rows], float)
-    return truth, {m: np.array([r[m] == "UP" for r in rows], float) for m in ELEC2_MODELS}
+    true_class = np.array([r["y_true"] == "UP" for r in rows], float)
+    return true_class, {m: np.array([r[m] == "UP" for r in rows], float) for m in ELEC2_MODELS}
 
 
-def as_csv(truth, models):
+def as_csv(true_class, models):
     name = ("DOWN", "UP")
     lines = ["id,model,prediction,label"]
-    for i, y in enumerate(truth.astype(int).tolist()):
+    for i, y in enumerate(true_class.astype(int).tolist()):
         lines += [f"{i},{m},{name[int(p[i])]},{name[y]}" for m, p in models.items()]
     return "\n".join(lines) + "\n"
 
@@ -235,13 +264,13 @@ def two_class_measures(y, p, forgetting):
 
 
 def test_the_whole_of_elec2_ends_at_the_numbers_of_a_direct_computation(played):
-    truth, models = elec2()
-    result, _ = played(as_csv(truth, models), "elec2.csv")
+    true_class, models = elec2()
+    result, _ = played(as_csv(true_class, models), "elec2.csv")
     values = series(result)
     assert result.outcomes == 3 * 45_312
     for model, predictions in models.items():
         for forgetting in ("landmark", "fading:0.999", "sliding:1000"):
-            for name, expected in two_class_measures(truth, predictions, forgetting).items():
+            for name, expected in two_class_measures(true_class, predictions, forgetting).items():
                 family, *labels = name.split(":")
                 tolerance = 1e-7 if name == "kappa_plus" else 1e-9
                 assert values[(family, *labels, forgetting, model)] == pytest.approx(
@@ -254,11 +283,11 @@ def test_the_whole_of_elec2_ends_at_the_numbers_of_a_direct_computation(played):
 
 
 def test_every_row_of_a_trace_is_what_a_direct_computation_gives(played):
-    truth, models = elec2(3_000)
+    true_class, models = elec2(3_000)
     spec = MonitorsSpec(
         forgetting=(LandmarkSpec(), FadingSpec(), SlidingSpec(), SlidingSpec(100), AdwinSpec())
     )
-    result, path = played(as_csv(truth, models), "elec2.csv", trace=True, monitors=spec)
+    result, path = played(as_csv(true_class, models), "elec2.csv", trace=True, monitors=spec)
     rows = rows_of(path)
     assert result.trace_rows == len(rows) == 9_000
     for index, (model, predictions) in enumerate(models.items()):
@@ -266,7 +295,7 @@ def test_every_row_of_a_trace_is_what_a_direct_computation_gives(played):
         assert {r["model"] for r in mine} == {model}
         assert [r["outcome"] for r in mine] == [str(n) for n in range(1, 3_001)]
         for forgetting in ("landmark", "fading:0.999", "sliding:1000", "sliding:100"):
-            for name, expected in two_class_measures(truth, predictions, forgetting).items():
+            for name, expected in two_class_measures(true_class, predictions, forgetting).items():
                 column = f"{name}:{forgetting}"
                 found = np.array([float(r[column] or "nan") for r in mine])
                 tolerance = 1e-7 if name == "kappa_plus" else 1e-9
@@ -280,8 +309,8 @@ def test_every_row_of_a_trace_is_what_a_direct_computation_gives(played):
 
 
 def test_page_hinkley_in_a_trace_is_the_textbook_recursion(played):
-    truth, models = elec2(3_000)
-    _, path = played(as_csv(truth, {"nb@5": models["nb@5"]}), "elec2.csv", trace=True)
+    true_class, models = elec2(3_000)
+    _, path = played(as_csv(true_class, {"nb@5": models["nb@5"]}), "elec2.csv", trace=True)
     statistic, total, count, reset = 0.0, 0.0, 0, False
     for row in rows_of(path):
         if reset:
@@ -316,8 +345,8 @@ def test_the_golden_stream_of_moa_is_matched_at_every_step(played):
 
 
 def test_floats_in_a_trace_read_back_as_the_floats_of_the_result(played):
-    truth, models = elec2(1_500)
-    result, path = played(as_csv(truth, {"m": models["ht@5"]}), "elec2.csv", trace=True)
+    true_class, models = elec2(1_500)
+    result, path = played(as_csv(true_class, {"m": models["ht@5"]}), "elec2.csv", trace=True)
     last, values = rows_of(path)[-1], series(result)
     compared = 0
     for column, field in last.items():
@@ -347,14 +376,16 @@ def test_undefined_estimates_are_empty_fields_and_absent_from_json(played):
 
 
 def test_the_json_document_says_everything(played):
-    truth, models = elec2(3_000)
-    lines = as_csv(truth, {"m": models["nb@5"]}) + "7,m,a\n"
+    true_class, models = elec2(3_000)
+    lines = as_csv(true_class, {"m": models["nb@5"]}) + "7,m,a\n"
     result, _ = played(lines, "elec2.csv")
     document = json.loads(to_json(result))
     assert document["lines"] == 3_001
     assert document["outcomes"] == 3_000
     assert document["invalid"] == {"wrong_number_of_columns": 1}
-    assert document["first_invalid"] == [{"line": 3_002, "reason": "wrong_number_of_columns"}]
+    assert document["first_invalid"] == [
+        {"source": result.source, "line": 3_002, "reason": "wrong_number_of_columns"}
+    ]
     assert document["models"]["m"]["metrics"]["outcomes_total"] == 3_000
     assert len(document["alarms"]) == len(result.alarms) > 0
     assert document["alarms"][0].keys() >= {
@@ -370,12 +401,12 @@ def test_the_json_document_says_everything(played):
 
 
 def test_the_tables_tell_the_estimates_the_alarms_and_what_was_left_over(played, capsys):
-    truth, models = elec2(3_000)
-    lines = as_csv(truth, {"m": models["nb@5"]}) + "7,m,a\n" * 7 + "8,m,UP,\n"
+    true_class, models = elec2(3_000)
+    lines = as_csv(true_class, {"m": models["nb@5"]}) + "7,m,a\n" * 7 + "8,m,UP,\n"
     result, _ = played(lines, "elec2.csv")
     print_result(result, Console(width=160))
     said = capsys.readouterr().out
-    accuracy = f"{(truth == models['nb@5']).mean():.4f}"
+    accuracy = f"{(true_class == models['nb@5']).mean():.4f}"
     assert any("landmark" in line and accuracy in line for line in said.splitlines())
     assert f"{len(result.alarms)} alarms" in said
     assert "page_hinkley" in said
@@ -396,12 +427,12 @@ def test_a_trace_that_cannot_be_written_is_refused(tmp_path):
     source = tmp_path / "events.jsonl"
     source.write_text("")
     with pytest.raises(RecordingError, match="trace cannot be written"):
-        replay(ReplaySpec(source, trace=tmp_path / "absent" / "trace.csv"))
+        replay(ReplaySpec([source], trace=tmp_path / "absent" / "trace.csv"))
 
 
 def test_events_shuffled_within_a_second_end_with_the_same_counts(played):
     rng = np.random.default_rng(4)
-    events = [predicted(str(n), "m", "ab"[rng.integers(2)], n // 5) for n in range(200)]
+    events = [predicted_class(str(n), "m", "ab"[rng.integers(2)], n // 5) for n in range(200)]
     events += [labelled(str(n), "ab"[rng.integers(2)], n // 5 + 30) for n in range(0, 200, 2)]
     errors = set()
     for _ in range(3):

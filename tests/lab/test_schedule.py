@@ -86,7 +86,7 @@ def test_records_decode_with_the_default_mapping():
         assert event.timestamp_ms == START_MS + round(record.at_s * 1000)
         if record.side == "prediction":
             assert event.scores is not None
-            assert max(event.scores, key=event.scores.__getitem__) == event.prediction
+            assert max(event.scores, key=event.scores.__getitem__) == event.predicted_class
 
 
 def test_without_scores_records_carry_none():

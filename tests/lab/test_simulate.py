@@ -17,6 +17,8 @@ from streamwatch.lab.simulate import SimulationSpec, run_simulation
 from streamwatch.lab.streams import DelaySpec, StreamSpec
 from streamwatch.lab.topics import SimulationError, create_topics
 
+pytestmark = pytest.mark.slow
+
 STREAM = StreamSpec(seed=3, drift_every=150, delay=DelaySpec(median_s=2.0, never=0.1))
 
 

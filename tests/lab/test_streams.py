@@ -15,14 +15,14 @@ STABLE, DRIFTING, ADAPTIVE = range(3)
 
 def drawn(spec, instances):
     taken = list(itertools.islice(blocks(spec), math.ceil(instances / BLOCK)))
-    truth = np.concatenate([b.truth for b in taken])[:instances]
-    predicted = np.concatenate([b.predicted for b in taken], axis=1)[:, :instances]
+    true_class = np.concatenate([b.true_class for b in taken])[:instances]
+    predicted_class = np.concatenate([b.predicted_class for b in taken], axis=1)[:, :instances]
     delays = np.concatenate([b.delay_s for b in taken])[:instances]
-    return truth, predicted, delays
+    return true_class, predicted_class, delays
 
 
-def hit_rates(truth, predicted, start, end):
-    return (predicted[:, start:end] == truth[start:end]).mean(axis=1)
+def hit_rates(true_class, predicted_class, start, end):
+    return (predicted_class[:, start:end] == true_class[start:end]).mean(axis=1)
 
 
 def test_equal_specs_give_equal_streams():
@@ -37,29 +37,34 @@ def test_another_seed_gives_another_stream():
 
 def test_an_abrupt_drift_ruins_the_drifting_model_at_its_instance_and_spares_the_stable_one():
     spec = StreamSpec(drift_every=2_000)
-    truth, predicted, _ = drawn(spec, 3_000)
-    before, after = hit_rates(truth, predicted, 0, 2_000), hit_rates(truth, predicted, 2_000, 3_000)
-    guessing = (truth[1:] == truth[:-1]).mean()
+    true_class, predicted_class, _ = drawn(spec, 3_000)
+    before, after = (
+        hit_rates(true_class, predicted_class, 0, 2_000),
+        hit_rates(true_class, predicted_class, 2_000, 3_000),
+    )
+    guessing = (true_class[1:] == true_class[:-1]).mean()
     assert before[DRIFTING] > 0.95
     assert after[DRIFTING] < guessing - 0.1
     assert abs(before[STABLE] - after[STABLE]) < 0.04
     assert before[STABLE] > guessing + 0.1
     # The first hundred after it are already as bad: abrupt means abrupt.
-    assert hit_rates(truth, predicted, 2_000, 2_100)[DRIFTING] < 0.7
+    assert hit_rates(true_class, predicted_class, 2_000, 2_100)[DRIFTING] < 0.7
 
 
 def test_a_gradual_drift_brings_the_drifting_model_back_bit_by_bit():
     spec = StreamSpec(drift_every=2_000, gradual_width=1_500)
-    truth, predicted, _ = drawn(spec, 5_400)
-    quarters = [hit_rates(truth, predicted, at, at + 400)[DRIFTING] for at in (3_000, 3_600, 4_000, 5_000)]
+    true_class, predicted_class, _ = drawn(spec, 5_400)
+    quarters = [
+        hit_rates(true_class, predicted_class, at, at + 400)[DRIFTING] for at in (3_000, 3_600, 4_000, 5_000)
+    ]
     assert quarters == sorted(quarters)
     assert quarters[-1] > 0.93
 
 
 def test_the_adaptive_model_dips_and_recovers():
-    truth, predicted, _ = drawn(StreamSpec(drift_every=2_000), 3_200)
-    assert hit_rates(truth, predicted, 2_000, 2_200)[ADAPTIVE] < 0.8
-    assert hit_rates(truth, predicted, 2_900, 3_200)[ADAPTIVE] > 0.9
+    true_class, predicted_class, _ = drawn(StreamSpec(drift_every=2_000), 3_200)
+    assert hit_rates(true_class, predicted_class, 2_000, 2_200)[ADAPTIVE] < 0.8
+    assert hit_rates(true_class, predicted_class, 2_900, 3_200)[ADAPTIVE] > 0.9
 
 
 def test_drifts_alternate_between_abrupt_and_gradual_and_are_listed_up_to_the_end():
@@ -85,23 +90,23 @@ def test_a_concept_does_not_depend_on_how_far_a_stream_has_come():
 
 def test_labels_repeat_as_often_as_the_chain_says():
     spec = StreamSpec(persistence=0.5)
-    truth, _, _ = drawn(spec, 40_000)
+    true_class, _, _ = drawn(spec, 40_000)
     expected = 0.5 + 0.5 * sum(p * p for p in spec.priors)
-    assert (truth[1:] == truth[:-1]).mean() == pytest.approx(expected, abs=0.012)
+    assert (true_class[1:] == true_class[:-1]).mean() == pytest.approx(expected, abs=0.012)
 
 
 def test_classes_are_as_unequal_as_their_priors():
-    truth, _, _ = drawn(StreamSpec(persistence=0.3), 40_000)
-    shares = np.bincount(truth, minlength=3) / len(truth)
+    true_class, _, _ = drawn(StreamSpec(persistence=0.3), 40_000)
+    shares = np.bincount(true_class, minlength=3) / len(true_class)
     np.testing.assert_allclose(shares, (0.7, 0.2, 0.1), atol=0.015)
 
 
 def test_further_models_have_names_and_noise_of_their_own():
     spec = StreamSpec(models=5)
-    truth, predicted, _ = drawn(spec, 2_000)
+    true_class, predicted_class, _ = drawn(spec, 2_000)
     assert spec.model_names == ("stable-v1", "drifting-v2", "adaptive-v3", "stable-v4", "stable-v5")
-    assert (predicted[3] != predicted[4]).any()
-    assert (hit_rates(truth, predicted, 0, 2_000)[3:] > 0.8).all()
+    assert (predicted_class[3] != predicted_class[4]).any()
+    assert (hit_rates(true_class, predicted_class, 0, 2_000)[3:] > 0.8).all()
 
 
 def test_lognormal_delays_have_the_median_the_spread_and_the_share_that_never_comes():

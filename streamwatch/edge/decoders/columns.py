@@ -62,8 +62,8 @@ class Columns:
         found = self._found(records)
         if found is None or [each.fold for each in found].count(None) < len(found):
             return None
-        names = self._models.known([each.model for each in found])
-        classes = self._classes.known([each.prediction for each in found])
+        names = self._models.cached([each.model for each in found])
+        classes = self._classes.cached([each.prediction for each in found])
         times = [each.timestamp for each in found]
         scores = [each.scores for each in found]
         if names is None or classes is None or not self._are_times(times):
@@ -82,8 +82,8 @@ class Columns:
             return None
         names = models = [each.model for each in found]
         if models.count(None) < len(models):
-            names = self._models.known(models)
-        classes = self._classes.known([each.label for each in found])
+            names = self._models.cached(models)
+        classes = self._classes.cached([each.label for each in found])
         times = [each.timestamp for each in found]
         if names is None or classes is None or not self._are_times(times):
             return None

@@ -19,7 +19,6 @@ MAX_TIMESTAMP_MS = 253_402_300_799_999
 
 _FORBIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _NUMBER = re.compile(r"[+-]?\d{1,25}(\.\d{1,25})?([eE][+-]?\d{1,3})?", re.ASCII)
-_INTEGER = re.compile(r"\d{1,9}", re.ASCII)
 _BEYOND_TEXT = 10**MAX_TEXT_BYTES
 
 
@@ -66,14 +65,14 @@ def timestamp_ms(raw: Any, unit: TimestampUnit) -> int | None:
         return None
     match unit:
         case "ms":
-            at_ms = math.floor(number)
+            event_ms = math.floor(number)
         case "s":
-            at_ms = number * 1_000 if isinstance(number, int) else round(number * 1_000)
+            event_ms = number * 1_000 if isinstance(number, int) else round(number * 1_000)
         case "us":
-            at_ms = math.floor(number // 1_000)
+            event_ms = math.floor(number // 1_000)
         case "ns":
-            at_ms = math.floor(number // 1_000_000)
-    return at_ms if 0 <= at_ms <= MAX_TIMESTAMP_MS else None
+            event_ms = math.floor(number // 1_000_000)
+    return event_ms if 0 <= event_ms <= MAX_TIMESTAMP_MS else None
 
 
 def _from_iso8601(raw: Any) -> int | None:
@@ -83,23 +82,10 @@ def _from_iso8601(raw: Any) -> int | None:
         moment = datetime.fromisoformat(raw)
         if moment.tzinfo is None:
             moment = moment.replace(tzinfo=UTC)
-        at_ms = math.floor(moment.timestamp() * 1_000)
+        event_ms = math.floor(moment.timestamp() * 1_000)
     except (ValueError, OverflowError):
         return None
-    return at_ms if 0 <= at_ms <= MAX_TIMESTAMP_MS else None
-
-
-def fold_index(raw: Any) -> int | None:
-    """A fold's number, from 0; text of digits is accepted (headers carry text)."""
-    if isinstance(raw, bool):
-        return None
-    if isinstance(raw, str):
-        return int(raw) if _INTEGER.fullmatch(raw) else None
-    if isinstance(raw, float):
-        raw = int(raw) if raw.is_integer() else -1
-    if isinstance(raw, int) and 0 <= raw < 10**9:
-        return raw
-    return None
+    return event_ms if 0 <= event_ms <= MAX_TIMESTAMP_MS else None
 
 
 def probability(raw: Any) -> float | None:

@@ -10,9 +10,9 @@ import msgspec
 from streamwatch.core.events import Event, Invalid, Label, NullRecord, Prediction, Side
 from streamwatch.core.ports import Record
 from streamwatch.edge.decoders.columns import PIECE, UNDECODED, Columns
+from streamwatch.edge.decoders.field_locations import UNREADABLE, FieldLocations, is_framed
 from streamwatch.edge.decoders.fields import (
     canonical_text,
-    fold_index,
     is_plain,
     probability,
     timestamp_ms,
@@ -20,7 +20,6 @@ from streamwatch.edge.decoders.fields import (
 from streamwatch.edge.decoders.mapping import TimestampUnit, TopicMapping
 from streamwatch.edge.decoders.names import Names, judged
 from streamwatch.edge.decoders.paths import Row
-from streamwatch.edge.decoders.places import UNREADABLE, Places, is_framed
 
 _PREDICTION = ("id", "model", "prediction", "timestamp", "scores", "fold")
 _LABEL = ("id", "model", "label", "timestamp")
@@ -64,14 +63,14 @@ class JsonDecoder:
         self._keys = keys
         self._kind = mapping.kind
         self._slots = _SLOTS[side]
-        self._places = Places(topic, mapping, self._slots)
-        self._strict = self._places.paths.strict or _refuse
-        self._row = self._places.paths.getter(self._slots)
+        self._locations = FieldLocations(topic, mapping, self._slots)
+        self._strict = self._locations.paths.strict or _refuse
+        self._row = self._locations.paths.getter(self._slots)
         self._unit: TimestampUnit = mapping.timestamp_unit
         self._models = Names({}, "invalid_model")
         self._classes = Names(mapping.classes, "invalid_class")
         self._at_once: Callable[[Sequence[Record], Sequence[int]], Sequence[Event] | None] | None = None
-        if self._places.paths.flat and not self._places.outside and side != "both":
+        if self._locations.paths.flat and not self._locations.outside and side != "both":
             columns = Columns(
                 self._strict,
                 self._models,
@@ -92,11 +91,11 @@ class JsonDecoder:
             events += self._at_once(piece, times) or map(self.decode, piece, times)
         return events
 
-    def decode(self, record: Record, at_ms: int) -> Event:
+    def decode(self, record: Record, record_ms: int) -> Event:
         """`Prediction`, `Label` or `NullRecord`; else `Invalid` with one of `reasons.REASONS`."""
         value = record.value
         if value is None:
-            return self._null(record, at_ms)
+            return _invalid(record, record.fault) if record.fault else self._null(record, record_ms)
         try:
             row = self._row(self._strict(value))
         except UNDECODED:
@@ -104,9 +103,9 @@ class JsonDecoder:
             if isinstance(verdict, str):
                 return _invalid(record, verdict)
             row = verdict
-        return self._event(self._places.completed(row, record), record, at_ms)
+        return self._event(self._locations.completed(row, record), record, record_ms)
 
-    def _event(self, row: Row, record: Record, at_ms: int) -> Event:
+    def _event(self, row: Row, record: Record, record_ms: int) -> Event:
         side: Side | None = self._side
         if side == "both":
             *shared, label, kind = row
@@ -114,16 +113,16 @@ class JsonDecoder:
             row = (shared[0], shared[1], label, shared[3]) if side == "label" else tuple(shared)
         if side is None:
             return _invalid(record, "unknown_kind")
-        return (self._prediction if side == "prediction" else self._label)(row, record, at_ms)
+        return (self._prediction if side == "prediction" else self._label)(row, record, record_ms)
 
-    def _prediction(self, row: Row, record: Record, at_ms: int) -> Event:
+    def _prediction(self, row: Row, record: Record, record_ms: int) -> Event:
         id_, model, shown, stamp, scores, fold = row
-        name = predicted = ""
+        name = predicted_class = ""
         id_, reason = judged(id_, "missing_id", "invalid_id")
         if not reason:
             name, reason = self._models.judged(model, "missing_model")
         if not reason:
-            predicted, reason = self._classes.judged(shown, "missing_prediction")
+            predicted_class, reason = self._classes.judged(shown, "missing_prediction")
         if not reason and stamp is not None:
             stamp = timestamp_ms(stamp, self._unit)
             reason = "invalid_timestamp" if stamp is None else ""
@@ -131,27 +130,28 @@ class JsonDecoder:
             scores = self._scores(scores)
             reason = "invalid_scores" if scores is None else ""
         if not reason and fold is not None:
-            fold = fold_index(fold)
-            reason = "invalid_fold" if fold is None else ""
+            reason = "fold_not_supported"
         return (
             _invalid(record, reason)
             if reason
-            else Prediction(self._key(id_), name, predicted, at_ms, stamp, scores, fold)
+            else Prediction(self._key(id_), name, predicted_class, record_ms, stamp, scores)
         )
 
-    def _label(self, row: Row, record: Record, at_ms: int) -> Event:
+    def _label(self, row: Row, record: Record, record_ms: int) -> Event:
         id_, model, shown, stamp = row
         name: str | None = None
-        truth = ""
+        true_class = ""
         id_, reason = judged(id_, "missing_id", "invalid_id")
         if not reason and model is not None:
             name, reason = self._models.judged(model, "missing_model")
         if not reason:
-            truth, reason = self._classes.judged(shown, "missing_label")
+            true_class, reason = self._classes.judged(shown, "missing_label")
         if not reason and stamp is not None:
             stamp = timestamp_ms(stamp, self._unit)
             reason = "invalid_timestamp" if stamp is None else ""
-        return _invalid(record, reason) if reason else Label(self._key(id_), truth, at_ms, name, stamp)
+        return (
+            _invalid(record, reason) if reason else Label(self._key(id_), true_class, record_ms, name, stamp)
+        )
 
     def _key(self, id_: str) -> str:
         return id_ if self._keys is None else self._keys((id_,))[0]
@@ -165,9 +165,9 @@ class JsonDecoder:
             return "prediction"
         return "label" if text == self._kind.label else None
 
-    def _null(self, record: Record, at_ms: int) -> Event:
+    def _null(self, record: Record, record_ms: int) -> Event:
         """A null value; on a topic of both kinds it withdraws only where key or headers say what it is."""
-        row = self._places.completed(self._places.constants, record)
+        row = self._locations.completed(self._locations.constants, record)
         found = dict(zip(self._slots, row, strict=True))
         side = self._side_of(found["kind"]) if self._side == "both" else self._side
         id_: str | None = None
@@ -183,7 +183,7 @@ class JsonDecoder:
             record.topic,
             None if id_ is None else self._key(id_),
             model,
-            at_ms,
+            record_ms,
             withdraws=side == "prediction",
         )
 
@@ -194,7 +194,7 @@ class JsonDecoder:
         try:
             if not bytes(_SYNTAX.decode(value)).lstrip().startswith(b"{"):
                 return "not_an_object"
-            contents = self._places.paths.lax(value)
+            contents = self._locations.paths.lax(value)
         except UnicodeDecodeError:
             return "invalid_utf8"
         except (msgspec.DecodeError, RecursionError):

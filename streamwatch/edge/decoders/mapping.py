@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
+
+FOLD: Final = "value.fold"
+"""Where a fold is looked for."""
 
 TimestampUnit: TypeAlias = Literal["ms", "s", "us", "ns", "iso8601"]
 
@@ -34,7 +37,8 @@ class TopicMapping:
     timestamp: str | None = "value.timestamp"
     timestamp_unit: TimestampUnit = "ms"
     scores: str | None = "value.scores"
-    fold: str | None = "value.fold"
+    fold: str | None = FOLD
+    """Predictions that carry one are refused: two folds of one id would take each other for a conflict."""
     classes: Mapping[str, str] = field(default_factory=dict[str, str])
     """Aliases, as they are written in records → the class meant (`{"true": "fraud"}`)."""
     kind: KindRule | None = None
@@ -71,10 +75,10 @@ class Constant:
     text: str
 
 
-Place: TypeAlias = InValue | InKey | InHeader | InTopic | Constant
+FieldLocation: TypeAlias = InValue | InKey | InHeader | InTopic | Constant
 
 
-def parse_place(text: str) -> Place:
+def parse_field_location(text: str) -> FieldLocation:
     """Read the notation of one place.
 
     Raises

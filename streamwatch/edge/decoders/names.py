@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from streamwatch.edge.decoders.field_locations import FRAMED
 from streamwatch.edge.decoders.fields import canonical_text
-from streamwatch.edge.decoders.places import FRAMED
 
 MAX_REMEMBERED = 4_096
 
@@ -39,7 +39,7 @@ class Names:
         # 1, 1.0 and True are equal as keys: each type has its own table.
         self._tables: dict[type, dict[Any, str]] = {str: self._texts, int: {}, float: {}, bool: {}}
 
-    def known(self, column: Sequence[Any]) -> Sequence[str] | None:
+    def cached(self, column: Sequence[Any]) -> Sequence[str] | None:
         """The names meant by contents all of one type; None if one of them was not met before."""
         try:
             return list(map(self._texts.__getitem__, column))
@@ -55,9 +55,9 @@ class Names:
         """The name meant and no reason, or no name and the reason."""
         table = self._tables.get(type(raw))
         if table is not None:
-            known = table.get(raw)
-            if known is not None:
-                return known, ""
+            cached = table.get(raw)
+            if cached is not None:
+                return cached, ""
         text, reason = judged(raw, missing, self._invalid)
         if reason or table is None:
             return text, reason

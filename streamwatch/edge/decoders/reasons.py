@@ -18,7 +18,10 @@ REASONS: Mapping[str, str] = {
     "invalid_class": "its class is not 1 to 128 bytes of text without control characters, nor a number",
     "invalid_timestamp": "its timestamp is not one in the configured unit, or outside 1970 to 9999",
     "invalid_scores": "its scores are not an object of class → probability",
-    "invalid_fold": "its fold is not a whole number from 0",
+    "fold_not_supported": "is a prediction of one fold; folds are not evaluated yet",
+    "header_encoding": "has a header whose name is not UTF-8",
+    "record_structure": "its lengths do not fit one another",
+    "too_many_headers": "has more headers than are read",
     "unknown_kind": "what tells predictions from labels says neither",
 }
 """Every reason a record can be invalid for, and what it says about the record."""

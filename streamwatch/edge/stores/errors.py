@@ -7,6 +7,10 @@ class StateFailed(Exception):  # noqa: N818 - named by what happened, as the eve
     """The disk failed for the moment: what was being written may be there or not."""
 
 
+class StateGone(StateFailed):
+    """The directory of the state was removed or replaced under the daemon: what it held is lost."""
+
+
 class StateRefused(Exception):  # noqa: N818 - see StateFailed
     """The state cannot be used as it is."""
 

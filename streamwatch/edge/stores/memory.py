@@ -6,29 +6,29 @@ import uuid
 from collections import deque
 from collections.abc import Mapping, Sequence
 
-from streamwatch.core.expiry import Deadlines
-from streamwatch.core.known import EARLY, PENDING, RETAINED, UNMET, Known, forget
-from streamwatch.core.saving import Changes, Saved
+from streamwatch.core.commit.batch import CommitBatch, RecoveredState
+from streamwatch.core.join.entry import EARLY, PENDING, RETAINED, UNMATCHED, JoinEntry, forget
+from streamwatch.core.join.expiry import Deadlines
+from streamwatch.core.join.working_set import BatchResult, ReadSet, WorkingSet
 from streamwatch.core.series import Family
-from streamwatch.core.step import Found, Needs, Step
 
 
 class MemoryStore:
     """Lends the core its own dictionary and indices, so that fetch and commit cost next to nothing.
 
-    Dead tombstones and settled index entries are removed a bounded number per commit, in proportion to what
-    the batch brought in, so that no commit stalls and memory stays within a constant factor of what is
+    Dead dedup entries and settled index entries are removed a bounded number per commit, in proportion to
+    what the batch brought in, so that no commit stalls and memory stays within a constant factor of what is
     alive.
     """
 
     def __init__(self) -> None:
         self._identity = str(uuid.uuid4())
-        self._known: dict[str, Known] = {}
-        self._found = Found(
-            self._known, Deadlines(PENDING, PENDING), Deadlines(EARLY, EARLY), Deadlines(UNMET, RETAINED)
+        self._by_id: dict[str, JoinEntry] = {}
+        self._found = WorkingSet(
+            self._by_id, Deadlines(PENDING, PENDING), Deadlines(EARLY, EARLY), Deadlines(UNMATCHED, RETAINED)
         )
-        self._graves: dict[int, list[Known]] = {}
-        self._dead: deque[list[Known]] = deque()
+        self._dedup: dict[int, list[JoinEntry]] = {}
+        self._dead: deque[list[JoinEntry]] = deque()
 
     @property
     def durable(self) -> bool:
@@ -40,28 +40,28 @@ class MemoryStore:
         """Of this process."""
         return self._identity
 
-    def load(self) -> Saved:
+    def load(self) -> RecoveredState:
         """There is no state yet."""
-        return Saved()
+        return RecoveredState()
 
-    def fetch(self, needs: Needs) -> Found:
+    def fetch(self, read_set: ReadSet) -> WorkingSet:
         """Everything; whatever is needed is in it."""
-        del needs
+        del read_set
         return self._found
 
-    def keep(self, step: Step) -> None:
-        """Remember tombstones; the records were changed in place."""
-        for generation, buried in step.buried:
-            self._graves.setdefault(generation, []).extend(buried)
-        for generation in step.dropped:
-            if (graves := self._graves.pop(generation, None)) is not None:
-                self._dead.append(graves)
-        effort = 4 * len(step.events) + 64
+    def apply(self, result: BatchResult) -> None:
+        """Remember dedup entries; the records were changed in place."""
+        for generation, dedup_added in result.dedup_added:
+            self._dedup.setdefault(generation, []).extend(dedup_added)
+        for generation in result.dropped:
+            if (dedup := self._dedup.pop(generation, None)) is not None:
+                self._dead.append(dedup)
+        effort = 4 * len(result.events) + 64
         self._remove(effort)
         for index in (self._found.pending, self._found.early, self._found.retained):
             index.sweep(effort)
 
-    def commit(self, changes: Changes) -> None:
+    def commit(self, changes: CommitBatch) -> None:
         """Nothing is kept but the records, which are here already."""
 
     def flush(self) -> None:
@@ -76,18 +76,18 @@ class MemoryStore:
 
     def _remove(self, effort: int) -> None:
         while self._dead and effort > 0:
-            graves = self._dead[0]
-            for record in graves[-effort:]:
-                forget(self._known, record)
-            removed = min(effort, len(graves))
-            del graves[-effort:]
+            dedup = self._dead[0]
+            for record in dedup[-effort:]:
+                forget(self._by_id, record)
+            removed = min(effort, len(dedup))
+            del dedup[-effort:]
             effort -= removed
-            if not graves:
+            if not dedup:
                 self._dead.popleft()
 
-    def records(self) -> Mapping[str, Known]:
-        """First record of every id's chain; dead tombstones that were not removed yet are among them."""
-        return self._known
+    def records(self) -> Mapping[str, JoinEntry]:
+        """First record of every id's chain; dead dedup entries that were not removed yet are among them."""
+        return self._by_id
 
     @property
     def indices(self) -> tuple[Deadlines, Deadlines, Deadlines]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
+
+from streamwatch.edge.stores.errors import StateGone
 
 LOOK_SECONDS = 1.0
 RELIEF = 1.1
@@ -41,11 +42,21 @@ class Space:
         self._low = False
 
     def is_low(self) -> bool:
-        """Whether less than the least is free."""
+        """Whether less than the least is free.
+
+        Raises
+        ------
+        StateGone
+            If the directory is not there.
+        """
         now = self._clock()
         if now - self._look >= LOOK_SECONDS:
             self._look = now
-            with suppress(OSError):  # of a disk that fails, or is gone: the store finds out, and says so
+            try:
                 free = self._free_bytes(self._directory)
-                self._low = free < self._least_bytes * (RELIEF if self._low else 1.0)
+            except FileNotFoundError:
+                raise StateGone(f"the state in {self._directory} was removed while the daemon ran") from None
+            except OSError:  # of a disk that fails: the store finds out, and says so
+                return self._low
+            self._low = free < self._least_bytes * (RELIEF if self._low else 1.0)
         return self._low

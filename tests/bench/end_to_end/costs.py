@@ -8,10 +8,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from types import SimpleNamespace
 
-from streamwatch.core.events import Alarm, Event, Outcome, Partition, Prediction, Progress
-from streamwatch.core.monitors import Monitors
+import numpy as np
+
+from streamwatch.core.estimators.set import EstimatorSet
+from streamwatch.core.events import Alarm, Event, Outcome, Partition, Prediction, Side
+from streamwatch.core.merge import Arrivals, Merge, MergeProgress, MergeSpec
 from streamwatch.core.pipeline import Pipeline
-from streamwatch.core.specs import JoinSpec, MonitorsSpec, TimeSpec
+from streamwatch.core.specs import JoinSpec, MonitorsSpec
 from streamwatch.edge.decoders.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.edge.stores.memory import MemoryStore
@@ -26,8 +29,7 @@ MODELS, CLASSES, OUTCOMES_PER_MODEL = 1_000, 10, 2_000
 
 async def pending(*_: object) -> dict[str, float]:
     """Memory of predictions that wait, with text UUIDs as ids."""
-    place = Partition("p", 0)
-    pipeline = Pipeline(JoinSpec(), TimeSpec(), Monitors(MonitorsSpec()), {place: "prediction"})
+    pipeline = Pipeline(JoinSpec(), EstimatorSet(MonitorsSpec()))
     store = MemoryStore()
     names = [f"model-{m}" for m in range(10)]
     before = resident_bytes()
@@ -36,14 +38,13 @@ async def pending(*_: object) -> dict[str, float]:
             Prediction(str(uuid.uuid4()), names[n % 10], "yes", 1_700_000_000_000 + n, 1_700_000_000_000 + n)
             for n in range(start, start + 500)
         ]
-        events.append(Progress(*place, 1_700_000_000_000 + start, False))
-        store.keep(pipeline.advance(events, store.fetch(pipeline.needs(events))))
+        store.apply(pipeline.advance(events, store.fetch(pipeline.read_set(events))))
     return {"bytes": (resident_bytes() - before) / PENDING}
 
 
 async def models(*_: object) -> dict[str, float]:
     """Memory of models under the default estimators, after each has seen more than its windows hold."""
-    monitors = Monitors(replace(MonitorsSpec(), max_models=MODELS + 1))
+    monitors = EstimatorSet(replace(MonitorsSpec(), max_models=MODELS + 1))
     batch = [
         Outcome("warm-up", str(n % CLASSES), str((n * 7) % CLASSES), 0, 0) for n in range(OUTCOMES_PER_MODEL)
     ]
@@ -59,7 +60,7 @@ async def models(*_: object) -> dict[str, float]:
     return {"bytes": (resident_bytes() - before) / MODELS}
 
 
-class Timed(Monitors):
+class Timed(EstimatorSet):
     """Estimators that know how much CPU evaluation took."""
 
     seconds = 0.0
@@ -71,9 +72,21 @@ class Timed(Monitors):
         return alarms
 
 
+def arrivals(records: Sequence[SimpleNamespace], events: Sequence[Event]) -> Arrivals:
+    """As the daemon hands them to the merge."""
+    return Arrivals(
+        np.array([record.offset for record in records], np.int64),
+        np.array([record.timestamp for record in records], np.int64),
+        np.ones(len(records), np.bool_),
+        events,
+        records,
+        size_bytes=500 * len(records),
+    )
+
+
 async def stages(_: str, __: list[str], instances: int) -> dict[str, float]:
     """CPU of the stages of the daemon over the same kind of messages, from memory: no client, no reports."""
-    places = {"prediction": Partition("prediction", 0), "label": Partition("label", 0)}
+    places: dict[Side, Partition] = {"prediction": Partition("prediction", 0), "label": Partition("label", 0)}
     layout = ScheduleSpec(STREAM, rate=1_000.0, start_ms=1_700_000_000_000, run="r", instances=instances)
     records = [
         SimpleNamespace(
@@ -84,29 +97,44 @@ async def stages(_: str, __: list[str], instances: int) -> dict[str, float]:
             key=due.key,
             value=due.value,
             headers=(),
+            timestamp_type=0,
         )
         for n, due in enumerate(schedule(layout))
     ]
     decoders = {side: JsonDecoder(side, side, TopicMapping()) for side in places}
     monitors = Timed(MonitorsSpec())
-    pipeline = Pipeline(JoinSpec(), TimeSpec(), monitors, {p: side for side, p in places.items()})
+    pipeline, progress = Pipeline(JoinSpec(), monitors), MergeProgress()
+    merge = Merge(MergeSpec(settle_ms=0), {side: side for side in places}, progress)
+    merge.set_partitions(list(places.values()))
+    host_ms = layout.start_ms + 86_400_000
     monitors.fold([Outcome("warm-up", "a", "b", 0, 0)])
     monitors.seconds = 0.0
-    store, decoding, joining = MemoryStore(), 0.0, 0.0
+    store, decoding, merging, joining = MemoryStore(), 0.0, 0.0, 0.0
     for start in range(0, len(records), 500):
         batch = records[start : start + 500]
         sides = {side: [record for record in batch if record.topic == side] for side in places}
-        events: list[Event] = []
+        decoded: dict[Side, Sequence[Event]] = {}
         began = time.process_time()
         for side, piece in sides.items():
             if piece:
-                times = [record.timestamp for record in piece]
-                stamps = pipeline.timeline.stamp_all(places[side], times, times[-1])
-                events += decoders[side].decode_all(piece, stamps)
-        decoded = time.process_time()
-        events += [Progress(*p, batch[-1].timestamp, False) for p in places.values()]
-        store.keep(pipeline.advance(events, store.fetch(pipeline.needs(events))))
-        decoding += decoded - began
-        joining += time.process_time() - decoded
-    found = {"stamp and decode": decoding, "join": joining - monitors.seconds, "evaluate": monitors.seconds}
+                decoded[side] = decoders[side].decode_all(piece, [record.timestamp for record in piece])
+        ended = time.process_time()
+        decoding, began = decoding + ended - began, ended
+        merge.add({places[s]: arrivals(sides[s], events) for s, events in decoded.items()}, start, host_ms)
+        merge.found(dict.fromkeys(places.values(), start))
+        released = merge.release(start, host_ms)
+        for event, clock_ms in zip(released.events, released.clock_ms.tolist(), strict=True):
+            event.at_ms = clock_ms
+        progress.note(released)
+        ended = time.process_time()
+        merging, began = merging + ended - began, ended
+        events = released.events
+        store.apply(pipeline.advance(events, store.fetch(pipeline.read_set(events))))
+        joining += time.process_time() - began
+    found = {
+        "decode": decoding,
+        "merge": merging,
+        "join": joining - monitors.seconds,
+        "evaluate": monitors.seconds,
+    }
     return {stage: 1e6 * seconds / len(records) for stage, seconds in found.items()}

@@ -10,13 +10,14 @@ import tempfile
 import time
 from pathlib import Path
 
-from streamwatch.assembly import build_from_document, build_topics
+from streamwatch.assembly.build import build_from_document
 from streamwatch.assembly.state import state_opening
-from streamwatch.core.events import Partition, Prediction
-from streamwatch.daemon import POSITIONS, Places
+from streamwatch.assembly.topics import build_topics
+from streamwatch.core.events import Prediction
+from streamwatch.daemon import POSITIONS, SourcePositions
 from streamwatch.edge.keys import digest_ids
 from streamwatch.settings import Settings
-from streamwatch.telemetry import Happening, Telemetry, TopicsAssigned
+from streamwatch.telemetry import InternalEvent, Telemetry, TopicsAssigned
 
 IDLE_SECONDS = 10.0
 SPREAD_MS = 3_600_000
@@ -33,9 +34,9 @@ class Stopwatch(Telemetry):
         self.cpu = self.wall = 0.0
         self.started = asyncio.Event()
 
-    def emit(self, happening: Happening) -> None:
-        super().emit(happening)
-        if isinstance(happening, TopicsAssigned):
+    def emit(self, event: InternalEvent) -> None:
+        super().emit(event)
+        if isinstance(event, TopicsAssigned):
             self.cpu, self.wall = time.process_time(), time.monotonic()
             self.started.set()
 
@@ -60,7 +61,7 @@ class Meter:
 def settings(servers: str, topics: list[str], state: str = "") -> dict[str, object]:
     return {
         "state": {"kind": "rocksdb", "directory": state} if state else {"kind": "memory"},
-        "join": {"max_pending": 100_000_000, "max_tombstones": 100_000_000, "max_labels": 100_000_000},
+        "join": {"max_pending": 100_000_000, "max_dedup_entries": 100_000_000, "max_labels": 100_000_000},
         "kafka": {"bootstrap_servers": servers},
         "topics": {"predictions": topics[:1], "labels": topics[1:]},
         "http": {"listen": "127.0.0.1:0"},
@@ -110,8 +111,6 @@ async def preload(_: str, topics: list[str], number: int) -> dict[str, float]:
     chosen = Settings(**document)
     opened = state_opening(chosen, build_topics(chosen), Telemetry(level="error"))()
     core, store = opened.checkpoint, opened.store
-    place = Partition(topics[0], 0)
-    core.pipeline.timeline.add(place, "prediction")
     now_ms = round(time.time() * 1_000) - 3_600_000
     for start in range(0, number, 5_000):
         ids = digest_ids([f"{n:032x}-{n % 7:04x}" for n in range(start, min(start + 5_000, number))])
@@ -119,10 +118,10 @@ async def preload(_: str, topics: list[str], number: int) -> dict[str, float]:
             Prediction(id, f"model-{n % 3}", "yes", now_ms + n * SPREAD_MS // number)
             for n, id in enumerate(ids, start)  # noqa: A001
         ]
-        step = core.pipeline.advance(events, store.fetch(core.pipeline.needs(events)))
-        store.keep(step)
+        step = core.pipeline.advance(events, store.fetch(core.pipeline.read_set(events)))
+        store.apply(step)
         core.take(step)
-        store.commit(core.changes({POSITIONS: Places().encode()}))
+        store.commit(core.changes({POSITIONS: SourcePositions().encode()}))
     store.flush()
     store._database.compact()
     store.close()

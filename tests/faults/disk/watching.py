@@ -18,7 +18,7 @@ import aiohttp
 from confluent_kafka import Producer
 
 from streamwatch.lab.embedded import EmbeddedBroker
-from tests.faults.lives import Scraper
+from tests.faults.process_runs import Scraper
 from tests.integration.running import DEADLINE_SECONDS, Child
 from tests.integration.topics import fresh
 

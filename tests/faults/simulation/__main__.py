@@ -8,7 +8,7 @@ import time
 import traceback
 from collections import Counter
 
-from tests.faults.simulation.world import World
+from tests.faults.simulation.simulation import Simulation
 
 SAID_SECONDS = 10.0
 
@@ -20,25 +20,25 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--traces", action="store_true", help="print a digest of each seed's history")
     chosen = parser.parse_args(arguments)
     began = said = time.monotonic()
-    lives = reports = 0
+    runs = reports = 0
     told: Counter[str] = Counter()
     for seed in range(chosen.first, chosen.first + chosen.seeds):
         try:
-            world = World(seed).run()
+            simulation = Simulation(seed).run()
         except Exception:  # noqa: BLE001 - whatever it is, the seed is what matters
             say(traceback.format_exc())
             say(f"seed {seed} fails: python -m tests.faults.simulation --first {seed} --seeds 1")
             return 1
-        told += world.telling.ledger.counts + world.telling.ledger.between
-        lives, reports = lives + len(world.turns), reports + world.shown.reports
+        told += simulation.telling.ledger.counts + simulation.telling.ledger.between
+        runs, reports = runs + len(simulation.turns), reports + simulation.shown.reports
         if chosen.traces:
-            say(f"{seed} {world.trace}")
+            say(f"{seed} {simulation.trace}")
         now = time.monotonic()
         if now - said >= SAID_SECONDS:
             said = now
             done = seed - chosen.first + 1
             say(f"{done} of {chosen.seeds} seeds, {done / (now - began):.0f} a second")
-    say(f"{chosen.seeds} seeds hold: {lives} lives, {reports} reports")
+    say(f"{chosen.seeds} seeds hold: {runs} runs, {reports} reports")
     say(", ".join(f"{what}: {count}" for what, count in sorted(told.items())))
     return 0
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from math import inf
 from random import Random
 
-from streamwatch.core.alarm_rules import AlarmRule, AlarmsSpec
-from streamwatch.core.notices import SEVERITIES
-from streamwatch.daemon.lane import DeliverySpec
+from streamwatch.core.alerting.notification import SEVERITIES
+from streamwatch.core.alerting.rules import AlarmRule, AlarmsSpec
+from streamwatch.daemon.receiver_queue import DeliverySpec
 
 DAY_MS = 86_400_000
 REFUSES_ONE_IN = 4
@@ -22,11 +22,11 @@ class Temper:
     name: str
     severities: frozenset[str]
     """What it wants."""
-    repeat_seconds: float | None = None
+    repeat_interval_seconds: float | None = None
     fails: float = 0.0
     """How often an attempt ends with an error, a request to wait, or no answer in time."""
     refuses: bool = False
-    """Whether there are notices it will never take."""
+    """Whether there are notifications it will never take."""
     gone_from: float = inf
     """Second from which it wants nothing any more."""
     slowest_seconds: float = 0.0
@@ -47,9 +47,9 @@ class Alerts:
     strikes: float = 0.0
     """How often the process dies soon after something was taken."""
     set_back: tuple[tuple[float, int], ...] = ()
-    """From when on the host's clock is late by how many milliseconds: time of notices is not their order."""
+    """From when on the host's clock is late by how many milliseconds: times do not give the order."""
 
-    def outlets(self, life: int) -> list[Temper]:
+    def receivers_in(self, life: int) -> list[Temper]:
         """Those that settings name in one life."""
         return [r for r in self.receivers if r.removed_in is None or life < r.removed_in]
 
@@ -59,7 +59,7 @@ NOBODY = Alerts({"seventh": 7}, AlarmsSpec(), DeliverySpec(), ())
 
 def some_alerts(seed: int) -> Alerts:
     """Alarms by the dozen: cooldowns, lives and limits are as small as the streams."""
-    chance = Random(f"{seed} alerts")  # noqa: S311 - a seeded simulation
+    chance = Random(f"{seed} alerts")
     detectors = {"often": 1, "seldom": chance.choice((2, 2, 7))}
     rules = tuple(
         AlarmRule(

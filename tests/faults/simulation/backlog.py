@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from random import Random
 
 from streamwatch.core.events import Label, Partition, Prediction
-from streamwatch.core.specs import JoinSpec, TimeSpec
+from streamwatch.core.merge import MergeSpec
+from streamwatch.core.specs import JoinSpec
 from streamwatch.daemon import CommitSpec
 from tests.faults.simulation.broker import Habits, Log
 from tests.faults.simulation.disk import Troubles
@@ -24,7 +25,7 @@ class Punctual:
     predictions: int
     longest_delay: float
     join: JoinSpec
-    time: TimeSpec
+    merge: MergeSpec
     most_records: int
     clock_jumps: tuple[tuple[float, int], ...] = ()
     down_seconds: float = 10.0
@@ -33,20 +34,20 @@ class Punctual:
 
 HOUR_MS = 3_600_000
 DAYS = JoinSpec(26 * HOUR_MS, 6 * HOUR_MS, 26 * HOUR_MS, max_labels=150)
-"""Room for the labels of a day or so: enough if the sides are kept in step, not for three days of them."""
-SKEW = TimeSpec(DAY_MS, 6 * HOUR_MS // 4)
+"""Room for the labels of a day or so: enough in the one order, not for three days of them."""
+MERGE = MergeSpec(max_held_records=20)
 
 
 def three_days(chance: Random) -> Punctual:
     """Nothing was read for three days; labels take up to a day, the horizon is little more."""
     del chance
-    return Punctual(-72 * HOUR, 0.0, 500, 24 * HOUR, DAYS, SKEW, 8)
+    return Punctual(-72 * HOUR, 0.0, 500, 24 * HOUR, DAYS, MERGE, 8)
 
 
 def outage(chance: Random) -> Punctual:
     """What was caught up when the daemon went down has a backlog of three days when it is back."""
     del chance
-    return Punctual(-HOUR, 72 * HOUR, 500, 24 * HOUR, DAYS, SKEW, 400, (), 144 * HOUR, "labels")
+    return Punctual(-HOUR, 72 * HOUR, 500, 24 * HOUR, DAYS, MERGE, 400, (), 144 * HOUR, "labels")
 
 
 def jumping_clock(chance: Random) -> Punctual:
@@ -58,9 +59,7 @@ def jumping_clock(chance: Random) -> Punctual:
         (450.0, 0),
     ]
     join = JoinSpec(120_000, 60_000, 120_000)
-    return Punctual(
-        -30.0, 500.0, 150, 80.0, join, TimeSpec(max_skew_ms=15_000), 30, tuple(jumps), slow_topic=""
-    )
+    return Punctual(-30.0, 500.0, 150, 80.0, join, MERGE, 30, tuple(jumps), slow_topic="")
 
 
 def plan_of(stream: Punctual, chance: Random, unlabelled: float = 0.1) -> tuple[Plan, int]:
@@ -84,7 +83,7 @@ def plan_of(stream: Punctual, chance: Random, unlabelled: float = 0.1) -> tuple[
         log.append(at, BASE_MS + int(at * 1000), event, 0)
     plan = Plan(
         stream.join,
-        stream.time,
+        stream.merge,
         CommitSpec(1.0, 40),
         50,
         logs,

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from streamwatch.core import outbox
-from streamwatch.core.outbox import Entry, Outbox
+from streamwatch.core.alerting import outbox
+from streamwatch.core.alerting.outbox import Entry, Outbox
 from streamwatch.daemon.alerting import Alerting
 from streamwatch.daemon.delivery import Deliveries
 
@@ -16,16 +16,16 @@ _next, _decide, _restore, _settle = Deliveries._next, Alerting.decide, Outbox.re
 _enter = Outbox._enter
 
 
-def removed_before_it_is_told(self, lane):
-    notice, seconds = _next(self, lane)
-    if notice is not None and seconds <= 0:
-        self._outbox.settle(lane.outlet.name, notice)
-    return notice, seconds
+def removed_before_it_is_told(self, queue):
+    notification, seconds = _next(self, queue)
+    if notification is not None and seconds <= 0:
+        self._outbox.settle(queue.receiver.name, notification)
+    return notification, seconds
 
 
 def told_before_it_is_durable(self, *arguments, **more):
     outgoing = _decide(self, *arguments, **more)
-    self._deliveries.add(outgoing.notices, outgoing.standing)
+    self._deliveries.add(outgoing.notifications, outgoing.open_alarms)
     return outgoing
 
 
@@ -33,45 +33,47 @@ def another_id_after_a_restart(self, kept):
     entries = {name: msgspec.msgpack.decode(entry, type=Entry) for name, entry in kept.items()}
     anew = {f"{name}_again": entry for name, entry in entries.items()}
     for name, entry in anew.items():
-        entry.notice = msgspec.structs.replace(entry.notice, id=name)
+        entry.notification = msgspec.structs.replace(entry.notification, id=name)
     return _restore(self, {name: msgspec.msgpack.encode(entry) for name, entry in anew.items()})
 
 
 def another_content_after_a_restart(self, kept):
     entries = {name: msgspec.msgpack.decode(entry, type=Entry) for name, entry in kept.items()}
     for entry in entries.values():
-        entry.notice = msgspec.structs.replace(entry.notice, issued_ms=entry.notice.issued_ms + 1)
+        entry.notification = msgspec.structs.replace(
+            entry.notification, issued_ms=entry.notification.issued_ms + 1
+        )
     return _restore(self, {name: msgspec.msgpack.encode(entry) for name, entry in entries.items()})
 
 
-def not_kept_at_all(self, notice):
-    del self, notice
+def not_kept_at_all(self, notification):
+    del self, notification
 
 
-def never_removed(self, outlet, notice):
-    settled = _settle(self, outlet, notice)
-    self._changed.discard(notice.id)
+def never_removed(self, receiver, notification):
+    settled = _settle(self, receiver, notification)
+    self._changed.discard(notification.id)
     return settled
 
 
 def by_the_hosts_clock(entry):
-    return entry.notice.issued_ms, entry.notice.id
+    return entry.notification.issued_ms, entry.notification.id
 
 
 def newest_of_a_series_first(self, entry):
     _enter(self, entry)
     for name in entry.attempts:
-        self._queues[name][entry.notice.series].rotate()
+        self._queues[name][entry.notification.series].rotate()
 
 
-def reminded_of_what_is_not_told(self, outlet, series):
-    del self, outlet, series
+def reminded_of_what_is_not_told(self, receiver, series):
+    del self, receiver, series
     return False
 
 
-def given_up_without_a_count(self, name, notice, reason, attempts):
+def given_up_without_a_count(self, name, notification, reason, attempts):
     del reason, attempts
-    self._outbox.settle(name, notice)
+    self._outbox.settle(name, notification)
 
 
 Break = Callable[[pytest.MonkeyPatch], None]
@@ -92,6 +94,6 @@ BROKEN: dict[str, Break] = dict(
         _instead(outbox, "_age", by_the_hosts_clock),
         _instead(Outbox, "_enter", newest_of_a_series_first),
         _instead(Outbox, "owes", reminded_of_what_is_not_told),
-        _instead(Deliveries, "_bury", given_up_without_a_count),
+        _instead(Deliveries, "_drop", given_up_without_a_count),
     ]
 )

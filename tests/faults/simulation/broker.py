@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 
 import msgspec
@@ -19,15 +19,18 @@ GRACE_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class SimRecord:
-    """A record whose value is the event itself, yet to be stamped."""
+    """A record that carries the event itself."""
 
     topic: str
     partition: int
     offset: int
     timestamp: int
-    value: Event
+    event: Event
+    timestamp_type: int = 0
+    value: bytes = b""
     key: None = None
     headers: Sequence[tuple[str, bytes]] = ()
+    fault: str | None = None
 
 
 @dataclass
@@ -35,6 +38,8 @@ class Log:
     """One partition: records by offset, with gaps, and when each could be read."""
 
     partition: Partition
+    appends_time: bool = False
+    """Whether timestamps are those of the broker."""
     records: list[SimRecord] = field(default_factory=list)
     offsets: list[int] = field(default_factory=list)
     appended: list[float] = field(default_factory=list)
@@ -43,10 +48,18 @@ class Log:
 
     def append(self, at: float, timestamp: int, event: Event, gap: int) -> None:
         offset = self.ends[-1] if self.ends else 0
-        self.records.append(SimRecord(*self.partition, offset, timestamp, event))
+        self.records.append(SimRecord(*self.partition, offset, timestamp, event, int(self.appends_time)))
         self.offsets.append(offset)
         self.appended.append(at)
         self.ends.append(offset + 1 + gap)
+
+    def append_time(self) -> None:
+        """Timestamps are the broker's, and believed."""
+        self.appends_time = True
+        self.records = [replace(record, timestamp_type=1) for record in self.records]
+
+    def event_at(self, offset: int) -> Event:
+        return self.records[bisect_left(self.offsets, offset)].event
 
     @property
     def end(self) -> int:
@@ -63,21 +76,16 @@ class Log:
 
 
 class SimDecoder:
-    """Stamps the events that records carry, and remembers where each came from."""
+    """Copies the events that records carry, and remembers where each came from."""
 
-    def __init__(self, origins: dict[int, tuple[Event, Partition, int, bool]]) -> None:
+    def __init__(self, origins: dict[int, tuple[Event, Partition, int]]) -> None:
         self._origins = origins
 
     def decode_all(self, records, stamps):
         events = []
         for record, stamp in zip(records, stamps, strict=True):
-            event = record.value
-            if hasattr(event, "at_ms"):
-                event = msgspec.structs.replace(event, at_ms=stamp)
-            else:
-                event = msgspec.structs.replace(event, offset=record.offset)
-            place = Partition(record.topic, record.partition)
-            self._origins[id(event)] = (event, place, record.offset, stamp != record.timestamp)
+            event = msgspec.structs.replace(record.event, record_ms=stamp)
+            self._origins[id(event)] = (event, Partition(record.topic, record.partition), record.offset)
             events.append(event)
         return events
 
@@ -97,8 +105,8 @@ class Habits:
     """Of this one, a poll delivers one record at most."""
 
 
-class SimFeed:
-    """Implements the daemon's `Feed` for one life of a process."""
+class SimSource:
+    """Implements the daemon's `Source` for one life of a process."""
 
     def __init__(
         self,
@@ -119,8 +127,10 @@ class SimFeed:
         self.up = self.assigned = False
         self.losses: Mapping[str, int] = {}
         self.records_lost: Mapping[str, int] = {}
-        self.fingerprint_unverifiable = 0
-        """Counts the times reading began: each finds one thing of the logs."""
+        self.position_unverified = 0
+        """Counts the times reading began: each finds one thing of the logs, which `tell` lets be known."""
+        self._begun = 0
+        self._marks: dict[Partition, Mark] = {}
         self.committed: Mapping[Partition, int] = {}
 
     async def start(self, positions, fingerprints):
@@ -132,12 +142,14 @@ class SimFeed:
         await asyncio.sleep(self._chance.random() * 0.1)
         self._seek(positions, fingerprints)
 
-    def count_from(self, losses, records_lost, unverifiable) -> None:
-        self.losses, self.records_lost, self.fingerprint_unverifiable = losses, records_lost, unverifiable
+    def count_from(self, losses, records_lost, unverified_positions) -> None:
+        self.losses, self.records_lost, self.position_unverified = losses, records_lost, unverified_positions
+        self._begun = unverified_positions
 
     def _seek(self, positions, fingerprints) -> None:
         self._fetched = {}
-        self.fingerprint_unverifiable += 1
+        self._begun += 1
+        self._marks = {p: fingerprint.marks[0] for p, fingerprint in fingerprints.items()}
         self._positions = {p: 0 for p in self._logs if self._visible(p)} | dict(positions)
         for partition, position in positions.items():
             last, fingerprint = self._logs[partition].before(position), fingerprints.get(partition)
@@ -149,12 +161,14 @@ class SimFeed:
         return self._seen_from[partition] <= asyncio.get_running_loop().time()
 
     def fingerprints(self):
-        found = {}
-        for partition, position in self._positions.items():
-            last = self._logs[partition].before(position)
-            if last is not None:
-                found[partition] = Fingerprint("t", (Mark(last.offset, last.timestamp),))
-        return found
+        return {partition: Fingerprint("t", (mark,)) for partition, mark in self._marks.items()}
+
+    def evaluated(self, newest) -> None:
+        for partition, record in newest.items():
+            self._marks[partition] = Mark(record.offset, record.timestamp)
+
+    def tell(self) -> None:
+        self.position_unverified = self._begun
 
     def durable(self, positions) -> None:
         if self._disk.store is not None and self._disk.at(positions) is None:
@@ -213,6 +227,11 @@ class SimFeed:
         states = {}
         for partition, position in self._positions.items():
             end, at = self._fetched.get(partition, (-1, -GRACE_SECONDS))
-            caught_up = end == position and now - at < GRACE_SECONDS
-            states[partition] = PartitionState(position, max(end, position) if end >= 0 else -1, caught_up)
+            at_end = end == position
+            states[partition] = PartitionState(
+                position,
+                max(end, position) if end >= 0 else -1,
+                at_end and now - at < GRACE_SECONDS,
+                int(at * 1_000) if at_end else None,
+            )
         return states

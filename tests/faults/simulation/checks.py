@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from streamwatch.core.checkpoint import PIPELINE, Checkpoint
-from streamwatch.core.events import Alarm, Event, Partition
+import msgspec
+
+from streamwatch.core.commit.checkpoint import PIPELINE, Checkpoint
+from streamwatch.core.events import Alarm, Event, Invalid, Partition
+from streamwatch.core.merge import MergeProgress
 from streamwatch.core.pipeline import Pipeline
 from streamwatch.core.specs import MonitorsSpec
 from streamwatch.daemon.commits import Durable
@@ -17,11 +20,16 @@ from tests.faults.simulation.recorder import Recorder
 from tests.faults.simulation.workload import Plan
 
 SPEC = MonitorsSpec()
+LARGE_BATCH = 37
+OF_A_MODEL = frozenset(
+    {"outcomes_total", "errors_total", "model_predictions_total", "model_predictions_joined_total"}
+)
+"""Counters that go with their model when it retires, and start anew if it comes back."""
 
 
 def a_pipeline(plan: Plan) -> tuple[Pipeline, Recorder, Checkpoint]:
     recorder = Recorder(plan.alerts.detectors)
-    pipeline = Pipeline(plan.join, plan.time, recorder, {})
+    pipeline = Pipeline(plan.join, recorder)
     return pipeline, recorder, Checkpoint(pipeline, recorder, SPEC, plan.journal_outcomes)
 
 
@@ -35,7 +43,7 @@ def counters_of(families) -> dict[tuple[str, ...], float]:
 
 
 class Shown:
-    """What operators saw, across all lives."""
+    """What operators saw, across all runs."""
 
     def __init__(self, plan: Plan, disk: Disk) -> None:
         self._plan = plan
@@ -52,7 +60,7 @@ class Shown:
         require(image.positions == durable.positions, "a report of what is not the newest durable commit")
         require(image.counts == durable.counts, "counts of the logs that are not those on the disk")
         self._positions = dict(durable.positions)
-        self._found = durable.counts.fingerprint_unverifiable
+        self._found = durable.counts.position_unverified
         self.announced += durable.alarms
         self.remembered()
         if durable.report is None:
@@ -65,7 +73,7 @@ class Shown:
             require(shown[name] == value, f"{name} is {shown[name]} in the report, {value} on the disk")
         retired = shown["models_retired_total",] > self._values.get(("models_retired_total",), 0)
         for name, before in self._values.items():
-            if name[0] in ("outcomes_total", "errors_total") and retired:
+            if name[0] in OF_A_MODEL and retired:
                 continue
             require(shown.get(name, -1) >= before, f"{name} went back from {before} to {shown.get(name)}")
         self._values = shown
@@ -79,64 +87,113 @@ class Shown:
         for partition, position in self._positions.items():
             found = image.positions.get(partition, 0)
             require(found >= position, f"{partition} was shown up to {position}, the disk knows {found}")
-        found = image.counts.fingerprint_unverifiable
+        found = image.counts.position_unverified
         require(found >= self._found, f"{self._found} of the logs was shown, the disk knows {found}")
 
 
-Origins = dict[int, tuple[Event, Partition, int, bool]]
+Origins = dict[int, tuple[Event, Partition, int]]
 
 
-def audit(plan: Plan, history: Sequence[Image], origins: Origins) -> None:
-    """Every record was consumed once, in order; and one pass over them gives what the disk holds."""
-    pipeline, recorder, checkpoint = a_pipeline(plan)
+def audit(plan: Plan, history: Sequence[Image], origins: Origins) -> bool:
+    """Every record was evaluated once, in order; and one pass over them gives what the disk holds.
+
+    If no record was out of order or had its timestamp corrected, that pass is over the sequence as it follows
+    from the logs alone, which is what a run that nothing disturbs and a replay give; whether it was so.
+    """
+    pipeline, _, checkpoint = a_pipeline(plan)
     image = history[-1]
     checkpoint.restore(image.saved)
     require(pipeline.identities() == [], pipeline.identities())
-    alone, alone_recorder, clamped = replayed(plan, history, origins)
-    alone.timeline.clamped = clamped
+    everything_once(plan.logs.values(), history, origins)
+    events = [event for image in history for event in image.events]
+    clock = [event.record_ms for event in events]
+    require(clock == sorted(clock), "the clock went back")
+    compare(plan, image, [alarm for image in history for alarm in image.alarms], events)
+    promised = as_promised(image.progress)
+    if promised:
+        sequence, progress = sequence_of(plan)
+        # What cannot be decoded has no time that it could miss: it is counted whenever it comes.
+        evaluated = [origins[id(event)][1:] for event in events if not isinstance(event, Invalid)]
+        expected = [
+            (partition, offset)
+            for (partition, offset), _ in sequence
+            if not isinstance(plan.logs[partition].event_at(offset), Invalid)
+        ]
+        require(evaluated == expected, difference(evaluated, expected))
+        alone = [
+            msgspec.structs.replace(plan.logs[partition].event_at(offset), record_ms=record_ms)
+            for (partition, offset), record_ms in sequence
+        ]
+        compare(plan, image, [alarm for image in history for alarm in image.alarms], alone)
+        require(image.progress.clock_ms == progress.clock_ms, "clocks differ")
+        newest, expected_ms = timed(image.progress), timed(progress)
+        require(newest == expected_ms, f"newest times are {newest}, not {expected_ms}")
+    return promised
+
+
+def difference(evaluated: Sequence[object], expected: Sequence[object]) -> str:
+    """The first place at which two sequences part."""
+    pairs = enumerate(zip(evaluated, expected, strict=True))
+    at = next((i for i, (ours, theirs) in pairs if ours != theirs), -1)
+    return f"record {at} of the sequence is {evaluated[at : at + 3]}, not {expected[at : at + 3]}"
+
+
+def timed(progress: MergeProgress) -> dict[Partition, int]:
+    """Newest times of the partitions that have one: -1 and no entry both mean none yet."""
+    return {partition: ms for partition, ms in progress.running_ms.items() if ms >= 0}
+
+
+def as_promised(progress: MergeProgress) -> bool:
+    """Whether nothing was counted that allows numbers to differ."""
+    return not (progress.out_of_order or progress.corrected or progress.left_behind)
+
+
+def sequence_of(plan: Plan) -> tuple[list[tuple[tuple[Partition, int], int]], MergeProgress]:
+    """All records of all logs in the one order, with the clock at each: the oracle, by one sort."""
+    progress, keys = MergeProgress(), []
+    for partition, log in plan.logs.items():
+        running_ms = -1
+        rank = ("predictions", "both", "labels").index(partition.topic)
+        for record in log.records:
+            if not isinstance(record.event, Invalid):
+                running_ms = max(running_ms, record.timestamp)
+            keys.append((running_ms, rank, partition.partition, record.offset, partition))
+        if log.records:
+            progress.running_ms[partition] = running_ms
+    sequence = []
+    for time_ms, _, _, offset, partition in sorted(keys):
+        progress.clock_ms = max(progress.clock_ms, time_ms)
+        sequence.append(((partition, offset), progress.clock_ms))
+    return sequence, progress
+
+
+def compare(plan: Plan, image: Image, alarms: Sequence[Alarm], events: Sequence[Event]) -> None:
+    """Evaluate events in few large batches; all of it must be what the disk holds, bit for bit."""
+    pipeline, recorder, checkpoint = a_pipeline(plan)
+    checkpoint.restore(image.saved)
+    alone, alone_recorder, _ = a_pipeline(plan)
+    store, found = MemoryStore(), []
+    for start in range(0, len(events), LARGE_BATCH):
+        batch = events[start : start + LARGE_BATCH]
+        step = alone.advance(batch, store.fetch(alone.read_set(batch)))
+        store.apply(step)
+        found += step.alarms
     require(alone.counters == pipeline.counters, f"counters are {pipeline.counters}, not {alone.counters}")
     for model in alone_recorder.models():
         require(model in recorder.outcomes, f"model {model} was lost")
         require(alone_recorder.snapshot(model) == recorder.snapshot(model), f"outcomes of {model} differ")
     require(set(alone_recorder.models()) == set(recorder.models()), "models differ")
     require(alone_recorder.totals() == recorder.totals(), "alarms differ")
+    require(found == list(alarms), f"alarms were {alarms}, not {found}")
     require(alone.snapshot() == pipeline.snapshot(), "states of the pipeline differ")
-    everything_once(plan.logs.values(), history, origins)
-
-
-def replayed(plan: Plan, history: Sequence[Image], origins: Origins) -> tuple[Pipeline, Recorder, int]:
-    """The audit log through a core of its own, in few large batches."""
-    pipeline, recorder, _ = a_pipeline(plan)
-    store = MemoryStore()
-    clamped = 0
-    batch: list[Event] = []
-    known: tuple[Partition, ...] = ()
-
-    def advance():
-        store.keep(pipeline.advance(batch, store.fetch(pipeline.needs(batch))))
-        batch.clear()
-
-    for image in history:
-        for leg in image.legs:
-            if leg.partitions != known:
-                advance()
-                for partition in leg.partitions:
-                    pipeline.timeline.add(partition, side_of(partition))
-                known = leg.partitions
-            batch += leg.events
-            clamped += sum(origins[id(event)][3] for event in leg.events if id(event) in origins)
-    advance()
-    return pipeline, recorder, clamped
 
 
 def everything_once(logs, history: Sequence[Image], origins: Origins) -> None:
     read: dict[Partition, list[int]] = {}
     for image in history:
-        for leg in image.legs:
-            for event in leg.events:
-                if id(event) in origins:
-                    _, partition, offset, _ = origins[id(event)]
-                    read.setdefault(partition, []).append(offset)
+        for event in image.events:
+            _, partition, offset = origins[id(event)]
+            read.setdefault(partition, []).append(offset)
     for log in logs:
         found = read.get(log.partition, [])
         require(found == log.offsets, f"{log.partition} was read as {found}, it holds {log.offsets}")

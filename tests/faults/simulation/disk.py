@@ -11,12 +11,19 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Literal
 
-from streamwatch.core.events import Alarm, Event, Partition
-from streamwatch.core.saving import Changes, Saved
-from streamwatch.daemon.places import POSITIONS, LogCounts, places
+from streamwatch.core.commit.batch import CommitBatch, RecoveredState
+from streamwatch.core.events import Alarm, Event
+from streamwatch.core.merge import MergeProgress
+from streamwatch.daemon.source_positions import (
+    MERGE,
+    POSITIONS,
+    LogCounts,
+    decode_positions,
+    restored_progress,
+)
 from streamwatch.edge.stores.errors import StateFailed
 from streamwatch.edge.stores.memory import MemoryStore
-from tests.core.shelf import Shelf
+from tests.core.model_store import ModelStore
 
 
 class BrokenPromiseError(AssertionError):
@@ -34,32 +41,28 @@ rest, or positions without the rest; a flush is none."""
 
 
 @dataclass(frozen=True)
-class Leg:
-    """Events of one batch, and the partitions known before it."""
-
-    partitions: tuple[Partition, ...]
-    events: tuple[Event, ...]
-
-
-@dataclass(frozen=True)
 class Image:
     """What the disk holds after one commit."""
 
     number: int
     content: bytes
-    saved: Saved = field(default_factory=Saved)
-    legs: tuple[Leg, ...] = ()
-    """Of this commit."""
+    saved: RecoveredState = field(default_factory=RecoveredState)
+    events: tuple[Event, ...] = ()
+    """Of this commit, in the order in which they were evaluated."""
     alarms: tuple[Alarm, ...] = ()
     """Of this commit."""
 
     @property
     def positions(self):
-        return places(self.saved.sections[POSITIONS]).positions if self.number else {}
+        return decode_positions(self.saved.sections[POSITIONS]).positions if self.number else {}
+
+    @property
+    def progress(self) -> MergeProgress:
+        return restored_progress(self.saved.sections.get(MERGE))
 
     @property
     def counts(self) -> LogCounts:
-        return places(self.saved.sections[POSITIONS]).counts if self.number else LogCounts()
+        return decode_positions(self.saved.sections[POSITIONS]).counts if self.number else LogCounts()
 
 
 @dataclass(frozen=True)
@@ -144,14 +147,13 @@ class DiskStore(MemoryStore):
     def __init__(self, disk: Disk) -> None:
         super().__init__()
         self._disk = disk
-        self._shelf = Shelf()
+        self._model_store = ModelStore()
         image = disk.images[-1]
         if image.number:
             kept = pickle.loads(image.content)  # noqa: S301 - our own
-            self._known, self._found, self._graves, self._dead, self._shelf = kept
-        self._legs: list[Leg] = []
+            self._by_id, self._found, self._dedup, self._dead, self._model_store = kept
+        self._events: list[Event] = []
         self._alarms: list[Alarm] = []
-        self._partitions: tuple[Partition, ...] = ()
         self._failed = self._unflushed = False
 
     def _used(self) -> bool:
@@ -171,20 +173,19 @@ class DiskStore(MemoryStore):
         return True
 
     def load(self):
-        return self._shelf.saved()
+        return self._model_store.saved()
 
-    def fetch(self, needs):
+    def fetch(self, read_set):
         if self._used() and self._disk.fails("fetch"):
             self._fail("input/output error at a read")
-        self._partitions = tuple(Partition(*p) for p in needs.timeline.partitions)
-        return super().fetch(needs)
+        return super().fetch(read_set)
 
-    def keep(self, step):
-        super().keep(step)
-        self._legs.append(Leg(self._partitions, tuple(step.events)))
+    def apply(self, step):
+        super().apply(step)
+        self._events += step.events
         self._alarms += step.alarms
 
-    def commit(self, changes: Changes) -> None:
+    def commit(self, changes: CommitBatch) -> None:
         if not self._used():
             return
         if self._unflushed:
@@ -193,17 +194,21 @@ class DiskStore(MemoryStore):
         fails, written = disk.fails("commit"), disk.chance.random() < 0.5
         if fails and not written and not disk.defect:
             self._fail("no space left on device")
-        before = copy.deepcopy(self._shelf) if fails and disk.defect == "torn" else None
+        before = copy.deepcopy(self._model_store) if fails and disk.defect == "torn" else None
         positions_only = fails and disk.defect == "positions"
-        self._shelf.commit(Changes({POSITIONS: changes.sections[POSITIONS]}) if positions_only else changes)
-        shelf = before or self._shelf
-        kept = (self._known, self._found, self._graves, self._dead, shelf)
+        self._model_store.commit(
+            CommitBatch({POSITIONS: changes.sections[POSITIONS]}) if positions_only else changes
+        )
+        model_store = before or self._model_store
+        kept = (self._by_id, self._found, self._dedup, self._dead, model_store)
         content = disk.images[-1].content if positions_only and disk.images[-1].number else pickle.dumps(kept)
         if positions_only:
-            kept = (*pickle.loads(content)[:4], self._shelf)  # noqa: S301 - our own
+            kept = (*pickle.loads(content)[:4], self._model_store)  # noqa: S301 - our own
             content = pickle.dumps(kept)
-        image = Image(shelf.commits, content, shelf.saved(), tuple(self._legs), tuple(self._alarms))
-        self._legs, self._alarms = [], []
+        image = Image(
+            model_store.commits, content, model_store.saved(), tuple(self._events), tuple(self._alarms)
+        )
+        self._events, self._alarms = [], []
         disk.images.append(image)
         if fails:
             self._fail("input/output error at a write")

@@ -7,33 +7,33 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from streamwatch.core.alarm_book import AlarmBook
+from streamwatch.core.alerting.book import AlarmBook
+from streamwatch.core.alerting.notification import Notification
+from streamwatch.core.alerting.receiver import Delivered, DeliveryResult, Gone, Refused
 from streamwatch.core.events import Alarm
-from streamwatch.core.notices import Notice
-from streamwatch.core.outlets import Answer, Delivered, Gone, Refused
 from streamwatch.core.series import Family
 from streamwatch.daemon.alerting import ALARMS, Outgoing
-from streamwatch.telemetry import AlertDead, Happening
+from streamwatch.telemetry import InternalEvent, NotificationDropped
 from tests.faults.simulation.alerts import Alerts
 from tests.faults.simulation.disk import Disk, Image, require
 
 IDENTITY = "simulated"
 Key = tuple[str, str]
-"""Outlet and id."""
+"""Receiver and id."""
 
 
 class Ledger:
-    """Kept by nobody the daemon knows, over all lives.
+    """Kept by nobody the daemon knows, over all runs.
 
-    A notice is *settled* for an outlet when it took it and its answer arrived, when it refused it, or when
-    it was given up. The first commit decided after that need not hold it any more: if that one is durable
-    it must not be told again, if not a crash or a failure explains that it is.
+    A notification is *settled* for a receiver when it took it and its answer arrived, when it refused it, or
+    when it was given up. The first commit decided after that need not hold it any more: if that one is
+    durable it must not be told again, if not a crash or a failure explains that it is.
     """
 
     def __init__(self, alerts: Alerts, disk: Disk) -> None:
         self._alerts = alerts
         self._disk = disk
-        self._decided: dict[str, tuple[int, Notice, frozenset[str]]] = {}
+        self._decided: dict[str, tuple[int, Notification, frozenset[str]]] = {}
         """By id: the commit, what it is, who wants it; in order."""
         self._settling: dict[Key, int | None] = {}
         """Settled since state was opened: number of the commit that may forget it."""
@@ -41,7 +41,7 @@ class Ledger:
         """Durably."""
         self._once: set[Key] = set()
         """Ever settled."""
-        self._taken: dict[Key, Notice] = {}
+        self._taken: dict[Key, Notification] = {}
         self._fresh: set[Key] = set()
         """Taken since state was opened."""
         self._failed: set[Key] = set()
@@ -49,8 +49,8 @@ class Ledger:
         self._refused: set[Key] = set()
         self._lost: set[Key] = set()
         self._life: Counter[Key] = Counter()
-        """Given up in this life, by outlet and reason."""
-        self._outlets: set[str] = set()
+        """Given up in this life, by receiver and reason."""
+        self._receivers: set[str] = set()
         self.now_ms: Callable[[], int] = lambda: 0
         """Of the host, in this life."""
         self.gone: set[str] = set()
@@ -61,16 +61,17 @@ class Ledger:
         """Told, and then the state opened that does not know: by what came between."""
         self.counts: Counter[str] = Counter()
 
-    def begins(self, outlets: Sequence[str], now_ms) -> None:
+    def begins(self, receivers: Sequence[str], now_ms) -> None:
         """A process."""
-        self._outlets, self.now_ms = set(outlets), now_ms
+        self._receivers, self.now_ms = set(receivers), now_ms
         self.gone, self._life = set(), Counter()
 
     def ends(self, families: Sequence[Family], how: str) -> None:
         """Of a process: what was given up must have been counted."""
         self.ended_by = how
-        dead = next(family for family in families if family.name == "alerts_dead_total")
-        require(dict(dead.samples) == dict(self._life), f"given up {self._life}, counted {dead.samples}")
+        dead = next(family for family in families if family.name == "notifications_dropped_total")
+        counted = {(receiver, reason): n for (reason, receiver), n in dead.samples}
+        require(counted == dict(self._life), f"given up {self._life}, counted {dead.samples}")
 
     def opened(self, number: int) -> None:
         """State goes on from this commit."""
@@ -90,42 +91,46 @@ class Ledger:
         for key, commit in self._settling.items():
             if commit is None:
                 self._settling[key] = number
-        for notice in outgoing.notices:
-            require(notice.id not in self._decided, f"decided twice: {notice}")
-            wanted = [r.name for r in self._alerts.receivers if notice.severity in r.severities]
-            self._decided[notice.id] = number, notice, self._outlets.intersection(wanted)
+        for notification in outgoing.notifications:
+            require(notification.id not in self._decided, f"decided twice: {notification}")
+            wanted = [r.name for r in self._alerts.receivers if notification.severity in r.severities]
+            self._decided[notification.id] = number, notification, self._receivers.intersection(wanted)
 
-    def tried(self, outlet: str, notice: Notice, now_ms: int) -> None:
-        """An outlet is told something."""
-        key = outlet, notice.id
+    def tried(self, receiver: str, notification: Notification, now_ms: int) -> None:
+        """A receiver is told something."""
+        key = receiver, notification.id
         require(now_ms == self.now_ms(), "sent with another time")
-        self._durable(notice)
-        require(outlet in self._decided[notice.id][2], f"{outlet} does not want {notice}")
-        require(outlet not in self.gone, f"{outlet} is told, though it is gone")
+        self._durable(notification)
+        require(receiver in self._decided[notification.id][2], f"{receiver} does not want {notification}")
+        require(receiver not in self.gone, f"{receiver} is told, though it is gone")
         require(
-            key not in self._forgotten, f"{outlet} is told what a durable commit says it was told: {notice}"
+            key not in self._forgotten,
+            f"{receiver} is told what a durable commit says it was told: {notification}",
         )
-        require(key not in self._settling, f"{outlet} is told again, and nothing happened: {notice}")
+        require(key not in self._settling, f"{receiver} is told again, and nothing happened: {notification}")
         if key in self._taken:
             explained = key in self._failed or key in self._lost
-            require(explained, f"{outlet} is told again, and nothing explains it: {notice}")
+            require(explained, f"{receiver} is told again, and nothing explains it: {notification}")
             self.counts["repeats"] += 1
-        for earlier in self._series(notice):
-            if earlier.id == notice.id:
+        for earlier in self._series(notification):
+            if earlier.id == notification.id:
                 break
-            if outlet in self._decided[earlier.id][2]:
-                require((outlet, earlier.id) in self._once, f"{outlet} is told {notice} before {earlier}")
+            if receiver in self._decided[earlier.id][2]:
+                require(
+                    (receiver, earlier.id) in self._once,
+                    f"{receiver} is told {notification} before {earlier}",
+                )
         self.counts["attempts"] += 1
 
-    def took(self, outlet: str, notice: Notice) -> None:
-        """The other side has it."""
-        key = outlet, notice.id
-        self._taken.setdefault(key, notice)
+    def took(self, receiver: str, notification: Notification) -> None:
+        """Result: the receiver took the notification."""
+        key = receiver, notification.id
+        self._taken.setdefault(key, notification)
         self._fresh.add(key)
 
-    def answered(self, outlet: str, notice: Notice, answer: Answer) -> None:
+    def answered(self, receiver: str, notification: Notification, answer: DeliveryResult) -> None:
         """And this side knows."""
-        key = outlet, notice.id
+        key = receiver, notification.id
         self._failed.discard(key)
         if isinstance(answer, Delivered | Refused):
             self._settle(key)
@@ -134,69 +139,76 @@ class Ledger:
         else:
             self._failed.add(key)
             if isinstance(answer, Gone):
-                self.gone.add(outlet)
+                self.gone.add(receiver)
 
-    def heard(self, happening: Happening) -> None:
-        """What deliveries say: a notice is given up for a reason that is true."""
-        if not isinstance(happening, AlertDead):
+    def heard(self, event: InternalEvent) -> None:
+        """What deliveries say: a notification is given up for a reason that is true."""
+        if not isinstance(event, NotificationDropped):
             return
-        outlet, reason = happening.outlet, happening.reason
-        key = outlet, happening.notice
-        self._life[outlet, reason] += 1
+        receiver, reason = event.receiver, event.reason
+        key = receiver, event.notification
+        self._life[receiver, reason] += 1
         self.counts["given up"] += 1
-        require(happening.notice in self._decided, f"given up before it is decided: {happening}")
-        notice = self._decided[happening.notice][1]
+        require(event.notification in self._decided, f"given up before it is decided: {event}")
+        notification = self._decided[event.notification][1]
         owed = sum(
-            number <= self._durable_number and outlet in wanted and not self._is_settled((outlet, name))
+            number <= self._durable_number and receiver in wanted and not self._is_settled((receiver, name))
             for name, (number, _, wanted) in self._decided.items()
         )
-        age_ms = self.now_ms() - notice.issued_ms
+        age_ms = self.now_ms() - notification.issued_ms
         true = {
-            "outlet_removed": outlet not in self._outlets,
-            "outlet_gone": outlet in self.gone,
+            "receiver_removed": receiver not in self._receivers,
+            "receiver_gone": receiver in self.gone,
             "too_many_pending": owed > self._alerts.delivery.max_pending,
             "http_400": key in self._refused,
         }.get(reason, age_ms >= self._alerts.delivery.give_up_after_ms)
-        require(true, f"{outlet} is not told {notice}, given up for {reason}")
+        require(true, f"{receiver} is not told {notification}, given up for {reason}")
         self._settle(key)
 
-    def reminded(self, outlet: str, standing: Sequence[Notice]) -> None:
+    def reminded(self, receiver: str, open_alarms: Sequence[Notification]) -> None:
         """Of alarms that are open, and of which there is nothing else to tell."""
         self.counts["reminders"] += 1
         alarms = self._alarms(self._disk.images[: self._disk.durable + 1])
-        for notice in standing:
-            _, first, wanted = self._decided[notice.id]
-            self._durable(msgspec.structs.replace(notice, alarm=first.alarm, alarms=1))
-            require(alarm_key(notice.alarm) in alarms, f"reminded of an alarm that is not: {notice}")
-            require(outlet in wanted, f"{outlet} does not want to be reminded of {notice}")
-            series = self._series(notice)
-            last = next(place for place, known in enumerate(series) if known.id == notice.id)
+        for notification in open_alarms:
+            _, first, wanted = self._decided[notification.id]
+            self._durable(msgspec.structs.replace(notification, alarm=first.alarm, alarms=1))
+            require(
+                alarm_key(notification.alarm) in alarms, f"reminded of an alarm that is not: {notification}"
+            )
+            require(receiver in wanted, f"{receiver} does not want to be reminded of {notification}")
+            series = self._series(notification)
+            last = next(place for place, known in enumerate(series) if known.id == notification.id)
             for known in series[: last + 1]:
-                told = outlet not in self._decided[known.id][2] or (outlet, known.id) in self._once
-                require(told, f"{outlet} is reminded of {notice} before it is told {known}")
+                told = receiver not in self._decided[known.id][2] or (receiver, known.id) in self._once
+                require(told, f"{receiver} is reminded of {notification} before it is told {known}")
             for known in series[last + 1 :]:
-                require((outlet, known.id) not in self._once, f"{outlet} knows better: {known}")
+                require((receiver, known.id) not in self._once, f"{receiver} knows better: {known}")
 
     def remembered(self, image: Image) -> None:
         """Whatever was told, the state knows; what it does not know was never decided."""
         self._decided = {name: known for name, known in self._decided.items() if known[0] <= image.number}
         alarms = self._alarms(self._disk.images[: image.number + 1])
-        for notice in self._taken.values():
-            require(notice.id in self._decided, f"told and forgotten: {notice}")
-            for alarm in (notice.alarm, *(notice.digest.earliest if notice.digest else ())):
-                require(alarm is None or alarm_key(alarm) in alarms, f"told and un-happened: {notice}")
+        for notification in self._taken.values():
+            require(notification.id in self._decided, f"told and forgotten: {notification}")
+            for alarm in (notification.alarm, *(notification.digest.earliest if notification.digest else ())):
+                require(alarm is None or alarm_key(alarm) in alarms, f"told and un-happened: {notification}")
 
     def audit(self, totals: Counter[tuple[str, str]] | None) -> None:
         """At the end, when everything had its time; `totals` are alarms by series where no model retired."""
         image = self._disk.images[-1]
         self.remembered(image)
         require(not image.saved.outbox, f"left in the outbox: {sorted(image.saved.outbox)}")
-        for name, (_, notice, wanted) in self._decided.items():
-            for outlet in wanted:
-                require((outlet, name) in self._once, f"{outlet} was neither told nor given up: {notice}")
+        for name, (_, notification, wanted) in self._decided.items():
+            for receiver in wanted:
+                require(
+                    (receiver, name) in self._once,
+                    f"{receiver} was neither told nor given up: {notification}",
+                )
         alarms = [alarm for each in self._disk.images for alarm in each.alarms]
-        told = [notice for _, notice, _ in self._decided.values()]
-        firing = Counter(alarm_key(notice.alarm) for notice in told if notice.kind == "firing")
+        told = [notification for _, notification, _ in self._decided.values()]
+        firing = Counter(
+            alarm_key(notification.alarm) for notification in told if notification.kind == "firing"
+        )
         twice = firing - Counter(map(alarm_key, alarms))  # a model that retired and came back may repeat one
         require(not twice, f"announced more often than found: {twice}")
         book = AlarmBook(self._alerts.spec, IDENTITY)
@@ -206,32 +218,33 @@ class Ledger:
         held_back = kept["alarms_suppressed_total"] + kept["alarms_digested_total"]
         require(len(alarms) == firing.total() + held_back, "an alarm is neither announced nor held back")
         require(
-            kept["alarms_open"] == firing.total() - sum(notice.kind == "resolved" for notice in told),
+            kept["alarms_open"]
+            == firing.total() - sum(notification.kind == "resolved" for notification in told),
             "an alarm is neither open nor resolved",
         )
-        for notice in told:
-            if totals is not None and notice.alarm is not None:
-                most = totals[notice.alarm.model, notice.alarm.detector]
-                require(notice.alarm.ordinal <= most, f"beyond {most}: {notice}")
-        self.counts["notices"] = len(told)
+        for notification in told:
+            if totals is not None and notification.alarm is not None:
+                most = totals[notification.alarm.model, notification.alarm.detector]
+                require(notification.alarm.ordinal <= most, f"beyond {most}: {notification}")
+        self.counts["notifications"] = len(told)
         self.counts["alarms"] = len(alarms)
-        for notice in told:
-            self.counts[notice.kind] += 1
+        for notification in told:
+            self.counts[notification.kind] += 1
 
     @property
     def _durable_number(self) -> int:
         return self._disk.images[self._disk.durable].number
 
-    def _durable(self, notice: Notice) -> None:
-        number, decided, _ = self._decided.get(notice.id, (None, None, None))
-        require(number is not None, f"nobody decided {notice}")
-        require(number <= self._durable_number, f"told before commit {number} is durable: {notice}")
-        require(notice == decided, f"decided as {decided}, told as {notice}")
+    def _durable(self, notification: Notification) -> None:
+        number, decided, _ = self._decided.get(notification.id, (None, None, None))
+        require(number is not None, f"nobody decided {notification}")
+        require(number <= self._durable_number, f"told before commit {number} is durable: {notification}")
+        require(notification == decided, f"decided as {decided}, told as {notification}")
 
-    def _series(self, notice: Notice) -> list[Notice]:
+    def _series(self, notification: Notification) -> list[Notification]:
         """Everything durably decided about it, in order."""
         decided = self._decided.values()
-        return [n for k, n, _ in decided if n.series == notice.series and k <= self._durable_number]
+        return [n for k, n, _ in decided if n.series == notification.series and k <= self._durable_number]
 
     def _is_settled(self, key: Key) -> bool:
         return key in self._settling or key in self._forgotten
@@ -246,4 +259,4 @@ class Ledger:
 
 
 def alarm_key(alarm: Alarm) -> tuple[str, str, int, int, int]:
-    return alarm.model, alarm.detector, alarm.ordinal, alarm.outcome, alarm.at_ms
+    return alarm.model, alarm.detector, alarm.ordinal, alarm.outcome, alarm.event_ms

@@ -100,8 +100,8 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self.call_later(seconds, finish)
         return future
 
-    def bury(self) -> None:
-        """After the end of the process: take its tasks apart; whatever they touch must take no notice."""
+    def drop(self) -> None:
+        """Take the tasks of an ended process apart; whatever they touch must take no notification."""
         self.dead = True
         self._crash_at = None
         tasks = asyncio.all_tasks(self)

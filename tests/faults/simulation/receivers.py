@@ -1,4 +1,4 @@
-"""Receivers of notices that take, fail, hang, refuse and leave, as their tempers say."""
+"""Receivers of notifications that take, fail, hang, refuse and leave, as their tempers say."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections.abc import Callable, Sequence
 from random import Random
 from zlib import crc32
 
-from streamwatch.core.notices import Notice
-from streamwatch.core.outlets import Answer, Delivered, Failed, Gone, Refused
+from streamwatch.core.alerting.notification import Notification
+from streamwatch.core.alerting.receiver import Delivered, DeliveryResult, Failed, Gone, Refused
 from tests.faults.simulation.alerts import REFUSES_ONE_IN, Temper
 from tests.faults.simulation.ledger import Ledger
 
 TIMEOUT_SECONDS = 3.0
 
 
-class SimOutlet:
-    """Implements `Outlet`; a process has its own, the ledger outlives it.
+class SimReceiver:
+    """Implements `Receiver`; a process has its own, the ledger outlives it.
 
     Parameters
     ----------
@@ -42,15 +42,15 @@ class SimOutlet:
         well: Callable[[], bool],
         took: Callable[[], None],
     ) -> None:
-        self.name, self.repeat_seconds = temper.name, temper.repeat_seconds
+        self.name, self.repeat_interval_seconds = temper.name, temper.repeat_interval_seconds
         self._temper = temper
         self._ledger = ledger
         self._chance = chance
         self._well = well
         self._took = took
 
-    def wants(self, notice: Notice) -> bool:
-        return notice.severity in self._temper.severities
+    def wants(self, notification: Notification) -> bool:
+        return notification.severity in self._temper.severities
 
     async def open(self) -> None:
         await asyncio.sleep(0)
@@ -58,27 +58,27 @@ class SimOutlet:
     async def close(self) -> None:
         pass
 
-    async def deliver(self, notice: Notice, now_ms: int) -> Answer:
-        self._ledger.tried(self.name, notice, now_ms)
-        never = self._temper.refuses and crc32(notice.id.encode()) % REFUSES_ONE_IN == 0
+    async def deliver(self, notification: Notification, now_ms: int) -> DeliveryResult:
+        self._ledger.tried(self.name, notification, now_ms)
+        never = self._temper.refuses and crc32(notification.id.encode()) % REFUSES_ONE_IN == 0
 
         def take() -> None:
-            self._ledger.took(self.name, notice)
+            self._ledger.took(self.name, notification)
             self._took()
 
         answer = await self._answer(take, never=never)
-        self._ledger.answered(self.name, notice, answer)
+        self._ledger.answered(self.name, notification, answer)
         return answer
 
-    async def remind(self, standing: Sequence[Notice], now_ms: int) -> Answer:
+    async def remind(self, open_alarms: Sequence[Notification], now_ms: int) -> DeliveryResult:
         del now_ms
-        self._ledger.reminded(self.name, standing)
+        self._ledger.reminded(self.name, open_alarms)
         answer = await self._answer(lambda: None, never=False)
         if isinstance(answer, Gone):
             self._ledger.gone.add(self.name)
         return answer
 
-    async def _answer(self, take: Callable[[], None], *, never: bool) -> Answer:
+    async def _answer(self, take: Callable[[], None], *, never: bool) -> DeliveryResult:
         chance, temper = self._chance, self._temper
         await asyncio.sleep(chance.choice((0.0, 0.5)) * chance.random() * temper.slowest_seconds)
         if not self._well():
@@ -92,7 +92,7 @@ class SimOutlet:
         await asyncio.sleep(chance.choice((0.0, 0.5)) * chance.random() * temper.slowest_seconds)
         return Delivered()
 
-    async def _fail(self, take: Callable[[], None]) -> Answer:
+    async def _fail(self, take: Callable[[], None]) -> DeliveryResult:
         """Without an answer nobody knows whether it was taken."""
         how = self._chance.random()
         if how < 0.3:

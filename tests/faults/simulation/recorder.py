@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from streamwatch.core.estimators.level import Level
 from streamwatch.core.events import Alarm, Outcome
-from streamwatch.core.level import Level
 from streamwatch.core.series import Family
 
 SEVENTH = {"seventh": 7}
@@ -20,7 +20,7 @@ _TOTALS = msgspec.msgpack.Decoder(tuple[dict[str, int], list[Alarm]])
 
 
 class Recorder:
-    """Stands where `Monitors` stands.
+    """Stands where `EstimatorSet` stands.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class Recorder:
             model = outcome.model
             folded = self.outcomes.setdefault(model, [])
             folded.append(outcome)
-            if outcome.truth != outcome.predicted:
+            if outcome.true_class != outcome.predicted_class:
                 errors = self.errors[model] = self.errors.get(model, 0) + 1
                 for detector, every in self.detectors.items():
                     if errors % every == 0:
@@ -52,18 +52,18 @@ class Recorder:
     def _alarm(self, outcome, detector, ordinal, before):
         count = len(self.outcomes[outcome.model])
         after, every = outcome.delay_ms / 1000, float(self.detectors[detector])
-        where = outcome.model, detector, ordinal, count, outcome.at_ms
+        where = outcome.model, detector, ordinal, count, outcome.event_ms
         return Alarm(*where, float(count), every, before, after, float(count))
 
     def first_ms(self, model):
-        return self.outcomes[model][0].at_ms if model in self.outcomes else 0
+        return self.outcomes[model][0].event_ms if model in self.outcomes else 0
 
     def levels(self, models: Sequence[str]):
         return {model: self._level(self.outcomes[model]) for model in models if model in self.outcomes}
 
     def _level(self, folded):
         recent = folded[-RECENT:]
-        error = sum(outcome.truth != outcome.predicted for outcome in recent) / len(recent)
+        error = sum(outcome.true_class != outcome.predicted_class for outcome in recent) / len(recent)
         return Level(error, 0.2, float(RECENT), len(folded))
 
     def retire(self, model):
@@ -96,7 +96,8 @@ class Recorder:
         yield
         return self.families()
 
-    def details(self):
+    def details_in_slices(self):
+        yield
         return {}
 
     def snapshot(self, model):
@@ -105,7 +106,7 @@ class Recorder:
     def restore(self, snapshot):
         model, outcomes = _SNAPSHOT.decode(snapshot)
         self.outcomes[model] = outcomes
-        self.errors[model] = sum(o.truth != o.predicted for o in outcomes)
+        self.errors[model] = sum(o.true_class != o.predicted_class for o in outcomes)
         return model
 
     def estimators(self):

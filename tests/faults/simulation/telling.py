@@ -6,21 +6,21 @@ from collections import Counter
 from math import inf
 from random import Random
 
-from streamwatch.core.alarm_book import AlarmBook
-from streamwatch.core.checkpoint import Checkpoint
-from streamwatch.core.saving import Saved
+from streamwatch.core.alerting.book import AlarmBook
+from streamwatch.core.commit.batch import RecoveredState
+from streamwatch.core.commit.checkpoint import Checkpoint
 from streamwatch.daemon.alerting import ALARMS, Alerting, Outgoing
 from streamwatch.daemon.delivery import Deliveries
 from tests.faults.simulation.checks import a_pipeline
 from tests.faults.simulation.disk import Disk
 from tests.faults.simulation.ledger import IDENTITY, Ledger
 from tests.faults.simulation.loop import VirtualLoop
-from tests.faults.simulation.receivers import SimOutlet
+from tests.faults.simulation.receivers import SimReceiver
 from tests.faults.simulation.workload import Plan
 
 
 class Telling:
-    """Who is told of alarms in a world.
+    """Who is told of alarms in a simulation.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class Telling:
     def __init__(self, seed: int, plan: Plan, disk: Disk) -> None:
         self._plan = plan
         self._disk = disk
-        self._chance = Random(f"{seed} receivers")  # noqa: S311 - a seeded simulation
+        self._chance = Random(f"{seed} receivers")
         self._well_from = inf
         self._patient = False
         self.ledger = Ledger(plan.alerts, disk)
@@ -54,7 +54,7 @@ class Telling:
     def begin(self, life: int, loop: VirtualLoop) -> None:
         """A process; once faults stop, it waits until everything is told, and before that maybe."""
         self._patient = self._well_from < inf or self._chance.random() < 0.5
-        tempers = self._plan.alerts.outlets(life)
+        tempers = self._plan.alerts.receivers_in(life)
 
         def well() -> bool:
             return loop.time() >= self._well_from
@@ -66,22 +66,22 @@ class Telling:
             if self._chance.random() < self._plan.alerts.strikes:
                 loop.crash_within(self._chance.choice((4, 40)))
 
-        outlets = [SimOutlet(temper, self.ledger, self._chance, well, took) for temper in tempers]
+        receivers = [SimReceiver(temper, self.ledger, self._chance, well, took) for temper in tempers]
         self.ledger.begins([temper.name for temper in tempers], now_ms)
         spec = self._plan.alerts.delivery
-        self._deliveries = Deliveries(outlets, spec, self.ledger.heard, now_ms, self._chance.random)
+        self._deliveries = Deliveries(receivers, spec, self.ledger.heard, now_ms, self._chance.random)
 
     def end(self, how: str) -> None:
         """Of the process."""
         self.ledger.ends(self.deliveries.families(), how)
 
-    def alerting(self, checkpoint: Checkpoint, saved: Saved) -> Alerting:
+    def alerting(self, checkpoint: Checkpoint, saved: RecoveredState) -> Alerting:
         """For a state that was opened."""
         book = AlarmBook(self._plan.alerts.spec, IDENTITY)
         if ALARMS in saved.sections:
             book.restore(saved.sections[ALARMS])
         parts = book, self.deliveries, checkpoint.monitors, self.ledger.now_ms, saved.outbox
-        return Witnessed(self.ledger, checkpoint, *parts)
+        return Observed(self.ledger, checkpoint, *parts)
 
     @property
     def waits(self) -> bool:
@@ -101,7 +101,7 @@ class Telling:
         self.ledger.audit(None if pipeline.counters.models_retired else Counter(ordinals))
 
 
-class Witnessed(Alerting):
+class Observed(Alerting):
     """Alerting whose every decision goes into the ledger."""
 
     def __init__(self, ledger: Ledger, checkpoint: Checkpoint, *parts) -> None:

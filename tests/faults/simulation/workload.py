@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from random import Random
 
 from streamwatch.core.events import Invalid, Label, NullRecord, Partition, Prediction
-from streamwatch.core.specs import JoinSpec, TimeSpec
+from streamwatch.core.merge import MergeSpec
+from streamwatch.core.specs import JoinSpec
 from streamwatch.daemon import CommitSpec
 from tests.faults.simulation.alerts import NOBODY, Alerts, some_alerts
 from tests.faults.simulation.broker import Habits, Log
@@ -23,7 +24,7 @@ class Plan:
     """Everything that is fixed before the first life begins."""
 
     join: JoinSpec
-    time: TimeSpec
+    merge: MergeSpec
     commits: CommitSpec
     journal_outcomes: int
     logs: dict[Partition, Log]
@@ -33,9 +34,9 @@ class Plan:
     troubles: Troubles
     clock_jumps: tuple[tuple[float, int], ...]
     """From when on the host's clock is off by how many milliseconds."""
-    lives: int
+    runs: int
     down_seconds: tuple[float, ...]
-    """How long at most the daemon is away between two lives: one of these."""
+    """How long at most the daemon is away between two runs: one of these."""
     slowest_seconds: float
     disk_low: float
     """How often the disk is nearly full."""
@@ -53,10 +54,10 @@ def a_join(chance: Random) -> JoinSpec:
     return JoinSpec(
         horizon_ms=chance.choice((5_000, 20_000, 60_000, 600_000)),
         early_horizon_ms=chance.choice(SECONDS),
-        tombstone_horizon_ms=chance.choice(SECONDS),
+        dedup_horizon_ms=chance.choice(SECONDS),
         max_pending=chance.choice(SMALL),
         max_labels=chance.choice(SMALL),
-        max_tombstones=chance.choice(SMALL),
+        max_dedup_entries=chance.choice(SMALL),
         assume=chance.choice((None, None, "x")),
         order=chance.choice(("resolution", "prediction_time")),
         reorder_window_ms=chance.choice((0, 700, 3000, 20_000)),
@@ -67,7 +68,7 @@ def a_join(chance: Random) -> JoinSpec:
 
 
 def a_plan(seed: int, records: int = 90) -> Plan:
-    chance = Random(seed)  # noqa: S311 - a seeded simulation
+    chance = Random(seed)
     logs, seen_from = a_layout(chance)
     fill(chance, logs, seen_from, chance.randint(records // 3, records))
     offsets = (0, DAY_MS, -DAY_MS, 0)
@@ -77,7 +78,12 @@ def a_plan(seed: int, records: int = 90) -> Plan:
     rates = [chance.choice((0.0, 0.02, 0.15)) if troubled else 0.0 for _ in range(4)]
     return Plan(
         a_join(chance),
-        TimeSpec(chance.choice((2_000, 30_000, DAY_MS)), chance.choice((1_000, 10_000, 900_000)), 3_600_000),
+        MergeSpec(
+            settle_ms=chance.choice((0, 200, 1_000, 1_000, 4_000)),
+            max_hold_back_ms=chance.choice((5_000, 600_000, 600_000)),
+            max_held_bytes=chance.choice((1, 2_000, 64_000_000)),
+            max_held_records=chance.choice((0, 3, 20, 10_000)),
+        ),
         CommitSpec(chance.choice((0.0, 0.3, 1.0, 5.0)), chance.choice((1, 10, 40, 1000))),
         chance.choice((1, 10, 50, 1000)),
         logs,
@@ -124,6 +130,9 @@ def fill(chance: Random, logs: dict[Partition, Log], seen_from: dict[Partition, 
             numbers += 1
     log_append_time = chance.random() < 0.5
     disorder = chance.choice((0, 300, 5_000))
+    odd = chance.choice((0.0, 0.02))
+    for log in logs.values():
+        log.appends_time = log_append_time
     for at, _, side, event in sorted(queue, key=lambda entry: entry[:2]):
         choices = [p for p in logs if p.topic in (side, "both")]
         key = getattr(event, "id", None) or "0"
@@ -132,7 +141,7 @@ def fill(chance: Random, logs: dict[Partition, Log], seen_from: dict[Partition, 
         timestamp = BASE_MS + int(appended * 1000)
         if not log_append_time:
             timestamp = BASE_MS + int(at * 1000) - chance.randint(0, disorder)
-            if chance.random() < 0.02:
+            if chance.random() < odd:
                 timestamp += chance.choice((-2 * DAY_MS, 2 * DAY_MS, -timestamp, 5_000))
         log = logs[partition]
         log.append(appended, max(0, timestamp), event, chance.choice((0, 0, 0, 0, 1, 3)))
@@ -145,11 +154,11 @@ def a_story(chance: Random, number: int, now: float, tick: float):
     own = chance.choice((None, None, BASE_MS + int(now * 1000) - chance.randint(0, 3000)))
     for model in models:
         made = now + (chance.random() * 20 * tick if model != models[0] else 0.0)
-        predicted = chance.choice("xy")
+        predicted_class = chance.choice("xy")
         scores = {"x": 0.25} if chance.random() < 0.2 else None
-        yield made, "predictions", Prediction(key, model, predicted, 0, own, scores)
+        yield made, "predictions", Prediction(key, model, predicted_class, 0, own, scores)
         if chance.random() < 0.06:
-            again = predicted if chance.random() < 0.5 else "z"
+            again = predicted_class if chance.random() < 0.5 else "z"
             yield made + chance.random() * 10 * tick, "predictions", Prediction(key, model, again, 0, own)
         if chance.random() < 0.04:
             yield (
@@ -157,17 +166,17 @@ def a_story(chance: Random, number: int, now: float, tick: float):
                 "predictions",
                 NullRecord("predictions", key, chance.choice((None, model)), 0, withdraws=True),
             )
-    fate = chance.random()
-    if fate < 0.85:
+    result = chance.random()
+    if result < 0.85:
         after = chance.choice((-2, 1, 1, 5, 30)) * tick * chance.random()
-        truth, of = chance.choice("xy"), chance.choice((None, models[0]))
+        true_class, of = chance.choice("xy"), chance.choice((None, models[0]))
         stamp = chance.choice((None, own))
-        yield now + after, "labels", Label(key, truth, 0, of, stamp)
+        yield now + after, "labels", Label(key, true_class, 0, of, stamp)
         if chance.random() < 0.1:
-            other = truth if chance.random() < 0.5 else "z"
+            other = true_class if chance.random() < 0.5 else "z"
             more = chance.choice((None, of, models[-1]))
             yield now + after + chance.random() * 10 * tick, "labels", Label(key, other, 0, more)
-    if fate < 0.03:
+    if result < 0.03:
         yield now, "labels", NullRecord("labels", chance.choice((None, key)), None, 0, withdraws=False)
     if chance.random() < 0.03:
         side = chance.choice(("predictions", "labels"))

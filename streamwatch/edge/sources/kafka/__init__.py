@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from streamwatch.edge.sources.kafka.connection import TopicsMissing
+from streamwatch.edge.sources.kafka.grants import ReadDenied
 from streamwatch.edge.sources.kafka.loss import LogLost, ReadingEnded
-from streamwatch.edge.sources.kafka.probe import KafkaUnreachable, list_topics, probe
+from streamwatch.edge.sources.kafka.probe import KafkaUnreachable, Probed, list_topics, probe
 from streamwatch.edge.sources.kafka.source import KafkaSource
 from streamwatch.edge.sources.kafka.spec import Ago, At, KafkaSpec, Start, parse_start
 
@@ -15,6 +16,8 @@ __all__ = [
     "KafkaSpec",
     "KafkaUnreachable",
     "LogLost",
+    "Probed",
+    "ReadDenied",
     "ReadingEnded",
     "Start",
     "TopicsMissing",

@@ -1,4 +1,4 @@
-"""One disposable connection to Kafka: the aiokafka consumer with its traps fenced off.
+"""One disposable connection to Kafka: the aiokafka consumer with its traps fenced off, fetching beside it.
 
 Whatever goes wrong with a connection, the cure is another one; nothing here remembers a place in the log.
 """
@@ -8,22 +8,29 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer
-from aiokafka.errors import KafkaError
 from aiokafka.helpers import create_ssl_context
-from aiokafka.structs import ConsumerRecord, TopicPartition
+from aiokafka.structs import TopicPartition
 
 from streamwatch.core.events import Partition
-from streamwatch.edge.sources.kafka.doubts import Doubts
+from streamwatch.edge.sources.kafka.answer import CONNECTION_ERRORS, worded
+from streamwatch.edge.sources.kafka.fetching import Fetching
+from streamwatch.edge.sources.kafka.reader import Scanner
+from streamwatch.edge.sources.kafka.record import KafkaRecord
+from streamwatch.edge.sources.kafka.scan import compiled_scan
 from streamwatch.edge.sources.kafka.spec import Ago, At, KafkaSpec, Start
+from streamwatch.edge.sources.kafka.taking import Taken, Taking
+from streamwatch.edge.sources.kafka.topic_change_signals import TopicChangeSignals
 from streamwatch.edge.sources.kafka.wire import Listing, Missing, list_topics, record_at
 
-CONNECTION_ERRORS = (KafkaError, OSError, TimeoutError, AssertionError)
-"""What a consumer raises when it has to be replaced (aiokafka asserts what brokers should not do)."""
+__all__ = ["CONNECTION_ERRORS", "ClientLogCapture", "Connection", "TopicsMissing", "require_topics", "worded"]
+
+SCAN_ROWS = 512
+"""Records scanned at a time."""
 
 
 class TopicsMissing(Exception):  # noqa: N818 - it names what is the case
@@ -46,8 +53,8 @@ class TopicsMissing(Exception):  # noqa: N818 - it names what is the case
         )
 
 
-class Complaints(logging.Handler):
-    """Keeps the client library's last complaint, which its exceptions lack, and its lines off stderr."""
+class ClientLogCapture(logging.Handler):
+    """Keeps the client library's last error line, which its exceptions lack, and its lines off stderr."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
@@ -84,7 +91,6 @@ class Connection:
             enable_auto_commit=False,
             auto_offset_reset="none",
             isolation_level="read_committed",
-            max_partition_fetch_bytes=spec.max_partition_fetch_bytes,
             request_timeout_ms=spec.request_timeout_ms,
             security_protocol=spec.security_protocol,
             ssl_context=ssl_context(spec),
@@ -93,7 +99,8 @@ class Connection:
             sasl_plain_password=spec.password,
         )
         self._client: Any = self._consumer._client  # noqa: SLF001 - the consumer hides most of it  # pyright: ignore[reportPrivateUsage]
-        self.doubts = Doubts(self._client)
+        self.change_signals = TopicChangeSignals(self._client)
+        self._fetching: Fetching | None = None
 
     async def open(self) -> None:
         """Reach a broker and be let in."""
@@ -103,45 +110,72 @@ class Connection:
         """Every topic the user may see, with its partitions. Asks for none by name: that would create it."""
         return await self._bounded(list_topics(self._client))
 
-    async def record_at(
-        self, leader: int, partition: Partition, offset: int
-    ) -> ConsumerRecord[bytes | None, bytes | None] | Missing:
+    async def record_at(self, leader: int, partition: Partition, offset: int) -> KafkaRecord | Missing:
         """The readable record at exactly this offset, beside what is being read."""
-        return await self._bounded(record_at(self._client, leader, partition, offset))
+        return await self._bounded(
+            record_at(self._client, leader, partition, offset, self._spec.max_batch_bytes)
+        )
 
     def assign(self, positions: Mapping[Partition, int]) -> None:
         """Read these partitions from these offsets, and no others."""
-        self._consumer.assign([TopicPartition(*p) for p in positions])
+        if self._spec.group_id is not None:  # the consumer commits only what it has; it is to fetch nothing
+            tps = [TopicPartition(*p) for p in positions]
+            self._consumer.assign(tps)
+            for tp in tps:
+                self._consumer.seek(tp, 0)
+            self._consumer.pause(*tps)
         # The client refreshes the metadata of assigned topics by name, which would re-create a deleted one.
         self._client.set_topics(())
-        for partition, position in positions.items():
-            self._consumer.seek(TopicPartition(*partition), position)
+        if self._fetching is None:
+            self._fetching = Fetching(self._client, self._spec, Scanner(compiled_scan(), SCAN_ROWS))
+        self._fetching.assign(positions)
 
-    def seek(self, partition: Partition, position: int) -> None:
-        """Go on from another offset."""
-        self._consumer.seek(TopicPartition(*partition), position)
+    def seek(self, partition: Partition, position: int, asked: int = -1) -> None:
+        """Go on from another offset, for which a broker may have to be asked by a later one."""
+        self._assigned.seek(partition, position, asked)
 
-    async def records(
-        self, partitions: Iterable[Partition] | None, timeout_ms: int
-    ) -> dict[TopicPartition, list[ConsumerRecord[bytes | None, bytes | None]]]:
-        """The next records of these partitions, or of all; what others have fetched stays with the client."""
-        wanted = [TopicPartition(*p) for p in partitions or ()]
-        if partitions is not None and not wanted:  # the client would take none for all
-            await asyncio.sleep(timeout_ms / 1_000)
-            return {}
-        return await self._consumer.getmany(
-            *wanted, timeout_ms=timeout_ms, max_records=self._spec.max_poll_records
-        )
+    async def take(self, partitions: Collection[Partition] | None, timeout_ms: int) -> Taken:
+        """The next records of these partitions, or of all; what others have fetched is kept.
 
-    async def position(self, partition: Partition) -> int:
-        """Offset of the next record, after control records; does not suspend once assigned."""
-        return await self._consumer.position(TopicPartition(*partition))
+        Raises
+        ------
+        CodecMissing
+            Records are compressed with a codec whose package is not installed.
+        """
+        taking = Taking(self._assigned, self._spec.max_poll_records)
+        return await taking.take(partitions, timeout_ms / 1_000)
+
+    def position(self, partition: Partition) -> int:
+        """Offset of the next record, after control records."""
+        return self._assigned.slots[partition].position
 
     def last_fetch(self, partition: Partition) -> tuple[int, int]:
         """High watermark, and a stamp that changes with each answer; -1 and 0 before the first fetch."""
-        tp = TopicPartition(*partition)
-        highwater, stamp = self._consumer.highwater(tp), self._consumer.last_poll_timestamp(tp)
-        return (-1 if highwater is None else highwater), stamp or 0
+        slot = self._assigned.slots.get(partition)
+        return (-1, 0) if slot is None else (slot.high_watermark, slot.answer)
+
+    @property
+    def fetched(self) -> bool:
+        """A broker has answered a fetch without an error."""
+        return self._fetching is not None and self._fetching.answers > 0
+
+    @property
+    def _assigned(self) -> Fetching:
+        if self._fetching is None:
+            raise RuntimeError("assign() comes first")
+        return self._fetching
+
+    def at_end_ms(self, partition: Partition, position: int) -> int | None:
+        """When the latest fetch was sent, in milliseconds, if it found the end at `position`; else None.
+
+        Everything appended before a fetch was sent lies before the high watermark of its answer. So once
+        reading has come to that offset, no record that was there when the fetch was sent is unread. The last
+        stable offset would not do: records of an open transaction are there and cannot be read yet.
+        """
+        slot = self._assigned.slots.get(partition)
+        if slot is None or slot.high_watermark != position or slot.position != position:
+            return None
+        return int(slot.sent_at * 1_000)
 
     async def ends(self, partition: Partition) -> tuple[int, int]:
         """First offset the log still holds and the offset after its last stable record."""
@@ -186,6 +220,8 @@ class Connection:
     async def close(self, timeout_seconds: float) -> None:
         """Leave in bounded time, whatever state the brokers are in."""
         consumer: Any = self._consumer
+        if self._fetching is not None:
+            await _attempted(self._fetching.close(), timeout_seconds / 3)
         await _attempted(consumer.stop(), timeout_seconds)
         for part in (consumer._fetcher, self._client):  # noqa: SLF001 - what a stop that hung has left open
             if part is not None:
@@ -224,9 +260,3 @@ def require_topics(topics: Sequence[str], listing: Listing, servers: str) -> Non
     missing = {t: get_close_matches(t, there, n=3, cutoff=0.6) for t in topics if t not in there}
     if missing:
         raise TopicsMissing(missing, servers)
-
-
-def worded(error: BaseException) -> str:
-    """An error in one line; some have no text of their own, the client's begin with their name."""
-    name, text = type(error).__name__, str(error)
-    return text if text.startswith(name) else f"{name}: {text}" if text else name

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 import xxhash
 
@@ -57,9 +57,9 @@ class Fingerprints:
         self._polled.clear()
         self._taken = dict(fingerprints)
 
-    def delivered(self, partition: Partition, records: Sequence[Record]) -> None:
-        """These were handed out."""
-        self._newest[partition] = records[-1]
+    def delivered(self, partition: Partition, record: Record) -> None:
+        """Remember the last record that was evaluated."""
+        self._newest[partition] = record
 
     def told(self) -> None:
         """A poll tells where reading stands in every log, as it is known now."""
@@ -67,10 +67,10 @@ class Fingerprints:
 
     def belong(self, partition: Partition, topic_id: str | None) -> Fingerprint:
         """What is known of a partition, which is one of this topic; as it was until now."""
-        known = self.of(partition)
-        if topic_id is not None and known.topic_id != topic_id:
-            self._taken[partition] = Fingerprint(topic_id, known.marks)
-        return known
+        fingerprint = self.of(partition)
+        if topic_id is not None and fingerprint.topic_id != topic_id:
+            self._taken[partition] = Fingerprint(topic_id, fingerprint.marks)
+        return fingerprint
 
     def renew(self, partition: Partition, topic_id: str | None, marks: tuple[Mark, ...] = ()) -> None:
         """The log is another one, or ends before: only these marks, if any, are of it."""
@@ -84,11 +84,11 @@ class Fingerprints:
 
     def of(self, partition: Partition) -> Fingerprint:
         """What is known of one partition."""
-        known = self._taken.get(partition) or Fingerprint()
+        fingerprint = self._taken.get(partition) or Fingerprint()
         if (record := self._newest.pop(partition, None)) is not None:
-            known = Fingerprint(known.topic_id, with_newest(mark_of(record), known.marks))
-            self._taken[partition] = known
-        return known
+            fingerprint = Fingerprint(fingerprint.topic_id, with_newest(mark_of(record), fingerprint.marks))
+            self._taken[partition] = fingerprint
+        return fingerprint
 
     def all(self) -> Mapping[Partition, Fingerprint]:
         """What was known of every partition at the last poll: one hash for each that delivered since then."""

@@ -13,7 +13,7 @@ from streamwatch.core.events import Partition
 from streamwatch.edge.sources.kafka.connection import CONNECTION_ERRORS, Connection, worded
 from streamwatch.edge.sources.kafka.loss import Losses
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
-from streamwatch.telemetry import Happening, OffsetsNotRead
+from streamwatch.telemetry import InternalEvent, OffsetsNotRead
 
 _MARK = re.compile(r"state=(\S+) commit=(\d+)")
 
@@ -90,23 +90,23 @@ class Group:
         spec: KafkaSpec,
         mark: Callable[[], str],
         losses: Losses,
-        emit: Callable[[Happening], None],
+        emit: Callable[[InternalEvent], None],
     ) -> None:
         self._spec = spec
-        self._mark = mark
+        self._offset_metadata = mark
         self._losses = losses
         self._emit = emit
         self._asked = False
 
     async def ask(self, connection: Connection, partitions: Iterable[Partition], *, begun: bool) -> None:
-        """Read what was committed for these; under `on_loss: fail` an answer is waited for."""
-        group, own = self._spec.group_id, self._mark()
+        """Read what was committed for these; under `on_data_loss: fail` an answer is waited for."""
+        group, own = self._spec.group_id, self._offset_metadata()
         if group is None or not own or self._asked:
             return
         try:
             texts = await connection.texts(partitions)
         except CONNECTION_ERRORS as error:
-            if self._spec.on_loss == "fail":
+            if self._spec.on_data_loss == "fail":
                 raise
             self._emit(OffsetsNotRead(worded(error)))
             texts = []

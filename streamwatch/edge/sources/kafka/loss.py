@@ -17,7 +17,9 @@ What the broker says of the topic's id, and what stands where a remembered recor
 
 Every record of a recreated log is new. After a truncation reading never goes back, so nothing counts twice;
 what was written between the cut and the position before that was noticed is not read. Where the number of
-records lost is not known it is not made up: only `retention` has one.
+records lost is not known it is not made up: only `retention` has one, and `corrupt_batch` and
+`oversized_batch`, by which single batches are passed over that cannot be read; there each offset counts,
+compacted away or not.
 """
 
 from __future__ import annotations
@@ -28,12 +30,19 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from streamwatch.core.events import Partition
-from streamwatch.telemetry import FingerprintUnverifiable, Happening, PositionLost, StateForeign
+from streamwatch.edge.sources.kafka.reader import Damage
+from streamwatch.telemetry import (
+    BatchSkipped,
+    InternalEvent,
+    PositionLost,
+    PositionUnverified,
+    StateMismatchDetected,
+)
 
 Found: TypeAlias = Literal["same", "other", "absent", "beyond", "hidden"]
 """What stands in the log at the offset of a record that was delivered; hidden: not readable at the moment."""
 
-Verdict: TypeAlias = Literal["intact", "unverifiable", "truncation", "recreated"]
+Verdict: TypeAlias = Literal["intact", "unverified", "truncation", "recreated"]
 
 Kinship: TypeAlias = Literal["same", "other", "unknown"]
 """Of the topic ids then and now."""
@@ -44,7 +53,7 @@ class ReadingEnded(Exception):  # noqa: N818 - it names what is the case
 
 
 class LogLost(ReadingEnded):
-    """The log is not the one that was read, or lacks what is next; `on_loss: fail` asks to stop then."""
+    """The log is not the one that was read, or lacks what is next; `on_data_loss: fail` asks to stop then."""
 
 
 def judge(topic: Kinship, found: Sequence[Found]) -> Verdict:
@@ -55,7 +64,7 @@ def judge(topic: Kinship, found: Sequence[Found]) -> Verdict:
     if newest in ("same", "hidden"):
         return "intact"
     if newest == "absent":
-        return "unverifiable"
+        return "unverified"
     recreated = topic == "unknown" and "same" not in found and "other" in found
     return "recreated" if recreated else "truncation"
 
@@ -66,7 +75,7 @@ class Tally:
 
     times: Mapping[str, int] = field(default_factory=dict[str, int])
     records: Mapping[str, int] = field(default_factory=dict[str, int])
-    unverifiable: int = 0
+    unverified_positions: int = 0
 
 
 class Losses:
@@ -77,20 +86,22 @@ class Losses:
 
     Parameters
     ----------
-    on_loss
+    on_data_loss
         What the operator chose.
     emit
-        Where happenings go.
+        Where internal events go.
     """
 
-    def __init__(self, on_loss: Literal["continue", "fail"], emit: Callable[[Happening], None]) -> None:
-        self._on_loss = on_loss
+    def __init__(
+        self, on_data_loss: Literal["continue", "fail"], emit: Callable[[InternalEvent], None]
+    ) -> None:
+        self._on_data_loss = on_data_loss
         self._emit = emit
         self.times: Counter[str] = Counter()
         """Times the log was found changed, by cause."""
         self.records: Counter[str] = Counter()
         """Offsets skipped, by cause, where their number is known."""
-        self.unverifiable = 0
+        self.unverified_positions = 0
         """Times the record that would tell a log from another was gone."""
         self.told = Tally()
         """As of the last poll."""
@@ -98,12 +109,12 @@ class Losses:
 
     def tell(self) -> None:
         """A poll tells where reading stands after all that was found until now."""
-        self.told = Tally(dict(self.times), dict(self.records), self.unverifiable)
+        self.told = Tally(dict(self.times), dict(self.records), self.unverified_positions)
 
     def count_from(self, durable: Tally) -> None:
         """Go on from what a commit holds; what was found since will be found again, from where it stands."""
         self.times = Counter(durable.times) | Counter(self._at_least)
-        self.records, self.unverifiable = Counter(durable.records), durable.unverifiable
+        self.records, self.unverified_positions = Counter(durable.records), durable.unverified_positions
         self.tell()
 
     def overtaken(self, partition: Partition, wanted: int, first: int) -> None:
@@ -119,6 +130,18 @@ class Losses:
         """The topic was deleted and made anew under its name."""
         self._lost("recreated", partition, wanted, first, "its topic has since been deleted and made anew")
 
+    def unreadable(self, partition: Partition, damage: Damage) -> None:
+        """A batch cannot be read, which no other connection would cure."""
+        topic, number = partition
+        first, after = damage.first, damage.next_offset
+        self._refuse(
+            f"{topic}/{number} cannot be read from offset {first} to {after - 1}: {damage.reason}"
+            f" ({damage.cause}): set kafka.on_data_loss to continue, to go on at offset {after}"
+        )
+        self.times[damage.cause] += 1
+        self.records[damage.cause] += damage.records
+        self._emit(BatchSkipped(topic, number, first, damage.records, damage.cause, damage.reason))
+
     def vanished(self, partition: Partition, wanted: int) -> None:
         """A partition that was read is not there any more: its topic was made anew with fewer."""
         self._lost("partition_vanished", partition, wanted, -1, "it is no longer there")
@@ -128,16 +151,18 @@ class Losses:
 
         That moves no position, and is told at once.
         """
-        self._refuse(f"{what} ({cause}): {remedy}, or set kafka.on_loss to continue, to go on with this one")
+        self._refuse(
+            f"{what} ({cause}): {remedy}, or set kafka.on_data_loss to continue, to go on with this one"
+        )
         self.times[cause] += 1
         self._at_least[cause] = self.times[cause]
         self.told = replace(self.told, times={**self.told.times, cause: self.times[cause]})
-        self._emit(StateForeign(cause, what))
+        self._emit(StateMismatchDetected(cause, what))
 
     def unverified(self, partition: Partition, offset: int) -> None:
         """The record that would tell this log from another is gone; nothing else speaks against it."""
-        self.unverifiable += 1
-        self._emit(FingerprintUnverifiable(partition.topic, partition.partition, offset))
+        self.unverified_positions += 1
+        self._emit(PositionUnverified(partition.topic, partition.partition, offset))
 
     def _lost(
         self,
@@ -151,7 +176,7 @@ class Losses:
         onward = "without it" if resumed < 0 else f"at offset {resumed}"
         self._refuse(
             f"{partition.topic}/{partition.partition} was read up to offset {wanted}, and {what} ({cause}):"
-            f" set kafka.on_loss to continue, to go on {onward}"
+            f" set kafka.on_data_loss to continue, to go on {onward}"
         )
         self.times[cause] += 1
         if records is not None:
@@ -159,5 +184,5 @@ class Losses:
         self._emit(PositionLost(partition.topic, partition.partition, wanted, resumed, cause))
 
     def _refuse(self, message: str) -> None:
-        if self._on_loss == "fail":
+        if self._on_data_loss == "fail":
             raise LogLost(message)

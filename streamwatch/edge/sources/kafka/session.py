@@ -6,15 +6,17 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
 from streamwatch.edge.sources.kafka.backoff import Backoff
+from streamwatch.edge.sources.kafka.broker_health import BrokerHealth
 from streamwatch.edge.sources.kafka.connection import (
     CONNECTION_ERRORS,
-    Complaints,
+    ClientLogCapture,
     Connection,
     TopicsMissing,
     require_topics,
     worded,
 )
-from streamwatch.edge.sources.kafka.liveness import Liveness
+from streamwatch.edge.sources.kafka.loss import ReadingEnded
+from streamwatch.edge.sources.kafka.refusals import not_let_in
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
 from streamwatch.edge.sources.kafka.wire import Listing
 
@@ -28,7 +30,7 @@ class Session:
         Where the brokers are and how long to wait for what.
     topics
         Those that have to exist.
-    life
+    health
         Told of failures and of each new connection.
     settle
         Makes a new connection read from where reading stands.
@@ -40,29 +42,43 @@ class Session:
         self,
         spec: KafkaSpec,
         topics: Sequence[str],
-        life: Liveness,
+        health: BrokerHealth,
         settle: Callable[[Connection, Listing], Awaitable[None]],
         jitter: Callable[[], float],
     ) -> None:
         self._spec = spec
         self._topics = topics
-        self._life = life
+        self._health = health
         self._settle = settle
         self._backoff = Backoff(spec.backoff_initial_ms / 1_000, spec.backoff_max_ms / 1_000, jitter)
-        self._complaints = Complaints()
+        self._client_log = ClientLogCapture()
         self._connecting: asyncio.Task[None] | None = None
         self._parting: Connection | None = None
         self.connection: Connection | None = None
         """None while brokers are away or the last one was given up."""
 
     async def begin(self) -> None:
-        """Connect, however long brokers are away; a topic absent twice raises `TopicsMissing`."""
-        self._complaints.attach()
+        """Connect, however long brokers are away.
+
+        Raises
+        ------
+        TopicsMissing
+            A topic is absent twice.
+        ReadingEnded
+            For `denied_ms`, brokers did nothing but refuse to let this client in.
+        """
+        self._client_log.attach()
         missed = False
+        refused_since: float | None = None
         while True:
             try:
                 return await self._connect()
             except CONNECTION_ERRORS as error:
+                now = asyncio.get_running_loop().time()
+                refusal = not_let_in(worded(error) + self._client_log.last, self._spec)
+                refused_since = None if refusal is None else refused_since or now
+                if refused_since is not None and now - refused_since >= self._spec.denied_ms / 1_000:
+                    raise ReadingEnded(refusal) from error
                 delay = self._failed(error)
             except TopicsMissing:
                 if missed:
@@ -74,6 +90,10 @@ class Session:
         """Give a connection up and make another."""
         self.connection, self._parting = None, connection
         self._connecting = asyncio.create_task(self._replace(self._failed(error)))
+
+    def proven(self) -> None:
+        """Forget failures: the connection brings what is asked of it."""
+        self._backoff.reset()
 
     async def halt(self) -> bool:
         """Leave off connecting; whether that was under way."""
@@ -97,11 +117,11 @@ class Session:
 
     def heed_silence(self) -> None:
         """Tell of brokers that answer nothing; a connection silent for too long raises `TimeoutError`."""
-        silent_seconds = self._life.silent_ms / 1_000
+        silent_seconds = self._health.silent_ms / 1_000
         if silent_seconds * 1_000 > self._spec.stall_ms:
             raise TimeoutError(f"no answer for {silent_seconds:.0f} s")
-        if not self._life.alive and not self._life.lost:
-            self._life.failed(f"no answer for {silent_seconds:.0f} s{self._complaint()}")
+        if not self._health.alive and not self._health.lost:
+            self._health.failed(f"no answer for {silent_seconds:.0f} s{self._client_error()}")
 
     async def end(self, timeout_seconds: float) -> None:
         """Leave off connecting, in bounded time; a connection that is open is the caller's to close."""
@@ -111,7 +131,7 @@ class Session:
             await asyncio.wait({self._connecting}, timeout=timeout_seconds / 2)
         if self._parting is not None:
             await self._parting.close(timeout_seconds / 2)
-        self._complaints.detach()
+        self._client_log.detach()
 
     async def _connect(self) -> None:
         connection = Connection(self._spec)
@@ -124,8 +144,7 @@ class Session:
             await connection.close(self._spec.stop_timeout_ms / 4_000)
             raise
         self.connection = connection
-        self._backoff.reset()
-        self._life.begin()
+        self._health.begin()
 
     async def _replace(self, delay_seconds: float) -> None:
         if self._parting is not None:
@@ -141,9 +160,9 @@ class Session:
     def _failed(self, error: BaseException) -> float:
         """Tell that brokers are away; the seconds until the next attempt."""
         delay = self._backoff.next_seconds()
-        self._life.failed(worded(error) + self._complaint(), delay)
+        self._health.failed(worded(error) + self._client_error(), delay)
         return delay
 
-    def _complaint(self) -> str:
-        complaint, self._complaints.last = self._complaints.last, ""
-        return f" ({complaint})" if complaint else ""
+    def _client_error(self) -> str:
+        client_error, self._client_log.last = self._client_log.last, ""
+        return f" ({client_error})" if client_error else ""

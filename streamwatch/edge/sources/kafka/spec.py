@@ -89,11 +89,13 @@ class KafkaSpec:
     """Consumer group under which positions are committed for lag tools; None commits none."""
     start_from: Start = "earliest"
     """Where a partition without a stored position begins; resolved once per partition."""
-    on_loss: Literal["continue", "fail"] = "continue"
+    on_data_loss: Literal["continue", "fail"] = "continue"
     """When the log no longer holds the next offset: go on at the nearest one and count, or stop."""
-    max_poll_records: int = 500
+    max_poll_records: int = 2_000
     """Records in one turn of the event loop; health checks answer between turns."""
     max_partition_fetch_bytes: int = 1_048_576
+    max_batch_bytes: int = 64 * 1_048_576
+    """A batch that decompresses to more is passed over and counted."""
     poll_timeout_ms: int = 200
     """How long one poll waits for records when there are none."""
     request_timeout_ms: int = 10_000
@@ -105,6 +107,8 @@ class KafkaSpec:
     """How often new partitions are looked for."""
     topic_grace_ms: int = 1_000
     """A topic absent at the start is looked for once more after this: brokers learn of a new one in turn."""
+    denied_ms: int = 5_000
+    """What is refused for this long ends reading: rights and passwords just given take a moment."""
     stall_ms: int = 30_000
     """A connection that brought nothing for this long is given up and made anew."""
     backoff_initial_ms: int = 250

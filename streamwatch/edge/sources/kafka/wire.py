@@ -6,6 +6,7 @@ described here in its own terms. A broker that does not speak this version is as
 
 from __future__ import annotations
 
+import asyncio
 import random
 import uuid
 from collections.abc import Mapping
@@ -14,11 +15,9 @@ from io import BytesIO
 from typing import Any, Literal, TypeAlias
 
 import aiokafka.errors as kafka_errors
-from aiokafka.consumer.fetcher import READ_COMMITTED, PartitionRecords
 from aiokafka.errors import KafkaError, LeaderNotAvailableError, OffsetOutOfRangeError
 from aiokafka.protocol.abstract import AbstractType
 from aiokafka.protocol.api import Request, RequestStruct, Response
-from aiokafka.protocol.fetch import FetchRequest
 from aiokafka.protocol.types import (
     Boolean,
     CompactArray,
@@ -28,10 +27,14 @@ from aiokafka.protocol.types import (
     Schema,
     TaggedFields,
 )
-from aiokafka.record.memory_records import MemoryRecords
-from aiokafka.structs import ConsumerRecord, TopicPartition
+from aiokafka.structs import TopicPartition
 
 from streamwatch.core.events import Partition
+from streamwatch.edge.sources.kafka.answer import ask
+from streamwatch.edge.sources.kafka.codecs import CodecMissing
+from streamwatch.edge.sources.kafka.reader import PartitionReader, Scanner
+from streamwatch.edge.sources.kafka.record import KafkaRecord
+from streamwatch.edge.sources.kafka.scan import compiled_scan
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,28 +174,28 @@ def _number(partition: tuple[int, ...]) -> int:
 
 
 async def record_at(
-    client: Any, leader: int, partition: Partition, offset: int
-) -> ConsumerRecord[bytes | None, bytes | None] | Missing:
+    client: Any, leader: int, partition: Partition, offset: int, max_batch_bytes: int
+) -> KafkaRecord | Missing:
     """The readable record at exactly this offset; one batch is fetched for it."""
     if leader < 0:
         raise LeaderNotAvailableError(partition)
-    least = 1  # brokers answer with one whole batch, however small the limit
-    ask = FetchRequest(
-        0, 0, least, READ_COMMITTED, [(partition.topic, [(partition.partition, offset, least)])]
-    )
-    answer: Any = await client.send(leader, ask)
-    [(_, [(_, error, highwater, *rest)])] = answer.topics
-    if (error_type := kafka_errors.for_code(error)) is OffsetOutOfRangeError:
+    answers = await ask(client, leader, [(partition, offset)], 1)
+    if not answers:
+        raise LeaderNotAvailableError(partition)
+    answer = answers[0]
+    if (error_type := kafka_errors.for_code(answer.error)) is OffsetOutOfRangeError:
         return "beyond"
-    if error:
+    if answer.error:
         raise error_type(partition)
-    stable, aborted = rest[0], rest[2 if answer.API_VERSION >= 11 else -2]
-    tp = TopicPartition(*partition)
-    found = next(
-        PartitionRecords(tp, MemoryRecords(rest[-1]), aborted, offset, None, None, True, READ_COMMITTED),
-        None,
+    scanner = Scanner(compiled_scan(), 64)
+    reader = PartitionReader(
+        partition, answer.data, offset, answer.high_watermark, answer.aborted, scanner, max_batch_bytes
     )
-    if found is not None and found.offset == offset:
-        return found
-    readable = highwater if stable is None or stable < 0 else min(stable, highwater)
-    return "absent" if readable > offset else "hidden"
+    try:
+        while not (found := reader.take(1)) and reader.heavy:
+            await asyncio.to_thread(reader.unpack)
+    except CodecMissing:  # reading will come to it
+        return "hidden"
+    if found and found[0].offset == offset:
+        return found[0]
+    return "absent" if answer.readable > offset else "hidden"

@@ -28,7 +28,7 @@ from rocksdict import (
 from streamwatch.edge.stores.errors import StateFailed, StateRefused
 from streamwatch.edge.stores.rocksdb.failures import failures
 
-FAMILIES: Final = ("known", "expiry", "graves", "journal", "models", "held", "outbox", "meta")
+FAMILIES: Final = ("entries", "expiry", "dedup", "journal", "models", "held", "outbox", "meta")
 MEBIBYTE: Final = 2**20
 BLOCK_BYTES: Final = 4096
 OPEN_FILES: Final = 400
@@ -64,11 +64,11 @@ def options_of(family: str | None, cache: Cache, write_buffer_bytes: int) -> Opt
     table.set_metadata_block_size(BLOCK_BYTES)
     table.set_pin_top_level_index_and_filter(True)
     table.set_format_version(5)
-    if family == "known":
+    if family == "entries":
         table.set_bloom_filter(10, False)
         options.set_memtable_whole_key_filtering(True)
         options.set_memtable_prefix_bloom_ratio(0.05)
-    elif family in ("expiry", "graves"):
+    elif family in ("expiry", "dedup"):
         options.set_compression_type(DBCompressionType.none())  # digests do not compress
     options.set_block_based_table_factory(table)
     return options

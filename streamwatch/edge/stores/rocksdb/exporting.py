@@ -114,7 +114,7 @@ def import_state(file: BinaryIO, directory: Path, told: Callable[[int], None] = 
     head = _first(frames)
     made = not directory.exists()
     try:
-        directory.mkdir(parents=True, exist_ok=True)
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         before, strangers = set(directory.iterdir()), strangers_in(directory)
     except OSError as error:
         raise StateFailed(f"{directory} cannot be written: {error}") from error

@@ -10,30 +10,31 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from streamwatch.core.known import Known
+from streamwatch.core.join.entry import JoinEntry
 from streamwatch.edge.stores.errors import StateDamaged, StateNewer, StateRefused
+from streamwatch.edge.stores.rocksdb.codec import ChainCodec
 from streamwatch.edge.stores.rocksdb.database import FAMILIES, size_on_disk
 from streamwatch.edge.stores.rocksdb.keys import (
+    dedup_parts,
     expiry_parts,
-    grave_parts,
     key_number,
     split_digests,
 )
 from streamwatch.edge.stores.rocksdb.meta import (
     SCHEMA,
-    Standing,
+    StoreManifest,
     identity_of,
+    manifest_of,
     names_of,
     sections_of,
-    standing_of,
 )
+from streamwatch.edge.stores.rocksdb.migrations import no_way_forward
 from streamwatch.edge.stores.rocksdb.names import Names
 from streamwatch.edge.stores.rocksdb.opening import FORMAT, Format, read_format
-from streamwatch.edge.stores.rocksdb.packing import Packing
-from streamwatch.edge.stores.rocksdb.reading import Reader
+from streamwatch.edge.stores.rocksdb.read_only import Reader
 
-BYTES_PER_KEY: Final = {"known": 25}
-"""Of a record: 20 of a tombstone to 30 of a prediction that waits."""
+BYTES_PER_KEY: Final = {"entries": 25}
+"""Of a record: 20 of a dedup entry to 30 of a prediction that waits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,8 @@ class Inspection:
                 f"the state in {directory} has schema {written.schema}, this program knows up to {SCHEMA}: "
                 "use the version that wrote it, or a newer one"
             )
+        if (reason := no_way_forward(directory, written.schema, SCHEMA)) is not None:
+            raise StateRefused(reason)
         if written.schema < SCHEMA:
             raise StateRefused(
                 f"the state in {directory} has schema {written.schema}, this program reads {SCHEMA}: "
@@ -89,15 +92,15 @@ class Inspection:
 
     def _look(self) -> None:
         with self._reader.named():
-            self.standing = standing_of(self._database) or Standing()
+            self.manifest = manifest_of(self._database) or StoreManifest()
             self.identity = identity_of(self._database) or ""
             self.sections: Mapping[str, bytes] = sections_of(self._database)
             self.names = names_of(self._database)
-        self._packing = Packing(
+        self._codec = ChainCodec(
             Names(self.names),
-            self.standing.horizon_ms,
-            self.standing.early_horizon_ms,
-            self.standing.floor,
+            self.manifest.horizon_ms,
+            self.manifest.early_horizon_ms,
+            self.manifest.floor,
         )
 
         if self.identity != self._written.identity:
@@ -117,24 +120,24 @@ class Inspection:
         path = self.directory / "IDENTITY"
         return (path if path.exists() else self.directory / FORMAT).stat().st_mtime
 
-    def chain(self, key: bytes, value: bytes) -> list[Known]:
-        """What a value of the family `known` says, without dead tombstones; raises what decoding raises."""
-        chain: list[Known] = []
-        record = self._packing.unpack(key.decode("latin-1"), value)
+    def chain(self, key: bytes, value: bytes) -> list[JoinEntry]:
+        """Decode a value of the family `entries`, without dead dedup entries; raises what decoding raises."""
+        chain: list[JoinEntry] = []
+        record = self._codec.unpack(key.decode("latin-1"), value)
         while record is not None:
             chain.append(record)
             record = record.next
         return chain
 
-    def records(self) -> Iterator[tuple[str, list[Known]]]:
-        """Every id with what is known of it, in chain order, without dead tombstones.
+    def records(self) -> Iterator[tuple[str, list[JoinEntry]]]:
+        """Every id with what is known of it, in chain order, without dead dedup entries.
 
         Raises
         ------
         StateDamaged
             If one cannot be decoded.
         """
-        for key, value in self.items("known"):
+        for key, value in self.items("entries"):
             try:
                 chain = self.chain(key, value)
             except (ValueError, LookupError, TypeError) as error:
@@ -149,10 +152,10 @@ class Inspection:
         for key, value in self.items("expiry"):
             yield Due(*expiry_parts(key), tuple(split_digests(value)))
 
-    def graves(self) -> Iterator[tuple[int, int, list[str]]]:
-        """Generation, commit and ids of what was buried."""
-        for key, value in self.items("graves"):
-            generation, commit = grave_parts(key)
+    def dedup(self) -> Iterator[tuple[int, int, list[str]]]:
+        """Generation, commit and ids of what was settled."""
+        for key, value in self.items("dedup"):
+            generation, commit = dedup_parts(key)
             yield generation, commit, split_digests(value)
 
     def journal(self) -> Iterator[tuple[int, bytes]]:

@@ -8,7 +8,7 @@ from typing import Final
 DIGEST_BYTES: Final = 16
 
 _EXPIRY = Struct(">BQQ")
-_GRAVE = Struct(">IQ")
+_DEDUP = Struct(">IQ")
 _NUMBER = Struct(">Q")
 
 STATE_KEY: Final = b"state"
@@ -34,14 +34,14 @@ def expiry_parts(key: bytes) -> tuple[int, int, int]:
     return kind, deadline_s, number
 
 
-def grave_key(generation: int, commit: int) -> bytes:
-    """Graves sort by generation."""
-    return _GRAVE.pack(generation, commit)
+def dedup_key(generation: int, commit: int) -> bytes:
+    """Dedup keys sort by generation."""
+    return _DEDUP.pack(generation, commit)
 
 
-def grave_parts(key: bytes) -> tuple[int, int]:
+def dedup_parts(key: bytes) -> tuple[int, int]:
     """Generation and commit."""
-    generation, commit = _GRAVE.unpack(key)
+    generation, commit = _DEDUP.unpack(key)
     return generation, commit
 
 

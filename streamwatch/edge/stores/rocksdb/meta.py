@@ -1,4 +1,4 @@
-"""What a state says of itself, in the family `meta`."""
+"""Manifest of a state, in the family `meta`."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import msgspec
 from streamwatch.edge.stores.rocksdb.database import Database
 from streamwatch.edge.stores.rocksdb.keys import IDENTITY_KEY, NAME_PREFIX, SECTION_PREFIX, STATE_KEY
 
-SCHEMA = 1
+SCHEMA = 2
 """Of everything on disk; a change of meaning is a new number and a migration."""
 
 
-class Standing(msgspec.Struct, frozen=True, array_like=True):
-    """Where the last commit left the state."""
+class StoreManifest(msgspec.Struct, frozen=True, array_like=True):
+    """Manifest of a state as of its last commit."""
 
     commits: int = 0
     entries: int = 0
     """Number of the next entry of the index of deadlines."""
     floor: int = 0
-    """Generations of tombstones below this are dead."""
+    """Generations of dedup entries below this are dead."""
     since_s: tuple[int, int, int] = (0, 0, 0)
     """By kind of waiting: nothing in the index is due earlier."""
     horizon_ms: int = 0
@@ -29,15 +29,15 @@ class Standing(msgspec.Struct, frozen=True, array_like=True):
 
 
 _encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(Standing).decode
+_decode = msgspec.msgpack.Decoder(StoreManifest).decode
 
 
-def encoded(standing: Standing) -> bytes:
+def encoded(manifest: StoreManifest) -> bytes:
     """As it is written."""
-    return _encode(standing)
+    return _encode(manifest)
 
 
-def standing_of(database: Database) -> Standing | None:
+def manifest_of(database: Database) -> StoreManifest | None:
     """As the last commit left it; None before the first."""
     value = database.get("meta", STATE_KEY)
     return None if value is None else _decode(value)
@@ -55,7 +55,7 @@ def names_of(database: Database) -> list[str]:
 
 
 def sections_of(database: Database) -> dict[str, bytes]:
-    """What others keep in the state, by name."""
+    """Sections of a commit, by name."""
     return {key.decode(): value for key, value in prefixed(database, SECTION_PREFIX)}
 
 

@@ -8,6 +8,7 @@ begins again from the copy.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Final, TypeAlias
 
 from streamwatch.edge.stores.rocksdb.database import Database
@@ -16,3 +17,17 @@ Migration: TypeAlias = Callable[[Database], None]
 
 MIGRATIONS: Final[Mapping[int, Migration]] = {}
 """By the version they start from."""
+
+
+def no_way_forward(
+    directory: Path, written: int, wanted: int, migrations: Mapping[int, Migration] = MIGRATIONS
+) -> str | None:
+    """Say why a state cannot be brought from the schema it was written in to another; None if it can."""
+    for version in range(written, wanted):
+        if version not in migrations:
+            return (
+                f"the state in {directory} has schema {written}, and this program does not know how to bring "
+                f"schema {version} forward to {wanted}: name another directory in `state.directory`, or move "
+                "this one away, to begin anew; nothing was changed"
+            )
+    return None

@@ -21,8 +21,8 @@ from streamwatch.edge.stores.errors import StateDamaged, StateNewer, StateRefuse
 from streamwatch.edge.stores.rocksdb.database import Database
 from streamwatch.edge.stores.rocksdb.failures import failures, translated
 from streamwatch.edge.stores.rocksdb.keys import IDENTITY_KEY, STATE_KEY
-from streamwatch.edge.stores.rocksdb.meta import SCHEMA, Standing, encoded, identity_of, standing_of
-from streamwatch.edge.stores.rocksdb.migrations import MIGRATIONS, Migration
+from streamwatch.edge.stores.rocksdb.meta import SCHEMA, StoreManifest, encoded, identity_of, manifest_of
+from streamwatch.edge.stores.rocksdb.migrations import MIGRATIONS, Migration, no_way_forward
 from streamwatch.edge.stores.rocksdb.spec import RocksSpec
 
 FORMAT: Final = "format.json"
@@ -51,7 +51,7 @@ def open_database(
     """
     directory = spec.directory
     try:
-        directory.mkdir(parents=True, exist_ok=True)
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         written = read_format(directory)
         if written is None:
             return _make(spec, schema)
@@ -119,18 +119,18 @@ def _make(spec: RocksSpec, schema: int) -> Database:
         )
     database = _database(spec)
     with closed_on_failure(database):
-        standing = standing_of(database)
-        if standing is not None and standing.commits:
+        manifest = manifest_of(database)
+        if manifest is not None and manifest.commits:
             raise StateDamaged(
                 f"the state is damaged: {directory / FORMAT} is missing; restore a backup of the directory, "
                 "or move it away to begin anew"
             )
         identity = identity_of(database) or str(uuid.uuid4())
-        standing = Standing(horizon_ms=spec.horizon_ms, early_horizon_ms=spec.early_horizon_ms)
+        manifest = StoreManifest(horizon_ms=spec.horizon_ms, early_horizon_ms=spec.early_horizon_ms)
         with database.batch() as batch:
             database.into("meta", batch)
             batch[IDENTITY_KEY] = identity.encode()
-            batch[STATE_KEY] = encoded(standing)
+            batch[STATE_KEY] = encoded(manifest)
         database.flush()
         write_format(directory, Format(schema, identity))
     return database
@@ -165,12 +165,8 @@ def _sync(directory: Path) -> None:
 def _migrate(spec: RocksSpec, written: Format, migrations: Mapping[int, Migration], schema: int) -> Database:
     """Copy, then step by step; the copy stays, for a return to the version before."""
     directory = spec.directory
-    absent = [version for version in range(written.schema, schema) if version not in migrations]
-    if absent:
-        raise StateRefused(
-            f"the state in {directory} has schema {written.schema}, and this program does not know how to "
-            f"bring schema {absent[0]} forward: run a version in between first"
-        )
+    if (reason := no_way_forward(directory, written.schema, schema, migrations)) is not None:
+        raise StateRefused(reason)
     database = _checked(_database(spec), written)
     with closed_on_failure(database):
         _copy(database, copy_before(directory, schema), written)

@@ -7,11 +7,11 @@ from itertools import islice
 
 from rocksdict import WriteBatch
 
-from streamwatch.core.known import RESOLVED, Known, forget
+from streamwatch.core.join.entry import RESOLVED, JoinEntry, forget
+from streamwatch.edge.stores.rocksdb.codec import ChainCodec, pack_rows, unpack_rows
 from streamwatch.edge.stores.rocksdb.database import Database
-from streamwatch.edge.stores.rocksdb.front import KIND_OF, Entry, Front
+from streamwatch.edge.stores.rocksdb.expiry_cache import KIND_OF, Entry, ExpiryCache
 from streamwatch.edge.stores.rocksdb.keys import DIGEST_BYTES, expiry_key, expiry_parts, split_digests
-from streamwatch.edge.stores.rocksdb.packing import Packing, pack_rows, unpack_rows
 
 
 class Records:
@@ -21,22 +21,22 @@ class Records:
     ----------
     database
         Where the records are.
-    packing
+    codec
         How they are written.
-    hot_records
+    cache_entries
         How many ids may stay in memory that nothing needs.
     empty
         Nothing is on disk yet: until something leaves memory, what is not there is not known at all.
     """
 
-    __slots__ = ("_complete", "_database", "_hot_records", "_packing", "changed", "known")
+    __slots__ = ("_cache_entries", "_codec", "_complete", "_database", "by_id", "changed")
 
-    def __init__(self, database: Database, packing: Packing, hot_records: int, *, empty: bool) -> None:
+    def __init__(self, database: Database, codec: ChainCodec, cache_entries: int, *, empty: bool) -> None:
         self._database = database
-        self._packing = packing
-        self._hot_records = hot_records
+        self._codec = codec
+        self._cache_entries = cache_entries
         self._complete = empty
-        self.known: dict[str, Known] = {}
+        self.by_id: dict[str, JoinEntry] = {}
         self.changed: dict[str | None, None] = {}
         """Ids whose chain may differ from the one on disk; None stands for events without one.
 
@@ -48,32 +48,32 @@ class Records:
         """Bring what is known of these ids into memory."""
         if self._complete:
             return
-        known = self.known
+        by_id = self.by_id
         changed = self.changed
-        missing = {key for key in ids if key not in known and key not in changed and key is not None}
+        missing = {key for key in ids if key not in by_id and key not in changed and key is not None}
         if missing:
-            known.update(self._read(missing))
+            by_id.update(self._read(missing))
 
-    def _read(self, ids: Collection[str]) -> dict[str, Known]:
+    def _read(self, ids: Collection[str]) -> dict[str, JoinEntry]:
         ordered = sorted(ids)  # keys that share a block are looked up together
-        values = self._database.get_all("known", [key.encode("latin-1") for key in ordered])
-        unpack = self._packing.unpack
-        found: dict[str, Known] = {}
+        values = self._database.get_all("entries", [key.encode("latin-1") for key in ordered])
+        unpack = self._codec.unpack
+        found: dict[str, JoinEntry] = {}
         for key, value in zip(ordered, values, strict=True):
             if value is not None and (first := unpack(key, value)) is not None:
                 found[key] = first
         return found
 
-    def chains(self, ids: Sequence[str]) -> Mapping[str, Known]:
-        """What is known of these ids; what is read is not kept in memory."""
-        known, changed = self.known, self.changed
-        found = {key: known[key] for key in ids if key in known}
+    def chains(self, ids: Sequence[str]) -> Mapping[str, JoinEntry]:
+        """Read the chains of these ids; what is read is not kept in memory."""
+        by_id, changed = self.by_id, self.changed
+        found = {key: by_id[key] for key in ids if key in by_id}
         missing = {key for key in ids if key not in found and key not in changed}
         return found | self._read(missing) if missing else found
 
-    def adopt(self, first: Known) -> None:
+    def adopt(self, first: JoinEntry) -> None:
         """Keep this chain in memory."""
-        self.known.setdefault(first.id, first)
+        self.by_id.setdefault(first.id, first)
 
     def entries(self, kind: int, since_s: int, least: int) -> tuple[Sequence[Entry], bool]:
         """Entries of the index in order, whole deadlines, at least so many records; whether these are all."""
@@ -90,11 +90,11 @@ class Records:
         return entries, True
 
     def strip(self, ids: Sequence[str], batch: WriteBatch) -> None:
-        """Remove dead tombstones: in memory, or from the value on disk."""
-        known, changed, floor = self.known, self.changed, self._packing.floor
+        """Remove dead dedup entries: in memory, or from the value on disk."""
+        by_id, changed, floor = self.by_id, self.changed, self._codec.floor
         cold: list[str] = []
         for key in ids:
-            record = known.get(key)
+            record = by_id.get(key)
             if record is None:
                 if key not in changed:
                     cold.append(key)
@@ -102,13 +102,13 @@ class Records:
             while record is not None:
                 following = record.next
                 if record.state >= RESOLVED and record.generation < floor:
-                    forget(known, record)
+                    forget(by_id, record)
                     changed[key] = None
                 record = following
         if not cold:
             return
         keys = [key.encode("latin-1") for key in sorted(set(cold))]
-        for key, value in zip(keys, self._database.get_all("known", keys), strict=True):
+        for key, value in zip(keys, self._database.get_all("entries", keys), strict=True):
             if value is None:
                 continue
             rows = unpack_rows(value)
@@ -121,7 +121,7 @@ class Records:
 
     def write(self, batch: WriteBatch) -> None:
         """Write every chain that changed."""
-        find, pack, put = self.known.get, self._packing.pack, batch.put
+        find, pack, put = self.by_id.get, self._codec.pack, batch.put
         gone: list[bytes] = []
         for id in self.changed:  # noqa: A001 - the events' own word
             if id is None:
@@ -136,25 +136,25 @@ class Records:
                 put(key, value)
         if gone:
             gone.sort()
-            for key, value in zip(gone, self._database.get_all("known", gone), strict=True):
+            for key, value in zip(gone, self._database.get_all("entries", gone), strict=True):
                 if value is not None:
                     del batch[key]
         self.changed.clear()
 
-    def let_go(self, fronts: Sequence[Front]) -> None:
+    def let_go(self, caches: Sequence[ExpiryCache]) -> None:
         """Drop from memory what has been there longest, is written, and is in no index lent to the core."""
-        known = self.known
-        excess = len(known) - self._hot_records - sum(front.index.entries for front in fronts)
+        by_id = self.by_id
+        excess = len(by_id) - self._cache_entries - sum(cache.index.entries for cache in caches)
         if excess <= 0:
             return
-        for key in list(islice(known, 2 * excess + 64)):
-            first = record = known.pop(key)
+        for key in list(islice(by_id, 2 * excess + 64)):
+            first = record = by_id.pop(key)
             while record is not None and (
-                record.state >= RESOLVED or not fronts[KIND_OF[record.state]].has(record)
+                record.state >= RESOLVED or not caches[KIND_OF[record.state]].has(record)
             ):
                 record = record.next
             if record is not None:
-                known[key] = first  # not soon again
+                by_id[key] = first  # not soon again
                 continue
             self._complete = False
             excess -= 1

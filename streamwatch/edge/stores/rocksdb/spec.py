@@ -13,7 +13,7 @@ class RocksSpec:
     directory: Path
     horizon_ms: int
     early_horizon_ms: int
-    hot_records: int = 150_000
+    cache_entries: int = 150_000
     """Ids whose records stay in memory after they were written, beside those that fall due next."""
     cache_bytes: int = 64 * 2**20
     """Blocks read from disk."""
@@ -23,6 +23,6 @@ class RocksSpec:
     """About so many records of one index fall due at a time, where more are due at once."""
 
     @property
-    def front_records(self) -> int:
+    def expiry_cache_entries(self) -> int:
         """Most entries of one index of deadlines that stay in memory although nothing needs them yet."""
-        return self.hot_records // 16
+        return self.cache_entries // 16

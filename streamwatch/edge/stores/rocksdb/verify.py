@@ -1,6 +1,6 @@
 """Whether what a closed state says in one place agrees with what it says in another.
 
-What waits must be named by the index of deadlines, what is settled by a grave: compared as sets of 64-bit
+What waits must be named by the index of deadlines, what is settled by a dedup key: compared as sets of 64-bit
 hashes, a range of ids at a time, so that memory stays bounded however much there is.
 
 Reading everything compares every block with its checksum, except filters: RocksDB does without one that is
@@ -17,12 +17,20 @@ from typing import Final
 
 import numpy as np
 
-from streamwatch.core.known import RESOLVED, Known
-from streamwatch.edge.stores.rocksdb.front import KIND_OF, STATES
+from streamwatch.core.join.entry import RESOLVED, JoinEntry
+from streamwatch.edge.stores.rocksdb.codec import deadline_of, tag
+from streamwatch.edge.stores.rocksdb.expiry_cache import KIND_OF, STATES
+from streamwatch.edge.stores.rocksdb.id_hashes import (
+    PREFIXES,
+    IdHashes,
+    Words,
+    hashes,
+    joined,
+    repeated,
+    within,
+)
 from streamwatch.edge.stores.rocksdb.inspect import Inspection
-from streamwatch.edge.stores.rocksdb.keys import DIGEST_BYTES, expiry_parts, grave_parts
-from streamwatch.edge.stores.rocksdb.marked import PREFIXES, Marked, Words, hashes, joined, repeated, within
-from streamwatch.edge.stores.rocksdb.packing import deadline_of, tag
+from streamwatch.edge.stores.rocksdb.keys import DIGEST_BYTES, dedup_parts, expiry_parts
 
 RECORDS_AT_ONCE: Final = 1_500_000
 """Takes about 400 MB, the program included."""
@@ -52,25 +60,25 @@ class Census:
     ids: int = 0
     waiting: Counter[tuple[int, str]] = field(default_factory=Counter[tuple[int, str]])
     """By state and model; no model: for all of them."""
-    tombstones: Counter[int] = field(default_factory=Counter[int])
+    dedup_entries: Counter[int] = field(default_factory=Counter[int])
     """By generation."""
     dead: int = 0
-    """Ids of which only dead tombstones are left, to be cleared away."""
+    """Ids of which only dead dedup entries are left, to be cleared away."""
     entries: int = 0
     named: int = 0
     """Ids named by the index of deadlines."""
     settled: int = 0
     """Of these, what waits no longer."""
-    graves: int = 0
+    dedup: int = 0
     records: Faults = field(default_factory=Faults)
     index: Faults = field(default_factory=Faults)
-    buried: Faults = field(default_factory=Faults)
+    dedup_faults: Faults = field(default_factory=Faults)
 
 
 def survey(
     state: Inspection, told: Callable[[int], None] = lambda _: None, at_once: int = RECORDS_AT_ONCE
 ) -> Census:
-    """Read every record, every entry of the index and every grave.
+    """Read every record, every entry of the index and every dedup key.
 
     Parameters
     ----------
@@ -82,30 +90,30 @@ def survey(
         Ids compared at once.
     """
     census = Census()
-    parts = min(PREFIXES, state.estimate("known") // at_once + 1)
+    parts = min(PREFIXES, state.estimate("entries") // at_once + 1)
     bounds = [PREFIXES * part // parts for part in range(parts + 1)]
     for number, (since, until) in enumerate(pairwise(bounds)):
         last = number == parts - 1
-        waiting, tombstones = _records(state, since, None if last else until, census, told)
+        waiting, dedup_entries = _records(state, since, None if last else until, census, told)
         _compare_index(state, waiting, (since, until), census, count=number == 0)
-        _compare_graves(state, tombstones, (since, until), census, count=number == 0)
+        _compare_dedup(state, dedup_entries, (since, until), census, count=number == 0)
     return census
 
 
 def faults(state: Inspection) -> Iterator[str]:
     """The first contradictions, in words; none when everything that waits will fall due, once."""
     census = survey(state)
-    for found in (census.records, census.index, census.buried):
+    for found in (census.records, census.index, census.dedup_faults):
         yield from found.named
 
 
 def _records(
     state: Inspection, since: int, until: int | None, census: Census, told: Callable[[int], None]
-) -> tuple[Marked, Marked]:
+) -> tuple[IdHashes, IdHashes]:
     """Scan the ids from one prefix to another: what waits and what is settled."""
-    waiting, tombstones = Marked(), Marked()
+    waiting, dedup_entries = IdHashes(), IdHashes()
     end = None if until is None else until.to_bytes(2, "big")
-    for key, value in state.items("known", since.to_bytes(2, "big") if since else b""):
+    for key, value in state.items("entries", since.to_bytes(2, "big") if since else b""):
         if end is not None and key >= end:
             break
         census.ids += 1
@@ -122,20 +130,20 @@ def _records(
         census.dead += not chain
         for record in chain:
             if record.state >= RESOLVED:
-                census.tombstones[record.generation] += 1
-                tombstones.add(key, record.generation)
+                census.dedup_entries[record.generation] += 1
+                dedup_entries.add(key, record.generation)
             elif _waits(state, key, record, census):
                 waiting.add(key, _mark(KIND_OF[record.state], record.generation))
     told(census.ids)
-    return waiting, tombstones
+    return waiting, dedup_entries
 
 
-def _waits(state: Inspection, key: bytes, record: Known, census: Census) -> bool:
+def _waits(state: Inspection, key: bytes, record: JoinEntry, census: Census) -> bool:
     if not 0 <= record.state < RESOLVED:
         census.records.add(f"id {key.hex()} is in a state {record.state} that there is not")
         return False
     census.waiting[record.state, record.model or ""] += 1
-    due_s, since_s = deadline_of(record.generation), state.standing.since_s[KIND_OF[record.state]]
+    due_s, since_s = deadline_of(record.generation), state.manifest.since_s[KIND_OF[record.state]]
     if due_s < since_s:
         census.index.add(f"id {key.hex()} waits until {due_s}, and the index begins at {since_s}")
     return True
@@ -147,7 +155,7 @@ def _mark(kind: int, generation: int) -> int:
 
 
 def _compare_index(
-    state: Inspection, waiting: Marked, between: tuple[int, int], census: Census, *, count: bool
+    state: Inspection, waiting: IdHashes, between: tuple[int, int], census: Census, *, count: bool
 ) -> None:
     named: list[Words] = []
     for key, value in state.items("expiry"):
@@ -155,7 +163,7 @@ def _compare_index(
             kind, deadline_s, number = expiry_parts(key)
         except ValueError:
             kind, deadline_s, number = -1, 0, 0
-        if not 0 <= kind < len(STATES) or number >= state.standing.entries or len(value) % DIGEST_BYTES:
+        if not 0 <= kind < len(STATES) or number >= state.manifest.entries or len(value) % DIGEST_BYTES:
             if count:
                 census.index.add(f"entry {key.hex()} of the index is none that was written")
             continue
@@ -178,21 +186,25 @@ def _compare_index(
         census.index.add(f"id {waiting.at(position)[0]} is named twice by the index")
 
 
-def _compare_graves(
-    state: Inspection, tombstones: Marked, between: tuple[int, int], census: Census, *, count: bool
+def _compare_dedup(
+    state: Inspection, dedup_entries: IdHashes, between: tuple[int, int], census: Census, *, count: bool
 ) -> None:
     named: list[Words] = []
-    for key, value in state.items("graves"):
+    for key, value in state.items("dedup"):
         try:
-            generation, commit = grave_parts(key)
+            generation, commit = dedup_parts(key)
         except ValueError:
             generation, commit = 0, -1
-        if not 0 <= commit <= state.standing.commits or len(value) % DIGEST_BYTES:
+        if not 0 <= commit <= state.manifest.commits or len(value) % DIGEST_BYTES:
             if count:
-                census.buried.add(f"grave {key.hex()} is of no commit up to {state.standing.commits}")
+                census.dedup_faults.add(
+                    f"dedup key {key.hex()} is of no commit up to {state.manifest.commits}"
+                )
             continue
-        census.graves += count
+        census.dedup += count
         named.append(hashes(within(value, between), np.array([generation], np.uint64)))
-    for position in np.flatnonzero(~np.isin(tombstones.hashes(), joined(named))).tolist():
-        key, generation = tombstones.at(position)
-        census.buried.add(f"id {key} has a tombstone of generation {generation}, and lies in no grave of it")
+    for position in np.flatnonzero(~np.isin(dedup_entries.hashes(), joined(named))).tolist():
+        key, generation = dedup_entries.at(position)
+        census.dedup_faults.add(
+            f"id {key} has a dedup entry of generation {generation}, and lies in no dedup key of it"
+        )

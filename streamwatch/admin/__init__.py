@@ -1,0 +1,1 @@
+"""Operators' tools: check, capacity, and state shown, verified and transferred."""

@@ -1,0 +1,144 @@
+"""The memory and the disk that limits in the settings allow, from what one of each was measured to take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from streamwatch.core.estimators.kernel.layout import layout_of
+from streamwatch.core.estimators.kernel.shadow import shadow_words
+from streamwatch.core.estimators.memory.allocator import HEADER
+from streamwatch.core.specs import JoinSpec, MonitorsSpec
+from streamwatch.edge.stores.rocksdb import RocksSpec
+from streamwatch.edge.web.routes.history import MAX_VALUES
+
+# Resident bytes each: measured over 200,000 of them with ids of 36 characters (260 to 295), and raised for
+# ids of 128 and for the doubling of a dictionary.
+PROCESS_BYTES = 270_000_000
+PENDING_BYTES = LABEL_BYTES = DEDUP_ENTRY_BYTES = 420
+HOT_BYTES = 1_200
+"""An id with the predictions of three models and their label: 990 were measured, 550 with those of one."""
+REORDERED_BYTES = 420
+SERIES_BYTES = 600
+"""Value, label texts and the last rendering of one series."""
+
+HISTORY_BYTES = 4 * MAX_VALUES
+
+# Bytes on disk each, after compaction (tests/bench/store.py); a label that waits is kept as a prediction is.
+DISK_PENDING_BYTES = DISK_LABEL_BYTES = 50
+DISK_DEDUP_ENTRY_BYTES = 45
+DISK_OUTCOME_BYTES = 100
+"""Bytes of an outcome in the journal, or waiting for its order."""
+UNMERGED = 0.5
+"""Of all these, what is overwritten or removed and not merged away yet, and what is being merged."""
+
+BLOCK_ROWS = 22
+BLOCKS_PER_ROW = 6
+"""An ADWIN window of 2^31 outcomes keeps counts of at most this many large buckets."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One consumer of memory or disk at its limit."""
+
+    what: str
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class DiskSpec:
+    """State on disk: then memory does not grow with what is pending."""
+
+    store: RocksSpec
+    commit_events: int
+    journal_outcomes: int
+
+    @property
+    def uncommitted(self) -> int:
+        """Events that may wait for a commit: reading goes on while one is flushed."""
+        return 2 * self.commit_events
+
+
+def worst_case(join: JoinSpec, monitors: MonitorsSpec, disk: DiskSpec | None = None) -> list[Part]:
+    """Memory with every bounded thing at its bound, the largest first; `disk` is None for state in memory."""
+    models = monitors.max_models
+    parts = [
+        Part("the process itself", PROCESS_BYTES),
+        Part(
+            f"{models:,} models of {monitors.max_classes:,} classes each (monitors.max_models, max_classes)",
+            models * model_bytes(monitors),
+        ),
+        Part(f"{monitors.max_series:,} series (monitors.max_series)", monitors.max_series * SERIES_BYTES),
+        Part("the recent past of models, for the status page", HISTORY_BYTES),
+        *(_all_in_memory(join) if disk is None else _hot(disk)),
+    ]
+    if join.order == "prediction_time":
+        held = f"{join.max_reordered:,} outcomes held for their order (join.max_reordered)"
+        parts.append(Part(held, join.max_reordered * REORDERED_BYTES))
+    return sorted(parts, key=lambda part: -part.bytes)
+
+
+def _all_in_memory(join: JoinSpec) -> list[Part]:
+    return [
+        Part(
+            f"{join.max_pending:,} pending predictions (join.max_pending)", join.max_pending * PENDING_BYTES
+        ),
+        Part(f"{join.max_labels:,} waiting labels (join.max_labels)", join.max_labels * LABEL_BYTES),
+        Part(
+            f"{join.max_dedup_entries:,} resolved predictions remembered (join.max_dedup_entries)",
+            join.max_dedup_entries * DEDUP_ENTRY_BYTES,
+        ),
+    ]
+
+
+def _hot(disk: DiskSpec) -> list[Part]:
+    """Ids in memory: those touched last, those due next of three kinds, those of the next commits."""
+    store = disk.store
+    return [
+        Part(
+            f"{store.cache_entries:,} ids served from memory (state.cache_entries), and those due next",
+            (store.cache_entries + 3 * store.expiry_cache_entries) * HOT_BYTES,
+        ),
+        Part(
+            f"{disk.uncommitted:,} events between commits (2 x state.commit_events)",
+            disk.uncommitted * PENDING_BYTES,
+        ),
+        Part(
+            "blocks read from disk, and what is to be written", store.cache_bytes + store.write_buffer_bytes
+        ),
+    ]
+
+
+def worst_case_disk(join: JoinSpec, monitors: MonitorsSpec, disk: DiskSpec) -> list[Part]:
+    """Disk with every bounded thing at its bound, the largest first."""
+    models = monitors.max_models
+    held = join.max_reordered if join.order == "prediction_time" else 0
+    parts = [
+        Part(
+            f"{join.max_pending:,} pending predictions (join.max_pending)",
+            join.max_pending * DISK_PENDING_BYTES,
+        ),
+        Part(f"{join.max_labels:,} waiting labels (join.max_labels)", join.max_labels * DISK_LABEL_BYTES),
+        Part(
+            f"{join.max_dedup_entries:,} resolved predictions remembered (join.max_dedup_entries)",
+            join.max_dedup_entries * DISK_DEDUP_ENTRY_BYTES,
+        ),
+        Part(f"snapshots of {models:,} models (monitors.max_models)", models * model_bytes(monitors)),
+        Part(
+            f"{disk.journal_outcomes + held:,} outcomes (state.journal_outcomes, join.max_reordered)",
+            (disk.journal_outcomes + held) * DISK_OUTCOME_BYTES,
+        ),
+    ]
+    unmerged = round(UNMERGED * sum(part.bytes for part in parts))
+    parts.append(Part("what is overwritten and not merged away yet", unmerged))
+    parts.append(Part("the write-ahead log", 2 * disk.store.write_buffer_bytes))
+    return sorted(parts, key=lambda part: -part.bytes)
+
+
+def model_bytes(spec: MonitorsSpec) -> int:
+    """One model that has seen `max_classes` classes and never drifted: record, ring, counts, buckets."""
+    layout = layout_of(spec)
+    span = 1 << (layout.max_classes - 1).bit_length()
+    buckets = len(layout.windows) * BLOCK_ROWS * BLOCKS_PER_ROW * 4 * (HEADER + 3 * span)
+    shadow = 8 * shadow_words(min(layout.shadow_classes, layout.max_classes))
+    ring = layout.ring.itemsize * layout.ring_size
+    return layout.model.itemsize + ring + 24 * layout.columns * span + buckets + shadow

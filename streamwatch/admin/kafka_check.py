@@ -1,0 +1,37 @@
+"""Check of Kafka for `streamwatch check`: whether it answers, and what each topic carries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from streamwatch.admin.check_result import CheckResult
+from streamwatch.core.events import Side
+from streamwatch.edge.sources.kafka import KafkaUnreachable, ReadDenied, TopicsMissing, probe
+from streamwatch.edge.sources.kafka.spec import KafkaSpec
+
+
+async def check_kafka(spec: KafkaSpec, sides: Mapping[str, Side]) -> Sequence[CheckResult]:
+    """Whether the brokers answer and have the topics; creates none, reads one batch of each."""
+    try:
+        found = await probe(spec, list(sides))
+    except KafkaUnreachable as error:
+        return [CheckResult(str(error), good=False)]
+    except (OSError, ValueError) as error:  # certificates and keys are read before anybody is asked
+        return [CheckResult(f"kafka.security: {error}", good=False)]
+    except (ReadDenied, TopicsMissing) as error:
+        return [
+            CheckResult(f"Kafka at {spec.bootstrap_servers}", good=True),
+            CheckResult(str(error), good=False),
+        ]
+    carries = {"prediction": "predictions", "label": "labels", "both": "predictions and labels"}
+    return [
+        CheckResult(f"Kafka at {spec.bootstrap_servers}", good=True),
+        *(
+            CheckResult(
+                f"topic {topic}: {carries[side]}, {found[topic].partitions} partitions, "
+                + ("a record was read" if found[topic].has_records else "empty, may be read"),
+                good=True,
+            )
+            for topic, side in sides.items()
+        ),
+    ]

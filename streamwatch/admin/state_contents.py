@@ -1,0 +1,128 @@
+"""Contents of a state, read without a daemon by the decoders of its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+
+import msgspec
+
+from streamwatch.core.alerting.book import AlarmBook
+from streamwatch.core.alerting.notification import Notification
+from streamwatch.core.alerting.outbox import Entry
+from streamwatch.core.alerting.rules import AlarmsSpec
+from streamwatch.core.commit.checkpoint import ESTIMATORS, PIPELINE, SETTINGS, ModelCheckpoint
+from streamwatch.core.commit.sections import spec_of
+from streamwatch.core.estimators.set import EstimatorSet
+from streamwatch.core.events import Alarm, Outcome
+from streamwatch.core.merge import MergeProgress
+from streamwatch.core.pipeline import Pipeline
+from streamwatch.core.series import Family
+from streamwatch.core.specs import JoinSpec, MonitorsSpec
+from streamwatch.daemon import MERGE, POSITIONS, SourcePositions, decode_positions, restored_progress
+from streamwatch.daemon.alerting import ALARMS
+from streamwatch.edge.stores.rocksdb.inspect import Inspection
+from streamwatch.edge.stores.rocksdb.verify import Faults
+
+SECTIONS = (PIPELINE, ESTIMATORS, SETTINGS, POSITIONS)
+"""Without these nobody goes on from a commit."""
+
+UNREADABLE = (ValueError, LookupError, TypeError)
+"""What decoders raise about bytes that are not theirs."""
+
+_SETTINGS = msgspec.msgpack.Decoder(tuple[bytes, dict[str, str]])
+_KEPT = msgspec.msgpack.Decoder(ModelCheckpoint)
+_ENTRY = msgspec.msgpack.Decoder(Entry)
+_OUTCOMES = msgspec.msgpack.Decoder(list[Outcome])
+
+
+@contextmanager
+def decoding(what: str, faults: Faults) -> Generator[None]:
+    """What cannot be decoded in the block is a fault."""
+    try:
+        yield
+    except UNREADABLE as error:
+        faults.add(f"{what} cannot be decoded ({type(error).__name__}: {error})")
+
+
+class _Nobody:
+    """Stands where the estimators stand: nothing is evaluated here."""
+
+    @property
+    def records_over_limit(self) -> Mapping[str, int]:
+        return {}
+
+    def fold(self, outcomes: Sequence[Outcome]) -> list[Alarm]:
+        raise AssertionError(f"only looked at: {len(outcomes)} outcomes are not evaluated")
+
+    def retire(self, model: str) -> None:
+        raise AssertionError(f"only looked at: {model} is not retired")
+
+    def models(self) -> Sequence[str]:
+        return ()
+
+    def families(self) -> list[Family]:
+        return []
+
+
+def pipeline_of(state: Inspection) -> Pipeline:
+    """Join, counters and record time as the last commit left them; raises DecodeError and KeyError."""
+    pipeline = Pipeline(JoinSpec(), _Nobody())
+    pipeline.restore(state.sections[PIPELINE])
+    pipeline.order.take_back(dict(state.items("held")))
+    return pipeline
+
+
+def gauge(pipeline: Pipeline, name: str) -> dict[tuple[str, ...], float]:
+    """A series of the join by its labels."""
+    return next(
+        {labels: float(value) for labels, value in family.samples}  # pyright: ignore[reportArgumentType]
+        for family in pipeline.join_families()
+        if family.name == name
+    )
+
+
+def places_of(state: Inspection) -> SourcePositions:
+    """Where reading goes on; raises DecodeError and KeyError."""
+    return decode_positions(state.sections[POSITIONS])
+
+
+def progress_of(state: Inspection) -> MergeProgress:
+    """How far the merged sequence was evaluated; raises DecodeError and KeyError."""
+    return restored_progress(state.sections[MERGE])
+
+
+def alarms_of(state: Inspection) -> Sequence[Notification]:
+    """Open alarms; raises ValueError."""
+    book = AlarmBook(AlarmsSpec(), state.identity)
+    if ALARMS in state.sections:
+        book.restore(state.sections[ALARMS])
+    return book.open_alarms()
+
+
+def outbox_of(state: Inspection) -> dict[str, Entry]:
+    """Notifications owed, by id; raises DecodeError."""
+    return {key.decode(): _ENTRY.decode(value) for key, value in state.items("outbox")}
+
+
+def kept_of(value: bytes) -> ModelCheckpoint:
+    """Decode the checkpoint of one model; raises DecodeError."""
+    return _KEPT.decode(value)
+
+
+def outcomes_of(value: bytes) -> list[Outcome]:
+    """An entry of the journal; raises DecodeError."""
+    return _OUTCOMES.decode(value)
+
+
+def estimators_of(state: Inspection) -> tuple[MonitorsSpec, Mapping[str, str]]:
+    """The settings of the estimators, and the sections of their snapshots; raises ValueError, KeyError."""
+    document, sections = _SETTINGS.decode(state.sections[SETTINGS])
+    return spec_of(document)[0], sections
+
+
+def monitors_of(state: Inspection, spec: MonitorsSpec) -> EstimatorSet:
+    """Estimators under the settings of the state, with what is remembered of all models together."""
+    monitors = EstimatorSet(spec)
+    monitors.restore_totals(state.sections[ESTIMATORS])
+    return monitors

@@ -1,0 +1,210 @@
+"""Overview for `streamwatch state show`: whose it is, how far it is, what waits and for how long."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from streamwatch.admin.state_contents import (
+    alarms_of,
+    estimators_of,
+    gauge,
+    kept_of,
+    outbox_of,
+    outcomes_of,
+    pipeline_of,
+    places_of,
+)
+from streamwatch.core.join.entry import PENDING
+from streamwatch.edge.stores.errors import StateDamaged
+from streamwatch.edge.stores.rocksdb.inspect import Inspection
+
+AGES_SECONDS: Final = (60, 600, 3_600, 6 * 3_600, 86_400, 3 * 86_400, 7 * 86_400, 28 * 86_400)
+"""Upper bounds of the ages told apart; what is older is the last share."""
+_TOLD_EVERY: Final = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Where reading of one partition goes on."""
+
+    topic: str
+    partition: int
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """One model's share of the state."""
+
+    model: str
+    pending: int
+    ages: tuple[int, ...] | None
+    """Of these, how many up to each of `AGES_SECONDS`, and older; None where it was not asked for."""
+    oldest_seconds: float | None
+    snapshot_bytes: int | None
+    """None: no snapshot yet, its outcomes are in the journal."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenAlarm:
+    """An announced alarm that has not ended."""
+
+    model: str
+    detector: str
+    severity: str
+    started_at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """Everything that is shown. Ages are in record time, before the clock."""
+
+    directory: str
+    identity: str
+    schema: int
+    created_s: float
+    in_use_by: int | None
+    """The process that writes to it; 0 is one in another container."""
+    commits: int
+    estimators: tuple[str, ...]
+    positions: tuple[Position, ...]
+    clock_ms: int | None
+    models: tuple[Model, ...]
+    age_bounds_seconds: tuple[int, ...]
+    labels: Mapping[str, int]
+    dedup_entries: int
+    order_buffer: int
+    journal: Mapping[str, int]
+    alarms_open: tuple[OpenAlarm, ...]
+    outbox: Mapping[str, int]
+    """Notifications owed, by receiver."""
+    bytes: Mapping[str, int]
+
+
+def overview(
+    directory: Path, *, ages: bool = True, told: Callable[[int, int], None] = lambda _done, _of: None
+) -> Overview:
+    """Look at a state, be a daemon writing to it or not.
+
+    Parameters
+    ----------
+    directory
+        Of the state.
+    ages
+        Also how long predictions have waited: reads every record.
+    told
+        Called meanwhile with the ids read, and about how many there are.
+
+    Raises
+    ------
+    StateRefused, StateFailed
+        If it cannot be read.
+    """
+    state = Inspection(directory)
+    try:
+        return _look(state, ages=ages, told=told)
+    except (ValueError, LookupError) as error:
+        raise StateDamaged(
+            f"the state in {directory} cannot be decoded ({type(error).__name__}: {error}): "
+            "`streamwatch state verify` says where"
+        ) from error
+    finally:
+        state.close()
+
+
+def _look(state: Inspection, *, ages: bool, told: Callable[[int, int], None]) -> Overview:
+    begun = state.manifest.commits > 0
+    pipeline = pipeline_of(state) if begun else None
+    pending = gauge(pipeline, "pending_predictions") if pipeline else {}
+    snapshots = {key.decode(): kept_of(value).snapshot for key, value in state.items("models")}
+    clock_ms = pipeline.clock_ms if pipeline else -1
+    waits = _ages(state, clock_ms, told) if ages and begun else None
+    entries = [(len(value), len(outcomes_of(value))) for _, value in state.journal()]
+    names = sorted({model for (model,) in pending} | snapshots.keys())
+    owed = Counter(receiver for entry in outbox_of(state).values() for receiver in entry.attempts)
+    return Overview(
+        directory=str(state.directory),
+        identity=state.identity,
+        schema=state.schema,
+        created_s=state.created_s,
+        in_use_by=state.process,
+        commits=state.manifest.commits,
+        estimators=tuple(estimators_of(state)[1].values()) if begun else (),
+        positions=_positions(state) if begun else (),
+        clock_ms=clock_ms if clock_ms >= 0 else None,
+        models=tuple(
+            _model(name, int(pending.get((name,), 0)), snapshots.get(name), waits, clock_ms) for name in names
+        ),
+        age_bounds_seconds=AGES_SECONDS,
+        labels={
+            name: int(gauge(pipeline, f"labels_{name}")[()]) if pipeline else 0
+            for name in ("waiting", "unmatched", "retained")
+        },
+        dedup_entries=int(gauge(pipeline, "dedup_entries")[()]) if pipeline else 0,
+        order_buffer=len(pipeline.order) if pipeline else 0,
+        journal={
+            "entries": len(entries),
+            "outcomes": sum(count for _, count in entries),
+            "bytes": sum(size for size, _ in entries),
+        },
+        alarms_open=tuple(
+            OpenAlarm(n.alarm.model, n.alarm.detector, n.severity, n.started_at_ms)
+            for n in alarms_of(state)
+            if n.alarm is not None
+        ),
+        outbox=dict(sorted(owed.items())),
+        bytes=state.sizes(),
+    )
+
+
+@dataclass(slots=True)
+class _Waits:
+    shares: list[int]
+    oldest_ms: int
+    """Record time."""
+
+
+def _ages(state: Inspection, now_ms: int, told: Callable[[int, int], None]) -> dict[str, _Waits]:
+    """How long predictions have waited, by model."""
+    bounds_ms = [1000 * seconds for seconds in AGES_SECONDS]
+    found: dict[str, _Waits] = {}
+    about = state.estimate("entries")
+    for done, (_, chain) in enumerate(state.records(), 1):
+        for record in chain:
+            if record.state == PENDING:
+                model = record.model or ""
+                waits = found.get(model)
+                if waits is None:
+                    waits = found[model] = _Waits([0] * (len(bounds_ms) + 1), record.record_ms)
+                waits.shares[bisect_right(bounds_ms, now_ms - record.record_ms)] += 1
+                waits.oldest_ms = min(waits.oldest_ms, record.record_ms)
+        if done % _TOLD_EVERY == 0:
+            told(done, max(done, about))
+    return found
+
+
+def _model(
+    name: str, pending: int, snapshot: bytes | None, waits: Mapping[str, _Waits] | None, now_ms: int
+) -> Model:
+    of_model = waits.get(name) if waits is not None else None
+    shares: Sequence[int] | None = None
+    if waits is not None:
+        shares = of_model.shares if of_model else [0] * (len(AGES_SECONDS) + 1)
+    return Model(
+        name,
+        pending,
+        None if shares is None else tuple(shares),
+        None if of_model is None else max(0, now_ms - of_model.oldest_ms) / 1000,
+        None if snapshot is None else len(snapshot),
+    )
+
+
+def _positions(state: Inspection) -> tuple[Position, ...]:
+    return tuple(
+        Position(*partition, position) for partition, position in sorted(places_of(state).positions.items())
+    )

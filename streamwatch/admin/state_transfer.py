@@ -1,0 +1,67 @@
+"""A state into a file, and out of it: where files are opened and put in their place."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from streamwatch.edge.stores.rocksdb.exporting import export_state, import_state
+from streamwatch.edge.stores.rocksdb.inspect import Inspection
+
+STREAM = Path("-")
+"""Standard input or output."""
+
+
+def export_to(file: Path, directory: Path, told: Callable[[int, int], None]) -> tuple[int, int]:
+    """Write a closed state; entries and bytes. The file has its name once it is whole and on the disk.
+
+    Raises
+    ------
+    StateRefused
+        If there is no state, or a daemon writes to it.
+    OSError
+        If the file cannot be written.
+    """
+    state = Inspection(directory, closed=True)
+    try:
+        about = sum(state.estimate(family) for family in ("entries", "expiry", "dedup"))
+
+        def show(done: int) -> None:
+            told(done, max(done, about))
+
+        if file == STREAM:
+            return export_state(state, sys.stdout.buffer, show)
+        begun = file.with_name(f"{file.name}.part")
+        try:
+            with begun.open("wb") as part:
+                written = export_state(state, part, show)
+                os.fsync(part.fileno())
+            begun.replace(file)
+        except BaseException:
+            begun.unlink(missing_ok=True)
+            raise
+        return written
+    finally:
+        state.close()
+
+
+def import_from(file: Path, directory: Path, told: Callable[[int, int], None]) -> str:
+    """Make a state of an export; its identity.
+
+    Raises
+    ------
+    StateRefused
+        If the file is not whole, or the directory not empty.
+    OSError
+        If the file cannot be read.
+    """
+
+    def show(done: int) -> None:
+        told(done, 0)
+
+    if file == STREAM:
+        return import_state(sys.stdin.buffer, directory, show).identity
+    with file.open("rb") as opened:
+        return import_state(opened, directory, show).identity

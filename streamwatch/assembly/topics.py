@@ -1,0 +1,29 @@
+"""What each topic carries, and who decodes it."""
+
+from __future__ import annotations
+
+from streamwatch.assembly import specs
+from streamwatch.daemon.batch_processor import Topic
+from streamwatch.edge.decoders.json import JsonDecoder
+from streamwatch.edge.keys import id_keys
+from streamwatch.settings import Settings, SettingsError
+
+
+def build_topics(settings: Settings) -> dict[str, Topic]:
+    """Side and decoder of each topic.
+
+    Raises
+    ------
+    SettingsError
+        A constant or an alias in a mapping is no valid name.
+    """
+    mappings = specs.mappings(settings.topics)
+    namespaces, digest = specs.namespaces(settings.topics), settings.state.kind != "memory"
+    topics: dict[str, Topic] = {}
+    for name, side in specs.sides(settings.topics).items():
+        try:
+            keys = id_keys(namespaces[name], digest=digest)
+            topics[name] = Topic(side, JsonDecoder(name, side, mappings[name], keys))
+        except ValueError as error:
+            raise SettingsError(f"topics: mapping of {name}: {error}") from None
+    return topics

@@ -1,0 +1,1 @@
+"""Alarms on their way to people: rules, open alarms, notifications and the outbox."""

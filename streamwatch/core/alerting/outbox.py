@@ -1,0 +1,158 @@
+"""Notifications still to be delivered, in order, and which of them changed since the last commit.
+
+Within a receiver notifications of one series (a model's detector) keep their order, so that no "resolved"
+overtakes its alarm; a series that fails steps behind the others, so that no notification blocks the rest.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from streamwatch.core.alerting.notification import Notification
+
+
+class Entry(msgspec.Struct):
+    """Entry of one notification until every receiver has it or it was dropped."""
+
+    notification: Notification
+    attempts: dict[str, int]
+    """Failed attempts so far, by receiver that still has to be told."""
+    number: int = 0
+    """Ordinal of the notification: the host's clock, once set back, cannot tell the order."""
+
+
+_ENCODER = msgspec.msgpack.Encoder(order="deterministic")
+_DECODER = msgspec.msgpack.Decoder(Entry)
+
+
+def _age(entry: Entry) -> tuple[int, int, int, str, str]:
+    """Order in which notifications were decided; without a number by time, then by alarm, its end last."""
+    notification = entry.notification
+    outcome = notification.alarm.outcome if notification.alarm else 0
+    return entry.number, notification.issued_ms, outcome, notification.kind, notification.id
+
+
+def new_entry(notification: Notification, receivers: Sequence[str], number: int = 0) -> bytes:
+    """Encode the entry of a new notification."""
+    return _ENCODER.encode(Entry(notification, dict.fromkeys(receivers, 0), number))
+
+
+class Outbox:
+    """Notifications pending for each of `receivers`."""
+
+    def __init__(self, receivers: Sequence[str]) -> None:
+        self._entries: dict[str, Entry] = {}
+        self._queues: dict[str, OrderedDict[str, deque[str]]] = {name: OrderedDict() for name in receivers}
+        """By receiver: series → ids, oldest first; the first series is next."""
+        self._changed: set[str] = set()
+        self._newest = 0
+        self._drafts: dict[str, int] = {}
+        """Numbers of notifications that are yet to be added."""
+
+    def draft(self, notification: Notification, receivers: Sequence[str]) -> bytes:
+        """Encode a new notification, the newest of all, for the next commit."""
+        self._newest += 1
+        self._drafts[notification.id] = self._newest
+        return new_entry(notification, receivers, self._newest)
+
+    def add(self, notification: Notification, receivers: Sequence[str]) -> None:
+        """Owe a new notification; it is already kept as its `draft`."""
+        number = self._drafts.pop(notification.id, self._newest)
+        if receivers and notification.id not in self._entries:
+            self._enter(Entry(notification, dict.fromkeys(receivers, 0), number))
+
+    def restore(self, kept: Mapping[str, bytes]) -> list[tuple[str, Notification]]:
+        """Owe exactly what was kept; what is owed to receivers that are no more is returned and dropped."""
+        self._entries.clear()
+        self._changed.clear()
+        self._drafts.clear()
+        for queue in self._queues.values():
+            queue.clear()
+        orphans: list[tuple[str, Notification]] = []
+        entries = [_DECODER.decode(entry) for entry in kept.values()]
+        self._newest = max((entry.number for entry in entries), default=0)
+        for entry in sorted(entries, key=_age):
+            configured = {name: n for name, n in entry.attempts.items() if name in self._queues}
+            orphans += [(name, entry.notification) for name in entry.attempts if name not in configured]
+            if len(configured) < len(entry.attempts):
+                self._changed.add(entry.notification.id)
+            if configured:
+                self._enter(Entry(entry.notification, configured, entry.number))
+        return orphans
+
+    def size(self, receiver: str) -> int:
+        """Number of notifications pending for a receiver."""
+        return sum(len(ids) for ids in self._queues[receiver].values())
+
+    def owes(self, receiver: str, series: str) -> bool:
+        """Tell whether a notification of a series is pending for a receiver."""
+        return series in self._queues[receiver]
+
+    def head(self, receiver: str) -> Notification | None:
+        """Next notification for a receiver."""
+        ids = next(iter(self._queues[receiver].values()), None)
+        return self._entries[ids[0]].notification if ids else None
+
+    def waiting(self, receiver: str) -> list[Notification]:
+        """Notifications pending for a receiver, what has waited longest first."""
+        entries = (self._entries[name] for ids in self._queues[receiver].values() for name in ids)
+        return [entry.notification for entry in sorted(entries, key=_age)]
+
+    def owed(self, receiver: str, notification: Notification) -> bool:
+        """Tell whether this notification is pending for a receiver."""
+        entry = self._entries.get(notification.id)
+        return entry is not None and receiver in entry.attempts
+
+    def attempts(self, receiver: str, notification: Notification) -> int:
+        """Failed attempts so far."""
+        entry = self._entries.get(notification.id)
+        return entry.attempts.get(receiver, 0) if entry else 0
+
+    def settle(self, receiver: str, notification: Notification) -> bool:
+        """Remove a notification for a receiver; tells whether it was pending."""
+        entry = self._entries.get(notification.id)
+        if entry is None or receiver not in entry.attempts:
+            return False
+        del entry.attempts[receiver]
+        queue = self._queues[receiver]
+        queue[notification.series].remove(notification.id)
+        if queue[notification.series]:
+            queue.move_to_end(notification.series)
+        else:
+            del queue[notification.series]
+        if not entry.attempts:
+            del self._entries[notification.id]
+        self._changed.add(notification.id)
+        return True
+
+    def fail(self, receiver: str, notification: Notification) -> None:
+        """An attempt failed: its series steps behind the others."""
+        entry = self._entries.get(notification.id)
+        if entry is not None and receiver in entry.attempts:
+            entry.attempts[receiver] += 1
+            self._queues[receiver].move_to_end(notification.series)
+            self._changed.add(notification.id)
+
+    @property
+    def changed(self) -> bool:
+        """Tell whether `changes` has anything."""
+        return bool(self._changed)
+
+    def changes(self) -> dict[str, bytes | None]:
+        """Entries changed since the last call, by id; None: removed."""
+        changed = {
+            name: _ENCODER.encode(entry) if (entry := self._entries.get(name)) else None
+            for name in sorted(self._changed)
+        }
+        self._changed.clear()
+        return changed
+
+    def _enter(self, entry: Entry) -> None:
+        self._entries[entry.notification.id] = entry
+        for receiver in entry.attempts:
+            self._queues[receiver].setdefault(entry.notification.series, deque()).append(
+                entry.notification.id
+            )

@@ -1,0 +1,79 @@
+"""Receiver protocol: deliver(notification) → DeliveryResult."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from streamwatch.core.alerting.notification import Notification
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """Result: the receiver took the notification."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """Result: the attempt failed and may succeed later."""
+
+    reason: str
+    after_seconds: float | None = None
+    """Wait that the receiver asked for (Retry-After), in seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Result: the receiver will never take this notification; others it may."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """Result: the receiver exists no more (410)."""
+
+    reason: str
+
+
+DeliveryResult: TypeAlias = Delivered | Failed | Refused | Gone
+
+
+class Receiver(Protocol):
+    """One receiver of notifications. What it answers may be logged: no part of a URL, no secret."""
+
+    @property
+    def name(self) -> str:
+        """As the operator calls it; a label of metrics."""
+        ...
+
+    @property
+    def host(self) -> str:
+        """Host of the receiver, as far as a log may know."""
+        ...
+
+    @property
+    def repeat_interval_seconds(self) -> float | None:
+        """Seconds between reminders of open alarms; None: never."""
+        ...
+
+    def wants(self, notification: Notification) -> bool:
+        """Tell whether the notification is for this receiver."""
+        ...
+
+    async def open(self) -> None:
+        """Get ready; called in the loop that will deliver."""
+        ...
+
+    async def deliver(self, notification: Notification, now_ms: int) -> DeliveryResult:
+        """Deliver in bounded time; never raises for what the other side does."""
+        ...
+
+    async def remind(self, open_alarms: Sequence[Notification], now_ms: int) -> DeliveryResult:
+        """Tell it again which alarms are open."""
+        ...
+
+    async def close(self) -> None:
+        """Leave."""
+        ...

@@ -1,0 +1,50 @@
+"""Which alarms are told to people, and how severe they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from streamwatch.core.alerting.notification import Severity
+from streamwatch.core.specs import DAY_MS
+
+
+@dataclass(frozen=True, slots=True)
+class AlarmRule:
+    """Rule for alarms of the models and detectors that match."""
+
+    detector: str = "*"
+    """Name, or a pattern with * ? [abc]."""
+    model: str = "*"
+    """Name, or a pattern."""
+    severity: Severity = "warning"
+    cooldown_ms: int = 600_000
+    """Event time around an announced alarm in which no other of its (model, detector) is announced."""
+    min_outcomes: int = 100
+    """Outcomes a model must have had before its alarms are announced."""
+
+    def matches(self, model: str, detector: str) -> bool:
+        """Whether it is about them; patterns distinguish upper and lower case."""
+        return fnmatchcase(model, self.model) and fnmatchcase(detector, self.detector)
+
+
+@dataclass(frozen=True, slots=True)
+class AlarmsSpec:
+    """The life of an alarm. Durations in milliseconds."""
+
+    rules: tuple[AlarmRule, ...] = ()
+    """The first that matches holds."""
+    otherwise: AlarmRule = AlarmRule()
+    """Rule where none matches."""
+    resolve_timeout_ms: int = DAY_MS
+    """Host time after the newest alarm when what it found is taken for the new level."""
+    stale_after_ms: int = 3_600_000
+    """Alarms found while catching up are told one by one if they are not older than this."""
+    digest_interval_ms: int = 600_000
+    """While catching up goes on, a digest leaves this long after the first alarm in it."""
+    digest_size: int = 20
+    """Alarms, and pairs of model and detector, listed in a digest; all are counted."""
+
+    def rule(self, model: str, detector: str) -> AlarmRule:
+        """Find the rule for alarms of a model's detector."""
+        return next((rule for rule in self.rules if rule.matches(model, detector)), self.otherwise)

@@ -1,0 +1,200 @@
+"""Checkpoint of the estimators: what a commit holds of them, and how a start goes on from it.
+
+Restored and refolded, every estimator is bitwise what it was at the commit. Where settings have changed, the
+journal is evaluated under the old ones first: what has not changed continues, what has starts anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import msgspec
+
+from streamwatch.core.commit.batch import CommitBatch, RecoveredState
+from streamwatch.core.commit.journal import Journal, JournalPosition, unfolded
+from streamwatch.core.commit.sections import DocumentError, document_of, spec_of
+from streamwatch.core.estimators.kernel.rows import TableFull
+from streamwatch.core.estimators.set import EstimatorSet
+from streamwatch.core.join.working_set import BatchResult
+from streamwatch.core.pipeline import Pipeline
+from streamwatch.core.specs import MonitorsSpec
+
+PIPELINE, ESTIMATORS, SETTINGS = "pipeline", "estimators", "settings"
+
+
+class ModelCheckpoint(msgspec.Struct, frozen=True, array_like=True):
+    """Checkpoint of one model: its snapshot (None once retired), and the journal position it covers."""
+
+    place: JournalPosition
+    snapshot: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Resumed:
+    """Outcome of a restore."""
+
+    models: int = 0
+    refolded: int = 0
+    """Outcomes evaluated again."""
+    continued: tuple[str, ...] = ()
+    """Estimators that settings changed around; empty if nothing changed."""
+    restarted: tuple[str, ...] = ()
+    """Estimators that are new, or whose parameters changed: they begin at n = 0."""
+    dropped: tuple[str, ...] = ()
+    """Estimators that settings no longer ask for."""
+    refused: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Models that could not be taken over, and why: they begin anew."""
+
+
+_ENCODER = msgspec.msgpack.Encoder()
+_SETTINGS = msgspec.msgpack.Decoder(tuple[bytes, dict[str, str]])
+_KEPT = msgspec.msgpack.Decoder(ModelCheckpoint)
+
+
+class Checkpoint:
+    """The estimators' share of every commit.
+
+    Parameters
+    ----------
+    pipeline, monitors
+        Whose state it is.
+    spec
+        What the monitors were built from.
+    journal_outcomes
+        How long the journal may grow.
+    """
+
+    def __init__(
+        self, pipeline: Pipeline, monitors: EstimatorSet, spec: MonitorsSpec, journal_outcomes: int
+    ) -> None:
+        self.pipeline = pipeline
+        self.monitors = monitors
+        self._spec = spec
+        self._journal = Journal(journal_outcomes)
+        self._left: list[tuple[int, str]] = []  # who retired since the last commit, after how many outcomes
+        self._retired: dict[str, int] = {}  # the commit in which each model went whose outcomes are kept yet
+        self._all_new = False
+        self._settings_told = False
+        self.commits = 0
+        """Number of the last commit."""
+
+    def take(self, result: BatchResult) -> None:
+        """Remember what a batch evaluated and whom it retired, until the next commit."""
+        before = self._journal.open
+        self._left += [(before + position, model) for position, model in result.retired]
+        self._journal.add(result.outcomes)
+
+    def changes(
+        self, sections: Mapping[str, bytes], outbox: Mapping[str, bytes | None] | None = None
+    ) -> CommitBatch:
+        """Build the next commit; `sections` and `outbox` are what others add to it."""
+        self.commits = number = self.commits + 1
+        models: dict[str, bytes | None] = {}
+        for position, model in self._left:
+            models[model] = _ENCODER.encode(ModelCheckpoint(JournalPosition(number, position), None))
+            self._retired[model] = number
+            self._journal.forget(model)
+        self._left = []
+        entry = self._journal.close(number)
+        due = self.monitors.models() if self._all_new else self._journal.overdue()
+        self._all_new = False
+        alive = set(self.monitors.models()) if due else set[str]()
+        for model in due:
+            self._journal.forget(model)
+            if model in alive:
+                models[model] = _ENCODER.encode(
+                    ModelCheckpoint(JournalPosition(number), self.monitors.snapshot(model))
+                )
+                self._retired.pop(model, None)
+        floor = self._journal.floor(number)
+        for model in [model for model, gone in self._retired.items() if gone < floor]:
+            del self._retired[model]
+            models.setdefault(model, None)
+        own = {
+            PIPELINE: self.pipeline.snapshot(held=False),
+            ESTIMATORS: self.monitors.totals(),
+        }
+        if not self._settings_told:
+            own[SETTINGS] = _ENCODER.encode((document_of(self._spec), self.monitors.estimators()))
+            self._settings_told = True
+        held = self.pipeline.order.changes()
+        return CommitBatch({**own, **sections}, models, entry, floor, held, outbox or {})
+
+    def restore(
+        self, saved: RecoveredState, monitors_of: Callable[[MonitorsSpec], EstimatorSet] = EstimatorSet
+    ) -> Resumed:
+        """Go on from what the last commit left; call it before the first batch, be there anything or not.
+
+        Raises
+        ------
+        msgspec.DecodeError
+            If it is not a state of this version.
+        """
+        self.pipeline.order.changes()  # from here on it keeps account of them
+        if saved.commits == 0:
+            return Resumed()
+        self.commits = saved.commits
+        self.pipeline.restore(saved.sections[PIPELINE])
+        self.pipeline.order.take_back(saved.held)
+        document, written = _SETTINGS.decode(saved.sections[SETTINGS])
+        before = _spec_before(document)
+        changed = before != self._spec
+        monitors = monitors_of(before) if changed else self.monitors
+        kept = {model: _KEPT.decode(entry) for model, entry in saved.models.items()}
+        refolded = self._refold(monitors, saved, kept)
+        monitors.restore_totals(saved.sections[ESTIMATORS])
+        refused: dict[str, str] = {}
+        if changed:
+            refused = self._take_over(monitors)
+            self._left = [(0, model) for model in refused]  # or a later start would find them again
+            self.monitors.restore_totals(saved.sections[ESTIMATORS])
+        now = self.monitors.estimators()
+        self._settings_told = self._all_new = False
+        if not changed and now == written:
+            self._settings_told = True
+            return Resumed(len(monitors.models()), refolded)
+        self._all_new = True
+        return Resumed(
+            len(self.monitors.models()),
+            refolded,
+            tuple(sorted(now[name] for name in now.keys() & written.keys())),
+            tuple(sorted(now[name] for name in now.keys() - written.keys())),
+            tuple(sorted(set(written.values()) - set(now.values()))),
+            refused,
+        )
+
+    def _refold(
+        self, monitors: EstimatorSet, saved: RecoveredState, kept: Mapping[str, ModelCheckpoint]
+    ) -> int:
+        """Snapshots, then what came after them."""
+        for model, entry in kept.items():
+            if entry.snapshot is not None:
+                monitors.restore(entry.snapshot)
+            else:
+                self._retired[model] = entry.place.commit
+        refolded = 0
+        behind = {model: entry.place for model, entry in kept.items()}
+        for number, outcomes in unfolded(saved.journal, behind):
+            monitors.fold(outcomes)
+            self._journal.note(number, outcomes)
+            refolded += len(outcomes)
+        return refolded
+
+    def _take_over(self, old: EstimatorSet) -> dict[str, str]:
+        """Move every model from monitors under the old settings into those under the new ones."""
+        refused: dict[str, str] = {}
+        for model in old.models():
+            try:
+                self.monitors.restore(old.snapshot(model))
+            except (ValueError, TableFull) as error:
+                refused[model] = str(error)
+        return refused
+
+
+def _spec_before(document: bytes) -> MonitorsSpec:
+    """The settings the state was made under, without what this version does not have."""
+    try:
+        return spec_of(document)[0]
+    except DocumentError as error:
+        raise msgspec.DecodeError(str(error)) from error

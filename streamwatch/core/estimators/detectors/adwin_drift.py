@@ -1,0 +1,95 @@
+"""Alarms at new drifts of an ADWIN window (Bifet, Gavaldà 2007; Bifet et al. 2015, §6).
+
+One drift makes many cuts; the window declares a *new drift* only when a cut discards an outcome later than
+the last new drift's declaration (see `buckets.check`). This detector alarms at those that go its way; the
+window is kept. Before and after are the mean losses of what was dropped and what was kept; `n_eff` is the
+width kept.
+"""
+
+# pyright: reportUnknownParameterType=false, reportMissingParameterType=false
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from streamwatch.core.estimators.detectors.alarm import append
+from streamwatch.core.estimators.detectors.kind import DetectorKind
+from streamwatch.core.estimators.entries import Entry
+from streamwatch.core.estimators.forgetting.adwin import declared_now, shown_split
+from streamwatch.core.estimators.parameters import ADWIN, DIRECTION
+from streamwatch.core.jit import hot, inner
+from streamwatch.core.specs import AdwinDriftSpec, AdwinSpec
+
+ENTRY = Entry(
+    "adwin",
+    AdwinDriftSpec,
+    "alarms once per drift that cuts ADWIN's window of the loss",
+    "a cut is a new drift if it discards an outcome later than the last new drift's declaration",
+    "Bifet, Gavaldà 2007",
+    "O(1) an outcome, O(log W) a check; O(log W) numbers a model, none beside an equal adwin forgetting",
+    (*ADWIN, DIRECTION),
+)
+STATE = np.dtype([("alarms", "i8")])
+PARAMETERS = np.dtype([("detector", "i8"), ("window", "i8"), ("up", "i8"), ("down", "i8")])
+
+
+@hot
+def observe(m, parameters, miss, position, row, alarms, count):  # noqa: ARG001  (the window has the loss)
+    """Alarm for every detector whose window declared a new drift at this outcome."""
+    for j in range(len(m.adwin_drift)):
+        p = parameters.adwin_drift[j]
+        w = m.windows[p.window]
+        if declared_now(m, w) and ((w.after > w.before and p.up) or (w.after < w.before and p.down)):
+            d = m.adwin_drift[j]
+            d.alarms += 1
+            count = append(
+                alarms,
+                count,
+                position,
+                row,
+                p.detector,
+                d.alarms,
+                m.outcomes,
+                w.statistic,
+                w.threshold,
+                w.before,
+                w.after,
+                float(w.kept),
+            )
+    return count
+
+
+@inner
+def show(m, parameters, statistic, threshold, alarms, warned, t):  # noqa: ARG001  (there is no warning level)
+    """|Δμ| and ε of the split that came nearest to a cut at the window's last check."""
+    for j in range(len(m.adwin_drift)):
+        p = parameters.adwin_drift[j]
+        window = parameters.windows[p.window]
+        w = m.windows[p.window]
+        best, limit = shown_split(w, window.delta, window.min_subwindow)
+        statistic[p.detector, t] = best
+        threshold[p.detector, t] = limit
+        alarms[p.detector, t] = m.adwin_drift[j].alarms
+
+
+def _window(spec: AdwinDriftSpec) -> AdwinSpec:
+    return AdwinSpec(spec.delta, spec.min_subwindow, spec.clock)
+
+
+def _row(spec: AdwinDriftSpec, detector: int, index_of: Callable[[AdwinSpec], int]) -> tuple[object, ...]:
+    window = index_of(_window(spec))
+    return (detector, window, spec.direction != "down", spec.direction != "up")
+
+
+ADWIN_DRIFT = DetectorKind(
+    name="adwin_drift",
+    version=1,
+    entry=ENTRY,
+    state=STATE,
+    parameters=PARAMETERS,
+    row=_row,
+    observe=observe,
+    show=show,
+    window=_window,
+)

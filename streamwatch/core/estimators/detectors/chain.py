@@ -1,0 +1,49 @@
+"""All kinds of detectors as one compiled call each: observe an outcome, show the state.
+
+The calls are chained here, one static loop per kind, so that `fold` need not name the kinds.
+"""
+
+# pyright: reportUnknownParameterType=false, reportMissingParameterType=false
+from __future__ import annotations
+
+from streamwatch.core.estimators.detectors import KINDS
+from streamwatch.core.jit import hot, inner
+
+
+@hot
+def _observe_none(m, parameters, miss, position, row, alarms, count):  # noqa: ARG001
+    return count
+
+
+@inner
+def _show_none(m, parameters, statistic, threshold, alarms, warned, t):
+    pass
+
+
+def _then_observe(first, rest):
+    @hot
+    def observe(m, parameters, miss, position, row, alarms, count):
+        so_far = first(m, parameters, miss, position, row, alarms, count)
+        return rest(m, parameters, miss, position, row, alarms, so_far)
+
+    return observe
+
+
+def _then_show(first, rest):
+    @inner
+    def show(m, parameters, statistic, threshold, alarms, warned, t):
+        first(m, parameters, statistic, threshold, alarms, warned, t)
+        rest(m, parameters, statistic, threshold, alarms, warned, t)
+
+    return show
+
+
+observe_all = _observe_none
+"""(model, parameters, miss, position, row, alarms, count) → count: one loss to every detector of a model."""
+
+show_all = _show_none
+"""(model, parameters, statistic, threshold, alarms, warned, t): the state of every detector to column t."""
+
+for _kind in reversed(KINDS):
+    observe_all = _then_observe(_kind.observe, observe_all)
+    show_all = _then_show(_kind.show, show_all)

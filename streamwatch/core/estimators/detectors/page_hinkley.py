@@ -1,0 +1,255 @@
+"""Page-Hinkley (Page 1954; Gama, Sebastião, Rodrigues 2009, §3.4.1): a mean that rose, or fell, for long.
+
+With x̄_t the mean of the losses since the last reset, x_t included, δ the tolerance, λ the threshold:
+
+    m_t = α·m_{t−1} + (x_t − x̄_t − δ),    M_t = min_{i≤t} m_i,    alarm when m_t − M_t > λ    (paper)
+    PH_t = max(0, α·PH_{t−1} + x_t − x̄_t − δ),                    alarm when PH_t > λ          (clipped)
+
+The two are equal at α = 1. For α < 1 the paper's sum drifts to −δ/(1−α) while its minimum never forgets.
+For a fall, x̄_t − x_t − δ takes the place of x_t − x̄_t − δ. Alarms need `min_outcomes` outcomes since the
+last reset.
+
+The defaults (clipped, δ = .005, λ = 50, α = .9999, on the loss) raise, in a million outcomes of a model that
+does not change, 7 false alarms at an error of .2, 18 at .3, and 100 at .2 where losses have a lag-1
+correlation of .5. A rise smaller than δ + λ(1−α), there .01, is never seen. There is no warning level.
+
+With `input: error_rate` the error faded with factor .999 takes the place of the loss (the curve that their
+§4.2 monitors); an alarm does not reset it. It moves slowly, so thresholds that suit it are far smaller.
+"""
+
+# pyright: reportUnknownParameterType=false, reportMissingParameterType=false
+from __future__ import annotations
+
+import numpy as np
+
+from streamwatch.core.estimators.detectors.alarm import append
+from streamwatch.core.estimators.detectors.kind import DetectorKind
+from streamwatch.core.estimators.entries import Entry, Parameter
+from streamwatch.core.estimators.parameters import DIRECTION
+from streamwatch.core.jit import hot, inner
+from streamwatch.core.specs import PageHinkleySpec
+
+ENTRY = Entry(
+    "page_hinkley",
+    PageHinkleySpec,
+    "alarms when the loss has stayed above its own mean for long",
+    "PH ← max(0, α·PH + x - x̄ - δ), alarm if PH > λ",
+    "Page 1954; Gama, Sebastião, Rodrigues 2009, §3.4.1",
+    "O(1) an outcome; 14 numbers a model",
+    (
+        Parameter(
+            "tolerance",
+            "tolerance (δ)",
+            0.0,
+            1.0,
+            open_high=True,
+            help="Rises of the error below this are not added up.",
+        ),
+        Parameter(
+            "threshold",
+            "threshold (λ)",
+            0.0,
+            open_low=True,
+            help="The sum above which it alarms; 50 gives some 10 false alarms in a million outcomes.",
+        ),
+        Parameter(
+            "alpha",
+            "fading factor (α)",
+            0.0,
+            1.0,
+            open_low=True,
+            help="Of the sum; 1 never forgets, and below 1 rises smaller than δ + λ(1-α) go unseen.",
+        ),
+        Parameter(
+            "min_outcomes",
+            "least outcomes before an alarm",
+            1,
+            1_000_000_000,
+            whole=True,
+            help="Outcomes since the start or the last alarm before it alarms.",
+        ),
+        Parameter(
+            "form",
+            "form",
+            choices=("clipped", "paper"),
+            help="clipped: the sum never falls below zero; paper: the sum minus its minimum.",
+        ),
+        DIRECTION,
+        Parameter(
+            "input",
+            "input",
+            choices=("loss", "error_rate"),
+            help="What it watches: every loss, or the error rate faded with factor 0.999.",
+        ),
+    ),
+)
+UP, DOWN = 0, 1
+ERROR_RATE_ALPHA = 0.999
+"""Fading factor of the input `error_rate`."""
+
+SIDE = np.dtype(
+    [
+        ("total", "f8"),  # m_t, or PH_t
+        ("minimum", "f8"),  # M_t; stays 0 in the clipped form
+        ("split", "i8"),  # t at the last minimum
+        ("split_input", "f8"),  # Σ x up to there
+    ]
+)
+STATE = np.dtype(
+    [
+        ("n", "i8"),  # t, outcomes since the last reset
+        ("input", "f8"),  # Σ x over them
+        ("sides", SIDE, (2,)),
+        ("statistic", "f8"),  # of the last alarm: still seen at its outcome, after the reset
+        ("alarms", "i8"),
+        ("faded_losses", "f8"),  # S ← αS + loss and B ← αB + 1, for the error rate S/B
+        ("faded_outcomes", "f8"),
+    ]
+)
+PARAMETERS = np.dtype(
+    [
+        ("detector", "i8"),
+        ("tolerance", "f8"),
+        ("threshold", "f8"),
+        ("alpha", "f8"),
+        ("min_outcomes", "i8"),
+        ("paper", "i8"),
+        ("error_rate", "i8"),
+        ("watched", "i8", (2,)),  # up, down
+    ]
+)
+
+
+@hot
+def advance(side, excess, alpha, paper, n, total_input):
+    """One step of the sum on one side; gives the statistic m_t − M_t, or PH_t.
+
+    `excess` is ±(x_t − x̄_t) − δ. The last minimum is remembered: it splits before from after.
+    """
+    total = alpha * side.total + excess
+    if not paper:
+        total = max(total, 0.0)
+    side.total = total
+    if total <= side.minimum or n == 1:
+        side.minimum = total
+        side.split = n
+        side.split_input = total_input
+    return total - side.minimum
+
+
+@hot
+def error_rate(d, miss):
+    """The faded error S/B with this loss in it (Gama, Sebastião, Rodrigues 2009, §3.2.1)."""
+    d.faded_losses = ERROR_RATE_ALPHA * d.faded_losses + miss
+    d.faded_outcomes = ERROR_RATE_ALPHA * d.faded_outcomes + 1.0
+    return d.faded_losses / d.faded_outcomes
+
+
+@inner
+def reset(d):
+    """Start over after an alarm; its statistic, the number of alarms and the faded error stay."""
+    d.n = 0
+    d.input = 0.0
+    for k in range(2):
+        side = d.sides[k]
+        side.total = 0.0
+        side.minimum = 0.0
+        side.split = 0
+        side.split_input = 0.0
+
+
+@hot
+def observe(m, parameters, miss, position, row, alarms, count):
+    """Feed one outcome to every Page-Hinkley of a model."""
+    for j in range(len(m.page_hinkley)):
+        d = m.page_hinkley[j]
+        p = parameters.page_hinkley[j]
+        d.n += 1
+        x = 1.0 * miss
+        if p.error_rate:
+            x = error_rate(d, miss)
+        d.input += x
+        n = d.n
+        deviation = x - d.input / n
+        statistic = -1.0
+        side = UP
+        if p.watched[UP]:
+            statistic = advance(d.sides[UP], deviation - p.tolerance, p.alpha, p.paper, n, d.input)
+        if p.watched[DOWN]:
+            fall = advance(d.sides[DOWN], -deviation - p.tolerance, p.alpha, p.paper, n, d.input)
+            if fall > statistic:
+                statistic = fall
+                side = DOWN
+        if statistic > p.threshold and n >= p.min_outcomes:
+            d.alarms += 1
+            d.statistic = statistic
+            split = d.sides[side].split
+            split_input = d.sides[side].split_input
+            before = split_input / split
+            after = (d.input - split_input) / (n - split)
+            count = append(
+                alarms,
+                count,
+                position,
+                row,
+                p.detector,
+                d.alarms,
+                m.outcomes,
+                statistic,
+                p.threshold,
+                before,
+                after,
+                float(n),
+            )
+            reset(d)
+    return count
+
+
+@inner
+def statistic_now(d, watched):
+    """The larger statistic of the watched sides after the last outcome; at an alarm the one that alarmed."""
+    if d.n == 0:
+        return d.statistic if d.alarms > 0 else np.nan
+    statistic = -1.0
+    for k in range(2):
+        if watched[k]:
+            statistic = max(statistic, d.sides[k].total - d.sides[k].minimum)
+    return statistic
+
+
+@inner
+def show(m, parameters, statistic, threshold, alarms, warned, t):  # noqa: ARG001  (there is no warning level)
+    """The statistic and λ."""
+    for j in range(len(m.page_hinkley)):
+        d = m.page_hinkley[j]
+        p = parameters.page_hinkley[j]
+        statistic[p.detector, t] = statistic_now(d, p.watched)
+        threshold[p.detector, t] = p.threshold
+        alarms[p.detector, t] = d.alarms
+
+
+def _row(spec: PageHinkleySpec, detector: int, _window: object) -> tuple[object, ...]:
+    watched = (spec.direction != "down", spec.direction != "up")
+    return (
+        detector,
+        spec.tolerance,
+        spec.threshold,
+        spec.alpha,
+        spec.min_outcomes,
+        spec.form == "paper",
+        spec.input == "error_rate",
+        watched,
+    )
+
+
+PAGE_HINKLEY = DetectorKind(
+    name="page_hinkley",
+    version=2,
+    entry=ENTRY,
+    state=STATE,
+    hot_bytes=48,  # up to and with the side watched by default
+    parameters=PARAMETERS,
+    row=_row,
+    observe=observe,
+    show=show,
+)

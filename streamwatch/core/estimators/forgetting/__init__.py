@@ -1,0 +1,1 @@
+"""Mechanisms by which totals forget, and weights that depend on drifts."""

@@ -1,0 +1,319 @@
+"""The hot loop: every estimator of every model in a batch, one outcome after the other."""
+
+# pyright: reportUnknownParameterType=false, reportMissingParameterType=false
+from __future__ import annotations
+
+import numpy as np
+
+from streamwatch.core.estimators.detectors.chain import observe_all, show_all
+from streamwatch.core.estimators.forgetting.buckets import check
+from streamwatch.core.estimators.forgetting.drift_weighted import (
+    LABELS,
+    follow,
+    restart,
+    restart_at_rise,
+    weigh,
+)
+from streamwatch.core.estimators.forgetting.label_drift import watch_labels
+from streamwatch.core.estimators.forgetting.mechanisms import fade, settle, slide
+from streamwatch.core.estimators.kernel.admission import ADMITTED, admit
+from streamwatch.core.estimators.kernel.prefetch import look_ahead
+from streamwatch.core.estimators.kernel.shadow import predict_and_learn
+from streamwatch.core.estimators.memory.flags import own_flags
+from streamwatch.core.estimators.memory.ring import packed
+from streamwatch.core.estimators.memory.totals import add, columns_of, gather
+from streamwatch.core.estimators.verdicts.opponents import judge
+from streamwatch.core.estimators.verdicts.state import copy_said
+from streamwatch.core.jit import entry, hot, without_refcount
+
+
+@hot
+def flag_outcome(
+    m,
+    shadows,
+    shadow_allocator,
+    p,
+    true_class,
+    predicted_class,
+    label_at_prediction,
+    offsets,
+    classes,
+    values,
+    i,
+):
+    """The flags of outcome i of the batch, before the model learns from it; its shadow classifiers do."""
+    flags = own_flags(m, true_class, predicted_class, label_at_prediction)
+    for j in range(len(m.shadow)):
+        s = m.shadow[j]
+        most = p.shadow_classes
+        flags |= predict_and_learn(
+            m, s, shadows, shadow_allocator, most, true_class, predicted_class, offsets, classes, values, i
+        )
+    return flags
+
+
+@hot
+def learn(
+    models,
+    class_counts,
+    rings,
+    blocks,
+    block_allocator,
+    p,
+    row,
+    true_class,
+    predicted_class,
+    flags,
+    position,
+    alarms,
+    count,
+):
+    """Feed one outcome of one model to all of its estimators; gives the new number of alarms."""
+    m = models[row]
+    hit = true_class == predicted_class
+    paired = m.outcomes > 0
+    repeat = paired and true_class == m.last
+    m.classes = max(m.classes, true_class + 1, predicted_class + 1)
+    rings[row, m.head] = packed(rings, true_class, predicted_class, flags)
+    m.head = m.head + 1 if m.head + 1 < rings.shape[1] else 0
+    m.last = true_class
+    m.last_missed = not hit
+    m.outcomes += 1
+    m.errors += not hit
+
+    for j in range(len(m.drift_weighted)):
+        follow(models, m, row, j, p.drift_weighted[j])
+        weigh(m.drift_weighted[j], p.drift_weighted[j].w_avg, p.drift_weighted[j].alpha, hit)
+    for j in range(len(m.fading)):
+        fade(m, j, p.fading[j].alpha, class_counts)
+    add(m, true_class, predicted_class, flags, hit, repeat, paired, class_counts)
+    for j in range(len(p.sliding)):
+        slide(m, len(m.fading) + j, p.sliding[j].size, class_counts, rings, row)
+    drifted = False
+    for j in range(len(m.windows)):
+        m.pending[j] += 1
+        if m.pending[j] >= p.windows[j].clock:
+            column = len(m.fading) + len(p.sliding) + j
+            drifted |= check(m, j, column, p.windows[j], class_counts, rings, row, blocks, block_allocator)
+    count = observe_all(m, p, not hit, position, row, alarms, count)
+    if drifted:
+        for j in range(len(m.drift_weighted)):
+            restart_at_rise(m, row, j, p.drift_weighted[j])
+    for k in range(len(m.label_drift)):
+        if watch_labels(m.label_drift[k], p.label_drift[k].delta, m.outcomes, true_class, repeat):
+            for j in range(len(m.drift_weighted)):
+                if p.drift_weighted[j].signal == LABELS and p.drift_weighted[j].window == k:
+                    restart(m.drift_weighted[j], 1)
+    return count
+
+
+@entry
+def fold(
+    models,
+    spans,
+    class_counts,
+    class_counts_allocator,
+    rings,
+    blocks,
+    block_allocator,
+    shadow_spans,
+    shadows,
+    shadow_allocator,
+    parameters,
+    utilities,
+    max_classes,
+    rows,
+    true_class,
+    predicted_class,
+    label_at_prediction,
+    event_ms,
+    offsets,
+    classes,
+    values,
+    alarms,
+):
+    """Feed a batch of outcomes, in order; gives (verdict, number of alarm rows written or position)."""
+    models, class_counts, rings = (
+        without_refcount(models),
+        without_refcount(class_counts),
+        without_refcount(rings),
+    )
+    blocks, block_allocator, alarms = (
+        without_refcount(blocks),
+        without_refcount(block_allocator),
+        without_refcount(alarms),
+    )
+    shadows, shadow_allocator, label_at_prediction = (
+        without_refcount(shadows),
+        without_refcount(shadow_allocator),
+        without_refcount(label_at_prediction),
+    )
+    rows, true_class, predicted_class = (
+        without_refcount(rows),
+        without_refcount(true_class),
+        without_refcount(predicted_class),
+    )
+    offsets, classes, values = without_refcount(offsets), without_refcount(classes), without_refcount(values)
+    utilities, event_ms = without_refcount(utilities), without_refcount(event_ms)
+    verdict, position = admit(
+        models,
+        spans,
+        class_counts,
+        class_counts_allocator,
+        shadow_spans,
+        shadows,
+        shadow_allocator,
+        parameters,
+        rows,
+        true_class,
+        predicted_class,
+        offsets,
+        classes,
+        max_classes,
+    )
+    if verdict != ADMITTED:
+        return verdict, position
+    p = without_refcount(parameters)[0]
+    count = np.int64(0)  # of one type from the start, or all it is passed to is compiled twice
+    for i in range(rows.shape[0]):
+        look_ahead(models, class_counts, rings, shadows, p, rows, true_class, predicted_class, i)
+        m = models[rows[i]]
+        y, y_hat = true_class[i], predicted_class[i]
+        flags = flag_outcome(
+            m, shadows, shadow_allocator, p, y, y_hat, label_at_prediction[i], offsets, classes, values, i
+        )
+        count = judge(
+            m,
+            class_counts,
+            utilities,
+            p,
+            y,
+            y_hat,
+            label_at_prediction[i],
+            event_ms[i],
+            i,
+            rows[i],
+            alarms,
+            count,
+        )
+        count = learn(
+            models,
+            class_counts,
+            rings,
+            blocks,
+            block_allocator,
+            p,
+            rows[i],
+            y,
+            y_hat,
+            flags,
+            i,
+            alarms,
+            count,
+        )
+    return verdict, count
+
+
+@entry
+def collect(models, class_counts, rings, parameters, rows, column, sums, counts):
+    """Totals of some models under one mechanism: `sums` (SUMS + 1, m) and `counts` (3, m, K)."""
+    for t in range(rows.shape[0]):
+        settle(models[rows[t]], parameters[0], class_counts, rings, rows[t])
+        gather(models[rows[t]], column, class_counts, sums, counts, t)
+
+
+@entry
+def prepare_snapshot(models, class_counts, rings, parameters, row):
+    """Bring a model to a state that depends on its outcomes only."""
+    settle(models[row], parameters[0], class_counts, rings, row)
+
+
+@entry
+def show(models, parameters, rows, statistic, threshold, alarms, warned):
+    """State of all detectors of some models, each array (detectors, m)."""
+    for t in range(rows.shape[0]):
+        show_all(models[rows[t]], parameters[0], statistic, threshold, alarms, warned, t)
+
+
+@entry
+def trace(
+    models,
+    class_counts,
+    rings,
+    blocks,
+    block_allocator,
+    shadows,
+    shadow_allocator,
+    parameters,
+    utilities,
+    rows,
+    true_class,
+    predicted_class,
+    label_at_prediction,
+    event_ms,
+    offsets,
+    classes,
+    values,
+    alarms,
+    sums,
+    counts,
+    statistic,
+    threshold,
+    alarms_so_far,
+    warned,
+    weighted,
+    said,
+):
+    """As `fold`, writing after every outcome t the model's totals and detectors.
+
+    `sums` (columns, SUMS + 1, n), `counts` (columns, 3, n, K), detectors (detectors, n), `weighted`
+    (2, weightings, n), `said` (opponents, n).
+    """
+    p = parameters[0]
+    count = np.int64(0)
+    for t in range(rows.shape[0]):
+        m = models[rows[t]]
+        y, y_hat = true_class[t], predicted_class[t]
+        flags = flag_outcome(
+            m, shadows, shadow_allocator, p, y, y_hat, label_at_prediction[t], offsets, classes, values, t
+        )
+        count = judge(
+            m,
+            class_counts,
+            utilities,
+            p,
+            y,
+            y_hat,
+            label_at_prediction[t],
+            event_ms[t],
+            t,
+            rows[t],
+            alarms,
+            count,
+        )
+        count = learn(
+            models,
+            class_counts,
+            rings,
+            blocks,
+            block_allocator,
+            p,
+            rows[t],
+            y,
+            y_hat,
+            flags,
+            t,
+            alarms,
+            count,
+        )
+        settle(m, p, class_counts, rings, rows[t])
+        for column in range(columns_of(m)):
+            gather(m, column, class_counts, sums[column], counts[column], t)
+        show_all(m, p, statistic, threshold, alarms_so_far, warned, t)
+        for j in range(len(m.drift_weighted)):
+            s = m.drift_weighted[j]
+            weighted[0, j, t] = s.hits / s.weight
+            weighted[1, j, t] = s.weight * s.weight / s.squares
+        for j in range(len(m.verdicts)):
+            copy_said(m.pace[j], m.verdicts[j], said[j, t])
+    return count

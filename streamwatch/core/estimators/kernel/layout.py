@@ -1,0 +1,271 @@
+"""What is kept of a model: the layout of its record, derived from the configuration.
+
+A record holds scalars only: a header, the totals of every mechanism (column), and one array of records per
+kind, of configured length (0 allowed). Parameters stand once, in one parameter row. Columns are ordered
+fading | sliding | ADWIN windows | landmark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.estimators.detectors import KINDS, DetectorKind
+from streamwatch.core.estimators.forgetting.adwin import PARAMETERS as WINDOW_PARAMETERS
+from streamwatch.core.estimators.forgetting.adwin import SMALL_OUTCOMES, WINDOW
+from streamwatch.core.estimators.forgetting.drift_weighted import (
+    NOBODY,
+    WEIGHTING,
+    WEIGHTING_PARAMETERS,
+)
+from streamwatch.core.estimators.forgetting.label_drift import LABEL_DRIFT, LABEL_DRIFT_PARAMETERS
+from streamwatch.core.estimators.forgetting.mechanisms import (
+    DEFERRED,
+    FADING,
+    FADING_PARAMETERS,
+    SLIDING_PARAMETERS,
+)
+from streamwatch.core.estimators.kernel.checks import EXTRA_CLASSES, SIGNALS, check, kind_of
+from streamwatch.core.estimators.kernel.shadow import SHADOW
+from streamwatch.core.estimators.memory.ring import entry_type
+from streamwatch.core.estimators.memory.totals import SUMS
+from streamwatch.core.estimators.verdicts.costs import CostTable, cost_table_of, stacked
+from streamwatch.core.estimators.verdicts.opponents import (
+    ACCURACY,
+    BALANCED,
+    COSTS,
+    LABEL_COUNTS,
+    MAJORITY,
+    OPPONENT_PARAMETERS,
+)
+from streamwatch.core.estimators.verdicts.state import PACE, VERDICT, VERDICT_PARAMETERS, verdict_parameters
+from streamwatch.core.specs import (
+    HEADLINE,
+    OPPONENTS,
+    AdwinSpec,
+    DriftWeightedSpec,
+    FadingSpec,
+    ForgettingSpec,
+    LandmarkSpec,
+    MonitorsSpec,
+    SlidingSpec,
+    UtilitySpec,
+)
+
+Records: TypeAlias = NDArray[np.void]
+
+LINE = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Which estimators a record holds, in which order."""
+
+    fading: tuple[FadingSpec, ...]
+    sliding: tuple[SlidingSpec, ...]
+    windows: tuple[AdwinSpec, ...]
+    landmark: bool
+    columns: int
+    column_of: tuple[int, ...]
+    """Column of each configured forgetting mechanism; equal ones share a column."""
+    ring_size: int
+    ring: np.dtype[Any]
+    """Type of its entries."""
+    shadow_classes: int
+    """Most classes of a model that has shadow classifiers; 0 for none."""
+    max_classes: int
+    """Including the extra indices."""
+    opponents: tuple[str, ...]
+    costs: Mapping[UtilitySpec, CostTable]
+    """The table of every utility by costs, in the order of `utilities`."""
+    utilities: NDArray[np.float64]
+    """Utilities by (table, true class, answer)."""
+    model: np.dtype[np.void]
+    parameters: Records
+    """The parameter row, shape (1,)."""
+
+
+def window_of(drift_weighted: DriftWeightedSpec) -> AdwinSpec:
+    """The ADWIN window of the loss whose drifts restart a drift-weighted accuracy, unless labels do."""
+    return AdwinSpec(delta=drift_weighted.delta)
+
+
+def label_drifts_of(drift_weightings: Sequence[DriftWeightedSpec]) -> tuple[float, ...]:
+    """Confidences δ of the label drifts that weightings ask for; equal ones are shared."""
+    return tuple(dict.fromkeys(w.delta for w in drift_weightings if w.drift_signal == "labels"))
+
+
+def layout_of(spec: MonitorsSpec) -> Layout:
+    """Derive the layout. Windows that only detectors or weightings ask for get a column like any other.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is outside its range.
+    """
+    fading = tuple(dict.fromkeys(f for f in spec.forgetting if isinstance(f, FadingSpec)))
+    sliding = tuple(dict.fromkeys(f for f in spec.forgetting if isinstance(f, SlidingSpec)))
+    windows = _windows(spec)
+    landmark = any(isinstance(f, LandmarkSpec) for f in spec.forgetting)
+    check(spec, fading, sliding, windows)
+    order: list[ForgettingSpec] = [*fading, *sliding, *windows, *([LandmarkSpec()] if landmark else [])]
+    columns = len(order)
+    model = _model_record(spec, columns, len(fading), len(windows))
+    costs = {u: cost_table_of(u) for u in spec.utilities if u.kind == "costs"}
+    longest = max((s.size + DEFERRED + 2 for s in sliding), default=2)
+    buckets = max((SMALL_OUTCOMES + w.clock + 2 for w in windows), default=2)
+    return Layout(
+        fading=fading,
+        sliding=sliding,
+        windows=windows,
+        landmark=landmark,
+        columns=columns,
+        column_of=tuple(order.index(f) for f in spec.forgetting),
+        ring_size=max(longest, buckets),
+        ring=entry_type(spec.max_classes + EXTRA_CLASSES),
+        shadow_classes=spec.shadow_max_classes,
+        max_classes=spec.max_classes + EXTRA_CLASSES,
+        opponents=opponents_of(spec),
+        costs=costs,
+        utilities=stacked(list(costs.values())),
+        model=model,
+        parameters=_parameters(spec, fading, sliding, windows, model),
+    )
+
+
+def opponents_of(spec: MonitorsSpec) -> tuple[str, ...]:
+    """The opponents of every model; those that shadow classifiers answer for need shadow classifiers."""
+    without = () if spec.shadow_max_classes else ("transition", "temporal_correction")
+    return tuple(o for o in spec.opponents if o not in without)
+
+
+def utility_index(layout: Layout, utility: UtilitySpec) -> int:
+    """A utility as the kernel knows it."""
+    match utility.kind:
+        case "accuracy":
+            return ACCURACY
+        case "balanced":
+            return BALANCED
+        case "costs":
+            return COSTS + list(layout.costs).index(utility)
+
+
+def _windows(spec: MonitorsSpec) -> tuple[AdwinSpec, ...]:
+    asked: list[AdwinSpec] = [f for f in spec.forgetting if isinstance(f, AdwinSpec)]
+    asked += [w for detector in spec.detectors if (w := kind_of(detector).window(detector))]
+    asked += [window_of(w) for w in spec.drift_weighted if w.drift_signal != "labels"]
+    return tuple(dict.fromkeys(asked))
+
+
+def _model_record(spec: MonitorsSpec, columns: int, fading: int, windows: int) -> np.dtype[np.void]:
+    """The record of one model, what every outcome touches first; when empty, all zero but the units."""
+    detectors = [
+        (kind.name, kind.state, (sum(isinstance(d, kind.spec) for d in spec.detectors),)) for kind in KINDS
+    ]
+    fields: list[Any] = [
+        ("outcomes", "i8"),
+        ("errors", "i8"),
+        ("class_counts", "i8"),  # first row of its span of class rows
+        ("classes", "i4"),  # highest class index seen + 1
+        ("head", "i4"),  # where in its ring the next outcome goes
+        ("last", "i4"),  # label of the previous outcome
+        ("last_missed", "i4"),  # whether it was wrong
+        ("utility", "i4"),  # by which it is judged: see `verdicts.opponents`
+        ("pace", PACE, (len(opponents_of(spec)),)),
+        ("labels", LABEL_COUNTS, (int(bool(opponents_of(spec))),)),  # its units are 1 at first
+        ("pending", "i4", (windows,)),  # outcomes since each window's last check, not yet in buckets
+        ("totals", "f8", (SUMS, columns)),
+        ("fading", FADING, (fading,)),  # units are 1 at first
+        ("shadow", SHADOW, (int(spec.shadow_max_classes > 0),)),  # its unit is 1 at first, too
+        ("drift_weighted", WEIGHTING, (len(spec.drift_weighted),)),
+        *detectors,
+        ("label_drift", LABEL_DRIFT, (len(label_drifts_of(spec.drift_weighted)),)),
+        ("windows", WINDOW, (windows,)),
+        ("verdicts", VERDICT, (len(opponents_of(spec)),)),
+    ]
+    packed = np.dtype(fields, align=True)
+    return np.dtype(
+        {
+            "names": [name for name, *_ in fields],
+            "formats": [field[1:] if len(field) == 3 else field[1] for field in fields],
+            "offsets": [_offset(packed, name) for name, *_ in fields],
+            "itemsize": -(-packed.itemsize // LINE) * LINE,
+        },
+        align=True,
+    )
+
+
+def _hot_bytes(model: np.dtype[np.void], detectors: dict[DetectorKind, int]) -> int:
+    """Bytes of a record up to the last that every outcome touches."""
+    ends = [_offset(model, KINDS[0].name)]
+    for kind, number in detectors.items():
+        if number and kind.hot_bytes:
+            ends.append(_offset(model, kind.name) + (number - 1) * kind.state.itemsize + kind.hot_bytes)
+    return max(ends)
+
+
+def _offset(record: np.dtype[np.void], name: str) -> int:
+    fields: Any = record.fields
+    return int(fields[name][1]) if fields else 0
+
+
+def _parameters(
+    spec: MonitorsSpec,
+    fading: tuple[FadingSpec, ...],
+    sliding: tuple[SlidingSpec, ...],
+    windows: tuple[AdwinSpec, ...],
+    model: np.dtype[np.void],
+) -> Records:
+    detectors = {
+        kind: [
+            kind.row(d, i, windows.index) for i, d in enumerate(spec.detectors) if isinstance(d, kind.spec)
+        ]
+        for kind in KINDS
+    }
+    fields: list[Any] = [
+        ("hot_bytes", "i8"),  # of a model's record: what every outcome touches
+        ("window_bytes", "i8"),
+        ("shadow_classes", "i8"),
+        ("counts_majority", "i8"),
+        ("verdict_start", "i8"),  # of the verdicts, in a model's record
+        ("verdict_bytes", "i8"),  # of one of them
+        ("verdict", VERDICT_PARAMETERS, (1,)),
+        ("opponents", OPPONENT_PARAMETERS, (len(opponents_of(spec)),)),
+        ("fading", FADING_PARAMETERS, (len(fading),)),
+        ("sliding", SLIDING_PARAMETERS, (len(sliding),)),
+        ("windows", WINDOW_PARAMETERS, (len(windows),)),
+        ("drift_weighted", WEIGHTING_PARAMETERS, (len(spec.drift_weighted),)),
+        ("label_drift", LABEL_DRIFT_PARAMETERS, (len(label_drifts_of(spec.drift_weighted)),)),
+        *[(kind.name, kind.parameters, (len(rows),)) for kind, rows in detectors.items()],
+    ]
+    row = np.zeros(1, np.dtype(fields, align=True))
+    row["hot_bytes"] = _hot_bytes(model, {kind: len(rows) for kind, rows in detectors.items()})
+    row["window_bytes"] = WINDOW.itemsize
+    row["shadow_classes"] = spec.shadow_max_classes
+    kinds = [OPPONENTS.index(opponent) for opponent in opponents_of(spec)]
+    row["counts_majority"] = MAJORITY in kinds
+    row["verdict_start"] = _offset(model, "verdicts")
+    row["verdict_bytes"] = VERDICT.itemsize
+    row["verdict"] = verdict_parameters(spec.verdict_outcomes, spec.confidence_delta)
+    for j, kind in enumerate(kinds):
+        notifies = len(spec.detectors) + j + 1 if OPPONENTS[kind] == HEADLINE else 0
+        row["opponents"][0, j] = (kind, notifies)
+    row["fading"]["alpha"] = [f.alpha for f in fading]
+    row["sliding"]["size"] = [s.size for s in sliding]
+    for j, w in enumerate(windows):
+        row["windows"][0, j] = (w.delta, w.min_subwindow, w.clock)
+    for j, drift_weighted in enumerate(spec.drift_weighted):
+        labels = drift_weighted.drift_signal == "labels"
+        watched = label_drifts_of(spec.drift_weighted) if labels else windows
+        window = watched.index(drift_weighted.delta if labels else window_of(drift_weighted))
+        signal = SIGNALS[drift_weighted.drift_signal]
+        row["drift_weighted"][0, j] = (drift_weighted.w_avg, drift_weighted.alpha, signal, window, NOBODY)
+    row["label_drift"]["delta"] = label_drifts_of(spec.drift_weighted)
+    for kind, rows in detectors.items():
+        for j, parameters in enumerate(rows):
+            row[kind.name][0, j] = parameters
+    return row

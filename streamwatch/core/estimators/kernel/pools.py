@@ -1,0 +1,176 @@
+"""The arrays behind a table of models.
+
+Each is asked for at its configured maximum at once, so it never moves: the system commits memory when it
+is touched. Where that would be more than `RESERVED_BYTES` of address space, it starts smaller and doubles
+when full.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.estimators.forgetting.adwin import FIRST_BLOCK_ROW
+from streamwatch.core.estimators.kernel import admission
+from streamwatch.core.estimators.kernel.layout import LINE, Layout, Records
+from streamwatch.core.estimators.kernel.scores import NO_SCORES, Indices, Scores
+from streamwatch.core.estimators.kernel.shadow import MAX_CLASSES, NO_MORE, SHADOW_ROOM, shadow_words
+from streamwatch.core.estimators.memory.allocator import HEADER, ROOM, SLOT
+from streamwatch.core.estimators.verdicts.opponents import EXTRA_COLUMNS
+
+RESERVED_BYTES = 1 << 30
+
+
+class Pools:
+    """Records and rings by row; class rows and ADWIN blocks as handed out by `allocator`."""
+
+    def __init__(self, layout: Layout, max_models: int) -> None:
+        self._layout = layout
+        self._max_models = max_models
+        span = 1 << (layout.max_classes - 1).bit_length()
+        self._block_words = _block_words(span)
+        rows = _at_first(max_models, layout.model.itemsize + layout.ring.itemsize * layout.ring_size)
+        width = 3 * layout.columns + EXTRA_COLUMNS  # a free span keeps its successor in its first count
+        self.models: Records = _zeros(rows, layout.model)
+        self.spans: NDArray[np.int32] = np.full(rows, -1, np.int32)
+        """Class rows each model owns; -1 where no model lives."""
+        self.rings: NDArray[Any] = np.zeros((rows, layout.ring_size), layout.ring)
+        self.class_counts: NDArray[np.float64] = _zeros(
+            (_at_first(2 * span * max_models, 8 * width), width), np.dtype(np.float64)
+        )
+        self.class_counts_allocator: NDArray[np.int64] = np.zeros(ROOM, np.int64)
+        self.blocks: NDArray[np.int32] = np.zeros(_at_first(RESERVED_BYTES, 4), np.int32)
+        self.block_allocator: NDArray[np.int64] = np.zeros(ROOM, np.int64)
+        self.shadow_spans: NDArray[np.int32] = np.full(rows, NO_MORE, np.int32)
+        """Classes each model's shadow counts have room for; `NO_MORE` where none are kept."""
+        self.shadows: NDArray[np.float64] = np.zeros(
+            _at_first(2 * max_models * shadow_words(layout.shadow_classes), 8), np.float64
+        )
+        self.shadow_allocator: NDArray[np.int64] = np.zeros(SHADOW_ROOM, np.int64)
+
+    def reserve_rows(self, rows: int) -> None:
+        """Make room for records and rings of this many models."""
+        if rows > len(self.models):
+            more = min(2 * len(self.models), self._max_models)
+            self.models = _enlarged(self.models, more)
+            self.rings = _enlarged(self.rings, more)
+            added = more - len(self.spans)
+            self.spans = np.concatenate([self.spans, np.full(added, -1, np.int32)])
+            self.shadow_spans = np.concatenate([self.shadow_spans, np.full(added, NO_MORE, np.int32)])
+
+    def reserve_batch(self, outcomes: int, models: int) -> None:
+        """Make room for the blocks of buckets a batch may fill.
+
+        A window makes at most one block from 2^FIRST_BLOCK_ROW outcomes, and those of every model may just be
+        complete.
+        """
+        made = (outcomes >> FIRST_BLOCK_ROW) + min(outcomes, models)
+        self.reserve_blocks(made * len(self._layout.windows))
+
+    def make_room(
+        self, rows: Indices, true_class: Indices, predicted_class: Indices, scores: Scores, max_classes: int
+    ) -> tuple[int, int]:
+        """Validate a batch and make room for its classes; gives (verdict, position), see `admission`."""
+        return admission.make_room(
+            self.models,
+            self.spans,
+            self.class_counts,
+            self.class_counts_allocator,
+            self.shadow_spans,
+            self.shadows,
+            self.shadow_allocator,
+            self._layout.parameters,
+            rows,
+            true_class,
+            predicted_class,
+            scores.offsets,
+            scores.classes,
+            max_classes,
+        )
+
+    def enlarge(self, verdict: int) -> None:
+        """Make the pool larger that was found full."""
+        if verdict == admission.FULL:
+            self.class_counts = _enlarged(self.class_counts, 2 * len(self.class_counts))
+        else:
+            self.shadows = _enlarged(self.shadows, 2 * len(self.shadows) + shadow_words(MAX_CLASSES))
+
+    def claim_rows(self, row: int, classes: int) -> None:
+        """Give a model class rows for so many classes."""
+        while not admission.claim_rows(
+            self.models, self.spans, self.class_counts, self.class_counts_allocator, row, classes
+        ):
+            self.enlarge(admission.FULL)
+
+    def claim_span(self, row: int, classes: int) -> None:
+        """Give a model class rows and shadow counts for so many classes."""
+        self.claim_rows(row, classes)
+        rows, top = np.array([row], np.int32), np.array([classes - 1], np.int32)
+        while (verdict := self.make_room(rows, top, top, NO_SCORES, classes)[0]) != admission.ADMITTED:
+            self.enlarge(verdict)
+
+    def reserve_blocks(self, number: int) -> None:
+        """Make room for this many more blocks of whatever size."""
+        needed = int(self.block_allocator[0]) * SLOT + number * self._block_words
+        while needed > len(self.blocks):
+            self.blocks = _enlarged(self.blocks, 2 * len(self.blocks))
+
+    def claim_block(self, classes: int) -> int:
+        """Slot of an empty block."""
+        self.reserve_blocks(1)
+        return int(admission.claim_block(self.blocks, self.block_allocator, classes))
+
+    def release(self, row: int) -> None:
+        """Empty a row and give back what it held."""
+        admission.release(
+            self.models,
+            self.spans,
+            self.class_counts,
+            self.class_counts_allocator,
+            self.blocks,
+            self.block_allocator,
+            self.shadow_spans,
+            self.shadows,
+            self.shadow_allocator,
+            row,
+        )
+        self.models[row] = np.zeros((), self._layout.model)
+        self.rings[row] = 0
+
+    def footprint(self, row: int) -> int:
+        """Bytes held by the model in a row."""
+        model = self.models[row]
+        words = 0
+        for window in model["windows"]:
+            for r in range(FIRST_BLOCK_ROW, int(window["rows"])):
+                for k in range(int(window["buckets"][r])):
+                    slot = int(window["blocks"][r - FIRST_BLOCK_ROW, k])
+                    span = 1 << int(self.blocks[slot * SLOT + 1])
+                    words += _block_words(span)
+        class_counts = int(self.spans[row]) * self.class_counts.shape[1] * 8
+        shadow = sum(8 * shadow_words(int(s["span"])) for s in model["shadow"] if s["span"])
+        return self._layout.model.itemsize + self.rings[row].nbytes + class_counts + shadow + words * 4
+
+
+def _block_words(span: int) -> int:
+    return SLOT * ((HEADER + 3 * span + SLOT - 1) // SLOT)
+
+
+def _at_first(most: int, size: int) -> int:
+    return max(1, min(most, RESERVED_BYTES // size))
+
+
+def _zeros(shape: int | tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Zeros that start at a cache line."""
+    size = int(np.prod(shape)) * dtype.itemsize
+    memory = np.zeros(size + LINE, np.uint8)
+    start = -memory.ctypes.data % LINE
+    return memory[start : start + size].view(dtype).reshape(shape)
+
+
+def _enlarged(array: NDArray[Any], length: int) -> NDArray[Any]:
+    larger = _zeros((length, *array.shape[1:]), array.dtype)
+    larger[: len(array)] = array
+    return larger

@@ -1,0 +1,109 @@
+"""Bringing in memory before it is needed: with thousands of models every outcome would wait for it.
+
+In three steps, as addresses become known: 16 outcomes ahead the model's record, 8 ahead the class rows and
+ring entries its header points to, 4 ahead the class rows of outcomes a window will drop.
+"""
+
+# pyright: reportUnknownParameterType=false, reportMissingParameterType=false
+from __future__ import annotations
+
+from streamwatch.core.estimators.forgetting.adwin import SMALL_WINDOW_BYTES
+from streamwatch.core.estimators.forgetting.mechanisms import DEFERRED
+from streamwatch.core.estimators.kernel.shadow import augmented_row, prior_row, transition_row
+from streamwatch.core.estimators.memory.ring import position_of, predicted_class_of, true_class_of
+from streamwatch.core.estimators.memory.totals import AGREED, FALSE, MISSED, N, columns_of
+from streamwatch.core.estimators.verdicts.opponents import MAJORITY, majority_column
+from streamwatch.core.jit import hot, inner, prefetch
+
+LINE = 64
+AHEAD = 16
+"""Outcomes between asking for a record and needing it."""
+
+
+@hot
+def counts_of(m, true_class, predicted_class, class_counts):
+    """Bring in the per-class counts an outcome adds to: one place for a hit, two for a miss."""
+    width = 8 * class_counts.shape[1]
+    part = 8 * columns_of(m)
+    if true_class == predicted_class:
+        prefetch(class_counts, (m.class_counts + true_class) * width + AGREED * part)
+    else:
+        prefetch(class_counts, (m.class_counts + true_class) * width + MISSED * part)
+        prefetch(class_counts, (m.class_counts + predicted_class) * width + FALSE * part)
+
+
+@inner
+def entries_of(m, age, number, rings, row):
+    """Bring in the ring entries of this age and older."""
+    for older in range(age, min(age + number, rings.shape[1]), LINE // rings.itemsize):
+        prefetch(rings, rings.itemsize * (row * rings.shape[1] + position_of(m.head, older, rings.shape[1])))
+
+
+@hot
+def shadow_of(m, s, true_class, predicted_class, shadows):
+    """Bring in the rows of shadow counts an outcome reads and adds to."""
+    prefetch(shadows, 8 * (prior_row(s) + true_class))
+    transition = 8 * transition_row(s, m.last)
+    augmented = 8 * augmented_row(s, m.last, predicted_class)
+    for offset in range(0, 8 * (s.span + 1) + LINE, LINE):
+        prefetch(shadows, transition + offset)
+        prefetch(shadows, augmented + offset)
+
+
+@hot
+def verdict_of(models, class_counts, m, p, row, j, true_class, predicted_class):
+    """Bring in the record of a verdict if the outcome is likely to change it: d ≠ 0, or a block ends.
+
+    The majority's answer is taken for its own, the previous label for everybody else's.
+    """
+    answer = m.last
+    if p.opponents[j].kind == MAJORITY:
+        for k in range(len(m.labels)):
+            answer = int(m.labels[k].leader) - 1
+            prefetch(
+                class_counts,
+                8 * ((m.class_counts + answer) * class_counts.shape[1] + majority_column(class_counts)),
+            )
+    differs = (predicted_class == true_class) != (answer == true_class)
+    if differs or (m.pace[j].steps & 15) == 15:
+        start = row * models.itemsize + p.verdict_start + j * p.verdict_bytes
+        for offset in range(0, p.verdict_bytes, LINE):
+            prefetch(models, start + offset)
+
+
+@hot
+def look_ahead(models, class_counts, rings, shadows, p, rows, true_class, predicted_class, i):
+    """Bring in what the outcomes after position i will touch."""
+    n = rows.shape[0]
+    if i + AHEAD < n:
+        start = rows[i + AHEAD] * models.itemsize
+        for offset in range(0, p.hot_bytes, LINE):
+            prefetch(models, start + offset)
+    if i + 8 < n:
+        row = rows[i + 8]
+        m = models[row]
+        counts_of(m, true_class[i + 8], predicted_class[i + 8], class_counts)
+        prefetch(rings, rings.itemsize * (row * rings.shape[1] + m.head))
+        for j in range(len(m.shadow)):
+            shadow_of(m, m.shadow[j], true_class[i + 8], predicted_class[i + 8], shadows)
+        for j in range(len(p.opponents)):
+            verdict_of(models, class_counts, m, p, row, j, true_class[i + 8], predicted_class[i + 8])
+        for j in range(len(p.sliding)):
+            gathered = int(m.totals[N, len(m.fading) + j]) - p.sliding[j].size
+            if gathered + 1 == DEFERRED:
+                entries_of(m, p.sliding[j].size - 1, DEFERRED, rings, row)
+        for j in range(len(m.windows)):
+            if m.pending[j] + 1 == p.windows[j].clock:  # a check is due: its buckets and what will enter them
+                start = row * models.itemsize + p.hot_bytes + j * p.window_bytes
+                for offset in range(0, SMALL_WINDOW_BYTES, LINE):
+                    prefetch(models, start + offset)
+                entries_of(m, 0, m.pending[j], rings, row)
+    if i + 4 < n:
+        row = rows[i + 4]
+        m = models[row]
+        for j in range(len(p.sliding)):
+            gathered = int(m.totals[N, len(m.fading) + j]) - p.sliding[j].size
+            if gathered + 1 == DEFERRED:
+                for age in range(p.sliding[j].size - 1, p.sliding[j].size - 1 + DEFERRED):
+                    entry = rings[row, position_of(m.head, age, rings.shape[1])]
+                    counts_of(m, true_class_of(entry), predicted_class_of(entry), class_counts)

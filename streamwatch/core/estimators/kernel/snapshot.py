@@ -1,0 +1,256 @@
+"""The state of one model's estimators as bytes, independent of where the model stands in the table.
+
+One section per estimator, named by its fingerprint: kind, parameters, record schema and version. A section
+resumes only an estimator of the same fingerprint. Equal states give equal bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.estimators.detectors import KINDS
+from streamwatch.core.estimators.forgetting.adwin import FIRST_BLOCK_ROW, WINDOW
+from streamwatch.core.estimators.forgetting.drift_weighted import WEIGHTING
+from streamwatch.core.estimators.forgetting.label_drift import LABEL_DRIFT
+from streamwatch.core.estimators.forgetting.mechanisms import FADING
+from streamwatch.core.estimators.kernel.layout import Layout, label_drifts_of, utility_index
+from streamwatch.core.estimators.kernel.pools import Pools
+from streamwatch.core.estimators.kernel.shadow import VERSION as SHADOW_VERSION
+from streamwatch.core.estimators.kernel.shadow_state import resume_shadow, shadow_state
+from streamwatch.core.estimators.memory.allocator import HEADER, SLOT
+from streamwatch.core.estimators.memory.ring import true_class_shift
+from streamwatch.core.estimators.verdicts.opponents import COSTS, EXTRA_COLUMNS, LABEL_COUNTS
+from streamwatch.core.estimators.verdicts.state import PACE, VERDICT
+from streamwatch.core.estimators.verdicts.state import VERSION as VERDICT_VERSION
+from streamwatch.core.specs import LandmarkSpec, MonitorsSpec, UtilitySpec
+
+VERSION = 2
+"""Raised when the meaning of a section of this module changes."""
+COLUMNS_VERSION = 3
+"""Raised when the meaning of a mechanism's totals, or of the outcomes kept with them, changes."""
+
+MODEL = f"model/{VERSION}"
+SHADOWS = f"shadow/{SHADOW_VERSION}"
+LABELS_COUNTED = f"labels/{VERDICT_VERSION}"
+HEADER_FIELDS = ("outcomes", "errors", "classes", "last", "last_missed")
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder().decode
+
+
+def fingerprint(kind: str, spec: object, schema: np.dtype[Any] | None, version: object) -> str:
+    """Name of the section of one estimator."""
+    described = repr((spec, schema.descr if schema is not None else None, version))
+    return f"{kind}/{hashlib.blake2b(described.encode(), digest_size=8).hexdigest()}"
+
+
+def take_snapshot(spec: MonitorsSpec, layout: Layout, pools: Pools, row: int) -> dict[str, bytes]:
+    """All sections of the model in a row."""
+    model = pools.models[row]
+    classes = int(model["classes"])
+    sections = {
+        MODEL: _encode([int(model[name]) for name in HEADER_FIELDS]),
+    }
+    for column, name in enumerate(_column_names(layout)):
+        counts = _class_column(layout, pools, row, column)
+        body: list[Any] = [model["totals"][:, column].tobytes(), counts[:classes].tobytes()]
+        j = column - len(layout.fading)
+        if j < 0:
+            body.append(model["fading"][column].tobytes())
+        elif j < len(layout.sliding):
+            body.append(_recent(pools, row, int(model["totals"][0, column])))
+        elif j - len(layout.sliding) < len(layout.windows):
+            width = int(model["totals"][0, column])
+            window = model["windows"][j - len(layout.sliding)]
+            body += [int(model["pending"][j - len(layout.sliding)]), *_window_state(pools, window)]
+            body.append(_recent(pools, row, width - int(window["large"])))
+        sections[name] = _encode(body)
+    for name, field, j in _record_names(spec):
+        sections[name] = model[field][j].tobytes()
+    for name, j in _verdict_names(spec, layout, int(model["utility"])):
+        sections[name] = model["pace"][j].tobytes() + model["verdicts"][j].tobytes()
+    if layout.opponents:
+        counts = _label_counts(pools, row)[:classes]
+        sections[LABELS_COUNTED] = _encode([model["labels"].tobytes(), counts.tobytes()])
+    if layout.shadow_classes:
+        sections[SHADOWS] = _encode(shadow_state(pools, model))
+    return sections
+
+
+def apply_snapshot(
+    spec: MonitorsSpec, layout: Layout, pools: Pools, row: int, sections: Mapping[str, bytes]
+) -> None:
+    """Resume every estimator of an empty row whose section is there."""
+    if MODEL not in sections:
+        return
+    header = dict(zip(HEADER_FIELDS, _decode(sections[MODEL]), strict=True))
+    classes = header["classes"]
+    if classes > layout.max_classes:
+        most = layout.max_classes
+        raise ValueError(f"a model with {classes} classes must fit max_classes, {most} with extras")
+    if classes:
+        pools.claim_span(row, classes)
+    model = pools.models[row]
+    for name, value in header.items():
+        model[name] = value
+    last = header["last"] << true_class_shift(layout.ring)
+    recent = [np.array([last], layout.ring)] if header["outcomes"] else []
+    for column, name in enumerate(_column_names(layout)):
+        if name not in sections:
+            continue
+        totals, counts, *rest = _decode(sections[name])
+        model["totals"][:, column] = np.frombuffer(totals)
+        _class_column(layout, pools, row, column)[:classes] = np.frombuffer(counts).reshape(-1, 3)
+        j = column - len(layout.fading)
+        if j < 0:
+            model["fading"][column] = np.frombuffer(rest[0], FADING)[0]
+        elif rest:
+            recent.append(np.frombuffer(rest[-1], layout.ring))
+            if j >= len(layout.sliding):
+                model["pending"][j - len(layout.sliding)] = rest[0]
+                _resume_window(pools, model["windows"][j - len(layout.sliding)], *rest[1:-1])
+    for entries in sorted(recent, key=len):  # the oldest entry of each is a label only: the longest goes last
+        pools.rings[row, pools.rings.shape[1] - len(entries) :] = entries
+    for name, field, j in _record_names(spec):
+        if name in sections:
+            model[field][j] = np.frombuffer(sections[name], model[field].dtype)[0]
+    for name, j in _verdict_names(spec, layout, int(model["utility"])):
+        if name in sections:
+            model["pace"][j] = np.frombuffer(sections[name], PACE, 1)[0]
+            model["verdicts"][j] = np.frombuffer(sections[name], VERDICT, 1, PACE.itemsize)[0]
+    if layout.opponents and LABELS_COUNTED in sections:
+        labels, counts = _decode(sections[LABELS_COUNTED])
+        model["labels"] = np.frombuffer(labels, LABEL_COUNTS)
+        _label_counts(pools, row)[:classes] = np.frombuffer(counts).reshape(-1, 2)
+    if layout.shadow_classes:
+        resume_shadow(pools, model, layout.shadow_classes, _decode(sections.get(SHADOWS, _encode(None))))
+
+
+def section_names(spec: MonitorsSpec, layout: Layout) -> dict[str, str]:
+    """What each section of a snapshot holds, in words, by the section's name."""
+    shown = [spec.name for spec in (*layout.fading, *layout.sliding, *layout.windows)]
+    shown += ["landmark"] * bool(layout.landmark)
+    names = dict(zip(_column_names(layout), shown, strict=True))
+    for kind in KINDS:
+        alike = [d.name for d in spec.detectors if isinstance(d, kind.spec)]
+        own = (name for name, field, _ in _record_names(spec) if field == kind.name)
+        names |= dict(zip(own, alike, strict=True))
+    drift_weightings = (name for name, field, _ in _record_names(spec) if field == "drift_weighted")
+    names |= dict(
+        zip(drift_weightings, (f"drift-weighted {w.name}" for w in spec.drift_weighted), strict=True)
+    )
+    for u in dict.fromkeys(spec.utilities) or (UtilitySpec(),):
+        for name, j in _verdict_names(spec, layout, utility_index(layout, u)):
+            names[name] = f"verdict {layout.opponents[j]} by {u.kind}"
+    return names
+
+
+def _column_names(layout: Layout) -> Iterator[str]:
+    for f in layout.fading:
+        yield fingerprint("fading", f, FADING, COLUMNS_VERSION)
+    for s in layout.sliding:
+        yield fingerprint("sliding", s, layout.ring, COLUMNS_VERSION)
+    for w in layout.windows:
+        yield fingerprint("adwin", w, WINDOW, (COLUMNS_VERSION, layout.ring.str))
+    if layout.landmark:
+        yield fingerprint("landmark", LandmarkSpec(), None, COLUMNS_VERSION)
+
+
+def _record_names(spec: MonitorsSpec) -> Iterator[tuple[str, str, int]]:
+    """(section, field of the model's record, index there) of estimators that are one record."""
+    for kind in KINDS:
+        alike = (d for d in spec.detectors if isinstance(d, kind.spec))
+        for j, detector in enumerate(alike):
+            yield fingerprint(kind.name, detector, kind.state, kind.version), kind.name, j
+    for j, delta in enumerate(label_drifts_of(spec.drift_weighted)):
+        yield fingerprint("label_drift", delta, LABEL_DRIFT, VERSION), "label_drift", j
+    for j, drift_weighted in enumerate(spec.drift_weighted):
+        yield fingerprint("drift_weighted", drift_weighted, WEIGHTING, VERSION), "drift_weighted", j
+
+
+def _verdict_names(spec: MonitorsSpec, layout: Layout, utility: int) -> Iterator[tuple[str, int]]:
+    """(section, index) of the verdicts of a model that is judged by a utility."""
+    by = list(layout.costs)[utility - COSTS] if utility >= COSTS else utility
+    costs = (by.costs, by.other) if isinstance(by, UtilitySpec) else by
+    for j, opponent in enumerate(layout.opponents):
+        judged = (opponent, costs, spec.verdict_outcomes, spec.confidence_delta)
+        yield fingerprint("verdict", judged, VERDICT, VERDICT_VERSION), j
+
+
+def _label_counts(pools: Pools, row: int) -> NDArray[np.float64]:
+    """Labels counted for opponents and utility, as a view (span, 2)."""
+    start, span = int(pools.models["class_counts"][row]), int(pools.spans[row])
+    return pools.class_counts[start : start + span, -EXTRA_COLUMNS:-1]
+
+
+def _class_column(layout: Layout, pools: Pools, row: int, column: int) -> NDArray[np.float64]:
+    """Counts of one mechanism as a view (span, 3)."""
+    model = pools.models[row]
+    start, span = int(model["class_counts"]), int(pools.spans[row])
+    return pools.class_counts[start : start + span, column : 3 * layout.columns : layout.columns]
+
+
+def _recent(pools: Pools, row: int, number: int) -> bytes:
+    """The last `number` outcomes of the ring, oldest first, after the label of the one before them."""
+    model = pools.models[row]
+    if int(model["outcomes"]) > number:
+        number += 1
+        labels_only = 1
+    else:
+        labels_only = 0
+    newest_last = np.roll(pools.rings[row], -int(model["head"]))
+    entries = newest_last[len(newest_last) - number :].copy()
+    below = true_class_shift(entries.dtype)
+    entries[:labels_only] = entries[:labels_only] >> below << below
+    return entries.tobytes()
+
+
+SCALARS = ("large", "last_drift", "kept", "statistic", "threshold", "before", "after", "rows")
+
+
+def _window_state(pools: Pools, window: Any) -> list[Any]:
+    buckets = window["buckets"][: int(window["rows"])].tolist()
+    losses = [window["losses"][r, :k].tolist() for r, k in enumerate(buckets)]
+    blocks = [
+        _block(pools, int(slot))
+        for r, k in enumerate(buckets[FIRST_BLOCK_ROW:])
+        for slot in window["blocks"][r, :k]
+    ]
+    return [[window[name].item() for name in SCALARS], losses, blocks]
+
+
+def _resume_window(
+    pools: Pools, window: Any, scalars: list[Any], losses: list[Any], blocks: list[Any]
+) -> None:
+    for name, value in zip(SCALARS, scalars, strict=True):
+        window[name] = value
+    slots = iter([_restore_block(pools, *block) for block in blocks])
+    for r, row in enumerate(losses):
+        window["buckets"][r] = len(row)
+        window["losses"][r, : len(row)] = row
+        if r >= FIRST_BLOCK_ROW:
+            window["blocks"][r - FIRST_BLOCK_ROW, : len(row)] = [next(slots) for _ in row]
+
+
+def _block(pools: Pools, slot: int) -> tuple[list[int], int, bytes, bytes]:
+    """(repeats and flags, classes, classes counted, their counts): classes without counts are left out."""
+    first = slot * SLOT
+    span = 1 << int(pools.blocks[first + 1])
+    counts = pools.blocks[first + HEADER : first + HEADER + 3 * span].reshape(-1, 3)
+    counted = np.flatnonzero(counts.any(axis=1)).astype(np.int32)
+    sums = pools.blocks[[first, *range(first + 2, first + HEADER)]].tolist()
+    return sums, span, counted.tobytes(), counts[counted].tobytes()
+
+
+def _restore_block(pools: Pools, sums: list[int], span: int, counted: bytes, counts: bytes) -> int:
+    slot = pools.claim_block(span)
+    first = slot * SLOT
+    pools.blocks[[first, *range(first + 2, first + HEADER)]] = sums
+    block = pools.blocks[first + HEADER : first + HEADER + 3 * span].reshape(-1, 3)
+    block[np.frombuffer(counted, np.int32)] = np.frombuffer(counts, np.int32).reshape(-1, 3)
+    return slot

@@ -1,0 +1,275 @@
+"""The table of models: rows of estimators, fed in batches, read on demand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.estimators.agreement import Totals
+from streamwatch.core.estimators.detectors.alarm import ALARM, AlarmRow, alarm_rows
+from streamwatch.core.estimators.kernel import admission
+from streamwatch.core.estimators.kernel import fold as kernel
+from streamwatch.core.estimators.kernel.batch import Batch, batch_of
+from streamwatch.core.estimators.kernel.layout import Records, layout_of, utility_index
+from streamwatch.core.estimators.kernel.pools import Pools
+from streamwatch.core.estimators.kernel.readout import (
+    Detectors,
+    Floats,
+    Integers,
+    read_detectors,
+    read_totals,
+    read_weighted,
+)
+from streamwatch.core.estimators.kernel.rows import Rows
+from streamwatch.core.estimators.kernel.scores import NO_SCORES, Indices, Scores
+from streamwatch.core.estimators.kernel.shadow_state import confusion
+from streamwatch.core.estimators.kernel.snapshot import apply_snapshot, section_names, take_snapshot
+from streamwatch.core.estimators.kernel.tracing import Trace, traced
+from streamwatch.core.estimators.memory.totals import N
+from streamwatch.core.estimators.verdicts.readout import Verdicts, read_verdicts
+from streamwatch.core.specs import MonitorsSpec, UtilitySpec
+
+_ACCURACY = UtilitySpec()
+
+
+class ModelTable:
+    """The estimators of up to `max_models` models.
+
+    Rows are indices below `max_models`; classes are local indices of each model, 0 … max_classes + 1, densely
+    given out by the caller. Batches may mix models; the order within a model is what counts.
+    """
+
+    def __init__(self, spec: MonitorsSpec) -> None:
+        self._spec = spec
+        self._layout = layout_of(spec)
+        self._pools = Pools(self._layout, spec.max_models)
+        self._rows = Rows(self._layout, self._pools, spec.max_models)
+        self._alarms: Records = np.zeros(0, ALARM)
+
+    def add_model(self, utility: UtilitySpec = _ACCURACY) -> int:
+        """Row of a new model, empty, judged by a utility. Rows of retired models are given out again.
+
+        A table of costs must be one of the specification's.
+
+        Raises
+        ------
+        TableFull
+            When `max_models` models are watched.
+        """
+        return self._rows.add(utility_index(self._layout, utility))
+
+    def name_classes(self, row: int, utility: UtilitySpec, names: Sequence[str]) -> None:
+        """Say where each class of a model, by local index, stands in its table of costs."""
+        self._rows.live_one(row)
+        self._pools.claim_rows(row, len(names))
+        table = self._layout.costs[utility]
+        start = int(self._pools.models["class_counts"][row])
+        self._pools.class_counts[start : start + len(names), -1] = [table.index(name) for name in names]
+
+    def retire(self, row: int) -> None:
+        """Forget a model and everything it held."""
+        self._rows.retire(row)
+
+    def fold(
+        self,
+        rows: Indices,
+        true_class: Indices,
+        predicted_class: Indices,
+        label_at_prediction: Indices | None = None,
+        scores: Scores = NO_SCORES,
+        event_ms: Integers | None = None,
+    ) -> list[AlarmRow]:
+        """Feed outcomes to the estimators of their models, in order; gives the alarms, in order.
+
+        Parameters
+        ----------
+        rows, true_class, predicted_class
+            int32 (n,): the model's row, its local index of the true and of the predicted class.
+        label_at_prediction
+            int32 (n,): the last label known when the prediction was made; -1, the default, without one.
+        scores
+            Class scores of outcomes, for Temporal Correction.
+        event_ms
+            int64 (n,): event time of the outcomes; 0, the default, where nobody asks since when.
+
+        Raises
+        ------
+        ValueError
+            If an index is out of range; nothing was folded then.
+        """
+        batch = self._reserve(
+            batch_of(rows, true_class, predicted_class, label_at_prediction, scores, event_ms)
+        )
+        while True:
+            pools = self._pools
+            verdict, count = kernel.fold(
+                pools.models,
+                pools.spans,
+                pools.class_counts,
+                pools.class_counts_allocator,
+                pools.rings,
+                pools.blocks,
+                pools.block_allocator,
+                pools.shadow_spans,
+                pools.shadows,
+                pools.shadow_allocator,
+                self._layout.parameters,
+                self._layout.utilities,
+                self._layout.max_classes,
+                batch.rows,
+                batch.true_class,
+                batch.predicted_class,
+                batch.label_at_prediction,
+                batch.event_ms,
+                *batch.scores,
+                self._alarms,
+            )
+            if verdict == admission.ADMITTED:
+                return alarm_rows(self._alarms, int(count))
+            self._resolve(verdict, int(count), batch)
+
+    def outcomes(self, rows: Integers) -> Integers:
+        """Outcomes folded into each model, int64 (m,)."""
+        return self._pools.models["outcomes"][self._rows.live(rows)]
+
+    def errors(self, rows: Integers) -> Integers:
+        """Wrong predictions of each model, int64 (m,)."""
+        return self._pools.models["errors"][self._rows.live(rows)]
+
+    def totals(self, rows: Integers, forgetting: int) -> Totals:
+        """Agreement totals of m models under one configured forgetting mechanism, in units of outcomes.
+
+        Dense, padded to the most classes among the models asked for.
+        """
+        column = self._layout.column_of[forgetting]
+        return read_totals(self._pools, self._layout, self._rows.live(rows), column)
+
+    def detector_state(self, rows: Integers, detector: int) -> tuple[Floats, Floats, Integers]:
+        """Statistic and threshold (NaN where undefined) and number of alarms of one detector, each (m,)."""
+        said = self._detectors(rows)
+        return said.statistic[detector], said.threshold[detector], said.alarms[detector]
+
+    def warned(self, rows: Integers, detector: int) -> NDArray[np.bool_]:
+        """Whether one detector was warning at each model's last outcome, bool (m,)."""
+        return self._detectors(rows).warned[detector]
+
+    def adwin_width(self, rows: Integers, forgetting: int) -> Integers:
+        """Outcomes in each model's ADWIN window, int64 (m,)."""
+        column = self._layout.column_of[forgetting]
+        return self._pools.models["totals"][self._rows.live(rows), N, column].astype(np.int64)
+
+    def weighted(self, rows: Integers, drift_weighted: int) -> tuple[Floats, Floats]:
+        """Drift-weighted accuracy (NaN before the first outcome) and its n_eff, each (m,)."""
+        return read_weighted(self._pools, self._rows.live(rows), drift_weighted)
+
+    def verdicts(self, rows: Integers) -> Verdicts:
+        """What the verdicts of m models say, each array (opponents, m)."""
+        models = self._pools.models[self._rows.live(rows)]
+        return self._verdicts_of(models["pace"]["steps"].T, models["verdicts"].T)
+
+    def verdicts_traced(self, traced: Trace) -> Verdicts:
+        """What the verdicts said after every outcome, each array (opponents, n)."""
+        return self._verdicts_of(traced.said["steps"], traced.said)
+
+    def _verdicts_of(self, steps: Integers, records: NDArray[np.void]) -> Verdicts:
+        threshold = float(self._layout.parameters["verdict"]["threshold"][0, 0])
+        return read_verdicts(steps, records, self._spec.confidence_delta, threshold)
+
+    @property
+    def opponents(self) -> tuple[str, ...]:
+        """Whom models are judged against, in the order of `verdicts`."""
+        return self._layout.opponents
+
+    def confusion(self, row: int) -> Floats | None:
+        """Faded counts of (true, predicted) of one model, (K, K) by local class; None where none are kept."""
+        self._rows.live_one(row)
+        return confusion(self._pools, row)
+
+    def follow(self, drift_weighted: int, row: int) -> None:
+        """Let a weighting by reference take the drifts of this model, from now on and until it retires.
+
+        Every other model learns of a drift at its own next outcome.
+        """
+        self._rows.live_one(row)
+        if self._spec.drift_weighted[drift_weighted].drift_signal != "reference":
+            raise ValueError(f"only a weighting by reference follows a model, got weighting {drift_weighted}")
+        self._layout.parameters["drift_weighted"]["reference"][0, drift_weighted] = row
+
+    def sections(self) -> dict[str, str]:
+        """What each section of a snapshot holds, in words."""
+        return section_names(self._spec, self._layout)
+
+    def snapshot(self, row: int) -> dict[str, bytes]:
+        """Everything a model's estimators hold, one section each, wherever the model stands in the table."""
+        self._rows.live_one(row)
+        pools = self._pools
+        kernel.prepare_snapshot(pools.models, pools.class_counts, pools.rings, self._layout.parameters, row)
+        return take_snapshot(self._spec, self._layout, self._pools, row)
+
+    def restore(self, row: int, sections: Mapping[str, bytes]) -> None:
+        """Resume the estimators whose sections are there; the others of this (new) model start empty.
+
+        Raises
+        ------
+        ValueError
+            If the model has outcomes already, or has more classes than `max_classes` allows.
+        """
+        if self.outcomes(np.array([row], np.int64))[0]:
+            raise ValueError(f"a snapshot must be restored into a new model, row {row} has outcomes")
+        apply_snapshot(self._spec, self._layout, self._pools, row, sections)
+
+    def trace(
+        self,
+        rows: Indices,
+        true_class: Indices,
+        predicted_class: Indices,
+        label_at_prediction: Indices | None = None,
+        scores: Scores = NO_SCORES,
+        event_ms: Integers | None = None,
+    ) -> Trace:
+        """Fold a batch, and tell what its model's estimators said after every outcome.
+
+        Raises
+        ------
+        ValueError
+            If an index is out of range; nothing was folded then.
+        """
+        batch = self._reserve(
+            batch_of(rows, true_class, predicted_class, label_at_prediction, scores, event_ms)
+        )
+        pools, most = self._pools, self._layout.max_classes
+        while True:
+            verdict, position = pools.make_room(
+                batch.rows, batch.true_class, batch.predicted_class, batch.scores, most
+            )
+            if verdict == admission.ADMITTED:
+                return traced(self._spec, self._layout, pools, batch, self._alarms)
+            self._resolve(verdict, position, batch)
+
+    def footprint(self, row: int) -> int:
+        """Bytes a model occupies: its record, ring, class rows, blocks and shadow counts."""
+        return self._pools.footprint(row)
+
+    def _reserve(self, batch: Batch) -> Batch:
+        """The same batch, once there is room for its blocks and alarms."""
+        self._pools.reserve_batch(len(batch.rows), self._rows.used)
+        most = len(batch.rows) * (len(self._spec.detectors) + 1)
+        if len(self._alarms) < most:
+            self._alarms = np.zeros(most, ALARM)
+        return batch
+
+    def _resolve(self, verdict: int, position: int, batch: Batch) -> None:
+        """After a batch was not admitted: enlarge the pool that was full, or refuse."""
+        if verdict != admission.INVALID:
+            self._pools.enlarge(verdict)
+            return
+        got = tuple(int(column[position]) for column in (batch.rows, batch.true_class, batch.predicted_class))
+        raise ValueError(
+            f"outcome {position} of a batch must have a live row and classes (of scores, too) below "
+            f"{self._layout.max_classes}, got (row, truth, predicted) = {got}"
+        )
+
+    def _detectors(self, rows: Integers) -> Detectors:
+        return read_detectors(self._pools, self._layout, self._rows.live(rows), len(self._spec.detectors))

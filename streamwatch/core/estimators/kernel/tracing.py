@@ -1,0 +1,88 @@
+"""A batch folded slowly: what the estimators said after every single outcome."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.estimators.agreement import Totals
+from streamwatch.core.estimators.detectors.alarm import AlarmRow, alarm_rows
+from streamwatch.core.estimators.kernel import fold as kernel
+from streamwatch.core.estimators.kernel.batch import Batch
+from streamwatch.core.estimators.kernel.layout import Layout, Records
+from streamwatch.core.estimators.kernel.pools import Pools
+from streamwatch.core.estimators.kernel.readout import Floats, totals_of
+from streamwatch.core.estimators.memory.totals import SUMS
+from streamwatch.core.estimators.verdicts.state import SAID
+from streamwatch.core.specs import MonitorsSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """A folded batch of n outcomes, and what its model's estimators said after each of them."""
+
+    alarms: list[AlarmRow]
+    totals: tuple[Totals, ...]
+    """Per configured forgetting mechanism, over the n outcomes instead of over models."""
+    statistic: Floats
+    """(detectors, n), NaN where undefined."""
+    threshold: Floats
+    alarmed: NDArray[np.bool_]
+    """(detectors, n)."""
+    warned: NDArray[np.bool_]
+    """(detectors, n): below an alarm, above the warning level; never for what has none."""
+    weighted: Floats
+    """(weightings, n): drift-weighted accuracy."""
+    weighted_n_eff: Floats
+    said: Records
+    """(opponents, n): records of verdicts."""
+
+
+def traced(spec: MonitorsSpec, layout: Layout, pools: Pools, batch: Batch, alarms: Records) -> Trace:
+    """Fold a batch for which there is room in the pools, and for its alarms in `alarms`."""
+    n = len(batch.rows)
+    classes = int(pools.spans[batch.rows].max(initial=0))
+    sums = np.zeros((layout.columns, SUMS + 1, n))
+    counts = np.zeros((layout.columns, 3, n, classes))
+    shape = (len(spec.detectors), n)
+    statistic, threshold = np.full(shape, np.nan), np.full(shape, np.nan)
+    warned = np.zeros(shape, np.bool_)
+    weighted = np.zeros((2, len(spec.drift_weighted), n))
+    said = np.zeros((len(layout.opponents), n), SAID)
+    count = kernel.trace(
+        pools.models,
+        pools.class_counts,
+        pools.rings,
+        pools.blocks,
+        pools.block_allocator,
+        pools.shadows,
+        pools.shadow_allocator,
+        layout.parameters,
+        layout.utilities,
+        batch.rows,
+        batch.true_class,
+        batch.predicted_class,
+        batch.label_at_prediction,
+        batch.event_ms,
+        *batch.scores,
+        alarms,
+        sums,
+        counts,
+        statistic,
+        threshold,
+        np.zeros(shape, np.int64),
+        warned,
+        weighted,
+        said,
+    )
+    found = alarm_rows(alarms, int(count))
+    alarmed = np.zeros(shape, np.bool_)
+    for alarm in found:
+        if alarm.detector >= len(spec.detectors):
+            continue
+        alarmed[alarm.detector, alarm.position] = True
+    classes = int(pools.models["classes"][batch.rows].max(initial=0))
+    totals = tuple(totals_of(sums[c], counts[c, :, :, :classes]) for c in layout.column_of)
+    return Trace(found, totals, statistic, threshold, alarmed, warned, weighted[0], weighted[1], said)

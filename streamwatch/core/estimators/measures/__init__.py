@@ -1,0 +1,1 @@
+"""Functions of the agreement totals, and their lines of the catalogue."""

@@ -1,0 +1,142 @@
+"""How far an estimate may be from the truth: bounds, standard errors, and what correlated losses take away.
+
+All are functions of the agreement totals, vectorised over models, undefined (NaN) as in `measures`. Bounds
+hold for the *weighted mean of the true accuracy over what is remembered*, at one fixed time and for
+independent losses: not for the accuracy of this moment right after a change, and less than nominally where
+losses are correlated, which `loss_autocorrelation` tells. ADWIN chose its window by the same losses, so under
+it they are nominal.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from streamwatch.core.estimators.agreement import Floats, Totals
+from streamwatch.core.estimators.measures.measures import (
+    PRESENT,
+    accuracy,
+    kappa,
+    largest,
+    p_chance,
+    ratio,
+    shares_of,
+)
+
+ROUNDING = 1e-12
+"""Variance of agreement below which it is rounding that is left."""
+
+UNBOUNDED = 1e-9
+"""Least 1 + ρ: below it the losses alternate, and no number of independent outcomes stands for them."""
+
+
+def hoeffding_half_width(totals: Totals, delta: float) -> Floats:
+    """ε with P(|p - true| > ε) ≤ δ: √(ln(2/δ)/(2·n_eff)).
+
+    Hoeffding 1963 for losses of range R = 1; Gama, Sebastião, Rodrigues 2009, §3.2, whose √R must be R. For
+    weighted means n is (Σw)²/Σw². Undefined without outcomes.
+
+    Parameters
+    ----------
+    totals
+        Of m models.
+    delta
+        Probability in (0, 1) that the truth is outside.
+    """
+    return np.sqrt(ratio(np.full_like(totals.n_eff, np.log(2.0 / delta) / 2.0), totals.n_eff, totals.n > 0))
+
+
+def hoeffding_lower(totals: Totals, delta: float) -> Floats:
+    """Least accuracy by Hoeffding's bound, max(0, p - ε)."""
+    return np.maximum(0.0, accuracy(totals) - hoeffding_half_width(totals, delta))
+
+
+def hoeffding_upper(totals: Totals, delta: float) -> Floats:
+    """Greatest accuracy by Hoeffding's bound, min(1, p + ε)."""
+    return np.minimum(1.0, accuracy(totals) + hoeffding_half_width(totals, delta))
+
+
+def _chernoff_error(totals: Totals, delta: float) -> tuple[Floats, Floats]:
+    """Limits of the true error: E + c/2 ± √(cE + c²/4), c = 3·ln(2/δ)/n_eff.
+
+    Chernoff's |E - μ| ≤ √(3μ·ln(2/δ)/n_eff) solved for the unknown mean μ. With E in place of μ, as often
+    printed, the limits would close on an error-free stretch.
+    """
+    error = 1.0 - accuracy(totals)
+    c = ratio(np.full_like(totals.n_eff, 3.0 * np.log(2.0 / delta)), totals.n_eff, totals.n > 0)
+    half = np.sqrt(c * error + c * c / 4.0)
+    return error + c / 2.0 - half, error + c / 2.0 + half
+
+
+def chernoff_lower(totals: Totals, delta: float) -> Floats:
+    """Least accuracy by Chernoff's bound, 1 - (E + c/2 + √(cE + c²/4)), at least 0, c = 3·ln(2/δ)/n_eff.
+
+    Gama, Sebastião, Rodrigues 2009, §3.2, solved for the mean. Tighter than Hoeffding's for small errors.
+    """
+    return np.clip(1.0 - _chernoff_error(totals, delta)[1], 0.0, 1.0)
+
+
+def chernoff_upper(totals: Totals, delta: float) -> Floats:
+    """Greatest accuracy by Chernoff's bound, 1 - (E + c/2 - √(cE + c²/4)), at most 1, c = 3·ln(2/δ)/n_eff."""
+    return np.clip(1.0 - _chernoff_error(totals, delta)[0], 0.0, 1.0)
+
+
+def loss_autocorrelation(totals: Totals) -> Floats:
+    """Correlation ρ of an outcome's loss with the one before, (p11 - E²)/(E(1-E)), p11 = lost_twice/pairs.
+
+    E is the error over all that is remembered. Clipped to [-1, 1], which the estimate may leave where few
+    outcomes are remembered. Undefined while the losses are all but constant, n·E(1-E) < 0.05, before the
+    second outcome, and where `lost_twice` is not kept.
+    """
+    error = 1.0 - accuracy(totals)
+    variance = error * (1.0 - error)
+    varied = (totals.n * variance >= PRESENT) & (totals.pairs > 0)
+    together = ratio(totals.lost_twice, totals.pairs, varied)
+    return np.clip(ratio(together - error * error, variance, varied), -1.0, 1.0)
+
+
+def effective_sample_size_autocorrelated(totals: Totals) -> Floats:
+    """Independent outcomes that would tell as much: n_eff·(1-ρ)/(1+ρ), ρ the loss's lag-1 autocorrelation.
+
+    The effective size of a first-order autoregressive sample (Bayley, Hammersley 1946). More than n_eff for
+    losses that alternate; undefined with ρ and at ρ = -1.
+    """
+    rho = loss_autocorrelation(totals)
+    return ratio(totals.n_eff * (1.0 - rho), 1.0 + rho, 1.0 + rho > UNBOUNDED)
+
+
+def kappa_standard_error(totals: Totals) -> Floats:
+    """Standard error of κ around its true value, √(p(1-p)/n_eff)/(1 - p_chance).
+
+    Cohen 1960, taking the class shares as known; Žliobaitė et al. 2015, eq. 11. Undefined where κ is.
+    """
+    p, chance = accuracy(totals), p_chance(totals)
+    spread = np.sqrt(ratio(p * np.maximum(0.0, 1.0 - p), totals.n_eff, totals.n > 0))
+    return ratio(spread, 1.0 - chance, ~np.isnan(kappa(totals)))
+
+
+def kappa_null_deviation(totals: Totals) -> Floats:
+    """Standard deviation δ₀ of κ for predictions independent of the truth.
+
+    √(p_c + p_c² - Σ t_k q_k (t_k + q_k))/((1 - p_c)·√n_eff) with shares t, q and p_c = p_chance (Fleiss,
+    Cohen, Everitt 1969). Undefined where κ is, while labels or predictions miss their largest class by less
+    than 0.05 outcomes, and where the variance is rounding.
+    """
+    true_class, predicted_class = (
+        shares_of(totals.true_class, totals.n),
+        shares_of(totals.predicted_class, totals.n),
+    )
+    chance = p_chance(totals)
+    agreed = true_class * predicted_class
+    variance = chance + chance * chance - (agreed * (true_class + predicted_class)).sum(axis=1)
+    missed = totals.n - np.maximum(largest(totals.true_class), largest(totals.predicted_class))
+    defined = (missed >= PRESENT) & (variance > ROUNDING) & ~np.isnan(kappa(totals))
+    return ratio(np.sqrt(np.maximum(0.0, variance)), (1.0 - chance) * np.sqrt(totals.n_eff), defined)
+
+
+def kappa_zscore(totals: Totals) -> Floats:
+    """κ in standard deviations from chance, z = κ/δ₀, one-sided: above 1.645 better than chance at 5 %.
+
+    Fleiss, Cohen, Everitt 1969. The approximation in Žliobaitė et al. 2015, eq. 12, is conservative for
+    unbalanced classes. Undefined where δ₀ is.
+    """
+    return ratio(kappa(totals), kappa_null_deviation(totals), kappa_null_deviation(totals) > 0)

@@ -1,0 +1,1 @@
+"""Memory the compiled estimators share: flags and rings of outcomes, totals, spans and blocks of counts."""

@@ -1,0 +1,83 @@
+"""Room in the two shared pools: spans of class rows, and blocks of counts of large ADWIN buckets.
+
+Both hand out pieces of 2^c classes, from a free list per c, else from the untouched end. A room record
+`i64[33]` says how much was ever used (`allocator[0]`) and where each free list starts (`allocator[1 + c]`,
+1-based, 0 when empty).
+"""
+
+# pyright: reportUnknownParameterType=false, reportMissingParameterType=false
+from __future__ import annotations
+
+from streamwatch.core.estimators.memory.flags import FLAGS
+from streamwatch.core.jit import inner
+
+ROOM = 33
+SLOT = 8
+"""Words (int32) per slot of the block pool; a block starts at a slot so that its address fits 32 bits."""
+HEADER = 2 + FLAGS
+"""Words before a block's counts: its repeats, the exponent c of its 2^c classes, its flags."""
+
+
+@inner
+def exponent_of(classes):
+    """Smallest c with 2^c ≥ classes (at least 1: no stream worth watching has one class)."""
+    c = 1
+    while (1 << c) < classes:
+        c += 1
+    return c
+
+
+@inner
+def take_span(class_counts, allocator, c):
+    """First row of 2^c zeroed class rows; -1 when the pool is full."""
+    head = allocator[1 + c]
+    if head > 0:
+        start = head - 1
+        allocator[1 + c] = int(class_counts[start, 0])
+    else:
+        start = allocator[0]
+        if start + (1 << c) > class_counts.shape[0]:
+            return -1
+        allocator[0] = start + (1 << c)
+    for k in range(start, start + (1 << c)):
+        for j in range(class_counts.shape[1]):
+            class_counts[k, j] = 0.0
+    return start
+
+
+@inner
+def give_span(class_counts, allocator, start, c):
+    """Put a span on its free list."""
+    class_counts[start, 0] = float(allocator[1 + c])
+    allocator[1 + c] = start + 1
+
+
+@inner
+def block_slots(c):
+    """Slots of a block for 2^c classes: header, then (truth, predicted, agreed) per class."""
+    return (HEADER + 3 * (1 << c) + SLOT - 1) // SLOT
+
+
+@inner
+def take_block(blocks, allocator, c):
+    """First slot of a zeroed block for 2^c classes; the caller has made sure that there is room."""
+    head = allocator[1 + c]
+    if head > 0:
+        slot = head - 1
+        allocator[1 + c] = blocks[slot * SLOT]
+    else:
+        slot = allocator[0]
+        allocator[0] = slot + block_slots(c)
+    first = slot * SLOT
+    for k in range(first, first + HEADER + 3 * (1 << c)):
+        blocks[k] = 0
+    blocks[first + 1] = c
+    return slot
+
+
+@inner
+def give_block(blocks, allocator, slot):
+    """Put a block on its free list."""
+    c = blocks[slot * SLOT + 1]
+    blocks[slot * SLOT] = allocator[1 + c]
+    allocator[1 + c] = slot + 1

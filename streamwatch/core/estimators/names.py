@@ -1,0 +1,124 @@
+"""The names of models and classes, and the small integers the kernel knows them by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.estimators.kernel.scores import NO_SCORES, Scores
+from streamwatch.core.events import Outcome
+
+OTHER = "__other__"
+"""What the classes beyond `max_classes` are reported as."""
+
+
+class Classes(dict[str, int]):
+    """Local index of every class a model has shown, in order of appearance; `limit` for those beyond it.
+
+    Classes beyond the limit are not remembered, so a stream of ever new classes costs no memory.
+    """
+
+    __slots__ = ("limit",)
+
+    def __init__(self, limit: int) -> None:
+        super().__init__()
+        self.limit = limit
+
+    def __missing__(self, name: str) -> int:
+        index = len(self)
+        if index >= self.limit:
+            return self.limit
+        self[name] = index
+        return index
+
+    def score_indices(self, scores: Mapping[str, float]) -> list[tuple[int, float]]:
+        """Local index and score of each class within the limit."""
+        indexed = [(self[name], score) for name, score in scores.items()]
+        return [(index, score) for index, score in indexed if index < self.limit]
+
+    def names(self, folded: bool) -> list[str]:  # noqa: FBT001 - one reader
+        """Class of each index, with a name for the folded ones that no class of the stream has."""
+        names = list(self)
+        if folded:
+            other = OTHER
+            while other in self:
+                other += "_"
+            names.append(other)
+        return names
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Outcomes as the kernel takes them: parallel int32 arrays, and the outcomes they stand for."""
+
+    outcomes: Sequence[Outcome]
+    rows: NDArray[np.int32]
+    true_class: NDArray[np.int32]
+    predicted_class: NDArray[np.int32]
+    label_at_prediction: NDArray[np.int32]
+    """The label known at the prediction; `limit + 1` if it is no class of the model so far, -1 for none."""
+    scores: Scores = NO_SCORES
+
+    @property
+    def event_ms(self) -> NDArray[np.int64]:
+        """Event time of each outcome."""
+        return np.array([outcome.event_ms for outcome in self.outcomes], np.int64)
+
+    def only(self, chosen: NDArray[np.bool_]) -> Batch:
+        """The chosen outcomes, in order, without scores."""
+        if chosen.all():
+            return self
+        outcomes = [self.outcomes[position] for position in np.flatnonzero(chosen).tolist()]
+        return Batch(
+            outcomes,
+            self.rows[chosen],
+            self.true_class[chosen],
+            self.predicted_class[chosen],
+            self.label_at_prediction[chosen],
+        )
+
+    def ordinals(self, counted: Sequence[int]) -> list[int]:
+        """1-based index of each outcome among its model's, given how many each model had before the batch."""
+        rows = self.rows.tolist()
+        now = dict(zip(rows, counted, strict=True))
+        ordinals: list[int] = []
+        for row in rows:
+            now[row] += 1
+            ordinals.append(now[row])
+        return ordinals
+
+
+def score_columns(positions: Sequence[int], scored: Mapping[int, list[tuple[int, float]]]) -> Scores:
+    """Scores of the outcomes at some positions, of which those in `scored` have any."""
+    if not scored:
+        return NO_SCORES
+    ragged = [scored.get(position, []) for position in positions]
+    flat = [entry for entries in ragged for entry in entries]
+    return Scores(
+        offsets=np.cumsum([0, *map(len, ragged)], dtype=np.int64),
+        classes=np.array([index for index, _ in flat], np.int32),
+        values=np.array([score for _, score in flat], np.float64),
+    )
+
+
+def fold_overflow(batch: Batch, limit: int) -> int:
+    """Tell apart folded classes that differ, in place; how many outcomes had a folded class.
+
+    Index `limit` is any class beyond the limit, as a truth or as a prediction equal to it. A folded
+    prediction of another folded class gets `limit + 1`, so that the outcome is not a hit. A known label that
+    equals the folded truth gets `limit`.
+    """
+    beyond = batch.true_class == limit
+    for position in np.flatnonzero(beyond & (batch.label_at_prediction > limit)).tolist():
+        outcome = batch.outcomes[position]
+        if outcome.true_class == outcome.label_at_prediction:
+            batch.label_at_prediction[position] = limit
+    both = np.flatnonzero(beyond & (batch.predicted_class == limit))
+    for position in both.tolist():
+        outcome = batch.outcomes[position]
+        if outcome.true_class != outcome.predicted_class:
+            batch.predicted_class[position] = limit + 1
+    return int(np.count_nonzero(beyond | (batch.predicted_class >= limit)))

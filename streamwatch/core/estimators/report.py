@@ -1,0 +1,176 @@
+"""What the estimators say, as series: every measure of every forgetting, in slices of models.
+
+Undefined (NaN) has no sample. A report above `max_series` leaves out per-class series first, then the rest of
+`catalogue.DISPENSABLE` in order, and says how many series it left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.estimators import catalogue
+from streamwatch.core.estimators.agreement import Totals
+from streamwatch.core.estimators.alarms import Alarms
+from streamwatch.core.estimators.kernel.table import ModelTable
+from streamwatch.core.estimators.label_delays import Integers, LabelDelays
+from streamwatch.core.estimators.names import Classes
+from streamwatch.core.series import Family, Histogram
+from streamwatch.core.specs import AdwinSpec, MonitorsSpec
+
+Key: TypeAlias = tuple[str, ...]
+Sample: TypeAlias = tuple[Key, float | Histogram]
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """A model to report: its name, its row, and the names of its classes."""
+
+    model: str
+    row: int
+    classes: Classes
+
+
+class SeriesReport:
+    """Collects the series of models slice by slice."""
+
+    def __init__(self, spec: MonitorsSpec) -> None:
+        self._spec = spec
+        self._samples: dict[str, list[Sample]] = {m.name: [] for m in catalogue.metrics()}
+        self._skipped_per_class = 0
+        names = [f.name for f in spec.forgetting]
+        # Mechanisms may be chosen without a thought to per-class series, which then follow the first one.
+        self._per_class = spec.per_class if spec.per_class in names or not spec.per_class else names[0]
+
+    def add(self, chosen: Sequence[Slice], table: ModelTable, delays: LabelDelays, alarms: Alarms) -> None:
+        """Read the series of some models."""
+        models = [c.model for c in chosen]
+        plain = _keys(models)
+        rows = np.array([c.row for c in chosen], np.int64)
+        self._put("outcomes_total", plain, table.outcomes(rows))
+        self._put("errors_total", plain, table.errors(rows))
+        for index, forgetting in enumerate(self._spec.forgetting):
+            totals = table.totals(rows, index)
+            keys = self._add_measures(forgetting.name, models, totals)
+            if forgetting.name == self._per_class:
+                self._add_per_class(forgetting.name, chosen, totals)
+            if isinstance(forgetting, AdwinSpec):
+                self._put("adwin_window_outcomes", keys, table.adwin_width(rows, index))
+        self._add_weighted(models, rows, table)
+        self._add_detectors(models, rows, table, alarms)
+        self._add_verdicts(models, rows, table)
+        self._put("last_label_timestamp_seconds", plain, delays.latest_seconds(rows))
+        self._samples["label_delay_seconds"] += zip(plain, delays.histograms(rows), strict=True)
+
+    def families(self) -> list[Family]:
+        """The report, within `max_series`."""
+        dropped = self._skipped_per_class
+        per_class = {measure.name for measure in catalogue.PER_CLASS}
+        size = {name: _series(samples) for name, samples in self._samples.items()}
+        for name in catalogue.DISPENSABLE:
+            incomplete = self._skipped_per_class > 0 and name in per_class
+            if sum(size.values()) <= self._spec.max_series and not incomplete:
+                continue
+            dropped += size[name]
+            size[name] = 0
+            self._samples[name] = []
+        self._samples["series_dropped"].append(((), float(dropped)))
+        weighted = ("drift_weighted",) if len(self._spec.drift_weighted) > 1 else ()
+        return [
+            Family(
+                name=m.name,
+                kind=m.kind,
+                help=m.help,
+                labels=(*(weighted if m.name.startswith("drift_weighted") else ()), *m.labels),
+                samples=self._samples[m.name],
+                bounds=catalogue.LABEL_DELAY_BOUNDS if m.kind == "histogram" else (),
+            )
+            for m in catalogue.metrics()
+        ]
+
+    def _put(self, name: str, keys: Sequence[Key], values: NDArray[np.generic]) -> None:
+        """Add a sample per key whose value is defined."""
+        self._samples[name] += _defined(keys, values.tolist())
+
+    def _add_measures(self, forgetting: str, models: list[str], totals: Totals) -> list[Key]:
+        """Every measure and baseline under one mechanism; the keys of its series."""
+        keys = _keys(models, forgetting)
+        for measure in catalogue.MEASURES:
+            self._put(measure.name, keys, measure.of(totals))
+        self._put("effective_sample_size", keys, totals.n_eff)
+        for bound in catalogue.BOUNDS:
+            named = _keys(models, bound.name, forgetting)
+            self._put("accuracy_bound_ratio", named, bound.of(totals, self._spec.confidence_delta))
+        for baseline in catalogue.BASELINES:
+            named = _keys(models, baseline.name, forgetting)
+            self._put("baseline_accuracy_ratio", named, baseline.of(totals))
+        return keys
+
+    def _add_per_class(self, forgetting: str, chosen: Sequence[Slice], totals: Totals) -> None:
+        """Every class's series, unless they alone are more than a report may hold."""
+        values = {measure.name: measure.of(totals) for measure in catalogue.PER_CLASS}
+        defined = sum(int(np.count_nonzero(~np.isnan(v))) for v in values.values())
+        if sum(len(self._samples[name]) for name in values) + defined > self._spec.max_series:
+            self._skipped_per_class += defined
+            return
+        for name, of_classes in values.items():
+            samples = self._samples[name]
+            for one, row in zip(chosen, of_classes.tolist(), strict=True):
+                names = one.classes.names(folded=len(row) > one.classes.limit)
+                # A class known from scores only is not counted, and may have no place in the row.
+                keys = [(c, forgetting, one.model) for c in names[: len(row)]]
+                samples += _defined(keys, row[: len(names)])
+
+    def _add_weighted(self, models: list[str], rows: Integers, table: ModelTable) -> None:
+        several = len(self._spec.drift_weighted) > 1
+        for index, drift_weighted in enumerate(self._spec.drift_weighted):
+            keys = _keys(models, drift_weighted.name) if several else _keys(models)
+            accuracy, n_eff = table.weighted(rows, index)
+            self._put("drift_weighted_accuracy_ratio", keys, accuracy)
+            self._put("drift_weighted_effective_sample_size", keys, n_eff)
+
+    def _add_detectors(self, models: list[str], rows: Integers, table: ModelTable, alarms: Alarms) -> None:
+        for index, detector in enumerate(self._spec.detectors):
+            keys = _keys(models, detector.name)
+            statistic, threshold, count = table.detector_state(rows, index)
+            self._put("detector_statistic", keys, statistic)
+            self._put("detector_threshold", keys, threshold)
+            if catalogue.entry(detector).warns:
+                self._put("detector_warning", keys, table.warned(rows, index).astype(np.float64))
+            self._put("alarms_total", keys, count)
+            self._put("last_alarm_timestamp_seconds", keys, alarms.latest_seconds(rows, index))
+
+    def _add_verdicts(self, models: list[str], rows: Integers, table: ModelTable) -> None:
+        said = table.verdicts(rows)
+        for index, opponent in enumerate(table.opponents):
+            keys = [(m, opponent) for m in models]
+            self._put("verdict", keys, said.verdict[index])
+            self._put("verdict_since_timestamp_seconds", keys, said.since_seconds[index])
+            self._put("verdict_since_outcome", keys, said.since[index])
+            self._put("lead", keys, said.lead[index])
+            self._put("lead_lower", keys, said.lower[index])
+            self._put("lead_upper", keys, said.upper[index])
+            self._put("lead_dispersion", keys, said.dispersion[index])
+            for side, values in (("better", said.better), ("worse", said.worse)):
+                self._put("verdict_evidence", [(*key, side) for key in keys], values[index])
+
+
+def _keys(models: Iterable[str], *before: str) -> list[Key]:
+    """Label values of one series per model; `before` are those of the labels that sort before `model`."""
+    return [(*before, m) for m in models]
+
+
+def _defined(keys: Sequence[Key], values: Sequence[float]) -> list[Sample]:
+    """A sample for each key whose value is not NaN."""
+    return [(key, v) for key, v in zip(keys, values, strict=True) if v == v]  # noqa: PLR0124 - NaN is not itself
+
+
+def _series(samples: Sequence[Sample]) -> int:
+    """Lines the samples take in an exposition: a histogram's buckets, +Inf, sum and count are one each."""
+    if samples and isinstance(samples[0][1], Histogram):
+        return len(samples) * (len(samples[0][1].counts) + 2)
+    return len(samples)

@@ -1,0 +1,279 @@
+"""The estimators of every model by name: outcomes go in, alarms and series come out.
+
+Names become rows and local class indices in `model_index`; the kernel counts; `report` and `trace` read
+what it counted.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Generator, Mapping, Sequence
+from typing import TypeVar
+
+import msgspec
+import numpy as np
+
+from streamwatch.core.estimators.alarms import Alarms
+from streamwatch.core.estimators.confusion import confusion_document
+from streamwatch.core.estimators.detectors.alarm import AlarmRow
+from streamwatch.core.estimators.kernel.table import ModelTable
+from streamwatch.core.estimators.label_delays import LabelDelays
+from streamwatch.core.estimators.level import Level, levels_of
+from streamwatch.core.estimators.model_index import ModelIndex, ModelSlot
+from streamwatch.core.estimators.model_snapshot import ModelSnapshot, decode, encode
+from streamwatch.core.estimators.names import Batch
+from streamwatch.core.estimators.report import SeriesReport, Slice
+from streamwatch.core.estimators.trace import Cell, TraceChunk, TraceColumns
+from streamwatch.core.events import VERDICT, Alarm, Judgement, Outcome
+from streamwatch.core.series import Family
+from streamwatch.core.specs import FadingSpec, MonitorsSpec, SlidingSpec
+
+_SLICE_MODELS = 100
+_SLICE_CELLS = 60_000
+_TRACE_CELLS = 1_000_000
+_ENCODER = msgspec.msgpack.Encoder()
+_Result = TypeVar("_Result")
+_TOTALS = msgspec.msgpack.Decoder(tuple[dict[str, int], list[Alarm]])
+
+
+class EstimatorSet:
+    """Estimators of up to `spec.max_models` models, all configured alike."""
+
+    def __init__(self, spec: MonitorsSpec) -> None:
+        self._spec = spec
+        self._table = ModelTable(spec)
+        self._delays = LabelDelays(spec.max_models)
+        self._alarms = Alarms(spec.max_models, [*(d.name for d in spec.detectors), VERDICT])
+        self._watched = ModelIndex(spec, self._table, (self._delays, self._alarms))
+
+    @property
+    def recent_alarms(self) -> deque[Alarm]:
+        """The latest alarms of all models, oldest first."""
+        return self._alarms.recent
+
+    @property
+    def records_over_limit(self) -> Mapping[str, int]:
+        """By limit: outcomes with a class beyond `max_classes`, outcomes not evaluated for want of a row."""
+        return self._watched.over_limit
+
+    def models(self) -> list[str]:
+        """Names of the models being watched, in the order in which they appeared."""
+        return list(self._watched.models)
+
+    def fold(self, outcomes: Sequence[Outcome]) -> list[Alarm]:
+        """Evaluate outcomes in order; the alarms they raised, in that order."""
+        batch = self._watched.indexed(outcomes)
+        if not batch.outcomes:
+            return []
+        found = self._table.fold(
+            batch.rows,
+            batch.true_class,
+            batch.predicted_class,
+            batch.label_at_prediction,
+            batch.scores,
+            batch.event_ms,
+        )
+        self._observe_labels(batch)
+        return self._declare(batch, found)
+
+    def trace(self, outcomes: Sequence[Outcome]) -> TraceChunk:
+        """Evaluate outcomes as `fold` does, and say after each what every estimator then says."""
+        columns = TraceColumns(self._spec, self._table.opponents)
+        rows: list[list[Cell]] = []
+        alarms: list[Alarm] = []
+        width = self._spec.max_classes + 2
+        step = max(1, _TRACE_CELLS // width)
+        for start in range(0, len(outcomes), step):
+            batch = self._watched.indexed(outcomes[start : start + step])
+            if not batch.outcomes:
+                continue
+            counted = self._table.outcomes(batch.rows.astype(np.int64)).tolist()
+            traced = self._table.trace(
+                batch.rows,
+                batch.true_class,
+                batch.predicted_class,
+                batch.label_at_prediction,
+                batch.scores,
+                batch.event_ms,
+            )
+            self._observe_labels(batch)
+            alarms += self._declare(batch, traced.alarms)
+            said = self._table.verdicts_traced(traced)
+            rows += columns.rows(batch.outcomes, batch.ordinals(counted), traced, said)
+        return TraceChunk(columns.names, rows, alarms)
+
+    def retire(self, model: str) -> None:
+        """Forget a model and free its row; its series end."""
+        self._watched.retire(model)
+
+    def families(self) -> list[Family]:
+        """Every series of every model."""
+        return _last(self.families_in_slices())
+
+    def families_in_slices(self) -> Generator[None, None, list[Family]]:
+        """As `families`, giving way between slices of models; models that retire meanwhile are left out."""
+        report = SeriesReport(self._spec)
+        names = sorted(self._watched.models)
+        while names:
+            chosen, names = self._next_slice(names)
+            if chosen:
+                report.add(chosen, self._table, self._delays, self._alarms)
+            yield
+        return report.families()
+
+    def details(self) -> dict[str, dict[str, object]]:
+        """What of each model is no series: its classes, when it was first seen, and its confusion matrix."""
+        return _last(self.details_in_slices())
+
+    def details_in_slices(self) -> Generator[None, None, dict[str, dict[str, object]]]:
+        """As `details`, giving way between slices of models; models that retire meanwhile are left out."""
+        details: dict[str, dict[str, object]] = {}
+        for number, name in enumerate(sorted(self._watched.models), 1):
+            if (model := self._watched.models.get(name)) is not None:
+                details[name] = self._details(model)
+            if number % _SLICE_MODELS == 0:
+                yield
+        return details
+
+    def snapshot(self, model: str) -> bytes:
+        """Everything remembered of a model, canonical: equal states give equal bytes."""
+        slot = self._watched.models[model]
+        return encode(
+            ModelSnapshot(
+                model=model,
+                classes=list(slot.classes),
+                max_classes=self._spec.max_classes,
+                first_ms=slot.first_ms,
+                delays=self._delays.snapshot(slot.row),
+                last_alarms_ms=self._alarms.snapshot(slot.row),
+                sections=self._table.snapshot(slot.row),
+            )
+        )
+
+    def restore(self, snapshot: bytes) -> str:
+        """Put a model back as it was when the snapshot was taken; its name.
+
+        Raises ValueError for a snapshot taken under another `max_classes` (its class indices mean something
+        else) and TableFull without a free row. A model of the same name is replaced.
+        """
+        state = decode(snapshot)
+        if state.max_classes != self._spec.max_classes:
+            raise ValueError(
+                f"max_classes must be {state.max_classes} as in the snapshot of model {state.model!r}, "
+                f"got {self._spec.max_classes}"
+            )
+        if state.model in self._watched.models:
+            self.retire(state.model)
+        row, classes = self._watched.enter(state.model, state.first_ms)
+        for name in state.classes:
+            classes[name] = len(classes)
+        self._watched.name_classes([row])
+        self._table.restore(row, state.sections)
+        self._delays.restore(row, state.delays)
+        self._alarms.restore(row, state.last_alarms_ms)
+        return state.model
+
+    def first_ms(self, model: str) -> int:
+        """Event time of a model's first outcome; 0 for one that is not watched (any more)."""
+        slot = self._watched.models.get(model)
+        return 0 if slot is None else slot.first_ms
+
+    def levels(self, models: Sequence[str]) -> dict[str, Level]:
+        """How often these models err lately, under the first mechanism that fades, or else slides.
+
+        Models that are not watched, and all where there is no such mechanism, are left out.
+        """
+        recent = [i for i, f in enumerate(self._spec.forgetting) if isinstance(f, FadingSpec)]
+        recent += [i for i, f in enumerate(self._spec.forgetting) if isinstance(f, SlidingSpec)]
+        watched = [model for model in models if model in self._watched.models]
+        if not recent or not watched:
+            return {}
+        rows = np.array([self._watched.models[model].row for model in watched], np.int64)
+        totals, outcomes = self._table.totals(rows, recent[0]), self._table.outcomes(rows)
+        return levels_of(watched, totals, outcomes, self._spec.confidence_delta)
+
+    def estimators(self) -> dict[str, str]:
+        """What each section of a snapshot holds, in words; a section of another name does not continue."""
+        return self._table.sections()
+
+    def totals(self) -> bytes:
+        """What is remembered of all models together: what went beyond limits, and the recent alarms."""
+        return _ENCODER.encode((self._watched.over_limit, list(self._alarms.recent)))
+
+    def restore_totals(self, totals: bytes) -> None:
+        """Continue from `totals`."""
+        over_limit, recent = _TOTALS.decode(totals)
+        self._watched.over_limit |= over_limit
+        self._alarms.recent = deque(recent, maxlen=self._alarms.recent.maxlen)
+
+    def _details(self, model: ModelSlot) -> dict[str, object]:
+        details: dict[str, object] = {
+            "classes": list(model.classes),
+            "first_seen_timestamp_seconds": model.first_ms / 1000.0,
+        }
+        if (counts := self._table.confusion(model.row)) is not None:
+            details["confusion"] = confusion_document(counts, model.classes)
+        return details
+
+    def _observe_labels(self, batch: Batch) -> None:
+        """Count the delays of labels that came (an assumed one did not)."""
+        assumed = np.array([o.assumed for o in batch.outcomes], np.bool_)
+        observed = batch.only(~assumed)
+        delay_ms = np.array([o.delay_ms for o in observed.outcomes], np.int64)
+        event_ms = np.array([o.event_ms for o in observed.outcomes], np.int64)
+        self._delays.observe(observed.rows, delay_ms, event_ms)
+
+    def _declare(self, batch: Batch, found: Sequence[AlarmRow]) -> list[Alarm]:
+        """Name the kernel's alarms and remember them."""
+        detectors = self._spec.detectors
+        alarms: list[Alarm] = []
+        for f in found:
+            cause = batch.outcomes[f.position]
+            alarm = Alarm(
+                model=cause.model,
+                detector=detectors[f.detector].name if f.detector < len(detectors) else VERDICT,
+                ordinal=f.ordinal,
+                outcome=f.outcome,
+                event_ms=cause.event_ms,
+                statistic=f.statistic,
+                threshold=f.threshold,
+                before=f.before,
+                after=f.after,
+                n_eff=f.n_eff,
+                judgement=self._judgement(f),
+            )
+            self._alarms.record(f.row, min(f.detector, len(detectors)), alarm)
+            alarms.append(alarm)
+        return alarms
+
+    def _judgement(self, found: AlarmRow) -> Judgement | None:
+        """What a verdict says; None of a detector."""
+        opponent = found.detector - len(self._spec.detectors)
+        if opponent < 0:
+            return None
+        named = self._table.opponents[opponent]
+        verdict = -1 if found.after < 0 else 1 if found.after > 0 else 0
+        return Judgement(named, verdict, found.since, found.since_ms)
+
+    def _next_slice(self, names: list[str]) -> tuple[list[Slice], list[str]]:
+        """The next models to report, few enough that the event loop may wait for them; and the rest."""
+        chosen: list[Slice] = []
+        widest = 1
+        for taken, name in enumerate(names):
+            slot = self._watched.models.get(name)
+            if slot is None:
+                continue
+            widest = max(widest, len(slot.classes))
+            if chosen and (len(chosen) >= _SLICE_MODELS or (len(chosen) + 1) * widest > _SLICE_CELLS):
+                return chosen, names[taken:]
+            chosen.append(Slice(name, slot.row, slot.classes))
+        return chosen, []
+
+
+def _last(slices: Generator[None, None, _Result]) -> _Result:
+    """What slices amount to."""
+    while True:
+        try:
+            next(slices)
+        except StopIteration as end:
+            return end.value

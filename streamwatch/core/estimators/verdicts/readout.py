@@ -1,0 +1,96 @@
+"""What verdicts say, as arrays over records: mean lead since the last change, its bounds, the evidence.
+
+Asymptotic confidence sequence (Waudby-Smith, Arbour, Sinha, Kennedy, Ramdas 2021-24) over n blocks of 64:
+with z̄ and σ̂ (of n − 1) mean and standard deviation of the block means and ρ² = 1/200,
+
+    z̄ ± σ̂·√(2(nρ² + 1)/(n²ρ²)·ln(√(nρ² + 1)/δ)),        clipped to [−1, 1].
+
+It may be looked at at any time. Blocks that began before the verdict changed are left out.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.estimators.verdicts.state import BETTER, WORSE
+
+Floats: TypeAlias = NDArray[np.float64]
+
+LEAST_BLOCKS = 20
+RHO_SQUARED = 1.0 / 200.0
+
+
+def mean_lead(records: NDArray[Any]) -> Floats:
+    """Mean lead, in [−1, 1], shape of the records (`VERDICT`); NaN before the first whole block."""
+    return np.where(records["blocks"] > 0, records["mean"], np.nan)
+
+
+def lead_bounds(records: NDArray[Any], delta: float) -> tuple[Floats, Floats]:
+    """Lower and upper bound of the mean lead at confidence 1 − δ; NaN before 20 blocks.
+
+    Parameters
+    ----------
+    records
+        `VERDICT` records of any shape.
+    delta
+        δ in (0, 1).
+    """
+    n = np.where(records["blocks"] >= LEAST_BLOCKS, records["blocks"], np.nan).astype(np.float64)
+    deviation = np.sqrt(records["spread"] / (n - 1.0))
+    grown = n * RHO_SQUARED + 1.0
+    width = deviation * np.sqrt(2.0 * grown / (n * n * RHO_SQUARED) * np.log(np.sqrt(grown) / delta))
+    return np.clip(records["mean"] - width, -1.0, 1.0), np.clip(records["mean"] + width, -1.0, 1.0)
+
+
+def evidence(records: NDArray[Any], threshold: float) -> tuple[Floats, Floats]:
+    """Evidence for better and for worse: max(0, ln(mean M)/ln A), 1 at a claim, which sets it back to 0."""
+    means = records["sums"].mean(axis=-1)
+    found = np.log(np.maximum(means, 1.0)) / np.log(threshold)
+    return found[..., BETTER], found[..., WORSE]
+
+
+def dispersion(records: NDArray[Any]) -> Floats:
+    """φ ≥ 1: variance of the lead's sums beside that of independent outcomes."""
+    return np.maximum(records["dispersion"], 1.0)
+
+
+class Verdicts(NamedTuple):
+    """What the verdicts of m models on all opponents say, each array (opponents, m); NaN where undefined."""
+
+    verdict: Floats
+    """1 better, −1 worse, 0 open; undefined before the opponent's first answer."""
+    since_seconds: Floats
+    """Event time from which it holds; undefined before the first."""
+    since: Floats
+    """Outcome from which it holds."""
+    lead: Floats
+    lower: Floats
+    upper: Floats
+    better: Floats
+    """Evidence."""
+    worse: Floats
+    dispersion: Floats
+
+
+def read_verdicts(
+    steps: NDArray[np.int64], records: NDArray[Any], delta: float, threshold: float
+) -> Verdicts:
+    """What records (`VERDICT` or `SAID`) say after so many steps, judged by δ and A."""
+    judged = np.where(steps > 0, 1.0, np.nan)
+    known = np.where(records["since"] > 0, 1.0, np.nan)
+    lower, upper = lead_bounds(records, delta)
+    better, worse = evidence(records, threshold)
+    return Verdicts(
+        verdict=judged * records["verdict"],
+        since_seconds=known * records["since_ms"] / 1000.0,
+        since=known * records["since"],
+        lead=mean_lead(records),
+        lower=lower,
+        upper=upper,
+        better=judged * better,
+        worse=judged * worse,
+        dispersion=judged * dispersion(records),
+    )

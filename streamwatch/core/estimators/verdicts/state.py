@@ -1,0 +1,128 @@
+"""What is kept of a model's lead over one opponent: a record of scalars and 2 × 8 arrays, all zero at first.
+
+The lead of an outcome is d = u(y, ŷ) − u(y, b) ∈ [−1, 1]: utility of the model's answer ŷ, less that of the
+opponent's answer b (see `utility`). One step per outcome that the opponent had answered.
+"""
+
+# pyright: reportUnknownParameterType=false, reportMissingParameterType=false
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.jit import inner
+
+VERSION = 1
+"""Raised when the meaning of the state changes."""
+
+STAKES = np.array([0.02, 0.04, 0.08, 0.15, 0.25, 0.4, 0.6, 0.8])
+"""λ: the small ones find small leads late, the large ones large leads early."""
+
+BETTER, WORSE = 0, 1
+"""Sides of a verdict, the first index of `sums`, `maxima`, `starts` and `start_ms`."""
+
+BLOCKS = (16, 64, 256)
+"""Steps of the blocks whose sums show how the lead is correlated; each divides the next."""
+
+FIRST_CLAIM = 1_152
+"""Least steps before a claim: until then the dispersion rests on too few blocks of 64 and 256."""
+
+_SIDES = (2, len(STAKES))
+
+PACE = np.dtype(
+    [
+        ("steps", "i8"),  # t
+        ("reopens", "i8"),  # the step that opens the verdict unless its side claims before; 0 while open
+    ]
+)
+"""All that a step with d = 0 touches; those of all opponents share a cache line."""
+
+VERDICT = np.dtype(
+    [
+        ("differed", "i8"),  # the last step with d ≠ 0, so that g = t − differed
+        ("verdict", "i8"),  # 1 better, −1 worse, 0 open
+        ("block", "f8"),  # Σ d of the running block of 16
+        ("recent", "f8"),  # of the same steps, Σ α^(steps left in the block)·d …
+        ("recent_squares", "f8"),  # … and ·d²
+        ("magnitude", "f8"),  # the |d| that `factors` hold for; 0 for none
+        ("factors", "f8", _SIDES),  # (1 − λ|d|)^(1/φ), (1 + λ|d|)^(1/φ)
+        ("sums", "f8", _SIDES),  # M_λ of each side, without g
+        ("maxima", "f8", _SIDES),  # C_λ
+        ("starts", "i8", _SIDES),  # the outcome from which C_λ has grown
+        ("start_ms", "i8", _SIDES),  # its event time
+        ("since", "i8"),  # outcome from which the verdict holds; 0 before the first
+        ("since_ms", "i8"),  # its event time
+        ("changed", "i8"),  # the step at which the verdict last changed
+        ("changes", "i8"),  # how often it has
+        ("claimed", "f8"),  # mean M_λ of the change; 0 when nothing was claimed
+        ("dispersion", "f8"),  # φ; 0 stands for 1
+        ("longer", "f8", (len(BLOCKS) - 1,)),  # Σ d of the running blocks of 64 and 256, whole 16s and 64s
+        ("weights", "f8", (len(BLOCKS),)),  # m of the blocks of each length, faded
+        ("means", "f8", (len(BLOCKS),)),  # faded mean of their sums
+        ("spreads", "f8", (len(BLOCKS),)),  # m times their faded variance
+        ("weight", "f8"),  # steps up to the last block's end, faded
+        ("total", "f8"),  # their Σ d, faded
+        ("squares", "f8"),  # their Σ d², faded
+        ("blocks", "i8"),  # whole blocks of 64 since the verdict last changed
+        ("mean", "f8"),  # mean of their means: the mean lead
+        ("spread", "f8"),  # n times the variance of their means
+    ]
+)
+
+SAID = np.dtype(
+    [
+        ("steps", PACE["steps"]),
+    ]
+    + [
+        (name, VERDICT[name])
+        for name in (
+            "verdict",
+            "since",
+            "since_ms",
+            "dispersion",
+            "blocks",
+            "mean",
+            "spread",
+            "sums",
+        )
+    ]
+)
+"""What `readout` reads of a record."""
+
+VERDICT_PARAMETERS = np.dtype(
+    [
+        ("threshold", "f8"),  # A
+        ("outcomes", "i8"),  # N
+    ]
+)
+
+
+@inner
+def copy_said(pace, v, said):
+    """Copy what is read of a record."""
+    said.steps = pace.steps
+    said.verdict = v.verdict
+    said.since = v.since
+    said.since_ms = v.since_ms
+    said.dispersion = v.dispersion
+    said.blocks = v.blocks
+    said.mean = v.mean
+    said.spread = v.spread
+    for side in range(2):
+        for k in range(len(STAKES)):
+            said.sums[side, k] = v.sums[side, k]
+
+
+def verdict_parameters(outcomes: int, delta: float) -> NDArray[np.void]:
+    """The parameters, shape (): within `outcomes` N, either false claim comes with probability ≤ δ/2.
+
+    Raises
+    ------
+    ValueError
+        If `outcomes` is not positive or `delta` not in (0, 1).
+    """
+    if outcomes < 1:
+        raise ValueError(f"outcomes of a verdict must be at least 1, got {outcomes!r}")
+    if not 0.0 < delta < 1.0:
+        raise ValueError(f"delta of a verdict must be in (0, 1), got {delta!r}")
+    return np.array((2.0 * outcomes / delta, outcomes), VERDICT_PARAMETERS)

@@ -1,0 +1,41 @@
+"""What an answer is worth, in [0, 1]: as accuracy has it, alike for every class, or by a table of costs.
+
+    accuracy    u = 1[answer = y]
+    balanced    u = 1[answer = y]·min_k s_k/s_y over the classes present and y, with
+                s_k = max((c_k + 1)/(Σc + K), .005), c the counts of earlier labels faded by .9999, K classes
+    costs       u = (Cmax − C[y, answer])/(Cmax − Cmin)
+
+All are fixed before the label counts, so the guarantee of a verdict does not depend on which is chosen.
+"""
+
+# pyright: reportUnknownParameterType=false, reportMissingParameterType=false
+from __future__ import annotations
+
+from streamwatch.core.jit import inner
+
+ALPHA = 0.9999
+PRESENT = 0.05
+"""Weight, in outcomes, from which a class is present."""
+LEAST_SHARE = 0.005
+
+
+@inner
+def balanced_weight(counts, first, classes, column, unit, true_class):
+    """Worth of a right answer, min_k s_k/s_y ∈ (0, 1].
+
+    `counts[first + k, column]` is c_k times `unit`, for k below `classes`. O(K).
+    """
+    total = 0.0
+    number = 0
+    for k in range(classes):
+        c = counts[first + k, column] / unit
+        if c >= PRESENT or k == true_class:
+            total += c
+            number += 1
+    least = 1.0
+    for k in range(classes):
+        c = counts[first + k, column] / unit
+        if c >= PRESENT or k == true_class:
+            least = min(least, max((c + 1.0) / (total + number), LEAST_SHARE))
+    own = (counts[first + true_class, column] / unit + 1.0) / (total + number)
+    return least / max(own, LEAST_SHARE)

@@ -1,0 +1,72 @@
+"""Compiling the estimators before they are needed: nobody who waits for an answer waits for the compiler."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from streamwatch.core.estimators.forgetting.adwin import SMALL_OUTCOMES
+from streamwatch.core.estimators.kernel import admission, fold
+from streamwatch.core.estimators.kernel.layout import layout_of
+from streamwatch.core.estimators.set import EstimatorSet
+from streamwatch.core.events import Outcome
+from streamwatch.core.specs import MonitorsSpec
+
+ENTRIES: tuple[Any, ...] = (
+    fold.fold,
+    fold.trace,
+    fold.collect,
+    fold.show,
+    fold.prepare_snapshot,
+    admission.make_room,
+    admission.claim_rows,
+    admission.release,
+    admission.claim_block,
+)
+"""All compiled functions that Python calls."""
+
+
+@dataclass(frozen=True, slots=True)
+class Warmth:
+    """What warming up came to."""
+
+    compiled: int
+    """Functions compiled now."""
+    loaded: int
+    """Functions found in the cache."""
+    cache_directory: str | None
+    """Where compiled functions are kept; None when there is no such place, so every start compiles."""
+
+
+def warm_up(spec: MonitorsSpec, *, tracing: bool = False) -> Warmth:
+    """Compile (seconds), or load (tenths of a second), whatever these estimators will ever call.
+
+    One model lives a whole life: outcomes, a report, a snapshot, retirement, a return. The compiled code
+    depends on how many estimators of each kind there are, and on the types of arrays: with many classes,
+    entries of rings are wider. So nothing of the specification may differ here but the number of models.
+
+    `tracing` also prepares `EstimatorSet.trace`.
+    """
+    before = _counts()
+    monitors = EstimatorSet(replace(spec, max_models=1))
+    outcome = Outcome("warm-up", "a", "a", event_ms=0, delay_ms=0)
+    monitors.fold([outcome] * _enough(spec))
+    if tracing:
+        monitors.trace([outcome])
+    monitors.families()
+    monitors.restore(monitors.snapshot("warm-up"))  # in place of the model, which retires
+    from streamwatch.core.jit_cache import cache_directory  # noqa: PLC0415  (it loads the compiler)
+
+    compiled, loaded = (now - then for now, then in zip(_counts(), before, strict=True))
+    return Warmth(compiled, loaded, cache_directory())
+
+
+def _enough(spec: MonitorsSpec) -> int:
+    """Outcomes after which every ADWIN window that never shrinks owns a block, which a snapshot then has."""
+    return max((SMALL_OUTCOMES + window.clock for window in layout_of(spec).windows), default=1)
+
+
+def _counts() -> tuple[int, int]:
+    """(compiled, loaded from the cache) so far; without a cache numba counts no misses."""
+    loaded = sum(entry.loaded for entry in ENTRIES)
+    return sum(len(entry.signatures) for entry in ENTRIES) - loaded, loaded

@@ -1,0 +1,142 @@
+"""Compiled functions on disk: where, under which key, and how they are written.
+
+The directory's name is a hash of the kernels' syntax trees: docstrings, comments and line breaks change
+nothing. A file is named by the function, the interpreter and a hash of what it was compiled for (types of
+arguments, processor), so processes that compile side by side never write each other's files; numba's own
+cache numbers its files in an index, which two processes at once can leave pointing at each other's code.
+A directory that cannot be written to, as in an image, is read and not added to.
+"""
+
+# pyright: reportPrivateUsage=false
+# (numba is untyped)
+from __future__ import annotations
+
+import ast
+import hashlib
+import os
+import pickle
+import sys
+import tempfile
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import llvmlite
+import numba
+import numpy as np
+from numba.core.compiler import CompileResult
+from numba.core.serialize import dumps
+
+from streamwatch.core.jit_observers import observers
+
+_COMPILED = (
+    "estimators/detectors",
+    "estimators/forgetting",
+    "estimators/kernel",
+    "estimators/memory",
+    "estimators/verdicts",
+)
+"""Rooms that hold compiled functions, below this folder."""
+
+
+def syntax_hash(sources: Iterable[bytes]) -> str:
+    """Hash of what Python sources mean: their syntax trees without docstrings and positions."""
+    digest = hashlib.blake2b(digest_size=8)
+    for source in sources:
+        tree = ast.parse(source)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                node.body = [line for line in node.body if not _is_text(line)]
+        digest.update(ast.dump(tree).encode())
+    return digest.hexdigest()
+
+
+def _is_text(line: ast.stmt) -> bool:
+    """A docstring, of a function or below an attribute."""
+    return (
+        isinstance(line, ast.Expr)
+        and isinstance(line.value, ast.Constant)
+        and isinstance(line.value.value, str)
+    )
+
+
+@cache
+def kernel_hash() -> str:
+    """One hash over the sources of compiled rooms and the versions that decide what they compile to."""
+    folder = Path(__file__).parent
+    versions = (numba.__version__, np.__version__, llvmlite.__version__, sys.implementation.cache_tag)
+    rooms = (source for room in _COMPILED for source in (folder / room).rglob("*.py"))
+    own = (folder / name for name in ("jit.py", "jit_cache.py", "jit_numba.py"))
+    sources = syntax_hash(source.read_bytes() for source in (*own, *sorted(rooms)))
+    return hashlib.blake2b(f"{versions} {sources}".encode(), digest_size=8).hexdigest()
+
+
+def cache_directory() -> str | None:
+    """Where compiled functions are kept between runs, or None where there is no such place.
+
+    `NUMBA_CACHE_DIR`, else `XDG_CACHE_HOME`/streamwatch, else ~/.cache/streamwatch; below it one directory
+    per state of the kernel's sources, made here. None means that every start compiles.
+    """
+    home = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    base = os.environ.get("NUMBA_CACHE_DIR") or f"{home}/streamwatch"
+    try:
+        directory = Path(base).expanduser() / f"kernel-{kernel_hash()}"
+    except RuntimeError:  # this user has no home
+        return None
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=directory).close()
+    except OSError:
+        return str(directory) if os.access(directory, os.R_OK | os.X_OK) else None
+    return str(directory)
+
+
+class KernelCache:
+    """Compiled forms of one function, in numba's protocol: loads what is there, keeps what is new if it can.
+
+    Parameters
+    ----------
+    function
+        As Python defines it.
+    directory
+        That of `cache_directory`.
+    """
+
+    def __init__(self, function: Callable[..., Any], directory: str) -> None:
+        self.cache_path = directory
+        self._directory = Path(directory)
+        self._function = function.__name__
+        self._stem = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}"
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """The compiled function for these argument types, or None."""
+        target_context.refresh()
+        try:
+            content = self._file(sig, target_context.codegen()).read_bytes()
+        except OSError:
+            self._observed(done=False)
+            return None
+        return CompileResult._rebuild(target_context, *pickle.loads(content))  # noqa: S301, SLF001  (our file)
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep a compiled function; whoever reads sees it whole or not at all."""
+        self._observed(done=True)
+        if data.library.has_dynamic_globals:  # addresses of this process are in it
+            return
+        file = self._file(sig, data.codegen)
+        new = file.with_suffix(f".{uuid4().hex}.tmp")
+        with suppress(OSError):
+            new.write_bytes(dumps(data._reduce()))  # noqa: SLF001  (what numba's own cache keeps)
+            new.replace(file)
+
+    def _observed(self, *, done: bool) -> None:
+        for observer in observers:
+            observer(self._function, done)
+
+    def _file(self, sig: Any, codegen: Any) -> Path:
+        """Named by a hash of what it is compiled for: argument types with their layouts, and processor."""
+        key = f"{sig} {codegen.magic_tuple()}".encode()
+        return self._directory / f"{self._stem}-{hashlib.blake2b(key, digest_size=16).hexdigest()}.nbc"

@@ -1,0 +1,1 @@
+"""Delayed-label join: predictions meet their labels by (id, model)."""

@@ -1,0 +1,89 @@
+"""Counters of the join since its state began."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from streamwatch.core.join.entry import EVICTED, EXPIRED, WITHDRAWN
+
+JOINED: Final = -3
+CORRECTED: Final = -2
+DUPLICATE: Final = -1
+ORPHAN: Final = 99
+"""A label that has met nobody; the results of those that have are smaller."""
+
+
+@dataclass(slots=True)
+class LabelCounters:
+    """Labels of one form, with a model or without: each one accepted is in one of the others, or held."""
+
+    accepted: int = 0
+    joined: int = 0
+    orphaned: int = 0
+    duplicate: int = 0
+    corrected: int = 0
+    late: int = 0
+    withdrawn: int = 0
+    evicted_prediction: int = 0
+    over_limit: int = 0
+    evicted: int = 0
+    before_start: int = 0
+
+    def count(self, result: int) -> None:
+        """Count a label by its result: `JOINED`, `CORRECTED`, `DUPLICATE`, or the state of what it met."""
+        if result == JOINED:
+            self.joined += 1
+        elif result == CORRECTED:
+            self.corrected += 1
+        elif result == DUPLICATE:
+            self.duplicate += 1
+        elif result == EXPIRED:
+            self.late += 1
+        elif result == WITHDRAWN:
+            self.withdrawn += 1
+        elif result == EVICTED:
+            self.evicted_prediction += 1
+        else:
+            self.over_limit += 1
+
+    def settled(self) -> int:
+        """All that are no longer held."""
+        return (
+            self.joined
+            + self.orphaned
+            + self.duplicate
+            + self.corrected
+            + self.late
+            + self.withdrawn
+            + self.evicted_prediction
+            + self.over_limit
+            + self.evicted
+            + self.before_start
+        )
+
+
+@dataclass(slots=True)
+class JoinCounters:
+    """Counters of the join, monotone, part of its state."""
+
+    predictions_accepted: int = 0
+    predictions_resolved: int = 0
+    predictions_duplicate: int = 0
+    predictions_conflict: int = 0
+    predictions_expired: int = 0
+    predictions_evicted: int = 0
+    predictions_withdrawn: int = 0
+    outcomes_assumed: int = 0
+    outcomes_released_early: int = 0
+    labels_early: int = 0
+    labels_negative_delay: int = 0
+    labels_retained_evicted: int = 0
+    dedup_entries_evicted: int = 0
+    models_retired: int = 0
+    models_over_limit: int = 0
+    with_model: LabelCounters = field(default_factory=LabelCounters)
+    without_model: LabelCounters = field(default_factory=LabelCounters)
+    null_records: dict[str, int] = field(default_factory=dict[str, int])
+    records_invalid: dict[str, dict[str, int]] = field(default_factory=dict[str, dict[str, int]])
+    """By topic and reason."""

@@ -1,0 +1,158 @@
+"""Mistakes that make no noise: classes with nothing in common, and predictions that never meet a label.
+
+A model that says 1 and 0 where labels say fraud and legit is wrong every time, and one whose ids are written
+otherwise than those of its labels is never evaluated: both look like results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from streamwatch.core.events import Outcome
+from streamwatch.core.join.models import ModelActivity
+
+JUDGED_AFTER: Final = 100
+"""Outcomes of a model before its classes are called disjoint."""
+REMEMBERED: Final = 32
+"""Classes remembered of each side."""
+SHOWN: Final = 5
+"""Classes given as examples of each side."""
+
+
+class ClassSets(msgspec.Struct, array_like=True, gc=False):
+    """Predicted and true classes of one model, in order of appearance, as long as none is in both."""
+
+    outcomes: int = 0
+    predicted_class: list[str] = []
+    true: list[str] = []
+
+
+class AgreementState(msgspec.Struct, frozen=True, array_like=True):
+    """Everything a `ClassAgreement` knows, in canonical order."""
+
+    open: dict[str, ClassSets] = {}
+    settled: list[str] = []
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """What is wrong with one model, undefined parts empty.
+
+    Attributes
+    ----------
+    model
+        Its name.
+    disjoint
+        Predicted and true classes that have nothing in common, some of each; None if it is not so.
+    predictions
+        Predictions of which none has met a label, `early_horizon` after the first one; None if it is not so.
+    """
+
+    model: str
+    disjoint: tuple[Sequence[str], Sequence[str]] | None = None
+    predictions: int | None = None
+
+
+class ClassAgreement:
+    """Whether predicted and true classes of each model have anything in common.
+
+    Of up to `max_models` models; those beyond are not evaluated either. Once a class was seen on both sides a
+    model is settled for the rest of its life. Of more than `REMEMBERED` classes on a side only one of
+    those remembered, or an outcome that is right, can settle it.
+    """
+
+    __slots__ = ("_maximum", "_open", "_settled")
+
+    def __init__(self, max_models: int) -> None:
+        self._maximum = max_models
+        self._open: dict[str, ClassSets] = {}
+        self._settled: set[str] = set()
+
+    def observe(self, outcomes: Sequence[Outcome]) -> None:
+        """Look at outcomes, in order; costs next to nothing where all models are settled."""
+        settled = self._settled
+        if settled.issuperset({outcome.model for outcome in outcomes}):
+            return
+        for outcome in outcomes:
+            model = outcome.model
+            if model in settled:
+                continue
+            sets = self._open.get(model)
+            if sets is None:
+                if len(self._open) + len(settled) >= self._maximum:
+                    continue
+                sets = self._open[model] = ClassSets()
+            predicted_class, true = outcome.predicted_class, outcome.true_class
+            if predicted_class == true or predicted_class in sets.true or true in sets.predicted_class:
+                del self._open[model]
+                settled.add(model)
+                continue
+            sets.outcomes += 1
+            for name, names in ((predicted_class, sets.predicted_class), (true, sets.true)):
+                if name not in names and len(names) < REMEMBERED:
+                    names.append(name)
+
+    def forget(self, model: str) -> None:
+        """Drop a model that retired; should it come back, it is looked at anew."""
+        self._open.pop(model, None)
+        self._settled.discard(model)
+
+    def disjoint(self) -> Mapping[str, ClassSets]:
+        """Models with enough outcomes and no class in common, by name."""
+        return {name: sets for name, sets in sorted(self._open.items()) if sets.outcomes >= JUDGED_AFTER}
+
+    def state(self) -> AgreementState:
+        """What `restore` continues from."""
+        return AgreementState(dict(sorted(self._open.items())), sorted(self._settled))
+
+    def restore(self, state: AgreementState) -> None:
+        """Continue from a `state`."""
+        self._open = dict(state.open)
+        self._settled = set(state.settled)
+
+
+def mismatches(
+    agreement: ClassAgreement, models: Mapping[str, ModelActivity], since_ms: int
+) -> list[Mismatch]:
+    """List what is wrong with which model, by name; models with nothing wrong are left out.
+
+    Parameters
+    ----------
+    agreement
+        What is known of their classes.
+    models
+        Their share of the join.
+    since_ms
+        A model that predicted before this clock, and none of whose predictions met a label, is told.
+    """
+    disjoint = agreement.disjoint()
+    unmatched = {
+        name: activity.accepted
+        for name, activity in models.items()
+        if not activity.joined and activity.accepted and activity.first_ms <= since_ms
+    }
+    found: list[Mismatch] = []
+    for name in sorted(disjoint.keys() | unmatched.keys()):
+        sets = disjoint.get(name)
+        examples = None if sets is None else (sets.predicted_class[:SHOWN], sets.true[:SHOWN])
+        found.append(Mismatch(name, examples, unmatched.get(name)))
+    return found
+
+
+def details_with(
+    details: Mapping[str, Mapping[str, object]], found: Sequence[Mismatch]
+) -> dict[str, dict[str, object]]:
+    """Add what is wrong with each model to what else the API shows of it beside numbers."""
+    shown = {model: dict(told) for model, told in details.items()}
+    for each in found:
+        told = shown.setdefault(each.model, {})
+        if each.disjoint is not None:
+            predicted_class, true = each.disjoint
+            told["classes_disjoint"] = {"predicted_class": list(predicted_class), "true": list(true)}
+        if each.predictions is not None:
+            told["nothing_joins"] = {"predictions": each.predictions}
+    return shown

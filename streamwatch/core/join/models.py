@@ -1,0 +1,105 @@
+"""Which models predict on the stream: at most so many at a time; an idle one gives up its place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from streamwatch.core.join.expiry import deadline
+
+_NEVER: Final = 2**62
+
+
+@dataclass(slots=True)
+class ModelActivity:
+    """Activity of one model in the join."""
+
+    name: str
+    pending: int
+    held: int
+    """Outcomes in the order buffer."""
+    last_ms: int
+    """Latest record time of an accepted prediction."""
+    last_label: str | None = None
+    """The label that resolved a prediction last, whether or not its outcome waits for its order."""
+    last_event_ms: int = -1
+    """Latest event time of an accepted prediction, none believed beyond its record time; -1 for none."""
+    first_ms: int = -1
+    """Clock at the first prediction."""
+    joined: int = 0
+    """Predictions that met their label."""
+    left: int = 0
+    """Predictions that left without one: expired, evicted or withdrawn."""
+
+    @property
+    def accepted(self) -> int:
+        """Predictions taken in, whatever became of them."""
+        return self.pending + self.joined + self.left
+
+
+@dataclass(frozen=True, slots=True)
+class JoinModelsState:
+    """State of the models of the join."""
+
+    models: list[ModelActivity]
+    looked_s: int
+    next_look_s: int
+
+
+class JoinModels:
+    """Models by name, in order of first appearance.
+
+    A model is idle when the clock has come to the second in which its last accepted prediction is
+    `idle_ms` old, and nothing of it is pending or held back. They are looked at as often as that second
+    changes.
+    """
+
+    __slots__ = ("_idle_ms", "_looked_s", "_maximum", "_next_look_s", "models")
+
+    def __init__(self, maximum: int, idle_ms: int) -> None:
+        self._maximum = maximum
+        self._idle_ms = idle_ms
+        self._looked_s = -1
+        self._next_look_s = 0  # nobody can be idle before
+        self.models: dict[str, ModelActivity] = {}
+
+    def place(self, model: str, record_ms: int) -> ModelActivity | None:
+        """The model's place, new if it has none yet; None when all are taken."""
+        activity = self.models.get(model)
+        if activity is not None:
+            return activity
+        if len(self.models) >= self._maximum:
+            return None
+        activity = self.models[model] = ModelActivity(model, 0, 0, record_ms, first_ms=record_ms)
+        self._next_look_s = min(self._next_look_s, deadline(record_ms, self._idle_ms))
+        return activity
+
+    def retire(self, clock_ms: int) -> list[str]:
+        """Remove the models that are idle by now, and name them."""
+        now_s = clock_ms // 1000
+        if now_s <= self._looked_s:
+            return []
+        self._looked_s = now_s
+        if now_s < self._next_look_s:
+            return []
+        due = {name: deadline(activity.last_ms, self._idle_ms) for name, activity in self.models.items()}
+        idle = [
+            name
+            for name, activity in self.models.items()
+            if due[name] <= now_s and activity.pending == 0 and activity.held == 0
+        ]
+        for name in idle:
+            del self.models[name]
+            del due[name]
+        self._next_look_s = max(min(due.values(), default=_NEVER), now_s + 1)
+        return idle
+
+    def state(self) -> JoinModelsState:
+        """What `restore` continues from."""
+        return JoinModelsState(list(self.models.values()), self._looked_s, self._next_look_s)
+
+    def restore(self, state: JoinModelsState) -> None:
+        """Continue from a `state`."""
+        self.models = {activity.name: activity for activity in state.models}
+        self._looked_s = state.looked_s
+        self._next_look_s = state.next_look_s

@@ -1,0 +1,157 @@
+"""Rules of the join: what an event does to the entries of its id, case by case."""
+
+from __future__ import annotations
+
+from streamwatch.core.events import Event, Invalid, Label, NullRecord, Prediction
+from streamwatch.core.join.counters import CORRECTED, DUPLICATE, JOINED, ORPHAN, JoinCounters
+from streamwatch.core.join.entry import (
+    EARLY,
+    OVER_LIMIT,
+    PENDING,
+    RESOLVED,
+    RETAINED,
+    UNMATCHED,
+    JoinEntry,
+    append,
+    forget,
+    own_time,
+)
+from streamwatch.core.join.waiting_labels import WaitingLabels
+from streamwatch.core.join.waiting_predictions import WaitingPredictions
+
+
+class JoinRules:
+    """The rules for repetitions, conflicts, corrections, and whatever comes early or late.
+
+    For one pair of id and model the first prediction counts, and the first label, whether it named the model
+    or not. A label without a model is counted once per record, by the first prediction it meets; where it
+    meets those of several models at once, as the first that applies of: joined, corrected, duplicate, late,
+    unusable (withdrawn, evicted, over limit).
+    """
+
+    __slots__ = ("_by_id", "_counters", "_labels", "_predictions")
+
+    def __init__(
+        self, predictions: WaitingPredictions, labels: WaitingLabels, counters: JoinCounters
+    ) -> None:
+        self._predictions = predictions
+        self._labels = labels
+        self._counters = counters
+        self._by_id: dict[str, JoinEntry] = {}
+
+    def begin(self, by_id: dict[str, JoinEntry], counters: JoinCounters) -> None:
+        """Borrow the records for one batch."""
+        self._by_id = by_id
+        self._counters = counters
+
+    def rest(self, event: Event) -> None:
+        """Neither prediction nor label: withdraws, or is only counted."""
+        if type(event) is NullRecord:
+            nulls = self._counters.null_records
+            nulls[event.topic] = nulls.get(event.topic, 0) + 1
+            if event.withdraws and event.id is not None:
+                self._withdraw(event.id, event.model, event.record_ms)
+        elif type(event) is Invalid:
+            invalid = self._counters.records_invalid.setdefault(event.topic, {})
+            invalid[event.reason] = invalid.get(event.reason, 0) + 1
+
+    def _withdraw(self, key: str, model: str | None, record_ms: int) -> None:
+        record = self._by_id.get(key)
+        while record is not None:
+            if record.state == PENDING and (model is None or model == record.model):
+                self._predictions.withdraw(record, record_ms)
+            record = record.next
+
+    def predict(self, event: Prediction) -> None:
+        """A prediction of a new model, a repetition, a challenger's, or one whose label came first."""
+        predictions = self._predictions
+        model, record_ms = event.model, event.record_ms
+        own, early, bare = self._find(event.id, model)
+        if own is not None:
+            if own.predicted_class == event.predicted_class:
+                self._counters.predictions_duplicate += 1
+            else:
+                self._counters.predictions_conflict += 1
+            return
+        activity = predictions.join_models.place(model, record_ms)
+        if activity is None:
+            self._refuse(event, early, bare)
+            return
+        record = predictions.accept(event, activity)
+        append(self._by_id, record)
+        if early is not None:
+            predictions.resolve(record, activity, early.true_class, own_time(early), record_ms)
+            self._labels.take(early, JOINED)
+            if bare is not None:
+                self._labels.met(bare, DUPLICATE if bare.true_class == early.true_class else CORRECTED)
+        elif bare is not None:
+            predictions.resolve(record, activity, bare.true_class, own_time(bare), record_ms)
+            self._labels.met(bare, JOINED)
+        else:
+            predictions.wait(record)
+
+    def _refuse(self, event: Prediction, early: JoinEntry | None, bare: JoinEntry | None) -> None:
+        """Refuse a model over the limit: a dedup entry lets its labels be told from orphans."""
+        self._counters.models_over_limit += 1
+        record = JoinEntry(event.id, event.model, OVER_LIMIT, event.predicted_class, "", event.record_ms)
+        append(self._by_id, record)
+        self._predictions.dedup.add(record, OVER_LIMIT, event.record_ms)
+        if early is not None:
+            self._labels.take(early, OVER_LIMIT)
+        if bare is not None:
+            self._labels.met(bare, OVER_LIMIT)
+
+    def _find(self, key: str, model: str) -> tuple[JoinEntry | None, JoinEntry | None, JoinEntry | None]:
+        """A pair's prediction or dedup entry, its waiting label, and the waiting label for all models."""
+        own = early = bare = None
+        record = self._by_id.get(key)
+        while record is not None:
+            following = record.next
+            if record.model is None:
+                bare = record
+            elif record.model == model:
+                if record.state == EARLY:
+                    early = record
+                elif record.state == PENDING or record.generation >= self._predictions.dedup.floor:
+                    own = record
+                else:
+                    forget(self._by_id, record)  # dead; the store has not come round to it yet
+            record = following
+        return own, early, bare
+
+    def label_named(self, event: Label, model: str) -> None:
+        """A label with a model, whose prediction is not pending."""
+        own, early, bare = self._find(event.id, model)
+        named = self._counters.with_model
+        if own is not None and own.state != RESOLVED:
+            named.count(own.state)
+        elif (earlier := own or early or bare) is not None:
+            named.count(DUPLICATE if earlier.true_class == event.true_class else CORRECTED)
+        else:
+            self._labels.hold(event)
+
+    def label_all(self, event: Label) -> None:
+        """A label without a model: resolves every model pending on its id and is kept for those to come."""
+        predictions = self._predictions
+        result = ORPHAN
+        record = self._by_id.get(event.id)
+        while record is not None:
+            following = record.next
+            state = record.state
+            if state == PENDING:
+                result = JOINED
+                activity = predictions.join_models.models[record.model or ""]
+                predictions.resolve(record, activity, event.true_class, own_time(event), event.record_ms)
+            elif state in (UNMATCHED, RETAINED):
+                self._labels.repeat(event, record)
+                return
+            elif state == EARLY:
+                pass
+            elif record.generation < predictions.dedup.floor:
+                forget(self._by_id, record)
+            elif state == RESOLVED:
+                result = min(result, DUPLICATE if record.true_class == event.true_class else CORRECTED)
+            else:
+                result = min(result, state)
+            record = following
+        self._labels.retain(event, result)

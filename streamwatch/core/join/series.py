@@ -1,0 +1,144 @@
+"""The join as series, and the sums that must always hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from streamwatch.core.join.join import Join
+from streamwatch.core.join.mismatch import Mismatch
+from streamwatch.core.metrics import family, single
+from streamwatch.core.series import Family
+
+_COUNTERS = (
+    "predictions_accepted",
+    "predictions_resolved",
+    "predictions_duplicate",
+    "predictions_conflict",
+    "predictions_expired",
+    "predictions_evicted",
+    "predictions_withdrawn",
+    "outcomes_assumed",
+    "outcomes_released_early",
+    "labels_early",
+    "labels_negative_delay",
+    "labels_retained_evicted",
+    "dedup_entries_evicted",
+    "models_retired",
+)
+_LABEL_COUNTERS = (
+    "accepted", "joined", "orphaned", "duplicate", "corrected", "late", "evicted", "before_start",
+)  # fmt: skip
+_UNUSABLE = {"evicted": "evicted_prediction", "over_limit": "over_limit", "withdrawn": "withdrawn"}
+
+
+def counter_families(join: Join, records_over_limit: Mapping[str, int]) -> list[Family]:
+    """The join's counters; `records_over_limit` are those counted by the estimators."""
+    counters = join.counters
+    named, bare = counters.with_model, counters.without_model
+    unusable = {
+        reason: getattr(named, attribute) + getattr(bare, attribute)
+        for reason, attribute in _UNUSABLE.items()
+    }
+    over_limit = {
+        **records_over_limit,
+        "models": records_over_limit.get("models", 0) + counters.models_over_limit,
+    }
+    return [
+        *(single(f"{name}_total", getattr(counters, name)) for name in _COUNTERS),
+        *(
+            single(f"labels_{name}_total", getattr(named, name) + getattr(bare, name))
+            for name in _LABEL_COUNTERS
+        ),
+        _by_label("labels_unusable_total", unusable),
+        _by_label("null_records_total", counters.null_records),
+        family(
+            "records_invalid_total",
+            [
+                ((reason, topic), count)
+                for topic, reasons in sorted(counters.records_invalid.items())
+                for reason, count in sorted(reasons.items())
+            ],
+        ),
+        _by_label("records_over_limit_total", over_limit),
+    ]
+
+
+def _by_label(name: str, counts: Mapping[str, int]) -> Family:
+    return family(name, [((value,), count) for value, count in sorted(counts.items())])
+
+
+def gauge_families(join: Join) -> list[Family]:
+    """Gauges of the join."""
+    values = {
+        "labels_waiting": join.labels.early,
+        "labels_unmatched": join.labels.unmatched,
+        "labels_retained": join.labels.retained,
+        "dedup_entries": len(join.predictions.dedup),
+        "order_buffer_outcomes": len(join.predictions.buffer),
+        "join_identities_violated": len(identities(join)),
+    }
+    pending = [((name,), activity.pending) for name, activity in join.predictions.join_models.models.items()]
+    latest = [
+        ((name,), activity.last_event_ms / 1000)
+        for name, activity in join.predictions.join_models.models.items()
+        if activity.last_event_ms >= 0
+    ]
+    oldest_ms = join.predictions.oldest_ms
+    return [
+        *(single(name, value) for name, value in values.items()),
+        family("pending_predictions", pending),
+        family("last_prediction_timestamp_seconds", latest),
+        single("oldest_pending_timestamp_seconds", None if oldest_ms is None else oldest_ms / 1000),
+    ]
+
+
+def model_families(join: Join, found: Sequence[Mismatch]) -> list[Family]:
+    """Show the share of each model in the join, and what is silently wrong with which (others: no sample)."""
+    models = join.predictions.join_models.models
+    return [
+        family(
+            "model_predictions_total", [((name,), activity.accepted) for name, activity in models.items()]
+        ),
+        family(
+            "model_predictions_joined_total",
+            [((name,), activity.joined) for name, activity in models.items()],
+        ),
+        family("classes_disjoint", [((each.model,), 1) for each in found if each.disjoint is not None]),
+        family("nothing_joins", [((each.model,), 1) for each in found if each.predictions is not None]),
+    ]
+
+
+def identities(join: Join) -> list[str]:
+    """Every sum that does not hold, in words; empty when all is accounted for."""
+    counters, labels = join.counters, join.labels
+    pending = sum(activity.pending for activity in join.predictions.join_models.models.values())
+    held = len(join.predictions.buffer) - join.predictions.buffer.assumed
+    sums = [
+        (
+            "predictions accepted = pending + resolved + expired + evicted + withdrawn + held for order",
+            counters.predictions_accepted,
+            pending
+            + counters.predictions_resolved
+            + counters.predictions_expired
+            + counters.predictions_evicted
+            + counters.predictions_withdrawn
+            + held,
+        ),
+        ("pending = sum over models", join.predictions.pending, pending),
+        (
+            "held for order = sum over models",
+            len(join.predictions.buffer),
+            sum(activity.held for activity in join.predictions.join_models.models.values()),
+        ),
+        (
+            "labels with a model = joined + orphaned + … + held",
+            counters.with_model.accepted,
+            counters.with_model.settled() + labels.early,
+        ),
+        (
+            "labels without a model = joined + orphaned + … + held",
+            counters.without_model.accepted,
+            counters.without_model.settled() + labels.unmatched,
+        ),
+    ]
+    return [f"{rule}: {left} ≠ {right}" for rule, left, right in sums if left != right]

@@ -1,0 +1,15 @@
+"""All partitions as one sequence by record time: join, expiry and estimators see nothing else.
+
+Evaluating records in the order in which polls happen to deliver them makes numbers up: the same log, read
+live, as a backlog or by a replay, would give different estimates. `Merge` holds what was read until no record
+that precedes it can still come, and releases it in the order (record time, topic, partition, offset).
+"""
+
+from __future__ import annotations
+
+from streamwatch.core.merge.arrivals import Arrivals
+from streamwatch.core.merge.merge import Merge, MergeSpec
+from streamwatch.core.merge.progress import MergeProgress, ReleasedState
+from streamwatch.core.merge.released import Released
+
+__all__ = ["Arrivals", "Merge", "MergeProgress", "MergeSpec", "Released", "ReleasedState"]

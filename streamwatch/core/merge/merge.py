@@ -1,0 +1,271 @@
+"""Holds records until no record that precedes them can still come, and releases them in order.
+
+The smallest record held, by (time, topic, partition, offset), goes once every other partition
+
+(a) was read beyond its key, so that every record yet to be read has a larger one, or
+(b) was found at its end by a fetch sent at least `settle_ms` after the record had arrived, and the record's
+    own time lies `settle_ms` back on the host's clock, or the record waited `max_future_ms` longer for that
+    (unless the host's clock is behind, which is not asked then).
+
+Topics rank predictions-only, mixed, labels-only, then as in the settings: at equal times a prediction
+precedes its label. What precedes a record that was released before goes at once, at the clock's time, and is
+counted. Kafka Streams (KIP-353, KIP-695) merges the partitions of a task likewise, by (a) and a time-out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from streamwatch.core.events import Event, Partition, Side
+from streamwatch.core.merge.arrivals import Arrivals
+from streamwatch.core.merge.held import Held
+from streamwatch.core.merge.inbox import Inbox
+from streamwatch.core.merge.partitions import Partitions
+from streamwatch.core.merge.progress import Key, MergeProgress
+from streamwatch.core.merge.released import IN_ORDER, NO_PLACE, Released, together
+from streamwatch.core.merge.timestamps import TIMELESS, HostClock
+
+_LEAST: Final = 10_000
+"""Events that may be kept although they were released."""
+RANKS: Final[Mapping[Side, int]] = {"prediction": 0, "both": 1, "label": 2}
+
+
+@dataclass(frozen=True, slots=True)
+class MergeSpec:
+    """How long records wait for others, and how many wait; times in milliseconds."""
+
+    settle_ms: int = 1_000
+    max_future_ms: int = 300_000
+    max_hold_back_ms: int = 600_000
+    max_held_bytes: int = 67_108_864
+    max_held_records: int = 10_000
+    """Of one partition."""
+
+
+class Merge:
+    """One sequence of all partitions.
+
+    Parameters
+    ----------
+    spec
+        How long records wait.
+    sides
+        What each topic carries, in the order of the settings.
+    progress
+        Where the sequence goes on after a restart.
+    """
+
+    def __init__(self, spec: MergeSpec, sides: Mapping[str, Side], progress: MergeProgress) -> None:
+        self._spec = spec
+        self._topic_order = {topic: i for i, topic in enumerate(sorted(sides, key=lambda t: RANKS[sides[t]]))}
+        self._partitions = Partitions(progress.running_ms, self._rank)
+        self._inbox = Inbox(self._partitions, spec.max_future_ms)
+        self._held = Held()
+        self._events: list[Event] = []  # by id, until nothing is held
+        self._host = HostClock(spec.max_future_ms)
+        self._last = progress.last
+        self._clock_ms = progress.clock_ms
+        self.left_behind: list[Partition] = []
+        """Partitions no longer waited for, since this was emptied."""
+
+    def _rank(self, partition: Partition) -> tuple[int, int]:
+        return self._topic_order[partition.topic], partition.partition
+
+    @property
+    def host_is_behind(self) -> bool:
+        """Whether most records look as if they came from the host's future."""
+        return self._host.is_behind
+
+    @property
+    def held_records(self) -> int:
+        """Records read and not released."""
+        return len(self._held) + len(self._inbox)
+
+    @property
+    def running_ms(self) -> Mapping[Partition, int]:
+        """Newest time read of each partition; -1 before the first record."""
+        return self._partitions.by_name(self._partitions.running_ms)
+
+    def holds(self, now_ms: int) -> Mapping[Partition, float]:
+        """Seconds for which others have waited for each partition that they wait for."""
+        since = self._partitions.by_name(self._partitions.holds_since_ms)
+        return {name: (now_ms - since_ms) / 1_000 for name, since_ms in since.items() if since_ms >= 0}
+
+    def is_empty(self, partition: Partition) -> bool:
+        """Whether nothing of the partition is held."""
+        order = self._partitions.order[partition]
+        return not self._partitions.held[order] and not self._inbox.waits(order)
+
+    def holds_from_before(self, arrived_ms: int) -> bool:
+        """Tell whether a record is held that had arrived by then."""
+        return bool((self._held.arrived_ms <= arrived_ms).any()) or self._inbox.holds_from_before(arrived_ms)
+
+    def set_partitions(self, partitions: Collection[Partition]) -> Sequence[Partition]:
+        """Read exactly these from now on; those that are gone, of which nothing may be held any more."""
+        if self._partitions.order.keys() == set(partitions):
+            return ()
+        gone = [partition for partition in self._partitions.names if partition not in set(partitions)]
+        places = self._partitions.replace(partitions)
+        self._inbox.reorder(places)
+        self._held.reorder(places, max(1, len(partitions)))
+        return gone
+
+    def add(self, delivered: Mapping[Partition, Arrivals], now_ms: int, host_ms: int) -> None:
+        """Take in what a poll delivered at `now_ms` (of a clock that never goes back)."""
+        if not (some := {name: arrivals for name, arrivals in delivered.items() if len(arrivals)}):
+            return
+        for name, arrivals in some.items():
+            order = self._partitions.order[name]
+            self._inbox.add(order, now_ms, len(self._events), arrivals)
+            self._events += arrivals.events
+            self._partitions.heard(order, max(len(arrivals), arrivals.size_bytes))
+        stamps = np.concatenate([arrivals.stamps_ms[arrivals.decodable] for arrivals in some.values()])
+        self._host.look(stamps, host_ms)
+
+    def found(self, ends_ms: Mapping[Partition, int | None]) -> None:
+        """Note when the fetches were sent that found partitions at their end; None: not known to be there."""
+        for name, at_end_ms in ends_ms.items():
+            self._partitions.found(self._partitions.order[name], at_end_ms)
+
+    def crowded(self) -> frozenset[Partition]:
+        """Name the partitions of which no more should be asked for: none of them is waited for."""
+        partitions, spec = self._partitions, self._spec
+        full = partitions.held > spec.max_held_records
+        if int(partitions.size_bytes.sum()) > spec.max_held_bytes:
+            full = partitions.held > 0
+        return frozenset(partitions.names[order] for order in np.flatnonzero(full).tolist())
+
+    def release(self, now_ms: int, host_ms: int, *, connected: bool = True) -> Released:
+        """Release what may go.
+
+        Parameters
+        ----------
+        now_ms
+            Milliseconds of the clock that arrivals were noted by.
+        host_ms
+            Milliseconds since the epoch by the host's clock.
+        connected
+            Whether brokers answer: while they do not, nobody is left behind.
+        """
+        self._judge(host_ms, ())
+        rested_ms = None if self._host.is_behind else host_ms - self._spec.settle_ms
+        waited_ms = now_ms - self._spec.settle_ms - self._spec.max_future_ms
+        parts: list[Released] = []
+        while len(self._held):
+            if count := max(self._free(rested_ms, waited_ms), self._late()):
+                parts.append(self._take(count))
+            elif not self._wait(now_ms, connected=connected):
+                break
+        return together(parts)
+
+    def flush(self, partitions: Collection[Partition], host_ms: int) -> Released:
+        """Release everything up to the last record held of these, whose logs are no longer there."""
+        orders = [self._partitions.order[name] for name in partitions if name in self._partitions.order]
+        self._judge(host_ms, orders)
+        rows = np.flatnonzero(np.isin(self._held.order, orders))
+        return self._take(int(rows[-1]) + 1) if rows.size else together(())
+
+    def drain(self, host_ms: int) -> Released:
+        """Release everything: no further record will come."""
+        self._judge(host_ms, range(len(self._partitions.names)))
+        return self._take(len(self._held)) if len(self._held) else together(())
+
+    def _judge(self, host_ms: int, ended: Collection[int]) -> None:
+        if len(self._inbox):
+            judged = self._inbox.judged(host_ms, ended, host_is_behind=self._host.is_behind)
+            if judged is not None:
+                rows, times_ms, reasons = judged
+                self._held.add(rows, times_ms, reasons)
+                self._partitions.hold(rows.order)
+
+    def _free(self, rested_ms: int | None, waited_ms: int) -> int:
+        """Count the records at the head that nobody has to wait for.
+
+        By the host's clock times up to `rested_ms` have rested (None while that clock is behind), and records
+        that arrived up to `waited_ms` have waited long enough for it.
+        """
+        partitions, held = self._partitions, self._held
+        reached = held.keys_of(partitions.running_ms, partitions.places)
+        resting = (partitions.at_end_ms >= 0) & (partitions.held == 0) & ~self._inbox.waiting
+        blocking = ~resting & ~partitions.left_behind
+        resting &= ~partitions.left_behind
+        count = len(held)
+        if blocking.any():
+            count = int(np.searchsorted(held.keys, reached[blocking].min(), "right"))
+        if resting.any():
+            start = int(np.searchsorted(held.keys, reached[resting].min(), "right"))
+            if start < count:
+                fetched_ms = int(partitions.at_end_ms[resting].min()) - self._spec.settle_ms
+                unrested = held.arrived_ms[start:count] > fetched_ms
+                if rested_ms is not None:
+                    waits = held.arrived_ms[start:count] > waited_ms
+                    unrested |= waits & (held.times_ms[start:count] > rested_ms)
+                first = int(unrested.argmax())
+                if unrested[first]:
+                    count = start + first
+        return count
+
+    def _late(self) -> int:
+        """Count the records at the head that precede the newest place reached."""
+        if (last := self._last) is None:
+            return 0
+        held, name = self._held, Partition(last.topic, last.partition)
+        if (order := self._partitions.order.get(name)) is None:
+            rank = (self._topic_order.get(last.topic, -1), last.partition)
+            order = sum(self._rank(other) < rank for other in self._partitions.names)
+        return int(np.searchsorted(held.keys, held.key(last.time_ms, order), "left"))
+
+    def _take(self, count: int) -> Released:
+        late = min(count, self._late())
+        taken = self._held.cut(count)
+        self._partitions.let_go(taken.order)
+        times, clock = taken.times_ms, np.maximum(taken.times_ms, self._clock_ms)
+        lateness = np.full(count, IN_ORDER)
+        if late:
+            behind = np.where(taken.reasons[:late] == TIMELESS, NO_PLACE, clock[:late] - times[:late])
+            lateness[:late] = behind
+        if late < count:
+            name = self._partitions.names[int(taken.order[-1])]
+            self._last = Key(int(times[-1]), *name, int(taken.offsets[-1]))
+        self._clock_ms = int(clock[-1])
+        events = self._events
+        released = [events[id_] for id_ in taken.ids.tolist()]
+        self._compact()
+        return Released(
+            released,
+            self._partitions.names,
+            taken.order,
+            taken.offsets,
+            times,
+            clock,
+            lateness,
+            taken.reasons,
+        )
+
+    def _compact(self) -> None:
+        """Let go of events that were released, when they are most of what is kept."""
+        if self.held_records == 0:
+            self._events = []
+        elif len(self._events) > 4 * self.held_records + _LEAST:
+            kept = [self._held.ids, *self._inbox.ids()]
+            events, self._events = self._events, []
+            for ids in kept:
+                first = len(self._events)
+                self._events += [events[id_] for id_ in ids.tolist()]
+                ids[:] = np.arange(first, len(self._events))
+
+    def _wait(self, now_ms: int, *, connected: bool) -> bool:
+        """Note for whom the smallest record waits; whether somebody was left behind, so that it may go."""
+        left = self._partitions.wait(
+            self._held,
+            rested_ms=int(self._held.arrived_ms[0]) + self._spec.settle_ms,
+            now_ms=now_ms,
+            longest_ms=self._spec.max_hold_back_ms,
+            connected=connected,
+        )
+        self.left_behind += left
+        return bool(left)

@@ -1,0 +1,149 @@
+"""How far the sequence was evaluated: what a commit keeps for a restart to go on with the same sequence."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+import msgspec
+import numpy as np
+
+from streamwatch.core.events import Partition
+from streamwatch.core.merge.released import IN_ORDER, Released
+from streamwatch.core.merge.timestamps import REASONS
+
+
+class Key(msgspec.Struct, frozen=True, array_like=True):
+    """Place of a record in the sequence."""
+
+    time_ms: int
+    topic: str
+    partition: int
+    offset: int
+
+
+class PartitionProgress(msgspec.Struct, frozen=True, array_like=True):
+    """How far one partition was evaluated."""
+
+    topic: str
+    partition: int
+    position: int
+    """Offset of the next record to be evaluated."""
+    running_ms: int
+    """Newest time of its records that were evaluated; -1 before the first."""
+
+
+class ReleasedState(msgspec.Struct, frozen=True, array_like=True):
+    """Everything that a restart needs of the merge."""
+
+    places: list[PartitionProgress] = []
+    last: Key | None = None
+    clock_ms: int = -1
+    out_of_order: dict[str, int] = {}
+    lateness_ms: dict[str, int] = {}
+    corrected: dict[str, int] = {}
+    left_behind: int = 0
+    evaluated: dict[str, int] = {}
+
+
+@dataclass(slots=True)
+class MergeProgress:
+    """Positions, running maxima and counters as of the last evaluated record."""
+
+    positions: dict[Partition, int] = field(default_factory=dict[Partition, int])
+    """Offset of the next record to be evaluated, by partition."""
+    running_ms: dict[Partition, int] = field(default_factory=dict[Partition, int])
+    """Newest time, by partition."""
+    last: Key | None = None
+    """The newest place in the sequence that was reached."""
+    clock_ms: int = -1
+    """Time of the record evaluated last; -1 before the first. It never goes back."""
+    out_of_order: dict[str, int] = field(default_factory=dict[str, int])
+    """Records that came after a later one had been evaluated, by topic."""
+    lateness_ms: dict[str, int] = field(default_factory=dict[str, int])
+    """Sum of the times by which they came too late, by topic."""
+    corrected: dict[str, int] = field(default_factory=dict[str, int])
+    """Timestamps that were not believed, by reason."""
+    left_behind: int = 0
+    """Times a partition was no longer waited for."""
+    evaluated: dict[str, int] = field(default_factory=dict[str, int])
+    """Records evaluated, by topic."""
+    newest: dict[Partition, int] = field(default_factory=dict[Partition, int])
+    """Offset of the last record evaluated of each partition, since `take_newest`."""
+
+    def note(self, released: Released) -> None:
+        """Count records as evaluated, in order."""
+        if not len(released):
+            return
+        places, offsets, times = released.places, released.offsets, released.times_ms
+        last_rows = np.full(len(released.partitions), -1)
+        last_rows[places] = np.arange(len(places))  # the last row of each partition stays
+        for place in np.flatnonzero(last_rows >= 0).tolist():
+            last, partition = int(last_rows[place]), released.partitions[place]
+            self.positions[partition] = int(offsets[last]) + 1
+            self.running_ms[partition] = int(times[last])
+            self.newest[partition] = int(offsets[last])
+        for place, count in enumerate(np.bincount(places).tolist()):
+            if count:
+                topic = released.partitions[place].topic
+                self.evaluated[topic] = self.evaluated.get(topic, 0) + count
+        self.clock_ms = int(released.clock_ms[-1])
+        if released.lateness_ms[-1] == IN_ORDER:  # what is late comes first
+            self.last = Key(int(times[-1]), *released.partitions[int(places[-1])], int(offsets[-1]))
+        for row in np.flatnonzero(released.lateness_ms >= 0).tolist():
+            topic = released.partitions[int(places[row])].topic
+            self.out_of_order[topic] = self.out_of_order.get(topic, 0) + 1
+            self.lateness_ms[topic] = self.lateness_ms.get(topic, 0) + int(released.lateness_ms[row])
+        if released.reasons.any():
+            codes, counts = np.unique(released.reasons, return_counts=True)
+            for code, count in zip(codes.tolist(), counts.tolist(), strict=True):
+                if REASONS[code]:
+                    self.corrected[REASONS[code]] = self.corrected.get(REASONS[code], 0) + count
+
+    def take_newest(self) -> Mapping[Partition, int]:
+        """Hand over the offsets of the last records evaluated since the last call."""
+        newest, self.newest = self.newest, {}
+        return newest
+
+    def forget(self, partition: Partition) -> None:
+        """Drop a partition that is no longer there."""
+        for column in (self.positions, self.running_ms, self.newest):
+            column.pop(partition, None)
+
+    def state(self) -> ReleasedState:
+        """What `restored` goes on from."""
+        places = [
+            PartitionProgress(*partition, position, self.running_ms.get(partition, -1))
+            for partition, position in sorted(self.positions.items())
+        ]
+        return ReleasedState(
+            places,
+            self.last,
+            self.clock_ms,
+            _by_name(self.out_of_order),
+            _by_name(self.lateness_ms),
+            _by_name(self.corrected),
+            self.left_behind,
+            _by_name(self.evaluated),
+        )
+
+    @classmethod
+    def restored(cls, state: ReleasedState, topics: Collection[str]) -> MergeProgress:
+        """Go on from a `state`, without the partitions of topics that are no longer read."""
+        places = [place for place in state.places if place.topic in topics]
+        return cls(
+            {Partition(p.topic, p.partition): p.position for p in places},
+            {Partition(p.topic, p.partition): p.running_ms for p in places},
+            state.last,
+            state.clock_ms,
+            dict(state.out_of_order),
+            dict(state.lateness_ms),
+            dict(state.corrected),
+            state.left_behind,
+            dict(state.evaluated),
+        )
+
+
+def _by_name(counts: Mapping[str, int]) -> dict[str, int]:
+    """Bring counts into an order that does not depend on how records were cut into parts."""
+    return dict(sorted(counts.items()))

@@ -1,0 +1,234 @@
+"""Which record timestamps are believed, and the time of each record: the running maximum of its partition.
+
+Timestamps set by the broker (LogAppendTime) are believed. One set by a producer (CreateTime) is not, and the
+record takes its partition's newest time instead, if it is not positive, or if it is more than `max_future_ms`
+beyond its partition's newest time and either
+
+- beyond both the host's clock and the newest time believed in any partition, by more than that (`future`), or
+- one of the next `LOOK_AHEAD` records of its partition is nearer to the old time than to it (`jump`). Such a
+  record waits until these are read or the end of its partition is found.
+
+A partition's first timestamp is judged by the first of these rules alone; if it is not believed, the record
+takes the time of the first of the next `LOOK_AHEAD` that may be, or else the newest time anywhere. Records
+that cannot be decoded move no time. A partition in which time stands still for a weekend is so told from one
+with a wrong clock in it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+LOOK_AHEAD: Final = 1_000
+"""Records of the same partition that are asked whether a jump of time is real."""
+
+_FARTHEST: Final = 2**45
+"""Milliseconds since the epoch beyond which (in the year 3084) no timestamp is plain."""
+
+BELIEVED: Final = 0
+NOT_POSITIVE: Final = 1
+FUTURE: Final = 2
+JUMP: Final = 3
+TIMELESS: Final = 4
+REASONS: Final = ("", "not_positive", "future", "jump", "")
+"""Value of the label `reason` of `timestamps_corrected_total`, by code; empty where nothing was corrected, be
+it that the timestamp was believed or that the record could not be decoded and has no time of its own."""
+
+_NEVER: Final = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class ClockView:
+    """What is known of time outside the partition at hand, in milliseconds since the epoch."""
+
+    host_ms: int
+    newest_ms: int
+    """Newest time believed in any partition; -1 before the first."""
+    host_is_behind: bool
+    """Most records look as if they came from the future: then the host's clock is not asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Times and verdicts of the first records of a queue; those that have to wait are not among them.
+
+    Attributes
+    ----------
+    times_ms
+        int64, not decreasing.
+    reasons
+        uint8, indices into `REASONS`.
+    """
+
+    times_ms: NDArray[np.int64]
+    reasons: NDArray[np.uint8]
+
+    def __len__(self) -> int:
+        return len(self.times_ms)
+
+
+def judge_plain(
+    moving: NDArray[np.int64],
+    decodable: NDArray[np.bool_],
+    order: NDArray[np.int64],
+    running_ms: NDArray[np.int64],
+    max_future_ms: int,
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Judge records of many partitions at once, as far as there is nothing to judge.
+
+    Parameters
+    ----------
+    moving
+        Timestamps, -1 where a record could not be decoded; partition by partition, in offset order.
+    decodable, order
+        Of the same length; `order` (not decreasing) is an index into `running_ms`.
+    running_ms
+        Newest time of each partition before them; -1 if there is none.
+
+    Returns
+    -------
+    times, plain
+        The running maximum at each record; and whether its timestamp is believed without being asked: it is
+        positive and does not run ahead of a time that is known.
+    """
+    before = running_ms[order]
+    starts = np.empty(len(order), np.bool_)
+    starts[:1] = True
+    np.not_equal(order[1:], order[:-1], out=starts[1:])
+    # One running maximum for all: each partition is lifted above those before it.
+    lifted = np.clip(moving, before, _FARTHEST) + order * (_FARTHEST + 2)
+    times = np.maximum.accumulate(lifted) - order * (_FARTHEST + 2)
+    previous = np.empty_like(times)
+    previous[1:] = times[:-1]
+    previous[starts] = before[starts]
+    plain = (times - previous <= max_future_ms) & ((moving > 0) | ~decodable) & (before >= 0)
+    plain &= moving < _FARTHEST
+    return times, plain
+
+
+def judge(
+    moving: NDArray[np.int64],
+    decodable: NDArray[np.bool_],
+    running_ms: int,
+    view: ClockView,
+    max_future_ms: int,
+    *,
+    appended: bool,
+    at_end: bool,
+) -> Judged:
+    """Judge the records at the head of one partition's queue, one by one.
+
+    Parameters
+    ----------
+    moving, decodable
+        Timestamps in offset order, -1 where the record could not be decoded; and whether it could be.
+    running_ms
+        Newest time of the partition before them; -1 if there is none.
+    view
+        What is known of time elsewhere.
+    max_future_ms
+        How far a timestamp may run ahead without being asked.
+    appended
+        Whether the broker set the timestamps.
+    at_end
+        Whether the last of them is the last record of its partition for now.
+    """
+    if appended:
+        times = np.maximum(np.maximum.accumulate(moving), running_ms) if len(moving) else moving
+        return Judged(times, np.where(decodable, BELIEVED, TIMELESS).astype(np.uint8))
+    return _one_by_one(moving, decodable, running_ms, view, max_future_ms, at_end=at_end)
+
+
+def _one_by_one(
+    moving: NDArray[np.int64],
+    decodable: NDArray[np.bool_],
+    running_ms: int,
+    view: ClockView,
+    max_future_ms: int,
+    *,
+    at_end: bool,
+) -> Judged:
+    times: list[int] = []
+    reasons: list[int] = []
+    newest_ms = view.newest_ms
+    for i, (stamp_ms, counts) in enumerate(zip(moving.tolist(), decodable.tolist(), strict=True)):
+        reason = BELIEVED
+        if not counts:
+            reason = TIMELESS
+        elif stamp_ms <= 0:
+            reason = NOT_POSITIVE
+        elif stamp_ms > running_ms + max_future_ms or running_ms < 0:
+            if stamp_ms > _latest_ms(view, newest_ms, max_future_ms):
+                reason = FUTURE
+            elif running_ms >= 0:
+                following = moving[i + 1 : i + 1 + LOOK_AHEAD]
+                if _contradicted(following, running_ms, stamp_ms):
+                    reason = JUMP
+                elif len(following) < LOOK_AHEAD and not at_end:
+                    break
+        if reason == BELIEVED:
+            running_ms = max(running_ms, stamp_ms)
+        elif reason != TIMELESS and running_ms < 0:  # of the partition nothing is known yet
+            following = moving[i + 1 : i + 1 + LOOK_AHEAD]
+            first_ms = _first_time(following, view, newest_ms, max_future_ms, at_end=at_end)
+            if first_ms < 0:
+                break
+            running_ms = first_ms
+        newest_ms = max(newest_ms, running_ms)
+        times.append(running_ms)
+        reasons.append(reason)
+    return Judged(np.array(times, np.int64), np.array(reasons, np.uint8))
+
+
+def _latest_ms(view: ClockView, newest_ms: int, max_future_ms: int) -> int:
+    """Give the last time that is not the future, by the host's clock and the newest time believed."""
+    return _NEVER if view.host_is_behind else max(view.host_ms, newest_ms) + max_future_ms
+
+
+def _first_time(
+    following_ms: NDArray[np.int64], view: ClockView, newest_ms: int, max_future_ms: int, *, at_end: bool
+) -> int:
+    """Give a partition's first record, whose own time is not believed, one; -1 if it has to wait for it."""
+    latest_ms = _latest_ms(view, newest_ms, max_future_ms)
+    believed = following_ms[(following_ms > 0) & (following_ms <= latest_ms)]
+    if len(believed):
+        return int(believed[0])
+    if len(following_ms) < LOOK_AHEAD and not at_end:
+        return -1
+    return newest_ms if newest_ms >= 0 else max(0, view.host_ms)
+
+
+def _contradicted(following_ms: NDArray[np.int64], old_ms: int, new_ms: int) -> bool:
+    """Whether one of the records that follow is nearer to the old time than to the new one."""
+    positive = following_ms[following_ms > 0]
+    return bool(len(positive)) and int(positive.min()) < (old_ms + new_ms) / 2
+
+
+class HostClock:
+    """Tells from the records whether the host's clock is behind theirs.
+
+    It is if more than half of the last `WINDOW` records or so, and of at least `FEWEST`, carry a timestamp
+    beyond it by more than `max_future_ms`.
+    """
+
+    WINDOW: Final = 100
+    FEWEST: Final = 10
+
+    def __init__(self, max_future_ms: int) -> None:
+        self._max_future_ms = max_future_ms
+        self._looks: list[tuple[int, int]] = []  # records, and those of them from the future; newest last
+        self.is_behind = False
+
+    def look(self, stamps_ms: NDArray[np.int64], host_ms: int) -> None:
+        """Take in timestamps of records that could be decoded, in order of arrival."""
+        if not len(stamps_ms):
+            return
+        last = stamps_ms[-self.WINDOW :]
+        self._looks.append((len(last), int((last > host_ms + self._max_future_ms).sum())))
+        while len(self._looks) > 1 and sum(n for n, _ in self._looks[1:]) >= self.WINDOW:
+            del self._looks[0]
+        records, future = (sum(column) for column in zip(*self._looks, strict=True))
+        self.is_behind = records >= self.FEWEST and 2 * future > records

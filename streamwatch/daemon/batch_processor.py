@@ -1,0 +1,278 @@
+"""Records in, state out: decode, merge, fetch, advance, keep, in turns that let health checks answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from streamwatch.core.commit.checkpoint import Checkpoint
+from streamwatch.core.events import Alarm, Invalid, Partition, Side
+from streamwatch.core.join.mismatch import details_with
+from streamwatch.core.merge import Arrivals, Merge, MergeProgress, MergeSpec, Released
+from streamwatch.core.merge.series import held_families, progress_families
+from streamwatch.core.ports import Decoder, Poll, Record, Store
+from streamwatch.core.series import Family, Report
+from streamwatch.daemon.mismatch import MismatchReporter
+from streamwatch.daemon.recent_records import RecentRecords
+from streamwatch.telemetry import (
+    HostClockBehind,
+    HostClockRight,
+    PartitionLeftBehind,
+    RecordRejected,
+    Telemetry,
+)
+
+RECORDS_PER_TURN = 500
+REQUEST_STEPS = 4
+_RECORD_BYTES: Final = 500
+"""Bytes a decoded record takes in memory beside its key and value, about."""
+
+
+async def yield_to_loop() -> None:
+    """Let the event loop turn between two batches.
+
+    A request takes as many turns as it has steps (read, handle, answer): after a single turn a whole batch
+    would stand between two of its steps.
+    """
+    for _ in range(REQUEST_STEPS):
+        await asyncio.sleep(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """Side of a topic, and the decoder of its records."""
+
+    side: Side
+    decoder: Decoder
+
+
+@dataclass(frozen=True, slots=True)
+class Clocks:
+    """Time outside the records, in milliseconds."""
+
+    host_ms: Callable[[], int]
+    """Since the epoch, by the host's clock."""
+    monotonic_ms: Callable[[], int]
+    """Of a clock that never goes back; fetches are timed by it too."""
+
+
+class BatchProcessor:
+    """Brings what polls deliver into one sequence, and the sequence through the core into the store.
+
+    Parameters
+    ----------
+    checkpoint
+        The core and its estimators, and what remembers what commits need.
+    store
+        Where state lives.
+    topics
+        What each topic carries, and how to decode it; in the order of the settings.
+    telemetry
+        Told of rejected records and of partitions that are not waited for.
+    clocks
+        The host's clocks.
+    merge
+        How long records wait for others.
+    progress
+        Where the sequence goes on, of a state that was restored.
+    """
+
+    def __init__(
+        self,
+        checkpoint: Checkpoint,
+        store: Store,
+        topics: Mapping[str, Topic],
+        telemetry: Telemetry,
+        clocks: Clocks,
+        merge: MergeSpec | None = None,
+        progress: MergeProgress | None = None,
+    ) -> None:
+        self.pipeline = checkpoint.pipeline
+        self.progress = progress or MergeProgress()
+        self._monitors = checkpoint.monitors
+        self._store = store
+        self._checkpoint = checkpoint
+        self._topics = topics
+        self._telemetry = telemetry
+        self._clocks = clocks
+        sides: dict[str, Side] = {name: topic.side for name, topic in topics.items()}
+        self._merge = Merge(merge or MergeSpec(), sides, self.progress)
+        self._recent = RecentRecords()
+        self._ready: Released | None = None
+        self._taken = 0
+        self._step = RECORDS_PER_TURN
+        self._read: Mapping[Partition, int] = {}
+        self._host_was_behind = False
+        self._mismatches = MismatchReporter(telemetry)
+        self._uncommitted = 0
+        self._alarms: list[Alarm] = []
+        self._retired: list[str] = []
+        self.records = 0
+        """Records read since the start."""
+
+    @property
+    def positions(self) -> Mapping[Partition, int]:
+        """Positions after what was evaluated."""
+        return self.progress.positions
+
+    @property
+    def uncommitted(self) -> int:
+        """Events evaluated since `settle`."""
+        return self._uncommitted
+
+    @property
+    def has_ready(self) -> bool:
+        """Whether released records wait to be evaluated."""
+        return self._ready is not None
+
+    def settle(self) -> tuple[Sequence[Alarm], Sequence[str]]:
+        """Hand over alarms and retired models since the last commit, which are being committed."""
+        self._uncommitted = 0
+        alarms, self._alarms = self._alarms, []
+        retired, self._retired = self._retired, []
+        return alarms, retired
+
+    def holds_from_before(self, arrived_ms: int) -> bool:
+        """Tell whether something is yet to be evaluated that was read by then."""
+        return self._ready is not None or self._merge.holds_from_before(arrived_ms)
+
+    def crowded(self) -> frozenset[Partition]:
+        """Name the partitions that are so far ahead of others that no more should be asked of them."""
+        return self._merge.crowded()
+
+    def flush(self, moved: frozenset[Partition]) -> None:
+        """Release what is held of these partitions, whose logs are no longer there; nothing may be ready."""
+        self._set_ready(self._merge.flush(sorted(moved), self._clocks.host_ms()))
+
+    def forget_records(self, partitions: frozenset[Partition]) -> None:
+        """Recognise these logs no longer by what was read of them: they are others now."""
+        for partition in partitions:
+            self._recent.forget(partition)
+
+    def take_newest(self) -> Mapping[Partition, Record]:
+        """Hand over the last records evaluated since the last call, by which the logs are recognised."""
+        return self._recent.take(self.progress.take_newest())
+
+    async def receive(self, poll: Poll, *, connected: bool = True) -> None:
+        """Decode what a poll delivered and release what may go; nothing may be ready.
+
+        Parameters
+        ----------
+        poll
+            Records by partition, and the state of every partition.
+        connected
+            Whether brokers answer.
+        """
+        self._meet(poll)
+        clocks = self._clocks
+        for start in range(0, max(map(len, poll.records.values()), default=0), RECORDS_PER_TURN):
+            if start:
+                await yield_to_loop()
+            delivered = {
+                partition: self._decoded(partition, records[start : start + RECORDS_PER_TURN])
+                for partition, records in poll.records.items()
+                if len(records) > start
+            }
+            self._merge.add(delivered, clocks.monotonic_ms(), clocks.host_ms())
+        self._merge.found({partition: state.at_end_ms for partition, state in poll.partitions.items()})
+        self._read = {partition: state.position for partition, state in poll.partitions.items()}
+        released = self._merge.release(clocks.monotonic_ms(), clocks.host_ms(), connected=connected)
+        self._set_ready(released)
+        self._tell()
+
+    def evaluate(self) -> int:
+        """Evaluate the next of the released records, so many as fit a turn; the number of alarms raised."""
+        ready = self._ready
+        if ready is None:
+            return 0
+        events = ready.events[self._taken : self._taken + self._step]
+        found = self._store.fetch(self.pipeline.read_set(events))
+        result = self.pipeline.advance(events, found)
+        self._store.apply(result)
+        if self._store.durable:
+            self._checkpoint.take(result)
+        taken = len(result.events)
+        # Where more falls due than is lent at once, small batches reach further.
+        whole = taken == len(events)
+        self._step = min(2 * self._step, RECORDS_PER_TURN) if whole else max(1, len(events) // 2)
+        self.progress.note(ready.part(self._taken, self._taken + taken))
+        for event in result.events:
+            if type(event) is Invalid:
+                self._telemetry.emit(RecordRejected(event.topic, event.partition, event.offset, event.reason))
+        self._taken += taken
+        self._uncommitted += taken + len(result.changed)
+        self._alarms += result.alarms
+        self._retired += [model for _, model in result.retired]
+        if self._taken == len(ready):
+            self._ready = None
+            self._advance_positions()
+        return len(result.alarms)
+
+    def report_in_slices(self) -> Generator[None, None, Report]:
+        """Build the report, giving way between slices of models."""
+        families = self.pipeline.join_families() + progress_families(self.progress)
+        families += yield from self._monitors.families_in_slices()
+        found = self.pipeline.mismatches()
+        self._mismatches.tell(found)
+        details = details_with((yield from self._monitors.details_in_slices()), found)
+        return Report(families, self._clocks.host_ms(), details, tuple(self._monitors.recent_alarms))
+
+    def families(self) -> Sequence[Family]:
+        """Records held by the merge, and the partitions waited for."""
+        return held_families(self._merge, self._clocks.monotonic_ms())
+
+    def _set_ready(self, released: Released) -> None:
+        self._taken = 0
+        self._ready = released if len(released) else None
+        if self._ready is None:
+            self._advance_positions()
+            return
+        for event, clock_ms in zip(released.events, released.clock_ms.tolist(), strict=True):
+            event.record_ms = clock_ms
+
+    def _advance_positions(self) -> None:
+        """Go on where reading stands in partitions of which nothing is held: past control records, too."""
+        for partition, position in self._read.items():
+            if self._merge.is_empty(partition):
+                self.progress.positions[partition] = position
+
+    def _meet(self, poll: Poll) -> None:
+        """Take up partitions seen for the first time, and forget those that are no longer there."""
+        for partition, state in poll.partitions.items():
+            if partition not in self.progress.positions or partition in poll.moved:
+                records = poll.records.get(partition, ())
+                self.progress.positions[partition] = records[0].offset if records else state.position
+        if poll.partitions:
+            self._merge.set_partitions(list(poll.partitions))
+            for partition in self.progress.positions.keys() - poll.partitions.keys():
+                self.progress.forget(partition)
+
+    def _decoded(self, partition: Partition, records: Sequence[Record]) -> Arrivals:
+        stamps = [record.timestamp for record in records]
+        events = self._topics[partition.topic].decoder.decode_all(records, stamps)
+        self._recent.add(partition, records)
+        self.records += len(records)
+        return Arrivals(
+            np.array([record.offset for record in records], np.int64),
+            np.array(stamps, np.int64),
+            np.array([type(event) is not Invalid for event in events], np.bool_),
+            events,
+            appended=all(record.timestamp_type == 1 for record in records),
+            size_bytes=sum(
+                _RECORD_BYTES + len(record.value or b"") + len(record.key or b"") for record in records
+            ),
+        )
+
+    def _tell(self) -> None:
+        """Say who is not waited for any more, and whether the host's clock is believed."""
+        for partition in self._merge.left_behind:
+            self.progress.left_behind += 1
+            self._telemetry.emit(PartitionLeftBehind(partition.topic, partition.partition))
+        self._merge.left_behind.clear()
+        if self._merge.host_is_behind != self._host_was_behind:
+            self._host_was_behind = self._merge.host_is_behind
+            self._telemetry.emit(HostClockBehind() if self._host_was_behind else HostClockRight())

@@ -1,0 +1,301 @@
+"""The loop that reads, evaluates and commits; after a failure of the store it begins again from the disk."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from streamwatch.core.events import Partition
+from streamwatch.core.ports import Poll, Source
+from streamwatch.daemon.alerting import event_of
+from streamwatch.daemon.batch_processor import yield_to_loop
+from streamwatch.daemon.commits import Commits, CommitSpec, Durable
+from streamwatch.daemon.offset_metadata import OffsetMetadata
+from streamwatch.daemon.source_positions import LogCounts, SourcePositions
+from streamwatch.daemon.state import State
+from streamwatch.daemon.status import DaemonStatus, counted
+from streamwatch.edge.stores.errors import StateFailed, StateGone, StateRefused
+from streamwatch.telemetry import (
+    CatchUpCompleted,
+    DiskFreed,
+    DiskLow,
+    EstimatorsChanged,
+    ModelStateDiscarded,
+    StateLost,
+    StateOpened,
+    Telemetry,
+)
+
+COMMIT_SECONDS = 4.0
+"""Seconds a stop waits for the last commit to be on the disk."""
+LEAVE_SECONDS = 1.0
+"""Seconds it waits, beyond that, for a thread that still uses the store."""
+STATE_GONE = "state_gone"
+"""Cause under which a state that was removed while it was open is counted."""
+RETRY_SECONDS = (0.1, 0.5, 2.0, 5.0, 15.0)
+"""Between attempts to open state again after its disk failed; the last one repeats."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumeLoopSpec:
+    """Parts of the consume loop."""
+
+    open_state: Callable[[], State]
+    """Opens and restores state, in a thread; raises StateRefused or StateFailed."""
+    commits: CommitSpec
+    disk_is_low: Callable[[], bool] = lambda: False
+    """Asked before each poll; nothing is read while it says so."""
+    offset_metadata: OffsetMetadata = field(default_factory=OffsetMetadata)
+    """Kept up to date with what is durable."""
+    fail_on_lost_state: bool = False
+    """Whether a state that is removed while it is open ends the daemon, instead of beginning anew."""
+    monotonic: Callable[[], float] = time.monotonic
+    """Seconds that never go back."""
+
+
+class ConsumeLoop:
+    """Reads until told to stop.
+
+    Parameters
+    ----------
+    source
+        All partitions of the configured topics.
+    spec
+        How state is opened and committed.
+    status
+        Kept up to date.
+    telemetry
+        Told what happens.
+    show
+        Given every durable commit.
+    opened
+        Called when state is open, before Kafka is asked.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        spec: ConsumeLoopSpec,
+        status: DaemonStatus,
+        telemetry: Telemetry,
+        show: Callable[[Durable], None],
+        opened: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._source = source
+        self._spec = spec
+        self._status = status
+        self._telemetry = telemetry
+        self._show = show
+        self._opened = opened
+        self._began = spec.monotonic()
+        self._behind = True
+        self._backlog_read_ms: int | None = None
+        self._low = False
+        self._started = False
+        self._failures = 0
+        self._records_before = 0
+        self._gone = 0
+        self._commits: Commits | None = None
+        self.state: State | None = None
+
+    @property
+    def records(self) -> int:
+        """Records taken in since the start."""
+        return self._records_before + (self.state.processor.records if self.state else 0)
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Read until `stop`, then make durable what was read; raises refusals and bugs."""
+        try:
+            while not stop.is_set():
+                try:
+                    commits = await self._open()
+                    while True:
+                        if (poll := await self._next(stop)) is None:
+                            break
+                        await self._take(poll, commits, stop)
+                    await _finish(commits)
+                except StateFailed as error:
+                    await self._lose(error, stop)
+        finally:
+            await self._leave(LEAVE_SECONDS)
+
+    async def _next(self, stop: asyncio.Event) -> Poll | None:
+        """The next poll; None when it is time to stop, be it that the brokers kept a poll waiting."""
+        if stop.is_set():
+            return None
+        try:
+            return await self._source.poll()
+        except asyncio.CancelledError:
+            if stop.is_set():
+                return None  # what was read before can be made durable
+            raise
+
+    async def _leave(self, seconds: float | None) -> None:
+        """Close the store once no thread uses it; one that hangs in a flush keeps it to the end."""
+        self._status.commits = None  # a store that is closed tells nothing of itself
+        unused = self._commits is None or await self._commits.abandon(seconds)
+        self._commits = None
+        if self.state is not None:
+            self._records_before = self.records
+            if unused:
+                self.state.store.close()
+            self.state = None
+
+    async def _lose(self, error: StateFailed, stop: asyncio.Event) -> None:
+        """Drop what is in memory; nothing of it was shown."""
+        if isinstance(error, StateGone):
+            self._gone += 1
+        delay = RETRY_SECONDS[min(self._failures, len(RETRY_SECONDS) - 1)]
+        self._failures += 1
+        self._status.durable = False
+        self._status.stage = "state could not be written or read, and is being opened again"
+        self._telemetry.emit(StateLost(str(error), delay))
+        await self._leave(LEAVE_SECONDS if stop.is_set() else None)
+        if isinstance(error, StateGone) and self._spec.fail_on_lost_state:
+            raise StateRefused(
+                f"{error}; kafka.on_data_loss is fail: put it back, or start with an empty one"
+            )
+        with suppress(TimeoutError):
+            async with asyncio.timeout(delay):
+                await stop.wait()
+
+    async def _open(self) -> Commits:
+        self._status.stage = "state is being opened"
+        began = self._spec.monotonic()
+        state = await asyncio.to_thread(self._spec.open_state)
+        self.state = state
+        self._status.durable = state.store.durable
+        resumed = state.resumed
+        if state.store.durable:
+            seconds = round(self._spec.monotonic() - began, 3)
+            self._telemetry.emit(
+                StateOpened(state.checkpoint.commits, resumed.models, resumed.refolded, seconds)
+            )
+        if resumed.restarted or resumed.dropped:
+            self._telemetry.emit(EstimatorsChanged(resumed.continued, resumed.restarted, resumed.dropped))
+        for model, reason in resumed.refused.items():
+            self._telemetry.emit(ModelStateDiscarded(model, reason))
+        if state.store.durable:
+            self._spec.offset_metadata.opened(state.store.identity, state.checkpoint.commits)
+        self._opened()
+        if state.alerting is not None:
+            state.alerting.begin()  # what is owed, and what is open, does not wait for Kafka
+        self._status.stage = "Kafka has not answered yet"
+        source_positions, counts = (
+            state.source_positions,
+            self._with_lost_states(state.source_positions.counts),
+        )
+        self._status.log_counts = counts
+        self._source.count_from(counts.losses, counts.records_lost, counts.position_unverified)
+        if self._started:
+            await self._source.rewind(source_positions.positions, source_positions.fingerprints)
+        else:
+            await self._source.start(source_positions.positions, source_positions.fingerprints)
+            self._started = True
+            self._began = self._spec.monotonic()
+        monotonic = self._spec.monotonic
+        commits = Commits(
+            state,
+            self._source_positions,
+            self._spec.commits,
+            self._settled,
+            monotonic,
+            self._is_behind,
+            lambda: counted(self._source),
+        )
+        self._commits = commits
+        self._status.commits = commits
+        self._status.stage = None
+        return commits
+
+    def _with_lost_states(self, counts: LogCounts) -> LogCounts:
+        """What the new state has to count of those before it, which were removed."""
+        if not self._gone:
+            return counts
+        losses = {**counts.losses, STATE_GONE: counts.losses.get(STATE_GONE, 0) + self._gone}
+        return LogCounts(losses, counts.records_lost, counts.position_unverified)
+
+    def _is_behind(self) -> bool:
+        """Tell whether a backlog is being read, or what was read of one waits for its turn."""
+        if not self._status.caught_up:
+            self._backlog_read_ms = None
+            return True
+        if self._backlog_read_ms is None:
+            self._backlog_read_ms = int(self._spec.monotonic() * 1_000)
+        return self.state is not None and self.state.processor.holds_from_before(self._backlog_read_ms)
+
+    def _source_positions(self, positions: Mapping[Partition, int]) -> SourcePositions:
+        assert self.state is not None  # noqa: S101 - between _open and _leave
+        self._source.evaluated(self.state.processor.take_newest())
+        return SourcePositions(positions, self._source.fingerprints())
+
+    def _settled(self, durable: Durable) -> None:
+        self._failures = 0
+        for a in durable.alarms:
+            self._telemetry.emit(event_of(a))
+        self._status.log_counts = durable.counts
+        self._spec.offset_metadata.durable(durable.commit)
+        self._source.durable(durable.positions)
+        self._show(durable)
+
+    async def _take(self, poll: Poll, commits: Commits, stop: asyncio.Event) -> None:
+        """Evaluate what a poll lets go; commit when due, sooner with nothing else to do or a new alarm.
+
+        An alarm met while a backlog is read tells of the past: it waits for the next commit.
+        """
+        assert self.state is not None  # noqa: S101 - between _open and _leave
+        processor = self.state.processor
+        if poll.moved:  # what was read of a log that is gone comes first, and goes with the positions before
+            processor.forget_records(poll.moved)
+            processor.flush(poll.moved)
+            await self._evaluate(commits, stop)
+            if processor.has_ready:
+                return
+        self._source.tell()
+        self._status.partitions = poll.partitions
+        await processor.receive(poll, connected=self._source.up and not self._low)
+        self._source.pause(self._held_back(poll))
+        alarms = await self._evaluate(commits, stop)
+        if self._behind and not self._is_behind():
+            self._behind = False
+            seconds = round(self._spec.monotonic() - self._began, 3)
+            self._telemetry.emit(CatchUpCompleted(self.records, seconds))
+        await commits.settle(soon=not poll.records or (alarms > 0 and not self._behind))
+        await yield_to_loop()
+
+    async def _evaluate(self, commits: Commits, stop: asyncio.Event) -> int:
+        """Evaluate what was released, with commits in between; the number of alarms raised."""
+        assert self.state is not None  # noqa: S101 - see _take
+        processor, alarms = self.state.processor, 0
+        while processor.has_ready and not stop.is_set():
+            alarms += processor.evaluate()
+            if processor.has_ready:
+                await commits.settle(soon=False)
+                await yield_to_loop()
+        return alarms
+
+    def _held_back(self, poll: Poll) -> frozenset[Partition]:
+        """Partitions not to be read now: those ahead of others, or all while the disk is nearly full."""
+        assert self.state is not None  # noqa: S101 - see _take
+        low = self._spec.disk_is_low()
+        if low != self._low:
+            self._telemetry.emit(DiskLow() if low else DiskFreed())
+            self._low = self._status.disk_low = low
+        return frozenset(poll.partitions) if low else self.state.processor.crowded()
+
+
+async def _finish(commits: Commits) -> None:
+    """Make durable what was read. Being cancelled gives up a poll, which is over: the disk has its time."""
+    finishing = asyncio.create_task(commits.finish())
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + COMMIT_SECONDS
+    while not finishing.done() and (left := deadline - loop.time()) > 0:
+        with suppress(asyncio.CancelledError):
+            await asyncio.wait({finishing}, timeout=left)
+    if not finishing.done():
+        finishing.cancel()
+        raise StateFailed(f"the last commit was not on the disk within {COMMIT_SECONDS:g} s")
+    finishing.result()

@@ -1,0 +1,104 @@
+"""Positions in every partition, and losses found in the logs, as a commit keeps them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Container, Mapping
+from dataclasses import dataclass, field
+
+import msgspec
+
+from streamwatch.core.events import Fingerprint, Partition
+from streamwatch.core.merge import MergeProgress, ReleasedState
+
+POSITIONS, MERGE = "positions", "merge"
+"""Sections of a commit."""
+
+
+class PartitionPosition(msgspec.Struct, frozen=True, array_like=True):
+    """Position in one partition, and the fingerprint of its log."""
+
+    topic: str
+    partition: int
+    position: int
+    fingerprint: Fingerprint | None = None
+
+
+class LogCounts(msgspec.Struct, frozen=True):
+    """Losses found in the logs since the state began, up to the positions they are committed with."""
+
+    losses: Mapping[str, int] = {}
+    """Times a log was found changed, by cause."""
+    records_lost: Mapping[str, int] = {}
+    """Records known to be lost thereby, by cause."""
+    position_unverified: int = 0
+    """Times a log could not be recognised."""
+
+
+class PositionsSection(msgspec.Struct, frozen=True):
+    """All that a commit keeps of this; one that knew of no counts kept the list of places alone."""
+
+    places: list[PartitionPosition]
+    counts: LogCounts = LogCounts()
+
+
+_ENCODER = msgspec.msgpack.Encoder(order="deterministic")
+_DECODER = msgspec.msgpack.Decoder(list[PartitionPosition] | PositionsSection)
+
+
+@dataclass(frozen=True, slots=True)
+class SourcePositions:
+    """Positions and fingerprints of every partition, and what was lost."""
+
+    positions: Mapping[Partition, int] = field(default_factory=dict[Partition, int])
+    fingerprints: Mapping[Partition, Fingerprint] = field(default_factory=dict[Partition, Fingerprint])
+    counts: LogCounts = field(default_factory=LogCounts)
+
+    def only(self, topics: Container[str]) -> SourcePositions:
+        """Without the partitions of other topics; what was found of them stays counted."""
+        return SourcePositions(
+            {p: position for p, position in self.positions.items() if p.topic in topics},
+            {p: fingerprint for p, fingerprint in self.fingerprints.items() if p.topic in topics},
+            self.counts,
+        )
+
+    def encode(self) -> bytes:
+        """For a commit."""
+        open_alarms = [
+            PartitionPosition(*partition, position, self.fingerprints.get(partition))
+            for partition, position in sorted(self.positions.items())
+        ]
+        return _ENCODER.encode(PositionsSection(open_alarms, self.counts))
+
+
+def decode_positions(written: bytes) -> SourcePositions:
+    """Decode the positions of a commit; raises msgspec.DecodeError for other bytes."""
+    found = _DECODER.decode(written)
+    section = found if isinstance(found, PositionsSection) else PositionsSection(found)
+    by_partition = {Partition(place.topic, place.partition): place for place in section.places}
+    return SourcePositions(
+        {partition: place.position for partition, place in by_partition.items()},
+        {partition: place.fingerprint for partition, place in by_partition.items() if place.fingerprint},
+        section.counts,
+    )
+
+
+_MERGE_DECODER = msgspec.msgpack.Decoder(ReleasedState)
+
+
+def encoded_progress(progress: MergeProgress) -> bytes:
+    """Write how far the merged sequence was evaluated, for a commit."""
+    return _ENCODER.encode(progress.state())
+
+
+def restored_progress(written: bytes | None, topics: Collection[str] | None = None) -> MergeProgress:
+    """Read what a commit holds of that, all or of these topics; None begins anew.
+
+    Raises
+    ------
+    msgspec.DecodeError
+        If it is none.
+    """
+    if written is None:
+        return MergeProgress()
+    state = _MERGE_DECODER.decode(written)
+    return MergeProgress.restored(state, {p.topic for p in state.places} if topics is None else topics)

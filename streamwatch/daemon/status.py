@@ -1,0 +1,130 @@
+"""Status of the daemon itself: readiness, the source, lag, losses, resources."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+from streamwatch import __version__
+from streamwatch.core.events import Partition
+from streamwatch.core.metrics import family, single
+from streamwatch.core.ports import PartitionState, Source
+from streamwatch.core.series import Family
+from streamwatch.daemon.process import process_families
+from streamwatch.daemon.source_positions import LogCounts
+from streamwatch.telemetry import Telemetry
+
+
+class MetricsProvider(Protocol):
+    """A part of the daemon that tells about itself."""
+
+    def families(self) -> Sequence[Family]:
+        """As series."""
+        ...
+
+
+def counted(source: Source) -> LogCounts:
+    """Read the losses a source has found up to its last poll."""
+    return LogCounts(dict(source.losses), dict(source.records_lost), source.position_unverified)
+
+
+class DaemonStatus:
+    """Facts beside the reports, for `/readyz` and `/metrics`; all but the counts of logs wait for no commit.
+
+    Parameters
+    ----------
+    source
+        Asked how it is.
+    telemetry
+        Its counters are among the facts.
+    parts
+        Further parts of the daemon, asked about themselves.
+    clock
+        Seconds since the epoch.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        telemetry: Telemetry,
+        parts: Sequence[MetricsProvider] = (),
+        *,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._source = source
+        self._telemetry = telemetry
+        self._parts = parts
+        self.durable = False
+        """Whether what is shown survives a restart."""
+        self.disk_low = False
+        """Whether reading waits for room on the disk."""
+        self.commits: MetricsProvider | None = None
+        """Metrics of committing; None while state is closed."""
+        self.log_counts: LogCounts | None = None
+        """As of the last durable commit; None before state is open."""
+        self._started = clock()
+        self.stage: str | None = "starting"
+        """Stage before reading starts or after it ended; None in between."""
+        self.partitions: Mapping[Partition, PartitionState] = {}
+        """As of the last poll."""
+
+    @property
+    def caught_up(self) -> bool:
+        """Every partition was read to the end of its log as of a recent fetch."""
+        states = self.partitions.values()
+        return bool(states) and all(state.caught_up for state in states) and self._source.up
+
+    def unready(self) -> Sequence[str]:
+        """Reasons why the daemon is not ready; empty when state is open and partitions are assigned."""
+        if self.stage is not None:
+            return [self.stage]
+        reasons: list[str] = []
+        if not self._source.up:
+            reasons.append("Kafka cannot be reached")
+        if not self._source.assigned:
+            reasons.append("no partitions are assigned yet")
+        return reasons
+
+    def families(self) -> Sequence[Family]:
+        """The facts as series."""
+        lag = [
+            ((str(partition.partition), partition.topic), float(records))
+            for partition, state in sorted(self.partitions.items())
+            if (records := lag_of(state)) is not None
+        ]
+        return [
+            family("build_info", [((__version__,), 1.0)]),
+            single("kafka_up", float(self._source.up)),
+            single("ready", float(not self.unready())),
+            single("caught_up", float(self.caught_up)),
+            single("state_durable", float(self.durable)),
+            single("state_disk_low", float(self.disk_low)),
+            family("consumer_lag_records", lag),
+            *_of_logs(self.log_counts),
+            *(self.commits.families() if self.commits else ()),
+            *(each for part in self._parts for each in part.families()),
+            *self._telemetry.families(),
+            *process_families(self._started),
+        ]
+
+
+def lag_of(state: PartitionState) -> int | None:
+    """High watermark minus position, never negative; None before the first fetch."""
+    return None if state.high_watermark < 0 else max(0, state.high_watermark - state.position)
+
+
+def _of_logs(counts: LogCounts | None) -> Sequence[Family]:
+    """Without samples before state is open: a scrape must not see 0 where the run before had counted."""
+    found = counts or LogCounts()
+    return [
+        _by_cause("kafka_data_loss_total", found.losses),
+        _by_cause("kafka_records_lost_total", found.records_lost),
+        single(
+            "kafka_position_unverified_total", None if counts is None else float(found.position_unverified)
+        ),
+    ]
+
+
+def _by_cause(name: str, counts: Mapping[str, int]) -> Family:
+    return family(name, [((cause,), float(n)) for cause, n in sorted(counts.items())])

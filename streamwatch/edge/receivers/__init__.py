@@ -1,0 +1,46 @@
+"""Receivers of notifications, one file each: webhook, Alertmanager, Slack, PagerDuty.
+
+A format turns a notification into a request body; `HttpReceiver` posts them and says how that went. Formats
+know nothing of sockets, and share only words (`texts`).
+
+================  ====================================================================================
+``webhook``       Standard Webhooks: signed JSON
+``alertmanager``  Alertmanager's v2 API; the only one that is reminded of open alarms
+``slack``         Slack's incoming webhooks: blocks
+``pagerduty``     PagerDuty's Events API v2: trigger and resolve
+================  ====================================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from streamwatch.edge.receivers import alertmanager, pagerduty, slack, webhook
+from streamwatch.edge.receivers.alertmanager import Alertmanager
+from streamwatch.edge.receivers.http import EndpointSpec, HttpReceiver
+from streamwatch.edge.receivers.kind import ReceiverKind, ReceiverOptions
+from streamwatch.edge.receivers.pagerduty import PagerDuty
+from streamwatch.edge.receivers.request import Format, HttpRequestBody, Reminder
+from streamwatch.edge.receivers.slack import Slack
+from streamwatch.edge.receivers.webhook import Webhook
+
+__all__ = [
+    "KINDS",
+    "Alertmanager",
+    "EndpointSpec",
+    "Format",
+    "HttpReceiver",
+    "HttpRequestBody",
+    "PagerDuty",
+    "ReceiverKind",
+    "ReceiverOptions",
+    "Reminder",
+    "Slack",
+    "Webhook",
+]
+
+KINDS: Mapping[str, ReceiverKind] = MappingProxyType(
+    {module.KIND.name: module.KIND for module in (webhook, alertmanager, slack, pagerduty)}
+)
+"""Types of receivers by name."""

@@ -1,0 +1,156 @@
+"""Posts notifications over HTTP: one attempt, in bounded time, without redirects, proxies or cookies.
+
+What goes wrong becomes a reason out of a closed set. Neither the URL (a Slack URL is a secret) nor the text
+of an exception leaves this file.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import aiohttp
+from aiohttp.abc import AbstractResolver
+from yarl import URL
+
+from streamwatch import __version__
+from streamwatch.core.alerting.notification import Notification, Severity
+from streamwatch.core.alerting.receiver import DeliveryResult, Failed, Refused
+from streamwatch.edge.receivers.http_result import result_of
+from streamwatch.edge.receivers.request import Format, HttpRequestBody, Reminder
+from streamwatch.edge.receivers.resolver import SystemResolver
+from streamwatch.edge.receivers.ssrf_guard import AddressRefusedError, GuardedResolver, refused
+
+CONNECT_SECONDS = 5.0
+"""Of `timeout_seconds`, what a connection may take."""
+_MIN_SECONDS = 0.001
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointSpec:
+    """Endpoint of one receiver, and the severities it gets."""
+
+    name: str
+    url: str = field(repr=False)
+    timeout_seconds: float = 10.0
+    severities: frozenset[Severity] | None = None
+    """Severities it is told; None: all."""
+    repeat_interval_seconds: float | None = None
+    """Seconds between repetitions of open alarms; None: never."""
+    ca_file: str | None = None
+    """Certificates to trust, PEM; the system's if absent."""
+
+
+class HttpReceiver:
+    """A receiver that is posted to.
+
+    Parameters
+    ----------
+    spec
+        Where.
+    form
+        In which words.
+    reminder
+        How it is reminded of open alarms, every `spec.repeat_interval_seconds`.
+    resolver
+        Resolves names; the system's by default. Whatever it answers is checked.
+    """
+
+    def __init__(
+        self,
+        spec: EndpointSpec,
+        form: Format,
+        reminder: Reminder | None = None,
+        resolver: AbstractResolver | None = None,
+    ) -> None:
+        self._spec = spec
+        self._url = URL(spec.url)
+        self._form = form
+        self._reminder = reminder
+        self._resolver = resolver
+        self._session: aiohttp.ClientSession | None = None
+
+    @property
+    def name(self) -> str:
+        """As the operator calls it."""
+        return self._spec.name
+
+    @property
+    def host(self) -> str:
+        """The host of its URL, without anything that could be secret."""
+        return self._url.host or ""
+
+    @property
+    def repeat_interval_seconds(self) -> float | None:
+        """Seconds between reminders; None: never."""
+        return self._spec.repeat_interval_seconds if self._reminder else None
+
+    def wants(self, notification: Notification) -> bool:
+        """Whether it is told notifications of this severity."""
+        return self._spec.severities is None or notification.severity in self._spec.severities
+
+    async def open(self) -> None:
+        """Make a session in the running loop."""
+        if self._session is None:
+            resolver = GuardedResolver(self._resolver or SystemResolver())
+            trusted = ssl.create_default_context(cafile=self._spec.ca_file) if self._spec.ca_file else True
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(resolver=resolver, ssl=trusted, limit=4),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                timeout=aiohttp.ClientTimeout(
+                    total=max(self._spec.timeout_seconds, _MIN_SECONDS), connect=CONNECT_SECONDS
+                ),
+                headers={"User-Agent": f"streamwatch/{__version__}"},
+                trust_env=False,
+            )
+
+    async def deliver(self, notification: Notification, now_ms: int) -> DeliveryResult:
+        """Post one notification."""
+        return await self._post(self._form.request_body(notification, now_ms), now_ms)
+
+    async def remind(self, open_alarms: Sequence[Notification], now_ms: int) -> DeliveryResult:
+        """Post all open alarms at once."""
+        if self._reminder is None:
+            return Refused("no_reminders")
+        return await self._post(self._reminder(open_alarms, now_ms), now_ms)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    async def _post(self, request: HttpRequestBody, now_ms: int) -> DeliveryResult:
+        session = self._session
+        assert session is not None, "opened before anything is delivered"  # noqa: S101
+        if refused(self.host):
+            return Failed("address_refused")
+        headers = {"Content-Type": "application/json", **request.headers}
+        try:
+            async with session.post(
+                self._url, data=request.body, headers=headers, allow_redirects=False
+            ) as answer:
+                return result_of(answer.status, answer.headers.get("Retry-After"), now_ms)
+        except (aiohttp.ClientError, OSError) as error:
+            return Failed(reason_of(error))
+
+
+_REASONS: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str], ...] = (
+    (TimeoutError, "timeout"),
+    (aiohttp.ClientConnectorDNSError, "dns"),
+    ((aiohttp.ClientSSLError, ssl.SSLError), "tls"),
+    (aiohttp.InvalidURL, "invalid_url"),
+    ((aiohttp.ClientConnectionError, OSError), "connection"),
+)
+"""The first that fits, for several of them are others, too."""
+
+
+def reason_of(error: BaseException) -> str:
+    """Reason of a failed post, in one word."""
+    seen: BaseException | None = error
+    while seen is not None:
+        if isinstance(seen, AddressRefusedError):
+            return "address_refused"
+        seen = seen.__cause__ or seen.__context__
+    return next((reason for kinds, reason in _REASONS if isinstance(error, kinds)), "protocol")

@@ -1,0 +1,72 @@
+"""PagerDuty's Events API v2: an alarm triggers an incident, its end resolves it.
+
+The key that makes them one incident is the firing notification's id. A digest triggers one that people close.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from streamwatch.core.alerting.notification import Notification
+from streamwatch.edge.receivers.http import EndpointSpec, HttpReceiver
+from streamwatch.edge.receivers.kind import ReceiverKind, ReceiverOptions
+from streamwatch.edge.receivers.request import HttpRequestBody
+from streamwatch.edge.receivers.texts import description, iso, title
+
+URL = "https://events.pagerduty.com/v2/enqueue"
+_SUMMARY = 1_024
+
+
+@dataclass(frozen=True, slots=True)
+class PagerDuty:
+    """Request bodies for one service."""
+
+    routing_key: str = field(repr=False)
+    source: str = "streamwatch"
+    external_url: str = ""
+
+    def request_body(self, notification: Notification, now_ms: int) -> HttpRequestBody:
+        """The notification as an event."""
+        del now_ms
+        event: dict[str, Any] = {
+            "routing_key": self.routing_key,
+            "event_action": "resolve" if notification.kind == "resolved" else "trigger",
+            "dedup_key": notification.firing_id,
+            "payload": self._payload(notification),
+            "client": "streamwatch",
+        }
+        if self.external_url:
+            event["client_url"] = self.external_url
+        return HttpRequestBody(msgspec.json.encode(event))
+
+    def _payload(self, notification: Notification) -> dict[str, Any]:
+        payload: dict[str, Any] = {
+            "summary": title(notification)[:_SUMMARY],
+            "source": self.source,
+            "severity": notification.severity,
+            "timestamp": iso(notification.started_at_ms),
+            "class": _class_of(notification),
+            "custom_details": {"description": description(notification), "notification": notification.id},
+        }
+        if notification.alarm is not None:
+            payload["component"] = notification.alarm.model
+            payload["group"] = notification.alarm.detector
+            payload["custom_details"]["alarm"] = notification.alarm
+        return payload
+
+
+def _class_of(notification: Notification) -> str:
+    if notification.alarm is None:
+        return "drift digest"
+    return "drift" if notification.alarm.judgement is None else "verdict"
+
+
+def build(spec: EndpointSpec, options: ReceiverOptions) -> HttpReceiver:
+    """Post events of one service."""
+    return HttpReceiver(spec, PagerDuty(options.routing_key, external_url=options.external_url))
+
+
+KIND = ReceiverKind("pagerduty", ("routing_key", "routing_key_file"), build, URL)

@@ -1,0 +1,94 @@
+"""Slack's incoming webhooks: a header, a sentence, and the figures.
+
+Names come from records: `&`, `<` and `>` are escaped, so that no model can mention a channel or plant a link.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from streamwatch.core.alerting.notification import Notification
+from streamwatch.edge.receivers.http import EndpointSpec, HttpReceiver
+from streamwatch.edge.receivers.kind import ReceiverKind, ReceiverOptions
+from streamwatch.edge.receivers.request import HttpRequestBody
+from streamwatch.edge.receivers.texts import description, iso, share, title
+
+_HEADER = 150
+_SECTION = 3_000
+"""Characters Slack takes in a header and in a section."""
+_SIGNS = {"firing": "🔴", "resolved": "🟢", "digest": "📋"}
+
+
+@dataclass(frozen=True, slots=True)
+class Slack:
+    """Request bodies for one channel."""
+
+    external_url: str = ""
+
+    def request_body(self, notification: Notification, now_ms: int) -> HttpRequestBody:
+        """The notification as blocks, with a plain line for notifications."""
+        del now_ms
+        headline = f"{_SIGNS[notification.kind]} {title(notification)}"
+        blocks: list[dict[str, Any]] = [
+            {
+                "type": "header",
+                "text": {"type": "plain_text", "text": _cut(headline, _HEADER), "emoji": True},
+            },
+            {"type": "section", "text": _markdown(description(notification))},
+        ]
+        alarm = notification.alarm
+        if alarm is not None:
+            figures = {
+                "Model": alarm.model,
+                "Detector": alarm.detector,
+                "Severity": notification.severity,
+            }
+            if alarm.judgement is None:
+                figures["Error"] = f"{share(notification.before)} → {share(alarm.after)}"
+            fields = [_markdown(f"{name}: {value}") for name, value in figures.items()]
+            blocks.append({"type": "section", "fields": fields})
+        footer = f"{notification.firing_id} · {iso(notification.issued_ms)}"
+        blocks.append({"type": "context", "elements": [_markdown(footer)]})
+        if self.external_url:
+            text = {"type": "plain_text", "text": "Open streamwatch"}
+            button = {"type": "button", "text": text, "url": self.external_url}
+            blocks.append({"type": "actions", "elements": [button]})
+        message = {
+            "text": _cut(headline, _SECTION),
+            "blocks": blocks,
+            "mrkdwn": False,
+            "parse": "none",
+            "unfurl_links": False,
+            "unfurl_media": False,
+        }
+        return HttpRequestBody(msgspec.json.encode(message))
+
+
+def escaped(text: str) -> str:
+    """The three characters with a meaning of their own in Slack's texts."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _cut(text: str, most: int) -> str:
+    """Escaped, and short enough; never cut inside an escape."""
+    kept = escaped(text)
+    while len(kept) > most:
+        text = text[:-1]
+        kept = f"{escaped(text)}…"
+    return kept
+
+
+def _markdown(text: str) -> dict[str, str | bool]:
+    """Slack turns no name that looks like an address or a channel into a link."""
+    return {"type": "mrkdwn", "text": _cut(text, _SECTION), "verbatim": True}
+
+
+def build(spec: EndpointSpec, options: ReceiverOptions) -> HttpReceiver:
+    """Post blocks to an incoming webhook."""
+    return HttpReceiver(spec, Slack(options.external_url))
+
+
+KIND = ReceiverKind("slack", (), build)

@@ -1,0 +1,110 @@
+"""Signed JSON by the Standard Webhooks specification (standardwebhooks.com, 1.0.0).
+
+`webhook-id` is the notification's id, the same on every attempt. `webhook-timestamp` is the attempt's.
+`webhook-signature` holds one `v1,<base64>` per secret, separated by spaces: HMAC-SHA256 of
+`id.timestamp.body`. With two secrets the receiver can change from one to the other at leisure.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from streamwatch.core.alerting.notification import Notification
+from streamwatch.edge.receivers.http import EndpointSpec, HttpReceiver
+from streamwatch.edge.receivers.kind import ReceiverKind, ReceiverOptions
+from streamwatch.edge.receivers.request import HttpRequestBody
+from streamwatch.edge.receivers.texts import description, iso, title
+
+MAX_BYTES = 20_000
+"""Larger payloads are for the receiver to fetch, says the specification."""
+_MIN_KEY_BYTES = 16
+
+
+def key_of(secret: str) -> bytes:
+    """Bytes of a secret written `whsec_<base64>`; the prefix and the padding may be missing.
+
+    Raises
+    ------
+    ValueError
+        Not base64, or too short to protect anything; the text says nothing of the secret.
+    """
+    encoded = secret.strip().removeprefix("whsec_").rstrip("=")
+    try:
+        key = base64.b64decode(encoded + "=" * (-len(encoded) % 4), validate=True)
+    except (binascii.Error, ValueError):
+        raise ValueError("expected whsec_ and base64 (not shown)") from None
+    if len(key) < _MIN_KEY_BYTES:
+        raise ValueError(f"expected at least {_MIN_KEY_BYTES} bytes in base64, got {len(key)} (not shown)")
+    return key
+
+
+@dataclass(frozen=True, slots=True)
+class Webhook:
+    """Request bodies for a receiver that knows one of `keys`."""
+
+    keys: Sequence[bytes] = field(repr=False)
+    external_url: str = ""
+
+    def request_body(self, notification: Notification, now_ms: int) -> HttpRequestBody:
+        """The notification, signed now."""
+        body = body_of(notification, self.external_url)
+        seconds = now_ms // 1000
+        signed = b".".join((notification.id.encode(), str(seconds).encode(), body))
+        signatures = (
+            base64.b64encode(hmac.digest(key, signed, hashlib.sha256)).decode() for key in self.keys
+        )
+        return HttpRequestBody(
+            body,
+            {
+                "webhook-id": notification.id,
+                "webhook-timestamp": str(seconds),
+                "webhook-signature": " ".join(f"v1,{signature}" for signature in signatures),
+            },
+        )
+
+
+def body_of(notification: Notification, external_url: str) -> bytes:
+    """JSON of `type`, `timestamp` and `data`; the lists of a digest are halved until it fits."""
+    data: dict[str, Any] = {
+        "id": notification.id,
+        "firing_id": notification.firing_id,
+        "test": notification.test,
+        "severity": notification.severity,
+        "title": title(notification),
+        "description": description(notification)[:2_000],
+        "started_at": iso(notification.started_at_ms),
+        "ended_at": None if notification.ended_at_ms is None else iso(notification.ended_at_ms),
+        "reason": notification.reason,
+        "alarms": notification.alarms,
+    }
+    if external_url:
+        data["url"] = external_url
+    if notification.alarm is not None:
+        data["alarm"] = notification.alarm
+    if notification.digest is not None:
+        data["digest"] = msgspec.structs.asdict(notification.digest)
+    envelope = {"type": f"drift.{notification.kind}", "timestamp": iso(notification.issued_ms), "data": data}
+    body = msgspec.json.encode(envelope)
+    while len(body) >= MAX_BYTES and "digest" in data:
+        data["digest"] |= {name: data["digest"][name][: len(data["digest"][name]) // 2] for name in _LISTS}
+        body = msgspec.json.encode(envelope)
+    return body
+
+
+_LISTS = ("tallies", "earliest")
+
+
+def build(spec: EndpointSpec, options: ReceiverOptions) -> HttpReceiver:
+    """Post signed JSON to an endpoint."""
+    return HttpReceiver(spec, Webhook(options.keys, options.external_url))
+
+
+KIND = ReceiverKind("webhook", ("secrets", "secrets_files"), build)

@@ -1,0 +1,125 @@
+"""What is done beside reading, in tasks of its own so that it never delays a poll."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping
+from typing import NamedTuple
+
+from streamwatch.core.events import Partition
+from streamwatch.edge.sources.kafka.broker_health import BrokerHealth
+from streamwatch.edge.sources.kafka.connection import CONNECTION_ERRORS, Connection, worded
+from streamwatch.edge.sources.kafka.spec import KafkaSpec
+from streamwatch.edge.sources.kafka.wire import Listing
+from streamwatch.telemetry import InternalEvent, OffsetsNotCommitted
+
+
+class Fresh(NamedTuple):
+    """A listing, and the number of the last change signal when it was asked for."""
+
+    listing: Listing
+    change_signals: int
+
+
+class BackgroundTasks:
+    """Lists topics now and then, for changes and as a sign of life; commits durable positions for lag tools.
+
+    Parameters
+    ----------
+    spec
+        How often, and how long to wait.
+    health
+        Told of every listing that was answered.
+    emit
+        Where internal events go.
+    monotonic
+        Seconds that never go back.
+    """
+
+    def __init__(
+        self,
+        spec: KafkaSpec,
+        health: BrokerHealth,
+        emit: Callable[[InternalEvent], None],
+        monotonic: Callable[[], float],
+    ) -> None:
+        self._spec = spec
+        self._health = health
+        self._emit = emit
+        self._monotonic = monotonic
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._due = {"list": 0.0, "commit": 0.0}
+        self._fresh: Fresh | None = None
+        self._durable: tuple[Mapping[Partition, int], str] | None = None
+
+    def begin(self) -> None:
+        """A new connection was opened and has just listed the topics; what the last one yet says is void."""
+        if not self._idle("list"):
+            self._tasks.pop("list").cancel()
+        self._fresh = None
+        self._due["list"] = self._monotonic() + self._spec.metadata_refresh_ms / 1_000
+
+    def durable(self, positions: Mapping[Partition, int], text: str) -> None:
+        """These are to be committed when it is time, unless later ones come before."""
+        self._durable = positions, text
+
+    def tend(self, connection: Connection, *, suspect: bool) -> Fresh | None:
+        """Start what is due, a listing at once after change signals; the listing that has come in, if any."""
+        now, spec = self._monotonic(), self._spec
+        quiet = self._health.silent_ms > spec.alive_ms / 2  # all partitions held, or brokers away: ask which
+        if (now >= self._due["list"] or quiet or suspect) and self._idle("list"):
+            self._due["list"] = now + spec.metadata_refresh_ms / 1_000
+            self._begin("list", self._list(connection))
+        if self._durable is not None and now >= self._due["commit"] and self._idle("commit"):
+            self._due["commit"] = now + spec.commit_interval_ms / 1_000
+            self._begin("commit", self._commit(connection))
+        fresh, self._fresh = self._fresh, None
+        return fresh
+
+    async def listed(self, timeout_seconds: float) -> None:
+        """Wait for the listing under way."""
+        if (task := self._tasks.get("list")) is not None:
+            await asyncio.wait({task}, timeout=timeout_seconds)
+
+    async def finish(self, connection: Connection | None, timeout_seconds: float) -> None:
+        """End all tasks; commit once more if there is something to commit and brokers answer."""
+        for task in self._tasks.values():
+            task.cancel()
+        if connection is not None and self._durable is not None and self._health.alive:
+            self._begin("commit", self._commit(connection))
+        if self._tasks:
+            await asyncio.wait(self._tasks.values(), timeout=timeout_seconds)
+        for task in self._tasks.values():
+            task.cancel()
+
+    async def _list(self, connection: Connection) -> None:
+        change_signals = connection.change_signals.latest
+        try:
+            listing = await connection.listing()
+        except CONNECTION_ERRORS:
+            # No sign of life, which is all it says. The next attempt is not at once.
+            await asyncio.sleep(self._spec.alive_ms / 4_000)
+            return
+        self._fresh = Fresh(listing, change_signals)
+        self._health.answered()
+
+    async def _commit(self, connection: Connection) -> None:
+        durable, self._durable = self._durable, None
+        if durable is None:
+            return
+        try:
+            await connection.commit(*durable)
+        except CONNECTION_ERRORS as error:
+            self._durable = self._durable or durable
+            self._emit(OffsetsNotCommitted(worded(error)))
+
+    def _idle(self, name: str) -> bool:
+        task = self._tasks.get(name)
+        if task is None or not task.done():
+            return task is None
+        if not task.cancelled():
+            task.result()  # a bug ends the process, here as anywhere
+        return True
+
+    def _begin(self, name: str, work: Coroutine[None, None, None]) -> None:
+        self._tasks[name] = asyncio.create_task(work)

@@ -1,0 +1,62 @@
+"""A page for people: static files that ask the API, so they hold no number and need no token.
+
+`/` is the page itself, `/page/{file}` its parts. Nothing is asked of another host, nothing is built, and the
+content security policy allows no inline script or style. `vendor/` holds uPlot as its authors published it
+(see `vendor/README.md`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+
+from streamwatch.core.series import Family, Report
+
+_TYPES = {
+    "css": "text/css; charset=utf-8",
+    "html": "text/html; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "md": "text/plain; charset=utf-8",
+    "svg": "image/svg+xml",
+    "txt": "text/plain; charset=utf-8",
+}
+_INDEX = "index.html"
+
+
+class StatusPage:
+    """`/` and what it loads."""
+
+    routes: Sequence[str] = ("/", "/page/{file:.+}")
+    query: Mapping[str, str] = {}
+    headers: Mapping[str, str] = {
+        "Content-Security-Policy": (
+            "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+            "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        )
+    }
+    public = True
+
+    def __init__(self) -> None:
+        self._files = dict(_read(files("streamwatch.edge.web.page").joinpath("files")))
+
+    def media_type(self, accept: str, asked: Mapping[str, str]) -> str:
+        """What the file's name says."""
+        del accept
+        return _TYPES.get(asked.get("file", _INDEX).rpartition(".")[2], "application/octet-stream")
+
+    def render(
+        self, report: Report | None, live: Sequence[Family], media_type: str, asked: Mapping[str, str]
+    ) -> bytes | None:
+        """The file; None for one that is not part of the page."""
+        del report, live, media_type
+        return self._files.get(asked.get("file", _INDEX))
+
+
+def _read(folder: Traversable, prefix: str = "") -> list[tuple[str, bytes]]:
+    """Every file below, by its path: only these are ever served."""
+    found: list[tuple[str, bytes]] = []
+    for item in folder.iterdir():
+        name = f"{prefix}{item.name}"
+        found += _read(item, f"{name}/") if item.is_dir() else [(name, item.read_bytes())]
+    return found

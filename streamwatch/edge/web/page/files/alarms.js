@@ -1,0 +1,57 @@
+// Recent alarms, newest first; each is told once to a screen reader.
+
+import { arrange, byId, element, say } from "./dom.js";
+import { iso, moment, percent, when, zone } from "./format.js";
+import { alarmKey, state } from "./state.js";
+
+const SHOWN = 20;
+
+const JUDGED = { better: "better than no change", worse: "worse than no change", open: "no longer shown better or worse than no change" };
+
+export const change = (alarm) =>
+  alarm.judgement
+    ? `${JUDGED[alarm.judgement.verdict]} since ${when(alarm.judgement.since_timestamp_seconds)}, outcome ${alarm.judgement.since_outcome.toLocaleString("en")}`
+    : `error ${percent(alarm.before)} → ${percent(alarm.after)}`;
+
+export const meaning = () => `Error before → after the change. Times are those of the outcomes, in ${zone()}.`;
+
+export class Alarms {
+  constructor() {
+    say(byId("alarms-meaning"), meaning());
+    this.items = new Map();
+    this.fresh = new Set();
+  }
+
+  announce(alarms) {
+    for (const alarm of alarms) this.fresh.add(alarmKey(alarm));
+    const [latest] = alarms;
+    if (!latest) return;
+    const others = alarms.length > 1 ? `, and ${alarms.length - 1} more` : "";
+    byId("announcer").textContent = `Alarm: ${latest.model}, ${latest.detector}, ${change(latest)}${others}`;
+  }
+
+  render() {
+    const shown = state.alarms.slice(0, SHOWN);
+    const keys = new Set(shown.map(alarmKey));
+    for (const key of this.items.keys()) if (!keys.has(key)) this.items.delete(key);
+    const nodes = shown.map((alarm) => {
+      const key = alarmKey(alarm);
+      if (!this.items.has(key)) this.items.set(key, alarmItem(alarm, true, this.fresh.delete(key)));
+      return this.items.get(key);
+    });
+    arrange(byId("alarms"), nodes);
+    byId("no-alarms").hidden = shown.length > 0;
+    byId("alarms-meaning").hidden = shown.length === 0;
+  }
+}
+
+export function alarmItem(alarm, named, fresh = false) {
+  return element(
+    "li",
+    { class: fresh ? "fresh" : null },
+    named ? element("a", { href: `#/model/${encodeURIComponent(alarm.model)}` }, alarm.model) : element("span", {}, `outcome ${alarm.outcome.toLocaleString("en")}`),
+    element("time", { datetime: iso(alarm.timestamp_seconds), title: moment(alarm.timestamp_seconds) }, when(alarm.timestamp_seconds)),
+    element("span", { class: "detector" }, alarm.detector),
+    element("span", { class: "change" }, change(alarm)),
+  );
+}

@@ -1,0 +1,84 @@
+// How the daemon itself is: chips on top, the facts beside the models.
+
+import { arrange, byId, element, mark, say } from "./dom.js";
+import { ago, bytes, count, moment } from "./format.js";
+import { state } from "./state.js";
+
+const total = (tree) => (typeof tree === "number" ? tree : Object.values(tree ?? {}).reduce((sum, below) => sum + total(below), 0));
+
+// Before the state is open nothing is known of it, and nobody has asked Kafka.
+const opened = ({ ready, stream }) => ready || stream.commits_total !== undefined;
+
+// [text, good | fair | bad]
+function chips(health) {
+  const { ready, reasons, stream } = health;
+  const lag = total(stream.consumer_lag_records);
+  if (state.lost) return [["no answer", "bad"]];
+  if (!opened(health)) return [[reasons[0], "bad"]];
+  return [
+    ready ? ["ready", "good"] : [reasons[0] ?? "not ready", "bad"],
+    stream.kafka_up ? ["Kafka reachable", "good"] : ready ? ["Kafka unreachable", "bad"] : null,
+    stream.caught_up ? ["caught up", "good"] : [lag ? `${count(lag)} records behind` : "catching up", "fair"],
+    stream.state_durable ? ["state durable", "good"] : ["state in memory only", "fair"],
+  ].filter((chip) => chip !== null);
+}
+
+// Which topic, what share of it, and why most of them.
+function invalidByTopic(stream) {
+  const topics = {};
+  for (const [reason, counts] of Object.entries(stream.records_invalid_total ?? {})) {
+    for (const [topic, records] of Object.entries(counts)) (topics[topic] ??= []).push([records, reason]);
+  }
+  return Object.entries(topics).sort().map(([topic, reasons]) => {
+    const [[, most]] = reasons.sort(([a], [b]) => b - a);
+    const invalid = reasons.reduce((sum, [records]) => sum + records, 0);
+    return [`… of ${topic}`, `${count(invalid)} of ${count(stream.records_evaluated_total?.[topic])}, mostly ${most}`];
+  });
+}
+
+function facts(health) {
+  const { ready, reasons, stream } = health;
+  const [version] = Object.keys(stream.build_info ?? { "–": 1 });
+  const once = (text) => (opened(health) ? text : "–");
+  return [
+    ["Ready", state.lost ? "no answer" : ready ? "yes" : "no"],
+    ...reasons.map((reason, at) => [at ? `… ${at + 1}` : "Because", reason]),
+    ["Kafka", once(stream.kafka_up ? "reachable" : "unreachable")],
+    ["Reading", once(stream.caught_up ? "caught up" : "catching up")],
+    ["Behind by", once(`${count(total(stream.consumer_lag_records))} records`)],
+    ["State", once(stream.state_durable ? "durable" : "in memory")],
+    ["Predictions taken in", count(stream.predictions_accepted_total)],
+    ["Labels taken in", count(stream.labels_accepted_total)],
+    ["Invalid records", once(count(total(stream.records_invalid_total)))],
+    ...invalidByTopic(stream),
+    ["Orphaned labels", count(stream.labels_orphaned_total)],
+    ["Expired unlabelled", count(stream.predictions_expired_total)],
+    ["Alerts waiting", stream.notifications_pending === undefined ? null : count(total(stream.notifications_pending))],
+    ["Memory", bytes(stream.process_resident_memory_bytes)],
+    ["Started", stream.process_start_time_seconds ? ago(stream.process_start_time_seconds) : "–"],
+    ["Last report", state.published ? ago(state.published) : "none yet"],
+    ["Version", version],
+  ].filter(([, value]) => value !== null);
+}
+
+const kept = { chips: [], facts: new Map() };
+
+export function renderHealth() {
+  if (!state.health) return;
+  const shown = chips(state.health);
+  shown.forEach(([text, how], index) => {
+    kept.chips[index] ??= element("li");
+    say(kept.chips[index], text);
+    mark(kept.chips[index], "data-state", how);
+  });
+  arrange(byId("chips"), kept.chips.slice(0, shown.length));
+  const nodes = facts(state.health).flatMap(([name, value]) => {
+    if (!kept.facts.has(name)) kept.facts.set(name, [element("dt", {}, name), element("dd")]);
+    const pair = kept.facts.get(name);
+    say(pair[1], value);
+    return pair;
+  });
+  arrange(byId("health"), nodes);
+  mark(byId("health"), "title", state.published ? `as of ${moment(state.published)}` : null);
+  say(byId("version"), `streamwatch ${Object.keys(state.health.stream.build_info ?? {})[0] ?? ""}`);
+}

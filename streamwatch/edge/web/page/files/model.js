@@ -1,0 +1,247 @@
+// One model: its verdict in a sentence, charts of its recent past, and every estimate as tables.
+
+import { alarmItem, meaning } from "./alarms.js";
+import { get, segment } from "./api.js";
+import { Chart } from "./charts.js";
+import { byId, element, mark, say } from "./dom.js";
+import { count, duration, moment, percent, ratio, short, signed, when, wholePercent } from "./format.js";
+import { Past } from "./past.js";
+import { state } from "./state.js";
+import { table } from "./tables.js";
+
+const SENTENCE = {
+  better: "Currently better than no change",
+  worse: "Currently worse than no change",
+  open: "Not shown to be better or worse than no change",
+};
+
+// The mean lead over no change since the verdict last changed, once there are enough outcomes.
+function leadOf(row) {
+  if (row.lead === undefined) return "";
+  const between = row.lead_lower === undefined ? "" : `, between ${signed(row.lead_lower)} and ${signed(row.lead_upper)} however often one looks`;
+  return ` Mean lead over no change since the verdict last changed: ${signed(row.lead)}${between}.`;
+}
+
+const COLOURS = ["line-3", "line-2", "line-4", "line-5", "line-6"];
+
+export class Model {
+  constructor(name) {
+    this.name = name;
+    this.past = new Past(name);
+    this.leave = new AbortController();
+    this.charts = [];
+    this.node = byId("model");
+    this.verdict = element("span", { class: "badge large" });
+    this.sentence = element("p", { class: "sentence" });
+    this.message = element("p", { class: "empty" }, "Fetching the recent past…");
+    this.chartsNode = element("div", { class: "charts" });
+    this.tablesNode = element("div", { class: "tables" });
+    this.node.replaceChildren(
+      element("p", { class: "back" }, element("a", { href: "#/" }, "← All models")),
+      element("div", { class: "bar" }, element("h1", { tabindex: "-1" }, name), this.verdict),
+      this.sentence, this.message, this.chartsNode, this.tablesNode,
+    );
+    this.node.hidden = false;
+    this.busy = false;
+  }
+
+  // After every report in which the model changed; one at a time.
+  async refresh() {
+    if (this.busy || this.leave.signal.aborted) return;
+    this.busy = true;
+    try {
+      const [document] = await Promise.all([
+        get(`api/v1/models/${segment(this.name)}`, this.leave.signal),
+        this.past.refresh(this.leave.signal),
+      ]);
+      if (!this.leave.signal.aborted) requestAnimationFrame(() => this.render(document));
+    } catch (error) {
+      if (this.leave.signal.aborted) return;
+      if (error.status === 404) {
+        this.message.hidden = false;
+        say(this.message, `No model named “${this.name}” has been evaluated. Its numbers appear here once one of its predictions has met its label.`);
+        return;
+      }
+      throw error;
+    } finally {
+      this.busy = false;
+    }
+  }
+
+  render({ metrics, details, published_timestamp_seconds: published }) {
+    if (this.leave.signal.aborted) return;
+    this.message.hidden = true;
+    this.tellVerdict();
+    const shape = JSON.stringify([this.past.forgetting, [...this.past.columns.keys()]]);
+    if (shape !== this.shape) {
+      this.shape = shape;
+      this.buildCharts();
+    }
+    const { past } = this;
+    past.end(published, metrics);
+    for (const { chart, columns, alarms } of this.charts) {
+      chart.update(past.moments(), columns.map((path) => past.column(...path)), alarms.flatMap((name) => past.rises("alarms_total", name)));
+    }
+    this.renderTables(metrics, details);
+  }
+
+  tellVerdict() {
+    const row = state.models.get(this.name);
+    if (!row) return;
+    mark(this.verdict, "data-verdict", row.verdict);
+    const since = row.verdict === "open" || row.verdict_since_outcome === undefined ? "" : `, since ${when(row.verdict_since_timestamp_seconds)}, outcome ${count(row.verdict_since_outcome)}`;
+    say(this.verdict, `${SENTENCE[row.verdict]}${since}.`);
+    const bound = row.lower === undefined ? "" : ` (between ${percent(row.lower)} and ${percent(row.upper)})`;
+    say(
+      this.sentence,
+      `Right ${percent(row.accuracy)} of the time${bound} over what is worth ${count(row.effective_sample_size)} recent outcomes; ` +
+        `no change, the previous label, is right ${percent(row.persistent)}, the most frequent class ${percent(row.majority)}.${leadOf(row)}`,
+    );
+  }
+
+  buildCharts() {
+    for (const { chart } of this.charts) chart.destroy();
+    const { past } = this;
+    const main = past.forgetting;
+    const detectors = [...new Set([...past.names("detector_statistic"), ...past.names("alarms_total")])];
+    const sync = `model-${this.name}`;
+    const accuracies = past.names("accuracy_ratio");
+    const others = accuracies.filter((name) => name !== main);
+    this.charts = [
+      {
+        chart: new Chart({
+          title: "Accuracy",
+          format: percent,
+          axisFormat: wholePercent,
+          sync,
+          hint: `Under each forgetting; the band is the bound under ${main}. Triangles are alarms, when they were raised.`,
+          range: (_, low, high) => [Math.max(0, Math.floor(low * 10 - 0.1) / 10), Math.min(1, Math.ceil(high * 10) / 10)],
+          lines: [
+            { name: "upper bound", hidden: true, colour: "soft" },
+            { name: "lower bound", hidden: true, colour: "soft" },
+            ...accuracies.map((name) => (name === main ? { name, colour: "line-1", width: 2.4 } : { name, colour: COLOURS[others.indexOf(name) % COLOURS.length], width: 1.3 })),
+            { name: "Persistent", colour: "persistent", dash: [6, 4] },
+            { name: "Majority", colour: "majority", dash: [2, 3] },
+          ],
+          band: [0, 1],
+        }),
+        columns: [
+          ["accuracy_bound_ratio", "hoeffding_upper"], ["accuracy_bound_ratio", "hoeffding"],
+          ...accuracies.map((name) => ["accuracy_ratio", name]),
+          ["baseline_accuracy_ratio", "persistent"], ["baseline_accuracy_ratio", "majority"],
+        ],
+        alarms: detectors,
+      },
+      {
+        chart: new Chart({
+          title: "Kappa",
+          hint: `Gain over chance (κ), the most frequent class (κ majority), the last label (κ persistent), and κ⁺, under ${main}. At 0 there is none.`,
+          format: ratio,
+          axisFormat: short,
+          sync,
+          range: (_, low, high) => [Math.max(-1, Math.min(0, Math.floor(low * 10) / 10)), Math.max(0.1, Math.ceil(high * 10) / 10)],
+          lines: [
+            { name: "κ", colour: "line-1" },
+            { name: "κ majority", colour: "line-3" },
+            { name: "κ persistent", colour: "line-2", width: 2.4 },
+            { name: "κ⁺", colour: "line-4" },
+          ],
+        }),
+        columns: [["kappa"], ["kappa_majority"], ["kappa_persistent"], ["kappa_plus"]],
+        alarms: detectors,
+      },
+      ...detectors.map((name) => ({
+        chart: new Chart({
+          title: `Detector ${name}`,
+          hint: "Its statistic against the threshold above which it alarms.",
+          format: short,
+          sync,
+          range: (_, low, high) => [Math.min(0, low), high > 0 ? high * 1.1 : 1],
+          lines: [
+            { name: "statistic", colour: "line-1", width: 2 },
+            { name: "threshold", colour: "bad", dash: [6, 4] },
+          ],
+        }),
+        columns: [["detector_statistic", name], ["detector_threshold", name]],
+        alarms: [name],
+      })),
+    ];
+    this.chartsNode.replaceChildren(...this.charts.map(({ chart }) => chart.node));
+  }
+
+  renderTables(metrics, details) {
+    const alarms = state.alarms.filter((alarm) => alarm.model === this.name);
+    const text = JSON.stringify([metrics, alarms.length]);
+    if (text === this.told) return;
+    this.told = text;
+    const at = (name, ...path) => path.reduce((tree, key) => tree?.[key], metrics[name]);
+    const forgettings = Object.keys(metrics.accuracy_ratio ?? {});
+    const classes = Object.keys(metrics.class_truth_ratio ?? metrics.recall_ratio ?? {});
+    const perClass = (name, of) => Object.values(at(name, of) ?? {})[0];
+    const delay = metrics.label_delay_seconds;
+    const row = state.models.get(this.name) ?? {};
+    const open = document.activeElement?.closest?.("#model .tables");
+    if (open) return; // somebody reads or selects there
+    this.tablesNode.replaceChildren(
+      table("Estimates", ["forgetting", "accuracy", "bound", "Persistent", "Majority", "κ", "κ majority", "κ persistent", "κ⁺", "MCC", "worth outcomes"],
+        forgettings.map((of) => [
+          of, percent(at("accuracy_ratio", of)),
+          `${percent(at("accuracy_bound_ratio", "hoeffding", of))} – ${percent(at("accuracy_bound_ratio", "hoeffding_upper", of))}`,
+          percent(at("baseline_accuracy_ratio", "persistent", of)), percent(at("baseline_accuracy_ratio", "majority", of)),
+          ...["kappa", "kappa_majority", "kappa_persistent", "kappa_plus", "mcc"].map((name) => ratio(at(name, of))),
+          count(at("effective_sample_size", of)),
+        ]), "wide"),
+      table("Classes", ["class", "recall", "precision", "share of labels", "share of predictions"],
+        classes.map((of) => [of, ...["recall_ratio", "precision_ratio", "class_truth_ratio", "class_predicted_ratio"].map((name) => percent(perClass(name, of)))]),
+        "", "No class has been counted yet."),
+      ...confusion(details.confusion),
+      table("Drift", ["what", "value"], [
+        ...weighted(metrics.drift_weighted_accuracy_ratio).map(([name, value]) => [`accuracy, outcomes after a drift weigh more${name}`, percent(value)]),
+        ...weighted(metrics.drift_weighted_effective_sample_size).map(([name, value]) => [`worth outcomes${name}`, count(value)]),
+        ...Object.entries(metrics.adwin_window_outcomes ?? {}).map(([of, value]) => [`window of ${of}`, `${count(value)} outcomes`]),
+        ...Object.entries(metrics.alarms_total ?? {}).map(([of, value]) => [`alarms of ${of}`, count(value)]),
+      ]),
+      table("Labels", ["what", "value"], [
+        ["predictions evaluated", count(metrics.outcomes_total)],
+        ["of those wrong", count(metrics.errors_total)],
+        ["waiting for their label", count(metrics.pending_predictions)],
+        ["delay, median", duration(row.delay_median_seconds)],
+        ["delay, 90 % below", duration(row.delay_p90_seconds)],
+        ["delay, mean", delay?.count ? duration(delay.sum / delay.count) : "–"],
+        ["latest label", metrics.last_label_timestamp_seconds === undefined ? "–" : moment(metrics.last_label_timestamp_seconds)],
+        ["first seen", details.first_seen_timestamp_seconds === undefined ? "–" : moment(details.first_seen_timestamp_seconds)],
+      ]),
+      element("section", { class: "panel" }, element("h2", {}, "Recent alarms"), alarms.length ? element("p", { class: "minor" }, meaning()) : null,
+        alarms.length
+          ? element("ol", { class: "alarms" }, ...alarms.map((alarm) => alarmItem(alarm, false)))
+          : element("p", { class: "empty" }, "No recent alarm of this model.")),
+    );
+  }
+
+  // Colours are the canvas's own: draw anew in another theme.
+  repaint() {
+    if (!this.shape) return;
+    this.shape = undefined;
+    this.refresh();
+  }
+
+  destroy() {
+    this.leave.abort();
+    for (const { chart } of this.charts) chart.destroy();
+    this.node.hidden = true;
+    this.node.replaceChildren();
+  }
+}
+
+// With several drift_weightings a value is a tree by name.
+function weighted(value) {
+  if (value === undefined) return [];
+  return typeof value === "object" ? Object.entries(value).map(([name, below]) => [` (${name})`, below]) : [["", value]];
+}
+
+// Faded counts, a row per true class; kept of models with few classes only.
+function confusion(matrix) {
+  if (matrix === undefined) return [];
+  const rows = matrix.counts.map((counts, at) => [matrix.classes[at], ...counts.map(count)]);
+  return [table(`Confusion (${matrix.forgetting})`, ["true ↓ predicted →", ...matrix.classes], rows, "wide")];
+}

@@ -1,0 +1,212 @@
+// All models at a glance: one keyed row each; only what changed is written.
+
+import { Bullet, floorOf } from "./bullet.js";
+import { arrange, byId, element, mark, say } from "./dom.js";
+import { ago, count, duration, moment, percent, ratio, when } from "./format.js";
+import { state } from "./state.js";
+
+export const VERDICTS = {
+  worse: { rank: 0, text: "Worse", title: "Currently worse than predicting the previous label" },
+  open: { rank: 1, text: "Open", title: "Neither better nor worse than predicting the previous label is shown" },
+  better: { rank: 2, text: "Better", title: "Currently better than predicting the previous label" },
+};
+const PAGE = 300;
+const WARNINGS = 5;
+const SLICE = 60; // rows written in one frame: with hundreds of models none takes long
+const names = new Intl.Collator("en", { numeric: true });
+
+const COLUMNS = [
+  { key: "model", title: "Model", sort: (name) => name },
+  { key: "verdict", title: "Better than no change?", hint: "Currently better than predicting the previous label?", sort: (_, r) => VERDICTS[r.verdict].rank },
+  { key: "accuracy", title: "Accuracy", hint: "Under the forgetting below the table, and where the true accuracy lies", number: true, sort: (_, r) => r.accuracy },
+  { key: "persistent", title: "Persistent", hint: "Accuracy of no change: predicting the previous label", number: true, text: (r) => percent(r.persistent) },
+  { key: "majority", title: "Majority", hint: "Accuracy of always guessing the most frequent class", number: true, text: (r) => percent(r.majority) },
+  { key: "kappa_plus", title: "κ⁺", hint: "Gain over chance and over the last label together; 0 unless both are positive", number: true, text: (r) => ratio(r.kappa_plus) },
+  { key: "last_alarm_timestamp_seconds", title: "Last alarm", number: true, downFirst: true },
+  { key: "delay_median_seconds", title: "Label delay", hint: "From prediction to label: median, and what nine in ten stay below", number: true, downFirst: true },
+  { key: "pending", title: "Pending", hint: "Predictions that wait for their label", number: true, downFirst: true, text: (r) => count(r.pending) },
+  { key: "outcomes", title: "Outcomes", hint: "Predictions whose label is known", number: true, downFirst: true, text: (r) => count(r.outcomes) },
+];
+
+class Row {
+  constructor(name) {
+    this.name = name;
+    this.cells = {};
+    this.node = element("tr", { role: "row" });
+    for (const column of COLUMNS) {
+      const first = column.key === "model";
+      const cell = element(first ? "th" : "td", {
+        role: first ? "rowheader" : "cell", scope: first && "row", class: `c-${column.key}${column.number ? " number" : ""}`, "data-title": column.title,
+      });
+      this.cells[column.key] = cell;
+      this.node.append(cell);
+    }
+    this.cells.model.append(element("a", { href: `#/model/${encodeURIComponent(name)}` }, name));
+    this.badge = element("span", { class: "badge" });
+    this.since = element("span", { class: "minor" });
+    this.cells.verdict.append(element("span", { class: "stack" }, this.badge, this.since));
+    this.bullet = new Bullet();
+    this.accuracy = element("span", { class: "value" });
+    this.bound = element("span", { class: "minor" });
+    this.cells.accuracy.append(element("span", { class: "stack" }, this.accuracy, this.bound), this.bullet.node);
+    this.alarm = element("span", { class: "value" });
+    this.alarms = element("span", { class: "minor" });
+    this.cells.last_alarm_timestamp_seconds.append(element("span", { class: "stack" }, this.alarm, this.alarms));
+    this.delay = element("span", { class: "value" });
+    this.delayHigh = element("span", { class: "minor" });
+    this.cells.delay_median_seconds.append(element("span", { class: "stack" }, this.delay, this.delayHigh));
+  }
+
+  update(row, floor) {
+    if (row !== this.shown) {
+      const verdict = VERDICTS[row.verdict];
+      mark(this.badge, "data-verdict", row.verdict);
+      mark(this.badge, "title", verdict.title);
+      say(this.badge, verdict.text);
+      say(this.since, row.verdict === "open" || row.verdict_since_timestamp_seconds === undefined ? "" : `since ${when(row.verdict_since_timestamp_seconds)}`);
+      say(this.accuracy, percent(row.accuracy));
+      say(this.bound, row.lower === undefined ? "" : `${percent(row.lower).slice(0, -2)} – ${percent(row.upper)}`);
+      for (const column of COLUMNS) if (column.text) say(this.cells[column.key], column.text(row));
+      mark(this.cells.pending, "title", row.joined === undefined ? null : `${percent(row.joined)} of its predictions have met their label so far`);
+      say(this.alarms, row.alarms ? `${count(row.alarms)} in all` : "");
+      say(this.delay, duration(row.delay_median_seconds));
+      say(this.delayHigh, row.delay_p90_seconds === undefined ? "" : `90 %: ${duration(row.delay_p90_seconds)}`);
+      mark(this.cells.last_alarm_timestamp_seconds, "title", row.last_alarm_timestamp_seconds === undefined ? null : moment(row.last_alarm_timestamp_seconds));
+    }
+    const last = row.last_alarm_timestamp_seconds;
+    say(this.alarm, last === undefined ? "none" : ago(last));
+    if (row !== this.shown || floor !== this.floor) this.bullet.update(row, floor);
+    this.shown = row;
+    this.floor = floor;
+  }
+}
+
+export class Overview {
+  constructor() {
+    this.rows = new Map();
+    this.by = COLUMNS[1];
+    this.down = false;
+    this.limit = PAGE;
+    this.floor = 0.9;
+    this.buttons = COLUMNS.map((column) => this.heading(column));
+    byId("filter").addEventListener("input", () => this.changed());
+    byId("more-button").addEventListener("click", () => {
+      this.limit += PAGE;
+      this.changed();
+    });
+    const sorter = byId("sorter");
+    for (const column of COLUMNS) sorter.append(element("option", { value: column.key, selected: column === this.by }, column.title));
+    sorter.addEventListener("change", () => {
+      this.by = COLUMNS.find((column) => column.key === sorter.value);
+      this.down = Boolean(this.by.downFirst);
+      this.changed();
+    });
+    this.changed = () => {};
+    this.markSorted();
+  }
+
+  heading(column) {
+    const button = element("button", { type: "button", title: column.hint }, column.title);
+    button.addEventListener("click", () => {
+      this.down = this.by === column ? !this.down : Boolean(column.downFirst);
+      this.by = column;
+      byId("sorter").value = column.key;
+      this.changed();
+    });
+    const cell = element("th", { role: "columnheader", scope: "col", "aria-label": column.title, class: `c-${column.key}${column.number ? " number" : ""}` }, button);
+    byId("headings").append(cell);
+    return { column, cell };
+  }
+
+  markSorted() {
+    for (const { column, cell } of this.buttons) {
+      mark(cell, "aria-sort", column === this.by ? (this.down ? "descending" : "ascending") : null);
+    }
+  }
+
+  render() {
+    const wanted = byId("filter").value.trim().toLowerCase();
+    const found = [...state.models].filter(([name]) => !wanted || name.toLowerCase().includes(wanted));
+    this.sort(found);
+    const shown = found.slice(0, this.limit);
+    this.floor = Math.min(this.floor, floorOf(state.models.values()));
+    for (const name of this.rows.keys()) if (!state.models.has(name)) this.rows.delete(name);
+    const kept = shown.map(([name]) => {
+      if (!this.rows.has(name)) this.rows.set(name, new Row(name));
+      return this.rows.get(name);
+    });
+    arrange(byId("rows"), kept.map((row) => row.node));
+    cancelAnimationFrame(this.writing);
+    this.write(kept, 0);
+    this.markSorted();
+    this.summarise(found.length - shown.length, wanted);
+    this.warn();
+  }
+
+  // Mistakes that look like results: each in words, the first few of them.
+  warn() {
+    const warned = [...state.models].filter(([, row]) => row.warning).sort(([a], [b]) => names.compare(a, b));
+    const lines = warned.slice(0, WARNINGS).map(([name, row]) => `${name}: ${row.warning}`);
+    if (warned.length > WARNINGS) lines.push(`… and ${count(warned.length - WARNINGS)} more models.`);
+    this.warnings ??= [];
+    lines.forEach((line, index) => {
+      this.warnings[index] ??= element("li");
+      say(this.warnings[index], line);
+    });
+    arrange(byId("warnings"), this.warnings.slice(0, lines.length));
+    byId("warnings").hidden = lines.length === 0;
+  }
+
+  write(rows, from) {
+    for (const row of rows.slice(from, from + SLICE)) row.update(state.models.get(row.name) ?? row.shown, this.floor);
+    if (from + SLICE < rows.length) this.writing = requestAnimationFrame(() => this.write(rows, from + SLICE));
+  }
+
+  sort(found) {
+    const value = this.by.sort ?? ((_, row) => row[this.by.key]);
+    const sign = this.down ? -1 : 1;
+    found.sort(([a, rowA], [b, rowB]) => {
+      const [x, y] = [value(a, rowA), value(b, rowB)];
+      if (x === undefined || y === undefined) return (x === undefined) - (y === undefined) || names.compare(a, b);
+      const order = typeof x === "string" ? names.compare(x, y) : x - y;
+      return order * sign || names.compare(a, b);
+    });
+  }
+
+  summarise(hidden, wanted) {
+    const verdicts = { better: 0, open: 0, worse: 0 };
+    for (const row of state.models.values()) verdicts[row.verdict] += 1;
+    const all = state.models.size;
+    say(byId("summary"), all === 0 ? "" : `${count(all)} watched · ${count(verdicts.better)} better than no change · ${count(verdicts.open)} open · ${count(verdicts.worse)} worse`);
+    byId("models").hidden = all === 0;
+    byId("rule").hidden = all === 0;
+    const empty = byId("no-models");
+    const nothing = all === 0 ? waitingFor() : `No model's name contains “${wanted}”.`;
+    empty.hidden = all > 0 && (!wanted || this.rowsShown() > 0);
+    say(empty, nothing);
+    byId("more").hidden = hidden <= 0;
+    say(byId("more-text"), `… and ${count(hidden)} more.`);
+    say(byId("forgetting"), state.forgetting ?? "–");
+  }
+
+  // Where somebody comes back from.
+  focus(name) {
+    (this.rows.get(name)?.node.querySelector("a") ?? byId("content")).focus();
+  }
+
+  worse() {
+    return [...state.models.values()].filter((row) => row.verdict === "worse").length;
+  }
+
+  rowsShown() {
+    return byId("rows").childElementCount;
+  }
+}
+
+function waitingFor() {
+  const facts = state.health?.stream;
+  if (state.health && !state.health.ready) return `Not ready yet: ${state.health.reasons.join("; ")}. Models appear here once their first labels have come.`;
+  const accepted = facts?.predictions_accepted_total ?? 0;
+  if (accepted > 0) return `Waiting for the first labels… ${count(accepted)} predictions have come. A model appears here once the first of its predictions meets its label.`;
+  return "Waiting for the first labels… A model appears here once one of its predictions has met its label. Nothing has been read from the prediction topics so far.";
+}

@@ -1,0 +1,79 @@
+// One model's history: fetched once, then only what is new; anew now and then, as the server thins it out.
+
+import { get, segment } from "./api.js";
+
+const MOST_POINTS = 900;
+
+export class Past {
+  constructor(model) {
+    this.path = `api/v1/models/${segment(model)}/history`;
+    this.clear();
+  }
+
+  clear() {
+    this.times = [];
+    this.columns = new Map(); // "metric\nlabel value" → values
+    this.last = null;
+  }
+
+  async refresh(signal) {
+    if (this.times.length > MOST_POINTS) this.clear();
+    const last = this.times.at(-1);
+    const news = await get(last === undefined ? this.path : `${this.path}?since=${last.toFixed(3)}`, signal);
+    if (news.forgetting !== this.forgetting) {
+      this.forgetting = news.forgetting;
+      if (last !== undefined) {
+        this.clear();
+        return this.refresh(signal);
+      }
+    }
+    const before = this.times.length;
+    this.times.push(...news.timestamps);
+    for (const [key, values] of flat(news.series)) {
+      if (!this.columns.has(key)) this.columns.set(key, new Array(before).fill(null));
+      this.columns.get(key).push(...values);
+    }
+    return this;
+  }
+
+  // The report at hand, as what is kept need not hold it: charts and tables then tell the same.
+  end(at, metrics) {
+    this.last = this.times.length === 0 || at > this.times.at(-1) ? { at, metrics } : null;
+  }
+
+  moments() {
+    return this.last ? [...this.times, this.last.at] : this.times;
+  }
+
+  column(...path) {
+    const kept = this.columns.get(path.join("\n")) ?? new Array(this.times.length).fill(null);
+    if (!this.last) return kept;
+    const value = path.reduce((tree, key) => tree?.[key], this.last.metrics);
+    return [...kept, (typeof value === "object" ? value?.[this.forgetting] : value) ?? null];
+  }
+
+  // Values of the label that comes after a metric's name.
+  names(metric) {
+    return [...this.columns.keys()].map((key) => key.split("\n")).filter(([name]) => name === metric).map(([, label]) => label);
+  }
+
+  // When a counter rose: that is when an alarm was published.
+  rises(...path) {
+    const column = this.column(...path);
+    const times = this.moments();
+    const found = [];
+    let last = null;
+    column.forEach((value, at) => {
+      if (value !== null && last !== null && value > last) found.push(times[at]);
+      if (value !== null) last = value;
+    });
+    return found;
+  }
+}
+
+function* flat(tree, path = []) {
+  for (const [key, below] of Object.entries(tree)) {
+    if (Array.isArray(below)) yield [[...path, key].join("\n"), below];
+    else yield* flat(below, [...path, key]);
+  }
+}

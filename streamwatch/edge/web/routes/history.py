@@ -1,0 +1,207 @@
+"""The recent past of every model, kept in memory for the status page's charts; a restart forgets it.
+
+`GET /api/v1/models/{model}/history?since=1759999990`::
+
+    {"model": "m", "forgetting": "fading:0.999",
+     "timestamps": [1759999999.5, 1760000000.5],
+     "series": {"accuracy_ratio": {"landmark": [0.9, 0.9], "fading:0.999": [0.91, null]},
+                "detector_statistic": {"adwin": [0.0, 0.1]}, "outcomes_total": [1180, 1200]}}
+
+Series nest as in `/api/v1/models`; `null` where a value was undefined. Bounds, baselines and the kappa family
+are kept under `forgetting` only. Values are rounded to 7 digits. `since` leaves out points up to that time.
+
+What is kept: points of three spacings, at most 200 of each: every report (a second), every 15 s, every 3
+minutes: the last 3 minutes, 50 minutes and 10 hours. All of it together holds at most `MAX_VALUES` numbers of
+4 bytes (32 MB), so that with many models the past of each is shorter: about 600 points for up to some 700
+models, 40 for 10,000. Longer memory is what Prometheus is for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.series import Family, Histogram, Report
+from streamwatch.core.specs import HEADLINE
+from streamwatch.edge.web.json_text import JSON, encode
+from streamwatch.edge.web.routes.overview import LOWER, UPPER, main_forgetting
+from streamwatch.edge.web.segments import named
+
+Column: TypeAlias = tuple[str, ...]
+"""A metric and the values of its labels other than the model."""
+
+TIER_SECONDS = (0.9, 15.0, 180.0)
+"""Least time between two points of a tier; reports a second apart are all kept in the first."""
+TIER_POINTS = 200
+MAX_VALUES = 8_000_000
+
+_EVERY_FORGETTING = {"accuracy_ratio"}
+_MAIN_FORGETTING = {"kappa", "kappa_majority", "kappa_persistent", "kappa_plus"}
+_NAMED = {
+    "accuracy_bound_ratio": ("bound", {LOWER, UPPER}),
+    "baseline_accuracy_ratio": ("baseline", {"persistent", "majority"}),
+    "lead": ("opponent", {HEADLINE}),
+    "lead_lower": ("opponent", {HEADLINE}),
+    "lead_upper": ("opponent", {HEADLINE}),
+}
+_PER_DETECTOR = {"detector_statistic", "detector_threshold", "alarms_total"}
+_PLAIN = {"outcomes_total", "pending_predictions", "drift_weighted_accuracy_ratio"}
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """All models at one report."""
+
+    published_ms: int
+    rows: Mapping[str, int]
+    values: NDArray[np.float32]
+    """Model x column; NaN where undefined. Frames of before a column was known have fewer columns."""
+
+
+class HistoryExporter:
+    """Observes reports and answers for one model at a time; both in the rendering thread."""
+
+    routes: Sequence[str] = ("/api/v1/models/{model:.+}/history",)
+    query: Mapping[str, str] = {"since": r"[0-9]{1,12}(\.[0-9]{1,9})?"}
+    headers: Mapping[str, str] = {}
+    public = False
+
+    def __init__(self, max_values: int = MAX_VALUES, tier_points: int = TIER_POINTS) -> None:
+        self._tiers = tuple(Tier(s, max_values // len(TIER_SECONDS), tier_points) for s in TIER_SECONDS)
+        self._columns: dict[Column, int] = {}
+        self._forgetting: str | None = None
+
+    def media_type(self, accept: str, asked: Mapping[str, str]) -> str:
+        """JSON, whatever is asked for."""
+        del accept, asked
+        return JSON
+
+    def observe(self, report: Report) -> None:
+        """Keep the report where a tier is due."""
+        due = [tier for tier in self._tiers if tier.is_due(report.published_ms)]
+        if due:
+            frame = self._frame(report)
+            for tier in due:
+                tier.keep(frame)
+
+    @property
+    def kept_values(self) -> int:
+        """Numbers held now, counted once for every tier that holds them."""
+        return sum(tier.kept_values for tier in self._tiers)
+
+    def render(
+        self, report: Report | None, live: Sequence[Family], media_type: str, asked: Mapping[str, str]
+    ) -> bytes | None:
+        """The model's past; None for a model of which nothing is remembered."""
+        del report, live, media_type
+        since_ms = round(float(asked.get("since", 0)) * 1000)
+        merged = self._merged()
+        model = named(asked["model"], lambda: {name for frame in merged for name in frame.rows})
+        frames = [frame for frame in merged if model in frame.rows]
+        if not frames:
+            return None
+        frames = [frame for frame in frames if frame.published_ms > since_ms]
+        points = np.full((len(frames), len(self._columns)), np.nan, np.float32)
+        for point, frame in zip(points, frames, strict=True):
+            row = frame.values[frame.rows[model]]
+            point[: len(row)] = row
+        series: dict[str, object] = {}
+        for (metric, *rest), index in self._columns.items():
+            branch = series
+            *between, leaf = (metric, *rest)
+            for step in between:
+                branch = branch.setdefault(step, {})
+                assert isinstance(branch, dict)  # noqa: S101 - one metric has one set of labels
+            branch[leaf] = [_short(value) for value in points[:, index].tolist()]
+        return encode(
+            {
+                "model": model,
+                "forgetting": self._forgetting,
+                "timestamps": [frame.published_ms / 1000 for frame in frames],
+                "series": series,
+            }
+        )
+
+    def _merged(self) -> list[Frame]:
+        """Points of all tiers in order of time, each once."""
+        return [
+            frame
+            for _, frame in sorted({f.published_ms: f for tier in self._tiers for f in tier.frames}.items())
+        ]
+
+    def _frame(self, report: Report) -> Frame:
+        families = {family.name: family for family in report.families}
+        self._forgetting = main_forgetting(families.get("accuracy_ratio"))
+        outcomes = families.get("outcomes_total")
+        rows = {values[0]: row for row, (values, _) in enumerate(outcomes.samples)} if outcomes else {}
+        found: list[tuple[int, int, float]] = []
+        for family in families.values():
+            for model, column, value in _wanted(family, self._forgetting):
+                row = rows.get(model)
+                if row is not None:
+                    found.append((row, self._columns.setdefault(column, len(self._columns)), value))
+        values = np.full((len(rows), len(self._columns)), np.nan, np.float32)
+        if found:
+            at_rows, at_columns, numbers = zip(*found, strict=True)
+            values[list(at_rows), list(at_columns)] = numbers
+        return Frame(report.published_ms, rows, values)
+
+
+class Tier:
+    """Frames no closer than a spacing, bounded in number and in values."""
+
+    def __init__(self, spacing_seconds: float, max_values: int, max_frames: int) -> None:
+        self._spacing_ms = spacing_seconds * 1000
+        self._max_values = max_values
+        self._max_frames = max_frames
+        self.frames: deque[Frame] = deque()
+        self.kept_values = 0
+
+    def is_due(self, now_ms: int) -> bool:
+        """Whether the spacing has passed; a clock that was set back starts anew."""
+        return not self.frames or not 0 <= now_ms - self.frames[-1].published_ms < self._spacing_ms
+
+    def keep(self, frame: Frame) -> None:
+        """Add a frame, and let go of the oldest that are too many."""
+        self.frames.append(frame)
+        self.kept_values += frame.values.size
+        while len(self.frames) > 1 and (
+            len(self.frames) > self._max_frames or self.kept_values > self._max_values
+        ):
+            self.kept_values -= self.frames.popleft().values.size
+
+
+def _wanted(family: Family, forgetting: str | None) -> Iterable[tuple[str, Column, float]]:
+    """(model, column, value) of what the charts show of a family."""
+    name = family.name
+    label, among = _NAMED.get(name, ("", set[str]()))
+    is_exported = name in _EVERY_FORGETTING | _MAIN_FORGETTING | _PER_DETECTOR | _PLAIN or label
+    if not is_exported or "model" not in family.labels:
+        return
+    of_model = family.labels.index("model")
+    of_forgetting = family.labels.index("forgetting") if "forgetting" in family.labels else None
+    of_name = family.labels.index(label) if label else None
+    one_only = of_forgetting is not None and name not in _EVERY_FORGETTING
+    for values, value in family.samples:
+        if one_only and of_forgetting is not None and values[of_forgetting] != forgetting:
+            continue
+        if (of_name is not None and values[of_name] not in among) or isinstance(value, Histogram):
+            continue
+        if one_only and of_forgetting is not None:
+            rest = (v for at, v in enumerate(values) if at not in {of_model, of_forgetting})
+        else:
+            rest = (v for at, v in enumerate(values) if at != of_model)
+        yield values[of_model], (name, *rest), value
+
+
+def _short(value: float) -> float | None:
+    """Seven digits are what four bytes hold."""
+    if not math.isfinite(value):
+        return None
+    return float(f"{value:.7g}")

@@ -1,0 +1,135 @@
+"""The numbers of `/metrics` as JSON, by model.
+
+`GET /api/v1/models`::
+
+    {"published_timestamp_seconds": 1760000000.5,
+     "models": {"m": {"metrics": {"outcomes_total": 1200,
+                                  "accuracy_ratio": {"fading:0.999": 0.91, "landmark": 0.9},
+                                  "baseline_accuracy_ratio": {"persistent": {"landmark": 0.85}},
+                                  "label_delay_seconds": {"count": 9, "sum": 61.5,
+                                                          "buckets": {"60.0": 8, "+Inf": 9}}},
+                      "details": {"classes": ["down", "up"]}}},
+     "stream": {"predictions_accepted_total": 1300, "kafka_up": 1}}
+
+Metric names are those of Prometheus without the prefix. A metric with labels beside `model` nests by their
+values, labels in alphabetical order. `stream` holds what belongs to no model. Undefined values are absent;
+infinities are the strings `+Inf` and `-Inf`. Bucket counts are cumulative. Before the first report
+`published_timestamp_seconds` is null and there are no models.
+
+`GET /api/v1/models/{model}`: `published_timestamp_seconds`, `model`, and that model's `metrics` and
+`details`; 404 for a model nobody has seen. Models named `.` and `..` are asked for as `%252E` and
+`%252E%252E`. Here alone `details` has the model's `confusion` matrix, where one
+is kept (models with at most `monitors.shadow_max_classes` classes)::
+
+    {"forgetting": "fading:0.999", "classes": ["down", "up"], "counts": [[310.2, 40.9], [25.0, 498.7]]}
+
+with one row of `counts` per true class, one number per predicted class, in outcomes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+from typing import TypeAlias
+
+from prometheus_client.utils import floatToGoString
+
+from streamwatch.core.series import Family, Histogram, Report
+from streamwatch.edge.web.json_text import JSON, encode, number
+from streamwatch.edge.web.segments import named
+
+Tree: TypeAlias = "dict[str, Tree | float | str]"
+
+
+class JsonExporter:
+    """`/api/v1/models`: the numbers of the last report by model, and the live facts."""
+
+    routes: Sequence[str] = ("/api/v1/models", "/api/v1/models/{model:.+}")
+    query: Mapping[str, str] = {}
+    headers: Mapping[str, str] = {}
+    public = False
+
+    def media_type(self, accept: str, asked: Mapping[str, str]) -> str:
+        """JSON, whatever is asked for."""
+        del accept, asked
+        return JSON
+
+    def render(
+        self, report: Report | None, live: Sequence[Family], media_type: str, asked: Mapping[str, str]
+    ) -> bytes | None:
+        """One model if `asked` names it, else all; None for an unknown model."""
+        del media_type
+        families = () if report is None else report.families
+        wanted = asked.get("model")
+        if wanted is not None:
+            wanted = named(wanted, lambda: _names(families))
+        published = None if report is None else report.published_ms / 1000
+        models, stream = by_model(chain(live, families), wanted)
+        details = {} if report is None else report.details
+        documents = {
+            model: {
+                "metrics": metrics,
+                "details": shown_details(details.get(model, {}), whole=wanted is not None),
+            }
+            for model, metrics in models.items()
+        }
+        if wanted is None:
+            return encode({"published_timestamp_seconds": published, "models": documents, "stream": stream})
+        if wanted not in documents:
+            return None
+        return encode({"published_timestamp_seconds": published, "model": wanted, **documents[wanted]})
+
+
+def shown_details(details: Mapping[str, object], *, whole: bool) -> Mapping[str, object]:
+    """Leave out what is said of one model alone: with many models its matrix is most of the document."""
+    return details if whole else {name: value for name, value in details.items() if name != "confusion"}
+
+
+def by_model(families: Iterable[Family], only: str | None = None) -> tuple[dict[str, Tree], Tree]:
+    """Metrics of every model (or of one), and those of none, nested by label values.
+
+    The first of families with equal names wins.
+    """
+    models: dict[str, Tree] = {}
+    stream: Tree = {}
+    seen: set[str] = set()
+    for family in families:
+        if family.name in seen:
+            continue
+        seen.add(family.name)
+        at = family.labels.index("model") if "model" in family.labels else None
+        for values, value in family.samples:
+            if not isinstance(value, Histogram) and math.isnan(value):
+                continue
+            if at is None:
+                tree, rest = stream, values
+            elif only is not None and values[at] != only:
+                continue
+            else:
+                tree, rest = models.setdefault(values[at], {}), values[:at] + values[at + 1 :]
+            *branches, leaf = (family.name, *rest)
+            for branch in branches:
+                below = tree.setdefault(branch, {})
+                assert isinstance(below, dict)  # noqa: S101 - one family has one set of labels
+                tree = below
+            tree[leaf] = _leaf(family, value)
+    return models, stream
+
+
+def _names(families: Iterable[Family]) -> set[str]:
+    """Models that a report has series of."""
+    return {
+        values[family.labels.index("model")]
+        for family in families
+        if "model" in family.labels
+        for values, _ in family.samples
+    }
+
+
+def _leaf(family: Family, value: float | Histogram) -> Tree | float | str:
+    if not isinstance(value, Histogram):
+        return number(value)
+    bounds = (*map(floatToGoString, family.bounds), "+Inf")
+    buckets: Tree = dict(zip(bounds, value.counts, strict=True))
+    return {"count": value.counts[-1], "sum": value.total, "buckets": buckets}

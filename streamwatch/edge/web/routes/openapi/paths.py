@@ -1,0 +1,169 @@
+"""What is asked for at each path, and what comes back: with success, and without."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from streamwatch.edge.web.routes.alarms import DEFAULT_LIMIT
+from streamwatch.edge.web.routes.openapi.schemas import Schema, ref
+
+_STATUS = {"BadRequest": "400", "Unauthorized": "401", "NotFound": "404", "TooMany": "503"}
+
+
+def paths() -> Schema:
+    """Every route of the server."""
+    model = [{"$ref": "#/components/parameters/model"}]
+    return {
+        "/api/v1/models": _get("Every number of every model", "Models", tag="models"),
+        "/api/v1/models/{model}": _get(
+            "Every number of one model; `.` and `..` are asked for as %252E and %252E%252E",
+            "Model",
+            tag="models",
+            parameters=model,
+            errors=("NotFound",),
+        ),
+        "/api/v1/models/{model}/history": _get(
+            "The recent past of one model, as kept in memory: at most 600 points",
+            "History",
+            tag="models",
+            parameters=[
+                *model,
+                _query(
+                    "since",
+                    {"type": "number", "minimum": 0},
+                    "Only points after this time (seconds since 1970)",
+                ),
+            ],
+            errors=("NotFound", "BadRequest"),
+        ),
+        "/api/v1/overview": _get("One short row for every model, and the latest alarms", "Overview"),
+        "/api/v1/stream": {
+            "get": {
+                "summary": "The overview, kept up to date by server-sent events",
+                "description": (
+                    "First an event `overview` (schema Overview), then after every report an event `report` "
+                    "(schema Changes); the id is the report's time in milliseconds. A comment every 15 s "
+                    "keeps the connection alive. Who reconnects is given the whole picture again."
+                ),
+                "tags": ["overview"],
+                "responses": {
+                    "200": {
+                        "description": "Events until either side leaves",
+                        "content": {"text/event-stream": {"schema": {"type": "string"}}},
+                    },
+                    **_refs("Unauthorized", "TooMany"),
+                },
+            }
+        },
+        "/api/v1/alarms": _get(
+            "Recent alarms of all models, newest first (at most the latest 1,000 are remembered)",
+            "Alarms",
+            tag="alarms",
+            parameters=[
+                _query(
+                    "limit",
+                    {"type": "integer", "minimum": 1, "maximum": 9_999, "default": DEFAULT_LIMIT},
+                    "At most so many",
+                ),
+                _query("model", {"type": "string", "minLength": 1, "maxLength": 128}, "Only this model's"),
+            ],
+            errors=("BadRequest",),
+        ),
+        "/api/v1/health": _get("How the daemon itself is", "Health", tag="daemon"),
+        "/api/v1/openapi.json": {
+            "get": {
+                "summary": "This document",
+                "tags": ["daemon"],
+                "responses": {
+                    "200": {
+                        "description": "OpenAPI 3.1",
+                        "content": {"application/json": {"schema": {"type": "object"}}},
+                    },
+                    **_refs("Unauthorized"),
+                },
+            }
+        },
+        "/metrics": {
+            "get": {
+                "summary": "Everything for Prometheus: text 0.0.4 or OpenMetrics 1.0, as the scraper asks",
+                "tags": ["daemon"],
+                "responses": {
+                    "200": {
+                        "description": "Exposition",
+                        "content": {
+                            "text/plain": {"schema": {"type": "string"}},
+                            "application/openmetrics-text": {"schema": {"type": "string"}},
+                        },
+                    },
+                    **_refs("Unauthorized"),
+                },
+            }
+        },
+        "/healthz": {
+            "get": {
+                "summary": "Whether the daemon lives: its event loop turns",
+                "tags": ["daemon"],
+                "security": [],
+                "responses": {"200": _json("Alive", ref("Alive"))},
+            }
+        },
+        "/readyz": {
+            "get": {
+                "summary": "Whether state is open and partitions are assigned",
+                "tags": ["daemon"],
+                "security": [],
+                "responses": {
+                    "200": _json("Ready", ref("Ready")),
+                    "503": _json("Not ready, and why", ref("Ready")),
+                },
+            }
+        },
+        "/": _file("The status page", "text/html"),
+        "/page/{file}": _file(
+            "A part of the status page",
+            "*/*",
+            [{"name": "file", "in": "path", "required": True, "schema": {"type": "string"}}],
+        ),
+    }
+
+
+def errors() -> Schema:
+    """Answers that several routes share."""
+    said = {
+        "BadRequest": "A query parameter is none",
+        "NotFound": "No such model",
+        "TooMany": "Too many are served already; Retry-After says when to come back",
+        "Unauthorized": "A bearer token is needed",
+    }
+    return {name: _json(text, ref("Error")) for name, text in said.items()}
+
+
+def _get(
+    summary: str,
+    schema: str,
+    *,
+    tag: str = "overview",
+    parameters: Sequence[Schema] = (),
+    errors: Sequence[str] = (),
+) -> Schema:
+    answers = {"200": _json(summary, ref(schema)), **_refs("Unauthorized", *errors, "TooMany")}
+    operation: Schema = {"summary": summary, "tags": [tag], "responses": answers}
+    return {"get": operation | ({"parameters": list(parameters)} if parameters else {})}
+
+
+def _file(summary: str, media_type: str, parameters: Sequence[Schema] = ()) -> Schema:
+    answer = {"description": summary, "content": {media_type: {"schema": {"type": "string"}}}}
+    operation: Schema = {"summary": summary, "tags": ["page"], "security": [], "responses": {"200": answer}}
+    return {"get": operation | ({"parameters": list(parameters)} if parameters else {})}
+
+
+def _refs(*names: str) -> Schema:
+    return {_STATUS[name]: {"$ref": f"#/components/responses/{name}"} for name in names}
+
+
+def _json(description: str, schema: Schema) -> Schema:
+    return {"description": description, "content": {"application/json": {"schema": schema}}}
+
+
+def _query(name: str, schema: Schema, description: str) -> Schema:
+    return {"name": name, "in": "query", "required": False, "schema": schema, "description": description}

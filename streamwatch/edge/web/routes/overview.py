@@ -1,0 +1,207 @@
+"""All models at a glance: one short row each, the same numbers as `/api/v1/models` under one forgetting.
+
+`GET /api/v1/overview`::
+
+    {"published_timestamp_seconds": 1760000000.5, "forgetting": "fading:0.999", "rule": "better: …",
+     "models": {"m": {"outcomes": 1200, "accuracy": 0.91, "lower": 0.88, "upper": 0.94,
+                      "effective_sample_size": 1100.0, "persistent": 0.85, "majority": 0.6, "kappa_plus": 0.5,
+                      "verdict": "better", "verdict_since_timestamp_seconds": 1759990000.0,
+                      "verdict_since_outcome": 17, "lead": 0.06, "lead_lower": 0.03, "lead_upper": 0.09,
+                      "alarms": 2, "last_alarm_timestamp_seconds": 1759999990.0,
+                      "delay_median_seconds": 1.2, "delay_p90_seconds": 3.4, "pending": 17,
+                      "joined": 0.97, "warning": "no label has met any of 120 predictions"}},
+     "alarms": [{"model": "m", "detector": "adwin", "ordinal": 2, …}]}
+
+`joined` is the share of predictions that have met their label so far. `warning` says what is silently wrong.
+Undefined values are absent. `alarms` are the latest, newest first.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from streamwatch.core.series import Family, Histogram, Report
+from streamwatch.core.specs import HEADLINE
+from streamwatch.edge.web.json_text import JSON, encode, number
+from streamwatch.edge.web.quantiles import quantile
+from streamwatch.edge.web.routes.alarms import VERDICTS, told
+
+Row: TypeAlias = "dict[str, float | str]"
+ALARMS_SHOWN = 50
+
+LOWER = "hoeffding"
+UPPER = "hoeffding_upper"
+"""The bounds that assume least: any losses in [0, 1], as long as they are independent."""
+
+RULE = (
+    "better or worse: currently, than no change, which predicts the previous label, by the utility that "
+    "monitors.utility sets for the model; open: neither is shown. A verdict is false within "
+    "monitors.verdict_outcomes outcomes with probability monitors.confidence_delta at most, however often "
+    "one looks; it holds until the opposite is shown, and opens when nothing confirms it for as many outcomes"
+)
+
+_PLAIN = {"outcomes_total": "outcomes", "pending_predictions": "pending"}
+_FORGETTING = {
+    "accuracy_ratio": "accuracy",
+    "effective_sample_size": "effective_sample_size",
+    "kappa_plus": "kappa_plus",
+}
+_JUDGED = (
+    "verdict_since_timestamp_seconds",
+    "verdict_since_outcome",
+    "lead",
+    "lead_lower",
+    "lead_upper",
+)
+_NAMED = {
+    ("accuracy_bound_ratio", LOWER): "lower",
+    ("accuracy_bound_ratio", UPPER): "upper",
+    ("baseline_accuracy_ratio", "persistent"): "persistent",
+    ("baseline_accuracy_ratio", "majority"): "majority",
+    ("verdict", HEADLINE): "verdict",
+    **{(name, HEADLINE): name for name in _JUDGED},
+}
+_JOINED, _ACCEPTED = "model_predictions_joined_total", "model_predictions_total"
+_READ = {"alarms_total", "last_alarm_timestamp_seconds", "label_delay_seconds", *_PLAIN, *_FORGETTING} | {
+    name for name, _ in _NAMED
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """Rows of one report."""
+
+    published_ms: int | None
+    forgetting: str | None
+    rows: Mapping[str, Row]
+
+
+class OverviewExporter:
+    """`/api/v1/overview`: what the status page shows first."""
+
+    routes: Sequence[str] = ("/api/v1/overview",)
+    query: Mapping[str, str] = {}
+    headers: Mapping[str, str] = {}
+    public = False
+
+    def media_type(self, accept: str, asked: Mapping[str, str]) -> str:
+        """JSON, whatever is asked for."""
+        del accept, asked
+        return JSON
+
+    def render(
+        self, report: Report | None, live: Sequence[Family], media_type: str, asked: Mapping[str, str]
+    ) -> bytes:
+        """Every model's row."""
+        del live, media_type, asked
+        return encode(document(overview(report), report))
+
+
+def document(seen: Overview, report: Report | None) -> dict[str, object]:
+    """The whole picture as it is sent."""
+    return {
+        "published_timestamp_seconds": None if seen.published_ms is None else seen.published_ms / 1000,
+        "forgetting": seen.forgetting,
+        "rule": RULE,
+        "models": seen.rows,
+        "alarms": [told(alarm) for alarm in reversed(report.alarms[-ALARMS_SHOWN:])] if report else [],
+    }
+
+
+def overview(report: Report | None) -> Overview:
+    """One row for each model that has any number."""
+    if report is None:
+        return Overview(None, None, {})
+    families = {
+        family.name: family for family in report.families if family.name in {*_READ, _JOINED, _ACCEPTED}
+    }
+    forgetting = main_forgetting(families.get("accuracy_ratio"))
+    rows: dict[str, Row] = {}
+    for family in families.values():
+        if family.name in _READ:
+            _read(family, forgetting, rows)
+    _join(families.get(_JOINED), families.get(_ACCEPTED), rows)
+    for model, details in report.details.items():
+        if warning := warning_of(details):
+            rows.setdefault(model, {})["warning"] = warning
+    for row in rows.values():
+        row["verdict"] = VERDICTS[int(_number(row, "verdict") or 0.0)]
+    return Overview(report.published_ms, forgetting, dict(sorted(rows.items())))
+
+
+def main_forgetting(accuracy: Family | None) -> str | None:
+    """The fading one if there is one: the recent past, without the jumps of a window."""
+    if accuracy is None:
+        return None
+    at = accuracy.labels.index("forgetting")
+    names = list(dict.fromkeys(values[at] for values, _ in accuracy.samples))
+    return next((name for name in names if name.startswith("fading:")), names[0] if names else None)
+
+
+def warning_of(details: Mapping[str, object]) -> str:
+    """Say what is silently wrong with a model; empty if nothing is."""
+    said: list[str] = []
+    match details:
+        case {"classes_disjoint": {"predicted_class": [*predicted_class], "true": [*true]}}:
+            said.append(
+                f"predicted classes ({', '.join(map(str, predicted_class))}) and true classes "
+                f"({', '.join(map(str, true))}) have nothing in common"
+            )
+        case _:
+            pass
+    match details:
+        case {"nothing_joins": {"predictions": int(predictions)}}:
+            said.append(f"no label has met any of {predictions:,} predictions")
+        case _:
+            pass
+    return "; ".join(said)
+
+
+def _join(joined: Family | None, accepted: Family | None, rows: dict[str, Row]) -> None:
+    """Put the share of predictions that met their label into the rows."""
+    if joined is None or accepted is None:
+        return
+    totals = {values[0]: value for values, value in accepted.samples if not isinstance(value, Histogram)}
+    for (model, *_), value in joined.samples:
+        if not isinstance(value, Histogram) and totals.get(model):
+            rows.setdefault(model, {})["joined"] = value / totals[model]
+
+
+def _read(family: Family, forgetting: str | None, rows: dict[str, Row]) -> None:
+    """Put a family's samples where they belong in the rows; other forgettings are left out."""
+    at = {label: index for index, label in enumerate(family.labels)}
+    of_model, of_forgetting = at["model"], at.get("forgetting")
+    which = at.get("bound", at.get("baseline", at.get("opponent")))
+    plain = _PLAIN.get(family.name) or _FORGETTING.get(family.name)
+    for values, value in family.samples:
+        if of_forgetting is not None and values[of_forgetting] != forgetting:
+            continue
+        if isinstance(value, Histogram):
+            row = rows.setdefault(values[of_model], {})
+            for share, name in ((0.5, "delay_median_seconds"), (0.9, "delay_p90_seconds")):
+                delay = quantile(share, value, family.bounds)
+                if delay is not None:
+                    row[name] = delay
+            continue
+        if math.isnan(value):
+            continue
+        row = rows.setdefault(values[of_model], {})
+        if plain is not None:
+            row[plain] = number(value)
+        elif which is not None:
+            name = _NAMED.get((family.name, values[which]))
+            if name is not None:
+                row[name] = number(value)
+        elif family.name == "alarms_total":
+            row["alarms"] = (_number(row, "alarms") or 0) + value
+        else:
+            latest = _number(row, family.name)
+            row[family.name] = number(value if latest is None else max(latest, value))
+
+
+def _number(row: Row, name: str) -> float | None:
+    value = row.get(name)
+    return float(value) if value is not None else None

@@ -1,0 +1,250 @@
+"""Serves the last published report through its exporters, and tells those who listen."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from typing import TypeVar
+
+from aiohttp import web
+
+from streamwatch.core.series import Family, Report
+from streamwatch.edge.web.acceptor import Acceptor
+from streamwatch.edge.web.access import Access
+from streamwatch.edge.web.admission import Admission
+from streamwatch.edge.web.answers import add_headers, asked_of, errors_as_json, json_answer, zipped
+from streamwatch.edge.web.client_log import ClientLog
+from streamwatch.edge.web.connections import Connections, Refused
+from streamwatch.edge.web.limits import HttpLimits
+from streamwatch.edge.web.listeners import Listeners
+from streamwatch.edge.web.listening import ListenError, advice
+from streamwatch.edge.web.ports import Exporter, Health, Observer, Stream
+from streamwatch.edge.web.sending import Buffers
+
+STOP_SECONDS = 2.0
+MAX_WAITING = 64
+"""Requests that may wait for the rendering thread; more are turned away with 503."""
+SWITCH_SECONDS = 0.0005
+"""Interpreter switch interval while serving. Under backlog the loop never sleeps and its turns take about
+3 ms: a thread that may ask for the interpreter only after CPython's 5 ms then waited up to half a minute."""
+
+_Rendered = TypeVar("_Rendered")
+
+
+class HttpServer:
+    """A Sink that shows the last report to whoever may see it.
+
+    Parameters
+    ----------
+    health
+        Asked at every request.
+    exporters
+        What is served where.
+    host, port
+        Where to listen; port 0 is any free one.
+    access
+        Who may read, and whether in the clear.
+    stream
+        What those are told who keep listening; None for no such route.
+    observers
+        Shown every report in the rendering thread.
+    limits
+        What clients may take of places, time and memory.
+    refused
+        Told the reason each time a client was refused or cut off.
+    """
+
+    def __init__(  # noqa: PLR0913 - what it serves, where, to whom, how much
+        self,
+        health: Health,
+        exporters: Sequence[Exporter],
+        *,
+        host: str = "127.0.0.1",
+        port: int = 9877,
+        access: Access | None = None,
+        stream: Stream | None = None,
+        observers: Sequence[Observer] = (),
+        limits: HttpLimits | None = None,
+        refused: Refused = lambda _: None,
+    ) -> None:
+        self._health = health
+        self._exporters = exporters
+        self._host = host
+        self._port = port
+        self._access = access or Access()
+        self._stream = stream
+        self._observers = observers
+        self._report: Report | None = None
+        self._observed: Report | None = None
+        self._limits = limits or HttpLimits()
+        self._refused = refused
+        self._runner: web.AppRunner | None = None
+        self._acceptor: Acceptor | None = None
+        self._connections = Connections(self._limits, self._speak, refused, time.monotonic)
+        self._admission = Admission(self._connections, self._access, host)
+        self._buffers = Buffers(self._limits, refused, time.monotonic)
+        self._making = asyncio.Lock()
+        self._renderer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="render")
+        self._waiting = 0
+        self._listeners = Listeners(self._buffers)
+        self._news = asyncio.Event()
+        self._telling: asyncio.Task[None] | None = None
+        self._switch_seconds = sys.getswitchinterval()
+
+    @property
+    def url(self) -> str:
+        """Where it serves, with the real port; before `start`, where it will."""
+        host, port = self._host, self._port
+        if self._acceptor is not None and self._acceptor.address is not None:
+            host, port = self._acceptor.address
+        return f"{self._access.scheme}://" + (f"[{host}]:{port}" if ":" in host else f"{host}:{port}")
+
+    def publish(self, report: Report) -> None:
+        """Show this report from now on, and tell whoever listens."""
+        self._report = report
+        self._news.set()
+        if self._telling is not None and self._telling.done() and not self._telling.cancelled():
+            self._telling.result()  # a bug in an observer is the daemon's, not one to go on without
+
+    async def start(self) -> None:
+        """Listen and serve.
+
+        Raises
+        ------
+        ListenError
+            When the address is taken, is not this machine's or needs more rights, or the certificate is bad.
+        """
+        context = self._access.ssl_context()
+        runner = web.AppRunner(
+            self._application(),
+            access_log=None,
+            shutdown_timeout=STOP_SECONDS / 2,
+            logger=ClientLog(self._refused).logger(),
+            keepalive_timeout=2 * self._limits.idle_seconds,  # `Connections` is sooner
+            lingering_time=0.0,
+            auto_decompress=False,
+        )
+        await runner.setup()
+        self._runner = runner
+        acceptor = Acceptor(self._connections, context)
+        try:
+            await acceptor.start(self._host, self._port)
+        except (OSError, OverflowError) as error:
+            self._runner = None
+            await runner.cleanup()
+            raise ListenError(advice(self._host, self._port, error)) from error
+        self._acceptor = acceptor
+        self._telling = asyncio.create_task(self._tell_everybody(), name="http-stream")
+        self._switch_seconds = sys.getswitchinterval()
+        sys.setswitchinterval(min(SWITCH_SECONDS, self._switch_seconds))
+
+    async def stop(self) -> None:
+        """Close the listener, let open requests finish for a moment, then leave."""
+        runner, self._runner = self._runner, None
+        if runner is not None:
+            self._listeners.dismiss()
+            if self._telling is not None:
+                self._telling.cancel()
+            if self._acceptor is not None:
+                await self._acceptor.stop()
+            with suppress(TimeoutError):  # what is open then is cut off
+                async with asyncio.timeout(STOP_SECONDS):
+                    await runner.cleanup()
+            self._connections.close()
+            sys.setswitchinterval(self._switch_seconds)
+        self._renderer.shutdown(wait=False, cancel_futures=True)
+
+    def _application(self) -> web.Application:
+        app = web.Application(middlewares=[self._admission.take_place, errors_as_json, self._admission.check])
+        app.on_response_prepare.append(add_headers)
+        app.router.add_get("/healthz", self._healthz)
+        app.router.add_get("/readyz", self._readyz)
+        if self._stream is not None:
+            app.router.add_get(self._stream.route, self._listen, allow_head=False)
+        for exporter in self._exporters:
+            for route in exporter.routes:
+                resource = app.router.add_get(route, partial(self._export, exporter)).resource
+                if exporter.public and resource is not None:
+                    self._admission.make_public(resource.canonical)
+        return app
+
+    def _speak(self) -> asyncio.Protocol:
+        server = None if self._runner is None else self._runner.server
+        assert server is not None  # noqa: S101 - sockets are accepted between start and stop
+        return server()
+
+    async def _healthz(self, request: web.Request) -> web.Response:
+        del request
+        return json_answer(200, {"status": "alive"})
+
+    async def _readyz(self, request: web.Request) -> web.Response:
+        del request
+        reasons = list(self._health.unready())
+        return json_answer(503 if reasons else 200, {"ready": not reasons, "reasons": reasons})
+
+    async def _export(self, exporter: Exporter, request: web.Request) -> web.StreamResponse:
+        if self._waiting >= MAX_WAITING:
+            raise web.HTTPServiceUnavailable(
+                reason="too many requests are waiting", headers={"Retry-After": "1"}
+            )
+        path = dict(request.match_info)
+        asked = path | asked_of(exporter.query, request)
+        media_type = exporter.media_type(request.headers.get("Accept", ""), asked)
+        accept_encoding = request.headers.get("Accept-Encoding", "")
+
+        def render(report: Report | None, live: Sequence[Family]) -> tuple[bytes | None, bytes | None]:
+            body = exporter.render(report, live, media_type, asked)
+            return body, None if body is None else zipped(body, accept_encoding)
+
+        self._waiting += 1
+        try:
+            async with self._making:  # one body at a time is in nobody's count
+                await self._buffers.room()
+                body, compressed = await self._in_thread(
+                    partial(render, self._report, self._health.families())
+                )
+        finally:
+            self._waiting -= 1
+        if body is None:
+            raise web.HTTPNotFound(reason=f"no such {' or '.join(path) or 'page'}")
+        answer = web.StreamResponse(
+            headers={"Content-Type": media_type, "Vary": "Accept, Accept-Encoding", **exporter.headers}
+        )
+        if compressed is not None:
+            answer.headers["Content-Encoding"] = "gzip"
+        sent = compressed or body
+        answer.content_length = len(sent)
+        del body, compressed
+        await self._buffers.send(request, answer, sent)
+        return answer
+
+    async def _listen(self, request: web.Request) -> web.StreamResponse:
+        listener = self._listeners.admit(request)
+        self._news.set()
+        try:
+            return await listener.serve()
+        finally:
+            self._listeners.remove(listener)
+
+    async def _tell_everybody(self) -> None:
+        """One rendering for each report, or for the latest of those that came meanwhile."""
+        while True:
+            await self._news.wait()
+            self._news.clear()
+            report, whole, anybody = self._report, self._listeners.untold, len(self._listeners) > 0
+            if report is not None and report is not self._observed:
+                self._observed = report
+                for observer in self._observers:
+                    await self._in_thread(partial(observer.observe, report))
+            if self._stream is not None and anybody:
+                self._listeners.tell(
+                    *await self._in_thread(partial(self._stream.events, report, whole=whole))
+                )
+
+    async def _in_thread(self, render: Callable[[], _Rendered]) -> _Rendered:
+        return await asyncio.get_running_loop().run_in_executor(self._renderer, render)

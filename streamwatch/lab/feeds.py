@@ -1,0 +1,253 @@
+"""Recordings as partitions: what each line decodes to, with its place and time, in chunks.
+
+A file is a partition of its own. Its lines' record time is their event's `timestamp`; a line without one
+comes a millisecond after the line before it, so a file without timestamps counts its lines as milliseconds.
+Lines of kcat carry topic, partition, offset and time; all of them are read before the first is evaluated: any
+of them may be the first of a partition.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.events import Event, Invalid, Label, NullRecord, Outcome, Partition, Prediction, Side
+from streamwatch.lab.fitting import Both, Fitted, Fitting, RecordedTopic
+from streamwatch.lab.lines import BadLine, LineRecord, sample_of
+from streamwatch.lab.recorded import Recording
+
+CHUNK: Final = 1_000
+"""Lines decoded at once, and lines by which a file is told to hold one kind only."""
+_MIXED: Final = "recording"
+
+FeedEvent: TypeAlias = "Event | Outcome"
+
+
+@dataclass(slots=True)
+class Unusable:
+    """Lines that could not be used."""
+
+    reasons: Counter[str] = field(default_factory=Counter[str])
+    first: list[BadLine] = field(default_factory=list[BadLine])
+    kept: int = 5
+    """Of them, at most."""
+
+    def add(self, line: BadLine) -> None:
+        """Count a line, and remember it if it is among the first."""
+        self.reasons[line.reason] += 1
+        if len(self.first) < self.kept:
+            self.first.append(line)
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Lines of one partition in order; columns of one length."""
+
+    found: Sequence[FeedEvent]
+    offsets: NDArray[np.int64]
+    stamps_ms: NDArray[np.int64]
+    decodable: NDArray[np.bool_]
+    appended: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """One partition of the recordings."""
+
+    partition: Partition
+    side: Side
+    chunks: Iterator[Chunk]
+
+
+class FeedReader:
+    """Makes partitions of recordings.
+
+    Parameters
+    ----------
+    topics
+        How lines are decoded, in the order of the settings.
+    bad
+        Where lines are counted that could not be used.
+    topic
+        The topic of every line; None: kcat's lines say, and of others the mapping that fits.
+    closed
+        Whether lines of kcat must be of one of `topics`; if not, the mapping that fits decides of them, too.
+    """
+
+    def __init__(
+        self, topics: Mapping[str, RecordedTopic], bad: Unusable, topic: str | None, *, closed: bool
+    ) -> None:
+        self._topics = topics
+        self._fitting = Fitting(topics)
+        self._bad = bad
+        self._topic = topic
+        self._closed = closed
+        self._dated = False
+
+    def feeds(self, recordings: Sequence[Recording], read: Callable[[], None]) -> list[Feed]:
+        """One for each file, and for each partition in kcat's lines; `read` is called between chunks."""
+        feeds: list[Feed] = []
+        logs: dict[Partition, list[LineRecord]] = {}
+        sources: dict[int, str] = {}
+        numbers: Counter[str] = Counter()
+        for recording in recordings:
+            lines = recording.records()
+            head = list(islice(lines, CHUNK))
+            if recording.is_kcat:
+                self._sort_in(head, logs, recording.name, sources)
+                while head := list(islice(lines, CHUNK)):
+                    self._sort_in(head, logs, recording.name, sources)
+                    read()
+                continue
+            fitted = self._decoded(head, self._topic, recording.name)
+            side = _side_of(event for event, _ in fitted)
+            topic = self._topic or self._named_by(side)
+            chunks = self._chunks(fitted, lines, Partition(topic, numbers[topic]), recording.name)
+            feeds.append(Feed(Partition(topic, numbers[topic]), self._side(topic, side), chunks))
+            numbers[topic] += 1
+        for partition, records in sorted(logs.items()):
+            records.sort(key=lambda record: record.offset)
+            topic = self._topic or (partition.topic if partition.topic in self._topics else None)
+            fitted = self._decoded(records, topic, sources)
+            side = self._side(partition.topic, _side_of(event for event, _ in fitted))
+            feeds.append(Feed(partition, side, self._dated_chunks(fitted, partition)))
+        return feeds
+
+    def _side(self, topic: str, found: Side) -> Side:
+        known = self._topics.get(topic)
+        return found if known is None else known.side
+
+    def _named_by(self, side: Side) -> str:
+        """The first topic of this side, or a name of its own for a file of both kinds."""
+        name = next((name for name, topic in self._topics.items() if topic.side == side), None)
+        if name is None:
+            name = _MIXED
+            while name in self._topics:
+                name += "-mixed"
+        return name
+
+    def _sort_in(
+        self,
+        lines: Iterable[LineRecord | BadLine],
+        logs: dict[Partition, list[LineRecord]],
+        source: str,
+        sources: dict[int, str],
+    ) -> None:
+        for line in lines:
+            if isinstance(line, BadLine):
+                self._bad.add(line)
+            elif self._topic is None and self._closed and line.topic not in self._topics:
+                self._bad.add(BadLine(line.number, "unknown_topic", sample_of(line.topic.encode()), source))
+            else:
+                sources[id(line)] = source
+                logs.setdefault(Partition(self._topic or line.topic, line.partition), []).append(line)
+
+    def _chunks(
+        self,
+        fitted: list[tuple[Fitted, LineRecord]],
+        lines: Iterator[LineRecord | BadLine],
+        partition: Partition,
+        source: str,
+    ) -> Iterator[Chunk]:
+        """Chunks of a file whose lines are dated by their events."""
+        last_ms = 0
+        while True:
+            found: list[FeedEvent] = []
+            stamps: list[int] = []
+            for event, record in fitted:
+                own_ms = _own_ms(event)
+                if type(event) is not Invalid:
+                    last_ms = last_ms + 1 if own_ms is None else max(1, own_ms)  # 0 is no time of a record
+                stamps.append(last_ms)
+                found.append(_placed(event, record, partition, last_ms))
+            yield _chunk(found, [record.offset for _, record in fitted], stamps, appended=False)
+            head = list(islice(lines, CHUNK))
+            if not head:
+                return
+            fitted = self._decoded(head, self._topic, source)
+
+    def _dated_chunks(
+        self, fitted: Sequence[tuple[Fitted, LineRecord]], partition: Partition
+    ) -> Iterator[Chunk]:
+        """Chunks of a log whose records have their times."""
+        for start in range(0, len(fitted), CHUNK):
+            part = fitted[start : start + CHUNK]
+            yield _chunk(
+                [_placed(event, record, partition, record.timestamp) for event, record in part],
+                [record.offset for _, record in part],
+                [record.timestamp for _, record in part],
+                appended=part[0][1].timestamp_type == 1,
+            )
+
+    def _decoded(
+        self, lines: Sequence[LineRecord | BadLine], topic: str | None, source: str | Mapping[int, str]
+    ) -> list[tuple[Fitted, LineRecord]]:
+        """The event of each line that is a record; those that are none, and what is invalid, are counted."""
+        records: list[LineRecord] = []
+        for line in lines:
+            if isinstance(line, BadLine):
+                self._bad.add(line)
+            else:
+                records.append(line)
+        fitted = self._fitting.decode(records, topic)
+        for event, record in zip(fitted, records, strict=True):
+            if type(event) is Invalid:
+                name = source if isinstance(source, str) else source[id(record)]
+                self._bad.add(BadLine(record.number, event.reason, sample_of(record.value), name))
+        return list(zip(fitted, records, strict=True))
+
+
+def _side_of(events: Iterable[Fitted]) -> Side:
+    """What a file holds by its first lines; `both` where they do not tell."""
+    kinds = {type(event) for event in events} & {Prediction, Label, Both}
+    if kinds == {Prediction}:
+        return "prediction"
+    return "label" if kinds == {Label} else "both"
+
+
+def _own_ms(event: Fitted) -> int | None:
+    """The event's own time, of an outcome the later of two; None where it has none."""
+    if isinstance(event, Both):
+        stamps = [each.timestamp_ms for each in event if each.timestamp_ms is not None]
+        return max(stamps, default=None)
+    return event.timestamp_ms if isinstance(event, Prediction | Label) else None
+
+
+def _placed(event: Fitted, record: LineRecord, partition: Partition, at_ms: int) -> FeedEvent:
+    """The event as a record of its partition; a prediction with its label is an outcome."""
+    if isinstance(event, Both):
+        prediction, label = event
+        made_ms, known_ms = prediction.timestamp_ms, label.timestamp_ms
+        delay_ms = 0 if made_ms is None or known_ms is None else max(0, known_ms - made_ms)
+        own_ms = known_ms if known_ms is not None else made_ms
+        return Outcome(
+            prediction.model,
+            label.true_class,
+            prediction.predicted_class,
+            at_ms if own_ms is None else own_ms,
+            delay_ms,
+            scores=prediction.scores,
+        )
+    if isinstance(event, Invalid):
+        event.partition, event.offset = partition.partition, record.offset
+    if isinstance(event, Invalid | NullRecord):
+        event.topic = partition.topic
+    return event
+
+
+def _chunk(
+    found: Sequence[FeedEvent], offsets: Sequence[int], stamps_ms: Sequence[int], *, appended: bool
+) -> Chunk:
+    return Chunk(
+        found,
+        np.array(offsets, np.int64),
+        np.array(stamps_ms, np.int64),
+        np.array([type(each) is not Invalid for each in found], np.bool_),
+        appended,
+    )

@@ -1,0 +1,124 @@
+"""Which topic a recorded line would have been on, and the event it then is: the mapping that fits decides.
+
+A line of a topic that is known is decoded as that topic's records are. Any other is a prediction if a
+prediction topic's mapping finds one in it, a label if a label topic's does, and an outcome if both do. A
+class that a mapping names as a constant (`label: =fraud`) is found in every line, so it makes no outcome:
+such a line is a prediction if it holds one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple, TypeAlias
+
+from streamwatch.core.events import Event, Invalid, Label, Prediction, Side
+from streamwatch.core.ports import Decoder
+from streamwatch.edge.decoders.json import JsonDecoder
+from streamwatch.edge.decoders.mapping import TopicMapping
+from streamwatch.lab.lines import LineRecord
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedTopic:
+    """What a topic carries, and how its records are read."""
+
+    side: Side
+    mapping: TopicMapping
+    decoder: Decoder
+
+
+class Both(NamedTuple):
+    """A line that holds a prediction and its label."""
+
+    prediction: Prediction
+    label: Label
+
+
+Fitted: TypeAlias = "Event | Both"
+
+_PERHAPS_A_LABEL: Final = frozenset({"missing_model", "missing_prediction", "unknown_kind"})
+
+
+class Fitting:
+    """Decodes lines by the topics of the settings.
+
+    Parameters
+    ----------
+    topics
+        By name, in the order of the settings.
+    """
+
+    def __init__(self, topics: Mapping[str, RecordedTopic]) -> None:
+        self._topics = topics
+        sides = (("prediction", "both"), ("label",))
+        self._predictions, self._labels = (
+            [topic for topic in topics.values() if topic.side in side] for side in sides
+        )
+        # Without asking for a model: tells a label from a prediction that lacks one.
+        self._nameless = [
+            JsonDecoder(name, topic.side, replace(topic.mapping, model="=any"))
+            for name, topic in topics.items()
+            if topic.side != "label"
+        ]
+
+    def decode(self, records: Sequence[LineRecord], topic: str | None) -> list[Fitted]:
+        """The event of each line; `topic` None: of whichever topic fits it."""
+        if topic is not None:
+            return list(self._topics[topic].decoder.decode_all(records, [0] * len(records)))
+        predictions = _first_fit(self._predictions, records)
+        labels = _first_fit(self._labels, records)
+        return [
+            self._chosen(record, *found, *other)
+            for record, found, other in zip(records, predictions, labels, strict=True)
+        ]
+
+    def _chosen(
+        self,
+        record: LineRecord,
+        event: Event,
+        by: RecordedTopic | None,
+        other: Event,
+        other_by: RecordedTopic | None,
+    ) -> Fitted:
+        """One of what the prediction topics and the label topics make of a line, or both."""
+        if type(event) is Invalid:
+            return self._if_no_prediction(record, event, other)
+        if type(event) is not Prediction or type(other) is not Label or by is None or other_by is None:
+            return event
+        if other_by.mapping.label.startswith("="):
+            return event
+        return other if by.mapping.prediction.startswith("=") else Both(event, other)
+
+    def _if_no_prediction(self, record: LineRecord, refused: Invalid, other: Event) -> Event:
+        """The label a line holds instead, or the better of two reasons why it is of no use."""
+        reason = refused.reason
+        if reason not in _PERHAPS_A_LABEL or (reason == "missing_model" and self._lacks_a_model(record)):
+            return refused
+        if type(other) is not Invalid or other.reason != "missing_label":
+            return other
+        if reason != "unknown_kind":
+            refused.reason = "neither_prediction_nor_label"
+        return refused
+
+    def _lacks_a_model(self, record: LineRecord) -> bool:
+        return any(type(probe.decode(record, 0)) is Prediction for probe in self._nameless)
+
+
+def _first_fit(
+    topics: Sequence[RecordedTopic], records: Sequence[LineRecord]
+) -> list[tuple[Event, RecordedTopic | None]]:
+    """What the first topic that can makes of each record; the first one's reason where none can."""
+    found: list[tuple[Event, RecordedTopic | None]] = []
+    for topic in topics:
+        if not found:
+            found = [(event, topic) for event in topic.decoder.decode_all(records, [0] * len(records))]
+            continue
+        left = [i for i, (event, _) in enumerate(found) if type(event) is Invalid]
+        events = topic.decoder.decode_all([records[i] for i in left], [0] * len(left))
+        for i, event in zip(left, events, strict=True):
+            if type(event) is not Invalid:
+                found[i] = event, topic
+    if not found:
+        return [(Invalid("", 0, record.offset, "missing_label"), None) for record in records]
+    return found

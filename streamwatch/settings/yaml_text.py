@@ -1,0 +1,79 @@
+"""YAML as settings need it: mappings, lists and plain values; nothing that refers, expands or constructs.
+
+Text is looked over event by event before anything is built of it, so that what is refused costs nothing. An
+error names a place and a kind of fault, never a word of the text: the word may be a secret.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import yaml
+
+MAX_CHARACTERS = 131_072
+MAX_DEPTH = 24
+"""Mappings and lists inside each other; the settings need 8."""
+_QUOTED = re.compile(r"'([^']*)'")
+_HARMLESS = re.compile(r"<[a-z ]+>|[,\]}:?-]")
+
+
+class YamlRefused(ValueError):  # noqa: N818 - it names what is the case
+    """The text is no YAML, or more of it than settings need; the message holds nothing of the text."""
+
+
+def parse(text: str) -> Any:
+    """What a text says.
+
+    Raises
+    ------
+    YamlRefused
+        Syntax, aliases, anchors, tags, nesting beyond `MAX_DEPTH`, or more than `MAX_CHARACTERS`.
+    """
+    if len(text) > MAX_CHARACTERS:
+        raise YamlRefused(f"longer than {MAX_CHARACTERS} characters")
+    try:
+        _look_over(text)
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+        raise YamlRefused(f"not valid YAML: {_problem(error)}{_at(mark)}") from None
+    except (ValueError, OverflowError) as error:
+        if isinstance(error, YamlRefused):
+            raise
+        raise YamlRefused("not valid YAML: a number or a date that there is not") from None
+
+
+def _look_over(text: str) -> None:
+    depth = 0
+    for event in yaml.parse(text, Loader=yaml.SafeLoader):
+        if isinstance(event, yaml.AliasEvent):
+            raise YamlRefused(
+                f"aliases are not read: put a value that begins with * in quotes{_at(event.start_mark)}"
+            )
+        if getattr(event, "anchor", None) is not None:
+            raise YamlRefused(
+                f"anchors are not read: put a value that begins with & in quotes{_at(event.start_mark)}"
+            )
+        if getattr(event, "tag", None) is not None:
+            raise YamlRefused(
+                f"tags are not read: put a value that begins with ! in quotes{_at(event.start_mark)}"
+            )
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > MAX_DEPTH:
+                raise YamlRefused(f"nested deeper than {MAX_DEPTH}{_at(event.start_mark)}")
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+
+
+def _problem(error: yaml.YAMLError) -> str:
+    """The library's own words where they quote signs of YAML only."""
+    problem = str(getattr(error, "problem", None) or "")
+    if problem and all(_HARMLESS.fullmatch(quoted) for quoted in _QUOTED.findall(problem)):
+        return problem
+    return "a character or a word that cannot stand there, which quotes may cure"
+
+
+def _at(mark: Any) -> str:
+    return f" (line {mark.line + 1}, column {mark.column + 1})" if mark else ""

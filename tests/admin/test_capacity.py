@@ -1,0 +1,148 @@
+"""Check of room for `streamwatch check`: the worst case in memory and on disk, and the place for state."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from streamwatch.admin.capacity import DiskSpec, Part, model_bytes, worst_case, worst_case_disk
+from streamwatch.cli import app
+from streamwatch.core.specs import JoinSpec, MonitorsSpec
+from streamwatch.edge.stores.rocksdb import RocksSpec, RocksStore
+
+NOWHERE = ["-s", "kafka.bootstrap_servers=127.0.0.1:1", "-s", "topics.predictions=p", "-s", "topics.labels=l"]
+
+
+@pytest.fixture
+def streamwatch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CliRunner:
+    """Runs commands in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    return CliRunner()
+
+
+def total(parts: list[Part]) -> int:
+    return sum(part.bytes for part in parts)
+
+
+DISK = DiskSpec(RocksSpec(Path("state"), 1, 1), commit_events=20_000, journal_outcomes=200_000)
+LIMITS = ("max_pending", "max_labels", "max_dedup_entries")
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+def test_the_worst_case_in_memory_grows_with_every_limit_where_state_is_in_memory(limit: str) -> None:
+    def most(count: int) -> int:
+        return total(worst_case(JoinSpec(**{limit: count}), MonitorsSpec()))
+
+    assert most(10_000_000) - most(5_000_000) > 5_000_000 * 260
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+def test_with_state_on_disk_its_limits_bound_the_disk_and_memory_does_not_grow_with_them(limit: str) -> None:
+    small, large = JoinSpec(**{limit: 5_000_000}), JoinSpec(**{limit: 500_000_000})
+    assert worst_case(small, MonitorsSpec(), DISK) == worst_case(large, MonitorsSpec(), DISK)
+    grown = total(worst_case_disk(large, MonitorsSpec(), DISK))
+    assert grown - total(worst_case_disk(small, MonitorsSpec(), DISK)) > 495_000_000 * 45
+
+
+def test_what_is_served_from_memory_bounds_the_worst_case_where_state_is_on_disk() -> None:
+    def most(cache_entries: int) -> int:
+        disk = replace(DISK, store=replace(DISK.store, cache_entries=cache_entries))
+        return total(worst_case(JoinSpec(), MonitorsSpec(max_models=10), disk))
+
+    assert most(150_000) < 750_000_000
+    assert most(600_000) - most(300_000) >= 300_000 * 990
+
+
+def test_the_worst_case_grows_with_classes_and_with_what_waits_for_its_order() -> None:
+    assert model_bytes(MonitorsSpec(max_classes=1_000)) > 10 * model_bytes(MonitorsSpec(max_classes=10))
+    ordered = JoinSpec(order="prediction_time")
+    assert total(worst_case(ordered, MonitorsSpec(), DISK)) > total(
+        worst_case(JoinSpec(), MonitorsSpec(), DISK)
+    )
+    assert total(worst_case_disk(ordered, MonitorsSpec(), DISK)) > total(
+        worst_case_disk(JoinSpec(), MonitorsSpec(), DISK)
+    )
+
+
+# What `check` says of the place for state.
+
+
+def checked(streamwatch: CliRunner, *overrides: str) -> tuple[int, str]:
+    settings = [part for override in overrides for part in ("-s", override)]
+    result = streamwatch.invoke(app, ["check", *NOWHERE, *settings])
+    return result.exit_code, result.output
+
+
+def test_check_says_that_state_begins_anew_and_creates_nothing(
+    streamwatch: CliRunner, tmp_path: Path
+) -> None:
+    _, said = checked(streamwatch)
+    assert "✓ state in streamwatch-state: begins anew\n" in said
+    assert re.search(r"✓ worst-case disk: \d", said)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_check_says_which_state_goes_on(streamwatch: CliRunner, tmp_path: Path) -> None:
+    store = RocksStore.open(RocksSpec(tmp_path / "streamwatch-state", 1, 1))
+    identity = store.identity
+    store.close()
+    _, said = checked(streamwatch)
+    assert f"✓ state in streamwatch-state: goes on from {identity}, " in said
+
+
+def test_check_finds_a_directory_that_is_no_place_for_state(streamwatch: CliRunner, tmp_path: Path) -> None:
+    (tmp_path / "pictures").mkdir()
+    (tmp_path / "pictures" / "holiday.jpg").write_bytes(b"")
+    code, said = checked(streamwatch, "state.directory=pictures")
+    assert code == 2
+    assert "✗ state.directory: pictures is not empty and holds no state (there is 'holiday.jpg')\n" in said
+
+
+def test_check_finds_a_state_of_a_newer_version(streamwatch: CliRunner, tmp_path: Path) -> None:
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state" / "format.json").write_text('{"schema": 99, "identity": "x"}')
+    code, said = checked(streamwatch, "state.directory=state")
+    assert code == 2
+    assert "✗ state.directory: the state in state has schema 99, this program knows up to 2" in said
+
+
+def test_check_finds_a_state_that_this_version_cannot_go_on_from(
+    streamwatch: CliRunner, tmp_path: Path
+) -> None:
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state" / "format.json").write_text('{"schema": 1, "identity": "x"}')
+    code, said = checked(streamwatch, "state.directory=state")
+    assert code == 2
+    assert "✗ state.directory: the state in state has schema 1" in said
+    assert "to begin anew" in said
+
+
+def test_check_finds_a_disk_that_is_nearly_full(streamwatch: CliRunner) -> None:
+    code, said = checked(streamwatch, "state.min_free_megabytes=1000000000")
+    assert code == 2
+    assert re.search(r"✗ state\.directory: \S+ \wB are free on the disk of .*reading pauses below", said)
+
+
+def test_check_says_when_the_disk_is_smaller_than_the_limits(streamwatch: CliRunner) -> None:
+    _, said = checked(streamwatch, "join.max_pending=1000000000000")
+    assert "less than the worst case: reading would pause when the state takes" in said
+
+
+def test_check_finds_a_directory_it_may_not_write(
+    streamwatch: CliRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.access", lambda _path, _mode: False)
+    code, said = checked(streamwatch)
+    assert code == 2
+    assert re.search(r"✗ state\.directory: .* cannot be written by user \d+\n", said)
+
+
+def test_state_in_memory_needs_no_room_on_disk(streamwatch: CliRunner) -> None:
+    _, said = checked(streamwatch, "state.kind=memory")
+    assert "✓ state in memory: a restart reads the topics again\n" in said
+    assert "worst-case disk" not in said

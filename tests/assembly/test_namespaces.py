@@ -1,0 +1,58 @@
+"""Namespaces from settings to decoders, and what `check` says of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from streamwatch.assembly import specs
+from streamwatch.assembly.topics import build_topics
+from streamwatch.core.events import Label, Prediction
+from streamwatch.settings import Settings
+from tests.edge.decoders.records import of
+
+
+def settings(topics: dict[str, Any], kind: str = "memory") -> Settings:
+    document: dict[str, Any] = {
+        "kafka": {"bootstrap_servers": ["none:0"]},
+        "topics": topics,
+        "state": {"kind": kind},
+    }
+    return Settings(**document)
+
+
+def two_use_cases(model: str = "value.model") -> dict[str, Any]:
+    mapping = {"model": model}
+    return {
+        side: [{"name": f"{use}-{side}", "namespace": use, "mapping": mapping} for use in ("fraud", "churn")]
+        for side in ("predictions", "labels")
+    }
+
+
+@pytest.mark.parametrize("kind", ["memory", "rocksdb"])
+def test_the_ids_of_two_use_cases_that_number_alike_have_different_keys(kind: str) -> None:
+    topics = build_topics(settings(two_use_cases(), kind))
+    ids: dict[str, str] = {}
+    for name, content in (
+        ("fraud-predictions", {"id": 1, "model": "m", "prediction": "a"}),
+        ("fraud-labels", {"id": 1, "label": "a"}),
+        ("churn-predictions", {"id": 1, "model": "m", "prediction": "a"}),
+        ("churn-labels", {"id": 1, "label": "a"}),
+    ):
+        (event,) = topics[name].decoder.decode_all([of(content, topic=name)], [0])
+        assert isinstance(event, Prediction | Label)
+        ids[name] = event.id
+    assert ids["fraud-predictions"] == ids["fraud-labels"] != ids["churn-predictions"] == ids["churn-labels"]
+
+
+def test_a_model_named_in_two_namespaces_is_told_to_be_one() -> None:
+    assert specs.shared_models(settings(two_use_cases("=m")).topics) == {"m": ["churn", "fraud"]}
+    assert specs.shared_models(settings(two_use_cases()).topics) == {}
+
+
+def test_a_fold_is_looked_at_to_be_refused_unless_settings_say_null() -> None:
+    default = settings({"predictions": "p", "labels": "l"})
+    silent = settings({"predictions": {"name": "p", "mapping": {"fold": None}}, "labels": "l"})
+    assert specs.mappings(default.topics)["p"].fold == "value.fold"
+    assert specs.mappings(silent.topics)["p"].fold is None

@@ -1,0 +1,77 @@
+"""What verdicts cost an outcome: the default estimators with four opponents beside none, in one run.
+
+    python -m tests.bench.verdicts
+
+The streams differ in how often the model and the previous label are not both right or both wrong, which is
+when there is work: 10 % where a good model meets labels that repeat, 50 % where labels do not.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.estimators.kernel.table import ModelTable
+from streamwatch.core.specs import MonitorsSpec, Opponent
+
+FOUR: tuple[Opponent, ...] = ("persistent", "majority", "transition", "temporal_correction")
+OUTCOMES = 200_000
+ROUNDS = 12
+GOAL = 1.3
+
+
+def stream(
+    rows: NDArray[np.int32], repeats: float, accuracy: float
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Two classes; each model's labels repeat with one probability, it is right with another."""
+    rng = np.random.default_rng(1)
+    switches = rng.random(OUTCOMES) >= repeats
+    true_class = np.zeros(OUTCOMES, np.int32)
+    for row in range(int(rows.max()) + 1):
+        own = np.flatnonzero(rows == row)
+        true_class[own] = switches[own].cumsum() % 2
+    wrong = rng.random(OUTCOMES) >= accuracy
+    return true_class, np.where(wrong, 1 - true_class, true_class).astype(np.int32)
+
+
+def tables(models: int) -> list[ModelTable]:
+    """Without opponents, and with four."""
+    made = [ModelTable(replace(MonitorsSpec(), opponents=opponents)) for opponents in ((), FOUR)]
+    for table in made:
+        for _ in range(models):
+            table.add_model()
+    return made
+
+
+def nanoseconds(table: ModelTable, rows: NDArray[np.int32], true_class, predicted_class) -> float:
+    """CPU time of one outcome."""
+    began = time.process_time()
+    table.fold(rows, true_class, predicted_class)
+    return (time.process_time() - began) / OUTCOMES * 1e9
+
+
+def main() -> None:
+    """Print the table; rounds alternate, the least counts."""
+    for models in (1, 1_000):
+        rows = np.random.default_rng(2).integers(0, models, OUTCOMES).astype(np.int32)
+        for repeats, accuracy in ((0.95, 0.95), (0.85, 0.85), (0.5, 0.8)):
+            true_class, predicted_class = stream(rows, repeats, accuracy)
+            pair = tables(models)
+            rounds = [
+                [nanoseconds(table, rows, true_class, predicted_class) for table in pair]
+                for _ in range(ROUNDS)
+            ]
+            without, judged = (min(times) for times in zip(*rounds, strict=True))
+            ratio = judged / without
+            print(
+                f"{models:5,} models, labels repeat {repeats:.2f}, model right {accuracy:.2f}: "
+                f"{without:.0f} ns without, {judged:.0f} ns with four opponents: {ratio:.2f} (goal {GOAL})",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()

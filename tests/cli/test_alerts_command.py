@@ -1,0 +1,98 @@
+"""`streamwatch alerts test`, as a person meets it."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from streamwatch.cli.alerts import app
+from tests.edge.receivers.endpoint import Endpoint, endpoint
+
+KEY = "whsec_c2l4dGVlbiBieXRlcyBvciBtb3Jl"
+
+
+@contextmanager
+def listening(*script: Any) -> Iterator[Endpoint]:
+    """An endpoint in a thread of its own: the command runs a loop in this one."""
+    ready: list[Endpoint] = []
+    started = threading.Event()
+    loops: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
+
+    async def serve() -> None:
+        over = asyncio.Event()
+        async with endpoint(*script) as made:
+            ready.append(made)
+            loops.append((asyncio.get_running_loop(), over))
+            started.set()
+            await over.wait()
+
+    thread = threading.Thread(target=asyncio.run, args=(serve(),))
+    thread.start()
+    assert started.wait(300)
+    try:
+        yield ready[0]
+    finally:
+        loop, over = loops[0]
+        loop.call_soon_threadsafe(over.set)
+        thread.join(300)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def receivers(folder: Path, *lines: str) -> None:
+    body = "".join(f"    - {{{line}}}\n" for line in lines)
+    (folder / "streamwatch.yaml").write_text(f"alerts:\n  receivers:\n{body}")
+
+
+def test_each_receiver_is_told_and_says_how_that_went(folder: Path) -> None:
+    with listening() as good, listening(404) as bad:
+        receivers(
+            folder,
+            f"name: oncall, type: webhook, url: '{good.url}', secrets: [{KEY}]",
+            f"name: am, type: alertmanager, url: '{good.url}'",
+            f"name: chat, type: slack, url: '{bad.url}/SECRET'",
+        )
+        result = CliRunner().invoke(app, ["test"])
+        told = [post.json for post in good.posts]
+    lines = result.output.splitlines()
+    assert result.exit_code == 2, "one of them did not take it"
+    assert lines[0].startswith("✓ oncall at 127.0.0.1: delivered in ")
+    assert lines[1].startswith("✓ am at 127.0.0.1: delivered in ")
+    assert lines[2] == "✗ chat at 127.0.0.1: not delivered: answered 404"
+    assert "SECRET" not in result.output
+    assert [t["type"] for t in told[:2]] == ["drift.firing", "drift.resolved"]
+    assert told[0]["data"]["test"] is True
+    assert len(told) == 3, "an Alertmanager ends it by itself"
+
+
+def test_one_receiver_can_be_chosen_and_success_is_zero(folder: Path) -> None:
+    with listening() as good:
+        receivers(
+            folder,
+            f"name: chat, type: slack, url: '{good.url}'",
+            "name: broken, type: slack, url: 'http://no-such-host.invalid/'",
+        )
+        assert CliRunner().invoke(app, ["test", "--receiver", "chat"]).exit_code == 0
+        broken = CliRunner().invoke(app, ["test", "--receiver", "broken"])
+        unknown = CliRunner().invoke(app, ["test", "--receiver", "cat"])
+    assert (broken.exit_code, unknown.exit_code) == (2, 2)
+    assert broken.output.endswith("not delivered: the host name does not resolve\n")
+    assert unknown.output == "--receiver: expected one of chat, broken, got 'cat'\n"
+
+
+def test_without_receivers_there_is_nothing_to_test(folder: Path) -> None:
+    del folder
+    result = CliRunner().invoke(app, ["test"])
+    assert result.exit_code == 2
+    assert "no receivers are configured" in result.output

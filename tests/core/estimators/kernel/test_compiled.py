@@ -1,0 +1,94 @@
+"""Where compiled functions are kept, and that they are there after warming up."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from streamwatch.core.estimators.warming import warm_up
+from streamwatch.core.jit_cache import cache_directory, kernel_hash, syntax_hash
+from tests.layouts import EVERYTHING
+
+COLLECT = """
+import numpy as np
+from streamwatch.core.estimators.kernel.table import ModelTable
+from streamwatch.core.estimators.kernel.fold import collect
+from streamwatch.core.specs import LandmarkSpec, MonitorsSpec
+table = ModelTable(MonitorsSpec((LandmarkSpec(),), (), (), max_models=1))
+table.totals(np.array([table.add_model()]), 0)
+print(len(collect.signatures) - collect.loaded, collect.loaded)
+"""
+
+
+def test_the_cache_directory_follows_the_environment(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    directory = cache_directory()
+    assert directory == str(tmp_path / "xdg" / "streamwatch" / f"kernel-{kernel_hash()}")
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "numba"))
+    assert cache_directory() == str(tmp_path / "numba" / f"kernel-{kernel_hash()}")
+
+
+def test_without_a_writable_place_there_is_no_cache(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+    occupied = tmp_path / "file"
+    occupied.write_text("")
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(occupied))
+    assert cache_directory() is None
+
+
+@pytest.mark.slow
+def test_a_second_process_loads_what_the_first_compiled(tmp_path) -> None:
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+
+    def collected() -> str:
+        done = subprocess.run(
+            [sys.executable, "-c", COLLECT], env=environment, check=True, capture_output=True, text=True
+        )
+        return done.stdout.strip()
+
+    assert collected() == "1 0"
+    assert collected() == "0 1"
+    assert list(tmp_path.glob("kernel-*/fold.collect-*.nbc"))
+
+
+def test_warming_up_leaves_nothing_to_compile() -> None:
+    assert warm_up(EVERYTHING, tracing=True).cache_directory == cache_directory()
+    assert warm_up(EVERYTHING, tracing=True).compiled == 0
+
+
+KERNEL = b'''
+"""A module."""
+LIMIT = 3
+"""A constant."""
+
+
+def step(m, miss):
+    """One outcome."""
+    return m.n + miss < LIMIT  # a comment
+'''
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        (b"One outcome.", b"What one outcome does."),
+        (b"A constant.", b"Text"),
+        (b"  # a comment", b""),
+        (b"\n\n\n", b"\n\n"),
+    ],
+    ids=["docstring", "docstring of a constant", "comment", "blank lines"],
+)
+def test_words_about_a_kernel_change_nothing_of_it(change: tuple[bytes, bytes]) -> None:
+    assert KERNEL.replace(*change) != KERNEL
+    assert syntax_hash([KERNEL.replace(*change)]) == syntax_hash([KERNEL])
+
+
+@pytest.mark.parametrize(
+    "change", [(b"< LIMIT", b"<= LIMIT"), (b"LIMIT = 3", b"LIMIT = 4"), (b"m.n", b"m.losses")]
+)
+def test_every_other_change_of_a_kernel_is_another_kernel(change: tuple[bytes, bytes]) -> None:
+    assert KERNEL.replace(*change) != KERNEL
+    assert syntax_hash([KERNEL.replace(*change)]) != syntax_hash([KERNEL])

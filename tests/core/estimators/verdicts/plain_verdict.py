@@ -1,0 +1,126 @@
+"""The verdict as its definition reads, with the whole past at hand: slow, nothing of the kernel's in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import log, sqrt
+
+import numpy as np
+
+LAMBDAS = (0.02, 0.04, 0.08, 0.15, 0.25, 0.4, 0.6, 0.8)
+ALPHA = 0.9999
+
+
+@dataclass
+class Side:
+    """One of the two e-detectors."""
+
+    sign: int
+    m: list[float] = field(default_factory=lambda: [0.0] * 8)
+    c: list[float] = field(default_factory=lambda: [0.0] * 8)
+    start: list[tuple[int, int]] = field(default_factory=lambda: [(0, 0)] * 8)
+
+    @property
+    def mean(self) -> float:
+        return sum(self.m) / 8
+
+    def take(self, d: float, g: int, phi: float, outcome: tuple[int, int]) -> None:
+        for j, rate in enumerate(LAMBDAS):
+            f = (1 + self.sign * rate * d) ** (1 / phi)
+            self.m[j] = (self.m[j] + g + 1) * f
+            if self.c[j] <= 1:
+                self.start[j] = outcome
+                self.c[j] = 1.0
+            self.c[j] *= f
+
+    def forget(self) -> None:
+        self.m, self.c = [0.0] * 8, [0.0] * 8
+
+
+class PlainVerdict:
+    """Feed it leads; everything it says is an attribute."""
+
+    def __init__(self, outcomes: int = 100_000, delta: float = 0.05) -> None:
+        self.horizon, self.delta = outcomes, delta
+        self.threshold = 2 * outcomes / delta
+        self.better, self.worse = Side(+1), Side(-1)
+        self.leads: list[float] = []
+        self.g = 0
+        self.phi = 1.0
+        self.verdict = 0
+        self.since = (0, 0)
+        self.last_claim = 0
+        self.changed_at = 0
+        self.changes = 0
+
+    def take(self, d: float, outcome: int, event_ms: int) -> bool:
+        """One step; whether the verdict changed."""
+        before = self.changes
+        self.leads.append(d)
+        t = len(self.leads)
+        if d == 0:
+            self.g += 1
+        else:
+            for side in (self.better, self.worse):
+                side.take(d, self.g, self.phi, (outcome, event_ms))
+            self.g = 0
+            if t >= 1_152:
+                self._claim(t)
+        if self.verdict and t - self.last_claim >= self.horizon:
+            self._change(0, (outcome, event_ms), t)
+        if t % 16 == 0:
+            wanted = self.wanted_phi()
+            if abs(wanted / self.phi - 1) > 0.02:
+                self.phi = wanted
+        return self.changes > before
+
+    def _claim(self, t: int) -> None:
+        reached = [side for side in (self.worse, self.better) if side.mean >= self.threshold]
+        if not reached:
+            return
+        winner = max(reached, key=lambda side: side.mean)  # of equals the first, worse
+        if self.verdict != winner.sign:
+            largest = max(range(8), key=lambda j: (winner.c[j], -j))
+            self._change(winner.sign, winner.start[largest], t)
+        self.last_claim = t
+        for side in reached:
+            side.forget()
+
+    def _change(self, verdict: int, since: tuple[int, int], t: int) -> None:
+        self.verdict, self.since, self.changed_at = verdict, since, t
+        self.changes += 1
+
+    def wanted_phi(self) -> float:
+        """φ*, from every block so far and its weight."""
+        d = np.array(self.leads)
+        t = len(d)
+        weight = ALPHA ** np.arange(t - 1, -1, -1.0)
+        mean = (weight * d).sum() / weight.sum()
+        variance = max((weight * d * d).sum() / weight.sum() - mean**2, 1e-6)
+        found = [1.0]
+        for b in (16, 64, 256):
+            blocks = t // b
+            sums = d[: blocks * b].reshape(blocks, b).sum(axis=1)
+            w = (ALPHA**b) ** np.arange(blocks - 1, -1, -1.0)
+            m = w.sum()
+            if m >= 8:
+                average = (w * sums).sum() / m
+                spread = (w * (sums - average) ** 2).sum() / m
+                found.append(spread * m / (m - 1) / (b * variance))
+        return max(found)
+
+    def interval(self) -> tuple[float, float, float]:
+        """Mean lead and its bounds, from the blocks of 64 that lie after the last change."""
+        blocks = [
+            sum(self.leads[end - 64 : end]) / 64
+            for end in range(64, len(self.leads) + 1, 64)
+            if end - 64 >= self.changed_at
+        ]
+        n = len(blocks)
+        mean = sum(blocks) / n if n else np.nan
+        if n < 20:
+            return mean, np.nan, np.nan
+        deviation = sqrt(sum((z - mean) ** 2 for z in blocks) / (n - 1))
+        rho2 = 1 / 200
+        width = deviation * sqrt(2 * (n * rho2 + 1) / (n**2 * rho2) * log(sqrt(n * rho2 + 1) / self.delta))
+        return mean, max(mean - width, -1.0), min(mean + width, 1.0)

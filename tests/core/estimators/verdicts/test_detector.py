@@ -1,0 +1,138 @@
+"""The compiled detector beside the definition, at every step of many streams."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from streamwatch.core.estimators.verdicts.readout import dispersion, evidence, lead_bounds, mean_lead
+from streamwatch.core.estimators.verdicts.state import verdict_parameters
+from tests.core.estimators.verdicts.plain_verdict import PlainVerdict
+from tests.core.estimators.verdicts.runs import history
+
+
+def random_leads(seed, n=3_000):
+    """Phases of other rates and correlations, some of them silent, some of fractions."""
+    rng = np.random.default_rng(seed)
+    parts = []
+    while sum(map(len, parts)) < n:
+        length = int(rng.integers(20, 900))
+        share, balance = rng.choice([0.0, 0.05, 0.3, 1.0]), rng.random()
+        runs = int(rng.choice([1, 1, 5, 40]))
+        draws = np.where(rng.random(length) < balance, 1.0, -1.0) * (rng.random(length) < share)
+        part = np.repeat(draws, runs)[:length]
+        if rng.random() < 0.3:
+            part = part * rng.choice([0.1, 0.35, 0.7, 1.0], len(part))
+        parts.append(part)
+    return np.concatenate(parts)[:n]
+
+
+def steps(*phases):
+    """Leads from (steps, lead) after each other."""
+    return np.concatenate([np.full(n, float(d)) for n, d in phases])
+
+
+ADVERSARIAL = {
+    "always better": steps((2_600, 1)),
+    "always worse": steps((2_600, -1)),
+    "never different": steps((2_600, 0)),
+    "one difference after a silence that alone is evidence": steps((5_000, 0), (1, 1), (40, 0), (1, -1)),
+    "better until just before the first claim": steps((1_100, 1), (300, -1)),
+    "both sides at the first claim": steps((1_100, 1), (52, -1), (40, 0), (900, 1)),
+    "a change at the end of a block": steps((1_280, 1), (64, -1), (1_216, -1), (640, 1)),
+    "alternating": np.tile([1.0, -1.0], 1_500),
+    "in step with the blocks": np.tile(np.repeat([1.0, -1.0], 16), 100),
+    "against the blocks": np.tile(np.repeat([1.0, -1.0], 24), 70),
+    "in step with the longest blocks": np.tile(np.repeat([1.0, -1.0], 256), 8),
+    "one in a thousand": np.tile(steps((999, 0), (1, 1)), 5),
+    "tiny leads": np.full(2_600, 1e-9),
+    "rounding to no variance": np.tile([0.1, 0.1 + 1e-12], 1_300),
+    "every size": np.sin(np.arange(2_600.0)),
+}
+
+
+def assert_equal_at_every_step(leads, outcomes, delta):
+    got, changed = history(leads, outcomes, delta)
+    means, (lower, upper) = mean_lead(got), lead_bounds(got, delta)
+    better, worse = evidence(got, float(verdict_parameters(outcomes, delta)["threshold"]))
+    phi = dispersion(got)
+    plain = PlainVerdict(outcomes, delta)
+    for t, d in enumerate(leads.tolist()):
+        assert plain.take(d, 3 * t + 7, 1000 * t) == changed[t], t
+        exact = (plain.verdict, *plain.since, plain.changes)
+        record = got[t]
+        assert exact == tuple(record[name] for name in ("verdict", "since", "since_ms", "changes")), t
+        assert record["steps"] - record["differed"] == plain.g, t
+        for side, sums, maxima, starts in zip(
+            (plain.better, plain.worse), record["sums"], record["maxima"], record["starts"], strict=True
+        ):
+            np.testing.assert_allclose(sums, side.m, rtol=1e-9, err_msg=f"M at {t}")
+            np.testing.assert_allclose(maxima, side.c, rtol=1e-9, err_msg=f"C at {t}")
+            for c, start, (outcome, _) in zip(side.c, starts.tolist(), side.start, strict=True):
+                assert c < 1 or start == outcome, t  # below 1 the next rise starts anew
+        assert phi[t] == pytest.approx(plain.phi, rel=1e-9), t
+        for share, side in ((better[t], plain.better), (worse[t], plain.worse)):
+            expected = np.log(side.mean) / np.log(plain.threshold) if side.mean > 1 else 0.0
+            assert share == pytest.approx(expected, rel=1e-9, abs=1e-12), t
+        if t % 7 == 0 or changed[t]:
+            np.testing.assert_allclose((means[t], lower[t], upper[t]), plain.interval(), rtol=1e-9, atol=1e-9)
+    return got
+
+
+@pytest.mark.parametrize("seed", range(15))
+def test_every_number_is_that_of_the_definition_at_every_step(seed) -> None:
+    outcomes, delta = [(100_000, 0.05), (300, 0.9), (1_000, 0.5)][seed % 3]
+    assert_equal_at_every_step(random_leads(seed), outcomes, delta)
+
+
+@pytest.mark.parametrize(("outcomes", "delta"), [(100_000, 0.05), (500, 0.9)])
+@pytest.mark.parametrize("name", ADVERSARIAL)
+def test_every_number_is_that_of_the_definition_on_streams_made_to_break_it(name, outcomes, delta) -> None:
+    assert_equal_at_every_step(ADVERSARIAL[name], outcomes, delta)
+
+
+def test_the_random_streams_claim_and_reopen_often() -> None:
+    """Or the comparison above would compare little."""
+    said = [history(random_leads(seed), 300, 0.9)[0]["verdict"] for seed in range(8)]
+    turns = np.concatenate([v[1:][np.diff(v) != 0] for v in said])
+    assert min((turns == verdict).sum() for verdict in (-1, 0, 1)) >= 4
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_record_cut_off_anywhere_continues_to_the_bit(seed) -> None:
+    leads = random_leads(seed)
+    whole, _ = history(leads, 300, 0.9)
+    for cut in np.random.default_rng(seed).integers(1, len(leads), 12).tolist():
+        kept = np.frombuffer(bytearray(whole[cut - 1].tobytes()), whole.dtype)
+        resumed, _ = history(leads[cut:], 300, 0.9, kept)
+        assert resumed.tobytes() == whole[cut:].tobytes()
+
+
+def test_no_verdict_before_the_first_claim_is_allowed_and_then_at_once() -> None:
+    got, changed = history(steps((2_000, -1)))
+    assert np.flatnonzero(changed).tolist() == [1_151]
+    assert got["verdict"][[1_150, 1_151]].tolist() == [0, -1]
+    assert got["since"][-1] == 7  # the first step
+
+
+def test_a_verdict_that_nothing_confirms_opens_after_its_outcomes() -> None:
+    got, changed = history(steps((2_000, 1), (1_500, 0)), outcomes=1_000)
+    last = np.flatnonzero(np.diff(got["reopens"]) > 0).max() + 1
+    opened = np.flatnonzero(got["verdict"] == 0)
+    assert opened[opened > last][0] == last + 1_000
+    assert changed[last + 1_000]
+
+
+def test_a_verdict_claimed_again_keeps_its_since() -> None:
+    got, changed = history(steps((6_000, 1)))
+    assert changed.sum() == 1
+    assert (np.diff(got["reopens"]) > 0).sum() > 100
+    assert set(got["since"][1_151:].tolist()) == {7}
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "delta", "wrong"), [(0, 0.05, "outcomes"), (10, 0.0, "delta"), (10, 1.0, "delta")]
+)
+def test_parameters_out_of_range_are_refused(outcomes, delta, wrong) -> None:
+    with pytest.raises(ValueError, match=wrong):
+        verdict_parameters(outcomes, delta)

@@ -1,0 +1,126 @@
+"""A pipeline over a memory store, fed by hand: what the tests of the join share."""
+
+from __future__ import annotations
+
+from streamwatch.core.events import Invalid, Label, NullRecord, Prediction
+from streamwatch.core.join.entry import RESOLVED
+from streamwatch.core.pipeline import Pipeline
+from streamwatch.core.specs import JoinSpec
+from streamwatch.edge.stores.memory import MemoryStore
+
+TICK = "tick"
+"""Reason of the invalid record by which tests let time pass."""
+DAY = 86_400_000
+
+
+class RecordingEstimatorSet:
+    """Stands where the estimators stand, and remembers what it was told."""
+
+    def __init__(self):
+        self.folded = []
+        self.calls = []
+        self.retired = []
+        self.seen = {}
+        self.records_over_limit = {}
+
+    def fold(self, outcomes):
+        self.folded += outcomes
+        self.calls.append(len(outcomes))
+        for outcome in outcomes:
+            self.seen[outcome.model] = None
+        return []
+
+    def retire(self, model):
+        del self.seen[model]
+        self.retired.append((len(self.folded), model))
+
+    def models(self):
+        return list(self.seen)
+
+    def families(self):
+        return []
+
+
+class Stream:
+    """Feeds events in batches, as the merge releases them, and looks at what came of them."""
+
+    def __init__(self, spec=None, store=None, monitors=None):
+        self.spec = spec or JoinSpec()
+        self.monitors = monitors or RecordingEstimatorSet()
+        self.pipeline = Pipeline(self.spec, self.monitors)
+        self.store = store or MemoryStore()
+
+    def feed(self, *events):
+        clocked(events, self.pipeline.clock_ms)
+        step = self.pipeline.advance(events, self.store.fetch(self.pipeline.read_set(events)))
+        self.store.apply(step)
+        assert len(step.events) == len(events)
+        assert self.pipeline.identities() == []
+        return list(step.outcomes)
+
+    def until(self, record_ms):
+        """Let time pass up to here."""
+        return self.feed(tick(record_ms))
+
+    def value(self, name, *labels):
+        for family in self.pipeline.join_families():
+            if family.name == name:
+                return dict(family.samples).get(labels)
+        raise KeyError(name)
+
+    def counted(self):
+        """Every counter that is not 0, by name."""
+        counters = {}
+        for family in self.pipeline.join_families():
+            if family.kind == "counter" and "model" not in family.labels:
+                for labels, value in family.samples:
+                    if value and TICK not in labels:
+                        counters[":".join((family.name.removesuffix("_total"), *labels))] = value
+        return counters
+
+    @property
+    def counters(self):
+        return self.pipeline.counters
+
+
+def clocked(events, clock_ms=-1):
+    """Set the clock at each event as the merge does: it never goes back."""
+    for event in events:
+        clock_ms = event.record_ms = max(clock_ms, event.record_ms)
+    return list(events)
+
+
+def tick(record_ms):
+    """A record that does nothing but come at a time."""
+    return Invalid("t", 0, 0, TICK, record_ms)
+
+
+def predict(key="a", predicted_class="x", at=0, model="m", **own):
+    return Prediction(key, model, predicted_class, at, **own)
+
+
+def label(key="a", true_class="x", at=0, model="m", **own):
+    return Label(key, true_class, at, model, **own)
+
+
+def label_for_all(key="a", true_class="x", at=0, **own):
+    return Label(key, true_class, at, None, **own)
+
+
+def null(key="a", at=0, model=None, *, withdraws=True, topic="predictions"):
+    return NullRecord(topic, key, model, at, withdraws)
+
+
+def alive(stream):
+    """Records that still count, as comparable values: live dedup entries and what waits."""
+    floor = stream.pipeline._join.predictions.dedup.floor
+    rows = []
+    for first in stream.store.records().values():
+        record = first
+        while record is not None:
+            if record.state < RESOLVED or record.generation >= floor:
+                rows.append(
+                    (record.id, record.model or "", record.state, record.predicted_class, record.true_class)
+                )
+            record = record.next
+    return sorted(rows)

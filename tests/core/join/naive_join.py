@@ -1,0 +1,311 @@
+"""The join told slowly: one event at a time, plain lists, full scans. The oracle of the tests beside it.
+
+Written from the rules, not from the implementation; it shares only the event types.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from streamwatch.core.events import Invalid, Label, NullRecord, Outcome, Prediction
+
+
+def due_second(record_ms, horizon_ms):
+    whole, rest = divmod(record_ms + horizon_ms, 1000)
+    return whole + (1 if rest else 0)
+
+
+def own_time(event):
+    return event["at"] if event["ts"] is None else event["ts"]
+
+
+class NaiveJoin:
+    def __init__(self, spec, start_ms=None):
+        self.spec = spec
+        self.start_ms = start_ms
+        self.clock = -1
+        self.passed = -1  # the clock when time passed last
+        self.count = Counter()
+        self.pending = []  # in order of arrival
+        self.early = []
+        self.bare = []
+        self.generations = [[]]  # of dedup entries; the last one is open
+        self.opened = -1
+        self.models = {}  # name -> last accepted prediction
+        self.known = {}  # name -> label resolved with last
+        self.looked_s = -1
+        self.retired = []
+        self.held = []  # (prediction time, arrival, end of window, outcome)
+        self.bound = (-1, -1)
+        self.holds = 0
+        self.outcomes = []
+
+    # -- dedup entries
+
+    def dedup_entries(self):
+        return [tomb for generation in self.generations for tomb in generation]
+
+    def dedup_entry(self, key, model):
+        for tomb in self.dedup_entries():
+            if (tomb["id"], tomb["model"]) == (key, model):
+                return tomb
+        return None
+
+    def add_dedup_entry(self, entry, why, record_ms, true_class=None):
+        tomb = {
+            "id": entry["id"],
+            "model": entry["model"],
+            "class": entry["class"],
+            "why": why,
+            "true_class": true_class,
+        }
+        self.generations[-1].append({**tomb, "at": record_ms})
+        if len(self.generations[-1]) >= max(1, self.spec.max_dedup_entries // 8):
+            self.new_generation()
+        if len(self.dedup_entries()) > self.spec.max_dedup_entries:
+            if len(self.generations) == 1:
+                self.new_generation()
+            self.count["dedup_entries_evicted"] += len(self.generations.pop(0))
+
+    def new_generation(self):
+        self.generations.append([])
+        self.opened = self.passed
+
+    def drop_old_dedup_entries(self):
+        horizon = self.spec.dedup_horizon_ms
+        self.passed = self.clock
+        if not self.generations[-1]:
+            self.opened = self.clock
+        elif self.clock - self.opened >= max(1000, horizon // 8):
+            self.new_generation()
+        while len(self.generations) > 1 and self.clock // 1000 >= due_second(
+            max(tomb["at"] for tomb in self.generations[0]), horizon
+        ):
+            self.generations.pop(0)
+
+    # -- outcomes
+
+    def evaluate(self, prediction, true_class, label_ms, resolved_ms, *, assumed=False):
+        made_ms = own_time(prediction)
+        if label_ms < made_ms and not assumed:
+            self.count["negative_delay"] += 1
+        delay = max(0, label_ms - made_ms)
+        model = prediction["model"]
+        scores, known = prediction["scores"], prediction["known"]
+        outcome = Outcome(model, true_class, prediction["class"], label_ms, delay, assumed, scores, known)
+        if not assumed:
+            self.known[model] = true_class
+        if self.spec.order == "resolution":
+            self.let_go(outcome)
+            return
+        self.held.append((made_ms, self.holds, resolved_ms + self.spec.reorder_window_ms, outcome))
+        self.holds += 1
+        while len(self.held) > self.spec.max_reordered:
+            first = min(self.held, key=lambda held: held[:2])
+            self.held.remove(first)
+            self.bound = max(self.bound, first[:2])
+            self.count["released_early"] += 1
+            self.let_go(first[3])
+
+    def let_go(self, outcome):
+        self.outcomes.append(outcome)
+        if not outcome.assumed:
+            self.count["resolved"] += 1
+
+    def release(self):
+        over = [held[:2] for held in self.held if held[2] <= self.clock]
+        self.bound = max([self.bound, *over])
+        leaving = sorted((held for held in self.held if held[:2] <= self.bound), key=lambda held: held[:2])
+        self.held = [held for held in self.held if held[:2] > self.bound]
+        for held in leaving:
+            self.let_go(held[3])
+
+    # -- events
+
+    def feed(self, event):
+        self.clock = event.record_ms
+        whole = 1 if self.spec.order == "prediction_time" else 1000  # deadlines are whole seconds
+        if self.clock // whole > self.passed // whole:
+            self.pass_time()
+        if isinstance(event, Prediction):
+            self.predict(event)
+        elif isinstance(event, Label):
+            self.count["with_accepted" if event.model is not None else "without_accepted"] += 1
+            entry = {"id": event.id, "model": event.model, "class": event.true_class, "at": event.record_ms}
+            entry["ts"] = event.timestamp_ms
+            if event.model is None:
+                self.label_all(entry)
+            else:
+                self.label_one(entry)
+        elif isinstance(event, NullRecord):
+            self.count["null", event.topic] += 1
+            if event.withdraws and event.id is not None:
+                for entry in [
+                    p for p in self.pending if p["id"] == event.id and event.model in (None, p["model"])
+                ]:
+                    self.pending.remove(entry)
+                    self.count["withdrawn"] += 1
+                    self.add_dedup_entry(entry, "withdrawn", event.record_ms)
+        elif isinstance(event, Invalid):
+            self.count["invalid", event.reason] += 1
+
+    def predict(self, event):
+        entry = {"id": event.id, "model": event.model, "class": event.predicted_class, "at": event.record_ms}
+        entry |= {"ts": event.timestamp_ms, "scores": event.scores}
+        entry["due"] = due_second(event.record_ms, self.spec.horizon_ms)
+        pair = (event.id, event.model)
+        same = [p for p in [*self.pending, *self.dedup_entries()] if (p["id"], p["model"]) == pair]
+        if same:
+            self.count["duplicate" if same[0]["class"] == event.predicted_class else "conflict"] += 1
+            return
+        early = next((e for e in self.early if (e["id"], e["model"]) == pair), None)
+        bare = next((b for b in self.bare if b["id"] == event.id), None)
+        if event.model not in self.models and len(self.models) >= self.spec.max_models:
+            self.count["over_limit"] += 1
+            self.add_dedup_entry(entry, "over_limit", event.record_ms)
+            if early:
+                self.early.remove(early)
+                self.count["with_over_limit"] += 1
+            if bare:
+                self.meet(bare, "over_limit")
+            return
+        self.models[event.model] = max(event.record_ms, self.models.get(event.model, -1))
+        self.count["accepted"] += 1
+        entry["known"] = self.known.get(event.model)
+        label = early or bare
+        if label is None:
+            self.pending.append(entry)
+            if len(self.pending) > self.spec.max_pending:
+                oldest = min(self.pending, key=lambda p: p["due"])
+                self.pending.remove(oldest)
+                self.count["evicted"] += 1
+                self.add_dedup_entry(oldest, "evicted", event.record_ms)
+            return
+        self.evaluate(entry, label["class"], own_time(label), event.record_ms)
+        self.add_dedup_entry(entry, "resolved", event.record_ms, label["class"])
+        if early:
+            self.early.remove(early)
+            self.count["with_joined"] += 1
+            if bare:
+                self.meet(bare, "duplicate" if bare["class"] == early["class"] else "corrected")
+        else:
+            self.meet(bare, "joined")
+
+    def meet(self, bare, result):
+        if not bare["met"]:
+            bare["met"] = True
+            self.count["without_" + result] += 1
+
+    def label_one(self, label):
+        pair = (label["id"], label["model"])
+        for entry in self.pending:
+            if (entry["id"], entry["model"]) == pair:
+                self.pending.remove(entry)
+                self.count["with_joined"] += 1
+                self.evaluate(entry, label["class"], own_time(label), label["at"])
+                self.add_dedup_entry(entry, "resolved", label["at"], label["class"])
+                return
+        tomb = self.dedup_entry(*pair)
+        if tomb and tomb["why"] != "resolved":
+            self.count["with_" + {"expired": "late"}.get(tomb["why"], tomb["why"])] += 1
+            return
+        known = [tomb["true_class"]] if tomb else []
+        known += [e["class"] for e in self.early if (e["id"], e["model"]) == pair]
+        known += [b["class"] for b in self.bare if b["id"] == label["id"]]
+        if known:
+            self.count["with_duplicate" if known[0] == label["class"] else "with_corrected"] += 1
+        elif not self.spec.retain_unmatched:
+            self.lose("with", label)
+        else:
+            self.early.append({**label, "due": due_second(label["at"], self.spec.early_horizon_ms)})
+            self.count["early"] += 1
+            self.trim_labels()
+
+    def label_all(self, label):
+        for bare in self.bare:
+            if bare["id"] == label["id"]:
+                self.count[
+                    "without_duplicate" if bare["class"] == label["class"] else "without_corrected"
+                ] += 1
+                return
+        results = set()
+        for tomb in self.dedup_entries():
+            if tomb["id"] == label["id"]:
+                if tomb["why"] == "resolved":
+                    results.add("duplicate" if tomb["true_class"] == label["class"] else "corrected")
+                else:
+                    results.add({"expired": "late"}.get(tomb["why"], tomb["why"]))
+        for entry in [p for p in self.pending if p["id"] == label["id"]]:
+            results.add("joined")
+            self.pending.remove(entry)
+            self.evaluate(entry, label["class"], own_time(label), label["at"])
+            self.add_dedup_entry(entry, "resolved", label["at"], label["class"])
+        order = ["joined", "corrected", "duplicate", "late", "withdrawn", "evicted", "over_limit"]
+        result = next((name for name in order if name in results), None)
+        if result:
+            self.count["without_" + result] += 1
+        elif not self.spec.retain_unmatched:
+            self.lose("without", label)
+            return
+        else:
+            self.count["early"] += 1
+        due = due_second(label["at"], self.spec.horizon_ms)
+        self.bare.append({**label, "due": due, "met": result is not None})
+        self.trim_labels()
+
+    def lose(self, form, label):
+        unread = self.start_ms is not None and label["at"] < self.start_ms + self.spec.horizon_ms
+        self.count[form + ("_before_start" if unread else "_orphaned")] += 1
+
+    def trim_labels(self):
+        if len(self.early) + len(self.bare) <= self.spec.max_labels:
+            return
+        early = min(self.early, key=lambda e: e["due"], default=None)
+        bare = min(self.bare, key=lambda b: b["due"], default=None)
+        if bare is None or (early is not None and early["at"] < bare["at"]):
+            self.early.remove(early)
+            self.count["with_dropped"] += 1
+        else:
+            self.bare.remove(bare)
+            self.count["retained_evicted" if bare["met"] else "without_dropped"] += 1
+
+    def pass_time(self):
+        now_s = self.clock // 1000
+        for entry in sorted((p for p in self.pending if p["due"] <= now_s), key=lambda p: p["due"]):
+            self.pending.remove(entry)
+            self.count["expired"] += 1
+            due_ms = entry["due"] * 1000
+            if self.spec.assume is not None:
+                self.count["assumed"] += 1
+                self.evaluate(entry, self.spec.assume, due_ms, due_ms, assumed=True)
+            self.add_dedup_entry(entry, "expired", due_ms)
+        self.release()
+        for label in [e for e in self.early if e["due"] <= now_s]:
+            self.early.remove(label)
+            self.lose("with", label)
+        for label in [b for b in self.bare if b["due"] <= now_s]:
+            self.bare.remove(label)
+            if not label["met"]:
+                self.lose("without", label)
+        self.drop_old_dedup_entries()
+        self.retire(now_s)
+
+    def retire(self, now_s):
+        if now_s <= self.looked_s:
+            return
+        self.looked_s = now_s
+        busy = {p["model"] for p in self.pending} | {held[3].model for held in self.held}
+        for model, last_ms in list(self.models.items()):
+            if due_second(last_ms, 2 * self.spec.horizon_ms) <= now_s and model not in busy:
+                del self.models[model]
+                self.known.pop(model, None)
+                self.retired.append((len(self.outcomes), model))
+
+    def retired_after_outcomes(self):
+        """(outcomes before it, model) of every retirement the estimators have to hear of."""
+        heard, since = [], {}
+        for position, model in self.retired:
+            if any(outcome.model == model for outcome in self.outcomes[since.get(model, 0) : position]):
+                heard.append((position, model))
+            since[model] = position
+        return heard

@@ -1,0 +1,187 @@
+"""The join equals a naive one, however its input is cut, and wherever it is stopped and restored."""
+
+from __future__ import annotations
+
+from random import Random
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streamwatch.core.events import Invalid, Label, NullRecord, Prediction
+from streamwatch.core.specs import JoinSpec
+from tests.core.join.join_stream import Stream, alive, clocked, tick
+from tests.core.join.naive_join import NaiveJoin
+from tests.tiers import examples
+
+SMALL = [0, 1, 2, 3, 5, 9, 17, 1000, 1000]
+SECONDS = [0, 400, 1000, 2500, 5000, 8000, 20_000]
+KINDS = {"prediction": 8, "label": 5, "label for all": 3, "time passes": 6, "null": 1, "invalid": 1}
+CALM = {"prediction": 12, "label": 8, "time passes": 1}
+
+
+def a_spec(chance):
+    return JoinSpec(
+        horizon_ms=chance.choice([1000, 2500, 5000, 20_000]),
+        early_horizon_ms=chance.choice(SECONDS),
+        dedup_horizon_ms=chance.choice(SECONDS),
+        max_pending=chance.choice(SMALL),
+        max_labels=chance.choice(SMALL),
+        max_dedup_entries=chance.choice(SMALL),
+        assume=chance.choice([None, "x"]),
+        order=chance.choice(["resolution", "prediction_time"]),
+        reorder_window_ms=chance.choice([0, 700, 3000, 10_000]),
+        max_reordered=chance.choice(SMALL),
+        retain_unmatched=chance.random() < 0.8,
+        max_models=chance.choice([1, 2, 3, 3]),
+    )
+
+
+def a_script(chance, length):
+    """Events of few ids whose record times creep forward, with jitter, and now and then leap."""
+    now = 0
+    events = []
+    fresh = chance.choice([1, 3, 10, 40])
+    pace = chance.choice([100, 400, 1500])
+    kinds = chance.choice([KINDS, KINDS, CALM])
+    for kind in chance.choices(list(kinds), list(kinds.values()), k=length):
+        now += chance.choice([0, pace, pace, 2 * pace, 2 * pace if chance.random() < 0.9 else 20 * pace])
+        at = max(0, now + chance.choice([0, 0, -50, 400, -1200, 2000]))
+        own = chance.choice([None, None, at, max(0, at - 900), at + 700])
+        key = str(
+            len(events) // fresh + (chance.randrange(3) if kind == "prediction" else -chance.randrange(4))
+        )
+        model, predicted_class = chance.choice("m" if kinds is CALM else "mmno"), chance.choice("xy")
+        if kind == "prediction":
+            events.append(Prediction(key, model, predicted_class, at, own, {"x": 0.5} if at % 2 else None))
+        elif kind == "label":
+            events.append(Label(key, predicted_class, at, model, own))
+        elif kind == "label for all":
+            events.append(Label(key, predicted_class, at, None, own))
+        elif kind == "time passes":
+            events.append(tick(at))
+        elif kind == "null":
+            topic = chance.choice("ppl")
+            of_model = chance.choice([None, model])
+            events.append(NullRecord(topic, chance.choice([key, key, None]), of_model, at, topic == "p"))
+        else:
+            events.append(Invalid("p", 0, len(events), chance.choice(["invalid_json", "no_id"])))
+    return clocked(events)
+
+
+@st.composite
+def cases(draw):
+    """A spec and a script of any length up to 150; a failure shrinks towards a short one."""
+    chance = Random(draw(st.integers(0, 2**32)))
+    return a_spec(chance), a_script(chance, 150)[: draw(st.integers(100, 150) | st.integers(0, 150))]
+
+
+def counted(stream):
+    """The pipeline's counters and holdings, under the naive model's names."""
+    counters, join = stream.counters, stream.pipeline._join
+    counts = {
+        "accepted": counters.predictions_accepted,
+        "resolved": counters.predictions_resolved,
+        "duplicate": counters.predictions_duplicate,
+        "conflict": counters.predictions_conflict,
+        "expired": counters.predictions_expired,
+        "evicted": counters.predictions_evicted,
+        "withdrawn": counters.predictions_withdrawn,
+        "assumed": counters.outcomes_assumed,
+        "released_early": counters.outcomes_released_early,
+        "early": counters.labels_early,
+        "negative_delay": counters.labels_negative_delay,
+        "retained_evicted": counters.labels_retained_evicted,
+        "dedup_entries_evicted": counters.dedup_entries_evicted,
+        "over_limit": counters.models_over_limit,
+        "models": list(join.predictions.join_models.models),
+        "pending": join.predictions.pending,
+        "held": len(join.predictions.buffer),
+        "early waiting": join.labels.early,
+        "retained": join.labels.retained,
+        "unmatched": join.labels.unmatched,
+        "dedup_entries": len(join.predictions.dedup),
+        "clock": stream.pipeline.clock_ms,
+    }
+    for form, labels in (("with", counters.with_model), ("without", counters.without_model)):
+        for name in ("accepted", "joined", "orphaned", "duplicate", "corrected", "late", "withdrawn"):
+            counts[f"{form}_{name}"] = getattr(labels, name)
+        counts[f"{form}_evicted"] = labels.evicted_prediction
+        counts[f"{form}_over_limit"] = labels.over_limit
+        counts[f"{form}_dropped"] = labels.evicted
+        counts[f"{form}_before_start"] = labels.before_start
+    for topic, count in counters.null_records.items():
+        counts["null", topic] = count
+    for reasons in counters.records_invalid.values():
+        for reason, count in reasons.items():
+            counts["invalid", reason] = counts.get(("invalid", reason), 0) + count
+    return counts
+
+
+def naive_counted(naive):
+    holdings = {
+        "models": list(naive.models),
+        "pending": len(naive.pending),
+        "held": len(naive.held),
+        "early waiting": len(naive.early),
+        "retained": len(naive.bare),
+        "unmatched": sum(not bare["met"] for bare in naive.bare),
+        "dedup_entries": len(naive.dedup_entries()),
+        "clock": naive.clock,
+    }
+    return {**naive.count, **holdings}
+
+
+@settings(max_examples=examples(4))
+@given(cases(), st.sampled_from([None, 0, 3000]))
+def test_every_counter_and_outcome_equals_a_naive_join_after_every_event(case, start_ms):
+    spec, events = case
+    stream = Stream(spec)
+    stream.pipeline.start_ms = start_ms
+    naive = NaiveJoin(spec, start_ms)
+    for event in events:
+        stream.feed(event)  # asserts the identities
+        naive.feed(event)
+        ours, theirs = counted(stream), naive_counted(naive)
+        assert {key: value for key, value in ours.items() if value} == {
+            key: value for key, value in theirs.items() if value
+        }
+        assert stream.monitors.folded == naive.outcomes
+        oldest = min(naive.pending, key=lambda p: p["due"], default=None)
+        assert stream.pipeline._join.predictions.oldest_ms == (None if oldest is None else oldest["at"])
+    assert stream.monitors.retired == naive.retired_after_outcomes()
+
+
+@settings(max_examples=examples(2))
+@given(cases(), st.data())
+def test_results_do_not_depend_on_how_events_are_cut_into_batches(case, choose):
+    spec, events = case
+    one_by_one, in_batches = Stream(spec), Stream(spec)
+    for event in events:
+        one_by_one.feed(event)
+    cuts = sorted(choose.draw(st.lists(st.integers(0, len(events)), max_size=4)))
+    for start, end in zip([0, *cuts], [*cuts, len(events)], strict=True):
+        in_batches.feed(*events[start:end])
+    assert in_batches.monitors.folded == one_by_one.monitors.folded
+    assert in_batches.monitors.retired == one_by_one.monitors.retired
+    assert in_batches.pipeline.snapshot() == one_by_one.pipeline.snapshot()
+    assert alive(in_batches) == alive(one_by_one)
+
+
+@settings(max_examples=examples(2))
+@given(cases(), st.data())
+def test_a_restored_pipeline_continues_bit_for_bit(case, choose):
+    spec, events = case
+    whole = Stream(spec)
+    whole.feed(*events)
+    cut = choose.draw(st.integers(0, len(events)))
+    before = Stream(spec)
+    before.feed(*events[:cut])
+    snapshot = before.pipeline.snapshot()
+    after = Stream(spec, store=before.store, monitors=before.monitors)
+    after.pipeline.restore(snapshot)
+    assert after.pipeline.snapshot() == snapshot
+    after.feed(*events[cut:])
+    assert after.pipeline.snapshot() == whole.pipeline.snapshot()
+    assert after.monitors.folded == whole.monitors.folded
+    assert after.monitors.retired == whole.monitors.retired
+    assert alive(after) == alive(whole)

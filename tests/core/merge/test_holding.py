@@ -1,0 +1,118 @@
+"""Who is waited for, how long, and when a record waits for nobody."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from streamwatch.core.events import Partition, Prediction
+from streamwatch.core.merge import Arrivals, Merge, MergeProgress, MergeSpec
+from tests.core.merge.logs import Entry, Logs, Reader, sequence_of
+
+BUSY, SILENT, OTHER = Partition("predictions", 0), Partition("predictions", 1), Partition("labels", 0)
+SIDES = {"labels": "label", "predictions": "prediction"}
+MINUTE, HOUR = 60_000, 3_600_000
+
+
+def reader_of(entries: dict[Partition, list[Entry]], spec: MergeSpec, **polls: object) -> Reader:
+    logs = Logs(SIDES, entries)  # type: ignore[arg-type]
+    return Reader(logs, spec, random.Random(0), MergeProgress(), share=1, **polls)  # type: ignore[arg-type]
+
+
+def at(*times_ms: int) -> list[Entry]:
+    """Records stamped, appended and readable at these times."""
+    return [Entry(t, t, t) for t in times_ms]
+
+
+def arrivals(*stamps_ms: int, start: int = 0, appended: bool = False) -> Arrivals:
+    count = len(stamps_ms)
+    return Arrivals(
+        np.arange(start, start + count),
+        np.array(stamps_ms, np.int64),
+        np.ones(count, np.bool_),
+        [Prediction(f"{start + i}", "m", "a", 0) for i in range(count)],
+        appended=appended,
+    )
+
+
+def test_a_silent_partition_that_answers_is_never_left_behind_however_busy_the_others() -> None:
+    busy = at(*range(10_000, 40_000, 100))
+    reader = reader_of({BUSY: busy, SILENT: at(10_000)}, MergeSpec(max_hold_back_ms=5_000))
+    for now_ms in range(10_000, 45_000, 50):
+        reader.poll(now_ms)
+        assert reader.merge.left_behind == []
+        assert reader.merge.holds(now_ms).get(SILENT, 0) <= 1
+    assert len(reader.out) == 1 + len(busy)
+    assert not reader.progress.out_of_order
+
+
+def test_a_partition_left_behind_stays_so_until_it_answers_again() -> None:
+    """What a poll says of one that cannot be reached is old news."""
+    merge = Merge(MergeSpec(max_hold_back_ms=5_000), SIDES, MergeProgress())  # type: ignore[arg-type]
+    merge.set_partitions([BUSY, SILENT])
+    merge.found({SILENT: 1_000})
+    released = []
+    for now_ms in range(2_000, 22_000, 500):
+        merge.add({BUSY: arrivals(now_ms, start=now_ms)}, now_ms, now_ms)
+        merge.found({BUSY: now_ms})
+        merge.found({SILENT: 1_000})
+        released.append(len(merge.release(now_ms, now_ms)))
+    assert merge.left_behind == [SILENT]
+    assert sum(released) >= 36
+    merge.left_behind.clear()
+    merge.found({SILENT: 22_000})
+    merge.add({BUSY: arrivals(22_000, start=22_000)}, 22_000, 22_000)
+    assert not len(merge.release(22_000, 22_000)), "it is waited for again"
+
+
+@pytest.mark.parametrize("ahead_ms", [4 * MINUTE, 3 * HOUR])
+def test_a_time_ahead_of_the_host_waits_at_most_max_future_more(ahead_ms: int) -> None:
+    """The broker's own times are believed, be its clock wrong."""
+    spec, now_ms = MergeSpec(), 10 * HOUR
+    merge = Merge(spec, SIDES, MergeProgress())  # type: ignore[arg-type]
+    merge.set_partitions([BUSY, OTHER])
+    merge.add({BUSY: arrivals(now_ms + ahead_ms, appended=True)}, now_ms, now_ms)
+    waited = next(
+        passed_ms for passed_ms in range(0, 24 * HOUR, 1_000) if _released(merge, now_ms + passed_ms)
+    )
+    assert waited == min(ahead_ms, spec.max_future_ms) + spec.settle_ms
+
+
+def _released(merge: Merge, now_ms: int) -> int:
+    for partition in (BUSY, OTHER):
+        merge.found({partition: now_ms})
+    return len(merge.release(now_ms, now_ms))
+
+
+@pytest.mark.parametrize("stamp_ms", [0, -1, 253_402_300_000_000])
+def test_a_first_record_with_an_impossible_time_does_not_take_its_partition_with_it(stamp_ms: int) -> None:
+    month_ago = [1_000_000 + 1_000 * i for i in range(50)]
+    entries = {BUSY: at(stamp_ms, *month_ago), OTHER: at(*[t + 500 for t in month_ago])}
+    start_ms = 30 * 24 * HOUR
+    reader = reader_of(
+        {p: [Entry(e.stamp_ms, 0, 0) for e in log] for p, log in entries.items()}, MergeSpec(), most=500
+    )
+    reader.run(start_ms, start_ms + 5_000)
+    plain = reader_of(
+        {BUSY: [Entry(t, 0, 0) for t in month_ago], OTHER: reader.logs.entries[OTHER]}, MergeSpec()
+    )
+    expected = [(p, o + (p == BUSY), clock) for p, o, clock in sequence_of(plain.logs)]
+    assert [row for row in reader.out if row[:2] != (BUSY, 0)] == expected
+    assert sum(reader.progress.corrected.values()) == 1
+    assert not reader.progress.out_of_order
+
+
+def test_what_is_held_is_counted_in_bytes_whatever_came_last() -> None:
+    merge = Merge(MergeSpec(max_held_bytes=1_000_000), SIDES, MergeProgress())  # type: ignore[arg-type]
+    merge.set_partitions([BUSY, OTHER])
+    large, small = arrivals(*range(10_000, 10_100)), arrivals(10_100, start=100)
+    merge.add({BUSY: replace(large, size_bytes=2_000_000)}, 10_000, 20_000)
+    merge.add({BUSY: replace(small, size_bytes=100)}, 10_000, 20_000)
+    merge.release(10_000, 20_000)
+    assert merge.crowded() == {BUSY}
+    merge.add({OTHER: arrivals(10_098)}, 10_000, 20_000)
+    assert len(merge.release(10_000, 20_000)) == 100
+    assert not merge.crowded()

@@ -1,0 +1,141 @@
+"""Timestamps that are believed, and those that are not: SEMANTICS, one clock and one order."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from streamwatch.core.merge.timestamps import (
+    LOOK_AHEAD,
+    REASONS,
+    ClockView,
+    HostClock,
+    Judged,
+    judge,
+    judge_plain,
+)
+
+MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
+NOW = 1_700_000_000_000
+MAX_FUTURE = 5 * MINUTE
+HOST = ClockView(NOW, NOW, host_is_behind=False)
+
+
+def agree_where_plain(
+    moving: NDArray[np.int64], readable: NDArray[np.bool_], running_ms: int, found: Judged
+) -> None:
+    """Where every timestamp is plain, judging many partitions at once says the same as one by one."""
+    order = np.repeat(np.array([0, 1, 2]), len(moving))
+    running = np.array([running_ms, running_ms, -1])
+    three, decodable = np.concatenate((moving, moving, moving)), np.concatenate((readable,) * 3)
+    times, plain = judge_plain(three, decodable, order, running, MAX_FUTURE)
+    for part in (slice(0, len(moving)), slice(len(moving), 2 * len(moving))):
+        if plain[part].all():
+            assert times[part].tolist() == found.times_ms.tolist()
+            assert not any(REASONS[code] for code in found.reasons.tolist())
+    assert not plain[2 * len(moving) :].any(), "of a new partition nothing is plain"
+
+
+def judged(
+    stamps: list[int],
+    running_ms: int = NOW,
+    view: ClockView = HOST,
+    *,
+    decodable: list[bool] | None = None,
+    appended: bool = False,
+    at_end: bool = True,
+) -> tuple[list[int], list[str]]:
+    readable = np.array(decodable or [True] * len(stamps), np.bool_)
+    moving = np.where(readable, np.array(stamps, np.int64), -1)
+    found = judge(moving, readable, running_ms, view, MAX_FUTURE, appended=appended, at_end=at_end)
+    agree_where_plain(moving, readable, running_ms, found)
+    return found.times_ms.tolist(), [REASONS[code] for code in found.reasons.tolist()]
+
+
+def test_the_time_of_a_record_is_the_running_maximum_of_its_partition() -> None:
+    assert judged([NOW + 5, NOW + 3, NOW + 9]) == ([NOW + 5, NOW + 5, NOW + 9], ["", "", ""])
+
+
+@pytest.mark.parametrize("ahead", [HOUR, DAY, 8_000 * 365 * DAY])
+def test_one_record_from_the_future_takes_the_newest_time(ahead: int) -> None:
+    times, reasons = judged([NOW + 1, NOW + ahead, NOW + 2])
+    assert times == [NOW + 1, NOW + 1, NOW + 2]
+    assert reasons == ["", "future", ""]
+
+
+def test_in_a_backlog_a_jump_that_the_next_records_contradict_is_not_believed() -> None:
+    old = NOW - 30 * DAY
+    times, reasons = judged([old + 1, old + HOUR, old + 2], old)
+    assert times == [old + 1, old + 1, old + 2]
+    assert reasons == ["", "jump", ""]
+
+
+def test_a_weekends_gap_is_believed() -> None:
+    old = NOW - 30 * DAY
+    stamps = [old, old + 2 * DAY, old + 2 * DAY + 5]
+    assert judged(stamps, old) == (stamps, ["", "", ""])
+
+
+def test_a_jump_waits_for_the_records_that_follow_or_the_end() -> None:
+    old = NOW - 30 * DAY
+    jump = [old + 1, old + HOUR, old + HOUR + 1]
+    assert judged(jump, old, at_end=False) == ([old + 1], [""])
+    assert judged(jump, old, at_end=True) == (jump, ["", "", ""])
+    followed = [old + 1] + [old + HOUR] * LOOK_AHEAD
+    assert len(judged(followed, old, at_end=False)[0]) == 1
+    assert len(judged([*followed, old + HOUR], old, at_end=False)[0]) == len(followed) + 1
+
+
+@pytest.mark.parametrize("stamp", [0, -1, -(2**62)])
+def test_no_time_is_the_newest_time(stamp: int) -> None:
+    assert judged([stamp, NOW + 1]) == ([NOW, NOW + 1], ["not_positive", ""])
+
+
+def test_the_brokers_own_timestamps_are_believed() -> None:
+    stamps = [NOW + 30 * DAY]
+    assert judged(stamps, appended=True) == (stamps, [""])
+
+
+def test_records_that_cannot_be_decoded_move_no_time() -> None:
+    stamps = [NOW + DAY, NOW + 1, NOW + 2 * MINUTE]
+    assert judged(stamps, decodable=[False, True, False])[0] == [NOW, NOW + 1, NOW + 1]
+    assert judged([NOW], -1, decodable=[False])[0] == [-1]
+
+
+def test_records_that_cannot_be_decoded_do_not_contradict_a_jump() -> None:
+    old = NOW - 30 * DAY
+    times, _ = judged([old + HOUR, old + 1, old + HOUR + 1], old, decodable=[True, False, True])
+    assert times == [old + HOUR, old + HOUR, old + HOUR + 1]
+
+
+def test_a_partitions_first_timestamp_is_judged_by_the_clocks_alone() -> None:
+    assert judged([NOW - DAY], -1) == ([NOW - DAY], [""])
+    assert judged([NOW + HOUR, NOW + 1], -1) == ([NOW + 1, NOW + 1], ["future", ""])
+    assert judged([NOW + HOUR], -1) == ([NOW], ["future"]), "nothing else is known"
+    assert judged([NOW + HOUR], -1, at_end=False) == ([], [])
+
+
+def test_what_another_partition_has_reached_is_not_the_future() -> None:
+    view = ClockView(NOW, NOW + HOUR, host_is_behind=False)
+    assert judged([NOW + HOUR], view=view) == ([NOW + HOUR], [""])
+
+
+def test_with_the_hosts_clock_behind_timestamps_are_believed_unless_contradicted() -> None:
+    view = ClockView(NOW - 30 * DAY, -1, host_is_behind=True)
+    assert judged([NOW, NOW + 1], -1, view) == ([NOW, NOW + 1], ["", ""])
+    assert judged([NOW + HOUR, NOW + 1], NOW, view)[1] == ["jump", ""]
+
+
+def test_the_hosts_clock_is_behind_when_most_records_look_like_the_future() -> None:
+    clock = HostClock(MAX_FUTURE)
+    clock.look(np.array([NOW + DAY]), NOW)
+    assert not clock.is_behind, "one record is not enough"
+    clock.look(np.full(9, NOW + DAY), NOW)
+    assert clock.is_behind
+    clock.look(np.full(60, NOW), NOW)
+    assert not clock.is_behind
+    clock.look(np.full(1_000, NOW + DAY), NOW)
+    assert clock.is_behind
+    clock.look(np.full(1_000, NOW + DAY), NOW + DAY)
+    assert not clock.is_behind, "the host's clock was put right"

@@ -1,0 +1,40 @@
+"""A store's share beside the records of ids, as plain dictionaries: what commits leave, and a start finds."""
+
+from __future__ import annotations
+
+from streamwatch.core.commit.batch import CommitBatch, RecoveredState
+
+
+class ModelStore:
+    """Applies commits; `saved` is what a start would find after the last one."""
+
+    def __init__(self):
+        self.commits = 0
+        self.sections, self.models, self.journal, self.held, self.outbox = {}, {}, {}, {}, {}
+
+    def commit(self, changes: CommitBatch):
+        self.commits += 1
+        self.sections |= changes.sections
+        for kept, new in (
+            (self.models, changes.models),
+            (self.held, changes.held),
+            (self.outbox, changes.outbox),
+        ):
+            for key, value in new.items():
+                if value is None:
+                    kept.pop(key, None)
+                else:
+                    kept[key] = value
+        if changes.journal:
+            self.journal[self.commits] = changes.journal
+        self.journal = {n: entry for n, entry in self.journal.items() if n >= changes.journal_floor}
+
+    def saved(self) -> RecoveredState:
+        return RecoveredState(
+            self.commits,
+            dict(self.sections),
+            dict(self.models),
+            sorted(self.journal.items()),
+            dict(sorted(self.held.items())),
+            dict(self.outbox),
+        )

@@ -1,0 +1,331 @@
+"""What records become, and for which reason they are refused."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from streamwatch.core.events import Event, Invalid, Label, NullRecord, Prediction, Side
+from streamwatch.edge.decoders.json import JsonDecoder
+from streamwatch.edge.decoders.mapping import KindRule, TopicMapping
+from streamwatch.edge.decoders.names import MAX_REMEMBERED
+from streamwatch.edge.decoders.reasons import REASONS
+from tests.edge.decoders.records import AT_MS, FakeRecord, of
+
+FLAT = {"id": "a1", "model": "fraud-v3", "prediction": "ok", "timestamp": 1_700_000_000_000}
+LABEL = {"id": "a1", "label": "ok"}
+
+
+def decode(record: FakeRecord, side: Side = "prediction", mapping: TopicMapping | None = None) -> Event:
+    """Twice with one decoder: what it remembers of the first must not change the second."""
+    decoder = JsonDecoder("predictions", side, mapping or TopicMapping())
+    first = decoder.decode(record, AT_MS)
+    assert decoder.decode(record, AT_MS) == first
+    return first
+
+
+def reason(record: FakeRecord, side: Side = "prediction", mapping: TopicMapping | None = None) -> str:
+    event = decode(record, side, mapping)
+    assert isinstance(event, Invalid), event
+    assert (event.topic, event.partition, event.offset) == ("predictions", 3, 42)
+    assert event.reason in REASONS
+    return event.reason
+
+
+def test_a_flat_prediction_needs_no_mapping():
+    assert decode(of(FLAT)) == Prediction("a1", "fraud-v3", "ok", AT_MS, 1_700_000_000_000)
+
+
+def test_a_flat_label_needs_no_mapping_and_no_model():
+    assert decode(of(LABEL), "label") == Label("a1", "ok", AT_MS)
+    assert decode(of(LABEL | {"model": "m"}), "label") == Label("a1", "ok", AT_MS, "m")
+
+
+def test_scores_come_along():
+    event = decode(of(FLAT | {"scores": {"ok": 0.75, "bad": 0.25}}))
+    assert event == Prediction("a1", "fraud-v3", "ok", AT_MS, 1_700_000_000_000, {"ok": 0.75, "bad": 0.25})
+
+
+@pytest.mark.parametrize("fold", [0, 3, "3", -1, 0.5, True, []])
+def test_a_prediction_of_one_fold_is_refused_since_two_folds_of_an_id_would_be_a_conflict(fold: Any):
+    assert reason(of(FLAT | {"fold": fold})) == "fold_not_supported"
+    assert reason(of({"id": "a", "part": fold} | FLAT), mapping=TopicMapping(fold="value.part")) == (
+        "fold_not_supported"
+    )
+
+
+def test_a_fold_is_no_matter_where_it_is_null_not_looked_at_or_on_a_label():
+    assert decode(of(FLAT | {"fold": None})) == decode(of(FLAT))
+    assert decode(of(FLAT | {"fold": 3}), mapping=TopicMapping(fold=None)) == decode(of(FLAT))
+    assert decode(of(LABEL | {"fold": 3}), "label") == decode(of(LABEL), "label")
+
+
+def test_fields_nobody_mapped_may_be_anything():
+    assert decode(of(FLAT | {"features": [[1, {"x": None}]], "label": [1]})) == decode(of(FLAT))
+
+
+@pytest.mark.parametrize(
+    ("written", "text"),
+    [
+        ("1", "1"),
+        ("1.0", "1"),
+        ("-1.0", "-1"),
+        ("0.5", "0.5"),
+        ("1e2", "100"),
+        ("-0.0", "0"),
+        ("true", "true"),
+        ("false", "false"),
+        ("12345678901234567890", "12345678901234567890"),
+        ('"1.0"', "1.0"),
+        ('"é😀"', "é😀"),
+        ('"\\u00e9"', "é"),
+        ('"\\ud83d\\ude00"', "😀"),
+        ('" "', " "),
+        ('"' + "é" * 64 + '"', "é" * 64),
+    ],
+)
+def test_numbers_and_booleans_have_one_way_to_be_written(written: str, text: str):
+    body = f'{{"id":{written},"model":{written},"prediction":{written}}}'.encode()
+    assert decode(FakeRecord(body)) == Prediction(text, text, text, AT_MS)
+
+
+def test_one_and_true_are_different_classes_whichever_came_first():
+    decoder = JsonDecoder("predictions", "label", TopicMapping())
+    for _ in range(2):
+        for written, text in (
+            (1, "1"),
+            (True, "true"),
+            (1.0, "1"),
+            (0, "0"),
+            (False, "false"),
+            ("true", "true"),
+        ):
+            assert decoder.decode(of({"id": "a", "label": written}), AT_MS) == Label("a", text, AT_MS)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        '""',
+        '"a\\u0000"',
+        '"a\\nb"',
+        '"\\u007f"',
+        '"\x7f"',
+        '"\u0085"',
+        '"' + "x" * 129 + '"',
+        '"' + "é" * 65 + '"',
+        "[]",
+        "{}",
+        "1e300",
+        "1" + "0" * 128,
+    ],
+)
+def test_names_are_short_text_without_control_characters(bad: str):
+    def body(**fields: str) -> FakeRecord:
+        contents = {"id": '"a"', "model": '"m"', "prediction": '"c"'} | fields
+        return FakeRecord(("{" + ",".join(f'"{k}":{v}' for k, v in contents.items()) + "}").encode())
+
+    assert reason(body(id=bad)) == "invalid_id"
+    assert reason(body(model=bad)) == "invalid_model"
+    assert reason(body(prediction=bad)) == "invalid_class"
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (b"", "invalid_json"),
+        (b"{", "invalid_json"),
+        (b'{"id":NaN}', "invalid_json"),
+        (b'{"id":1e999}', "invalid_json"),
+        (b'{"id":"\\ud800"}', "invalid_json"),
+        (b'{"a":' * 5_000, "invalid_json"),
+        (b'{"id":"\xff"}', "invalid_utf8"),
+        (b'{"id":"\xed\xa0\x80"}', "invalid_utf8"),
+        ('{"id":"x"}'.encode("utf-16"), "invalid_utf8"),
+        (b"[1]", "not_an_object"),
+        (b'"a"', "not_an_object"),
+        (b" null", "not_an_object"),
+        (b"7", "not_an_object"),
+        (b"\x00\x00\x00\x00\x2a\x02a", "schema_registry_framing"),
+        (b'\x00\x00\x00\x00\x01{"id":"a"}', "schema_registry_framing"),
+        (b"\x00\x01", "invalid_json"),
+    ],
+)
+def test_what_is_no_json_object_says_what_it_is(value: bytes, expected: str):
+    assert reason(FakeRecord(value)) == expected
+
+
+@pytest.mark.parametrize(
+    ("side", "content", "expected"),
+    [
+        ("prediction", FLAT | {"id": None}, "missing_id"),
+        ("prediction", {"id": "a", "prediction": "x"}, "missing_model"),
+        ("prediction", {"id": "a", "model": "m"}, "missing_prediction"),
+        ("label", {"id": "a"}, "missing_label"),
+        ("label", {"label": "a"}, "missing_id"),
+        ("label", LABEL | {"model": ""}, "invalid_model"),
+        ("label", LABEL | {"label": [1]}, "invalid_class"),
+        ("prediction", FLAT | {"timestamp": "yesterday"}, "invalid_timestamp"),
+        ("prediction", FLAT | {"timestamp": -1}, "invalid_timestamp"),
+        ("prediction", FLAT | {"timestamp": True}, "invalid_timestamp"),
+        ("prediction", FLAT | {"timestamp": 10**18}, "invalid_timestamp"),
+        ("label", LABEL | {"timestamp": {}}, "invalid_timestamp"),
+        ("prediction", FLAT | {"scores": [0.5]}, "invalid_scores"),
+        ("prediction", FLAT | {"scores": {"ok": 1.5}}, "invalid_scores"),
+        ("prediction", FLAT | {"scores": {"ok": "high"}}, "invalid_scores"),
+        ("prediction", FLAT | {"scores": {"": 0.5}}, "invalid_scores"),
+    ],
+)
+def test_each_field_has_its_reason(side: Side, content: Any, expected: str):
+    assert reason(of(content), side) == expected
+
+
+@pytest.mark.parametrize(
+    ("unit", "written", "record_ms"),
+    [
+        ("ms", 1_700_000_000_000, 1_700_000_000_000),
+        ("ms", 1_700_000_000_000.7, 1_700_000_000_000),
+        ("s", 1_700_000_000, 1_700_000_000_000),
+        ("s", 1_700_000_000.25, 1_700_000_000_250),
+        ("us", 1_700_000_000_123_456, 1_700_000_000_123),
+        ("ns", 1_700_000_000_123_456_789, 1_700_000_000_123),
+        ("iso8601", "2023-11-14T22:13:20Z", 1_700_000_000_000),
+        ("iso8601", "2023-11-14T23:13:20.5+01:00", 1_700_000_000_500),
+        ("iso8601", "2023-11-14T22:13:20", 1_700_000_000_000),
+        ("s", "1700000000.25", 1_700_000_000_250),
+        ("ms", "1700000000000", 1_700_000_000_000),
+        ("ms", 0, 0),
+    ],
+)
+def test_timestamps_come_in_five_units(unit: Any, written: Any, record_ms: int):
+    event = decode(of(FLAT | {"timestamp": written}), mapping=TopicMapping(timestamp_unit=unit))
+    assert isinstance(event, Prediction)
+    assert event.timestamp_ms == record_ms
+
+
+def test_a_number_is_no_iso8601_timestamp():
+    assert reason(of(FLAT), mapping=TopicMapping(timestamp_unit="iso8601")) == "invalid_timestamp"
+
+
+def test_fields_may_live_in_key_header_topic_constant_and_below_objects():
+    mapping = TopicMapping(
+        id="key",
+        model="=fraud-v3",
+        prediction="value.out.class name",
+        timestamp="header:at",
+        scores="value.meta.deep.p",
+    )
+    record = of(
+        {"out": {"class name": "ok"}, "meta": {"deep": {"p": {"ok": 1}}}},
+        key=b"a1",
+        headers=(("at", b"9"), ("at", b"1000")),
+    )
+    assert decode(record, mapping=mapping) == Prediction("a1", "fraud-v3", "ok", AT_MS, 1_000, {"ok": 1.0})
+    assert decode(of(FLAT), mapping=TopicMapping(model="topic")) == Prediction(
+        "a1", "predictions", "ok", AT_MS, FLAT["timestamp"]
+    )
+
+
+def test_an_absent_or_null_object_on_a_path_is_an_absent_field():
+    mapping = TopicMapping(timestamp="value.meta.at", scores=None, fold=None)
+    for meta in ({}, {"meta": None}, {"meta": {}}, {"meta": {"at": None}}, {"meta": 7}, {"meta": [1]}):
+        assert decode(of({"id": "a", "model": "m", "prediction": "c"} | meta), mapping=mapping) == Prediction(
+            "a", "m", "c", AT_MS
+        )
+
+
+def test_paths_may_overlap():
+    mapping = TopicMapping(prediction="value.scores.best", id="value.id")
+    record = of({"id": "a", "model": "m", "scores": {"best": 0.5}})
+    assert decode(record, mapping=mapping) == Prediction("a", "m", "0.5", AT_MS, None, {"best": 0.5})
+    assert decode(of(FLAT), mapping=TopicMapping(model="value.id")) == Prediction(
+        "a1", "a1", "ok", AT_MS, FLAT["timestamp"]
+    )
+
+
+def test_keys_and_headers_are_text():
+    mapping = TopicMapping(id="key", model="header:m")
+    assert reason(of(FLAT, key=b"\xff"), mapping=mapping) == "invalid_id"
+    assert reason(of(FLAT, headers=(("m", b"x"),)), mapping=mapping) == "missing_id"
+    assert reason(of(FLAT, key=b"a"), mapping=mapping) == "missing_model"
+    assert reason(of(FLAT, key=b"\x00\x00\x00\x00\x07a"), mapping=mapping) == "schema_registry_framing"
+
+
+def test_classes_have_aliases_scores_included():
+    mapping = TopicMapping(classes={"true": "fraud", "1": "fraud", "false": "fine"})
+    event = decode(
+        of(FLAT | {"prediction": True, "scores": {"true": 0.25, "1": 0.5, "false": 0.25}}), mapping=mapping
+    )
+    assert event == Prediction(
+        "a1", "fraud-v3", "fraud", AT_MS, FLAT["timestamp"], {"fraud": 0.75, "fine": 0.25}
+    )
+
+
+def test_a_rule_tells_the_kinds_of_one_topic_apart():
+    mapping = TopicMapping(kind=KindRule("value.type", "p", "l"))
+    assert decode(of(FLAT | {"type": "p"}), "both", mapping) == decode(of(FLAT))
+    assert decode(of(LABEL | {"type": "l"}), "both", mapping) == Label("a1", "ok", AT_MS)
+    for kind in ({"type": "x"}, {"type": None}, {}, {"type": []}):
+        assert reason(of(FLAT | kind), "both", mapping) == "unknown_kind"
+
+
+def test_a_null_value_withdraws_on_prediction_topics_only():
+    null = FakeRecord(None, key=b"a1")
+    assert decode(null) == NullRecord("predictions", None, None, AT_MS, withdraws=True)
+    assert decode(null, mapping=TopicMapping(id="key", model="=m")) == NullRecord(
+        "predictions", "a1", "m", AT_MS, withdraws=True
+    )
+    assert decode(null, "label", TopicMapping(id="key")) == NullRecord(
+        "predictions", "a1", None, AT_MS, withdraws=False
+    )
+    assert reason(FakeRecord(None, key=b"\n"), mapping=TopicMapping(id="key")) == "invalid_id"
+
+
+def test_on_a_topic_of_both_kinds_a_null_value_withdraws_where_a_header_says_prediction():
+    mapping = TopicMapping(id="key", kind=KindRule("header:kind"))
+    for kind, withdraws in ((b"prediction", True), (b"label", False), (b"?", False)):
+        event = decode(FakeRecord(None, key=b"a", headers=(("kind", kind),)), "both", mapping)
+        assert event == NullRecord("predictions", "a", None, AT_MS, withdraws=withdraws)
+
+
+def test_a_flood_of_names_does_not_grow_what_is_remembered():
+    decoder = JsonDecoder("predictions", "prediction", TopicMapping())
+    for i in range(MAX_REMEMBERED + 10):
+        event = decoder.decode(of({"id": "a", "model": f"m{i}", "prediction": i}), AT_MS)
+        assert event == Prediction("a", f"m{i}", str(i), AT_MS)
+    remembered = [
+        len(table) for names in (decoder._models, decoder._classes) for table in names._tables.values()
+    ]
+    assert max(remembered) <= MAX_REMEMBERED
+
+
+@pytest.mark.parametrize(
+    ("mapping", "complaint"),
+    [
+        (TopicMapping(id="id"), "id: expected value.some.field, key, header:name, topic or a constant"),
+        (TopicMapping(model="value..a"), "model: expected"),
+        (TopicMapping(scores="header:"), "scores: expected"),
+        (TopicMapping(model="=" + "x" * 200), "model: a constant must be 1 to 128 bytes"),
+        (TopicMapping(classes={"1": ""}), "a class must be 1 to 128 bytes"),
+    ],
+)
+def test_a_wrong_mapping_says_what_was_expected(mapping: TopicMapping, complaint: str):
+    with pytest.raises(ValueError, match=complaint):
+        JsonDecoder("predictions", "prediction", mapping)
+    with pytest.raises(ValueError, match="kind rule"):
+        JsonDecoder("predictions", "both", TopicMapping())
+
+
+def test_reasons_are_a_closed_documented_set():
+    assert set(REASONS) >= {"schema_registry_framing", "invalid_utf8", "invalid_json", "not_an_object"}
+    assert all(json.dumps(text) for text in REASONS.values())
+
+
+@pytest.mark.parametrize("fault", ["header_encoding", "record_structure", "too_many_headers"])
+@pytest.mark.parametrize("side", ["prediction", "label"])
+def test_a_record_that_could_not_be_read_is_invalid_for_that_reason(fault: str, side: Side):
+    unread = FakeRecord(None, fault=fault)
+    assert decode(unread, side) == Invalid(unread.topic, unread.partition, unread.offset, fault)
+    assert fault in REASONS

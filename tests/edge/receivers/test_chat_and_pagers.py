@@ -1,0 +1,140 @@
+"""Requests to Alertmanager, Slack and PagerDuty."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from streamwatch.core.alerting.notification import Notification
+from streamwatch.edge.receivers import Alertmanager, HttpRequestBody, PagerDuty, Slack
+from streamwatch.edge.receivers.texts import description, iso, title
+from tests.edge.receivers.notifications import NOW_MS, alarm, digest, firing, resolved
+
+
+def read(request: HttpRequestBody) -> Any:
+    return json.loads(request.body)
+
+
+def test_an_alert_is_told_apart_by_labels_that_stay_the_same_for_every_alarm_of_a_detector() -> None:
+    form = Alertmanager(labels={"team": "risk"})
+    first = read(form.request_body(firing(), NOW_MS))
+    later = firing(alarm=alarm(ordinal=9, event_ms=NOW_MS, outcome=99_999))
+    (second,) = read(form.request_body(later, NOW_MS))
+    assert [a["labels"] for a in first] == [
+        {
+            "alertname": "StreamwatchDrift",
+            "model": "fraud-v3",
+            "detector": "page_hinkley",
+            "severity": "warning",
+            "team": "risk",
+        }
+    ]
+    assert second["labels"] == first[0]["labels"]
+    assert first[0]["annotations"] | second["annotations"] != first[0]["annotations"]
+    assert first[0]["annotations"]["ordinal"] == "2"
+    assert first[0]["annotations"]["event_time"] == "2023-11-14T22:13:15.000Z"
+    assert all(isinstance(text, str) for text in first[0]["annotations"].values())
+
+
+def test_an_open_alert_ends_by_itself_unless_it_is_repeated() -> None:
+    form = Alertmanager(repeat_interval_ms=60_000)
+    (alert,) = read(form.request_body(firing(), NOW_MS))
+    assert (alert["startsAt"], alert["endsAt"]) == ("2023-11-14T22:13:15.000Z", iso(NOW_MS + 240_000))
+    repeated = read(form.reminder([firing(), firing("firing_2", "clicks")], NOW_MS + 60_000))
+    assert [a["labels"]["model"] for a in repeated] == ["fraud-v3", "clicks"]
+    assert {a["endsAt"] for a in repeated} == {iso(NOW_MS + 300_000)}
+    assert repeated[0]["startsAt"] == alert["startsAt"]
+
+
+def test_an_alert_ends_when_its_alarm_did() -> None:
+    (alert,) = read(Alertmanager().request_body(resolved(firing()), NOW_MS + 3_600_000))
+    assert alert["endsAt"] == iso(NOW_MS + 60_000)
+    assert alert["annotations"]["reason"] == "back_to_level"
+
+
+@pytest.mark.parametrize("over", [False, True])
+def test_an_alarm_from_the_future_never_ends_before_it_starts(*, over: bool) -> None:
+    ahead = firing(started_at_ms=NOW_MS + 9_000_000)
+    notification = resolved(ahead, ended_at_ms=NOW_MS + 9_000_000) if over else ahead
+    (alert,) = read(Alertmanager().request_body(notification, NOW_MS))
+    assert alert["startsAt"] == iso(NOW_MS)
+    assert alert["endsAt"] >= alert["startsAt"]
+
+
+def test_a_digest_is_an_alert_without_a_model() -> None:
+    (alert,) = read(Alertmanager(external_url="https://watch.example.com").request_body(digest(), NOW_MS))
+    assert alert["labels"] == {"alertname": "StreamwatchDriftDigest", "severity": "error"}
+    assert alert["generatorURL"] == "https://watch.example.com"
+
+
+@pytest.mark.parametrize("notification", [firing(), resolved(firing()), digest()], ids=lambda n: n.kind)
+def test_slack_blocks_are_within_its_limits(notification: Notification) -> None:
+    told = read(Slack("https://watch.example.com").request_body(notification, NOW_MS))
+    assert [block["type"] for block in told["blocks"]][:2] == ["header", "section"]
+    assert told["blocks"][-1]["type"] == "actions"
+    assert title(notification) in told["text"].replace("&gt;", ">")
+
+
+def test_names_cannot_mention_anybody_in_slack_or_plant_a_link() -> None:
+    notification = firing(model="<!channel> & <https://evil.example|me>")
+    body = Slack().request_body(notification, NOW_MS).body.decode()
+    assert "<" not in body
+    assert "&lt;!channel&gt; &amp; &lt;https" in body
+
+
+def test_long_texts_are_cut_for_slack_but_never_inside_an_escape() -> None:
+    told = read(Slack().request_body(firing(model="&" * 128), NOW_MS))
+    header = told["blocks"][0]["text"]["text"]
+    assert len(header) <= 150
+    assert header.endswith("&amp;…")
+
+
+def test_pagerduty_gets_a_trigger_and_a_resolve_with_one_key() -> None:
+    form = PagerDuty("R0UTING", external_url="https://watch.example.com")
+    trigger, resolve = (read(form.request_body(n, NOW_MS)) for n in (firing(), resolved(firing())))
+    assert (trigger["event_action"], resolve["event_action"]) == ("trigger", "resolve")
+    assert trigger["dedup_key"] == resolve["dedup_key"] == "firing_1"
+    assert trigger["routing_key"] == "R0UTING"
+    assert trigger["payload"]["severity"] == "warning"
+    assert trigger["payload"]["component"] == "fraud-v3"
+    assert trigger["client_url"] == "https://watch.example.com"
+    assert "R0UTING" not in repr(form)
+
+
+def test_a_digest_triggers_an_incident_of_its_own() -> None:
+    told = read(PagerDuty("R0UTING").request_body(digest(), NOW_MS))
+    assert (told["event_action"], told["dedup_key"]) == ("trigger", "digest_1")
+    assert len(told["payload"]["summary"]) <= 1_024
+
+
+def test_people_read_what_changed_since_when_and_why_it_ended() -> None:
+    assert title(firing()) == "fraud-v3 errs more: 10.0 % → 31.2 % (page_hinkley)"
+    better = firing(before=0.5)
+    assert title(better) == "fraud-v3 errs less: 50.0 % → 31.2 % (page_hinkley)"
+    assert title(firing(test=True)).startswith("Test: ")
+    assert title(digest()) == "12345 older drift alarms found while catching up"
+    assert "Alarm 3 since 2023-11-14T22:13:15.000Z" in description(firing(alarms=3))
+    assert description(resolved(firing(), reason="accepted_as_new_level")).endswith(
+        "is over: it never came back; this counts as the new level from now on."
+    )
+
+
+@pytest.mark.parametrize("ms", [-(10**15), 10**18])
+def test_times_outside_of_the_calendar_are_its_nearest_end(ms: int) -> None:
+    assert iso(ms) in {"1970-01-01T00:00:00.000Z", "9999-12-31T23:59:59.999Z"}
+
+
+def test_slack_makes_no_link_of_what_a_name_looks_like() -> None:
+    notification = firing(alarm=alarm(model="www.evil.example"))
+    request = read(Slack().request_body(notification, NOW_MS))
+    texts = [
+        text
+        for block in request["blocks"]
+        for text in (block.get("text"), *block.get("fields", ()), *block.get("elements", ()))
+        if text is not None and text["type"] == "mrkdwn"
+    ]
+    assert len(texts) >= 5
+    assert all(text["verbatim"] is True for text in texts)
+    assert (request["parse"], request["unfurl_links"], request["mrkdwn"]) == ("none", False, False)

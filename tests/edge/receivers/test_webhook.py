@@ -1,0 +1,92 @@
+"""Requests by Standard Webhooks, checked by its reference library."""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+
+import msgspec
+import pytest
+from standardwebhooks import Webhook as Verifier
+from standardwebhooks import WebhookVerificationError
+
+from streamwatch.edge.receivers.webhook import MAX_BYTES, Webhook, key_of
+from tests.edge.receivers.notifications import alarm, digest, firing, resolved
+
+OLD = "whsec_" + base64.b64encode(b"an old secret, 24 bytes.").decode()
+NEW = "whsec_" + base64.b64encode(b"its successor of 32 bytes, new.!").decode()
+FOREIGN = "whsec_" + base64.b64encode(b"nobody signs with this one").decode()
+
+
+def test_the_reference_library_verifies_with_each_of_several_secrets() -> None:
+    request = Webhook([key_of(OLD), key_of(NEW)]).request_body(firing(), time.time_ns() // 1_000_000)
+    for secret in (OLD, NEW):
+        assert Verifier(secret).verify(request.body, dict(request.headers))["type"] == "drift.firing"
+    with pytest.raises(WebhookVerificationError):
+        Verifier(FOREIGN).verify(request.body, dict(request.headers))
+
+
+def test_a_changed_body_is_noticed() -> None:
+    request = Webhook([key_of(OLD)]).request_body(firing(), time.time_ns() // 1_000_000)
+    with pytest.raises(WebhookVerificationError):
+        Verifier(OLD).verify(request.body.replace(b"fraud", b"clean"), dict(request.headers))
+
+
+def test_an_attempt_is_signed_with_its_own_time_and_the_same_id() -> None:
+    form = Webhook([key_of(OLD)])
+    first, second = form.request_body(firing(), 1_000_999), form.request_body(firing(), 9_000_000)
+    assert first.headers["webhook-id"] == second.headers["webhook-id"] == "firing_1"
+    assert (first.headers["webhook-timestamp"], second.headers["webhook-timestamp"]) == ("1000", "9000")
+    assert first.headers["webhook-signature"] != second.headers["webhook-signature"]
+    assert first.body == second.body
+
+
+def test_the_body_says_what_happened() -> None:
+    told = json.loads(Webhook([key_of(OLD)], "https://watch.example.com").request_body(firing(), 0).body)
+    assert set(told) == {"type", "timestamp", "data"}
+    assert told["timestamp"] == "2023-11-14T22:13:20.000Z"
+    assert told["data"]["alarm"]["model"] == "fraud-v3"
+    assert told["data"]["alarm"]["before"] == 0.1
+    assert told["data"]["started_at"] == "2023-11-14T22:13:15.000Z"
+    assert told["data"]["url"] == "https://watch.example.com"
+    assert told["data"]["title"] == "fraud-v3 errs more: 10.0 % → 31.2 % (page_hinkley)"
+    over = json.loads(Webhook([key_of(OLD)]).request_body(resolved(firing()), 0).body)
+    assert (over["type"], over["data"]["firing_id"]) == ("drift.resolved", "firing_1")
+    assert (over["data"]["reason"], over["data"]["ended_at"]) == ("back_to_level", "2023-11-14T22:14:20.000Z")
+
+
+@pytest.mark.parametrize(("listed", "model"), [(3, "m"), (1_000, "m"), (400, "é" * 64), (2, '"' * 128)])
+def test_a_digest_of_any_length_stays_below_the_limit_and_keeps_its_totals(listed: int, model: str) -> None:
+    body = Webhook([key_of(OLD)]).request_body(digest(listed, model=model), 0).body
+    assert len(body) < MAX_BYTES
+    told = json.loads(body)["data"]["digest"]
+    assert (told["alarms"], told["series"]) == (12_345, listed)
+    assert len(told["tallies"]) > 0
+
+
+def test_undefined_numbers_are_null() -> None:
+    notification = msgspec.structs.replace(firing(), before=float("nan"))
+    assert "unknown" in json.loads(Webhook([key_of(OLD)]).request_body(notification, 0).body)["data"]["title"]
+    unsure = msgspec.structs.replace(notification, alarm=alarm(threshold=float("nan")))
+    assert (
+        json.loads(Webhook([key_of(OLD)]).request_body(unsure, 0).body)["data"]["alarm"]["threshold"] is None
+    )
+
+
+@pytest.mark.parametrize("secret", ["whsec_not base64!", "whsec_AAAA", "", "whsec_"])
+def test_a_secret_that_protects_nothing_is_refused_without_showing_it(secret: str) -> None:
+    with pytest.raises(ValueError, match="not shown") as caught:
+        key_of(secret)
+    assert not secret or secret not in str(caught.value)
+
+
+def test_prefix_and_padding_of_a_secret_may_be_missing() -> None:
+    assert key_of(OLD) == key_of(OLD.removeprefix("whsec_")) == b"an old secret, 24 bytes."
+    assert key_of(FOREIGN.rstrip("=") + "\n") == b"nobody signs with this one"
+
+
+def test_keys_and_bodies_are_not_part_of_any_repr() -> None:
+    form = Webhook([key_of(OLD)])
+    assert "old secret" not in repr(form)
+    assert "fraud" not in repr(form.request_body(firing(), 0))

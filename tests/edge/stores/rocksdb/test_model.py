@@ -1,0 +1,58 @@
+"""Over the durable store the join does exactly what it does in memory, however little of it is in memory."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+from random import Random
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.core.join.join_stream import Stream
+from tests.core.join.test_join_model import a_script, a_spec
+from tests.edge.stores.rocksdb.stream import DurableStream, alive_now, digested
+from tests.tiers import examples
+
+
+def batches(chance, events):
+    """Cut into batches of 1 to a few dozen events."""
+    while events:
+        size = chance.choice([1, 1, 2, 3, 8, 30])
+        yield events[:size]
+        events = events[size:]
+
+
+@settings(max_examples=examples(1.5))
+@given(
+    st.integers(0, 2**32),
+    st.integers(0, 300),
+    st.sampled_from([0, 1, 5, 50, 1000]),
+    st.sampled_from([0, 1, 3, 5_000]),
+)
+def test_outcomes_counters_and_records_are_those_of_the_memory_store(
+    seed, length, cache_entries, due_records
+):
+    chance = Random(seed)
+    spec = a_spec(chance)
+    events = digested(a_script(chance, 300)[:length])
+    directory = Path(tempfile.mkdtemp())
+    memory = Stream(spec)
+    durable = DurableStream(directory / "state", spec, cache_entries, due_records)
+    often, leave = chance.choice([1.0, 0.5, 0.1]), chance.choice([0, 0.1, 0.4])
+    try:
+        for batch in batches(chance, events):
+            assert durable.feed(*batch) == memory.feed(*batch)
+            assert durable.pipeline.snapshot() == memory.pipeline.snapshot()
+            assert alive_now(durable) == alive_now(memory)
+            if chance.random() < often:
+                durable.commit()
+                assert alive_now(durable) == alive_now(memory)
+                if chance.random() < leave:
+                    durable.reopen()
+                    assert durable.pipeline.snapshot() == memory.pipeline.snapshot()
+                    assert alive_now(durable) == alive_now(memory)
+    finally:
+        durable.store.close()
+        shutil.rmtree(directory)

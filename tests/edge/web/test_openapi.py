@@ -1,0 +1,141 @@
+"""The API's description is true: every route is in it, and every answer is as it says."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+from urllib.parse import urlencode
+
+import aiohttp
+import pytest
+from jsonschema import Draft202012Validator
+
+from streamwatch.assembly.http import build_server
+from streamwatch.core.series import Report
+from streamwatch.edge.web.routes.openapi import document
+from streamwatch.settings.http import HttpSection
+from streamwatch.telemetry import Telemetry
+from tests.edge.web.exposition import realistic
+from tests.edge.web.http_faces import BEGAN_MS, FakeHealth, Model, alarm, report_of, serving
+
+DESCRIBED = document()
+PATHS = sorted(DESCRIBED["paths"])
+EXAMPLES = {"model": "model-1", "file": "main.js"}
+QUERIES = {"since": "1.5", "limit": "2", "model": "model-1"}
+REPORTS = {
+    "before the first report": None,
+    "with everything of the catalogue": Report(
+        realistic(),
+        BEGAN_MS,
+        {
+            "model-1": {
+                "classes": ["a"],
+                "first_seen_timestamp_seconds": 1.5,
+                "confusion": {"forgetting": "fading:0.999", "classes": ["a"], "counts": [[2.5]]},
+            }
+        },
+        [alarm("model-1"), alarm("model-1", 2, statistic=float("inf"))],
+    ),
+    "with little": report_of({"model-1": Model()}),
+}
+
+
+def validate(value: Any, schema: dict[str, Any]) -> None:
+    whole = {**schema, "components": DESCRIBED["components"]}
+    Draft202012Validator(whole).validate(value)
+
+
+def schema_of(path: str, status: str) -> dict[str, Any] | None:
+    answer = DESCRIBED["paths"][path]["get"]["responses"][status]
+    if "$ref" in answer:
+        answer = DESCRIBED["components"]["responses"][answer["$ref"].rpartition("/")[2]]
+    return answer["content"].get("application/json", {}).get("schema")
+
+
+def test_every_route_is_described_and_nothing_else() -> None:
+    section = HttpSection.model_validate({"listen": "127.0.0.1:0"})
+    app = build_server(section, FakeHealth(), Telemetry(level="error"))._application()
+    served = {re.sub(r"\{(\w+):[^}]*\}", r"{\1}", resource.canonical) for resource in app.router.resources()}
+    assert served == set(PATHS)
+
+
+def test_every_query_parameter_is_described_and_nothing_else() -> None:
+    section = HttpSection.model_validate({"listen": "127.0.0.1:0"})
+    server = build_server(section, FakeHealth(), Telemetry(level="error"))
+    for exporter in server._exporters:
+        for route in exporter.routes:
+            path = re.sub(r"\{(\w+):[^}]*\}", r"{\1}", route)
+            parameters = DESCRIBED["paths"][path]["get"].get("parameters", [])
+            assert {p["name"] for p in parameters if p.get("in") == "query"} == set(exporter.query), path
+
+
+@pytest.mark.parametrize("known", REPORTS)
+@pytest.mark.parametrize("path", PATHS)
+async def test_every_answer_is_as_described(path: str, known: str) -> None:
+    async with serving() as server, aiohttp.ClientSession(server.url) as session:
+        made = REPORTS[known]
+        if made is not None:
+            server.publish(made)
+            async with session.get("/api/v1/stream") as stream:  # the observers have seen the report, too
+                await stream.content.readuntil(b"event: overview\n")
+        parameters = DESCRIBED["paths"][path]["get"].get("parameters", [])
+        query = urlencode({p["name"]: QUERIES[p["name"]] for p in parameters if p.get("in") == "query"})
+        async with session.get(f"{path.format(**EXAMPLES)}?{query}") as answer:
+            assert answer.status == (404 if made is None and "{model}" in path else 200)
+            kinds = set(DESCRIBED["paths"][path]["get"]["responses"]["200"]["content"]) - {"*/*"}
+            assert not kinds or answer.content_type in {*kinds, "application/json"}
+            schema = schema_of(path, str(answer.status))
+            if schema is not None:
+                validate(await answer.json(), schema)
+
+
+async def test_events_are_as_described() -> None:
+    async with serving() as server, aiohttp.ClientSession(server.url, read_bufsize=2**20) as session:
+        server.publish(report_of({"a": Model()}, 0, [alarm("a")]))
+        async with session.get("/api/v1/stream") as stream:
+            for second, name in ((1, "Overview"), (2, "CommitBatch")):
+                await stream.content.readuntil(b"data: ")
+                data = json.loads(await stream.content.readline())
+                validate(data, {"$ref": f"#/components/schemas/{name}"})
+                server.publish(report_of({"b": Model(outcomes=3)}, second, [alarm("a"), alarm("b")]))
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "status"),
+    [
+        ("/api/v1/models/nobody", "", 404),
+        ("/api/v1/models/nobody/history", "", 404),
+        ("/api/v1/alarms", "limit=0", 400),
+        ("/api/v1/alarms", "limit=all", 400),
+        ("/api/v1/alarms", "model=", 400),
+        ("/api/v1/models/model-1/history", "since=yesterday", 400),
+    ],
+)
+async def test_refusals_are_as_described(path: str, query: str, status: int) -> None:
+    error = DESCRIBED["components"]["schemas"]["Error"]
+    async with (
+        serving() as server,
+        aiohttp.ClientSession(server.url) as session,
+        session.get(f"{path}?{query}") as answer,
+    ):
+        assert answer.status == status
+        validate(await answer.json(), error)
+
+
+def test_the_document_is_openapi_3_1_and_every_reference_leads_somewhere() -> None:
+    assert DESCRIBED["openapi"].startswith("3.1.")
+    for reference in re.findall(r'"\$ref": "#/([^"]+)"', json.dumps(DESCRIBED)):
+        found: Any = DESCRIBED
+        for step in reference.split("/"):
+            found = found[step]
+        assert found
+    for schema in DESCRIBED["components"]["schemas"].values():
+        Draft202012Validator.check_schema(schema)
+    for path, item in DESCRIBED["paths"].items():
+        variables = set(re.findall(r"\{(\w+)\}", path))
+        parameters = [
+            DESCRIBED["components"]["parameters"][p["$ref"].rpartition("/")[2]] if "$ref" in p else p
+            for p in item["get"].get("parameters", [])
+        ]
+        assert {p["name"] for p in parameters if p["in"] == "path"} == variables, path

@@ -1,0 +1,218 @@
+"""Content that cannot be read, on Apache Kafka: passed over, counted and named; all else is read."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import cramjam
+import pytest
+from aiokafka.codec import lz4_encode
+
+from streamwatch.core.events import Partition
+from streamwatch.edge.sources.kafka import KafkaSpec, LogLost
+from streamwatch.telemetry import BatchSkipped, InternalEvent, KafkaLost
+from tests import real
+from tests.edge.sources.kafka.raw_batches import GZIP, LZ4, SNAPPY, ZSTD, RawBatch, of, record, varint
+from tests.integration.conftest import Broker
+from tests.integration.kafka_broker import KafkaBroker
+from tests.integration.polling import Reader
+from tests.integration.raw_produce import batch_starts, flip, produce, segment
+from tests.integration.topics import create_topic, fresh, reading, send
+
+MEBIBYTE = 1 << 20
+HEADER_BYTES = 61
+EACH = 3
+"""Records of a batch, of some kilobytes together: the log's index has an entry for each batch."""
+
+
+def spec(broker: Broker, **choices: object) -> KafkaSpec:
+    return KafkaSpec(bootstrap_servers=broker.bootstrap_servers, poll_timeout_ms=50, **choices)  # type: ignore[arg-type]
+
+
+async def test_a_header_whose_name_is_not_utf8_costs_one_record(kafka: Broker):
+    topic = await create_topic(kafka, fresh("headers"))
+    written = [
+        record(0),
+        record(1, b"hidden", headers=[(b"\xc3\x28", b"x")]),
+        record(2, headers=[(b"a", b"b")]),
+    ]
+    await produce(kafka.bootstrap_servers, topic, {0: [RawBatch(written).bytes()]})
+    await send(kafka.bootstrap_servers, topic, [b"after"])
+    heard: list[InternalEvent] = []
+    faults: list[str | None] = []
+    async with reading(spec(kafka), topic, emit=heard.append) as source:
+        reader = Reader(source)
+
+        def caught_up() -> bool:
+            faults.extend(r.fault for records in reader.poll.records.values() for r in records)
+            return reader.caught_up()
+
+        await reader.until(caught_up)
+        assert reader.values == [b"v", None, b"v", b"after"]
+        assert faults == [None, "header_encoding", None, None]
+        assert source.losses == {}
+    assert not any(isinstance(h, KafkaLost) for h in heard)
+
+
+def bomb(codec: int, size: int, times: int) -> RawBatch:
+    """Records of so many zeros each, compressed without ever being whole in memory here."""
+    rest = b"\x00" + varint(0) + varint(0) + varint(-1) + varint(size)
+    frames: list[bytes] = []
+    for i in range(times):
+        rest = b"\x00" + varint(0) + varint(i) + varint(-1) + varint(size)
+        head = varint(len(rest) + size + 1) + rest
+        plain = head + bytes(size) + b"\x00"
+        match codec:
+            case 1:
+                frames.append(gzip.compress(plain, 1))
+            case 2:
+                frames.append(plain)
+            case 3:
+                frames.append(lz4_encode(plain, 1))  # blocks of their own: brokers refuse linked ones
+            case _:
+                frames.append(bytes(cramjam.zstd.compress(plain, level=1)))
+    body = bytes(cramjam.snappy.compress_raw(b"".join(frames))) if codec == SNAPPY else b"".join(frames)
+    return RawBatch([], codec=codec, body=body, count=times, last_delta=times - 1)
+
+
+def resident_bytes() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4_096
+
+
+@pytest.mark.parametrize(
+    ("codec", "size", "times"),
+    [
+        (ZSTD, 300 * MEBIBYTE, 10),
+        (GZIP, 500 * MEBIBYTE, 1),
+        (LZ4, 100 * MEBIBYTE, 1),
+        (SNAPPY, 10 * MEBIBYTE, 1),
+    ],
+)
+async def test_a_decompression_bomb_is_passed_in_bounded_memory_while_the_loop_turns(
+    kafka: Broker, codec: int, size: int, times: int
+):
+    topic = await create_topic(kafka, fresh("bomb"), max_message_bytes="20000000")
+    batch = bomb(codec, size, times).bytes()
+    await send(kafka.bootstrap_servers, topic, [b"before"])
+    await produce(kafka.bootstrap_servers, topic, {0: [batch]})
+    await send(kafka.bootstrap_servers, topic, [b"after"])
+    del batch
+    allowed = 64 * MEBIBYTE if size * times > 64 * MEBIBYTE else 4 * MEBIBYTE
+    heard: list[InternalEvent] = []
+    pauses: list[float] = []
+    most = before = resident_bytes()
+
+    async def watch() -> None:
+        nonlocal most
+        while True:
+            began = time.monotonic()
+            await asyncio.sleep(0.005)
+            pauses.append(time.monotonic() - began)
+            most = max(most, resident_bytes())
+
+    async with reading(spec(kafka, max_batch_bytes=allowed), topic, emit=heard.append) as source:
+        watching = asyncio.create_task(watch())
+        reader = Reader(source)
+        await reader.until_caught_up()
+        watching.cancel()
+        assert reader.values == [b"before", b"after"]
+        assert (source.losses, source.records_lost) == ({"oversized_batch": 1}, {"oversized_batch": times})
+    [skipped] = [h for h in heard if isinstance(h, BatchSkipped)]
+    assert (skipped.topic, skipped.partition, skipped.offset, skipped.records) == (topic, 0, 1, times)
+    assert most - before < allowed + 32 * MEBIBYTE
+    assert max(pauses) < 1.0
+
+
+async def test_a_large_batch_within_the_cap_is_read_whole(kafka: Broker):
+    topic = await create_topic(kafka, fresh("large"))
+    await produce(kafka.bootstrap_servers, topic, {0: [bomb(ZSTD, 5 * MEBIBYTE, 10).bytes()]})
+    async with reading(spec(kafka, max_poll_records=3), topic) as source:
+        reader = Reader(source)
+        await reader.until_caught_up()
+        assert [len(value or b"") for value in reader.values] == [5 * MEBIBYTE] * 10
+        assert source.losses == {}
+
+
+@pytest.fixture(scope="module")
+def damaged_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
+    """One of its own: a broker that is killed does not start again over a damaged log."""
+    real.need("tests/integration/test_kafka_damage.py", "a Kafka of its own")
+    broker = KafkaBroker(tmp_path_factory.mktemp("damaged"))
+    try:
+        broker.start()
+        yield broker
+    finally:
+        broker.kill()
+
+
+async def written(broker: KafkaBroker, partitions: int) -> str:
+    """A topic with four batches in each partition."""
+    topic = await create_topic(broker, fresh("damaged"), partitions, retention_ms="-1")
+    batches = [of([b"%d" % i * 1_500 for i in range(b * EACH, b * EACH + EACH)]).bytes() for b in range(4)]
+    await produce(broker.bootstrap_servers, topic, dict.fromkeys(range(partitions), batches))
+    return topic
+
+
+def damaged(broker: KafkaBroker, change: Callable[[], None]) -> None:
+    broker.stop()
+    try:
+        change()
+    finally:
+        broker.start()
+
+
+async def test_one_flipped_byte_anywhere_in_a_batch_costs_that_batch_and_stalls_nothing(
+    damaged_kafka: KafkaBroker,
+):
+    places = [*range(HEADER_BYTES + 9), 1_000]
+    topic = await written(damaged_kafka, len(places))
+    intact = await create_topic(damaged_kafka, fresh("intact"))
+    await send(damaged_kafka.bootstrap_servers, intact, [b"%d" % i for i in range(100)])
+
+    def change() -> None:
+        for partition, place in enumerate(places):
+            file = segment(damaged_kafka, topic, partition)
+            start = batch_starts(file.read_bytes())[1]
+            flip(file, start + place)
+
+    damaged(damaged_kafka, change)
+    heard: list[InternalEvent] = []
+    async with reading(spec(damaged_kafka, backoff_max_ms=500), topic, intact, emit=heard.append) as source:
+        reader = Reader(source)
+        at_once = {Partition(intact, 0)}
+        await reader.until(lambda: at_once <= {p for p, s in reader.poll.partitions.items() if s.caught_up})
+        await reader.until_caught_up()
+        seen: dict[int, set[int]] = {}
+        for partition, offset, value in reader.seen:
+            if value is not None and len(value) > 100:
+                assert value == b"%d" % offset * 1_500, (places[partition], offset)
+                seen.setdefault(partition, set()).add(offset)
+        named = {h.partition: h for h in heard if isinstance(h, BatchSkipped)}
+        for partition, place in enumerate(places):
+            lost = set(range(4 * EACH)) - seen.get(partition, set())
+            if 12 <= place < 16:  # the leader epoch, which nobody reads
+                assert lost == set()
+            else:
+                assert lost == set(range(EACH, 2 * EACH)), place
+                assert (named[partition].offset, named[partition].records) == (EACH, EACH), place
+    assert not any(isinstance(h, KafkaLost) for h in heard)
+
+
+async def test_a_corrupt_batch_ends_reading_where_that_was_asked_for(damaged_kafka: KafkaBroker):
+    topic = await written(damaged_kafka, 1)
+    file = segment(damaged_kafka, topic, 0)
+    damaged(damaged_kafka, lambda: flip(file, batch_starts(file.read_bytes())[1] + 1_000))
+    async with reading(spec(damaged_kafka, on_data_loss="fail"), topic) as source:
+        reader = Reader(source)
+        said = (
+            rf"{topic}/0 cannot be read from offset 3 to 5: checksum \(corrupt_batch\): "
+            r"set kafka\.on_data_loss"
+        )
+        with pytest.raises(LogLost, match=said):
+            await reader.until_caught_up()
+        assert reader.offsets == [(0, 0), (0, 1), (0, 2)]
+        assert source.losses == {}

@@ -1,0 +1,102 @@
+"""A user who may see a topic and not read it is told so before the daemon starts, with what to grant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+)
+
+from streamwatch.assembly.checks import check_all
+from streamwatch.edge.sources.kafka import KafkaSpec, Probed, ReadDenied, probe
+from streamwatch.settings import load
+from tests import real
+from tests.integration.kafka_broker import START_SECONDS, KafkaBroker
+from tests.integration.topics import create_topic, fresh, send
+
+AUTHORIZED = {
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "super.users": "User:ANONYMOUS",
+}
+
+
+@pytest.fixture(scope="module")
+def _guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
+    broker = KafkaBroker(tmp_path_factory.mktemp("guarded"), AUTHORIZED)
+    try:
+        broker.start()
+        yield broker
+    finally:
+        broker.kill()
+
+
+@pytest.fixture
+def guarded(request: pytest.FixtureRequest) -> KafkaBroker:
+    """Apache Kafka that lets only the anonymous do everything."""
+    real.need(request.node.nodeid, "a Kafka of its own")
+    return request.getfixturevalue("_guarded")
+
+
+def allow(broker: KafkaBroker, operation: str, topic: str) -> None:
+    client = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+    binding = AclBinding(
+        ResourceType.TOPIC,
+        topic,
+        ResourcePatternType.LITERAL,
+        "User:reader",
+        "*",
+        AclOperation[operation],
+        AclPermissionType.ALLOW,
+    )
+    for made in client.create_acls([binding]).values():
+        made.result(START_SECONDS)
+
+
+def reader(broker: KafkaBroker) -> KafkaSpec:
+    return KafkaSpec(
+        bootstrap_servers=broker.sasl_servers,
+        security_protocol="SASL_PLAINTEXT",
+        username="reader",
+        password="secret",  # noqa: S106
+    )
+
+
+async def test_who_may_see_and_not_read_is_told_what_to_grant(guarded: KafkaBroker, tmp_path: Path) -> None:
+    open_one, closed = [await create_topic(guarded, fresh(name)) for name in ("open", "closed")]
+    for topic in (open_one, closed):
+        await send(guarded.bootstrap_servers, topic, [b"x"])
+    allow(guarded, "READ", open_one)
+    allow(guarded, "DESCRIBE", closed)
+    assert await probe(reader(guarded), [open_one]) == {open_one: Probed(1, has_records=True)}
+    with pytest.raises(ReadDenied) as denied:
+        await probe(reader(guarded), [open_one, closed])
+    assert denied.value.topics == (closed,)
+    assert "may not be read by user 'reader'" in str(denied.value)
+    assert f"--allow-principal User:reader --operation Read --topic {closed}" in str(denied.value)
+    password = tmp_path / "password"
+    password.write_text("secret\n")
+    settings = load(
+        None,
+        [
+            f"kafka.bootstrap_servers={guarded.sasl_servers}",
+            f"kafka.security={{protocol: SASL_PLAINTEXT, username: reader, password_file: {password}}}",
+            f"topics.predictions={open_one}",
+            f"topics.labels={closed}",
+            f"state.directory={tmp_path / 'state'}",
+        ],
+        {},
+    )
+    results = await check_all(settings)
+    assert [result.what for result in results if not result.good] == [str(denied.value)]
+    allow(guarded, "READ", closed)
+    results = await check_all(settings)
+    assert all(result.good for result in results)
+    assert any("a record was read" in result.what for result in results)

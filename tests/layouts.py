@@ -1,0 +1,90 @@
+"""The estimators that tests share, so that nobody compiles kernels of their own.
+
+What is compiled depends on how many estimators of each kind there are, and on the widths that `max_classes`
+and `shadow_max_classes` ask for; parameters are free. A test that needs others takes `replace(DEFAULT, …)` or
+`replace(EVERYTHING, …)` with as many of each kind, or is marked slow.
+
+    python -m tests.layouts
+
+compiles all three ahead (minutes, once), before workers start that would compile them side by side.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from streamwatch.core.estimators.detectors.ddm import DdmSpec
+from streamwatch.core.estimators.warming import warm_up
+from streamwatch.core.specs import (
+    AdwinDriftSpec,
+    AdwinSpec,
+    DriftWeightedSpec,
+    FadingSpec,
+    LandmarkSpec,
+    MonitorsSpec,
+    PageHinkleySpec,
+    SlidingSpec,
+)
+
+TINY = MonitorsSpec((LandmarkSpec(),), (), (), max_models=1, max_classes=4, per_class="landmark")
+"""The landmark alone."""
+
+DEFAULT = MonitorsSpec()
+"""What settings that say nothing ask for."""
+
+EVERYTHING = MonitorsSpec(
+    forgetting=(
+        LandmarkSpec(),
+        FadingSpec(0.999),
+        FadingSpec(0.6),
+        SlidingSpec(50),
+        SlidingSpec(7),
+        AdwinSpec(),
+        AdwinSpec(delta=0.05, min_subwindow=7, clock=1),
+    ),
+    detectors=(
+        PageHinkleySpec(threshold=5.0),
+        AdwinDriftSpec(),
+        PageHinkleySpec(
+            "both", tolerance=0.01, threshold=4.0, alpha=0.99, min_outcomes=10, form="paper", direction="both"
+        ),
+        PageHinkleySpec("down", threshold=3.0, alpha=1.0, direction="down"),
+        AdwinDriftSpec("adwin_both", delta=0.05, min_subwindow=7, clock=1, direction="both"),
+        AdwinDriftSpec("adwin_down", delta=0.1, direction="down"),
+        PageHinkleySpec("rate", tolerance=0.001, threshold=1.5, alpha=1.0, input="error_rate"),
+        PageHinkleySpec(
+            "rate_both", tolerance=0.001, threshold=1.0, form="paper", direction="both", input="error_rate"
+        ),
+        DdmSpec(),
+        DdmSpec("ddm_early", min_outcomes=10, warning_level=1.5, alarm_level=2.0),
+    ),
+    drift_weighted=(
+        DriftWeightedSpec(),
+        DriftWeightedSpec(w_avg=2.0, delta=0.05),
+        DriftWeightedSpec(w_avg=4.0, alpha=0.99),
+        DriftWeightedSpec(drift_signal="labels", delta=0.1),
+        DriftWeightedSpec(drift_signal="reference", reference="first", alpha=0.999),
+    ),
+    max_models=6,
+    max_classes=40,
+)
+"""Several of every kind, none at its default count, some sharing a window."""
+
+LAYOUTS = {"tiny": TINY, "default": DEFAULT, "everything": EVERYTHING}
+
+
+def main() -> None:
+    """Compile what is not there yet, and say what was done."""
+    for name, spec in LAYOUTS.items():
+        began = time.monotonic()
+        warmth = warm_up(spec, tracing=spec is not TINY)
+        sys.stdout.write(
+            f"{name} estimators of tests: {warmth.compiled} functions compiled, {warmth.loaded} were there, "
+            f"{time.monotonic() - began:.1f} s\n"
+        )
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,127 @@
+"""The monitors section is the catalogue's: its kinds, ranges and defaults, read as the core's specs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from streamwatch.assembly import specs
+from streamwatch.core.estimators import catalogue
+from streamwatch.core.estimators.entries import Entry, Parameter
+from streamwatch.core.specs import (
+    AdwinDriftSpec,
+    AdwinSpec,
+    DriftWeightedSpec,
+    FadingSpec,
+    LandmarkSpec,
+    MonitorsSpec,
+    PageHinkleySpec,
+)
+from streamwatch.settings import Settings, SettingsError, example, json_schema, load
+
+HEAD: dict[str, Any] = {
+    "kafka": {"bootstrap_servers": "a:1"},
+    "topics": {"predictions": "p", "labels": "l"},
+}
+RANGES = [
+    (kind, entry, parameter)
+    for kind, entries in (("forgetting", catalogue.MECHANISMS), ("detectors", catalogue.DETECTORS))
+    for entry in entries
+    for parameter in entry.parameters
+]
+
+
+def read(folder: Path, monitors: dict[str, Any]) -> Settings:
+    file = folder / "streamwatch.yaml"
+    file.write_text(yaml.safe_dump(HEAD | {"monitors": monitors}))
+    return load(file, environ={})
+
+
+def test_the_defaults_of_the_settings_are_those_of_the_core(tmp_path: Path) -> None:
+    assert specs.monitors_spec(read(tmp_path, {})) == MonitorsSpec()
+
+
+def test_an_entry_is_read_as_the_specification_of_its_kind(tmp_path: Path) -> None:
+    monitors = read(
+        tmp_path,
+        {
+            "forgetting": ["landmark", "adwin", {"fading": {"alpha": 0.5}}, {"fading": {"half_life": 1}}],
+            "detectors": [{"page_hinkley": {"name": "slow", "direction": "both"}}, {"adwin": None}],
+        },
+    ).monitors
+    assert monitors.forgetting == (LandmarkSpec(), AdwinSpec(), FadingSpec(0.5), FadingSpec(0.5))
+    assert monitors.detectors == (PageHinkleySpec(name="slow", direction="both"), AdwinDriftSpec())
+
+
+@pytest.mark.parametrize(
+    ("kind", "entry", "parameter"), RANGES, ids=[f"{k}-{e.name}-{p.name}" for k, e, p in RANGES]
+)
+def test_a_value_out_of_the_catalogues_range_is_refused_in_its_words(
+    tmp_path: Path, kind: str, entry: Entry, parameter: Parameter
+) -> None:
+    wrong = "sideways" if parameter.choices else -1 if parameter.whole else -1.0
+    with pytest.raises(SettingsError) as caught:
+        read(tmp_path, {kind: [{entry.name: {parameter.name: wrong}}]})
+    assert str(caught.value).startswith(f"monitors.{kind}[0].{parameter.name} in ")
+    if not parameter.choices:
+        assert str(caught.value).endswith(str(parameter.problem(wrong)))
+
+
+def test_drift_weighting_has_the_catalogues_range_too(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"average weight after a drift must be in \(1, 1000\], got 1"):
+        read(tmp_path, {"drift_weighted": {"w_avg": 1}})
+    assert catalogue.parameter(DriftWeightedSpec, "w_avg").high == 1_000
+
+
+def test_drift_weighting_is_one_mapping_or_a_list_or_nothing(tmp_path: Path) -> None:
+    def drift_weighted(written: Any) -> tuple[DriftWeightedSpec, ...]:
+        return specs.monitors_spec(read(tmp_path, {"drift_weighted": written})).drift_weighted
+
+    assert drift_weighted(None) == ()
+    assert drift_weighted({"w_avg": 5}) == (DriftWeightedSpec(5.0),)
+    both = [{"drift_signal": "labels"}, {"drift_signal": "reference", "reference": "champion", "alpha": 0.99}]
+    assert drift_weighted(both) == (
+        DriftWeightedSpec(drift_signal="labels"),
+        DriftWeightedSpec(drift_signal="reference", reference="champion", alpha=0.99),
+    )
+    with pytest.raises(SettingsError, match="reference and the model named by reference go together"):
+        drift_weighted({"drift_signal": "reference"})
+    with pytest.raises(SettingsError, match="is listed twice"):
+        drift_weighted([{}, {}])
+    with pytest.raises(
+        SettingsError, match=r"drift_weighted\[0\]\.w_agv in .*: unknown key; did you mean 'w_avg'"
+    ):
+        drift_weighted({"w_agv": 3})
+
+
+@pytest.mark.parametrize("delta", [0, 1, -0.1, 2])
+def test_the_confidence_of_bounds_is_a_probability(tmp_path: Path, delta: float) -> None:
+    with pytest.raises(SettingsError, match=r"confidence_delta must be in \(0, 1\)"):
+        read(tmp_path, {"confidence_delta": delta})
+
+
+def test_the_confidence_of_bounds_reaches_the_estimators(tmp_path: Path) -> None:
+    assert specs.monitors_spec(read(tmp_path, {"confidence_delta": 0.01})).confidence_delta == 0.01
+
+
+@pytest.mark.parametrize(
+    "entry", [*catalogue.MECHANISMS, *catalogue.DETECTORS], ids=lambda e: e.spec.__name__
+)
+def test_the_schema_explains_every_parameter_with_its_range(entry: Entry) -> None:
+    if not entry.parameters:
+        return
+    section = json_schema()["$defs"][f"{entry.spec.__name__.removesuffix('Spec')}Section"]
+    for parameter in entry.parameters:
+        described = section["properties"][parameter.name]
+        assert described["description"] == parameter.help
+        assert described["default"] == entry.defaults()[parameter.name]
+        assert described.items() >= parameter.bounds.items()
+
+
+def test_the_example_writes_the_defaults_as_they_are_read(tmp_path: Path) -> None:
+    file = tmp_path / "example.yaml"
+    file.write_text(example())
+    assert specs.monitors_spec(load(file, environ={})) == MonitorsSpec()

@@ -1,0 +1,72 @@
+"""How much of the tests runs: `fast` while writing code, `default` before handing it in, `all` now and then.
+
+`make test-fast`, `make test` and `make test-all` set `STREAMWATCH_TESTS`; without it, it is `default`. A tier
+decides two things: which tests run (`slow` ones from `default` on, `long` ones in `all` only; whole rooms are
+slow, see `SLOW_ROOMS`), and how much of a test that draws examples, seeds, kills or power cuts. Nothing is
+proved in `default` that `all` leaves out.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from hashlib import sha256
+from pathlib import Path
+from subprocess import run
+from typing import Final, TypeVar
+
+Item = TypeVar("Item")
+TIERS: Final = ("fast", "default", "all")
+TIER: Final = os.environ.get("STREAMWATCH_TESTS") or "default"
+EXAMPLES: Final = {"fast": 10, "default": 50, "all": 100}
+"""Examples that hypothesis draws for a property, of which a test may ask for a multiple."""
+SLOW_ROOMS: Final = ("browser", "calibration", "faults", "golden", "integration")
+"""Folders of tests that start brokers, browsers and processes, or draw by the thousand."""
+ROTATION: Final = 4
+"""Of what is rotated, `default` does one in so many, another share at every commit."""
+
+if TIER not in TIERS:
+    raise ValueError(f"STREAMWATCH_TESTS must be one of {', '.join(TIERS)}, got {TIER!r}")
+
+
+def by_tier(*, fast: Item, default: Item, everything: Item) -> Item:
+    """What to take at this tier."""
+    return {"fast": fast, "default": default, "all": everything}[TIER]
+
+
+def examples(multiple: float) -> int:
+    """A multiple of the tier's number of examples, for `@settings(max_examples=examples(1.5))`."""
+    return max(1, round(multiple * EXAMPLES[TIER]))
+
+
+def number(name: str, *, default: int, everything: int) -> int:
+    """So many kills, power cuts …; the environment variable `name` wins."""
+    return int(os.environ.get(name) or by_tier(fast=default, default=default, everything=everything))
+
+
+def turn() -> int:
+    """Which share is due, 0 … ROTATION - 1: `STREAMWATCH_ROTATION`, else of the commit that is checked out.
+
+    Commits are as good as drawn, so that all shares come round; 0 where there is no repository.
+    """
+    given = os.environ.get("STREAMWATCH_ROTATION")
+    if given is not None:
+        return int(given) % ROTATION
+    head = run(
+        ["git", "rev-parse", "HEAD"],
+        cwd=Path(__file__).parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return int(sha256(head.stdout.strip().encode()).hexdigest(), 16) % ROTATION if head.stdout else 0
+
+
+def rotated(several: Sequence[Item]) -> list[Item]:
+    """Those whose turn it is: every fourth, or all of them in the tier `all`."""
+    return list(several) if TIER == "all" else list(several[turn() :: ROTATION])
+
+
+def is_due(index: int) -> bool:
+    """Whether it is the turn of the item with this index."""
+    return TIER == "all" or index % ROTATION == turn()
