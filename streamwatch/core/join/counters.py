@@ -3,15 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final
 
-from streamwatch.core.join.entry import EVICTED, EXPIRED, WITHDRAWN
-
-JOINED: Final = -3
-CORRECTED: Final = -2
-DUPLICATE: Final = -1
-ORPHAN: Final = 99
-"""A label that has met nobody; the results of those that have are smaller."""
+from streamwatch.core.join.results import COUNTED_AS
 
 
 @dataclass(slots=True)
@@ -31,21 +24,9 @@ class LabelCounters:
     before_start: int = 0
 
     def count(self, result: int) -> None:
-        """Count a label by its result: `JOINED`, `CORRECTED`, `DUPLICATE`, or the state of what it met."""
-        if result == JOINED:
-            self.joined += 1
-        elif result == CORRECTED:
-            self.corrected += 1
-        elif result == DUPLICATE:
-            self.duplicate += 1
-        elif result == EXPIRED:
-            self.late += 1
-        elif result == WITHDRAWN:
-            self.withdrawn += 1
-        elif result == EVICTED:
-            self.evicted_prediction += 1
-        else:
-            self.over_limit += 1
+        """Count a label by its result, one of `COUNTED_AS`."""
+        name = COUNTED_AS[result]
+        setattr(self, name, getattr(self, name) + 1)
 
     def settled(self) -> int:
         """All that are no longer held."""

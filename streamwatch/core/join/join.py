@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from streamwatch.core.events import Event, Label, Outcome, Prediction
-from streamwatch.core.join.counters import JOINED, ORPHAN, JoinCounters
+from streamwatch.core.join.counters import JoinCounters
 from streamwatch.core.join.entry import PENDING, RESOLVED, UNMATCHED, JoinEntry
 from streamwatch.core.join.expiry import Deadlines
+from streamwatch.core.join.holdings import Holdings
+from streamwatch.core.join.results import JOINED, ORPHAN
 from streamwatch.core.join.rules import JoinRules
 from streamwatch.core.join.waiting_labels import WaitingLabels
 from streamwatch.core.join.waiting_predictions import WaitingPredictions
@@ -32,6 +34,21 @@ class Join:
         self.labels = WaitingLabels(spec, self.counters)
         self.predictions = WaitingPredictions(spec, self.counters)
         self._rules = JoinRules(self.predictions, self.labels, self.counters)
+
+    def holdings(self) -> Holdings:
+        """What it holds now."""
+        predictions, labels = self.predictions, self.labels
+        return Holdings(
+            predictions.join_models.models,
+            predictions.pending,
+            labels.early,
+            labels.unmatched,
+            labels.retained,
+            len(predictions.dedup),
+            len(predictions.buffer),
+            predictions.buffer.assumed,
+            predictions.oldest_ms,
+        )
 
     def begin(
         self, by_id: dict[str, JoinEntry], pending: Deadlines, early: Deadlines, retained: Deadlines

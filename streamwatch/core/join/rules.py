@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from streamwatch.core.events import Event, Invalid, Label, NullRecord, Prediction
-from streamwatch.core.join.counters import CORRECTED, DUPLICATE, JOINED, ORPHAN, JoinCounters
+from streamwatch.core.join.counters import JoinCounters
 from streamwatch.core.join.entry import (
     EARLY,
     OVER_LIMIT,
     PENDING,
-    RESOLVED,
     RETAINED,
     UNMATCHED,
     JoinEntry,
@@ -16,6 +15,7 @@ from streamwatch.core.join.entry import (
     forget,
     own_time,
 )
+from streamwatch.core.join.results import JOINED, ORPHAN, result_of
 from streamwatch.core.join.waiting_labels import WaitingLabels
 from streamwatch.core.join.waiting_predictions import WaitingPredictions
 
@@ -83,7 +83,7 @@ class JoinRules:
             predictions.resolve(record, activity, early.true_class, own_time(early), record_ms)
             self._labels.take(early, JOINED)
             if bare is not None:
-                self._labels.met(bare, DUPLICATE if bare.true_class == early.true_class else CORRECTED)
+                self._labels.met(bare, result_of(bare, early.true_class))
         elif bare is not None:
             predictions.resolve(record, activity, bare.true_class, own_time(bare), record_ms)
             self._labels.met(bare, JOINED)
@@ -122,11 +122,8 @@ class JoinRules:
     def label_named(self, event: Label, model: str) -> None:
         """A label with a model, whose prediction is not pending."""
         own, early, bare = self._find(event.id, model)
-        named = self._counters.with_model
-        if own is not None and own.state != RESOLVED:
-            named.count(own.state)
-        elif (earlier := own or early or bare) is not None:
-            named.count(DUPLICATE if earlier.true_class == event.true_class else CORRECTED)
+        if (known := own or early or bare) is not None:
+            self._counters.with_model.count(result_of(known, event.true_class))
         else:
             self._labels.hold(event)
 
@@ -149,9 +146,7 @@ class JoinRules:
                 pass
             elif record.generation < predictions.dedup.floor:
                 forget(self._by_id, record)
-            elif state == RESOLVED:
-                result = min(result, DUPLICATE if record.true_class == event.true_class else CORRECTED)
             else:
-                result = min(result, state)
+                result = min(result, result_of(record, event.true_class))
             record = following
         self._labels.retain(event, result)

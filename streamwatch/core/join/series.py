@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Protocol
 
-from streamwatch.core.join.join import Join
+from streamwatch.core.join.counters import JoinCounters
+from streamwatch.core.join.holdings import Holdings
 from streamwatch.core.join.mismatch import Mismatch
 from streamwatch.core.metrics import family, single
 from streamwatch.core.series import Family
@@ -31,7 +33,20 @@ _LABEL_COUNTERS = (
 _UNUSABLE = {"evicted": "evicted_prediction", "over_limit": "over_limit", "withdrawn": "withdrawn"}
 
 
-def counter_families(join: Join, records_over_limit: Mapping[str, int]) -> list[Family]:
+class Joining(Protocol):
+    """A join, as its series need it."""
+
+    @property
+    def counters(self) -> JoinCounters:
+        """Since its state began."""
+        ...
+
+    def holdings(self) -> Holdings:
+        """What it holds now."""
+        ...
+
+
+def counter_families(join: Joining, records_over_limit: Mapping[str, int]) -> list[Family]:
     """The join's counters; `records_over_limit` are those counted by the estimators."""
     counters = join.counters
     named, bare = counters.with_model, counters.without_model
@@ -67,23 +82,24 @@ def _by_label(name: str, counts: Mapping[str, int]) -> Family:
     return family(name, [((value,), count) for value, count in sorted(counts.items())])
 
 
-def gauge_families(join: Join) -> list[Family]:
+def gauge_families(join: Joining) -> list[Family]:
     """Gauges of the join."""
+    holdings = join.holdings()
     values = {
-        "labels_waiting": join.labels.early,
-        "labels_unmatched": join.labels.unmatched,
-        "labels_retained": join.labels.retained,
-        "dedup_entries": len(join.predictions.dedup),
-        "order_buffer_outcomes": len(join.predictions.buffer),
+        "labels_waiting": holdings.early,
+        "labels_unmatched": holdings.unmatched,
+        "labels_retained": holdings.retained,
+        "dedup_entries": holdings.dedup_entries,
+        "order_buffer_outcomes": holdings.held,
         "join_identities_violated": len(identities(join)),
     }
-    pending = [((name,), activity.pending) for name, activity in join.predictions.join_models.models.items()]
+    pending = [((name,), activity.pending) for name, activity in holdings.models.items()]
     latest = [
         ((name,), activity.last_event_ms / 1000)
-        for name, activity in join.predictions.join_models.models.items()
+        for name, activity in holdings.models.items()
         if activity.last_event_ms >= 0
     ]
-    oldest_ms = join.predictions.oldest_ms
+    oldest_ms = holdings.oldest_ms
     return [
         *(single(name, value) for name, value in values.items()),
         family("pending_predictions", pending),
@@ -92,9 +108,9 @@ def gauge_families(join: Join) -> list[Family]:
     ]
 
 
-def model_families(join: Join, found: Sequence[Mismatch]) -> list[Family]:
+def model_families(join: Joining, found: Sequence[Mismatch]) -> list[Family]:
     """Show the share of each model in the join, and what is silently wrong with which (others: no sample)."""
-    models = join.predictions.join_models.models
+    models = join.holdings().models
     return [
         family(
             "model_predictions_total", [((name,), activity.accepted) for name, activity in models.items()]
@@ -108,11 +124,10 @@ def model_families(join: Join, found: Sequence[Mismatch]) -> list[Family]:
     ]
 
 
-def identities(join: Join) -> list[str]:
+def identities(join: Joining) -> list[str]:
     """Every sum that does not hold, in words; empty when all is accounted for."""
-    counters, labels = join.counters, join.labels
-    pending = sum(activity.pending for activity in join.predictions.join_models.models.values())
-    held = len(join.predictions.buffer) - join.predictions.buffer.assumed
+    counters, holdings = join.counters, join.holdings()
+    pending = sum(activity.pending for activity in holdings.models.values())
     sums = [
         (
             "predictions accepted = pending + resolved + expired + evicted + withdrawn + held for order",
@@ -122,23 +137,24 @@ def identities(join: Join) -> list[str]:
             + counters.predictions_expired
             + counters.predictions_evicted
             + counters.predictions_withdrawn
-            + held,
+            + holdings.held
+            - holdings.held_assumed,
         ),
-        ("pending = sum over models", join.predictions.pending, pending),
+        ("pending = sum over models", holdings.pending, pending),
         (
             "held for order = sum over models",
-            len(join.predictions.buffer),
-            sum(activity.held for activity in join.predictions.join_models.models.values()),
+            holdings.held,
+            sum(activity.held for activity in holdings.models.values()),
         ),
         (
             "labels with a model = joined + orphaned + … + held",
             counters.with_model.accepted,
-            counters.with_model.settled() + labels.early,
+            counters.with_model.settled() + holdings.early,
         ),
         (
             "labels without a model = joined + orphaned + … + held",
             counters.without_model.accepted,
-            counters.without_model.settled() + labels.unmatched,
+            counters.without_model.settled() + holdings.unmatched,
         ),
     ]
     return [f"{rule}: {left} ≠ {right}" for rule, left, right in sums if left != right]

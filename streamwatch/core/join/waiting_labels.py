@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from streamwatch.core.events import Label
-from streamwatch.core.join.counters import CORRECTED, DUPLICATE, ORPHAN, JoinCounters, LabelCounters
+from streamwatch.core.join.counters import JoinCounters, LabelCounters
 from streamwatch.core.join.entry import EARLY, RETAINED, UNMATCHED, JoinEntry, append, forget
 from streamwatch.core.join.expiry import Deadlines, deadline
+from streamwatch.core.join.results import ORPHAN, result_of
 from streamwatch.core.join.working_set import EVICTIONS
 from streamwatch.core.specs import JoinSpec
 
@@ -123,7 +124,7 @@ class WaitingLabels:
     def repeat(self, label: Label, kept: JoinEntry) -> None:
         """Another label without a model for the same id."""
         self._counters.without_model.accepted += 1
-        self._counters.without_model.count(DUPLICATE if kept.true_class == label.true_class else CORRECTED)
+        self._counters.without_model.count(result_of(kept, label.true_class))
 
     def take(self, record: JoinEntry, result: int) -> None:
         """The prediction of a label with a model has come."""

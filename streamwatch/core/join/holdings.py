@@ -1,0 +1,29 @@
+"""What a join holds at a moment, whichever way it keeps it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from streamwatch.core.join.models import ModelActivity
+
+
+@dataclass(frozen=True, slots=True)
+class Holdings:
+    """Numbers of what waits, by kind, and the activity of every model by name."""
+
+    models: Mapping[str, ModelActivity]
+    pending: int
+    early: int
+    """Labels with a model, waiting."""
+    unmatched: int
+    """Labels without a model that have met nobody."""
+    retained: int
+    """All labels without a model that are kept."""
+    dedup_entries: int
+    held: int = 0
+    """Outcomes in the order buffer."""
+    held_assumed: int = 0
+    """Of those, the ones that were assumed at expiry."""
+    oldest_ms: int | None = None
+    """Record time of the pending prediction that would expire first."""
