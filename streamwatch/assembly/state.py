@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 
 from streamwatch.assembly import specs
 from streamwatch.assembly.alerts import build_alarm_book, build_deliveries
+from streamwatch.core.column_pipeline import ColumnPipeline
 from streamwatch.core.commit.checkpoint import Checkpoint, Resumed
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.pipeline import Pipeline
@@ -27,6 +28,7 @@ from streamwatch.daemon import (
 from streamwatch.daemon.alerting import ALARMS, Alerting
 from streamwatch.daemon.clock import SteadyClock
 from streamwatch.daemon.delivery import Deliveries
+from streamwatch.edge.keys import digest_bytes
 from streamwatch.edge.stores.memory import MemoryStore
 from streamwatch.edge.stores.rocksdb import RocksStore
 from streamwatch.edge.stores.space import Space
@@ -82,7 +84,13 @@ def state_opening(
             progress = restored_progress(saved.sections.get(MERGE), topics)
             clock.not_before(max(progress.running_ms.values(), default=0) - merge.max_future_ms)
             clocks = Clocks(clock, _monotonic_ms)
-            processor = BatchProcessor(checkpoint, store, topics, telemetry, clocks, merge, progress)
+            columns = None
+            if joins_in_columns(settings):
+                columns = ColumnPipeline(join, monitors, digest_bytes)
+                columns.start_ms = start_ms
+            processor = BatchProcessor(
+                checkpoint, store, topics, telemetry, clocks, merge, progress, pipeline=columns
+            )
             book = build_alarm_book(settings, store.identity)
             if ALARMS in saved.sections:
                 book.restore(saved.sections[ALARMS])
@@ -93,6 +101,11 @@ def state_opening(
         return State(store, checkpoint, processor, stands, resumed, alerting)
 
     return open_state
+
+
+def joins_in_columns(settings: Settings) -> bool:
+    """Whether the compiled join is used: nothing is durable, and outcomes need not wait for their order."""
+    return settings.state.kind == "memory" and settings.join.order == "resolution"
 
 
 def open_store(settings: Settings) -> Store:

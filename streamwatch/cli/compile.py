@@ -37,6 +37,7 @@ def compile_estimators(config: ConfigFile = None, overrides: Overrides = None) -
 
     from streamwatch.assembly import specs
     from streamwatch.core.estimators.warming import warm_up
+    from streamwatch.core.join.compiled.warming import warm_up_join
     from streamwatch.settings import SettingsError
 
     began = time.monotonic()
@@ -45,6 +46,7 @@ def compile_estimators(config: ConfigFile = None, overrides: Overrides = None) -
     try:
         with telling_of_compiling():
             warmth = warm_up(specs.monitors_spec(settings))
+            warm_up_join()
             compiled_scan()  # of what Kafka answers; kept beside the estimators
     except SettingsError as error:
         refuse(str(error))

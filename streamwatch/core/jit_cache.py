@@ -1,7 +1,8 @@
 """Compiled functions on disk: where, under which key, and how they are written.
 
 The directory's name is a hash of the kernels' syntax trees: docstrings, comments and line breaks change
-nothing. A file is named by the function, the interpreter and a hash of what it was compiled for (types of
+nothing. The join has a hash of its own in the names of its files, so that a change there lets the estimators
+be. A file is named by the function, the interpreter and a hash of what it was compiled for (types of
 arguments, processor), so processes that compile side by side never write each other's files; numba's own
 cache numbers its files in an index, which two processes at once can leave pointing at each other's code.
 A directory that cannot be written to, as in an image, is read and not added to.
@@ -74,6 +75,14 @@ def kernel_hash() -> str:
     return hashlib.blake2b(f"{versions} {sources}".encode(), digest_size=8).hexdigest()
 
 
+@cache
+def join_hash() -> str:
+    """Hash over the join and what its compiled functions name of its surroundings."""
+    folder = Path(__file__).parent
+    files = (folder / "outcomes.py", *sorted((folder / "join").rglob("*.py")))
+    return syntax_hash(file.read_bytes() for file in files)
+
+
 def cache_directory() -> str | None:
     """Where compiled functions are kept between runs, or None where there is no such place.
 
@@ -109,6 +118,7 @@ class KernelCache:
         self.cache_path = directory
         self._directory = Path(directory)
         self._function = function.__name__
+        self._room = join_hash() if function.__module__.startswith("streamwatch.core.join.") else ""
         self._stem = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}"
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
@@ -138,5 +148,5 @@ class KernelCache:
 
     def _file(self, sig: Any, codegen: Any) -> Path:
         """Named by a hash of what it is compiled for: argument types with their layouts, and processor."""
-        key = f"{sig} {codegen.magic_tuple()}".encode()
+        key = f"{sig} {codegen.magic_tuple()} {self._room}".encode()
         return self._directory / f"{self._stem}-{hashlib.blake2b(key, digest_size=16).hexdigest()}.nbc"

@@ -9,6 +9,7 @@ from typing import Final
 
 import numpy as np
 
+from streamwatch.core.column_pipeline import ColumnPipeline
 from streamwatch.core.commit.checkpoint import Checkpoint
 from streamwatch.core.events import Alarm, Invalid, Partition, Side
 from streamwatch.core.join.mismatch import details_with
@@ -79,9 +80,11 @@ class BatchProcessor:
         How long records wait for others.
     progress
         Where the sequence goes on, of a state that was restored.
+    pipeline
+        Joins instead of the checkpoint's, where nothing is durable.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what everything goes through
         self,
         checkpoint: Checkpoint,
         store: Store,
@@ -90,8 +93,10 @@ class BatchProcessor:
         clocks: Clocks,
         merge: MergeSpec | None = None,
         progress: MergeProgress | None = None,
+        *,
+        pipeline: ColumnPipeline | None = None,
     ) -> None:
-        self.pipeline = checkpoint.pipeline
+        self.pipeline = pipeline or checkpoint.pipeline
         self.progress = progress or MergeProgress()
         self._monitors = checkpoint.monitors
         self._store = store

@@ -27,6 +27,12 @@ def digest_ids(ids: Sequence[str]) -> list[str]:
     return [digest(id_).decode("latin-1") for id_ in map(str.encode, ids)]
 
 
+def digest_bytes(ids: Sequence[str]) -> bytes:
+    """Digests of ids one behind the other, `DIGEST_BYTES` each."""
+    digest = xxhash.xxh3_128_digest
+    return b"".join([digest(id_) for id_ in map(str.encode, ids)])
+
+
 def id_keys(namespace: str, *, digest: bool) -> Callable[[Sequence[str]], Sequence[str]] | None:
     """Give what turns the ids of a namespace into keys; None where ids are their own keys.
 

@@ -13,9 +13,11 @@ from typing import Any, Final, cast
 
 from rich.console import Console
 
+from streamwatch.core.column_pipeline import ColumnPipeline
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.estimators.warming import warm_up
 from streamwatch.core.events import Alarm, Event, Outcome, Side
+from streamwatch.core.join.compiled.warming import warm_up_join
 from streamwatch.core.join.mismatch import details_with
 from streamwatch.core.merge import Arrivals, Merge, MergeProgress, MergeSpec, Released
 from streamwatch.core.merge.series import progress_families
@@ -24,6 +26,7 @@ from streamwatch.core.series import Family, Histogram
 from streamwatch.core.specs import JoinSpec, MonitorsSpec
 from streamwatch.edge.decoders.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import TopicMapping
+from streamwatch.edge.keys import digest_bytes
 from streamwatch.edge.stores.memory import MemoryStore
 from streamwatch.lab.feeds import Chunk, Feed, FeedReader, Unusable
 from streamwatch.lab.fitting import RecordedTopic
@@ -127,6 +130,8 @@ def replay(spec: ReplaySpec, console: Console | None = None) -> ReplayResult:
         began = time.monotonic()
         with waiting("compiling the estimators (the first time only; about a minute)", console):
             warm_up(spec.monitors, tracing=trace is not None)
+            if _joins_in_columns(spec):
+                warm_up_join()
         result.compile_seconds = time.monotonic() - began
         began = time.monotonic()
         meter = stack.enter_context(ByteMeter(result.source, _total(recordings), console))
@@ -164,7 +169,11 @@ class _Player:
         self._result = result
         self._monitors = EstimatorSet(spec.monitors)
         evaluation = self._monitors if trace is None else TracedEstimatorSet(self._monitors, trace)
-        self._pipeline = Pipeline(spec.join, evaluation)
+        self._pipeline = (
+            ColumnPipeline(spec.join, evaluation, digest_bytes)
+            if _joins_in_columns(spec)
+            else Pipeline(spec.join, evaluation)
+        )
         self._progress = MergeProgress()
         self._feeds = {feed.partition: feed for feed in feeds}
         sides: dict[str, Side] = {name: topic.side for name, topic in spec.topics.items()}
@@ -229,6 +238,11 @@ class _Player:
     def _evaluated(self, outcomes: Sequence[Outcome], alarms: Sequence[Alarm]) -> None:
         self._result.outcomes += len(outcomes)
         self._result.alarms += alarms
+
+
+def _joins_in_columns(spec: ReplaySpec) -> bool:
+    """Whether outcomes need not wait for the order of predictions."""
+    return spec.join.order == "resolution"
 
 
 def _arrivals(chunk: Chunk) -> Arrivals:

@@ -5,9 +5,10 @@ Names become numbers here, the hot path outside the kernel: one loop, three dict
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from types import MappingProxyType
 from typing import Protocol
 
 import numpy as np
@@ -17,6 +18,8 @@ from streamwatch.core.estimators.kernel.table import ModelTable
 from streamwatch.core.estimators.names import Batch, Classes, fold_overflow, score_columns
 from streamwatch.core.events import Outcome
 from streamwatch.core.specs import MonitorsSpec, UtilitySpec
+
+NOT_SCORED: Mapping[int, list[tuple[int, float]]] = MappingProxyType({})
 
 
 class Register(Protocol):
@@ -64,6 +67,8 @@ class ModelIndex:
         """In the order in which they appeared; `enter` and `retire` change it."""
         self.over_limit = {"classes": 0, "models": 0}
         """By limit: outcomes with a class beyond `max_classes`, outcomes not evaluated for want of a row."""
+        self.retired = 0
+        """How many models have retired."""
         self._by_costs: dict[int, _Costed] = {}
         """Rows of models that are judged by costs."""
 
@@ -85,6 +90,7 @@ class ModelIndex:
     def retire(self, model: str) -> None:
         """Forget a model and free its row."""
         row = self.models.pop(model).row
+        self.retired += 1
         del self._index[model]
         self._table.retire(row)
         self._clear(row)
@@ -106,13 +112,11 @@ class ModelIndex:
         label_at_prediction: list[int] = []
         scored: dict[int, list[tuple[int, float]]] = {}
         index, limit, most = self._index, self._spec.max_classes, self._spec.shadow_max_classes
-        complete = True
         for outcome in outcomes:
             try:
                 row, classes = index[outcome.model]
             except KeyError:
                 row, classes = self._enter_or_refuse(outcome)
-                complete = complete and row >= 0
             rows.append(row)
             true_class.append(classes[outcome.true_class])
             predicted_class.append(classes[outcome.predicted_class])
@@ -121,17 +125,41 @@ class ModelIndex:
             scores = outcome.scores
             if scores and row >= 0 and len(scores) <= most and len(classes) <= most:
                 scored[len(rows) - 1] = classes.score_indices(scores)
+        batch = Batch(
+            outcomes,
+            np.array(rows, np.int32),
+            np.array(true_class, np.int32),
+            np.array(predicted_class, np.int32),
+            np.array(label_at_prediction, np.int32),
+            np.array([outcome.event_ms for outcome in outcomes], np.int64),
+            np.array([outcome.delay_ms for outcome in outcomes], np.int64),
+            np.array([outcome.assumed for outcome in outcomes], np.bool_),
+        )
+        return self.completed(batch, scored)
+
+    def numbers_of(self, outcome: Outcome) -> tuple[int, int, int, int]:
+        """Row, true class, predicted class and label at prediction of one outcome, as `indexed` gives them.
+
+        What is to be done for the whole batch is left to `completed`.
+        """
+        row, classes = self._index.get(outcome.model) or self._enter_or_refuse(outcome)
+        true_class, predicted_class = classes[outcome.true_class], classes[outcome.predicted_class]
+        label = outcome.label_at_prediction
+        known = -1 if label is None else classes.get(label, self._spec.max_classes + 1)
+        return row, true_class, predicted_class, known
+
+    def completed(self, batch: Batch, scored: Mapping[int, list[tuple[int, float]]] = NOT_SCORED) -> Batch:
+        """A batch without the outcomes of models that have no row, and with their scores by position.
+
+        Its classes are named to the table, and those beyond the limit counted and told apart.
+        """
         if self._by_costs:
-            self.name_classes(sorted(set(rows)))
-        columns = [
-            np.array(column, np.int32) for column in (rows, true_class, predicted_class, label_at_prediction)
-        ]
-        batch = Batch(outcomes, columns[0], columns[1], columns[2], columns[3])
-        kept = np.flatnonzero(batch.rows >= 0).tolist() if scored else []
-        if not complete:
-            batch = batch.only(batch.rows >= 0)
+            self.name_classes(np.unique(batch.rows).tolist())
+        has_row = batch.rows >= 0
+        kept = np.flatnonzero(has_row).tolist() if scored else []
+        batch = batch.only(has_row)
         batch = replace(batch, scores=score_columns(kept, scored)) if scored else batch
-        self.over_limit["classes"] += fold_overflow(batch, limit)
+        self.over_limit["classes"] += fold_overflow(batch, self._spec.max_classes)
         return batch
 
     def _enter_or_refuse(self, outcome: Outcome) -> tuple[int, Classes]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from streamwatch.core.estimators.kernel.scores import NO_SCORES, Scores
 from streamwatch.core.events import Outcome
+from streamwatch.core.outcomes import OutcomeBatch
 
 OTHER = "__other__"
 """What the classes beyond `max_classes` are reported as."""
@@ -52,7 +53,7 @@ class Classes(dict[str, int]):
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Outcomes as the kernel takes them: parallel int32 arrays, and the outcomes they stand for."""
+    """Outcomes as the kernel takes them: parallel arrays (int32, times int64), and what they stand for."""
 
     outcomes: Sequence[Outcome]
     rows: NDArray[np.int32]
@@ -60,24 +61,27 @@ class Batch:
     predicted_class: NDArray[np.int32]
     label_at_prediction: NDArray[np.int32]
     """The label known at the prediction; `limit + 1` if it is no class of the model so far, -1 for none."""
+    event_ms: NDArray[np.int64]
+    delay_ms: NDArray[np.int64]
+    assumed: NDArray[np.bool_]
     scores: Scores = NO_SCORES
-
-    @property
-    def event_ms(self) -> NDArray[np.int64]:
-        """Event time of each outcome."""
-        return np.array([outcome.event_ms for outcome in self.outcomes], np.int64)
 
     def only(self, chosen: NDArray[np.bool_]) -> Batch:
         """The chosen outcomes, in order, without scores."""
         if chosen.all():
             return self
-        outcomes = [self.outcomes[position] for position in np.flatnonzero(chosen).tolist()]
+        outcomes = self.outcomes
         return Batch(
-            outcomes,
+            outcomes.only(chosen)
+            if isinstance(outcomes, OutcomeBatch)
+            else [outcomes[position] for position in np.flatnonzero(chosen).tolist()],
             self.rows[chosen],
             self.true_class[chosen],
             self.predicted_class[chosen],
             self.label_at_prediction[chosen],
+            self.event_ms[chosen],
+            self.delay_ms[chosen],
+            self.assumed[chosen],
         )
 
     def ordinals(self, counted: Sequence[int]) -> list[int]:

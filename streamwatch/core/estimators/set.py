@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 
 from streamwatch.core.estimators.alarms import Alarms
+from streamwatch.core.estimators.column_index import ColumnIndex
 from streamwatch.core.estimators.confusion import confusion_document
 from streamwatch.core.estimators.detectors.alarm import AlarmRow
 from streamwatch.core.estimators.kernel.table import ModelTable
@@ -25,6 +26,7 @@ from streamwatch.core.estimators.names import Batch
 from streamwatch.core.estimators.report import SeriesReport, Slice
 from streamwatch.core.estimators.trace import Cell, TraceChunk, TraceColumns
 from streamwatch.core.events import VERDICT, Alarm, Judgement, Outcome
+from streamwatch.core.outcomes import OutcomeBatch
 from streamwatch.core.series import Family
 from streamwatch.core.specs import FadingSpec, MonitorsSpec, SlidingSpec
 
@@ -45,6 +47,7 @@ class EstimatorSet:
         self._delays = LabelDelays(spec.max_models)
         self._alarms = Alarms(spec.max_models, [*(d.name for d in spec.detectors), VERDICT])
         self._watched = ModelIndex(spec, self._table, (self._delays, self._alarms))
+        self._columns = ColumnIndex(self._watched, spec.max_classes)
 
     @property
     def recent_alarms(self) -> deque[Alarm]:
@@ -62,7 +65,10 @@ class EstimatorSet:
 
     def fold(self, outcomes: Sequence[Outcome]) -> list[Alarm]:
         """Evaluate outcomes in order; the alarms they raised, in that order."""
-        batch = self._watched.indexed(outcomes)
+        if isinstance(outcomes, OutcomeBatch) and not outcomes.scores:
+            batch = self._columns.indexed(outcomes)
+        else:
+            batch = self._watched.indexed(list(outcomes))
         if not batch.outcomes:
             return []
         found = self._table.fold(
@@ -84,7 +90,7 @@ class EstimatorSet:
         width = self._spec.max_classes + 2
         step = max(1, _TRACE_CELLS // width)
         for start in range(0, len(outcomes), step):
-            batch = self._watched.indexed(outcomes[start : start + step])
+            batch = self._watched.indexed(list(outcomes[start : start + step]))
             if not batch.outcomes:
                 continue
             counted = self._table.outcomes(batch.rows.astype(np.int64)).tolist()
@@ -217,11 +223,8 @@ class EstimatorSet:
 
     def _observe_labels(self, batch: Batch) -> None:
         """Count the delays of labels that came (an assumed one did not)."""
-        assumed = np.array([o.assumed for o in batch.outcomes], np.bool_)
-        observed = batch.only(~assumed)
-        delay_ms = np.array([o.delay_ms for o in observed.outcomes], np.int64)
-        event_ms = np.array([o.event_ms for o in observed.outcomes], np.int64)
-        self._delays.observe(observed.rows, delay_ms, event_ms)
+        observed = batch.only(~batch.assumed)
+        self._delays.observe(observed.rows, observed.delay_ms, observed.event_ms)
 
     def _declare(self, batch: Batch, found: Sequence[AlarmRow]) -> list[Alarm]:
         """Name the kernel's alarms and remember them."""

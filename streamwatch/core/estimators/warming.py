@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from streamwatch.core.estimators.forgetting.adwin import SMALL_OUTCOMES
-from streamwatch.core.estimators.kernel import admission, fold
+from streamwatch.core.estimators.kernel import admission, fold, numbering
 from streamwatch.core.estimators.kernel.layout import layout_of
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Outcome
+from streamwatch.core.outcomes import OUTCOME, OutcomeBatch
 from streamwatch.core.specs import MonitorsSpec
 
 ENTRIES: tuple[Any, ...] = (
@@ -22,6 +25,8 @@ ENTRIES: tuple[Any, ...] = (
     admission.claim_rows,
     admission.release,
     admission.claim_block,
+    numbering.number,
+    numbering.remember,
 )
 """All compiled functions that Python calls."""
 
@@ -51,6 +56,7 @@ def warm_up(spec: MonitorsSpec, *, tracing: bool = False) -> Warmth:
     monitors = EstimatorSet(replace(spec, max_models=1))
     outcome = Outcome("warm-up", "a", "a", event_ms=0, delay_ms=0)
     monitors.fold([outcome] * _enough(spec))
+    monitors.fold(OutcomeBatch(np.zeros(1, OUTCOME), ["warm-up"], ["a"], {}))
     if tracing:
         monitors.trace([outcome])
     monitors.families()

@@ -96,6 +96,10 @@ class ClassAgreement:
                 if name not in names and len(names) < REMEMBERED:
                     names.append(name)
 
+    def is_settled(self, model: str) -> bool:
+        """Whether a class of the model was seen on both sides."""
+        return model in self._settled
+
     def forget(self, model: str) -> None:
         """Drop a model that retired; should it come back, it is looked at anew."""
         self._open.pop(model, None)

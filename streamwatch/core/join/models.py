@@ -74,6 +74,11 @@ class JoinModels:
         self._next_look_s = min(self._next_look_s, deadline(record_ms, self._idle_ms))
         return activity
 
+    @property
+    def next_look_s(self) -> int:
+        """Second before which nobody can be idle."""
+        return self._next_look_s
+
     def retire(self, clock_ms: int) -> list[str]:
         """Remove the models that are idle by now, and name them."""
         now_s = clock_ms // 1000

@@ -1,0 +1,152 @@
+"""`Pipeline` with a compiled join: the same steps and results, for state that nothing survives.
+
+It keeps its entries itself: the store has nothing to lend, and there is no snapshot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from streamwatch.core.events import Alarm, Event, Outcome
+from streamwatch.core.join.compiled.join import DONE, LOOK, CompiledJoin
+from streamwatch.core.join.compiled.rows import Digests
+from streamwatch.core.join.counters import JoinCounters
+from streamwatch.core.join.mismatch import ClassAgreement, Mismatch, mismatches
+from streamwatch.core.join.series import counter_families, gauge_families, identities, model_families
+from streamwatch.core.join.working_set import BatchResult, ReadSet, WorkingSet
+from streamwatch.core.outcomes import OutcomeBatch
+from streamwatch.core.pipeline import Evaluation
+from streamwatch.core.series import Family
+from streamwatch.core.specs import JoinSpec
+
+
+class ColumnPipeline:
+    """Join, record time and evaluation of all models, in columns.
+
+    Parameters
+    ----------
+    join
+        With `order` "resolution".
+    monitors
+        What evaluates outcomes; handed `OutcomeBatch`es.
+    digests
+        What makes the ids' digests.
+
+    Raises
+    ------
+    ValueError
+        If outcomes are to wait for the order of predictions.
+    """
+
+    def __init__(self, join: JoinSpec, monitors: Evaluation, digests: Digests) -> None:
+        self._spec = join
+        self._join = CompiledJoin(join, digests)
+        self._monitors = monitors
+        self._agreement = ClassAgreement(join.max_models)
+        self._settled = np.zeros(0, np.bool_)  # by number: models whose classes need no look any more
+        self._version = 0
+        self.clock_ms = -1
+        """Clock at the last event that was taken; -1 before the first."""
+
+    @property
+    def counters(self) -> JoinCounters:
+        """Counters of the join."""
+        return self._join.counters
+
+    def read_set(self, events: Sequence[Event]) -> ReadSet:
+        """Compute what must be fetched: nothing, but whoever asks may go on as with any store."""
+        return ReadSet(events, 0, 0)
+
+    def advance(self, events: Sequence[Event], found: WorkingSet) -> BatchResult:
+        """Join and evaluate events in order, all of them."""
+        join = self._join
+        rows = join.rows(events)
+        parts: list[OutcomeBatch] = []
+        alarms: list[Alarm] = []
+        retired: list[tuple[int, str]] = []
+        at, why = 0, LOOK
+        while why != DONE:
+            at, why = join.take(rows, at)
+            outcomes = join.take_outcomes()
+            if len(outcomes):
+                alarms += self.evaluate(outcomes)
+                parts.append(outcomes)
+            if why == LOOK:
+                folded = sum(map(len, parts))
+                idle = join.retire(events[at].record_ms)
+                self._retire(idle)
+                retired += [(folded, model) for model in idle]
+        if len(events):
+            self.clock_ms = events[-1].record_ms
+        join.release_names()
+        return BatchResult(events, found, (), (), (), _together(parts), alarms, retired)
+
+    def release_held(self, found: WorkingSet) -> BatchResult:
+        """Nothing is held for its order."""
+        return BatchResult((), found, (), (), ())
+
+    def evaluate(self, outcomes: Sequence[Outcome]) -> list[Alarm]:
+        """Evaluate outcomes in order, joined elsewhere or here; the alarms they raised."""
+        if isinstance(outcomes, OutcomeBatch):
+            self._observe(outcomes)
+        else:
+            self._agreement.observe(outcomes)
+        return self._monitors.fold(outcomes)
+
+    def _observe(self, outcomes: OutcomeBatch) -> None:
+        """Look at the classes of models that have not shown yet that they agree with their labels."""
+        models = self._join.models
+        if self._version != models.version or len(self._settled) < len(models.names):
+            self._version = models.version
+            self._settled = np.zeros(2 * len(models.names), np.bool_)
+        numbers = outcomes.records["model"]
+        is_open = ~self._settled[numbers]
+        if is_open.any():
+            self._agreement.observe(outcomes.only(is_open))
+            for number in np.unique(numbers[is_open]).tolist():
+                self._settled[number] = self._agreement.is_settled(models.names[number])
+
+    def _retire(self, idle: list[str]) -> None:
+        monitored = set(self._monitors.models()) if idle else set[str]()
+        for model in idle:
+            self._agreement.forget(model)
+            self._settled[:] = False
+            if model in monitored:
+                self._monitors.retire(model)
+
+    @property
+    def start_ms(self) -> int | None:
+        """Where reading began, as `Pipeline.start_ms` says."""
+        return self._join.start_ms
+
+    @start_ms.setter
+    def start_ms(self, start_ms: int | None) -> None:
+        self._join.start_ms = start_ms
+
+    def identities(self) -> list[str]:
+        """Sums of counters that do not hold, in words; empty when every event is accounted for."""
+        return identities(self._join)
+
+    def mismatches(self) -> list[Mismatch]:
+        """What is silently wrong with models, by name."""
+        models = self._join.holdings().models
+        return mismatches(self._agreement, models, self.clock_ms - self._spec.early_horizon_ms)
+
+    def join_families(self) -> list[Family]:
+        """Series of the join."""
+        families = counter_families(self._join, self._monitors.records_over_limit)
+        return [*families, *gauge_families(self._join), *model_families(self._join, self.mismatches())]
+
+    def families(self) -> list[Family]:
+        """Every series, those of the estimators last."""
+        return self.join_families() + self._monitors.families()
+
+
+def _together(parts: Sequence[OutcomeBatch]) -> Sequence[Outcome]:
+    if len(parts) <= 1:
+        return parts[0] if parts else ()
+    scores = {number: scores for part in parts for number, scores in part.scores.items()}
+    records = np.concatenate([part.records for part in parts])
+    return OutcomeBatch(records, parts[-1].models, parts[-1].classes, scores)

@@ -1,0 +1,266 @@
+"""The compiled join as Python sees it: places models, makes room, hands over outcomes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from streamwatch.core.events import Event, Invalid, NullRecord
+from streamwatch.core.join.compiled.layout import (
+    ACTIVITY,
+    COUNTERS,
+    GENERATION,
+    GENERATIONS_KEPT,
+    LABEL_COLUMNS,
+    LIMITS,
+    NO_TIME,
+    PLACED,
+    PLAIN_COUNTERS,
+    PREDICTIONS,
+    REFUSED,
+    TOTALS,
+    UNPLACED,
+    WITH_MODEL,
+    WITHOUT_MODEL,
+    Arrays,
+    Records,
+    entries_of,
+    one,
+    outcomes_of,
+)
+from streamwatch.core.join.compiled.loop import DONE, GROW, LOOK, PLACE, WRITTEN, take
+from streamwatch.core.join.compiled.rows import Digests, RowBuilder
+from streamwatch.core.join.compiled.table import FREE, rehash
+from streamwatch.core.join.counters import JoinCounters, LabelCounters
+from streamwatch.core.join.entry import PENDING
+from streamwatch.core.join.holdings import Holdings
+from streamwatch.core.join.models import JoinModels
+from streamwatch.core.outcomes import OutcomeBatch
+from streamwatch.core.specs import JoinSpec
+
+__all__ = ["DONE", "LOOK", "WRITTEN", "CompiledJoin"]
+
+ROOM: Final = 4_096
+"""Outcomes handed over at a time, and up to those of one id more."""
+_FIRST_ENTRIES: Final = 1_024
+
+
+class CompiledJoin:
+    """Outcomes in the order in which they are resolved; owns its entries, which nothing survives.
+
+    Parameters
+    ----------
+    spec
+        With `order` "resolution".
+    digests
+        What makes the ids' digests.
+
+    Raises
+    ------
+    ValueError
+        If outcomes are to wait for the order of predictions: that is `Join`'s.
+    """
+
+    def __init__(self, spec: JoinSpec, digests: Digests) -> None:
+        if spec.order != "resolution":
+            raise ValueError(f"the order of a compiled join must be 'resolution', got {spec.order!r}")
+        self._builder = RowBuilder(digests)
+        self.models = self._builder.models
+        self.classes = self._builder.classes
+        self._join_models = JoinModels(spec.max_models, 2 * spec.horizon_ms)
+        self._null_records: dict[str, int] = {}
+        self._records_invalid: dict[str, dict[str, int]] = {}
+        written = ROOM + spec.max_models + 8
+        totals = one(TOTALS, free=-1, first=-1, last=-1, open_newest_ms=-1, open_first=-1, open_last=-1)
+        for name in ("opened_ms", "dedup_clock_ms", "dead_first", "dead_last", "passed_ms"):
+            totals[name] = -1
+        self._arrays = Arrays(
+            entries_of(_FIRST_ENTRIES),
+            np.zeros(2 * _FIRST_ENTRIES, np.uint64),
+            totals,
+            np.zeros(1, COUNTERS),
+            np.zeros(GENERATIONS_KEPT, GENERATION),
+            np.zeros(0, ACTIVITY),
+            one(
+                LIMITS,
+                horizon_ms=spec.horizon_ms,
+                early_horizon_ms=spec.early_horizon_ms,
+                dedup_horizon_ms=spec.dedup_horizon_ms,
+                max_pending=spec.max_pending,
+                max_labels=spec.max_labels,
+                max_dedup_entries=spec.max_dedup_entries,
+                retain_unmatched=spec.retain_unmatched,
+                assume=-1 if spec.assume is None else self.classes[spec.assume],
+                start_ms=NO_TIME,
+            ),
+            outcomes_of(written),
+            np.zeros(written, np.int32),
+        )
+        self._room_for_models()
+
+    @property
+    def start_ms(self) -> int | None:
+        """See `Pipeline.start_ms`."""
+        start_ms = int(self._arrays.limits["start_ms"][0])
+        return None if start_ms == NO_TIME else start_ms
+
+    @start_ms.setter
+    def start_ms(self, start_ms: int | None) -> None:
+        self._arrays.limits["start_ms"] = NO_TIME if start_ms is None else start_ms
+
+    def rows(self, events: Sequence[Event]) -> Records:
+        """Rows of events, to be joined in this order; what is null or invalid is counted."""
+        rows = self._builder.rows(events)
+        for event in events:
+            if type(event) is NullRecord:
+                self._null_records[event.topic] = self._null_records.get(event.topic, 0) + 1
+            elif type(event) is Invalid:
+                invalid = self._records_invalid.setdefault(event.topic, {})
+                invalid[event.reason] = invalid.get(event.reason, 0) + 1
+        self._room_for_models()
+        return rows
+
+    def take(self, rows: Records, start: int) -> tuple[int, int]:
+        """Join rows from `start` on; gives the row it stands at, and why: `DONE`, `LOOK` or `WRITTEN`.
+
+        The outcomes must be taken in between. After `LOOK` models may be idle at the time of the row.
+        """
+        while True:
+            start, why = take(self._arrays, rows, start, self._shift, ROOM)
+            if why == PLACE:
+                self._place(rows[start])
+            elif why == GROW:
+                self._grow()
+            else:
+                return start, why
+
+    def take_outcomes(self) -> OutcomeBatch:
+        """Hand over the outcomes since the last call."""
+        totals = self._arrays.totals
+        records = self._arrays.outcomes[: int(totals["outcomes"][0])].copy()
+        discarded = int(totals["discarded"][0])
+        totals["outcomes"] = totals["discarded"] = 0
+        scores: dict[int, dict[str, float]] = {}
+        if self._builder.scores:
+            numbers = records["scores"]
+            scores = self._builder.scores.take(numbers[numbers >= 0].tolist())
+            self._builder.scores.take(self._arrays.discarded[:discarded].tolist())
+        return OutcomeBatch(records, self.models.names, self.classes.names, scores)
+
+    def retire(self, clock_ms: int) -> list[str]:
+        """Remove the models that are idle by now, and name them."""
+        self._update_models()
+        idle = self._join_models.retire(clock_ms)
+        activity = self._arrays.activity
+        for name in idle:
+            self._clear(self.models[name])
+        if idle:
+            activity["place"][activity["place"] == REFUSED] = UNPLACED
+        self._arrays.totals["next_look_s"] = self._join_models.next_look_s
+        self._arrays.counters["models_retired"] += len(idle)
+        return idle
+
+    def release_names(self) -> None:
+        """Release names that nothing refers to, if there are many."""
+        activity = self._arrays.activity
+        if self.classes.crowded:
+            entries = self._used()
+            pending = entries["state"] == PENDING
+            last = activity["last_label"].astype(np.int32)
+            assumed = self._arrays.limits["assume"].astype(np.int32)
+            trues, known = entries["true_or_scores"][~pending], entries["label_at_prediction"][pending]
+            self.classes.release_all_but((entries["predicted_class"], trues, known, last, assumed))
+        if self.models.crowded:
+            placed = np.flatnonzero(activity["place"] == PLACED).astype(np.int32)
+            for number in self.models.release_all_but((self._used()["model"], placed)).tolist():
+                self._clear(number)
+
+    @property
+    def counters(self) -> JoinCounters:
+        """Counters so far."""
+        counted = self._arrays.counters[0]
+        forms = [
+            LabelCounters(**dict(zip(LABEL_COLUMNS, counted["labels"][form].tolist(), strict=True)))
+            for form in (WITH_MODEL, WITHOUT_MODEL)
+        ]
+        return JoinCounters(
+            **{name: int(counted[name]) for name in PLAIN_COUNTERS},
+            with_model=forms[0],
+            without_model=forms[1],
+            null_records=dict(self._null_records),
+            records_invalid={topic: dict(reasons) for topic, reasons in self._records_invalid.items()},
+        )
+
+    def holdings(self) -> Holdings:
+        """What it holds now."""
+        self._update_models()
+        totals = self._arrays.totals[0]
+        oldest = int(totals["first"][PREDICTIONS])
+        return Holdings(
+            self._join_models.models,
+            int(totals["pending"]),
+            int(totals["early"]),
+            int(totals["unmatched"]),
+            int(totals["retained"]),
+            int(totals["closed_entries"] + totals["open_entries"]),
+            oldest_ms=None if oldest < 0 else int(self._arrays.entries["record_ms"][oldest]),
+        )
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the entries used and of the table."""
+        return self._arrays.slots.nbytes + int(self._arrays.totals["top"][0]) * self._arrays.entries.itemsize
+
+    def _used(self) -> Records:
+        entries = self._arrays.entries[: int(self._arrays.totals["top"][0])]
+        return entries[entries["state"] != FREE]
+
+    @property
+    def _shift(self) -> np.uint64:
+        return np.uint64(65 - len(self._arrays.slots).bit_length())
+
+    def _place(self, row: np.void) -> None:
+        number = int(row["model"])
+        place = self._join_models.place(self.models.names[number], int(row["record_ms"]))
+        activity = self._arrays.activity
+        if place is None:
+            activity["place"][number] = REFUSED
+            return
+        activity["place"][number] = PLACED
+        activity["last_ms"][number] = place.last_ms
+        self._arrays.totals["next_look_s"] = self._join_models.next_look_s
+
+    def _clear(self, number: int) -> None:
+        self._arrays.activity[number] = one(ACTIVITY, last_label=-1, last_event_ms=-1)[0]
+
+    def _update_models(self) -> None:
+        """Bring the activity of every model up to date."""
+        models = self._join_models.models
+        numbers = [self.models[name] for name in models]
+        labels = self.classes.names
+        shown = self._arrays.activity[numbers]
+        for model, row in zip(models.values(), shown.tolist(), strict=True):
+            _, model.pending, model.last_ms, model.last_event_ms, model.joined, model.left, label, _ = row
+            model.last_label = None if label < 0 else labels[label]
+
+    def _room_for_models(self) -> None:
+        """Have activity for every number of a model."""
+        missing = len(self.models.names) - len(self._arrays.activity)
+        if missing > 0:
+            fresh = np.zeros(max(missing, len(self._arrays.activity), 16), ACTIVITY)
+            fresh["last_label"] = fresh["last_event_ms"] = -1
+            self._arrays = self._arrays._replace(activity=np.concatenate([self._arrays.activity, fresh]))
+
+    def _grow(self) -> None:
+        """Double the table, or the entries, whichever is full."""
+        arrays = self._arrays
+        if int(arrays.totals["top"][0]) >= len(arrays.entries) and int(arrays.totals["free"][0]) < 0:
+            entries = entries_of(2 * len(arrays.entries))
+            entries[: len(arrays.entries)] = arrays.entries
+            self._arrays = arrays._replace(entries=entries)
+        else:
+            slots = np.zeros(2 * len(arrays.slots), np.uint64)
+            self._arrays = arrays._replace(slots=slots)
+            rehash(arrays.slots, slots, self._shift)

@@ -1,0 +1,202 @@
+"""Layouts that the compiled join works on: entries, rows that come in, outcomes that go out, totals.
+
+An entry is one cache line. Entries of one id hang in a chain (`next`), first come first. Entries that wait
+hang in a queue of their kind, in the order in which they came: the clock never goes back and all of a kind
+wait equally long, so that is the order in which they fall due. Dedup entries hang in the list of their
+generation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.join.counters import JoinCounters, LabelCounters
+from streamwatch.core.outcomes import OUTCOME
+
+Records = NDArray[np.void]
+
+ENTRY: Final = np.dtype(
+    [
+        ("low", np.uint64),
+        ("high", np.uint64),
+        ("record_ms", np.int64),
+        ("timestamp_ms", np.int64),
+        ("model", np.int32),
+        ("predicted_class", np.int32),
+        ("true_or_scores", np.int32),
+        ("label_at_prediction", np.int32),
+        ("state", np.int32),
+        ("next", np.int32),
+        ("later", np.int32),
+        ("earlier_or_generation", np.int32),
+    ],
+    align=True,
+)
+"""`JoinEntry` in 64 bytes; -1 stands for None, and for the end of a chain, queue or list.
+
+`low`, `high`: digest of the id. `true_or_scores`: number of its scores while a prediction is pending, else
+the true class. `later`: the next in its queue or list. `earlier_or_generation`: the one before it in its
+queue, of what waits; of a dedup entry its generation, modulo 2³¹.
+"""
+
+NO_TIME: Final = np.iinfo(np.int64).min
+"""Stands for an event without a time of its own."""
+
+PREDICTION, LABEL, WITHDRAWAL, NOTHING = range(4)
+"""Values of `side`; of the last only the time matters."""
+
+ROW: Final = np.dtype(
+    [
+        ("low", np.uint64),
+        ("high", np.uint64),
+        ("record_ms", np.int64),
+        ("timestamp_ms", np.int64),
+        ("model", np.int32),
+        ("class", np.int32),
+        ("scores", np.int32),
+        ("side", np.int32),
+    ],
+    align=True,
+)
+"""An event as the loop takes it; names are numbers, -1 stands for None (`NO_TIME` for a time)."""
+
+PREDICTIONS, EARLY_LABELS, RETAINED_LABELS = range(3)
+"""Queues of what waits."""
+
+TOTALS: Final = np.dtype(
+    [
+        ("free", np.int64),
+        ("top", np.int64),
+        ("chains", np.int64),
+        ("pending", np.int64),
+        ("early", np.int64),
+        ("unmatched", np.int64),
+        ("retained", np.int64),
+        ("first", np.int64, (3,)),
+        ("last", np.int64, (3,)),
+        ("generation", np.int64),
+        ("floor", np.int64),
+        ("open_entries", np.int64),
+        ("open_newest_ms", np.int64),
+        ("open_first", np.int64),
+        ("open_last", np.int64),
+        ("opened_ms", np.int64),
+        ("dedup_clock_ms", np.int64),
+        ("closed_start", np.int64),
+        ("closed", np.int64),
+        ("closed_entries", np.int64),
+        ("dead_first", np.int64),
+        ("dead_last", np.int64),
+        ("passed_ms", np.int64),
+        ("next_look_s", np.int64),
+        ("outcomes", np.int64),
+        ("discarded", np.int64),
+    ]
+)
+"""Where everything begins and how much of it there is.
+
+`free`: first of the freed entries; `top`: entries ever used. `chains`: ids in the table. `first`, `last`:
+ends of the queues. `generation` … `opened_ms`: the open generation of dedup entries; `closed…`: the others,
+in the ring of `GENERATION`. `dead…`: list of dedup entries of dropped generations, not freed yet.
+`passed_ms`: up to here everything due has fallen due. `next_look_s`: when a model may be idle. `outcomes`,
+`discarded`: how many were written since they were taken last.
+"""
+
+GENERATION: Final = np.dtype(
+    [
+        ("number", np.int64),
+        ("count", np.int64),
+        ("newest_ms", np.int64),
+        ("first", np.int64),
+        ("last", np.int64),
+    ]
+)
+"""A closed generation of dedup entries."""
+
+GENERATIONS_KEPT: Final = 64
+"""Room of the ring: at most 15 are closed for being full, and a dozen for their age, before one goes."""
+
+UNPLACED, PLACED, REFUSED = range(3)
+"""Values of `place`: the loop stops at the model's next prediction; it has a place; there was none."""
+
+ACTIVITY: Final = np.dtype(
+    [
+        ("place", np.int64),
+        ("pending", np.int64),
+        ("last_ms", np.int64),
+        ("last_event_ms", np.int64),
+        ("joined", np.int64),
+        ("left", np.int64),
+        ("last_label", np.int64),
+        ("unused", np.int64),
+    ]
+)
+"""`ModelActivity` of each model, by its number; 64 bytes."""
+
+LABEL_COLUMNS: Final = tuple(each.name for each in fields(LabelCounters))
+WITH_MODEL, WITHOUT_MODEL = range(2)
+PLAIN_COUNTERS: Final = tuple(each.name for each in fields(JoinCounters) if each.type == "int")
+COUNTERS: Final = np.dtype(
+    [*((name, np.int64) for name in PLAIN_COUNTERS), ("labels", np.int64, (2, len(LABEL_COLUMNS)))]
+)
+"""`JoinCounters`: those that are one number, and `LabelCounters` of both forms."""
+
+LIMITS: Final = np.dtype(
+    [
+        ("horizon_ms", np.int64),
+        ("early_horizon_ms", np.int64),
+        ("dedup_horizon_ms", np.int64),
+        ("max_pending", np.int64),
+        ("max_labels", np.int64),
+        ("max_dedup_entries", np.int64),
+        ("retain_unmatched", np.int64),
+        ("assume", np.int64),
+        ("start_ms", np.int64),
+    ]
+)
+"""`JoinSpec`; `assume` is the number of the class, -1 without one; `start_ms` is `NO_TIME` without one."""
+
+
+class Arrays(NamedTuple):
+    """Everything the loop reads and changes."""
+
+    entries: Records
+    """`ENTRY` (capacity,)."""
+    slots: NDArray[np.uint64]
+    """(2^k,): upper half of an id's `low` in the upper 32 bits, first entry of its chain + 1 in the lower."""
+    totals: Records
+    """`TOTALS` (1,)."""
+    counters: Records
+    """`COUNTERS` (1,)."""
+    generations: Records
+    """`GENERATION` (`GENERATIONS_KEPT`,)."""
+    activity: Records
+    """`ACTIVITY` (models,)."""
+    limits: Records
+    """`LIMITS` (1,)."""
+    outcomes: Records
+    """`OUTCOME` (room,)."""
+    discarded: NDArray[np.int32]
+    """Numbers of scores that nobody needs any more; room for one per row and per outcome."""
+
+
+def entries_of(capacity: int) -> Records:
+    """Make room for so many entries; memory is touched as they are used."""
+    return np.zeros(capacity, ENTRY)
+
+
+def outcomes_of(room: int) -> Records:
+    """Make room for so many outcomes."""
+    return np.zeros(room, OUTCOME)
+
+
+def one(layout: np.dtype[Any], **values: int) -> Records:
+    """Make one record with these values, 0 elsewhere."""
+    record = np.zeros(1, layout)
+    for name, value in values.items():
+        record[name] = value
+    return record

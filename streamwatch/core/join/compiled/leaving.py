@@ -1,0 +1,200 @@
+"""How predictions and labels stop waiting: resolved, expired, evicted, or given up."""
+
+# pyright: reportUnknownParameterType=false, reportMissingParameterType=false
+from __future__ import annotations
+
+import numpy as np
+
+from streamwatch.core.jit import hot, inner
+from streamwatch.core.join.compiled.layout import (
+    EARLY_LABELS,
+    LABEL_COLUMNS,
+    NO_TIME,
+    PREDICTIONS,
+    RETAINED_LABELS,
+    WITH_MODEL,
+    WITHOUT_MODEL,
+)
+from streamwatch.core.join.compiled.table import give_entry, unchain
+from streamwatch.core.join.compiled.waiting import bury, deadline, dequeue
+from streamwatch.core.join.entry import (
+    EVICTED,
+    EXPIRED,
+    RESOLVED,
+    UNMATCHED,
+)
+from streamwatch.core.join.results import COUNTED_AS
+from streamwatch.core.join.working_set import EVICTIONS
+
+ORPHANED = LABEL_COLUMNS.index("orphaned")
+DROPPED = LABEL_COLUMNS.index("evicted")
+BEFORE_START = LABEL_COLUMNS.index("before_start")
+_FIRST_RESULT = min(COUNTED_AS)
+_COLUMNS = np.array(
+    [
+        LABEL_COLUMNS.index(COUNTED_AS.get(result, "accepted"))
+        for result in range(_FIRST_RESULT, max(COUNTED_AS) + 1)
+    ],
+    np.int64,
+)
+
+
+@hot
+def count(counters, form, result):
+    """Count a label by its result (`LabelCounters.count`)."""
+    counters.labels[form, _COLUMNS[result - _FIRST_RESULT]] += 1
+
+
+@hot
+def own_time(record_ms, timestamp_ms):
+    """An event's own time where it has one, else its record's."""
+    return record_ms if timestamp_ms == NO_TIME else timestamp_ms
+
+
+@hot
+def discard_scores(totals, discarded, scores):
+    """Note that nobody needs these scores."""
+    if scores >= 0:
+        discarded[totals.discarded] = scores
+        totals.discarded += 1
+
+
+@hot
+def write_outcome(outcomes, totals, e, true_class, event_ms, delay_ms, assumed):
+    """Add to the outcomes; there is room."""
+    o = outcomes[totals.outcomes]
+    o.low = e.low
+    o.high = e.high
+    o.event_ms = event_ms
+    o.delay_ms = delay_ms
+    o.model = e.model
+    o.true_class = true_class
+    o.predicted_class = e.predicted_class
+    o.label_at_prediction = e.label_at_prediction
+    o.scores = e.true_or_scores
+    o.assumed = assumed
+    totals.outcomes += 1
+
+
+@hot
+def resolve(t, x, true_class, label_ms, record_ms):
+    """A pending prediction, in no queue, meets its label (`WaitingPredictions.resolve`)."""
+    totals, counters = t.totals[0], t.counters[0]
+    e = t.entries[x]
+    a = t.activity[e.model]
+    a.pending -= 1
+    a.joined += 1
+    totals.pending -= 1
+    delay_ms = label_ms - own_time(e.record_ms, e.timestamp_ms)
+    if delay_ms < 0:
+        counters.labels_negative_delay += 1
+        delay_ms = 0
+    write_outcome(t.outcomes, totals, e, true_class, label_ms, delay_ms, 0)
+    a.last_label = true_class
+    counters.predictions_resolved += 1
+    e.true_or_scores = true_class
+    bury(t.entries, totals, t.generations, counters, t.limits[0], x, RESOLVED, record_ms)
+
+
+@inner
+def leave(t, x, state, record_ms):
+    """A pending prediction goes without a label (`WaitingPredictions._leave`)."""
+    totals = t.totals[0]
+    e = t.entries[x]
+    a = t.activity[e.model]
+    a.pending -= 1
+    a.left += 1
+    totals.pending -= 1
+    dequeue(t.entries, totals, PREDICTIONS, x)
+    e.true_or_scores = -1
+    bury(t.entries, totals, t.generations, t.counters[0], t.limits[0], x, state, record_ms)
+
+
+@inner
+def lose(t, form, record_ms):
+    """A label has met nobody (`WaitingLabels._lose`)."""
+    limits = t.limits[0]
+    unread = limits.start_ms != NO_TIME and record_ms < limits.start_ms + limits.horizon_ms
+    t.counters[0].labels[form, BEFORE_START if unread else ORPHANED] += 1
+
+
+@inner
+def forget(t, shift, queue, x):
+    """A waiting label waits no longer."""
+    dequeue(t.entries, t.totals[0], queue, x)
+    unchain(t.slots, t.entries, t.totals[0], x, shift)
+    give_entry(t.entries, t.totals[0], x)
+
+
+@inner
+def evict_labels(t, shift):
+    """Evict the oldest labels beyond the limit (`WaitingLabels._evict_beyond`)."""
+    totals, counters = t.totals[0], t.counters[0]
+    for _ in range(min(EVICTIONS, totals.early + totals.retained - t.limits[0].max_labels)):
+        early, kept = totals.first[EARLY_LABELS], totals.first[RETAINED_LABELS]
+        if early >= 0 and (kept < 0 or t.entries[early].record_ms < t.entries[kept].record_ms):
+            totals.early -= 1
+            counters.labels[WITH_MODEL, DROPPED] += 1
+            forget(t, shift, EARLY_LABELS, early)
+        elif kept >= 0:
+            totals.retained -= 1
+            if t.entries[kept].state == UNMATCHED:
+                totals.unmatched -= 1
+                counters.labels[WITHOUT_MODEL, DROPPED] += 1
+            else:
+                counters.labels_retained_evicted += 1
+            forget(t, shift, RETAINED_LABELS, kept)
+
+
+@inner
+def evict_prediction(t, record_ms):
+    """Evict the prediction that would expire first."""
+    x = t.totals[0].first[PREDICTIONS]
+    if x >= 0:
+        discard_scores(t.totals[0], t.discarded, t.entries[x].true_or_scores)
+        leave(t, x, EVICTED, record_ms)
+        t.counters[0].predictions_evicted += 1
+
+
+@inner
+def expire(t, limit_s, room):
+    """Let predictions fall due, while there is room for outcomes; whether all have (`.pass_time`)."""
+    totals, counters, limits = t.totals[0], t.counters[0], t.limits[0]
+    x = totals.first[PREDICTIONS]
+    while x >= 0:
+        e = t.entries[x]
+        deadline_s = deadline(e.record_ms, limits.horizon_ms)
+        if deadline_s > limit_s:
+            return True
+        if totals.outcomes + totals.discarded >= room:
+            return False
+        if limits.assume >= 0:
+            counters.outcomes_assumed += 1
+            delay_ms = max(0, deadline_s * 1000 - own_time(e.record_ms, e.timestamp_ms))
+            write_outcome(t.outcomes, totals, e, limits.assume, deadline_s * 1000, delay_ms, 1)
+        else:
+            discard_scores(totals, t.discarded, e.true_or_scores)
+        counters.predictions_expired += 1
+        leave(t, x, EXPIRED, deadline_s * 1000)
+        x = totals.first[PREDICTIONS]
+    return True
+
+
+@inner
+def expire_labels(t, shift, limit_s):
+    """Let labels fall due (`WaitingLabels.expire`)."""
+    totals, limits = t.totals[0], t.limits[0]
+    x = totals.first[EARLY_LABELS]
+    while x >= 0 and deadline(t.entries[x].record_ms, limits.early_horizon_ms) <= limit_s:
+        totals.early -= 1
+        lose(t, WITH_MODEL, t.entries[x].record_ms)
+        forget(t, shift, EARLY_LABELS, x)
+        x = totals.first[EARLY_LABELS]
+    x = totals.first[RETAINED_LABELS]
+    while x >= 0 and deadline(t.entries[x].record_ms, limits.horizon_ms) <= limit_s:
+        totals.retained -= 1
+        if t.entries[x].state == UNMATCHED:
+            totals.unmatched -= 1
+            lose(t, WITHOUT_MODEL, t.entries[x].record_ms)
+        forget(t, shift, RETAINED_LABELS, x)
+        x = totals.first[RETAINED_LABELS]

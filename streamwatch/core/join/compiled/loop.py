@@ -1,0 +1,129 @@
+"""The loop: rows in order, what falls due between them, and why it stops before the end."""
+
+# pyright: reportUnknownParameterType=false, reportMissingParameterType=false
+from __future__ import annotations
+
+import numpy as np
+
+from streamwatch.core.jit import entry, hot, inner, prefetch, without_refcount
+from streamwatch.core.join.compiled.layout import LABEL, PREDICTION, REFUSED, UNPLACED, WITHDRAWAL, Arrays
+from streamwatch.core.join.compiled.leaving import discard_scores, expire, expire_labels
+from streamwatch.core.join.compiled.rules import (
+    accept,
+    find,
+    label_all,
+    label_named,
+    refuse,
+    withdraw,
+)
+from streamwatch.core.join.compiled.table import EMPTY, find_slot, first_of
+from streamwatch.core.join.compiled.waiting import free_dead, pass_dedup_time
+
+DONE, PLACE, LOOK, WRITTEN, GROW = range(5)
+"""Why the loop stopped: no row is left; the model of the row at which it stands is to be placed; a model may
+be idle; what was written is to be taken; there is no room for another entry."""
+
+AHEAD = 12
+"""Rows between asking for a slot and needing it."""
+FREED_PER_ROW = 4
+"""Dead dedup entries freed with each row, at most."""
+SECOND_MS = 1000
+
+
+@hot
+def look_ahead(slots, entries, rows, shift, r):
+    """Bring in what the rows after r will touch: first their slots, then their entries."""
+    n = rows.shape[0]
+    if r + AHEAD < n:
+        prefetch(slots, 8 * np.int64(rows[r + AHEAD].low >> shift))
+    if r + AHEAD // 2 < n:
+        slot = slots[np.int64(rows[r + AHEAD // 2].low >> shift)]
+        if slot != EMPTY:
+            prefetch(entries, 64 * first_of(slot))
+
+
+@inner
+def pass_time(t, shift, clock_ms, room):
+    """Let fall due what the clock has passed; False if it stopped for what was written (`Join.pass_time`)."""
+    if not expire(t, clock_ms // SECOND_MS, room):
+        return False
+    expire_labels(t, shift, clock_ms // SECOND_MS)
+    pass_dedup_time(t.entries, t.totals[0], t.generations, t.limits[0], clock_ms)
+    t.totals[0].passed_ms = clock_ms
+    return True
+
+
+@entry
+def take(arrays, rows, start, shift, room):
+    """Join rows from `start` on; gives (row it stands at, why it stopped).
+
+    Parameters
+    ----------
+    arrays
+        `Arrays`; totals of what was written last are 0.
+    rows
+        Of `ROW`.
+    start
+        Where to begin, or to go on.
+    shift
+        uint64: 64 less the binary logarithm of the number of slots.
+    room
+        Outcomes that are written at most by time that passes.
+    """
+    t = Arrays(
+        without_refcount(arrays.entries),
+        without_refcount(arrays.slots),
+        without_refcount(arrays.totals),
+        without_refcount(arrays.counters),
+        without_refcount(arrays.generations),
+        without_refcount(arrays.activity),
+        without_refcount(arrays.limits),
+        without_refcount(arrays.outcomes),
+        without_refcount(arrays.discarded),
+    )
+    entries, slots, activity = t.entries, t.slots, t.activity
+    totals, counters = t.totals[0], t.counters[0]
+    full = slots.shape[0] // 8 * 5
+    limit_ms = (totals.passed_ms // SECOND_MS + 1) * SECOND_MS
+    for r in range(start, rows.shape[0]):
+        look_ahead(slots, entries, rows, shift, r)
+        row = rows[r]
+        if row.record_ms >= limit_ms:
+            if not pass_time(t, shift, row.record_ms, room):
+                return r, WRITTEN
+            limit_ms = (totals.passed_ms // SECOND_MS + 1) * SECOND_MS
+            if row.record_ms // SECOND_MS >= totals.next_look_s:
+                return r, LOOK
+        if totals.outcomes + totals.discarded >= room:
+            return r, WRITTEN
+        if totals.dead_first >= 0:
+            free_dead(slots, entries, totals, shift, FREED_PER_ROW)
+        if totals.chains >= full or (totals.free < 0 and totals.top >= entries.shape[0]):
+            return r, GROW
+        if row.side > WITHDRAWAL:
+            continue
+        i = find_slot(slots, entries, row.low, row.high, shift)
+        first = first_of(slots[i])
+        if row.side == PREDICTION:
+            own, early, bare, last = find(entries, totals, first, row.model)
+            place = activity[row.model]["place"]
+            if own >= 0:
+                if entries[own].predicted_class == row["class"]:
+                    counters.predictions_duplicate += 1
+                else:
+                    counters.predictions_conflict += 1
+                discard_scores(totals, t.discarded, row.scores)
+            elif place == UNPLACED:
+                return r, PLACE
+            elif place == REFUSED:
+                refuse(t, shift, row, i, early, bare, last)
+            else:
+                accept(t, shift, row, i, early, bare, last)
+        elif row.side == LABEL:
+            if row.model < 0:
+                label_all(t, shift, row, i, first)
+            else:
+                label_named(t, shift, row, i, first)
+        else:
+            withdraw(t, row, first)
+    return rows.shape[0], DONE

@@ -1,0 +1,94 @@
+"""Events as rows of the compiled join: names and ids become numbers, one look at each field."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from streamwatch.core.events import Event, Invalid, Label, NullRecord, Prediction
+from streamwatch.core.join.compiled.layout import (
+    LABEL,
+    NO_TIME,
+    NOTHING,
+    PREDICTION,
+    ROW,
+    WITHDRAWAL,
+    Records,
+)
+from streamwatch.core.join.compiled.names import HeldScores, NumberedNames
+
+Digests: TypeAlias = Callable[[Sequence[str]], bytes]
+"""128-bit digests of ids, 16 bytes each, the upper half first; equal ones stand for one id."""
+
+_SIDES: Final = {Prediction: PREDICTION, Label: LABEL, NullRecord: NOTHING, Invalid: NOTHING}
+
+
+class RowBuilder:
+    """Knows the numbers of names and scores.
+
+    Parameters
+    ----------
+    digests
+        What makes the ids' digests.
+    """
+
+    __slots__ = ("_digests", "classes", "models", "scores")
+
+    def __init__(self, digests: Digests) -> None:
+        self._digests = digests
+        self.models = NumberedNames()
+        self.classes = NumberedNames()
+        self.scores = HeldScores()
+
+    def rows(self, events: Sequence[Event]) -> Records:
+        """Rows of events, in order; records that withdraw nothing, or are invalid, are only a time."""
+        rows = np.zeros(len(events), ROW)
+        sides = np.array([_SIDES[type(event)] for event in events], np.int32)
+        rows["side"] = sides
+        rows["record_ms"] = [event.record_ms for event in events]
+        predictions = [event for event in events if type(event) is Prediction]
+        labels = [event for event in events if type(event) is Label]
+        if predictions:
+            self._add_predictions(rows, sides == PREDICTION, predictions)
+        if labels:
+            self._add_labels(rows, sides == LABEL, labels)
+        if len(predictions) + len(labels) < len(events):
+            self._add_withdrawals(rows, events)
+        return rows
+
+    def _add_predictions(self, rows: Records, chosen: np.ndarray, predictions: list[Prediction]) -> None:
+        models, classes = self.models, self.classes
+        self._add_ids(rows, chosen, [event.id for event in predictions])
+        rows["timestamp_ms"][chosen] = [_time(event.timestamp_ms) for event in predictions]
+        rows["model"][chosen] = [models[event.model] for event in predictions]
+        rows["class"][chosen] = [classes[event.predicted_class] for event in predictions]
+        scores = [event.scores for event in predictions]
+        if scores.count(None) == len(scores):
+            rows["scores"][chosen] = -1
+        else:
+            rows["scores"][chosen] = [-1 if each is None else self.scores.add(each) for each in scores]
+
+    def _add_labels(self, rows: Records, chosen: np.ndarray, labels: list[Label]) -> None:
+        models, classes = self.models, self.classes
+        self._add_ids(rows, chosen, [event.id for event in labels])
+        rows["timestamp_ms"][chosen] = [_time(event.timestamp_ms) for event in labels]
+        rows["model"][chosen] = [-1 if event.model is None else models[event.model] for event in labels]
+        rows["class"][chosen] = [classes[event.true_class] for event in labels]
+
+    def _add_withdrawals(self, rows: Records, events: Sequence[Event]) -> None:
+        for position, event in enumerate(events):
+            if type(event) is NullRecord and event.withdraws and event.id is not None:
+                rows["side"][position] = WITHDRAWAL
+                rows["model"][position] = -1 if event.model is None else self.models[event.model]
+                self._add_ids(rows, np.array([position]), [event.id])
+
+    def _add_ids(self, rows: Records, chosen: np.ndarray, ids: list[str]) -> None:
+        halves = np.frombuffer(self._digests(ids), ">u8").reshape(-1, 2)
+        rows["high"][chosen] = halves[:, 0]
+        rows["low"][chosen] = halves[:, 1]
+
+
+def _time(timestamp_ms: int | None) -> int:
+    return NO_TIME if timestamp_ms is None else timestamp_ms

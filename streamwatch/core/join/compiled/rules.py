@@ -1,0 +1,252 @@
+"""What an event does to the entries of its id, compiled; `results` has the table it goes by.
+
+`JoinRules` says the same row by row. Every function here is compiled into the loop that calls it.
+"""
+
+# pyright: reportUnknownParameterType=false, reportMissingParameterType=false
+from __future__ import annotations
+
+import numpy as np
+
+from streamwatch.core.jit import hot, inner
+from streamwatch.core.join.compiled.layout import (
+    EARLY_LABELS,
+    LABEL_COLUMNS,
+    NO_TIME,
+    PREDICTIONS,
+    RETAINED_LABELS,
+    WITH_MODEL,
+    WITHOUT_MODEL,
+)
+from streamwatch.core.join.compiled.leaving import (
+    count,
+    discard_scores,
+    evict_labels,
+    evict_prediction,
+    forget,
+    leave,
+    lose,
+    own_time,
+    resolve,
+)
+from streamwatch.core.join.compiled.table import append, take_entry
+from streamwatch.core.join.compiled.waiting import bury, dequeue, enqueue, is_alive
+from streamwatch.core.join.entry import (
+    EARLY,
+    OVER_LIMIT,
+    PENDING,
+    RETAINED,
+    UNMATCHED,
+    WITHDRAWN,
+)
+from streamwatch.core.join.results import DUPLICATE, JOINED, ORPHAN, RESULT_BY_STATE
+from streamwatch.core.join.working_set import EVICTIONS
+
+ACCEPTED = LABEL_COLUMNS.index("accepted")
+_RESULTS = np.array(RESULT_BY_STATE, np.int64)
+
+
+@hot
+def result_of(e, true_class):
+    """Result of a label that meets an entry (`results.result_of`)."""
+    result = _RESULTS[e.state]
+    if result == DUPLICATE and e.true_or_scores != true_class:
+        return DUPLICATE - 1
+    return result
+
+
+@hot
+def find(entries, totals, first, model):
+    """Prediction or dedup entry of (id, model), its waiting label, that for all models, end of the chain."""
+    own = early = bare = last = -1
+    x = first
+    while x >= 0:
+        e = entries[x]
+        if e.model < 0:
+            bare = x
+        elif e.model == model:
+            if e.state == EARLY:
+                early = x
+            elif e.state == PENDING or is_alive(totals, e):
+                own = x
+        last = x
+        x = np.int64(e.next)
+    return own, early, bare, last
+
+
+@hot
+def new_entry(slots, entries, totals, i, last, low, high, model, record_ms, timestamp_ms, state):
+    """Hang a new entry at the end of a chain."""
+    x = take_entry(entries, totals)
+    e = entries[x]
+    e.low = low
+    e.high = high
+    e.record_ms = record_ms
+    e.timestamp_ms = timestamp_ms
+    e.model = model
+    e.predicted_class = -1
+    e.true_or_scores = -1
+    e.label_at_prediction = -1
+    e.state = state
+    append(slots, entries, totals, i, last, x)
+    return x
+
+
+@hot
+def met(t, bare, result):
+    """A label without a model has met a prediction; only the first meeting counts."""
+    if t.entries[bare].state == UNMATCHED:
+        t.entries[bare].state = RETAINED
+        t.totals[0].unmatched -= 1
+        count(t.counters[0], WITHOUT_MODEL, result)
+
+
+@inner
+def take_early(t, shift, early, result):
+    """The prediction of a label with a model has come."""
+    t.totals[0].early -= 1
+    count(t.counters[0], WITH_MODEL, result)
+    forget(t, shift, EARLY_LABELS, early)
+
+
+@inner
+def refuse(t, shift, row, i, early, bare, last):
+    """Refuse a model over the limit (`JoinRules._refuse`)."""
+    totals, counters = t.totals[0], t.counters[0]
+    counters.models_over_limit += 1
+    discard_scores(totals, t.discarded, row.scores)
+    x = new_entry(
+        t.slots, t.entries, totals, i, last, row.low, row.high, row.model, row.record_ms, NO_TIME, OVER_LIMIT
+    )
+    t.entries[x].predicted_class = row["class"]
+    bury(t.entries, totals, t.generations, counters, t.limits[0], x, OVER_LIMIT, row.record_ms)
+    if early >= 0:
+        take_early(t, shift, early, OVER_LIMIT)
+    if bare >= 0:
+        met(t, bare, OVER_LIMIT)
+
+
+@hot
+def accept(t, shift, row, i, early, bare, last):
+    """Take a prediction in: it waits, or meets the label that came first (`JoinRules.predict`)."""
+    totals, counters = t.totals[0], t.counters[0]
+    entries, record_ms = t.entries, row.record_ms
+    a = t.activity[row.model]
+    counters.predictions_accepted += 1
+    totals.pending += 1
+    a.pending += 1
+    a.last_ms = max(a.last_ms, record_ms)
+    a.last_event_ms = max(a.last_event_ms, min(own_time(record_ms, row.timestamp_ms), record_ms))
+    x = new_entry(
+        t.slots, entries, totals, i, last, row.low, row.high, row.model, record_ms, row.timestamp_ms, PENDING
+    )
+    e = entries[x]
+    e.predicted_class = row["class"]
+    e.true_or_scores = row.scores
+    e.label_at_prediction = a.last_label
+    if early >= 0:
+        true_class = entries[early].true_or_scores
+        resolve(t, x, true_class, own_time(entries[early].record_ms, entries[early].timestamp_ms), record_ms)
+        take_early(t, shift, early, JOINED)
+        if bare >= 0:
+            met(t, bare, result_of(entries[bare], true_class))
+    elif bare >= 0:
+        label_ms = own_time(entries[bare].record_ms, entries[bare].timestamp_ms)
+        resolve(t, x, entries[bare].true_or_scores, label_ms, record_ms)
+        met(t, bare, JOINED)
+    else:
+        enqueue(entries, totals, PREDICTIONS, x)
+    for _ in range(min(EVICTIONS, totals.pending - t.limits[0].max_pending)):
+        evict_prediction(t, record_ms)
+
+
+@hot
+def hold(t, shift, row, i, last, form, state):
+    """Keep a label for predictions to come (`WaitingLabels.hold`, `.retain`)."""
+    totals, limits = t.totals[0], t.limits[0]
+    if state != RETAINED:
+        if not limits.retain_unmatched:
+            lose(t, form, row.record_ms)
+            return
+        t.counters[0].labels_early += 1
+    x = new_entry(
+        t.slots,
+        t.entries,
+        totals,
+        i,
+        last,
+        row.low,
+        row.high,
+        row.model,
+        row.record_ms,
+        row.timestamp_ms,
+        state,
+    )
+    t.entries[x].true_or_scores = row["class"]
+    if form == WITH_MODEL:
+        totals.early += 1
+        enqueue(t.entries, totals, EARLY_LABELS, x)
+    else:
+        totals.retained += 1
+        totals.unmatched += state == UNMATCHED
+        enqueue(t.entries, totals, RETAINED_LABELS, x)
+    if totals.early + totals.retained > limits.max_labels:
+        evict_labels(t, shift)
+
+
+@hot
+def label_named(t, shift, row, i, first):
+    """A label with a model (`JoinRules.label_named`)."""
+    entries, counters = t.entries, t.counters[0]
+    counters.labels[WITH_MODEL, ACCEPTED] += 1
+    own, early, bare, last = find(entries, t.totals[0], first, row.model)
+    known = own if own >= 0 else early if early >= 0 else bare
+    if known < 0:
+        hold(t, shift, row, i, last, WITH_MODEL, EARLY)
+        return
+    result = result_of(entries[known], row["class"])
+    count(counters, WITH_MODEL, result)
+    if result == JOINED:
+        dequeue(entries, t.totals[0], PREDICTIONS, own)
+        resolve(t, own, row["class"], own_time(row.record_ms, row.timestamp_ms), row.record_ms)
+
+
+@hot
+def label_all(t, shift, row, i, first):
+    """A label without a model (`JoinRules.label_all`)."""
+    entries, totals, counters = t.entries, t.totals[0], t.counters[0]
+    counters.labels[WITHOUT_MODEL, ACCEPTED] += 1
+    result = ORPHAN
+    last = -1
+    x = first
+    while x >= 0:
+        e = entries[x]
+        if e.state in (UNMATCHED, RETAINED):
+            count(counters, WITHOUT_MODEL, result_of(e, row["class"]))
+            return
+        if e.state == PENDING:
+            result = JOINED
+            dequeue(entries, totals, PREDICTIONS, x)
+            resolve(t, x, row["class"], own_time(row.record_ms, row.timestamp_ms), row.record_ms)
+        elif e.state != EARLY and is_alive(totals, e):
+            result = min(result, result_of(e, row["class"]))
+        last = x
+        x = np.int64(e.next)
+    if result == ORPHAN:
+        hold(t, shift, row, i, last, WITHOUT_MODEL, UNMATCHED)
+    else:
+        count(counters, WITHOUT_MODEL, result)
+        hold(t, shift, row, i, last, WITHOUT_MODEL, RETAINED)
+
+
+@inner
+def withdraw(t, row, first):
+    """Take back what is pending of an id, of one model or of all."""
+    x = first
+    while x >= 0:
+        e = t.entries[x]
+        if e.state == PENDING and (row.model < 0 or row.model == e.model):
+            discard_scores(t.totals[0], t.discarded, e.true_or_scores)
+            leave(t, x, WITHDRAWN, row.record_ms)
+            t.counters[0].predictions_withdrawn += 1
+        x = np.int64(e.next)

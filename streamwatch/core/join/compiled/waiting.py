@@ -1,0 +1,144 @@
+"""Queues of what waits, in the order in which it falls due, and the dedup entries of what has settled."""
+
+# pyright: reportUnknownParameterType=false, reportMissingParameterType=false
+from __future__ import annotations
+
+from streamwatch.core.jit import hot, inner
+from streamwatch.core.join.compiled.table import give_entry, unchain
+from streamwatch.core.join.dedup import GENERATIONS
+
+NUMBERS = 2**31 - 1
+"""Generations are numbered modulo 2³¹ in entries; those alive are few and near each other."""
+
+
+@hot
+def deadline(record_ms, horizon_ms):
+    """Whole second, rounded up, at which something falls due (`expiry.deadline`)."""
+    return -(-(record_ms + horizon_ms) // 1000)
+
+
+@hot
+def enqueue(entries, totals, queue, x):
+    """Let an entry wait behind all others of its kind."""
+    last = totals.last[queue]
+    entries[x].later = -1
+    entries[x].earlier_or_generation = last
+    if last >= 0:
+        entries[last].later = x
+    else:
+        totals.first[queue] = x
+    totals.last[queue] = x
+
+
+@hot
+def dequeue(entries, totals, queue, x):
+    """Let an entry wait no longer."""
+    e = entries[x]
+    if e.earlier_or_generation >= 0:
+        entries[e.earlier_or_generation].later = e.later
+    else:
+        totals.first[queue] = e.later
+    if e.later >= 0:
+        entries[e.later].earlier_or_generation = e.earlier_or_generation
+    else:
+        totals.last[queue] = e.earlier_or_generation
+
+
+@hot
+def is_alive(totals, e):
+    """Whether the generation of a dedup entry has not been dropped."""
+    return (e.earlier_or_generation - totals.floor) & NUMBERS < 2**30
+
+
+@hot
+def bury(entries, totals, generations, counters, limits, x, state, record_ms):
+    """Make a dedup entry of an entry that waits no longer, settled at `record_ms` (`DedupIndex.add`)."""
+    e = entries[x]
+    e.state = state
+    e.earlier_or_generation = totals.generation & NUMBERS
+    e.later = -1
+    if totals.open_last >= 0:
+        entries[totals.open_last].later = x
+    else:
+        totals.open_first = x
+    totals.open_last = x
+    totals.open_entries += 1
+    totals.open_newest_ms = max(totals.open_newest_ms, record_ms)
+    share = max(1, limits.max_dedup_entries // GENERATIONS)
+    if totals.open_entries >= min(share, limits.max_dedup_entries - totals.closed_entries + 1):
+        turn(entries, totals, generations, counters, limits, share)
+
+
+@inner
+def turn(entries, totals, generations, counters, limits, share):
+    """Close the open generation, which is full, or drop the oldest, for there is one entry too many."""
+    if totals.open_entries >= share:
+        close(totals, generations)
+    if totals.closed_entries + totals.open_entries > limits.max_dedup_entries:
+        if totals.closed == 0:
+            close(totals, generations)
+        counters.dedup_entries_evicted += drop(entries, totals, generations)
+
+
+@inner
+def close(totals, generations):
+    """Open a new generation."""
+    g = generations[(totals.closed_start + totals.closed) % generations.shape[0]]
+    g.number = totals.generation
+    g.count = totals.open_entries
+    g.newest_ms = totals.open_newest_ms
+    g.first = totals.open_first
+    g.last = totals.open_last
+    totals.closed += 1
+    totals.closed_entries += totals.open_entries
+    totals.open_entries = 0
+    totals.open_newest_ms = -1
+    totals.open_first = -1
+    totals.open_last = -1
+    totals.generation += 1
+    totals.opened_ms = totals.dedup_clock_ms
+
+
+@inner
+def drop(entries, totals, generations):
+    """Drop the oldest generation: its entries count no more and are freed bit by bit; how many they are."""
+    g = generations[totals.closed_start % generations.shape[0]]
+    totals.closed_start += 1
+    totals.closed -= 1
+    totals.closed_entries -= g.count
+    totals.floor = g.number + 1
+    if g.first >= 0:
+        if totals.dead_last >= 0:
+            entries[totals.dead_last].later = g.first
+        else:
+            totals.dead_first = g.first
+        totals.dead_last = g.last
+    return g.count
+
+
+@inner
+def pass_dedup_time(entries, totals, generations, limits, clock_ms):
+    """Close what has been open long enough, drop what the clock has passed (`DedupIndex.pass_time`)."""
+    totals.dedup_clock_ms = clock_ms
+    if totals.open_entries == 0:
+        totals.opened_ms = clock_ms
+    elif clock_ms - totals.opened_ms >= max(1000, limits.dedup_horizon_ms // GENERATIONS):
+        close(totals, generations)
+    while totals.closed > 0:
+        newest_ms = generations[totals.closed_start % generations.shape[0]].newest_ms
+        if clock_ms // 1000 < deadline(newest_ms, limits.dedup_horizon_ms):
+            return
+        drop(entries, totals, generations)
+
+
+@inner
+def free_dead(slots, entries, totals, shift, most):
+    """Free some of the dead dedup entries."""
+    while most > 0 and totals.dead_first >= 0:
+        x = totals.dead_first
+        totals.dead_first = entries[x].later
+        if totals.dead_first < 0:
+            totals.dead_last = -1
+        unchain(slots, entries, totals, x, shift)
+        give_entry(entries, totals, x)
+        most -= 1

@@ -1,0 +1,28 @@
+"""Compiling the join before it is needed, or loading what was compiled before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from streamwatch.core.events import Label, Prediction
+from streamwatch.core.join.compiled.join import CompiledJoin
+from streamwatch.core.specs import JoinSpec
+
+_ENOUGH = 5_000
+"""Ids for which table and entries have to grow."""
+
+
+def warm_up_join() -> None:
+    """Join so many predictions, and a label, that everything is called that ever will be."""
+    join = CompiledJoin(JoinSpec(), _digests)
+    events = [Prediction(str(number), "warm-up", "a", 0) for number in range(_ENOUGH)]
+    rows = join.rows([*events, Label("0", "a", 0)])
+    at = 0
+    while at < len(rows):
+        at, _ = join.take(rows, at)
+    join.take_outcomes()
+
+
+def _digests(ids: Sequence[str]) -> bytes:
+    """Digests of numbers; their lower halves are spread as those of a hash are."""
+    return b"".join((int(id_) * 0x9E3779B97F4A7C15 % 2**64).to_bytes(16, "big") for id_ in ids)
