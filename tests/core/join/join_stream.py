@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from streamwatch.core.column_pipeline import ColumnPipeline
 from streamwatch.core.events import Invalid, Label, NullRecord, Prediction
-from streamwatch.core.join.entry import RESOLVED
+from streamwatch.core.join.entry import PENDING, RESOLVED
 from streamwatch.core.pipeline import Pipeline
 from streamwatch.core.specs import JoinSpec
+from streamwatch.edge.keys import digest_bytes
 from streamwatch.edge.stores.memory import MemoryStore
 
 TICK = "tick"
@@ -44,10 +46,16 @@ class RecordingEstimatorSet:
 class Stream:
     """Feeds events in batches, as the merge releases them, and looks at what came of them."""
 
+    compiled = False
+    """Whether what outcomes need not wait for is joined by the compiled loop."""
+
     def __init__(self, spec=None, store=None, monitors=None):
         self.spec = spec or JoinSpec()
         self.monitors = monitors or RecordingEstimatorSet()
-        self.pipeline = Pipeline(self.spec, self.monitors)
+        if self.compiled and self.spec.order == "resolution":
+            self.pipeline = ColumnPipeline(self.spec, self.monitors, digest_bytes)
+        else:
+            self.pipeline = Pipeline(self.spec, self.monitors)
         self.store = store or MemoryStore()
 
     def feed(self, *events):
@@ -112,7 +120,9 @@ def null(key="a", at=0, model=None, *, withdraws=True, topic="predictions"):
 
 
 def alive(stream):
-    """Records that still count, as comparable values: live dedup entries and what waits."""
+    """Entries that still count, as comparable values: live dedup entries and what waits."""
+    if isinstance(stream.pipeline, ColumnPipeline):
+        return _alive_in_columns(stream.pipeline._join)
     floor = stream.pipeline._join.predictions.dedup.floor
     rows = []
     for first in stream.store.records().values():
@@ -123,4 +133,31 @@ def alive(stream):
                     (record.id, record.model or "", record.state, record.predicted_class, record.true_class)
                 )
             record = record.next
+    return sorted(rows)
+
+
+def digested(rows):
+    """What `alive` gives, with digests for ids as the compiled join has them."""
+    return sorted((digest_bytes([key]), *rest) for key, *rest in rows)
+
+
+def _alive_in_columns(join):
+    floor, rows = int(join._arrays.totals["floor"][0]), []
+    for entry in join._used():
+        state = int(entry["state"])
+        if state >= RESOLVED and int(entry["earlier_or_generation"]) < floor:
+            continue
+        digest = b"".join(int(entry[half]).to_bytes(8, "big") for half in ("high", "low"))
+        model = join.models.names[entry["model"]] if entry["model"] >= 0 else ""
+        predicted, true = int(entry["predicted_class"]), int(entry["true_or_scores"])
+        names = join.classes.names
+        rows.append(
+            (
+                digest,
+                model,
+                state,
+                "" if predicted < 0 else names[predicted],
+                "" if true < 0 or state == PENDING else names[true],
+            )
+        )
     return sorted(rows)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from streamwatch.core.events import Label, Prediction
 from streamwatch.core.join.working_set import EVICTIONS
 from streamwatch.core.specs import JoinSpec
 from tests.core.join.join_stream import DAY, Stream, label, label_for_all, predict, tick
+
+pytestmark = pytest.mark.usefixtures("either_join")
 
 
 def test_over_max_pending_the_prediction_that_would_expire_first_is_evicted():
@@ -35,6 +39,7 @@ def test_a_label_that_had_met_a_prediction_is_not_counted_again_when_it_is_evict
     assert stream.value("labels_retained") == 1
 
 
+@pytest.mark.parametrize("either_join", ["row by row"], indirect=True)  # the other has no snapshots
 def test_limits_that_were_lowered_are_reached_bit_by_bit():
     before = Stream(JoinSpec(max_pending=100, max_labels=100))
     for number in range(50):

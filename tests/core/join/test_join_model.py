@@ -77,7 +77,7 @@ def cases(draw):
 
 def counted(stream):
     """The pipeline's counters and holdings, under the naive model's names."""
-    counters, join = stream.counters, stream.pipeline._join
+    counters, holdings = stream.counters, stream.pipeline._join.holdings()
     counts = {
         "accepted": counters.predictions_accepted,
         "resolved": counters.predictions_resolved,
@@ -93,13 +93,13 @@ def counted(stream):
         "retained_evicted": counters.labels_retained_evicted,
         "dedup_entries_evicted": counters.dedup_entries_evicted,
         "over_limit": counters.models_over_limit,
-        "models": list(join.predictions.join_models.models),
-        "pending": join.predictions.pending,
-        "held": len(join.predictions.buffer),
-        "early waiting": join.labels.early,
-        "retained": join.labels.retained,
-        "unmatched": join.labels.unmatched,
-        "dedup_entries": len(join.predictions.dedup),
+        "models": list(holdings.models),
+        "pending": holdings.pending,
+        "held": holdings.held,
+        "early waiting": holdings.early,
+        "retained": holdings.retained,
+        "unmatched": holdings.unmatched,
+        "dedup_entries": holdings.dedup_entries,
         "clock": stream.pipeline.clock_ms,
     }
     for form, labels in (("with", counters.with_model), ("without", counters.without_model)):
@@ -147,7 +147,7 @@ def test_every_counter_and_outcome_equals_a_naive_join_after_every_event(case, s
         }
         assert stream.monitors.folded == naive.outcomes
         oldest = min(naive.pending, key=lambda p: p["due"], default=None)
-        assert stream.pipeline._join.predictions.oldest_ms == (None if oldest is None else oldest["at"])
+        assert stream.pipeline._join.holdings().oldest_ms == (None if oldest is None else oldest["at"])
     assert stream.monitors.retired == naive.retired_after_outcomes()
 
 

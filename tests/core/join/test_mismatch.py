@@ -14,6 +14,8 @@ from streamwatch.core.pipeline import Pipeline
 from streamwatch.core.specs import JoinSpec
 from tests.core.join.join_stream import DAY, RecordingEstimatorSet, Stream, label, null, predict, tick
 
+pytestmark = pytest.mark.usefixtures("either_join")
+
 HOUR = 3_600_000
 
 
@@ -121,6 +123,7 @@ def test_predictions_and_those_that_joined_are_counted_by_model_whatever_becomes
     assert samples(stream, "model_predictions_joined_total") == {("m",): 1, ("n",): 0}
 
 
+@pytest.mark.parametrize("either_join", ["row by row"], indirect=True)  # the other has no snapshots
 def test_what_is_known_of_a_mismatch_survives_a_restore():
     spec = JoinSpec(early_horizon_ms=HOUR, horizon_ms=DAY)
     stream = Stream(spec)

@@ -6,7 +6,9 @@ import pytest
 
 from streamwatch.core.events import Invalid, Outcome
 from streamwatch.core.specs import JoinSpec
-from tests.core.join.join_stream import DAY, Stream, label, label_for_all, null, predict
+from tests.core.join.join_stream import DAY, Stream, alive, label, label_for_all, null, predict
+
+pytestmark = pytest.mark.usefixtures("either_join")
 
 HOUR = 3_600_000
 
@@ -124,7 +126,7 @@ def test_with_retain_unmatched_off_a_label_that_meets_nobody_is_not_kept(make):
     stream.feed(make())
     assert stream.feed(predict()) == []
     assert stream.value("labels_orphaned_total") == 1
-    assert len(stream.store.records()) == 1
+    assert len(alive(stream)) == 1
 
 
 def test_with_retain_unmatched_off_a_label_that_met_one_model_still_meets_the_next():

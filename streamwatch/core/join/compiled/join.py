@@ -13,6 +13,7 @@ from streamwatch.core.join.compiled.layout import (
     COUNTERS,
     GENERATION,
     GENERATIONS_KEPT,
+    LABEL,
     LABEL_COLUMNS,
     LIMITS,
     NO_TIME,
@@ -113,7 +114,7 @@ class CompiledJoin:
     def rows(self, events: Sequence[Event]) -> Records:
         """Rows of events, to be joined in this order; what is null or invalid is counted."""
         rows = self._builder.rows(events)
-        for event in events:
+        for event in () if rows["side"].max(initial=0) <= LABEL else events:
             if type(event) is NullRecord:
                 self._null_records[event.topic] = self._null_records.get(event.topic, 0) + 1
             elif type(event) is Invalid:

@@ -61,7 +61,7 @@ class RowBuilder:
     def _add_predictions(self, rows: Records, chosen: np.ndarray, predictions: list[Prediction]) -> None:
         models, classes = self.models, self.classes
         self._add_ids(rows, chosen, [event.id for event in predictions])
-        rows["timestamp_ms"][chosen] = [_time(event.timestamp_ms) for event in predictions]
+        rows["timestamp_ms"][chosen] = _times([event.timestamp_ms for event in predictions])
         rows["model"][chosen] = [models[event.model] for event in predictions]
         rows["class"][chosen] = [classes[event.predicted_class] for event in predictions]
         scores = [event.scores for event in predictions]
@@ -73,8 +73,10 @@ class RowBuilder:
     def _add_labels(self, rows: Records, chosen: np.ndarray, labels: list[Label]) -> None:
         models, classes = self.models, self.classes
         self._add_ids(rows, chosen, [event.id for event in labels])
-        rows["timestamp_ms"][chosen] = [_time(event.timestamp_ms) for event in labels]
-        rows["model"][chosen] = [-1 if event.model is None else models[event.model] for event in labels]
+        rows["timestamp_ms"][chosen] = _times([event.timestamp_ms for event in labels])
+        named = [event.model for event in labels]
+        nameless = named.count(None) == len(named)
+        rows["model"][chosen] = -1 if nameless else [-1 if name is None else models[name] for name in named]
         rows["class"][chosen] = [classes[event.true_class] for event in labels]
 
     def _add_withdrawals(self, rows: Records, events: Sequence[Event]) -> None:
@@ -90,5 +92,5 @@ class RowBuilder:
         rows["low"][chosen] = halves[:, 1]
 
 
-def _time(timestamp_ms: int | None) -> int:
-    return NO_TIME if timestamp_ms is None else timestamp_ms
+def _times(timestamps_ms: Sequence[int | None]) -> list[int]:
+    return [NO_TIME if timestamp_ms is None else timestamp_ms for timestamp_ms in timestamps_ms]

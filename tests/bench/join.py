@@ -1,0 +1,130 @@
+"""What the join costs for each message, row by row and compiled, and what an entry takes in memory.
+
+    python -m tests.bench.join [--waiting 300000] [--models 3] [--rounds 5]
+
+So many predictions wait; then messages come as on a calm stream: each id is predicted by every model, and the
+label of an earlier id comes with it. Both read the same messages in turn and evaluate nothing; CPU of the
+process, the lowest of the rounds. Only ratios travel between machines.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import time
+from collections.abc import Iterator
+
+from streamwatch.core.column_pipeline import ColumnPipeline
+from streamwatch.core.events import Event, Label, Prediction
+from streamwatch.core.join.compiled.join import DONE
+from streamwatch.core.join.compiled.warming import warm_up_join
+from streamwatch.core.pipeline import Pipeline
+from streamwatch.core.specs import JoinSpec
+from streamwatch.edge.keys import digest_bytes
+from streamwatch.edge.stores.memory import MemoryStore
+
+BATCH = 500
+MESSAGES = 100_000
+START_MS = 1_700_000_000_000
+SPEC = JoinSpec(max_pending=10**8, max_labels=10**8, max_dedup_entries=10**8)
+
+
+class Nobody:
+    """Evaluates nothing."""
+
+    def __init__(self) -> None:
+        self.records_over_limit: dict[str, int] = {}
+
+    def fold(self, _outcomes):
+        return []
+
+    def retire(self, model):
+        pass
+
+    def models(self):
+        return []
+
+    def families(self):
+        return []
+
+
+def stream(models: int, waiting: int) -> Iterator[Event]:
+    """Predictions of ids by every model, and the label of the id that came `waiting` predictions before."""
+    behind = waiting // models
+    number = 0
+    while True:
+        at = START_MS + number
+        for model in range(models):
+            yield Prediction(f"instance-{number:012}", f"model-{model}", "a", at, at)
+        if number >= behind:
+            yield Label(f"instance-{number - behind:012}", "a" if number % 3 else "b", at, None, at)
+        number += 1
+
+
+def batches(events: Iterator[Event], count: int) -> list[list[Event]]:
+    return [[next(events) for _ in range(BATCH)] for _ in range(count // BATCH)]
+
+
+class Joined:
+    """A pipeline, and the CPU seconds of its rounds."""
+
+    def __init__(self, pipeline, arguments) -> None:
+        self.pipeline = pipeline
+        self.store = MemoryStore()
+        self.events = stream(arguments.models, arguments.waiting)
+        for _ in range(arguments.waiting // MESSAGES + 1):
+            self.join(batches(self.events, MESSAGES))
+        self.seconds: list[float] = []
+        self.loop_seconds: list[float] = []
+
+    def join(self, parts: list[list[Event]]) -> float:
+        began = time.process_time()
+        for part in parts:
+            found = self.store.fetch(self.pipeline.read_set(part))
+            self.store.apply(self.pipeline.advance(part, found))
+        return time.process_time() - began
+
+    def round(self) -> None:
+        self.seconds.append(self.join(batches(self.events, MESSAGES)))
+
+    def round_of_the_loop(self) -> None:
+        """Rows are there; what is measured is the compiled loop and the taking of outcomes."""
+        join = self.pipeline._join
+        rows = [join.rows(part) for part in batches(self.events, MESSAGES)]
+        began = time.process_time()
+        for part in rows:
+            at, why = 0, None
+            while why != DONE:
+                at, why = join.take(part, at)
+                join.take_outcomes()
+        self.loop_seconds.append(time.process_time() - began)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--waiting", type=int, default=300_000)
+    parser.add_argument("--models", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=5)
+    arguments = parser.parse_args()
+    warm_up_join()
+    gc.disable()
+    rows = Joined(Pipeline(SPEC, Nobody()), arguments)
+    columns = Joined(ColumnPipeline(SPEC, Nobody(), digest_bytes), arguments)
+    for _ in range(arguments.rounds):
+        rows.round()
+        columns.round()
+        columns.round_of_the_loop()
+    per = 1e6 / MESSAGES
+    slow, whole, loop = (
+        min(seconds) * per for seconds in (rows.seconds, columns.seconds, columns.loop_seconds)
+    )
+    print(f"row by row                {slow:6.3f} µs a message")
+    print(f"compiled, from events     {whole:6.3f} µs, {whole / slow:.2f} of it")
+    print(f"compiled, from columns    {loop:6.3f} µs, {loop / slow:.2f} of it")
+    join = columns.pipeline._join
+    entries = int(join._arrays.totals["top"][0])
+    print(f"{entries:,} entries of {join.nbytes / entries:.0f} bytes each, table included")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,102 @@
+"""One stream through both joins, cut differently, and everything they say of it."""
+
+from __future__ import annotations
+
+import copy
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+
+from streamwatch.core.column_pipeline import ColumnPipeline
+from streamwatch.core.join.compiled import join as compiled_join
+from streamwatch.core.join.compiled import names
+from streamwatch.core.pipeline import Pipeline
+from streamwatch.edge.keys import digest_bytes
+from streamwatch.edge.stores.memory import MemoryStore
+from tests.core.join.join_stream import RecordingEstimatorSet, alive, digested
+from tests.core.join.test_join_model import a_script, a_spec
+
+LENGTH = 150
+
+
+def crowded_digests(ids):
+    """Digests that nearly all have the same upper half, and homes at the very end of the table."""
+    return b"".join(
+        (hash_of(id_) << 64 | 0xFFFFFFFF_00000000 | hash_of(id_) % 3).to_bytes(16, "big") for id_ in ids
+    )
+
+
+def hash_of(id_):
+    return int.from_bytes(digest_bytes([id_])[:8], "big")
+
+
+class Joined:
+    """A pipeline and what came out of it."""
+
+    def __init__(self, make, start_ms):
+        self.monitors = RecordingEstimatorSet()
+        self.pipeline = make(self.monitors)
+        self.pipeline.start_ms = start_ms
+        self.store = MemoryStore()
+        self.outcomes, self.retired = [], []
+
+    def feed(self, events):
+        events = list(map(copy.copy, events))
+        result = self.pipeline.advance(events, self.store.fetch(self.pipeline.read_set(events)))
+        self.store.apply(result)
+        self.retired += [(len(self.outcomes) + after, model) for after, model in result.retired]
+        self.outcomes += result.outcomes
+        assert self.pipeline.identities() == []
+        assert self.monitors.folded == self.outcomes
+
+    def said(self):
+        """Everything but the entries."""
+        holdings = self.pipeline._join.holdings()
+        models = {name: asdict(activity) for name, activity in holdings.models.items()}
+        return (
+            self.pipeline.clock_ms,
+            self.pipeline.counters,
+            models,
+            list(models),
+            replace(holdings, models={}),
+            self.pipeline.mismatches(),
+            self.outcomes,
+            self.retired,
+            self.monitors.retired,
+            self.pipeline.families(),
+        )
+
+
+def a_case(chance):
+    """What both are told: settings, events, where reading began."""
+    spec = replace(a_spec(chance), order="resolution")
+    return spec, a_script(chance, LENGTH), chance.choice([None, 0, 3000])
+
+
+def compare(chance, digests=digest_bytes):
+    """Feed a stream drawn by chance to both, and compare them wherever their cuts meet."""
+    spec, events, start_ms = a_case(chance)
+    rows = Joined(lambda monitors: Pipeline(spec, monitors), start_ms)
+    columns = Joined(lambda monitors: ColumnPipeline(spec, monitors, digests), start_ms)
+    most = chance.choice([1, 5, 30, LENGTH])
+    at = 0
+    while at < len(events):
+        stop = min(len(events), at + chance.randrange(1, most + 1))
+        for event in events[at:stop]:
+            rows.feed([event])
+        columns.feed(events[at:stop])
+        assert columns.said() == rows.said()
+        at = stop
+    if digests is digest_bytes:
+        assert alive(columns) == digested(alive(rows))
+    return len(rows.outcomes)
+
+
+@contextmanager
+def cramped():
+    """Room for two outcomes at a time, and for four names before those nobody needs are released."""
+    before = compiled_join.ROOM, names.MIN_NAMES
+    compiled_join.ROOM, names.MIN_NAMES = 2, 4
+    try:
+        yield
+    finally:
+        compiled_join.ROOM, names.MIN_NAMES = before
