@@ -14,7 +14,9 @@ from streamwatch.edge.web.routes.history import MAX_VALUES
 # Resident bytes each: measured over 200,000 of them with ids of 36 characters (260 to 295), and raised for
 # ids of 128 and for the doubling of a dictionary.
 PROCESS_BYTES = 270_000_000
-PENDING_BYTES = LABEL_BYTES = DEDUP_ENTRY_BYTES = 420
+OBJECT_BYTES = 420
+ENTRY_BYTES = 160
+"""Of the compiled join: 64 and up to 26 in its table, and 64 more while entries move to twice the room."""
 HOT_BYTES = 1_200
 """An id with the predictions of three models and their label: 990 were measured, 550 with those of one."""
 REORDERED_BYTES = 420
@@ -78,14 +80,13 @@ def worst_case(join: JoinSpec, monitors: MonitorsSpec, disk: DiskSpec | None = N
 
 
 def _all_in_memory(join: JoinSpec) -> list[Part]:
+    each = ENTRY_BYTES if join.order == "resolution" else OBJECT_BYTES
     return [
-        Part(
-            f"{join.max_pending:,} pending predictions (join.max_pending)", join.max_pending * PENDING_BYTES
-        ),
-        Part(f"{join.max_labels:,} waiting labels (join.max_labels)", join.max_labels * LABEL_BYTES),
+        Part(f"{join.max_pending:,} pending predictions (join.max_pending)", join.max_pending * each),
+        Part(f"{join.max_labels:,} waiting labels (join.max_labels)", join.max_labels * each),
         Part(
             f"{join.max_dedup_entries:,} resolved predictions remembered (join.max_dedup_entries)",
-            join.max_dedup_entries * DEDUP_ENTRY_BYTES,
+            join.max_dedup_entries * each,
         ),
     ]
 
@@ -100,7 +101,7 @@ def _hot(disk: DiskSpec) -> list[Part]:
         ),
         Part(
             f"{disk.uncommitted:,} events between commits (2 x state.commit_events)",
-            disk.uncommitted * PENDING_BYTES,
+            disk.uncommitted * OBJECT_BYTES,
         ),
         Part(
             "blocks read from disk, and what is to be written", store.cache_bytes + store.write_buffer_bytes

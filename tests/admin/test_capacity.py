@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from typer.testing import CliRunner
@@ -33,12 +34,16 @@ DISK = DiskSpec(RocksSpec(Path("state"), 1, 1), commit_events=20_000, journal_ou
 LIMITS = ("max_pending", "max_labels", "max_dedup_entries")
 
 
+@pytest.mark.parametrize(("order", "measured"), [("resolution", 96), ("prediction_time", 260)])
 @pytest.mark.parametrize("limit", LIMITS)
-def test_the_worst_case_in_memory_grows_with_every_limit_where_state_is_in_memory(limit: str) -> None:
+def test_the_worst_case_in_memory_grows_with_every_limit_where_state_is_in_memory(
+    limit: str, order: Literal["resolution", "prediction_time"], measured: int
+) -> None:
     def most(count: int) -> int:
-        return total(worst_case(JoinSpec(**{limit: count}), MonitorsSpec()))
+        join = replace(JoinSpec(order=order), **{limit: count})
+        return total(worst_case(join, MonitorsSpec()))
 
-    assert most(10_000_000) - most(5_000_000) > 5_000_000 * 260
+    assert most(10_000_000) - most(5_000_000) > 5_000_000 * measured
 
 
 @pytest.mark.parametrize("limit", LIMITS)

@@ -10,13 +10,16 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from streamwatch.core.column_pipeline import ColumnPipeline
 from streamwatch.core.estimators.set import EstimatorSet
+from streamwatch.core.estimators.warming import warm_up
 from streamwatch.core.events import Alarm, Event, Outcome, Partition, Prediction, Side
+from streamwatch.core.join.compiled.warming import warm_up_join
 from streamwatch.core.merge import Arrivals, Merge, MergeProgress, MergeSpec
-from streamwatch.core.pipeline import Pipeline
 from streamwatch.core.specs import JoinSpec, MonitorsSpec
 from streamwatch.edge.decoders.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import TopicMapping
+from streamwatch.edge.keys import digest_bytes
 from streamwatch.edge.stores.memory import MemoryStore
 from streamwatch.lab.schedule import ScheduleSpec, schedule
 from streamwatch.lab.streams import DelaySpec, StreamSpec
@@ -29,7 +32,8 @@ MODELS, CLASSES, OUTCOMES_PER_MODEL = 1_000, 10, 2_000
 
 async def pending(*_: object) -> dict[str, float]:
     """Memory of predictions that wait, with text UUIDs as ids."""
-    pipeline = Pipeline(JoinSpec(), EstimatorSet(MonitorsSpec()))
+    warm_up_join()
+    pipeline = ColumnPipeline(JoinSpec(), EstimatorSet(MonitorsSpec()), digest_bytes)
     store = MemoryStore()
     names = [f"model-{m}" for m in range(10)]
     before = resident_bytes()
@@ -79,7 +83,6 @@ def arrivals(records: Sequence[SimpleNamespace], events: Sequence[Event]) -> Arr
         np.array([record.timestamp for record in records], np.int64),
         np.ones(len(records), np.bool_),
         events,
-        records,
         size_bytes=500 * len(records),
     )
 
@@ -103,11 +106,13 @@ async def stages(_: str, __: list[str], instances: int) -> dict[str, float]:
     ]
     decoders = {side: JsonDecoder(side, side, TopicMapping()) for side in places}
     monitors = Timed(MonitorsSpec())
-    pipeline, progress = Pipeline(JoinSpec(), monitors), MergeProgress()
+    pipeline, progress = ColumnPipeline(JoinSpec(), monitors, digest_bytes), MergeProgress()
     merge = Merge(MergeSpec(settle_ms=0), {side: side for side in places}, progress)
     merge.set_partitions(list(places.values()))
     host_ms = layout.start_ms + 86_400_000
     monitors.fold([Outcome("warm-up", "a", "b", 0, 0)])
+    warm_up(MonitorsSpec())
+    warm_up_join()
     monitors.seconds = 0.0
     store, decoding, merging, joining = MemoryStore(), 0.0, 0.0, 0.0
     for start in range(0, len(records), 500):
@@ -124,7 +129,7 @@ async def stages(_: str, __: list[str], instances: int) -> dict[str, float]:
         merge.found(dict.fromkeys(places.values(), start))
         released = merge.release(start, host_ms)
         for event, clock_ms in zip(released.events, released.clock_ms.tolist(), strict=True):
-            event.at_ms = clock_ms
+            event.record_ms = clock_ms
         progress.note(released)
         ended = time.process_time()
         merging, began = merging + ended - began, ended
