@@ -24,9 +24,14 @@ import sys
 from pathlib import Path
 from streamwatch.assembly import specs
 from streamwatch.core.estimators.warming import ENTRIES, warm_up
+from streamwatch.core.join.compiled.loop import take
+from streamwatch.core.join.compiled.table import rehash
+from streamwatch.core.join.compiled.warming import warm_up_join
 from streamwatch.settings import load
 
 warm_up(specs.monitors_spec(load(Path(sys.argv[1]))))
+warm_up_join()
+ENTRIES = (*ENTRIES, take, rehash)
 print(sum(len(e.signatures) for e in ENTRIES), sum(e.loaded for e in ENTRIES))
 """
 PR_CAPBSET_DROP, CAP_DAC_OVERRIDE = 24, 1
