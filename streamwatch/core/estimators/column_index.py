@@ -12,8 +12,9 @@ from streamwatch.core.estimators.model_index import ModelIndex
 from streamwatch.core.estimators.names import Batch
 from streamwatch.core.outcomes import OutcomeBatch
 
-_PLACES = 1 << 16
-"""Classes of models remembered at a time: half as many."""
+FIRST_PLACES = 1 << 12
+MOST_PLACES = 1 << 21
+"""Classes of models remembered at a time: half as many. Room is made as they come."""
 _PATIENCE = 32
 """Names looked at in a batch before the rest of it is done name by name."""
 
@@ -34,6 +35,7 @@ class ColumnIndex:
         self._limit = limit
         self._of: tuple[object, object, int] | None = None
         self._rows = np.full(0, UNKNOWN, np.int32)
+        self._places = FIRST_PLACES
         self._keys = np.zeros(0, np.uint64)
         self._indices = np.zeros(0, np.int32)
         self._remembered = 0
@@ -74,6 +76,7 @@ class ColumnIndex:
         model = int(record["model"])
         self._rows[model] = row
         if 2 * (self._remembered + 3) > len(self._keys):
+            self._places = min(4 * self._places, MOST_PLACES)
             self._forget_classes()
         known = [(record["true_class"], true_class), (record["predicted_class"], predicted_class)]
         if 0 <= label < self._limit:
@@ -99,6 +102,6 @@ class ColumnIndex:
             self._rows = rows
 
     def _forget_classes(self) -> None:
-        self._keys = np.zeros(_PLACES, np.uint64)
-        self._indices = np.zeros(_PLACES, np.int32)
+        self._keys = np.zeros(self._places, np.uint64)
+        self._indices = np.zeros(self._places, np.int32)
         self._remembered = 0
