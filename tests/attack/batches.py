@@ -1,6 +1,6 @@
 """Mutated records in raw batches: reader and decoder beside slow ones, record by record.
 
-    python -m tests.attack.batches --records 10000000
+python -m tests.attack.batches --records 10000000
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ RECORDS = 40
 MOST = 1 << 20
 EXTREMES = (0, 1, -1, 63, 64, 1_001, 2**31 - 1, -(2**31), 2**62, 2**63 - 1, -(2**63))
 NOISE = (b"\xff" * 11, b"\x80", b"\x00", b"\xff", b"\xc3\x28", varint(1_001), varint(-1), varint(2**40))
+NAMES = (b"model", b"", b"\xc3\xa9", b"\xc3\x28", b"\xff")
 CODECS = (0,) * 16 + (1, 2, 3, 4)
 
 
@@ -146,7 +147,9 @@ def mutated_record(chance: random.Random, delta: int) -> tuple[bytes, bool]:
     stamp = chance.choice(EXTREMES) if kind < 0.05 else chance.randrange(1_000)
     key = None if kind < 0.5 else b"k%d" % delta
     value = None if chance.random() < 0.05 else mutated_json(chance)
-    names = [chance.choice((b"model", b"", b"\xc3\xa9", b"\xc3\x28", b"\xff")) for _ in range(chance.randrange(3))]
+    names = [
+        chance.choice((b"model", b"", b"\xc3\xa9", b"\xc3\x28", b"\xff")) for _ in range(chance.randrange(3))
+    ]
     if chance.random() < 0.0003:
         names = [b""] * chance.choice((1_000, 1_001))
     headers = b"".join(sized(name) + sized(chance.choice((None, b"", b"x"))) for name in names)
@@ -182,8 +185,8 @@ def main() -> None:
     began, cpu = time.monotonic(), time.process_time()
     tally = fuzz(asked.records, asked.seed)
     print(  # noqa: T201
-        f"{tally.mutated:,} mutated records in {tally.batches:,} batches: {tally.faulty:,} passed over for a fault"
-        f" of their own, {tally.broken:,} batches broken, {len(tally.differences)} differences;"
+        f"{tally.mutated:,} mutated records in {tally.batches:,} batches: {tally.faulty:,} passed over for"
+        f" a fault of their own, {tally.broken:,} batches broken, {len(tally.differences)} differences;"
         f" {time.monotonic() - began:.0f} s, {time.process_time() - cpu:.0f} s of a processor"
     )
     for said in tally.differences:

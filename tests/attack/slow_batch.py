@@ -1,4 +1,4 @@
-"""A batch of Kafka records (format v2) read as the protocol's description says it: slowly, and by nobody's code.
+"""A batch of Kafka records (format v2), read slowly and after the protocol's description alone.
 
 What may be accepted beside that is said in the comments; `tests.attack.batches` holds the reader to it.
 """
@@ -38,6 +38,11 @@ class SlowBatch:
     """Its rest cannot be read, or records are missing."""
     frames: int = 0
     """Records looked at, the one included that broke it."""
+
+
+def _require(condition: bool) -> None:  # noqa: FBT001
+    if not condition:
+        raise Ends
 
 
 class Cursor:
@@ -84,8 +89,7 @@ def slow_batch(
         read.frames += 1
         try:
             length = all_of_it.varint()
-            if length <= 0:
-                raise Ends
+            _require(length > 0)
             frame = Cursor(all_of_it.bytes(length))
             frame.bytes(1)  # attributes, of which none is in use
             stamp = first_ms + frame.varint()
@@ -109,18 +113,15 @@ def slow_batch(
 def _content(frame: Cursor, offset: int, stamp: int) -> SlowRecord:
     try:
         key, value, count = frame.sized(), frame.sized(), frame.varint()
-        if not 0 <= count <= frame.left:
-            raise Ends
+        _require(0 <= count <= frame.left)
         if count > MOST_HEADERS:
             return SlowRecord(offset, stamp, fault="too_many_headers")
         headers: list[tuple[bytes, bytes | None]] = []
         for _ in range(count):
-            name = frame.sized()
-            if name is None:
-                raise Ends
-            headers.append((name, frame.sized()))
-        if frame.left:
-            raise Ends
+            length = frame.varint()
+            _require(length >= 0)
+            headers.append((frame.bytes(length), frame.sized()))
+        _require(not frame.left)
     except Ends:
         return SlowRecord(offset, stamp, fault="record_structure")
     try:
