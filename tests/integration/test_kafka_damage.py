@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gzip
 import json
 import subprocess
 import sys
@@ -11,15 +10,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import cramjam
 import pytest
-from aiokafka.codec import lz4_encode
 
 from streamwatch.core.events import Partition
 from streamwatch.edge.sources.kafka import KafkaSpec, LogLost
 from streamwatch.telemetry import BatchSkipped, InternalEvent, KafkaLost
 from tests import real
-from tests.edge.sources.kafka.raw_batches import GZIP, LZ4, SNAPPY, ZSTD, RawBatch, of, record, varint
+from tests.edge.sources.kafka.raw_batches import GZIP, LZ4, SNAPPY, ZSTD, RawBatch, of, record
+from tests.integration.bombs import bomb
 from tests.integration.conftest import Broker
 from tests.integration.kafka_broker import KafkaBroker
 from tests.integration.polling import Reader
@@ -62,27 +60,6 @@ async def test_a_header_whose_name_is_not_utf8_costs_one_record(kafka: Broker):
         assert faults == [None, "header_encoding", None, None]
         assert source.losses == {}
     assert not any(isinstance(h, KafkaLost) for h in heard)
-
-
-def bomb(codec: int, size: int, times: int) -> RawBatch:
-    """Records of so many zeros each, compressed without ever being whole in memory here."""
-    rest = b"\x00" + varint(0) + varint(0) + varint(-1) + varint(size)
-    frames: list[bytes] = []
-    for i in range(times):
-        rest = b"\x00" + varint(0) + varint(i) + varint(-1) + varint(size)
-        head = varint(len(rest) + size + 1) + rest
-        plain = head + bytes(size) + b"\x00"
-        match codec:
-            case 1:
-                frames.append(gzip.compress(plain, 1))
-            case 2:
-                frames.append(plain)
-            case 3:
-                frames.append(lz4_encode(plain, 1))  # blocks of their own: brokers refuse linked ones
-            case _:
-                frames.append(bytes(cramjam.zstd.compress(plain, level=1)))
-    body = bytes(cramjam.snappy.compress_raw(b"".join(frames))) if codec == SNAPPY else b"".join(frames)
-    return RawBatch([], codec=codec, body=body, count=times, last_delta=times - 1)
 
 
 @pytest.mark.parametrize(
