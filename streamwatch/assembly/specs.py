@@ -33,6 +33,7 @@ def kafka_spec(section: KafkaSection) -> KafkaSpec:
         start_from=parse_start(section.start_from),
         on_data_loss=section.on_data_loss,
         max_batch_bytes=section.max_batch_bytes,
+        max_record_bytes=section.max_record_bytes,
     )
 
 

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from streamwatch.core.commit.checkpoint import Checkpoint
-from streamwatch.core.events import Alarm, Invalid, Partition, Side
+from streamwatch.core.events import Alarm, Event, Invalid, Partition, Prediction, Side
 from streamwatch.core.join.mismatch import details_with
 from streamwatch.core.merge import Arrivals, Merge, MergeProgress, MergeSpec, Released
 from streamwatch.core.merge.series import held_families, progress_families
@@ -27,6 +27,10 @@ from streamwatch.telemetry import (
 )
 
 RECORDS_PER_TURN = 500
+BYTES_PER_TURN = 1 << 18
+"""Of values and keys that are decoded before others have a turn."""
+SCORES_PER_TURN = 20_000
+"""Scores that are looked at and written before others have a turn."""
 REQUEST_STEPS = 4
 _RECORD_BYTES: Final = 500
 """Bytes a decoded record takes in memory beside its key and value, about."""
@@ -40,6 +44,44 @@ async def yield_to_loop() -> None:
     """
     for _ in range(REQUEST_STEPS):
         await asyncio.sleep(0)
+
+
+def in_turns(
+    delivered: Mapping[Partition, Sequence[Record]],
+) -> Generator[Mapping[Partition, Sequence[Record]]]:
+    """Divide what was delivered into what is decoded at a time: so many records of each partition.
+
+    Over all partitions so many bytes; a larger record has a turn of its own.
+    """
+    begin = dict.fromkeys(delivered, 0)
+    while begin:
+        turn: dict[Partition, Sequence[Record]] = {}
+        room = BYTES_PER_TURN
+        for partition, start in list(begin.items()):
+            records, end = delivered[partition], start
+            most = min(len(records), start + RECORDS_PER_TURN)
+            while end < most and (room > 0 or (not turn and end == start)):
+                room -= len(records[end].value or b"") + len(records[end].key or b"")
+                end += 1
+            if end > start:
+                turn[partition] = records[start:end]
+            if end == len(records):
+                del begin[partition]
+            else:
+                begin[partition] = end
+        if turn:
+            yield turn
+
+
+def up_to_scores(events: Sequence[Event]) -> Sequence[Event]:
+    """The first of these events that together carry no more scores than fit a turn; one at least."""
+    room = SCORES_PER_TURN
+    for count, event in enumerate(events):
+        if type(event) is Prediction and event.scores:
+            room -= len(event.scores)
+            if room < 0 and count:
+                return events[:count]
+    return events
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,15 +211,13 @@ class BatchProcessor:
         """
         self._meet(poll)
         clocks = self._clocks
-        for start in range(0, max(map(len, poll.records.values()), default=0), RECORDS_PER_TURN):
-            if start:
+        for turn, delivered in enumerate(in_turns(poll.records)):
+            if turn:
                 await yield_to_loop()
-            delivered = {
-                partition: self._decoded(partition, records[start : start + RECORDS_PER_TURN])
-                for partition, records in poll.records.items()
-                if len(records) > start
+            decoded = {
+                partition: self._decoded(partition, records) for partition, records in delivered.items()
             }
-            self._merge.add(delivered, clocks.monotonic_ms(), clocks.host_ms())
+            self._merge.add(decoded, clocks.monotonic_ms(), clocks.host_ms())
         self._merge.found({partition: state.at_end_ms for partition, state in poll.partitions.items()})
         self._read = {partition: state.position for partition, state in poll.partitions.items()}
         released = self._merge.release(clocks.monotonic_ms(), clocks.host_ms(), connected=connected)
@@ -189,7 +229,7 @@ class BatchProcessor:
         ready = self._ready
         if ready is None:
             return 0
-        events = ready.events[self._taken : self._taken + self._step]
+        events = up_to_scores(ready.events[self._taken : self._taken + self._step])
         found = self._store.fetch(self.pipeline.read_set(events))
         result = self.pipeline.advance(events, found)
         self._store.apply(result)

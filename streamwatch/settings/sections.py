@@ -143,6 +143,8 @@ class KafkaSection(Section):
     """When the log no longer holds the next record: continue at the nearest one (counted), or fail."""
     max_batch_bytes: Annotated[int, Bounded(least=1_048_576, most=2_147_483_647)] = 67_108_864
     """A batch of records that decompresses to more bytes is passed over and counted (`on_data_loss`)."""
+    max_record_bytes: Annotated[int, Bounded(least=1_024, most=67_108_864)] = 1_048_576
+    """A record with more bytes in key, value and headers is invalid (`record_too_large`)."""
     group_id: str | None = None
     """Consumer group under which positions are committed, for lag tools only; none if absent."""
     client_id: str = "streamwatch"

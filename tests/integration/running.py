@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import signal
 import subprocess
@@ -11,6 +12,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import aiohttp
@@ -143,13 +145,19 @@ class Child:
 
 
 @contextmanager
-def child(folder: Path, *overrides: str) -> Iterator[Child]:
+def child(
+    folder: Path, *overrides: str, environment: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[Child]:
     """A child with these overrides, killed at the end if it is still there."""
     log = folder / "daemon.log"
     command = [sys.executable, "-m", "streamwatch", "run", "--set", "http.listen=127.0.0.1:0"]
     for override in overrides:
         command += ["--set", override]
-    with log.open("wb") as out, subprocess.Popen(command, stdout=out, stderr=out, cwd=folder) as process:
+    surroundings = {**os.environ, **environment}
+    with (
+        log.open("wb") as out,
+        subprocess.Popen(command, stdout=out, stderr=out, cwd=folder, env=surroundings) as process,
+    ):
         try:
             yield Child(process, log)
         finally:

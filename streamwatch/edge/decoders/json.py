@@ -27,6 +27,10 @@ _SLOTS = {"prediction": _PREDICTION, "label": _LABEL, "both": (*_PREDICTION, "la
 _SYNTAX = msgspec.json.Decoder(msgspec.Raw)
 
 
+MAX_SCORES = 4_096
+"""Scores of a record: each is looked at, which takes a microsecond or two."""
+
+
 class JsonDecoder:
     """Decodes the records of one topic. Never raises on bad input.
 
@@ -206,7 +210,7 @@ class JsonDecoder:
 
     def _scores(self, raw: Any) -> dict[str, float] | None:
         """Probabilities by class; classes that are aliases of one another add up."""
-        if not isinstance(raw, dict):
+        if not isinstance(raw, dict) or len(raw) > MAX_SCORES:
             return None
         scores: dict[str, float] = {}
         for shown, number in raw.items():

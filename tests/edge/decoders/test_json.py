@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from streamwatch.core.events import Event, Invalid, Label, NullRecord, Prediction, Side
-from streamwatch.edge.decoders.json import JsonDecoder
+from streamwatch.edge.decoders.json import MAX_SCORES, JsonDecoder
 from streamwatch.edge.decoders.mapping import KindRule, TopicMapping
 from streamwatch.edge.decoders.names import MAX_REMEMBERED
 from streamwatch.edge.decoders.reasons import REASONS
@@ -323,7 +323,16 @@ def test_reasons_are_a_closed_documented_set():
     assert all(json.dumps(text) for text in REASONS.values())
 
 
-@pytest.mark.parametrize("fault", ["header_encoding", "record_structure", "too_many_headers"])
+def test_more_scores_than_are_looked_at_make_a_record_invalid():
+    for count, reason in ((MAX_SCORES, ""), (MAX_SCORES + 1, "invalid_scores")):
+        scores = {str(i): 0.0 for i in range(count)}
+        event = decode(of({"id": "a", "model": "m", "prediction": "x", "scores": scores}))
+        assert getattr(event, "reason", "") == reason
+
+
+@pytest.mark.parametrize(
+    "fault", ["header_encoding", "record_structure", "too_many_headers", "record_too_large"]
+)
 @pytest.mark.parametrize("side", ["prediction", "label"])
 def test_a_record_that_could_not_be_read_is_invalid_for_that_reason(fault: str, side: Side):
     unread = FakeRecord(None, fault=fault)

@@ -9,6 +9,7 @@ import xxhash
 
 from streamwatch.core.events import Fingerprint, Mark, Partition
 from streamwatch.core.ports import Record
+from streamwatch.edge.sources.kafka.record import TOO_LARGE
 
 MARKS = 8
 GROWTH = 16
@@ -58,7 +59,12 @@ class Fingerprints:
         self._taken = dict(fingerprints)
 
     def delivered(self, partition: Partition, record: Record) -> None:
-        """Remember the last record that was evaluated."""
+        """Remember the last record that was evaluated.
+
+        Not one that was too large: where the limit is another, the same record would have another hash.
+        """
+        if record.fault == TOO_LARGE:
+            return
         self._newest[partition] = record
 
     def told(self) -> None:

@@ -15,12 +15,15 @@ from streamwatch.edge.sources.kafka.aborted import AbortedTransactions
 from streamwatch.edge.sources.kafka.codecs import Oversized, Undecompressable, decompress
 from streamwatch.edge.sources.kafka.frames import APPEND_TIME, CONTROL, Batch, Broken, batch_at, following
 from streamwatch.edge.sources.kafka.legacy import content_of, message_of, messages_within
-from streamwatch.edge.sources.kafka.record import KafkaRecord, plain_rows, records_of
+from streamwatch.edge.sources.kafka.record import KafkaRecord, plain_rows, records_of, too_large
 from streamwatch.edge.sources.kafka.scan import OFFSET, Scanned, new_rows
 
 AT_ONCE_BYTES: Final = 1 << 20
 """A batch that decompresses to more than this is decompressed in a thread."""
 AT_ONCE_COMPRESSED: Final = 1 << 18
+
+UNLIMITED: Final = 1 << 31
+"""Bytes of a record: no batch has more."""
 
 Cause: TypeAlias = Literal["corrupt_batch", "oversized_batch"]
 
@@ -85,9 +88,11 @@ class PartitionReader:
         Used by nobody else during a call.
     max_batch_bytes
         A batch that decompresses to more is passed over.
+    max_record_bytes
+        A record with more in key, value and headers is passed over.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917 - what an answer is, and the limits on it
         self,
         partition: Partition,
         data: bytes,
@@ -96,6 +101,7 @@ class PartitionReader:
         aborted: Iterable[tuple[int, int]] | None,
         scanner: Scanner,
         max_batch_bytes: int,
+        max_record_bytes: int = UNLIMITED,
     ) -> None:
         self.position = position
         """Offset of the next record to be taken."""
@@ -112,6 +118,7 @@ class PartitionReader:
         self._aborted = AbortedTransactions(aborted)
         self._scanner = scanner
         self._max_batch_bytes = max_batch_bytes
+        self._max_record_bytes = max_record_bytes
         self._least = position
         self._batch: Batch | None = None
         self._open: _Open | None = None
@@ -240,7 +247,8 @@ class PartitionReader:
         rows = plain_rows(scanner.rows, found)
         if rows and rows[0][OFFSET] < self.position:  # asked for from within the batch
             rows = [row for row in rows if row[OFFSET] >= self.position]
-        records = records_of(self._partition, opened.data, rows, int(append_ms >= 0))
+        kind = int(append_ms >= 0)
+        records = records_of(self._partition, opened.data, rows, kind, self._max_record_bytes)
         if records:
             self.position = records[-1].offset + 1
         if broken:
@@ -258,7 +266,8 @@ class PartitionReader:
         records: list[KafkaRecord] = []
         for record in piece:
             if self.position <= record.offset:
-                records.append(record)
+                size = len(record.key or b"") + len(record.value or b"")
+                records.append(record if size <= self._max_record_bytes else too_large(record))
                 self.position = record.offset + 1
         if not opened.inner:
             self._pass(opened.batch)

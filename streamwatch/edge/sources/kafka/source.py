@@ -22,12 +22,12 @@ from streamwatch.edge.sources.kafka.connection import (
     TopicsMissing,
     require_topics,
 )
+from streamwatch.edge.sources.kafka.grants import ReadDenied
 from streamwatch.edge.sources.kafka.group import Group
 from streamwatch.edge.sources.kafka.loss import Losses, ReadingEnded, Tally
 from streamwatch.edge.sources.kafka.partition_positions import PartitionPositions
 from streamwatch.edge.sources.kafka.partition_status import PartitionStatus
 from streamwatch.edge.sources.kafka.reader import Damage
-from streamwatch.edge.sources.kafka.refusals import not_granted
 from streamwatch.edge.sources.kafka.scan import compiled_scan
 from streamwatch.edge.sources.kafka.session import Session
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
@@ -227,7 +227,7 @@ class KafkaSource:
             self._emit(FetchFailed(*partition, connection.position(partition), error, round(delay, 3)))
         denied = {p.topic for p, seconds in taken.denied.items() if seconds > self._spec.denied_ms / 1_000}
         if denied:
-            raise ReadingEnded(not_granted(denied, self._spec))
+            raise ReadingEnded(str(ReadDenied(sorted(denied), self._spec)))
         self._damages = taken.damages
 
     def _pass_damages(self, connection: Connection) -> None:

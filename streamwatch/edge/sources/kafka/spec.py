@@ -96,6 +96,8 @@ class KafkaSpec:
     max_partition_fetch_bytes: int = 1_048_576
     max_batch_bytes: int = 64 * 1_048_576
     """A batch that decompresses to more is passed over and counted."""
+    max_record_bytes: int = 1_048_576
+    """A record with more in key, value and headers is passed over and counted."""
     poll_timeout_ms: int = 200
     """How long one poll waits for records when there are none."""
     request_timeout_ms: int = 10_000
