@@ -177,7 +177,7 @@ class BatchProcessor:
                 for partition, records in poll.records.items()
                 if len(records) > start
             }
-            self._merge.add(delivered, clocks.monotonic_ms(), clocks.host_ms())
+            self._merge.add(delivered, clocks.monotonic_ms())
         self._merge.found({partition: state.at_end_ms for partition, state in poll.partitions.items()})
         self._read = {partition: state.position for partition, state in poll.partitions.items()}
         released = self._merge.release(clocks.monotonic_ms(), clocks.host_ms(), connected=connected)
