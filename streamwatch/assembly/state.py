@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from streamwatch.assembly import specs
 from streamwatch.assembly.alerts import build_alarm_book, build_deliveries
@@ -34,16 +35,27 @@ from streamwatch.settings import Settings
 from streamwatch.telemetry import Telemetry
 
 
+@dataclass(frozen=True, slots=True)
+class HostClocks:
+    """Clocks of the host."""
+
+    wall_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000
+    """Milliseconds since the epoch; may be set."""
+    monotonic: Callable[[], float] = time.monotonic
+    """Seconds that never go back."""
+
+
 def consume_loop_spec(
     settings: Settings,
     topics: Mapping[str, Topic],
     telemetry: Telemetry,
     deliveries: Deliveries | None = None,
+    clocks: HostClocks | None = None,
 ) -> ConsumeLoopSpec:
     """How the daemon's reading loop opens and commits state."""
     state = settings.state
     commits = CommitSpec(state.commit_interval / 1_000, state.commit_events)
-    opening = state_opening(settings, topics, telemetry, deliveries)
+    opening = state_opening(settings, topics, telemetry, deliveries, clocks)
     if state.kind == "memory":
         return ConsumeLoopSpec(opening, commits)
     space = Space(state.directory, state.min_free_megabytes * 1_000_000)
@@ -56,17 +68,19 @@ def state_opening(
     topics: Mapping[str, Topic],
     telemetry: Telemetry,
     deliveries: Deliveries | None = None,
+    clocks: HostClocks | None = None,
 ) -> Callable[[], State]:
     """A function that opens state where the last durable commit left it.
 
-    It raises StateRefused, or StateFailed, of the store.
+    It raises StateRefused, or StateFailed, of the store. A test gives `clocks` of its own.
     """
     told = deliveries or build_deliveries(settings, telemetry)
     estimators = specs.monitors_spec(settings)
     join, merge = specs.join_spec(settings), specs.merge_spec(settings)
     start_ms = specs.start_ms(settings.kafka, _now_ms())
 
-    clock = SteadyClock()
+    host = clocks or HostClocks()
+    clock = SteadyClock(host.wall_ms, host.monotonic)
 
     def open_state() -> State:
         store = open_store(settings)
@@ -81,8 +95,8 @@ def state_opening(
             stands = stands.only(topics)
             progress = restored_progress(saved.sections.get(MERGE), topics)
             clock.not_before(max(progress.running_ms.values(), default=0) - merge.max_future_ms)
-            clocks = Clocks(clock, _monotonic_ms)
-            processor = BatchProcessor(checkpoint, store, topics, telemetry, clocks, merge, progress)
+            merge_clocks = Clocks(clock, lambda: int(host.monotonic() * 1_000))
+            processor = BatchProcessor(checkpoint, store, topics, telemetry, merge_clocks, merge, progress)
             book = build_alarm_book(settings, store.identity)
             if ALARMS in saved.sections:
                 book.restore(saved.sections[ALARMS])
@@ -104,7 +118,3 @@ def open_store(settings: Settings) -> Store:
 
 def _now_ms() -> int:
     return time.time_ns() // 1_000_000
-
-
-def _monotonic_ms() -> int:
-    return int(time.monotonic() * 1_000)

@@ -217,7 +217,7 @@ class BatchProcessor:
             decoded = {
                 partition: self._decoded(partition, records) for partition, records in delivered.items()
             }
-            self._merge.add(decoded, clocks.monotonic_ms(), clocks.host_ms())
+            self._merge.add(decoded, clocks.monotonic_ms())
         self._merge.found({partition: state.at_end_ms for partition, state in poll.partitions.items()})
         self._read = {partition: state.position for partition, state in poll.partitions.items()}
         released = self._merge.release(clocks.monotonic_ms(), clocks.host_ms(), connected=connected)

@@ -184,7 +184,7 @@ class _Player:
             del self._feeds[partition]
             self._merge.found({partition: _ENDED})
         else:
-            self._merge.add({partition: _arrivals(chunk)}, 0, _host_ms())
+            self._merge.add({partition: _arrivals(chunk)}, 0)
         self._join(self._merge.release(0, _host_ms()))
         return True
 

@@ -48,7 +48,7 @@ def seconds(given: Sequence[dict[Partition, Arrivals]]) -> tuple[float, int]:
     released = 0
     began = time.process_time()
     for number, poll in enumerate(given):
-        merge.add(poll, number, START_MS * 2)
+        merge.add(poll, number)
         released += len(merge.release(number, START_MS * 2))
     took = time.process_time() - began
     return took, released + len(merge.drain(START_MS * 2))

@@ -16,7 +16,6 @@ from streamwatch.core.alerting.rules import AlarmRule, AlarmsSpec
 from streamwatch.core.merge import Merge, MergeProgress
 from streamwatch.core.merge.partitions import Partitions
 from streamwatch.daemon import BatchProcessor
-from streamwatch.daemon.clock import SteadyClock
 from streamwatch.daemon.receiver_queue import DeliverySpec
 from tests.faults.simulation import simulation as world_module
 from tests.faults.simulation.alerts import Alerts, Temper
@@ -195,18 +194,6 @@ def test_a_merge_that_breaks_the_order_is_found_out(broken, monkeypatch):
     broken(monkeypatch)
     with pytest.raises(AssertionError):
         live_all(range(300))
-
-
-def test_a_clock_that_is_set_back_goes_on_by_itself_and_follows_when_set_forward():
-    wall, monotonic = [1_000_000], [5.0]
-    clock = SteadyClock(lambda: wall[0], lambda: monotonic[0])
-    assert clock() == 1_000_000
-    wall[0], monotonic[0] = 400, 7.5
-    assert clock() == 1_002_500
-    wall[0] = 2_000_000
-    assert clock() == 2_000_000
-    clock.not_before(3_000_000)
-    assert clock() == 3_000_000
 
 
 def test_troubles_do_happen():

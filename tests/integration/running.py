@@ -20,6 +20,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from streamwatch.assembly.build import build_daemon
+from streamwatch.assembly.state import HostClocks, consume_loop_spec
 from streamwatch.assembly.topics import build_topics
 from streamwatch.core.events import Event
 from streamwatch.core.ports import Decoder, Record
@@ -86,15 +87,17 @@ class Running:
 
 
 @asynccontextmanager
-async def daemon(document: Mapping[str, Any]) -> AsyncIterator[Running]:
-    """A daemon with these settings, stopped at the end; its own error ends the test."""
+async def daemon(document: Mapping[str, Any], clocks: HostClocks | None = None) -> AsyncIterator[Running]:
+    """A daemon with these settings, on a host with these clocks; its own error ends the test."""
     settings = Settings(**{"http": {"listen": "127.0.0.1:0"}, "state": {"kind": "memory"}, **document})
     order: list[tuple[str, int, int]] = []
     topics = {
         name: Topic(topic.side, Auditor(topic.decoder, order))
         for name, topic in build_topics(settings).items()
     }
-    built = build_daemon(settings, Telemetry(level="warning"), topics=topics)
+    telemetry = Telemetry(level="warning")
+    reading = consume_loop_spec(settings, topics, telemetry, clocks=clocks)
+    built = build_daemon(settings, telemetry, topics=topics, reading=reading)
     running = asyncio.create_task(built.run())
     async with aiohttp.ClientSession() as session:
         try:

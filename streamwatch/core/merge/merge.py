@@ -23,11 +23,12 @@ import numpy as np
 from streamwatch.core.events import Event, Partition, Side
 from streamwatch.core.merge.arrivals import Arrivals
 from streamwatch.core.merge.held import Held
-from streamwatch.core.merge.inbox import Inbox
+from streamwatch.core.merge.host_clock import HostClock
+from streamwatch.core.merge.inbox import HostIsBehind, Inbox
 from streamwatch.core.merge.partitions import Partitions
 from streamwatch.core.merge.progress import Key, MergeProgress
 from streamwatch.core.merge.released import IN_ORDER, NO_PLACE, Released, together
-from streamwatch.core.merge.timestamps import TIMELESS, HostClock
+from streamwatch.core.merge.timestamps import TIMELESS
 
 _LEAST: Final = 10_000
 """Events that may be kept although they were released."""
@@ -110,11 +111,12 @@ class Merge:
             return ()
         gone = [partition for partition in self._partitions.names if partition not in set(partitions)]
         places = self._partitions.replace(partitions)
+        self._host.keep(self._partitions.order)
         self._inbox.reorder(places)
         self._held.reorder(places, max(1, len(partitions)))
         return gone
 
-    def add(self, delivered: Mapping[Partition, Arrivals], now_ms: int, host_ms: int) -> None:
+    def add(self, delivered: Mapping[Partition, Arrivals], now_ms: int) -> None:
         """Take in what a poll delivered at `now_ms` (of a clock that never goes back)."""
         if not (some := {name: arrivals for name, arrivals in delivered.items() if len(arrivals)}):
             return
@@ -123,8 +125,9 @@ class Merge:
             self._inbox.add(order, now_ms, len(self._events), arrivals)
             self._events += arrivals.events
             self._partitions.heard(order, max(len(arrivals), arrivals.size_bytes))
-        stamps = np.concatenate([arrivals.stamps_ms[arrivals.decodable] for arrivals in some.values()])
-        self._host.look(stamps, host_ms)
+        self._host.look(
+            {name: arrivals.stamps_ms[arrivals.decodable] for name, arrivals in some.items()}, now_ms
+        )
 
     def found(self, ends_ms: Mapping[Partition, int | None]) -> None:
         """Note when the fetches were sent that found partitions at their end; None: not known to be there."""
@@ -135,8 +138,10 @@ class Merge:
         """Name the partitions of which no more should be asked for: none of them is waited for."""
         partitions, spec = self._partitions, self._spec
         full = partitions.held > spec.max_held_records
+        most = spec.max_held_records
         if int(partitions.size_bytes.sum()) > spec.max_held_bytes:
-            full = partitions.held > 0
+            full, most = partitions.held > 0, 0
+        full |= self._inbox.crowded(most)
         return frozenset(partitions.names[order] for order in np.flatnonzero(full).tolist())
 
     def release(self, now_ms: int, host_ms: int, *, connected: bool = True) -> Released:
@@ -151,7 +156,16 @@ class Merge:
         connected
             Whether brokers answer: while they do not, nobody is left behind.
         """
-        self._judge(host_ms, ())
+        unread = self._unread()
+        self._host.judge(host_ms, unread)
+        longest_ms = self._spec.max_future_ms
+
+        def host_is_behind(place: int, arrived_ms: int) -> bool | None:
+            if self._host.is_behind or now_ms - arrived_ms >= longest_ms:
+                return self._host.is_behind
+            return self._host.behind_since(self._partitions.names[place], arrived_ms, host_ms, unread)
+
+        self._judge(host_ms, (), host_is_behind)
         rested_ms = None if self._host.is_behind else host_ms - self._spec.settle_ms
         waited_ms = now_ms - self._spec.settle_ms - self._spec.max_future_ms
         parts: list[Released] = []
@@ -165,18 +179,27 @@ class Merge:
     def flush(self, partitions: Collection[Partition], host_ms: int) -> Released:
         """Release everything up to the last record held of these, whose logs are no longer there."""
         orders = [self._partitions.order[name] for name in partitions if name in self._partitions.order]
-        self._judge(host_ms, orders)
+        self._judge(host_ms, orders, self._when_ended)
         rows = np.flatnonzero(np.isin(self._held.order, orders))
         return self._take(int(rows[-1]) + 1) if rows.size else together(())
 
     def drain(self, host_ms: int) -> Released:
         """Release everything: no further record will come."""
-        self._judge(host_ms, range(len(self._partitions.names)))
+        self._judge(host_ms, range(len(self._partitions.names)), self._when_ended)
         return self._take(len(self._held)) if len(self._held) else together(())
 
-    def _judge(self, host_ms: int, ended: Collection[int]) -> None:
+    def _unread(self) -> Collection[Partition]:
+        """Name the partitions not known to be at their end."""
+        at_end_ms = self._partitions.at_end_ms
+        return [name for name, ms in zip(self._partitions.names, at_end_ms.tolist(), strict=True) if ms < 0]
+
+    def _when_ended(self, _place: int, _arrived_ms: int) -> bool | None:
+        """Tell whether the host's clock is behind where nothing more will tell: None stands for not."""
+        return self._host.is_behind or None
+
+    def _judge(self, host_ms: int, ended: Collection[int], host_is_behind: HostIsBehind) -> None:
         if len(self._inbox):
-            judged = self._inbox.judged(host_ms, ended, host_is_behind=self._host.is_behind)
+            judged = self._inbox.judged(host_ms, ended, host_is_behind)
             if judged is not None:
                 rows, times_ms, reasons = judged
                 self._held.add(rows, times_ms, reasons)

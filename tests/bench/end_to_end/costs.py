@@ -120,7 +120,7 @@ async def stages(_: str, __: list[str], instances: int) -> dict[str, float]:
                 decoded[side] = decoders[side].decode_all(piece, [record.timestamp for record in piece])
         ended = time.process_time()
         decoding, began = decoding + ended - began, ended
-        merge.add({places[s]: arrivals(sides[s], events) for s, events in decoded.items()}, start, host_ms)
+        merge.add({places[s]: arrivals(sides[s], events) for s, events in decoded.items()}, start)
         merge.found(dict.fromkeys(places.values(), start))
         released = merge.release(start, host_ms)
         for event, clock_ms in zip(released.events, released.clock_ms.tolist(), strict=True):

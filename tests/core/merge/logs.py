@@ -101,7 +101,7 @@ class Reader:
             np.array([entry.decodable for entry in entries], np.bool_),
             [event(f"{partition}{i}", "m", "a", 0) for i in range(len(entries))],  # type: ignore[arg-type]
         )
-        self.merge.add({partition: arrivals}, now_ms, now_ms + self.host_offset_ms)
+        self.merge.add({partition: arrivals}, now_ms)
 
     def _release(self, now_ms: int, *, crash: bool = False) -> None:
         """Evaluate what may go in two parts; a crash comes between them."""
