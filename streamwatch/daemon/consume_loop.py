@@ -17,7 +17,7 @@ from streamwatch.daemon.offset_metadata import OffsetMetadata
 from streamwatch.daemon.source_positions import LogCounts, SourcePositions
 from streamwatch.daemon.state import State
 from streamwatch.daemon.status import DaemonStatus, counted
-from streamwatch.edge.stores.errors import StateFailed, StateGone, StateRefused
+from streamwatch.edge.stores.errors import StateFailed, StateForbidden, StateGone, StateRefused
 from streamwatch.telemetry import (
     CatchUpCompleted,
     DiskFreed,
@@ -96,6 +96,7 @@ class ConsumeLoop:
         self._low = False
         self._started = False
         self._failures = 0
+        self._was_open = False
         self._records_before = 0
         self._gone = 0
         self._commits: Commits | None = None
@@ -118,6 +119,10 @@ class ConsumeLoop:
                         await self._take(poll, commits, stop)
                     await _finish(commits)
                 except StateFailed as error:
+                    await self._lose(error, stop)
+                except StateForbidden as error:
+                    if not self._was_open:
+                        raise
                     await self._lose(error, stop)
         finally:
             await self._leave(LEAVE_SECONDS)
@@ -144,7 +149,7 @@ class ConsumeLoop:
                 self.state.store.close()
             self.state = None
 
-    async def _lose(self, error: StateFailed, stop: asyncio.Event) -> None:
+    async def _lose(self, error: StateFailed | StateForbidden, stop: asyncio.Event) -> None:
         """Drop what is in memory; nothing of it was shown."""
         if isinstance(error, StateGone):
             self._gone += 1
@@ -166,7 +171,7 @@ class ConsumeLoop:
         self._status.stage = "state is being opened"
         began = self._spec.monotonic()
         state = await asyncio.to_thread(self._spec.open_state)
-        self.state = state
+        self.state, self._was_open = state, True
         self._status.durable = state.store.durable
         resumed = state.resumed
         if state.store.durable:

@@ -177,6 +177,14 @@ def mutated_record(chance: random.Random, delta: int) -> tuple[bytes, bool]:
     return framed, kind < 0.3 or kind > 0.7 or value is not None
 
 
+def told(tally: Tally) -> str:
+    """What was tried, in a line."""
+    return (
+        f"{tally.mutated:,} mutated records in {tally.batches:,} batches: {tally.faulty:,} passed over for"
+        f" a fault of their own, {tally.broken:,} batches broken, {len(tally.differences)} differences"
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--records", type=int, default=1_000_000)
@@ -185,9 +193,7 @@ def main() -> None:
     began, cpu = time.monotonic(), time.process_time()
     tally = fuzz(asked.records, asked.seed)
     print(  # noqa: T201
-        f"{tally.mutated:,} mutated records in {tally.batches:,} batches: {tally.faulty:,} passed over for"
-        f" a fault of their own, {tally.broken:,} batches broken, {len(tally.differences)} differences;"
-        f" {time.monotonic() - began:.0f} s, {time.process_time() - cpu:.0f} s of a processor"
+        told(tally), f"({time.monotonic() - began:.0f} s, {time.process_time() - cpu:.0f} s of a processor)"
     )
     for said in tally.differences:
         print(said)  # noqa: T201

@@ -70,7 +70,7 @@ BATCHES: Mapping[str, Hostile] = {
     "long_ids": Hostile(lambda: of_values([long_text("id", 900_000)] * 40), 3),
     "long_others": Hostile(lambda: of_values([long_text("other", 900_000)] * 40), 3),
     "many_scores": Hostile(lambda: of_values(scored(i, 40_000) for i in range(40)), 3),
-    "some_scores": Hostile(lambda: of_values(scored(i, 4_096) for i in range(300)), 3),
+    "some_scores": Hostile(lambda: of_values(scored(i, 4_096) for i in range(300)), 1),
 }
 """Bombs that unpack to more than `kafka.max_batch_bytes`; others fit, and are looked at."""
 

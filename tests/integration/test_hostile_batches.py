@@ -10,8 +10,9 @@ from tests.attack.reading import BATCHES, MEBIBYTE, read_hostile
 from tests.integration.conftest import Broker
 from tests.tiers import rotated
 
-PAUSE_SECONDS = 1.0
-"""Of the slowest answer, beyond what a bare server took in the same moment, on a machine with other work."""
+MEDIAN_SECONDS = 0.1
+P99_SECONDS = 1.0
+"""Beyond what a bare server took in the same moment; on a machine with other work (`make attack`)."""
 EXTRA_BYTES = 500 * MEBIBYTE
 
 
@@ -21,7 +22,8 @@ async def test_health_answers_while_batches_of_any_kind_are_read(
 ) -> None:
     read = await read_hostile(kafka, tmp_path, BATCHES[name])
     assert read.health.unanswered == 0
-    assert read.health.largest < PAUSE_SECONDS
+    assert read.health.median < MEDIAN_SECONDS
+    assert read.health.p99 < P99_SECONDS
     assert read.extra_bytes < EXTRA_BYTES
     assert sum(read.counted.values()) == read.written
     assert read.counted["predictions_accepted_total"] >= 2
