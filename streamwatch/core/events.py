@@ -81,6 +81,8 @@ class Invalid(msgspec.Struct, gc=False):
     offset: int
     reason: str
     record_ms: int = -1
+    model: str | None = None
+    """Where it can be read, and is a valid name."""
 
 
 Event: TypeAlias = Prediction | Label | NullRecord | Invalid

@@ -236,6 +236,7 @@ _NEEDED: tuple[str, ...] = (
     "kappa_plus",
     "kappa_persistent",
     "errors_total",
+    "model_records_invalid_total",
     "model_predictions_joined_total",
     "model_predictions_total",
     "pending_predictions",
@@ -351,6 +352,11 @@ JOIN: Final = (
         "Records that could not be decoded or broke a rule; dropped.",
         "reason",
         "topic",
+    ),
+    _counter(
+        "model_records_invalid_total",
+        "Invalid records whose model can be read, for max_models models; also in records_invalid_total.",
+        "model",
     ),
     _counter(
         "records_over_limit_total",

@@ -167,6 +167,7 @@ class Pipeline:
         monitored = set(self._monitors.models())
         for model in idle:
             self._agreement.forget(model)
+            self._join.counters.model_records_invalid.pop(model, None)
             if model in monitored:
                 self._monitors.retire(model)
 

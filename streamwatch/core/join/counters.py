@@ -87,3 +87,5 @@ class JoinCounters:
     null_records: dict[str, int] = field(default_factory=dict[str, int])
     records_invalid: dict[str, dict[str, int]] = field(default_factory=dict[str, dict[str, int]])
     """By topic and reason."""
+    model_records_invalid: dict[str, int] = field(default_factory=dict[str, int])
+    """By model, as far as it can be read and there is room for it."""

@@ -59,6 +59,10 @@ def counter_families(join: Join, records_over_limit: Mapping[str, int]) -> list[
                 for reason, count in sorted(reasons.items())
             ],
         ),
+        family(
+            "model_records_invalid_total",
+            [((model,), count) for model, count in sorted(counters.model_records_invalid.items())],
+        ),
         _by_label("records_over_limit_total", over_limit),
     ]
 

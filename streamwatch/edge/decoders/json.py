@@ -99,13 +99,13 @@ class JsonDecoder:
         """`Prediction`, `Label` or `NullRecord`; else `Invalid` with one of `reasons.REASONS`."""
         value = record.value
         if value is None:
-            return _invalid(record, record.fault) if record.fault else self._null(record, record_ms)
+            return self._unread(record, record.fault) if record.fault else self._null(record, record_ms)
         try:
             row = self._row(self._strict(value))
         except UNDECODED:
             verdict = self._reluctantly(value)
             if isinstance(verdict, str):
-                return _invalid(record, verdict)
+                return self._unread(record, verdict)
             row = verdict
         return self._event(self._locations.completed(row, record), record, record_ms)
 
@@ -116,7 +116,7 @@ class JsonDecoder:
             side = self._side_of(kind)
             row = (shared[0], shared[1], label, shared[3]) if side == "label" else tuple(shared)
         if side is None:
-            return _invalid(record, "unknown_kind")
+            return self._invalid(record, "unknown_kind", row[1])
         return (self._prediction if side == "prediction" else self._label)(row, record, record_ms)
 
     def _prediction(self, row: Row, record: Record, record_ms: int) -> Event:
@@ -136,7 +136,7 @@ class JsonDecoder:
         if not reason and fold is not None:
             reason = "fold_not_supported"
         return (
-            _invalid(record, reason)
+            self._invalid(record, reason, model)
             if reason
             else Prediction(self._key(id_), name, predicted_class, record_ms, stamp, scores)
         )
@@ -153,9 +153,9 @@ class JsonDecoder:
         if not reason and stamp is not None:
             stamp = timestamp_ms(stamp, self._unit)
             reason = "invalid_timestamp" if stamp is None else ""
-        return (
-            _invalid(record, reason) if reason else Label(self._key(id_), true_class, record_ms, name, stamp)
-        )
+        if reason:
+            return self._invalid(record, reason, model)
+        return Label(self._key(id_), true_class, record_ms, name, stamp)
 
     def _key(self, id_: str) -> str:
         return id_ if self._keys is None else self._keys((id_,))[0]
@@ -182,7 +182,7 @@ class JsonDecoder:
         if found["model"] is not None and not reason:
             model, reason = self._models.judged(found["model"], "missing_model")
         if reason:
-            return _invalid(record, reason)
+            return self._invalid(record, reason, found["model"])
         return NullRecord(
             record.topic,
             None if id_ is None else self._key(id_),
@@ -190,6 +190,15 @@ class JsonDecoder:
             record_ms,
             withdraws=side == "prediction",
         )
+
+    def _unread(self, record: Record, reason: str) -> Invalid:
+        """An invalid record whose value cannot be read; key, headers or the mapping may name its model."""
+        row = self._locations.completed(self._locations.constants, record)
+        return self._invalid(record, reason, row[self._slots.index("model")])
+
+    def _invalid(self, record: Record, reason: str, model: Any) -> Invalid:
+        name, wrong = self._models.judged(model, "missing_model")
+        return Invalid(record.topic, record.partition, record.offset, reason, model=None if wrong else name)
 
     def _reluctantly(self, value: bytes) -> Row | str:
         """The contents of a value that the strict reader refused, or the reason why it has none."""
@@ -233,7 +242,3 @@ def _is_utf8(value: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
-
-
-def _invalid(record: Record, reason: str) -> Invalid:
-    return Invalid(record.topic, record.partition, record.offset, reason)

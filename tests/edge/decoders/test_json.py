@@ -338,3 +338,32 @@ def test_a_record_that_could_not_be_read_is_invalid_for_that_reason(fault: str, 
     unread = FakeRecord(None, fault=fault)
     assert decode(unread, side) == Invalid(unread.topic, unread.partition, unread.offset, fault)
     assert fault in REASONS
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        ({"model": "m", "prediction": "a"}, "missing_id"),
+        ({"id": "1", "model": "m"}, "missing_prediction"),
+        ({"id": "1", "model": "m", "prediction": "a", "scores": {"a": 2}}, "invalid_scores"),
+    ],
+)
+def test_an_invalid_record_names_its_model_where_that_can_be_read(value: dict[str, Any], reason: str):
+    event = decode(FakeRecord(json.dumps(value).encode()), "prediction")
+    assert isinstance(event, Invalid)
+    assert (event.reason, event.model) == (reason, "m")
+
+
+def test_an_invalid_record_whose_model_cannot_be_read_names_none():
+    for value in (b"{", b"[]", b'{"id": "1", "prediction": "a"}', b'{"model": "\\u0000", "id": "1"}'):
+        event = decode(FakeRecord(value), "prediction")
+        assert isinstance(event, Invalid)
+        assert event.model is None
+
+
+def test_a_constant_or_a_header_names_the_model_of_a_value_that_cannot_be_read():
+    record = FakeRecord(b"{", headers=(("model-version", b"v3"),))
+    for location, model in (("=v3", "v3"), ("header:model-version", "v3"), ("header:other", None)):
+        event = decode(record, "prediction", TopicMapping(model=location))
+        assert isinstance(event, Invalid)
+        assert (event.reason, event.model) == ("invalid_json", model)

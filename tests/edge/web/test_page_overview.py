@@ -104,8 +104,9 @@ def test_what_is_silently_wrong_is_a_warning_of_the_model_in_words() -> None:
     joined = Family("model_predictions_joined_total", "counter", "h", ("model",), [(("m",), 30.0)])
     accepted = Family("model_predictions_total", "counter", "h", ("model",), [(("m",), 120.0), (("n",), 7.0)])
     disjoint = {"predicted_class": ["1", "0"], "true": ["fraud", "legit"]}
+    invalid = Family("model_records_invalid_total", "counter", "h", ("model",), [(("m",), 5.0)])
     made = replace(
-        report([joined, accepted]),
+        report([joined, accepted, invalid]),
         details={
             "m": {"classes": ["1"], "classes_disjoint": disjoint},
             "n": {"nothing_joins": {"predictions": 1234}},
@@ -117,6 +118,8 @@ def test_what_is_silently_wrong_is_a_warning_of_the_model_in_words() -> None:
         "predicted classes (1, 0) and true classes (fraud, legit) have nothing in common"
     )
     assert seen["m"]["joined"] == 0.25
+    assert seen["m"]["invalid"] == 5
+    assert "invalid" not in seen["n"]
     assert seen["n"]["warning"] == "no label has met any of 1,234 predictions"
     assert "warning" not in seen.get("o", {})
 

@@ -65,6 +65,7 @@ _NAMED = {
     **{(name, HEADLINE): name for name in _JUDGED},
 }
 _JOINED, _ACCEPTED = "model_predictions_joined_total", "model_predictions_total"
+_INVALID = "model_records_invalid_total"
 _READ = {"alarms_total", "last_alarm_timestamp_seconds", "label_delay_seconds", *_PLAIN, *_FORGETTING} | {
     name for name, _ in _NAMED
 }
@@ -116,7 +117,9 @@ def overview(report: Report | None) -> Overview:
     if report is None:
         return Overview(None, None, {})
     families = {
-        family.name: family for family in report.families if family.name in {*_READ, _JOINED, _ACCEPTED}
+        family.name: family
+        for family in report.families
+        if family.name in {*_READ, _JOINED, _ACCEPTED, _INVALID}
     }
     forgetting = main_forgetting(families.get("accuracy_ratio"))
     rows: dict[str, Row] = {}
@@ -124,6 +127,10 @@ def overview(report: Report | None) -> Overview:
         if family.name in _READ:
             _read(family, forgetting, rows)
     _join(families.get(_JOINED), families.get(_ACCEPTED), rows)
+    if (invalid := families.get(_INVALID)) is not None:
+        for (model, *_), value in invalid.samples:
+            if not isinstance(value, Histogram):
+                rows.setdefault(model, {})["invalid"] = value
     for model, details in report.details.items():
         if warning := warning_of(details):
             rows.setdefault(model, {})["warning"] = warning

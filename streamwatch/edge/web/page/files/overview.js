@@ -67,7 +67,10 @@ class Row {
       say(this.accuracy, percent(row.accuracy));
       say(this.bound, row.lower === undefined ? "" : `${percent(row.lower).slice(0, -2)} – ${percent(row.upper)}`);
       for (const column of COLUMNS) if (column.text) say(this.cells[column.key], column.text(row));
-      mark(this.cells.pending, "title", row.joined === undefined ? null : `${percent(row.joined)} of its predictions have met their label so far`);
+      mark(this.cells.pending, "title", [
+        row.joined === undefined ? null : `${percent(row.joined)} of its predictions have met their label so far`,
+        row.invalid === undefined ? null : `${count(row.invalid)} of its records were invalid`,
+      ].filter((text) => text !== null).join("; ") || null);
       say(this.alarms, row.alarms ? `${count(row.alarms)} in all` : "");
       say(this.delay, duration(row.delay_median_seconds));
       say(this.delayHigh, row.delay_p90_seconds === undefined ? "" : `90 %: ${duration(row.delay_p90_seconds)}`);
