@@ -322,6 +322,14 @@ JOIN: Final = (
         "Oldest dedup entries evicted because join.max_dedup_entries was reached; duplicates go unseen.",
     ),
     _counter("models_retired_total", "Models that were idle for twice the horizon and gave up their place."),
+    _counter("pairs_made_total", "Outcomes of two compared models on one id with the same label."),
+    _counter(
+        "pairs_labels_differ_total", "Ids on which two compared models were told different labels; no pair."
+    ),
+    _counter(
+        "pairs_expired_total",
+        "Partners of resolved predictions, known before, that were not resolved within join.dedup_horizon.",
+    ),
     _counter("labels_accepted_total", "Valid labels."),
     _counter("labels_joined_total", "Labels that met a prediction."),
     _counter("labels_orphaned_total", "Labels that met no prediction in the time they waited."),
