@@ -436,19 +436,17 @@ COMPARISONS: Final = (
         for name, text, formula in (
             (
                 "comparison_q",
-                "Log of the champion's losses over the challenger's on the same ids: positive if it errs more",
+                "Log of the champion's losses over the challenger's on the same ids",
                 "ln(S_A/S_B)",
             ),
             (
                 "comparison_mcnemar",
-                "McNemar's statistic, positive if the challenger errs less; descriptive: watched all the "
-                "time, it passes any fixed level in the end",
+                "McNemar's statistic, signed as comparison_q; descriptive: in time it passes any fixed level",
                 "sign(n01-n10)(n01-n10)²/(n01+n10)",
             ),
             (
                 "comparison_mcnemar_calibrated",
-                "McNemar's statistic with the variance that fading leaves, χ²(1) at one time if the models "
-                "are equal; descriptive likewise",
+                "McNemar's statistic with the variance that fading leaves: χ²(1) at one time; descriptive",
                 "sign(D)D²/V",
             ),
             (

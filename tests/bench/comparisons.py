@@ -2,9 +2,9 @@
 
     python -m tests.bench.comparisons
 
-Default mechanisms (landmark, one that fades, one that slides) and the verdict. The streams differ in how often
-one model is right and the other wrong, which is when the verdict has work to do. "With names" is the whole way
-from outcomes, which looks up models and partners.
+Default mechanisms (landmark, one that fades, one that slides) and the verdict. The streams differ in how
+often one model is right and the other wrong, which is when the verdict has work to do. "With names" is the
+whole way from outcomes, which looks up models and partners.
 """
 
 from __future__ import annotations
@@ -53,7 +53,9 @@ def kernel_nanoseconds(comparisons: int, discordant: float) -> float:
 def set_nanoseconds(discordant: float, number: int = 50_000) -> float:
     """CPU time of a pair from outcomes with names."""
     outcomes = [
-        Outcome("new", "a", "b" if bits & 2 else "a", 0, 0, pairs=(PairedAnswer("old", "b" if bits & 1 else "a"),))
+        Outcome(
+            "new", "a", "b" if bits & 2 else "a", 0, 0, pairs=(PairedAnswer("old", "b" if bits & 1 else "a"),)
+        )
         for bits in errors(discordant, number).tolist()
     ]
     comparisons = ComparisonSet(SPEC)
@@ -81,12 +83,12 @@ def main() -> None:
         for discordant in (0.02, 0.1, 0.3):
             found = kernel_nanoseconds(comparisons, discordant)
             said = "within" if found <= GOAL_NANOSECONDS else "ABOVE"
-            print(  # noqa: T201
+            print(
                 f"{comparisons:>5} comparisons, {discordant:4.0%} discordant: {found:6.1f} ns a pair "
                 f"({said} {GOAL_NANOSECONDS})"
             )
-    print(f"with names, one comparison: {set_nanoseconds(0.1):.0f} ns a pair")  # noqa: T201
-    print(f"plain definition over 300 pairs: {plain_nanoseconds():,.0f} ns a pair")  # noqa: T201
+    print(f"with names, one comparison: {set_nanoseconds(0.1):.0f} ns a pair")
+    print(f"plain definition over 300 pairs: {plain_nanoseconds():,.0f} ns a pair")
 
 
 if __name__ == "__main__":

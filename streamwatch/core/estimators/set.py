@@ -56,7 +56,7 @@ class EstimatorSet:
 
     @property
     def records_over_limit(self) -> Mapping[str, int]:
-        """By limit: outcomes with a class beyond `max_classes`, outcomes or pairs left out for want of a row."""
+        """By limit: outcomes with a class beyond `max_classes`, outcomes or pairs without a row."""
         if self.comparisons is None:
             return self._watched.over_limit
         return {**self._watched.over_limit, "comparisons": self.comparisons.over_limit}
@@ -88,7 +88,7 @@ class EstimatorSet:
         return self._declare(batch, found)
 
     def trace(self, outcomes: Sequence[Outcome]) -> TraceChunk:
-        """Evaluate outcomes as `fold` does, and say after each what every estimator of its model then says."""
+        """Evaluate outcomes as `fold` does, and say after each what its model's estimators then say."""
         if self.comparisons is not None:
             self.comparisons.fold(outcomes)
         columns = TraceColumns(self._spec, self._table.opponents)

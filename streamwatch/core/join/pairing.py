@@ -26,14 +26,17 @@ class PairingState:
     """By which models were partners; under others the count of what waits begins anew."""
     generation: int = -1
     known_since: dict[str, int] = field(default_factory=dict[str, int])
-    waiting: dict[int, int] = field(default_factory=dict[int, int])
+    waiting: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+    """By generation."""
 
 
 class Pairing:
     """Finds the partners of an outcome, and counts those that never came.
 
     A dedup entry waits for every partner that was known when its generation was opened and is not yet
-    resolved on the id. What still waits when the generation is dropped has expired.
+    resolved on the id. What still waits when the generation is dropped has expired. Only the sum is kept, by
+    generation: a partner that predicts an id once more, its own dedup entry being gone, is counted as met
+    twice.
 
     Parameters
     ----------
@@ -93,7 +96,7 @@ class Pairing:
         entry = first
         while entry is not None:
             partner = entry.model
-            # Evaluated: with its label, or with the class assumed for it (an expired entry has one only then).
+            # Evaluated: with its label, or with the class assumed for it (only then an expired one has any).
             if (
                 (entry.state == RESOLVED or (entry.state == EXPIRED and entry.true_class))
                 and entry.generation >= floor
@@ -102,7 +105,7 @@ class Pairing:
                 and self._are_related(related, model, partner)
             ):
                 if known <= entry.generation:
-                    self._waiting[entry.generation] -= 1
+                    self._waiting[entry.generation] = self._waiting.get(entry.generation, 0) - 1
                 if since.get(partner, never) < never:
                     still -= 1
                 if entry.true_class == true_class:
@@ -120,11 +123,13 @@ class Pairing:
     def drop(self, generations: Iterable[int], counters: JoinCounters) -> None:
         """Count what waited in generations of dedup entries that are gone."""
         for generation in generations:
-            counters.pairs_expired += self._waiting.pop(generation, 0)
+            counters.pairs_expired += max(0, self._waiting.pop(generation, 0))
 
     def state(self) -> PairingState:
         """What `restore` continues from; between batches."""
-        return PairingState(repr(self._comparisons), self._generation, dict(self._known_since), dict(self._waiting))
+        return PairingState(
+            repr(self._comparisons), self._generation, dict(self._known_since), sorted(self._waiting.items())
+        )
 
     def restore(self, state: PairingState) -> None:
         """Continue from a `state`."""

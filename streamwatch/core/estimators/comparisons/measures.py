@@ -6,7 +6,8 @@ pairs that the champion alone got wrong, n10 of those that the challenger alone 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -33,6 +34,19 @@ class Sums(NamedTuple):
     n10: Floats
     variance: Floats
     """Σw² of the discordant pairs."""
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonMeasure:
+    """A measure of a comparison under every mechanism, as the catalogue has it."""
+
+    name: str
+    """Name of its series."""
+    help: str
+    formula: str
+    source: str
+    cost: str
+    of: Callable[[Sums], Floats]
 
 
 def q_statistic(sums: Sums) -> Floats:
@@ -86,13 +100,63 @@ def challenger_right_alone(sums: Sums) -> Floats:
     return sums.n01
 
 
-MEASURES: Mapping[str, Callable[[Sums], Floats]] = {
-    "comparison_q": q_statistic,
-    "comparison_mcnemar": mcnemar,
-    "comparison_mcnemar_calibrated": mcnemar_calibrated,
-    "comparison_champion_error_ratio": champion_error,
-    "comparison_challenger_error_ratio": challenger_error,
-    "comparison_champion_right_alone": champion_right_alone,
-    "comparison_challenger_right_alone": challenger_right_alone,
-}
-"""By the name of the series."""
+_GAMA = "Gama, Sebastião, Rodrigues 2009, §3.3"
+_PAIR = "O(1) a pair"
+MEASURES: tuple[ComparisonMeasure, ...] = (
+    ComparisonMeasure(
+        "comparison_q",
+        "Losses of the champion beside those of the challenger: positive if it errs more.",
+        "ln(S_A/S_B)",
+        _GAMA,
+        _PAIR,
+        q_statistic,
+    ),
+    ComparisonMeasure(
+        "comparison_mcnemar",
+        "McNemar's statistic, positive if the challenger errs less; descriptive under continuous watching.",
+        "sign(n01 - n10)(n01 - n10)²/(n01 + n10)",
+        _GAMA,
+        _PAIR,
+        mcnemar,
+    ),
+    ComparisonMeasure(
+        "comparison_mcnemar_calibrated",
+        "The same with the variance that fading leaves: χ²(1) at one time if the models are equal.",
+        "sign(D)D²/V, V ← α²V + 1[discordant]",
+        "the square of a mean beside its variance",
+        _PAIR,
+        mcnemar_calibrated,
+    ),
+    ComparisonMeasure(
+        "comparison_champion_error_ratio",
+        "Error of the champion on the ids of the comparison.",
+        "S_A/Σw",
+        _GAMA,
+        _PAIR,
+        champion_error,
+    ),
+    ComparisonMeasure(
+        "comparison_challenger_error_ratio",
+        "Error of the challenger on the ids of the comparison.",
+        "S_B/Σw",
+        _GAMA,
+        _PAIR,
+        challenger_error,
+    ),
+    ComparisonMeasure(
+        "comparison_champion_right_alone",
+        "Pairs that the champion alone got right.",
+        "n10",
+        _GAMA,
+        _PAIR,
+        champion_right_alone,
+    ),
+    ComparisonMeasure(
+        "comparison_challenger_right_alone",
+        "Pairs that the challenger alone got right.",
+        "n01",
+        _GAMA,
+        _PAIR,
+        challenger_right_alone,
+    ),
+)

@@ -33,11 +33,10 @@ def report(pairs: Sequence[Pair], rows: NDArray[np.int64], table: ComparisonTabl
         family("comparison_pairs_total", _defined(pairs, table.pairs(rows))),
         family("comparison_last_pair_timestamp_seconds", _defined(pairs, table.last_seconds(rows))),
     ]
-    for measure, of in MEASURES.items():
-        of_all = ((name, of(sums)) for name, sums in per_forgetting)
-        families.append(
-            family(measure, [sample for name, values in of_all for sample in _defined(pairs, values, name)])
-        )
+    for measure in MEASURES:
+        of_all = ((name, measure.of(sums)) for name, sums in per_forgetting)
+        samples = [sample for name, values in of_all for sample in _defined(pairs, values, name)]
+        families.append(family(measure.name, samples))
     worth = [sample for name, sums in per_forgetting for sample in _defined(pairs, sums.n_eff, name)]
     families.append(family("comparison_effective_sample_size", worth))
     for name, values in (

@@ -20,7 +20,6 @@ from streamwatch.core.series import Family
 from streamwatch.core.specs import MonitorsSpec, UtilitySpec, champion_of
 
 
-
 @dataclass(slots=True)
 class _Comparison:
     """A pair of models that is compared."""
@@ -71,9 +70,6 @@ class ComparisonSet:
         """By the model of an outcome and its partner; None: refused, or not compared."""
         self.over_limit = 0
         """Pairs of outcomes left out for want of a row."""
-
-    def __len__(self) -> int:
-        return len(self._comparisons)
 
     def fold(self, outcomes: Iterable[Outcome]) -> None:
         """Take in the pairs of outcomes, in order."""

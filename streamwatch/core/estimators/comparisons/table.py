@@ -16,7 +16,14 @@ from streamwatch.core.estimators.kernel.snapshot import fingerprint
 from streamwatch.core.estimators.verdicts.readout import Verdicts, read_verdicts
 from streamwatch.core.estimators.verdicts.state import PACE, VERDICT, verdict_parameters
 from streamwatch.core.estimators.verdicts.state import VERSION as VERDICT_VERSION
-from streamwatch.core.specs import FadingSpec, ForgettingSpec, LandmarkSpec, MonitorsSpec, SlidingSpec, UtilitySpec
+from streamwatch.core.specs import (
+    FadingSpec,
+    ForgettingSpec,
+    LandmarkSpec,
+    MonitorsSpec,
+    SlidingSpec,
+    UtilitySpec,
+)
 
 Integers: TypeAlias = NDArray[np.int64]
 
@@ -136,8 +143,15 @@ class ComparisonTable:
             weight = found["pairs"].astype(np.float64)
             squares = np.where(weight > 0, weight, np.nan)
             variance = found["n01"] + found["n10"]
-        named = [found[name].astype(np.float64) for name in ("champion", "challenger", "n01", "n10")]
-        return Sums(weight, weight * weight / squares, *named, variance.astype(np.float64))
+        return Sums(
+            weight,
+            weight * weight / squares,
+            found["champion"].astype(np.float64),
+            found["challenger"].astype(np.float64),
+            found["n01"].astype(np.float64),
+            found["n10"].astype(np.float64),
+            variance.astype(np.float64),
+        )
 
     def verdicts(self, rows: Integers) -> Verdicts:
         """What the verdicts on m challengers say, each array (1, m); outcomes are pairs."""

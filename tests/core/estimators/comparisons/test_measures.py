@@ -24,7 +24,14 @@ from streamwatch.core.specs import (
 from tests.core.estimators.comparisons.plain_comparison import PlainComparison
 
 SPEC = MonitorsSpec(
-    forgetting=(LandmarkSpec(), FadingSpec(0.9), FadingSpec(0.999), SlidingSpec(7), SlidingSpec(40), AdwinSpec()),
+    forgetting=(
+        LandmarkSpec(),
+        FadingSpec(0.9),
+        FadingSpec(0.999),
+        SlidingSpec(7),
+        SlidingSpec(40),
+        AdwinSpec(),
+    ),
     comparisons=(ComparisonSpec("old", ("new*",)),),
 )
 
