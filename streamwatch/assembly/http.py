@@ -7,6 +7,7 @@ from streamwatch.edge.web.limits import HttpLimits
 from streamwatch.edge.web.page import StatusPage
 from streamwatch.edge.web.ports import Health
 from streamwatch.edge.web.routes.alarms import AlarmsExporter
+from streamwatch.edge.web.routes.comparison_history import ComparisonHistory
 from streamwatch.edge.web.routes.comparisons import ComparisonsExporter
 from streamwatch.edge.web.routes.health import HealthExporter
 from streamwatch.edge.web.routes.history import HistoryExporter
@@ -27,7 +28,7 @@ def build_server(
     access = access_of(section)
     for weakness in access.weaknesses(section.host):
         telemetry.emit(HttpExposed(section.listen, weakness))
-    history, comparisons = HistoryExporter(), ComparisonsExporter()
+    history, comparisons = HistoryExporter(), ComparisonHistory()
     return HttpServer(
         health,
         (
@@ -36,6 +37,7 @@ def build_server(
             JsonExporter(),
             OverviewExporter(),
             comparisons,
+            ComparisonsExporter(),
             AlarmsExporter(),
             HealthExporter(health.unready),
             OpenApiExporter(),

@@ -163,7 +163,7 @@ def test_a_model_that_fell_silent_does_not_keep_the_journal_long():
         evaluate(life, 5, begin=5 * commit)
         life.commit()
     assert len(life.model_store.journal) <= 4
-    assert set(life.restarted().canonical()) == {"m", "n"}
+    assert set(life.restarted().monitors.models()) == {"m", "n"}
 
 
 def test_what_was_not_committed_never_happened():

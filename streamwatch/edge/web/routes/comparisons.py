@@ -16,14 +16,6 @@
 By champion, the challenger that leads most first. Positive numbers speak for the challenger. Q and McNemar's
 statistic describe: watched all the time they pass any level in the end, which the verdict does not. Undefined
 values are absent. `forgetting` is the one that the page shows first.
-
-`GET /api/v1/comparisons/{champion}/history?since=1759999990`::
-
-    {"champion": "fraud-v3", "forgetting": "fading:0.999", "timestamps": [1759999999.5, 1760000000.5],
-     "challengers": {"fraud-v4": {"q": [0.3, 0.31], "lead": [null, 0.06]}}}
-
-the recent past, kept in memory as that of models is: Q under that forgetting, and the mean lead; 404 for a
-model that nothing is compared with.
 """
 
 from __future__ import annotations
@@ -31,15 +23,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-import numpy as np
-
 from streamwatch.core.series import Family, Histogram, Report
 from streamwatch.edge.web.json_text import JSON, encode, number
 from streamwatch.edge.web.routes.alarms import VERDICTS
-from streamwatch.edge.web.routes.history import TIER_POINTS, TIER_SECONDS, Frame, Tier
 from streamwatch.edge.web.routes.json_api import COMPARISON_NAMES
 from streamwatch.edge.web.routes.overview import main_forgetting
-from streamwatch.edge.web.segments import named
 
 RULE = (
     "better or worse: currently, of the challenger beside the champion on the same ids, by the utility that "
@@ -47,48 +35,27 @@ RULE = (
     "monitors.verdict_outcomes pairs with probability monitors.confidence_delta at most, however often one "
     "looks"
 )
-MAX_VALUES = 2_000_000
 _PREFIX = "comparison_"
-_CHARTED = ("q", "lead")
-_BETWEEN = "\x1f"
-"""Between champion and challenger in the name of a row: no model's name has a control character."""
 
 
 class ComparisonsExporter:
-    """`/api/v1/comparisons`, and the recent past of those with one champion."""
+    """`/api/v1/comparisons`."""
 
-    routes: Sequence[str] = ("/api/v1/comparisons", "/api/v1/comparisons/{champion:.+}/history")
-    query: Mapping[str, str] = {"since": r"[0-9]{1,12}(\.[0-9]{1,9})?"}
+    routes: Sequence[str] = ("/api/v1/comparisons",)
+    query: Mapping[str, str] = {}
     headers: Mapping[str, str] = {}
     public = False
-
-    def __init__(self, max_values: int = MAX_VALUES, tier_points: int = TIER_POINTS) -> None:
-        self._tiers = tuple(Tier(s, max_values // len(TIER_SECONDS), tier_points) for s in TIER_SECONDS)
-        self._forgetting: str | None = None
 
     def media_type(self, accept: str, asked: Mapping[str, str]) -> str:
         """JSON, whatever is asked for."""
         del accept, asked
         return JSON
 
-    def observe(self, report: Report) -> None:
-        """Keep the report where a tier is due and something is compared."""
-        due = [tier for tier in self._tiers if tier.is_due(report.published_ms)]
-        if not due or (compared := comparisons_of(report.families)) == []:
-            return
-        self._forgetting = shown_forgetting(report.families)
-        rows = {f"{each['champion']}{_BETWEEN}{each['challenger']}": at for at, each in enumerate(compared)}
-        values = np.array([[_value(each, name, self._forgetting) for name in _CHARTED] for each in compared])
-        for tier in due:
-            tier.keep(Frame(report.published_ms, rows, values.astype(np.float32)))
-
     def render(
         self, report: Report | None, live: Sequence[Family], media_type: str, asked: Mapping[str, str]
-    ) -> bytes | None:
-        """Every comparison, or the past of one champion's; None for a model that nothing is compared with."""
-        del live, media_type
-        if "champion" in asked:
-            return self._past(asked)
+    ) -> bytes:
+        """Every comparison."""
+        del live, media_type, asked
         families = () if report is None else report.families
         return encode(
             {
@@ -96,34 +63,6 @@ class ComparisonsExporter:
                 "forgetting": shown_forgetting(families),
                 "rule": RULE,
                 "comparisons": comparisons_of(families),
-            }
-        )
-
-    def _past(self, asked: Mapping[str, str]) -> bytes | None:
-        since_ms = round(float(asked.get("since", 0)) * 1000)
-        merged = sorted({f.published_ms: f for tier in self._tiers for f in tier.frames}.items())
-        pairs = {
-            (champion, challenger)
-            for _, frame in merged
-            for champion, _, challenger in (row.partition(_BETWEEN) for row in frame.rows)
-        }
-        champion = named(asked["champion"], lambda: {each for each, _ in pairs})
-        challengers = sorted(challenger for each, challenger in pairs if each == champion)
-        if not challengers:
-            return None
-        frames = [frame for published_ms, frame in merged if published_ms > since_ms]
-        return encode(
-            {
-                "champion": champion,
-                "forgetting": self._forgetting,
-                "timestamps": [frame.published_ms / 1000 for frame in frames],
-                "challengers": {
-                    challenger: {
-                        name: [_kept(frame, champion, challenger, at) for frame in frames]
-                        for at, name in enumerate(_CHARTED)
-                    }
-                    for challenger in challengers
-                },
             }
         )
 
@@ -169,18 +108,3 @@ def _place(document: Mapping[str, object]) -> tuple[str, float, str]:
     lead = document.get("lead")
     least = -lead if isinstance(lead, int | float) else 2.0  # those without a lead after all others
     return str(document["champion"]), least, str(document["challenger"])
-
-
-def _value(document: Mapping[str, object], name: str, forgetting: str | None) -> float:
-    """Q or the lead of a comparison; NaN where undefined."""
-    found = document.get(name)
-    measures = document["measures"]
-    if name == "q" and isinstance(measures, dict):
-        found = measures.get(forgetting, {}).get("q")
-    return float(found) if isinstance(found, int | float) else math.nan
-
-
-def _kept(frame: Frame, champion: str, challenger: str, column: int) -> float | None:
-    row = frame.rows.get(f"{champion}{_BETWEEN}{challenger}")
-    value = math.nan if row is None else float(frame.values[row, column])
-    return float(f"{value:.7g}") if math.isfinite(value) else None
