@@ -26,7 +26,16 @@ MODELS = ("copycat", "good", "poor")
 SECONDS = 20.0
 PER_SECOND = 250
 KILLS = 10
-JOIN_COUNTERS = ("predictions_", "labels_", "outcomes_", "errors_", "alarms_", "records_", "null_records")
+JOIN_COUNTERS = (
+    "pairs_",
+    "predictions_",
+    "labels_",
+    "outcomes_",
+    "errors_",
+    "alarms_",
+    "records_",
+    "null_records",
+)
 
 
 class Written:
@@ -84,8 +93,16 @@ async def told(url: str) -> dict[str, Any]:
             models[model].pop("published_timestamp_seconds", None)  # of the report, not of the log
         async with session.get(f"{url}/api/v1/models") as answer:
             document = (await answer.json())["models"]
+        async with session.get(f"{url}/api/v1/comparisons") as answer:
+            compared = (await answer.json())["comparisons"]
     counters = {key: number for key, number in samples.items() if key[0].startswith(JOIN_COUNTERS)}
-    return {"models": models, "document": document, "counters": counters, "samples": samples}
+    return {
+        "models": models,
+        "document": document,
+        "counters": counters,
+        "samples": samples,
+        "compared": compared,
+    }
 
 
 async def all_evaluated(daemon: Child, labels: int) -> dict[str, Any]:
@@ -113,6 +130,7 @@ def overrides(broker: Broker, topics: Mapping[str, str], state: Path | None = No
         "join.horizon=2s",
         "join.early_horizon=1s",
         "time.settle=2s",
+        'monitors.comparisons=[{champion: good, challengers: ["*"]}, {pairs: [[copycat, poor]]}]',
     ]
 
 
@@ -142,10 +160,10 @@ def dumped(broker: Broker, topics: Mapping[str, str], file: Path) -> None:
 
 
 def replayed(file: Path, settings: list[str]) -> dict[str, Any]:
-    """What `streamwatch replay` says of each model."""
+    """What `streamwatch replay` says of the models, and of each beside the others."""
     options = [option for each in settings for option in ("--set", each)]
     command = [sys.executable, "-m", "streamwatch", "replay", str(file), "--json", *options]
-    return json.loads(subprocess.run(command, capture_output=True, check=True).stdout)["models"]
+    return json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
 
 
 async def killed_again_and_again(
@@ -194,8 +212,16 @@ async def test_live_backlog_and_killed_daemons_say_the_same_to_the_last_bit(
     for found in (live, killed):
         assert found["counters"] == backlog["counters"]
         assert found["models"] == backlog["models"]
+        assert found["compared"] == backlog["compared"]
+    assert replay["comparisons"] == backlog["compared"]
+    assert [(c["champion"], c["challenger"]) for c in backlog["compared"]] == [
+        ("copycat", "poor"),
+        ("good", "copycat"),
+        ("good", "poor"),
+    ]
+    assert all(c["pairs"] > 1_000 for c in backlog["compared"])
     for model in MODELS:
-        told_live, told_replay = backlog["document"][model]["metrics"], replay[model]["metrics"]
+        told_live, told_replay = backlog["document"][model]["metrics"], replay["models"][model]["metrics"]
         assert {n: v for n, v in told_replay.items() if told_live.get(n) != v} == {}
         assert told_live.keys() - told_replay.keys() <= {"alarms_open"}, "no alarm is announced by a replay"
-        assert replay[model]["details"] == backlog["document"][model]["details"]
+        assert replay["models"][model]["details"] == backlog["document"][model]["details"]
