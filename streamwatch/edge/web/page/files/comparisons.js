@@ -16,7 +16,7 @@ const CHARTED = COLOURS.length;
 const MATRIX = 20;
 const HEADINGS = [
   ["Challenger"],
-  ["Better than the champion?"],
+  ["Better than the champion?", "Currently, by the utility set for the champion", "text"],
   ["Lead", "Mean utility of the challenger less that of the champion, since the verdict last changed"],
   ["Same ids", "Ids on which both have met the same label"],
   ["Its error"],
@@ -190,7 +190,7 @@ function discordance(champion, own, comparisons) {
 }
 
 function panel(title, headings, rows) {
-  const head = headings.map(([text, hint], at) => element("th", { scope: "col", title: hint, class: at ? "number" : null }, text));
+  const head = headings.map(([text, hint, kind], at) => element("th", { scope: "col", title: hint, class: at && kind !== "text" ? "number" : null }, text));
   return element("section", { class: "panel wide" }, element("h3", {}, title),
     element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": title },
       element("table", { class: "plain" }, element("thead", {}, element("tr", {}, ...head)), element("tbody", {}, ...rows))));
