@@ -91,6 +91,10 @@ class EstimatorSet:
         """Evaluate outcomes as `fold` does, and say after each what its model's estimators then say."""
         if self.comparisons is not None:
             self.comparisons.fold(outcomes)
+        return self.trace_models(outcomes)
+
+    def trace_models(self, outcomes: Sequence[Outcome]) -> TraceChunk:
+        """Evaluate outcomes without their pairs as `fold_models` does, and say the same after each."""
         columns = TraceColumns(self._spec, self._table.opponents)
         rows: list[list[Cell]] = []
         alarms: list[Alarm] = []

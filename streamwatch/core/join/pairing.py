@@ -7,14 +7,13 @@ outcome. Predictions that expired under `join.on_expiry: assume` count as resolv
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from streamwatch.core.events import PairedAnswer
 from streamwatch.core.join.counters import JoinCounters
 from streamwatch.core.join.dedup import DedupIndex
 from streamwatch.core.join.entry import EXPIRED, RESOLVED, JoinEntry
-from streamwatch.core.join.models import ModelActivity
 from streamwatch.core.specs import ComparisonSpec, champion_of
 
 
@@ -62,7 +61,7 @@ class Pairing:
         first: JoinEntry | None,
         record: JoinEntry,
         true_class: str,
-        models: Mapping[str, ModelActivity],
+        models: Collection[str],
         counters: JoinCounters,
     ) -> tuple[PairedAnswer, ...] | None:
         """Pair a prediction that is being resolved with those of its partners that are; None without any.
@@ -76,7 +75,7 @@ class Pairing:
         true_class
             The label it is resolved with.
         models
-            Models that are known now.
+            Names of the models that are known now.
         counters
             Where pairs are counted.
         """
@@ -140,7 +139,7 @@ class Pairing:
         self._related = {}
         self._expected = {}
 
-    def _open(self, generation: int, models: Mapping[str, ModelActivity]) -> None:
+    def _open(self, generation: int, models: Collection[str]) -> None:
         """From here on entries wait for the models known now; in the very first generation for none."""
         since = generation if self._generation >= 0 else generation + 1
         self._generation = generation

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -52,6 +53,39 @@ def report(pairs: Sequence[Pair], rows: NDArray[np.int64], table: ComparisonTabl
     evidence = [*_defined(pairs, said.better[0], "better"), *_defined(pairs, said.worse[0], "worse")]
     families.append(family("comparison_verdict_evidence", evidence))
     return families
+
+
+TRACED = ["champion", "challenger", "pair", "y_true", "champion_pred", "challenger_pred"]
+"""Columns of a trace of pairs that name the pair."""
+_SAID = (
+    "comparison_verdict",
+    "comparison_verdict_since_timestamp_seconds",
+    "comparison_verdict_since_pair",
+    "comparison_lead",
+    "comparison_lead_lower",
+    "comparison_lead_upper",
+    "comparison_verdict_evidence:better",
+    "comparison_verdict_evidence:worse",
+    "comparison_lead_dispersion",
+)
+"""In the order of the fields of `Verdicts`."""
+
+
+def trace_columns(table: ComparisonTable) -> list[str]:
+    """Columns of `traced`, named as series are, without the names of the models."""
+    names = [*(measure.name for measure in MEASURES), "comparison_effective_sample_size"]
+    return [*(f"{name}:{f.name}" for f in table.forgetting for name in names), *_SAID]
+
+
+def traced(row: NDArray[np.int64], table: ComparisonTable) -> list[float | None]:
+    """What the comparison in a row, shape (1,), says now; None where undefined."""
+    values: list[float] = []
+    for index in range(len(table.forgetting)):
+        sums = table.sums(row, index)
+        values += [float(measure.of(sums)[0]) for measure in MEASURES]
+        values.append(float(sums.n_eff[0]))
+    values += [float(said[0, 0]) for said in table.verdicts(row)]
+    return [None if math.isnan(value) else value for value in values]
 
 
 def _defined(

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
-from streamwatch.core.estimators.comparisons.report import report
+from streamwatch.core.estimators.comparisons.report import TRACED, report, trace_columns, traced
 from streamwatch.core.estimators.comparisons.state import CHALLENGER_WRONG, CHAMPION_WRONG
 from streamwatch.core.estimators.comparisons.table import ComparisonTable
 from streamwatch.core.estimators.kernel.snapshot import fingerprint
 from streamwatch.core.estimators.model_index import utility_of
 from streamwatch.core.estimators.names import Classes
+from streamwatch.core.estimators.trace import Cell, TraceChunk
 from streamwatch.core.estimators.verdicts.costs import CostTable, cost_table_of
 from streamwatch.core.events import Outcome
 from streamwatch.core.series import Family
@@ -116,6 +117,34 @@ class ComparisonSet:
             np.array(classes, np.int64),
             np.array(event_ms, np.int64),
         )
+
+    def trace(self, outcomes: Iterable[Outcome]) -> TraceChunk:
+        """Take in the pairs of outcomes as `fold` does, and say after each what its comparison then says.
+
+        Columns are `champion,challenger,pair,y_true,champion_pred,challenger_pred`, then one per series,
+        without the names of the models. Slow: a pair at a time.
+        """
+        rows: list[list[Cell]] = []
+        for outcome in outcomes:
+            for pair in outcome.pairs or ():
+                self.fold([msgspec.structs.replace(outcome, pairs=(pair,))])
+                comparison = self._found[outcome.model][pair.model]
+                if comparison is None:
+                    continue
+                answers = {outcome.model: outcome.predicted_class, pair.model: pair.predicted_class}
+                row = np.array([comparison.row], np.int64)
+                rows.append(
+                    [
+                        comparison.champion,
+                        comparison.challenger,
+                        int(self._table.pairs(row)[0]),
+                        outcome.true_class,
+                        answers[comparison.champion],
+                        answers[comparison.challenger],
+                        *traced(row, self._table),
+                    ]
+                )
+        return TraceChunk(TRACED + trace_columns(self._table), rows, [])
 
     def retire(self, model: str) -> bool:
         """End the comparisons of a model; whether there were any."""
