@@ -11,8 +11,9 @@ from streamwatch.core.alerting.book import AlarmBook
 from streamwatch.core.alerting.notification import Notification
 from streamwatch.core.alerting.outbox import Entry
 from streamwatch.core.alerting.rules import AlarmsSpec
-from streamwatch.core.commit.checkpoint import ESTIMATORS, PIPELINE, SETTINGS, ModelCheckpoint
+from streamwatch.core.commit.checkpoint import ESTIMATORS, PAIRS, PIPELINE, SETTINGS, ModelCheckpoint
 from streamwatch.core.commit.sections import spec_of
+from streamwatch.core.estimators.comparisons.set import ComparisonSet
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Alarm, Outcome
 from streamwatch.core.merge import MergeProgress
@@ -126,3 +127,20 @@ def monitors_of(state: Inspection, spec: MonitorsSpec) -> EstimatorSet:
     monitors = EstimatorSet(spec)
     monitors.restore_totals(state.sections[ESTIMATORS])
     return monitors
+
+
+def check_comparisons(state: Inspection, faults: Faults) -> int:
+    """Put the snapshot of comparisons back: it must come out the same; its size in bytes, 0 without one."""
+    if PAIRS not in state.sections:
+        return 0
+    with decoding("what is kept of comparisons", faults):
+        spec, _ = estimators_of(state)
+        comparisons = ComparisonSet(spec)
+        kept = kept_of(state.sections[PAIRS])
+        if kept.place.commit > state.manifest.commits:
+            faults.add(f"comparisons are of commit {kept.place.commit}, later than the last")
+        if spec.comparisons:  # else it is left from settings that asked for some
+            comparisons.restore(kept.snapshot or b"")
+            if comparisons.snapshot() != kept.snapshot:
+                faults.add("the snapshot of comparisons is not what is restored from it")
+    return len(state.sections[PAIRS])

@@ -11,6 +11,7 @@ from streamwatch.admin.state_contents import (
     SECTIONS,
     UNREADABLE,
     alarms_of,
+    check_comparisons,
     decoding,
     estimators_of,
     gauge,
@@ -104,6 +105,8 @@ def _checks(state: Inspection, told: Callable[[int, int], None]) -> Iterator[Che
         yield _sections(state)
         yield from _counts(state, census)
         yield _models(state)
+        faults = Faults()
+        yield _check("comparisons", f"{check_comparisons(state, faults):,} bytes", faults)
         yield _positions(state)
     yield _journal(state)
     yield _alarms(state)

@@ -9,7 +9,7 @@ from streamwatch.edge.decoders.mapping import FOLD, KindRule, TopicMapping
 from streamwatch.edge.sources.kafka.spec import Ago, At, KafkaSpec, parse_start
 from streamwatch.edge.stores.rocksdb.spec import RocksSpec
 from streamwatch.settings import Settings, SettingsError
-from streamwatch.settings.estimators import CostsSection, MonitorsSection, Utility
+from streamwatch.settings.estimators import CostsSection, MonitorsSection, Utility, comparison_specs
 from streamwatch.settings.sections import KafkaSection, OnExpiry
 from streamwatch.settings.topics import MappingSection, TopicsSection
 
@@ -114,6 +114,7 @@ def join_spec(settings: Settings) -> JoinSpec:
         max_reordered=join.max_reordered,
         retain_unmatched=join.retain_unmatched,
         max_models=settings.monitors.max_models,
+        comparisons=comparison_specs(settings.monitors.comparisons),
     )
 
 
@@ -187,4 +188,6 @@ def monitors_spec(settings: Settings) -> MonitorsSpec:
         utilities=utilities(monitors),
         verdict_outcomes=monitors.verdict_outcomes,
         shadow_max_classes=monitors.shadow_max_classes,
+        comparisons=comparison_specs(monitors.comparisons),
+        max_comparisons=monitors.max_comparisons,
     )

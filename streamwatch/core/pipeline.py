@@ -26,6 +26,7 @@ from streamwatch.core.join.dedup import DedupState
 from streamwatch.core.join.join import Join
 from streamwatch.core.join.mismatch import AgreementState, ClassAgreement, Mismatch, mismatches
 from streamwatch.core.join.models import JoinModelsState
+from streamwatch.core.join.pairing import PairingState
 from streamwatch.core.join.reorder import OrderBuffer, OrderState
 from streamwatch.core.join.series import counter_families, gauge_families, identities, model_families
 from streamwatch.core.join.working_set import EVICTIONS, BatchResult, ReadSet, WorkingSet
@@ -78,6 +79,7 @@ class PipelineState:
     start_ms: int | None
     oldest_pending_ms: int | None
     agreement: AgreementState = field(default_factory=AgreementState)
+    pairing: PairingState = field(default_factory=PairingState)
 
 
 _ENCODER = msgspec.msgpack.Encoder(order="deterministic")  # counts by reason come in any order
@@ -137,6 +139,8 @@ class Pipeline:
             alarms += self.evaluate(outcomes[folded:] if folded else outcomes)
         join.end(whole=taken == len(events))
         dedup_added, dropped = join.predictions.dedup.end_batch()
+        if join.predictions.pairing is not None:
+            join.predictions.pairing.drop(dropped, join.counters)
         changed = join.predictions.changed + join.labels.changed
         return BatchResult(events[:taken], found, changed, dedup_added, dropped, outcomes, alarms, retired)
 
@@ -227,6 +231,7 @@ class Pipeline:
                 labels.start_ms,
                 predictions.oldest_ms,
                 self._agreement.state(),
+                PairingState() if predictions.pairing is None else predictions.pairing.state(),
             )
         )
 
@@ -251,3 +256,5 @@ class Pipeline:
         labels.early, labels.unmatched, labels.retained = state.early, state.unmatched, state.retained
         labels.start_ms = state.start_ms
         self._agreement.restore(state.agreement)
+        if predictions.pairing is not None:
+            predictions.pairing.restore(state.pairing)

@@ -200,6 +200,12 @@ class Recording:
             return self._bad("invalid_utf8", ",".join(row).encode(errors="surrogateescape"))
 
 
+def total_bytes(recordings: Sequence[Recording]) -> int | None:
+    """Size of all of them; None where one is standard input."""
+    sizes = [recording.total_bytes for recording in recordings]
+    return None if None in sizes else sum(size for size in sizes if size is not None)
+
+
 def _object(cell: str) -> Any:
     """The JSON object of a cell; text that is none stays text, which is no valid object."""
     try:

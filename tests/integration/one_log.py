@@ -20,7 +20,16 @@ from tests.integration.running import DEADLINE_SECONDS, Child, child, parsed, va
 from tests.integration.watched import summed
 
 KILLS = 10
-JOIN_COUNTERS = ("predictions_", "labels_", "outcomes_", "errors_", "alarms_", "records_", "null_records")
+JOIN_COUNTERS = (
+    "pairs_",
+    "predictions_",
+    "labels_",
+    "outcomes_",
+    "errors_",
+    "alarms_",
+    "records_",
+    "null_records",
+)
 
 
 async def told(url: str, models: Sequence[str]) -> dict[str, Any]:
@@ -35,8 +44,16 @@ async def told(url: str, models: Sequence[str]) -> dict[str, Any]:
             found[model].pop("published_timestamp_seconds", None)  # of the report, not of the log
         async with session.get(f"{url}/api/v1/models") as answer:
             document = (await answer.json())["models"]
+        async with session.get(f"{url}/api/v1/comparisons") as answer:
+            compared = (await answer.json())["comparisons"]
     counters = {key: number for key, number in samples.items() if key[0].startswith(JOIN_COUNTERS)}
-    return {"models": found, "document": document, "counters": counters, "samples": samples}
+    return {
+        "models": found,
+        "document": document,
+        "counters": counters,
+        "samples": samples,
+        "compared": compared,
+    }
 
 
 async def all_evaluated(daemon: Child, records: int, models: Sequence[str]) -> dict[str, Any]:
@@ -84,10 +101,10 @@ def _text(raw: bytes | None) -> str | None:
 
 
 def replayed(file: Path, settings: list[str]) -> dict[str, Any]:
-    """What `streamwatch replay` says of each model."""
+    """What `streamwatch replay` says of the models, and of each beside the others."""
     options = [option for each in settings for option in ("--set", each)]
     command = [sys.executable, "-m", "streamwatch", "replay", str(file), "--json", *options]
-    return json.loads(subprocess.run(command, capture_output=True, check=True).stdout)["models"]
+    return json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
 
 
 async def killed_again_and_again(
@@ -113,8 +130,10 @@ def assert_same_numbers(
     for found in others:
         assert found["counters"] == backlog["counters"]
         assert found["models"] == backlog["models"]
-    assert backlog["document"].keys() == replay.keys() > set()
-    for model, of_replay in replay.items():
+        assert found["compared"] == backlog["compared"]
+    assert replay["comparisons"] == backlog["compared"]
+    assert backlog["document"].keys() == replay["models"].keys() > set()
+    for model, of_replay in replay["models"].items():
         of_daemon = backlog["document"][model]
         assert {n: v for n, v in of_replay["metrics"].items() if of_daemon["metrics"].get(n) != v} == {}
         extra = of_daemon["metrics"].keys() - of_replay["metrics"].keys()

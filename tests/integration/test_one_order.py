@@ -82,6 +82,7 @@ def overrides(broker: Broker, topics: Mapping[str, str], state: Path | None = No
         "join.horizon=2s",
         "join.early_horizon=1s",
         "time.settle=2s",
+        'monitors.comparisons=[{champion: good, challengers: ["*"]}, {pairs: [[copycat, poor]]}]',
     ]
 
 
@@ -113,3 +114,9 @@ async def test_live_backlog_and_killed_daemons_say_the_same_to_the_last_bit(
     assert value(backlog["samples"], "outcomes_assumed_total") > 0
     assert value(backlog["samples"], "labels_late_total") > 0
     assert_same_numbers(backlog, (live, killed), replay)
+    assert [(c["champion"], c["challenger"]) for c in backlog["compared"]] == [
+        ("copycat", "poor"),
+        ("good", "copycat"),
+        ("good", "poor"),
+    ]
+    assert all(c["pairs"] > 1_000 for c in backlog["compared"])

@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 
 from streamwatch.core.estimators.alarms import Alarms
+from streamwatch.core.estimators.comparisons.set import ComparisonSet
 from streamwatch.core.estimators.confusion import confusion_document
 from streamwatch.core.estimators.detectors.alarm import AlarmRow
 from streamwatch.core.estimators.kernel.table import ModelTable
@@ -45,6 +46,8 @@ class EstimatorSet:
         self._delays = LabelDelays(spec.max_models)
         self._alarms = Alarms(spec.max_models, [*(d.name for d in spec.detectors), VERDICT])
         self._watched = ModelIndex(spec, self._table, (self._delays, self._alarms))
+        self.comparisons = ComparisonSet(spec) if spec.comparisons else None
+        """Of models with each other; None where none are asked for."""
 
     @property
     def recent_alarms(self) -> deque[Alarm]:
@@ -53,15 +56,23 @@ class EstimatorSet:
 
     @property
     def records_over_limit(self) -> Mapping[str, int]:
-        """By limit: outcomes with a class beyond `max_classes`, outcomes not evaluated for want of a row."""
-        return self._watched.over_limit
+        """By limit: outcomes with a class beyond `max_classes`, outcomes or pairs without a row."""
+        if self.comparisons is None:
+            return self._watched.over_limit
+        return {**self._watched.over_limit, "comparisons": self.comparisons.over_limit}
 
     def models(self) -> list[str]:
         """Names of the models being watched, in the order in which they appeared."""
         return list(self._watched.models)
 
     def fold(self, outcomes: Sequence[Outcome]) -> list[Alarm]:
-        """Evaluate outcomes in order; the alarms they raised, in that order."""
+        """Evaluate outcomes and their pairs in order; the alarms they raised, in that order."""
+        if self.comparisons is not None:
+            self.comparisons.fold(outcomes)
+        return self.fold_models(outcomes)
+
+    def fold_models(self, outcomes: Sequence[Outcome]) -> list[Alarm]:
+        """Evaluate outcomes in order without their pairs; the alarms they raised, in that order."""
         batch = self._watched.indexed(outcomes)
         if not batch.outcomes:
             return []
@@ -77,7 +88,13 @@ class EstimatorSet:
         return self._declare(batch, found)
 
     def trace(self, outcomes: Sequence[Outcome]) -> TraceChunk:
-        """Evaluate outcomes as `fold` does, and say after each what every estimator then says."""
+        """Evaluate outcomes as `fold` does, and say after each what its model's estimators then say."""
+        if self.comparisons is not None:
+            self.comparisons.fold(outcomes)
+        return self.trace_models(outcomes)
+
+    def trace_models(self, outcomes: Sequence[Outcome]) -> TraceChunk:
+        """Evaluate outcomes without their pairs as `fold_models` does, and say the same after each."""
         columns = TraceColumns(self._spec, self._table.opponents)
         rows: list[list[Cell]] = []
         alarms: list[Alarm] = []
@@ -103,8 +120,10 @@ class EstimatorSet:
         return TraceChunk(columns.names, rows, alarms)
 
     def retire(self, model: str) -> None:
-        """Forget a model and free its row; its series end."""
+        """Forget a model and free its row; its series end, and so do its comparisons."""
         self._watched.retire(model)
+        if self.comparisons is not None:
+            self.comparisons.retire(model)
 
     def families(self) -> list[Family]:
         """Every series of every model."""
@@ -119,7 +138,8 @@ class EstimatorSet:
             if chosen:
                 report.add(chosen, self._table, self._delays, self._alarms)
             yield
-        return report.families()
+        families = report.families()
+        return families if self.comparisons is None else families + self.comparisons.families()
 
     def details(self) -> dict[str, dict[str, object]]:
         """What of each model is no series: its classes, when it was first seen, and its confusion matrix."""
@@ -163,7 +183,7 @@ class EstimatorSet:
                 f"got {self._spec.max_classes}"
             )
         if state.model in self._watched.models:
-            self.retire(state.model)
+            self._watched.retire(state.model)
         row, classes = self._watched.enter(state.model, state.first_ms)
         for name in state.classes:
             classes[name] = len(classes)
@@ -194,7 +214,8 @@ class EstimatorSet:
 
     def estimators(self) -> dict[str, str]:
         """What each section of a snapshot holds, in words; a section of another name does not continue."""
-        return self._table.sections()
+        of_models = self._table.sections()
+        return of_models if self.comparisons is None else of_models | self.comparisons.estimators()
 
     def totals(self) -> bytes:
         """What is remembered of all models together: what went beyond limits, and the recent alarms."""

@@ -82,6 +82,9 @@ class JoinCounters:
     dedup_entries_evicted: int = 0
     models_retired: int = 0
     models_over_limit: int = 0
+    pairs_made: int = 0
+    pairs_labels_differ: int = 0
+    pairs_expired: int = 0
     with_model: LabelCounters = field(default_factory=LabelCounters)
     without_model: LabelCounters = field(default_factory=LabelCounters)
     null_records: dict[str, int] = field(default_factory=dict[str, int])

@@ -24,6 +24,9 @@ _COUNTERS = (
     "labels_retained_evicted",
     "dedup_entries_evicted",
     "models_retired",
+    "pairs_made",
+    "pairs_labels_differ",
+    "pairs_expired",
 )
 _LABEL_COUNTERS = (
     "accepted", "joined", "orphaned", "duplicate", "corrected", "late", "evicted", "before_start",

@@ -14,6 +14,7 @@ from streamwatch.core.commit.sections import DocumentError, document_of, spec_of
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.specs import (
     AdwinDriftSpec,
+    ComparisonSpec,
     FadingSpec,
     JoinSpec,
     MonitorsSpec,
@@ -23,10 +24,16 @@ from tests.core.join.join_stream import DAY, Stream, clocked, label, label_for_a
 from tests.core.model_store import ModelStore
 from tests.tiers import examples
 
+COMPARED = (ComparisonSpec("m", ("*",)),)
 SPEC = MonitorsSpec(
-    detectors=(PageHinkleySpec(threshold=1.0, min_outcomes=3), AdwinDriftSpec()), max_models=4, max_classes=10
+    detectors=(PageHinkleySpec(threshold=1.0, min_outcomes=3), AdwinDriftSpec()),
+    max_models=4,
+    max_classes=10,
+    comparisons=COMPARED,
 )
-JOIN = JoinSpec(horizon_ms=4_000, early_horizon_ms=2_000, dedup_horizon_ms=3_000, max_models=3)
+JOIN = JoinSpec(
+    horizon_ms=4_000, early_horizon_ms=2_000, dedup_horizon_ms=3_000, max_models=3, comparisons=COMPARED
+)
 
 
 class Life:
@@ -61,7 +68,8 @@ class Life:
         return Life(self.model_store, self.stream.store, **arguments)
 
     def canonical(self):
-        return {model: self.monitors.snapshot(model) for model in sorted(self.monitors.models())}
+        models = {model: self.monitors.snapshot(model) for model in sorted(self.monitors.models())}
+        return models | {"compared": self.monitors.comparisons and self.monitors.comparisons.snapshot()}
 
     def pipeline_state(self):
         return self.stream.pipeline.snapshot()
@@ -155,7 +163,7 @@ def test_a_model_that_fell_silent_does_not_keep_the_journal_long():
         evaluate(life, 5, begin=5 * commit)
         life.commit()
     assert len(life.model_store.journal) <= 4
-    assert set(life.restarted().canonical()) == {"m", "n"}
+    assert set(life.restarted().monitors.models()) == {"m", "n"}
 
 
 def test_what_was_not_committed_never_happened():
