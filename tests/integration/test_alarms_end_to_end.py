@@ -127,10 +127,10 @@ async def test_a_drift_reaches_people_by_every_way_and_so_does_its_end(
 
                 await soon(PROMPT_SECONDS, all_heard, same_way)
                 for told in people.of("firing"):
-                    (alarm,) = told.alarms
-                    took = told.at - models.labelled_at[told.model][alarm["outcome"] - 1]
+                    outcomes = [alarm["outcome"] for alarm in told.alarms]
+                    took = told.at - models.labelled_at[told.model][max(outcomes) - 1]
                     log.info("from the outcome to the webhook: %.3f s (%s)", took, told.mark)
-                    assert LEARNED < alarm["outcome"] <= LEARNED + 60
+                    assert LEARNED < min(outcomes) <= max(outcomes) <= LEARNED + 60
                 await prometheus.answer('ALERTS{alertname="DriftAlarm", model="churn", alertstate="firing"}')
                 assert (await paged_of(paged, "StreamwatchDrift", "firing"))["labels"]["model"] == "loan"
                 await paged_of(paged, "DriftAlarm", "firing", "churn")

@@ -33,10 +33,10 @@ SUPPRESSED: tuple[str, ...] = ("already_open", "cooldown", "min_outcomes")
 
 
 class _State(msgspec.Struct, frozen=True):
-    incidents: list[Incident] = []
-    announced_at_ms: list[tuple[str, str, int]] = []
-    suppressed: dict[str, int] = {}
-    gathered: Gathered = Gathered()
+    incidents: list[Incident]
+    announced_at_ms: list[tuple[str, str, int]]
+    suppressed: dict[str, int]
+    gathered: Gathered
     version: int = VERSION
 
 
