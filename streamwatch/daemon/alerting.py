@@ -98,10 +98,10 @@ class Alerting:
             Whether it is still being read.
         """
         book, monitors, now_ms = self._book, self._monitors, self._now_ms()
-        notifications = book.announce(alarms, now_ms, monitors.first_ms, behind=in_backlog)
+        notifications = book.announce(alarms, now_ms, monitors, behind=in_backlog)
         for model in retired:
             notifications += book.retire(model, now_ms)
-        notifications += book.review(monitors.levels, now_ms, behind=behind)
+        notifications += book.review(monitors, now_ms, behind=behind)
         records = {notification.id: self._deliveries.record(notification) for notification in notifications}
         outbox = {
             **self._deliveries.changes(),

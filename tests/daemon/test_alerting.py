@@ -17,6 +17,7 @@ from streamwatch.core.alerting.receiver import Delivered, DeliveryResult
 from streamwatch.core.alerting.rules import AlarmRule, AlarmsSpec
 from streamwatch.core.commit.batch import CommitBatch
 from streamwatch.core.commit.checkpoint import Resumed
+from streamwatch.core.estimators.class_shift import ClassShift, Moved
 from streamwatch.core.estimators.level import Level
 from streamwatch.core.events import Alarm, Partition
 from streamwatch.core.merge import MergeProgress
@@ -81,6 +82,10 @@ class FakeModels:
 
     def first_ms(self, model: str) -> int:
         return len(model)
+
+    def class_shift(self, model: str, level: float) -> ClassShift | None:
+        moved = Moved(model, 0.1, 0.4)
+        return ClassShift("classes", 0.135, 0.135, 0.0, 0.02, moved, None) if level < 1 else None
 
     def levels(self, models: Sequence[str]) -> Mapping[str, Level]:
         return {model: self.found[model] for model in models if model in self.found}

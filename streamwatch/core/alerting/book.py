@@ -13,7 +13,9 @@ none and loses none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from math import nan
+from typing import Protocol
 
 import msgspec
 
@@ -22,6 +24,7 @@ from streamwatch.core.alerting.incidents import Incident, Incidents
 from streamwatch.core.alerting.notification import Notification
 from streamwatch.core.alerting.resolution import is_back
 from streamwatch.core.alerting.rules import AlarmsSpec
+from streamwatch.core.estimators.class_shift import ClassShift
 from streamwatch.core.estimators.level import Level
 from streamwatch.core.events import Alarm
 from streamwatch.core.metrics import family, single
@@ -42,6 +45,22 @@ class _State(msgspec.Struct, frozen=True):
 
 _ENCODER = msgspec.msgpack.Encoder(order="deterministic")
 _DECODER = msgspec.msgpack.Decoder(_State)
+
+
+class WatchedModels(Protocol):
+    """What the book asks of models; `EstimatorSet` answers."""
+
+    def first_ms(self, model: str) -> int:
+        """Event time of a model's first outcome."""
+        ...
+
+    def levels(self, models: Sequence[str]) -> Mapping[str, Level]:
+        """Present levels by name; models without one are left out."""
+        ...
+
+    def class_shift(self, model: str, level: float) -> ClassShift | None:
+        """Which it looks like, the classes or the model, given the mean loss before a change."""
+        ...
 
 
 class AlarmBook:
@@ -65,7 +84,7 @@ class AlarmBook:
         self._digest = BacklogDigest(spec.digest_size)
 
     def announce(
-        self, alarms: Sequence[Alarm], now_ms: int, first_ms: Callable[[str], int], *, behind: bool
+        self, alarms: Sequence[Alarm], now_ms: int, models: WatchedModels, *, behind: bool
     ) -> list[Notification]:
         """Take in new alarms, in order; the notifications they give.
 
@@ -75,8 +94,9 @@ class AlarmBook:
             As the detectors raised them.
         now_ms
             Host time.
-        first_ms
-            Event time of a model's first outcome: tells a model from an earlier one of its name.
+        models
+            Asked when a model was first seen, which tells it from an earlier one of its name, and whether a
+            change looks like one of its classes.
         behind
             Whether they were found in a backlog; only then an old one is left to the digest.
         """
@@ -99,26 +119,25 @@ class AlarmBook:
             elif last_ms is not None and abs(alarm.event_ms - last_ms) < rule.cooldown_ms:
                 self._suppressed["cooldown"] += 1
             else:
-                self._incidents.begin(alarm, rule.severity, first_ms(alarm.model), now_ms)
+                shift = models.class_shift(alarm.model, nan if alarm.judgement else alarm.before)
+                self._incidents.begin(alarm, rule.severity, models.first_ms(alarm.model), shift, now_ms)
                 self._announced_at_ms[key] = alarm.event_ms
         return self._incidents.tell(now_ms)
 
-    def review(
-        self, levels: Callable[[Sequence[str]], Mapping[str, Level]], now_ms: int, *, behind: bool
-    ) -> list[Notification]:
+    def review(self, models: WatchedModels, now_ms: int, *, behind: bool) -> list[Notification]:
         """Resolve what has ended, and let the digest go when it is time; once before each commit.
 
         Parameters
         ----------
-        levels
-            Present levels of models by name; those without one are left out.
+        models
+            Asked for the present levels of models.
         now_ms
             Host time.
         behind
             Whether a backlog is still being read: a digest waits for its end, though not for ever.
         """
         open_alarms = list(self._incidents.parts())
-        found = levels(sorted({model for (model, _), _ in open_alarms})) if open_alarms else {}
+        found = models.levels(sorted({model for (model, _), _ in open_alarms})) if open_alarms else {}
         for key, part in open_alarms:
             if part.alarm.judgement is not None:
                 continue

@@ -26,6 +26,7 @@ from streamwatch.core.alerting.notification import (
     identify,
     worst,
 )
+from streamwatch.core.estimators.class_shift import ClassShift
 from streamwatch.core.events import Alarm
 
 Key = tuple[str, str]
@@ -42,6 +43,8 @@ class Incident(msgspec.Struct, frozen=True):
     """Greatest."""
     parts: tuple[Part, ...] = ()
     """One a detector, in the order in which they began; of one that began again the newest."""
+    shift: ClassShift | None = None
+    """Which it looked like when an alarm last began."""
     sent: int = 0
     """Notifications so far."""
     newest: Notification | None = None
@@ -107,10 +110,13 @@ class Incidents:
         """By incident, in the order in which they came."""
         self._told: list[Notification] = []
 
-    def begin(self, alarm: Alarm, severity: Severity, first_ms: int, now_ms: int) -> None:
+    def begin(
+        self, alarm: Alarm, severity: Severity, first_ms: int, shift: ClassShift | None, now_ms: int
+    ) -> None:
         """Open an alarm of a model and detector that has none open.
 
-        `first_ms` is the event time of the model's first outcome, to tell models of one name apart.
+        `first_ms` is the event time of the model's first outcome, which tells models of one name apart; `shift`
+        says which it looks like now.
         """
         place = place_of(alarm)
         found = self._nearest(alarm.model, place)
@@ -122,7 +128,7 @@ class Incidents:
         found = self._incidents.get(found.id, found)
         started_ms = alarm.judgement.since_ms if alarm.judgement else alarm.event_ms
         part = Part(alarm, severity, started_ms, alarm.before, now_ms)
-        self._incidents[found.id] = found.begun(part, place)
+        self._incidents[found.id] = msgspec.structs.replace(found.begun(part, place), shift=shift)
         self._of[alarm.model, alarm.detector] = found.id
 
     def renew(self, alarm: Alarm, now_ms: int) -> None:
@@ -212,6 +218,7 @@ class Incidents:
             incident=name,
             parts=incident.parts,
             news=tuple(news.detectors),
+            shift=incident.shift,
         )
         self._told.append(newest)
         if incident.is_open:

@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from streamwatch.core.estimators.class_shift import ClassShift
 from streamwatch.core.events import Alarm
 
 Kind: TypeAlias = Literal["firing", "updated", "resolved", "digest"]
@@ -91,6 +92,8 @@ class Notification(msgspec.Struct, frozen=True):
     """Alarms of the incident, open or ended, in the order in which they began; none in a digest."""
     news: tuple[str, ...] = ()
     """Detectors whose part began or ended since the notification before."""
+    shift: ClassShift | None = None
+    """Which it looks like, the classes or the model, when an alarm last began; None if nothing is known."""
     digest: Digest | None = None
     test: bool = False
     """Sent by hand, to see whether it arrives."""

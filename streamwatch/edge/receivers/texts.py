@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from urllib.parse import quote, urlsplit, urlunsplit
 
 from streamwatch.core.alerting.notification import Notification, Part
+from streamwatch.core.estimators.class_shift import ClassShift
 from streamwatch.core.events import Judgement
 from streamwatch.core.specs import HEADLINE
 
@@ -65,6 +66,8 @@ def description(notification: Notification) -> str:
     fresh = [part for part in notification.parts if part.alarm.detector in notification.news]
     others = [part for part in notification.parts if part.is_open and part not in fresh]
     said = [_sentence(part) for part in fresh]
+    if notification.shift is not None and any(part.is_open for part in fresh):
+        said.append(looks_like(notification.shift))
     if others:
         said.append(f"Also open: {', '.join(_mention(part) for part in others)}.")
     return " ".join(said)
@@ -77,6 +80,31 @@ def link(external_url: str, notification: Notification) -> str:
     parts = urlsplit(external_url)
     place = f"/model/{quote(notification.model, safe='')}"
     return urlunsplit(parts._replace(path=parts.path or "/", fragment=place))
+
+
+def looks_like(shift: ClassShift) -> str:
+    """Which it looks like, the classes or the model, and what that rests on."""
+    share_of = (
+        f"{shift.share.name} went from {share(shift.share.before)} to {share(shift.share.after)} of labels"
+    )
+    recall = shift.recall
+    recall_of = recall and f"recall of {recall.name} from {share(recall.before)} to {share(recall.after)}"
+    parts = (
+        f"of {points(shift.change)} the error changed by, {points(shift.by_classes)} come from the shares of the "
+        f"classes and {points(shift.by_model)} from recalls (± {points(shift.uncertainty, sign='')})"
+    )
+    if shift.looks_like == "classes":
+        return f"It looks like the classes, not the model: {share_of}; {parts}."
+    if shift.looks_like == "model":
+        return f"It looks like the model, not the classes: {recall_of or 'recalls changed'}; {parts}."
+    if shift.past_differs:
+        return "Whether the classes or the model changed is unclear: before, it erred otherwise than over its past."
+    return f"Whether the classes or the model changed is unclear: {parts}."
+
+
+def points(value: float, sign: str = "+") -> str:
+    """A difference of shares in percentage points."""
+    return f"{100 * value:{sign}.1f} points".replace("-", "−")
 
 
 def _state(notification: Notification) -> str:

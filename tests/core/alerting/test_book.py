@@ -16,6 +16,7 @@ from streamwatch.core.alerting.notification import Notification, decode, encode
 from streamwatch.core.alerting.resolution import is_back
 from streamwatch.core.alerting.rules import AlarmRule, AlarmsSpec
 from streamwatch.core.estimators.agreement import Totals
+from streamwatch.core.estimators.class_shift import ClassShift, Moved
 from streamwatch.core.estimators.level import Level, levels_of
 from streamwatch.core.events import Alarm, Judgement
 from tests.tiers import examples
@@ -44,24 +45,33 @@ class Told:
 
     spec: AlarmsSpec = SPEC
     identity: str = "state-1"
-    levels: dict[str, Level] = field(default_factory=dict)
+    found: dict[str, Level] = field(default_factory=dict)
+    firsts: dict[str, int] = field(default_factory=dict)
+    shifts: dict[str, ClassShift] = field(default_factory=dict)
     asked: list[Sequence[str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.book = AlarmBook(self.spec, self.identity)
 
     def hears(self, *alarms: Alarm, now_ms: int = NOW_MS, behind: bool = False) -> list[Notification]:
-        return self.book.announce(alarms, now_ms, lambda _: 7, behind=behind)
+        return self.book.announce(alarms, now_ms, self, behind=behind)
 
     def reviews(self, now_ms: int = NOW_MS, *, behind: bool = False) -> list[Notification]:
-        return self.book.review(self._levels, now_ms, behind=behind)
+        return self.book.review(self, now_ms, behind=behind)
 
     def counted(self, name: str) -> dict[tuple[str, ...], float]:
         return {k: float(v) for f in self.book.families() if f.name == name for k, v in f.samples}  # type: ignore[arg-type]
 
-    def _levels(self, models: Sequence[str]) -> Mapping[str, Level]:
+    def first_ms(self, model: str) -> int:
+        return self.firsts.get(model, 7)
+
+    def class_shift(self, model: str, level: float) -> ClassShift | None:
+        del level
+        return self.shifts.get(model)
+
+    def levels(self, models: Sequence[str]) -> Mapping[str, Level]:
         self.asked.append(models)
-        return {m: self.levels[m] for m in models if m in self.levels}
+        return {m: self.found[m] for m in models if m in self.found}
 
 
 @pytest.fixture
@@ -89,7 +99,7 @@ def test_an_alarm_is_announced_with_all_it_says(told: Told) -> None:
 
 def test_ids_differ_in_everything_that_tells_alarms_apart() -> None:
     def name(found: Alarm, first_ms: int = 7, identity: str = "state-1") -> str:
-        return AlarmBook(SPEC, identity).announce([found], NOW_MS, lambda _: first_ms, behind=False)[0].id
+        return Told(identity=identity, firsts={found.model: first_ms}).hears(found)[0].id
 
     assert name(alarm()) == name(alarm()), "the same alarm has the same id, whoever finds it"
     others = {
@@ -112,6 +122,22 @@ def test_alarms_of_a_young_model_are_counted_and_not_announced(told: Told) -> No
     assert len(told.hears(alarm(ordinal=2, outcome=100))) == 1
 
 
+SHIFT = ClassShift("classes", 0.135, 0.135, 0.0, 0.02, Moved("c1", 0.1, 0.4), None)
+
+
+def test_which_it_looked_like_when_an_alarm_began_stays_until_another_begins(told: Told) -> None:
+    told.shifts["m"] = SHIFT
+    (first,) = told.hears(alarm())
+    told.shifts["m"] = msgspec.structs.replace(SHIFT, looks_like="unclear")
+    told.hears(alarm(ordinal=2))
+    (joined,) = told.hears(alarm(detector="adwin"))
+    assert [n.shift.looks_like for n in (first, joined) if n.shift] == ["classes", "unclear"]
+    del told.shifts["m"]
+    told.found["m"] = Level(0.1, 0.03, 2_000, 9_000)
+    (over,) = told.reviews()
+    assert over.shift == joined.shift
+
+
 def test_a_second_alarm_of_an_open_one_updates_it(told: Told) -> None:
     (first,) = told.hears(alarm())
     later = alarm(ordinal=2, outcome=5_000, event_ms=NOW_MS + HOUR_MS, before=0.4, after=0.6)
@@ -130,7 +156,7 @@ def test_models_have_incidents_of_their_own(told: Told) -> None:
 
 def test_after_a_resolved_alarm_the_cooldown_is_kept_in_event_time(told: Told) -> None:
     told.hears(alarm())
-    told.levels["m"] = Level(0.1, 0.03, 2_000, 9_000)
+    told.found["m"] = Level(0.1, 0.03, 2_000, 9_000)
     told.reviews()
     assert told.hears(alarm(ordinal=2, event_ms=NOW_MS + 599_999), now_ms=NOW_MS + 9 * HOUR_MS) == []
     assert told.hears(alarm(ordinal=2, event_ms=NOW_MS - 599_999)) == [], "event times need not be in order"
@@ -171,7 +197,7 @@ def test_an_alarm_is_over_when_the_faded_error_is_back_within_its_bound(
     told: Told, error: float, bound: float, outcomes: int, *, over: bool
 ) -> None:
     (firing,) = told.hears(alarm(before=0.1, outcome=1_000))
-    told.levels["m"] = Level(error, bound, 2_000.0, outcomes)
+    told.found["m"] = Level(error, bound, 2_000.0, outcomes)
     notifications = told.reviews(NOW_MS + 60_000)
     assert [(n.kind, n.parts[0].reason, n.incident) for n in notifications] == (
         [("resolved", "back_to_level", firing.incident)] if over else []
@@ -185,7 +211,7 @@ def test_an_alarm_is_over_when_the_faded_error_is_back_within_its_bound(
 def test_an_alarm_right_after_a_drift_is_not_over_though_the_faded_error_has_hardly_moved(told: Told) -> None:
     """80 outcomes after the error rose from 0.1 to 0.4, the error faded with 0.999 is 0.12 ± 0.03."""
     told.hears(alarm(outcome=10_080))
-    told.levels["m"] = Level(0.123, 0.03, 1_999.0, 10_090)
+    told.found["m"] = Level(0.123, 0.03, 1_999.0, 10_090)
     assert told.reviews() == []
 
 
@@ -203,7 +229,7 @@ def test_an_alarm_without_a_level_before_it_ends_by_its_time_only(told: Told) ->
 
 def test_an_error_that_never_comes_back_is_the_new_level_after_a_while(told: Told) -> None:
     told.hears(alarm())
-    told.levels["m"] = Level(0.4, 0.03, 2_000, 90_000)
+    told.found["m"] = Level(0.4, 0.03, 2_000, 90_000)
     assert told.reviews(NOW_MS + 24 * HOUR_MS - 1) == []
     assert not told.book.due(NOW_MS + 24 * HOUR_MS - 1, behind=False)
     assert told.book.due(NOW_MS + 24 * HOUR_MS, behind=False), "though nothing is read any more"
@@ -350,7 +376,7 @@ def test_a_restart_at_any_point_repeats_nothing_and_loses_nothing(steps: list[tu
         now_ms += passed_ms  # type: ignore[operator]
         said = []
         for told in (lasting, restarted):
-            told.levels = levels  # type: ignore[assignment]
+            told.found = levels  # type: ignore[assignment]
             notifications = told.hears(*alarms, now_ms=now_ms, behind=behind)  # type: ignore[arg-type, misc]
             notifications += told.book.retire(retired, now_ms) if retired else []  # type: ignore[arg-type]
             said.append(notifications + told.reviews(now_ms, behind=bool(behind)))
@@ -388,7 +414,7 @@ def test_a_verdict_that_is_not_worse_announces_nothing(told: Told, verdict: int)
 
 
 def test_neither_time_nor_the_level_of_the_error_ends_a_verdict(told: Told) -> None:
-    told.levels["m"] = Level(0.0, 0.5, 10.0, 100_000)
+    told.found["m"] = Level(0.0, 0.5, 10.0, 100_000)
     told.hears(judged(-1))
     late = NOW_MS + 10 * SPEC.resolve_timeout_ms
     assert told.reviews(late) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -41,11 +42,19 @@ class Told:
     book: AlarmBook = field(default_factory=lambda: AlarmBook(SPEC, "state"))
 
     def hears(self, *alarms: Alarm) -> list[Notification]:
-        return self.book.announce(alarms, NOW_MS, lambda _: 7, behind=False)
+        return self.book.announce(alarms, NOW_MS, self, behind=False)
 
-    def recovers(self, outcomes: int = 100_000) -> list[Notification]:
-        level = Level(0.1, 0.03, 2_000.0, outcomes)
-        return self.book.review(lambda models: dict.fromkeys(models, level), NOW_MS, behind=False)
+    def recovers(self) -> list[Notification]:
+        return self.book.review(self, NOW_MS, behind=False)
+
+    def first_ms(self, model: str) -> int:
+        return len(model)
+
+    def levels(self, models: Sequence[str]) -> dict[str, Level]:
+        return dict.fromkeys(models, Level(0.1, 0.03, 2_000.0, 100_000))
+
+    def class_shift(self, model: str, level: float) -> None:
+        del model, level
 
 
 def said(notifications: list[Notification]) -> list[tuple[str, tuple[str, ...]]]:

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from streamwatch.core.estimators.class_shift import ClassShift, class_shift, label_correlation
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Outcome
-from streamwatch.core.specs import FadingSpec, LandmarkSpec
 from tests.layouts import DEFAULT, TINY
 from tests.tiers import by_tier, examples
 
@@ -188,14 +187,12 @@ def test_it_is_told_right_or_left_unclear_at_the_alarms_of_simulated_changes(
     assert sticky or last[true] >= power * told, f"too often unclear: {last}"
 
 
-def test_nothing_is_said_without_a_landmark_a_window_or_the_model() -> None:
+def test_nothing_is_said_without_a_window_the_model_or_enough_outcomes() -> None:
     outcomes = [Outcome("m", "a", "a", t, 0) for t in range(500)]
-    for spec in (TINY, replace(TINY, forgetting=(FadingSpec(),), per_class="fading:0.999")):
-        estimators = EstimatorSet(spec)
-        estimators.fold(outcomes)
-        assert estimators.class_shift("m", nan) is None
+    estimators = EstimatorSet(TINY)
+    estimators.fold(outcomes)
+    assert estimators.class_shift("m", nan) is None
     estimators = EstimatorSet(replace(DEFAULT, max_models=1))
-    assert LandmarkSpec() in DEFAULT.forgetting
     assert estimators.class_shift("m", nan) is None
     estimators.fold(outcomes[:50])
     assert estimators.class_shift("m", nan) is None

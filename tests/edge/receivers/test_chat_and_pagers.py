@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
 import pytest
 
 from streamwatch.core.alerting.notification import Notification
-from streamwatch.edge.receivers import Alertmanager, HttpRequestBody, PagerDuty, Slack
+from streamwatch.core.estimators.class_shift import ClassShift, Moved
+from streamwatch.edge.receivers import Alertmanager, HttpRequestBody, PagerDuty, Slack, Webhook
 from streamwatch.edge.receivers.texts import description, iso, link, title
 from tests.edge.receivers.notifications import NOW_MS, alarm, digest, firing, judged, part, resolved, updated
 
@@ -198,6 +200,44 @@ def test_people_read_of_an_incident_how_the_model_does_now_and_what_is_new() -> 
     over = resolved(firing(parts=(part(judged(1)),)), "verdict_changed")
     assert title(over) == f"fraud-v3 is better than no change {since}"
     assert title(resolved(JOINED)) == "Drift of fraud-v3 resolved (page_hinkley, adwin, verdict)"
+
+
+SHIFT = ClassShift("classes", 0.135, 0.1312, 0.0038, 0.021, Moved("c1", 0.1, 0.4), Moved("c1", 0.5, 0.49))
+
+
+@pytest.mark.parametrize(
+    ("shift", "said"),
+    [
+        (
+            SHIFT,
+            "It looks like the classes, not the model: c1 went from 10.0 % to 40.0 % of labels; of +13.5 ",
+        ),
+        (
+            msgspec.structs.replace(SHIFT, looks_like="model"),
+            "It looks like the model, not the classes: recall of c1 from 50.0 % to 49.0 %; of ",
+        ),
+        (
+            msgspec.structs.replace(SHIFT, looks_like="unclear", by_model=-0.0038),
+            "is unclear: of +13.5 points the error changed by, +13.1 points come from the shares of the classes "
+            "and −0.4 points from recalls (± 2.1 points).",
+        ),
+        (
+            msgspec.structs.replace(SHIFT, looks_like="unclear", past_differs=True),
+            "is unclear: before, it erred otherwise than over its past.",
+        ),
+    ],
+    ids=["classes", "model", "unclear", "another past"],
+)
+def test_people_read_whether_it_looks_like_the_classes_or_the_model(shift: ClassShift, said: str) -> None:
+    begun = firing(shift=shift)
+    assert said in description(begun)
+    assert said not in description(resolved(begun)), "of what is over it does not matter any more"
+    told = json.loads(Webhook([b"sixteen bytes or more"]).request_body(begun, NOW_MS).body)["data"]
+    assert told["class_shift"]["looks_like"] == shift.looks_like
+    assert (
+        json.loads(Webhook([b"sixteen bytes or more"]).request_body(firing(), 0).body)["data"]["class_shift"]
+        is None
+    )
 
 
 @pytest.mark.parametrize(
