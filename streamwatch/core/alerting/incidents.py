@@ -115,8 +115,8 @@ class Incidents:
     ) -> None:
         """Open an alarm of a model and detector that has none open.
 
-        `first_ms` is the event time of the model's first outcome, which tells models of one name apart; `shift`
-        says which it looks like now.
+        `first_ms` is the event time of the model's first outcome, which tells models of one name apart, and
+        `shift` which it looks like now.
         """
         place = place_of(alarm)
         found = self._nearest(alarm.model, place)

@@ -90,15 +90,15 @@ def looks_like(shift: ClassShift) -> str:
     recall = shift.recall
     recall_of = recall and f"recall of {recall.name} from {share(recall.before)} to {share(recall.after)}"
     parts = (
-        f"of {points(shift.change)} the error changed by, {points(shift.by_classes)} come from the shares of the "
-        f"classes and {points(shift.by_model)} from recalls (± {points(shift.uncertainty, sign='')})"
+        f"of {points(shift.change)} the error changed by, {points(shift.by_classes)} come from the shares of "
+        f"the classes and {points(shift.by_model)} from recalls (± {points(shift.uncertainty, sign='')})"
     )
     if shift.looks_like == "classes":
         return f"It looks like the classes, not the model: {share_of}; {parts}."
     if shift.looks_like == "model":
-        return f"It looks like the model, not the classes: {recall_of or 'recalls changed'}; {parts}."
+        return f"It looks like the model, not the classes: {recall_of}; {parts}."
     if shift.past_differs:
-        return "Whether the classes or the model changed is unclear: before, it erred otherwise than over its past."
+        parts = "before, it erred otherwise than over its past"
     return f"Whether the classes or the model changed is unclear: {parts}."
 
 

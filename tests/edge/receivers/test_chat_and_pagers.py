@@ -214,12 +214,11 @@ SHIFT = ClassShift("classes", 0.135, 0.1312, 0.0038, 0.021, Moved("c1", 0.1, 0.4
         ),
         (
             msgspec.structs.replace(SHIFT, looks_like="model"),
-            "It looks like the model, not the classes: recall of c1 from 50.0 % to 49.0 %; of ",
+            "It looks like the model, not the classes: recall of c1 went from 50.0 % to 49.0 %; of ",
         ),
         (
             msgspec.structs.replace(SHIFT, looks_like="unclear", by_model=-0.0038),
-            "is unclear: of +13.5 points the error changed by, +13.1 points come from the shares of the classes "
-            "and −0.4 points from recalls (± 2.1 points).",
+            "come from the shares of the classes and −0.4 points from recalls (± 2.1 points).",
         ),
         (
             msgspec.structs.replace(SHIFT, looks_like="unclear", past_differs=True),
