@@ -87,8 +87,9 @@ def looks_like(shift: ClassShift) -> str:
     share_of = (
         f"{shift.share.name} went from {share(shift.share.before)} to {share(shift.share.after)} of labels"
     )
-    recall = shift.recall
-    recall_of = recall and f"recall of {recall.name} from {share(recall.before)} to {share(recall.after)}"
+    recall_of = "recalls changed"
+    if (recall := shift.recall) is not None:
+        recall_of = f"recall of {recall.name} went from {share(recall.before)} to {share(recall.after)}"
     parts = (
         f"of {points(shift.change)} the error changed by, {points(shift.by_classes)} come from the shares of "
         f"the classes and {points(shift.by_model)} from recalls (± {points(shift.uncertainty, sign='')})"
