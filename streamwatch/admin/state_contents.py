@@ -93,12 +93,12 @@ def progress_of(state: Inspection) -> MergeProgress:
     return restored_progress(state.sections[MERGE])
 
 
-def alarms_of(state: Inspection) -> Sequence[Notification]:
-    """Open alarms; raises ValueError."""
+def incidents_of(state: Inspection) -> Sequence[Notification]:
+    """Open incidents, each as its last notification; raises ValueError."""
     book = AlarmBook(AlarmsSpec(), state.identity)
     if ALARMS in state.sections:
         book.restore(state.sections[ALARMS])
-    return book.open_alarms()
+    return book.open_incidents()
 
 
 def outbox_of(state: Inspection) -> dict[str, Entry]:

@@ -10,11 +10,11 @@ from pathlib import Path
 from streamwatch.admin.state_contents import (
     SECTIONS,
     UNREADABLE,
-    alarms_of,
     check_comparisons,
     decoding,
     estimators_of,
     gauge,
+    incidents_of,
     kept_of,
     monitors_of,
     outbox_of,
@@ -236,7 +236,7 @@ def _alarms(state: Inspection) -> Check:
     faults = Faults()
     owed = opened = 0
     with decoding("the book of alarms", faults):
-        opened = len(alarms_of(state))
+        opened = sum(part.is_open for incident in incidents_of(state) for part in incident.parts)
     with decoding("a notification of the outbox", faults):
         entries = outbox_of(state)
         owed = len(entries)

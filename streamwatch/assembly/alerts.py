@@ -12,7 +12,7 @@ import msgspec
 from yarl import URL
 
 from streamwatch.core.alerting.book import AlarmBook
-from streamwatch.core.alerting.notification import Notification, identify
+from streamwatch.core.alerting.notification import Notification, Part, identify
 from streamwatch.core.alerting.receiver import Delivered, Receiver
 from streamwatch.core.alerting.rules import AlarmRule, AlarmsSpec
 from streamwatch.core.events import Alarm
@@ -58,6 +58,7 @@ def alarms_spec(settings: Settings) -> AlarmsSpec:
         stale_after_ms=alerts.stale_after,
         digest_interval_ms=alerts.digest_interval,
         digest_size=alerts.digest_size,
+        incident_outcomes=alerts.incident_outcomes,
     )
 
 
@@ -186,8 +187,9 @@ async def _try(receiver: Receiver) -> Trial:
         firing,
         id=identify("resolved", firing.id),
         kind="resolved",
-        ended_at_ms=now_ms,
-        reason="back_to_level",
+        parts=tuple(
+            msgspec.structs.replace(part, ended_at_ms=now_ms, reason="back_to_level") for part in firing.parts
+        ),
     )
     began = time.monotonic()
     await receiver.open()
@@ -211,9 +213,8 @@ def test_notification(now_ms: int) -> Notification:
         kind="firing",
         severity="info",
         issued_ms=now_ms,
-        firing_id=name,
-        alarm=alarm,
-        started_at_ms=now_ms,
-        before=alarm.before,
+        incident=name,
+        parts=(Part(alarm, "info", now_ms, alarm.before, now_ms),),
+        news=(alarm.detector,),
         test=True,
     )

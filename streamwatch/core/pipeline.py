@@ -21,6 +21,7 @@ from typing import Final, Protocol
 import msgspec
 
 from streamwatch.core.events import Alarm, Event, Outcome
+from streamwatch.core.join.caveats import Caveats, caveats
 from streamwatch.core.join.counters import JoinCounters
 from streamwatch.core.join.dedup import DedupState
 from streamwatch.core.join.join import Join
@@ -196,6 +197,10 @@ class Pipeline:
         """What is silently wrong with models, by name."""
         models = self._join.predictions.join_models.models
         return mismatches(self._agreement, models, self.clock_ms - self._spec.early_horizon_ms)
+
+    def caveats(self) -> dict[str, Caveats]:
+        """What to know beside verdicts, by model."""
+        return caveats(self._join.predictions.join_models.models, self._spec, self.clock_ms)
 
     def join_families(self) -> list[Family]:
         """Series of the join."""

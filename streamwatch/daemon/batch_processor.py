@@ -11,6 +11,7 @@ import numpy as np
 
 from streamwatch.core.commit.checkpoint import Checkpoint
 from streamwatch.core.events import Alarm, Event, Invalid, Partition, Prediction, Side
+from streamwatch.core.join.caveats import details_with_caveats
 from streamwatch.core.join.mismatch import details_with
 from streamwatch.core.merge import Arrivals, Merge, MergeProgress, MergeSpec, Released
 from streamwatch.core.merge.series import held_families, progress_families
@@ -259,6 +260,7 @@ class BatchProcessor:
         found = self.pipeline.mismatches()
         self._mismatches.tell(found)
         details = details_with((yield from self._monitors.details_in_slices()), found)
+        details = details_with_caveats(details, self.pipeline.caveats())
         return Report(families, self._clocks.host_ms(), details, tuple(self._monitors.recent_alarms))
 
     def families(self) -> Sequence[Family]:

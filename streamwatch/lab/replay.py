@@ -16,6 +16,7 @@ from rich.console import Console
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.estimators.warming import warm_up
 from streamwatch.core.events import Alarm, Event, Outcome, Side
+from streamwatch.core.join.caveats import details_with_caveats
 from streamwatch.core.join.mismatch import details_with
 from streamwatch.core.merge import Arrivals, Merge, MergeProgress, MergeSpec, Released
 from streamwatch.core.merge.series import progress_families
@@ -198,7 +199,8 @@ class _Player:
         self._store.apply(step)
         self._evaluated(step.outcomes, step.alarms)
         self._result.families = self._pipeline.families() + progress_families(self._progress)
-        self._result.details = details_with(self._monitors.details(), self._pipeline.mismatches())
+        details = details_with(self._monitors.details(), self._pipeline.mismatches())
+        self._result.details = details_with_caveats(details, self._pipeline.caveats())
         self._result.pending = sum(
             int(value)
             for family in self._result.families

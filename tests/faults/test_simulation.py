@@ -74,6 +74,13 @@ def test_a_crash_at_any_turn_keeps_every_notification():
     assert between["crash, answered"] > 0
 
 
+def test_incidents_with_several_alarms_and_updates_are_among_what_is_simulated():
+    counts: Counter[str] = Counter()
+    for seed in range(20):
+        counts += live(seed).telling.ledger.counts
+    assert min(counts[kind] for kind in ("firing", "updated", "resolved", "digest")) >= 5
+
+
 def test_a_seed_repeats_itself():
     for seed in range(20):
         assert Simulation(seed).run().trace == Simulation(seed).run().trace

@@ -53,7 +53,7 @@ def test_without_receivers_alarms_live_and_nobody_is_told() -> None:
     assert deliveries.record(firing()) is None
     assert settings.alerts.give_up_after == DeliverySpec().give_up_after_ms
     assert settings.alerts.max_pending == DeliverySpec().max_pending
-    assert build_alarm_book(settings, "state-1").open_alarms() == []
+    assert build_alarm_book(settings, "state-1").open_incidents() == []
 
 
 def test_rules_inherit_what_they_do_not_say() -> None:
@@ -93,7 +93,7 @@ async def test_each_type_of_receiver_is_told_in_its_own_words() -> None:
     assert list(posts) == ["/hook", "/am/api/v2/alerts", "/api/v2/alerts", "/services/T0", "/enqueue"]
     assert posts["/hook"].headers["webhook-signature"].count("v1,") == 2
     assert posts["/am/api/v2/alerts"].json[0]["labels"]["team"] == "risk"
-    assert posts["/am/api/v2/alerts"].json[0]["generatorURL"] == "https://watch.example.com"
+    assert posts["/am/api/v2/alerts"].json[0]["generatorURL"] == "https://watch.example.com/#/model/fraud-v3"
     assert posts["/enqueue"].json["routing_key"] == "R0UTING"
     assert [receiver.repeat_interval_seconds for receiver in receivers] == [None, 30.0, 60.0, None, None]
     assert [o.name for o in receivers if not o.wants(firing())] == ["chat"]

@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 
 from streamwatch.core.estimators.alarms import Alarms
+from streamwatch.core.estimators.class_shift import ClassShift, shift_between
 from streamwatch.core.estimators.comparisons.set import ComparisonSet
 from streamwatch.core.estimators.confusion import confusion_document
 from streamwatch.core.estimators.detectors.alarm import AlarmRow
@@ -27,7 +28,7 @@ from streamwatch.core.estimators.report import SeriesReport, Slice
 from streamwatch.core.estimators.trace import Cell, TraceChunk, TraceColumns
 from streamwatch.core.events import VERDICT, Alarm, Judgement, Outcome
 from streamwatch.core.series import Family
-from streamwatch.core.specs import FadingSpec, MonitorsSpec, SlidingSpec
+from streamwatch.core.specs import AdwinSpec, FadingSpec, LandmarkSpec, MonitorsSpec, SlidingSpec
 
 _SLICE_MODELS = 100
 _SLICE_CELLS = 60_000
@@ -211,6 +212,22 @@ class EstimatorSet:
         rows = np.array([self._watched.models[model].row for model in watched], np.int64)
         totals, outcomes = self._table.totals(rows, recent[0]), self._table.outcomes(rows)
         return levels_of(watched, totals, outcomes, self._spec.confidence_delta)
+
+    def class_shift(self, model: str, level: float) -> ClassShift | None:
+        """Which it looks like when a model's error changed: the classes, or the model.
+
+        `level` is its mean loss before, as a detector found it, or NaN. None for a model that is not watched,
+        with few outcomes, and where settings have no landmark beside a sliding or ADWIN window.
+        """
+        slot = self._watched.models.get(model)
+        kinds = [type(forgetting) for forgetting in self._spec.forgetting]
+        if slot is None or LandmarkSpec not in kinds:
+            return None
+        rows = np.array([slot.row], np.int64)
+        past = self._table.totals(rows, kinds.index(LandmarkSpec))
+        windows = [self._table.totals(rows, i) for i, k in enumerate(kinds) if k in (SlidingSpec, AdwinSpec)]
+        names = slot.classes.names(folded=past.true_class.shape[1] > slot.classes.limit)
+        return shift_between(past, windows, names, self._spec.confidence_delta, level)
 
     def estimators(self) -> dict[str, str]:
         """What each section of a snapshot holds, in words; a section of another name does not continue."""

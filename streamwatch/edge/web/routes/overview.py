@@ -9,11 +9,14 @@
                       "verdict_since_outcome": 17, "lead": 0.06, "lead_lower": 0.03, "lead_upper": 0.09,
                       "alarms": 2, "last_alarm_timestamp_seconds": 1759999990.0,
                       "delay_median_seconds": 1.2, "delay_p90_seconds": 3.4, "pending": 17,
-                      "joined": 0.97, "warning": "no label has met any of 120 predictions"}},
+                      "joined": 0.97, "warning": "no label has met any of 120 predictions",
+                      "first_horizon_ends_timestamp_seconds": 1761200000.0, "labels_assumed_as": "legit"}},
      "alarms": [{"model": "m", "detector": "adwin", "ordinal": 2, …}]}
 
 `joined` is the share of predictions that have met their label so far. `warning` says what is silently wrong.
-Undefined values are absent. `alarms` are the latest, newest first.
+`first_horizon_ends_timestamp_seconds` is there until the first prediction is one horizon old: until then only
+quick labels are in. `labels_assumed_as` is there where predictions without a label count as a class
+(`join.on_expiry`). Undefined values are absent. `alarms` are the latest, newest first.
 """
 
 from __future__ import annotations
@@ -134,6 +137,8 @@ def overview(report: Report | None) -> Overview:
     for model, details in report.details.items():
         if warning := warning_of(details):
             rows.setdefault(model, {})["warning"] = warning
+        if model in rows:
+            rows[model] |= caveats_of(details)
     for row in rows.values():
         row["verdict"] = VERDICTS[int(_number(row, "verdict") or 0.0)]
     return Overview(report.published_ms, forgetting, dict(sorted(rows.items())))
@@ -165,6 +170,22 @@ def warning_of(details: Mapping[str, object]) -> str:
         case _:
             pass
     return "; ".join(said)
+
+
+def caveats_of(details: Mapping[str, object]) -> Row:
+    """What to know beside the verdict, under the same names as in `details`."""
+    said: Row = {}
+    match details:
+        case {"first_horizon_ends_timestamp_seconds": float(ends)}:
+            said["first_horizon_ends_timestamp_seconds"] = ends
+        case _:
+            pass
+    match details:
+        case {"labels_assumed_as": str(assumed)}:
+            said["labels_assumed_as"] = assumed
+        case _:
+            pass
+    return said
 
 
 def _join(joined: Family | None, accepted: Family | None, rows: dict[str, Row]) -> None:

@@ -24,6 +24,17 @@ def schemas() -> Schema:
     }
     names = {"type": "array", "items": {"type": "string"}}
     points = {"type": "array", "items": {"type": ["number", "null"]}}
+    caveats = {
+        "first_horizon_ends_timestamp_seconds": {
+            "type": "number",
+            "description": "When the first prediction is one join.horizon old; absent once it is. Until then "
+            "only quick labels are in, and slower ones may say otherwise of the model",
+        },
+        "labels_assumed_as": {
+            "type": "string",
+            "description": "Class that predictions without a label count as (join.on_expiry); else absent",
+        },
+    }
     document = {
         "metrics": ref("Tree"),
         "details": {
@@ -34,6 +45,7 @@ def schemas() -> Schema:
                 "classes_disjoint": _object({"predicted_class": names, "true": names}),
                 "nothing_joins": _object({"predictions": {"type": "integer"}}),
                 "confusion": ref("Confusion"),
+                **caveats,
             },
         },
     }
@@ -107,6 +119,7 @@ def schemas() -> Schema:
                 "type": "string",
                 "description": "What is silently wrong: classes or ids that never agree",
             },
+            **caveats,
         ),
         "Overview": _object(
             {
