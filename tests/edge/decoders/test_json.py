@@ -171,6 +171,8 @@ def test_what_is_no_json_object_says_what_it_is(value: bytes, expected: str):
         ("prediction", FLAT | {"timestamp": -1}, "invalid_timestamp"),
         ("prediction", FLAT | {"timestamp": True}, "invalid_timestamp"),
         ("prediction", FLAT | {"timestamp": 10**18}, "invalid_timestamp"),
+        ("prediction", FLAT | {"timestamp": 10**400}, "invalid_timestamp"),
+        ("prediction", FLAT | {"timestamp": -1e308}, "invalid_timestamp"),
         ("label", LABEL | {"timestamp": {}}, "invalid_timestamp"),
         ("prediction", FLAT | {"scores": [0.5]}, "invalid_scores"),
         ("prediction", FLAT | {"scores": {"ok": 1.5}}, "invalid_scores"),
@@ -203,6 +205,18 @@ def test_timestamps_come_in_five_units(unit: Any, written: Any, record_ms: int):
     event = decode(of(FLAT | {"timestamp": written}), mapping=TopicMapping(timestamp_unit=unit))
     assert isinstance(event, Prediction)
     assert event.timestamp_ms == record_ms
+
+
+@pytest.mark.parametrize("unit", ["ms", "s", "us", "ns"])
+@pytest.mark.parametrize("written", [10**400, 1e308, -1e308, "1e308", "1e-308", "9" * 25])
+def test_numbers_far_out_of_range_are_invalid_timestamps_or_1970(unit: Any, written: Any):
+    event = decode(of(FLAT | {"timestamp": written}), mapping=TopicMapping(timestamp_unit=unit))
+    if written == "1e-308":
+        assert isinstance(event, Prediction)
+        assert event.timestamp_ms == 0
+    else:
+        assert isinstance(event, Invalid)
+        assert event.reason == "invalid_timestamp"
 
 
 def test_a_number_is_no_iso8601_timestamp():
