@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.events import Event, Label, Prediction
+from streamwatch.core.texts import gather_texts
 from streamwatch.core.vocabulary import Vocabulary
 
 PREDICTION: Final = 0
@@ -60,7 +61,7 @@ class RecordBatch:
     rows
         Shape (n,), of dtype `ROW`.
     texts
-        uint8: texts of the keys in UTF-8, each followed by `SEPARATOR`; None where keys are their digests.
+        uint8: texts of the keys, each followed by `SEPARATOR`; None where keys are their digests.
     objects
         Events of the rows that name one.
     vocabulary
@@ -79,13 +80,17 @@ class RecordBatch:
         """Take the records from `start` up to `stop`."""
         return RecordBatch(self.rows[start:stop], self.texts, self.objects, self.vocabulary)
 
+    def given(self) -> list[Event]:
+        """Hand over the events of a batch in which all of them are objects, as they are."""
+        return [self.objects[place] for place in self.rows["object"].tolist()]
+
     def events(self) -> list[Event]:
-        """Make an event object of each record, in order."""
+        """Make an event object of each record, in order; objects are given the clock at their place."""
         sides = self.rows["side"]
         count = len(sides)
         numbers = np.bincount(sides, minlength=3) if count else np.zeros(3, np.int64)
         if numbers[OBJECT] == count:
-            return [self._placed(row) for row in self.rows]
+            return list(map(self._placed, self.rows["object"].tolist(), self.rows["record_ms"].tolist()))
         if numbers[PREDICTION] == count:
             return list(self._predictions(self.rows))
         if numbers[LABEL] == count:
@@ -95,14 +100,17 @@ class RecordBatch:
             if numbers[side]:
                 chosen = np.flatnonzero(sides == side)
                 events[chosen] = list(made(self.rows[chosen]))
-        for place in np.flatnonzero(sides == OBJECT).tolist():
-            events[place] = self._placed(self.rows[place])
+        if numbers[OBJECT]:
+            chosen = np.flatnonzero(sides == OBJECT)
+            rows = self.rows[chosen]
+            objects, times = rows["object"].tolist(), rows["record_ms"].tolist()
+            for place, number, record_ms in zip(chosen.tolist(), objects, times, strict=True):
+                events[place] = self._placed(number, record_ms)
         return events.tolist()
 
-    def _placed(self, row: Any) -> Event:
-        """Hand over an object at its place in the sequence."""
-        event = self.objects[row["object"]]
-        event.record_ms = int(row["record_ms"])
+    def _placed(self, place: int, record_ms: int) -> Event:
+        event = self.objects[place]
+        event.record_ms = record_ms
         return event
 
     def _predictions(self, rows: NDArray[np.void]) -> Iterable[Prediction]:
@@ -133,9 +141,10 @@ class RecordBatch:
             digests[:, 0], digests[:, 1] = rows["id_high"], rows["id_low"]
             spelt = digests.tobytes().decode("latin-1")
             return [spelt[at : at + 16] for at in range(0, len(spelt), 16)]
-        starts, ends = rows["id_at"].tolist(), (rows["id_at"] + rows["id_bytes"]).tolist()
-        written = self.texts.tobytes()
-        return [str(written[start:end], "utf-8") for start, end in zip(starts, ends, strict=True)]
+        sizes = rows["id_bytes"].astype(np.int64)
+        gathered = np.empty(int(sizes.sum()) + len(rows), np.uint8)
+        gather_texts(self.texts, rows["id_at"].astype(np.int64), sizes, gathered)
+        return gathered.tobytes().decode().split(chr(SEPARATOR))[:-1]
 
 
 def _present(column: NDArray[Any]) -> Iterable[int | None]:
@@ -148,12 +157,21 @@ def _present(column: NDArray[Any]) -> Iterable[int | None]:
 
 
 def batch_of(
-    events: Sequence[Event], offsets: NDArray[np.int64], vocabulary: Vocabulary | None = None
+    events: Sequence[Event],
+    offsets: NDArray[np.int64],
+    record_ms: NDArray[np.int64] | int = -1,
+    vocabulary: Vocabulary | None = None,
 ) -> RecordBatch:
-    """Put event objects into a batch as they are."""
+    """Put event objects into a batch as they are, with offset and time of their records."""
     rows = np.zeros(len(events), ROW)
     rows["side"] = OBJECT
     rows["object"] = np.arange(len(events))
     rows["model"] = rows["class"] = -1
     rows["offset"] = offsets
+    rows["record_ms"] = record_ms
     return RecordBatch(rows, None, events, vocabulary or Vocabulary())
+
+
+def no_records() -> RecordBatch:
+    """Give a batch of nothing."""
+    return RecordBatch(np.empty(0, ROW), None, (), Vocabulary())

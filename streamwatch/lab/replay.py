@@ -20,6 +20,7 @@ from streamwatch.core.join.mismatch import details_with
 from streamwatch.core.merge import Arrivals, Merge, MergeProgress, MergeSpec, Released
 from streamwatch.core.merge.series import progress_families
 from streamwatch.core.pipeline import Pipeline
+from streamwatch.core.records import batch_of
 from streamwatch.core.series import Family, Histogram
 from streamwatch.core.specs import JoinSpec, MonitorsSpec
 from streamwatch.edge.decoders.json import JsonDecoder
@@ -205,7 +206,7 @@ class _Player:
         )
 
     def _join(self, released: Released) -> None:
-        found = cast("Sequence[Event | Outcome]", released.events)
+        found = cast("Sequence[Event | Outcome]", released.records.given())
         for event, clock_ms in zip(found, released.clock_ms.tolist(), strict=True):
             if not isinstance(event, Outcome):
                 event.record_ms = clock_ms
@@ -213,17 +214,16 @@ class _Player:
         for is_outcome, group in groupby(found, lambda event: type(event) is Outcome):
             stop = start + sum(1 for _ in group)
             for first in range(start, stop, _BATCH):
-                part = released.part(first, min(first + _BATCH, stop))
+                last = min(first + _BATCH, stop)
+                events: Any = found[first:last]
                 if is_outcome:
-                    outcomes: Any = part.events
+                    outcomes: Any = events
                     self._evaluated(outcomes, self._pipeline.evaluate(outcomes))
                 else:
-                    step = self._pipeline.advance(
-                        part.events, self._store.fetch(self._pipeline.read_set(part.events))
-                    )
+                    step = self._pipeline.advance(events, self._store.fetch(self._pipeline.read_set(events)))
                     self._store.apply(step)
                     self._evaluated(step.outcomes, step.alarms)
-                self._progress.note(part)
+                self._progress.note(released.part(first, last))
             start = stop
 
     def _evaluated(self, outcomes: Sequence[Outcome], alarms: Sequence[Alarm]) -> None:
@@ -237,7 +237,7 @@ def _arrivals(chunk: Chunk) -> Arrivals:
         chunk.offsets,
         chunk.stamps_ms,
         chunk.decodable,
-        cast("Sequence[Event]", chunk.found),
+        batch_of(cast("Sequence[Event]", chunk.found), chunk.offsets),
         appended=chunk.appended,
     )
 

@@ -12,6 +12,7 @@ from streamwatch.edge.decoders.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import KindRule, TopicMapping
 from streamwatch.edge.decoders.names import MAX_REMEMBERED
 from streamwatch.edge.decoders.reasons import REASONS
+from tests.edge.decoders.fetched import fetched
 from tests.edge.decoders.records import AT_MS, FakeRecord, of
 
 FLAT = {"id": "a1", "model": "fraud-v3", "prediction": "ok", "timestamp": 1_700_000_000_000}
@@ -19,10 +20,16 @@ LABEL = {"id": "a1", "label": "ok"}
 
 
 def decode(record: FakeRecord, side: Side = "prediction", mapping: TopicMapping | None = None) -> Event:
-    """Twice with one decoder: what it remembers of the first must not change the second."""
+    """Twice with one decoder, alone and in columns: what it remembers must not change what follows."""
     decoder = JsonDecoder("predictions", side, mapping or TopicMapping())
     first = decoder.decode(record, AT_MS)
     assert decoder.decode(record, AT_MS) == first
+    for _ in range(2):
+        for event in decoder.decode_batch(fetched([record, record])).events():
+            event.record_ms = first.record_ms
+            if isinstance(event, Invalid):
+                event.offset = record.offset
+            assert event == first
     return first
 
 
