@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from streamwatch.assembly import specs
+from streamwatch.core.vocabulary import Vocabulary
 from streamwatch.daemon.batch_processor import Topic
 from streamwatch.edge.decoders.json import JsonDecoder
 from streamwatch.edge.keys import id_keys
@@ -20,10 +21,11 @@ def build_topics(settings: Settings) -> dict[str, Topic]:
     mappings = specs.mappings(settings.topics)
     namespaces, digest = specs.namespaces(settings.topics), settings.state.kind != "memory"
     topics: dict[str, Topic] = {}
+    vocabulary = Vocabulary()
     for name, side in specs.sides(settings.topics).items():
         try:
             keys = id_keys(namespaces[name], digest=digest)
-            topics[name] = Topic(side, JsonDecoder(name, side, mappings[name], keys))
+            topics[name] = Topic(side, JsonDecoder(name, side, mappings[name], keys, vocabulary))
         except ValueError as error:
             raise SettingsError(f"topics: mapping of {name}: {error}") from None
     return topics

@@ -40,12 +40,14 @@ def compile_estimators(config: ConfigFile = None, overrides: Overrides = None) -
     from streamwatch.settings import SettingsError
 
     began = time.monotonic()
+    from streamwatch.edge.decoders.scanner.reader import compile_reader
     from streamwatch.edge.sources.kafka.scan import compiled_scan
 
     try:
         with telling_of_compiling():
             warmth = warm_up(specs.monitors_spec(settings))
-            compiled_scan()  # of what Kafka answers; kept beside the estimators
+            compiled_scan()  # of what Kafka answers; kept beside the estimators, like the next
+            compile_reader()
     except SettingsError as error:
         refuse(str(error))
     said = told(warmth, time.monotonic() - began)

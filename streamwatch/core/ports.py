@@ -10,6 +10,7 @@ from streamwatch.core.commit.batch import CommitBatch, RecoveredState
 from streamwatch.core.events import Event, Fingerprint, Partition
 from streamwatch.core.join.entry import JoinEntry
 from streamwatch.core.pipeline import BatchResult, ReadSet, WorkingSet
+from streamwatch.core.records import RecordBatch
 from streamwatch.core.series import Family, Report
 
 
@@ -67,6 +68,10 @@ class Decoder(Protocol):
 
     def decode_all(self, records: Sequence[Record], stamps: Sequence[int]) -> Sequence[Event]:
         """For each record, with its timestamp: `Prediction`, `Label`, `NullRecord`, or `Invalid`."""
+        ...
+
+    def decode_batch(self, records: Sequence[Record]) -> RecordBatch:
+        """The same for records and their own timestamps, as columns."""
         ...
 
 

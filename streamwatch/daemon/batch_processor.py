@@ -11,11 +11,13 @@ import numpy as np
 
 from streamwatch.core.commit.checkpoint import Checkpoint
 from streamwatch.core.events import Alarm, Event, Invalid, Partition, Prediction, Side
+from streamwatch.core.fetched import APPENDED, FetchedRecords
 from streamwatch.core.join.caveats import details_with_caveats
 from streamwatch.core.join.mismatch import details_with
 from streamwatch.core.merge import Arrivals, Merge, MergeProgress, MergeSpec, Released
 from streamwatch.core.merge.series import held_families, progress_families
 from streamwatch.core.ports import Decoder, Poll, Record, Store
+from streamwatch.core.records import OBJECT
 from streamwatch.core.series import Family, Report
 from streamwatch.daemon.mismatch import MismatchReporter
 from streamwatch.daemon.recent_records import RecentRecords
@@ -33,8 +35,10 @@ BYTES_PER_TURN = 1 << 18
 SCORES_PER_TURN = 20_000
 """Scores that are looked at and written before others have a turn."""
 REQUEST_STEPS = 4
-_RECORD_BYTES: Final = 500
-"""Bytes a decoded record takes in memory beside its key and value, about."""
+_ROW_BYTES: Final = 250
+"""Bytes a decoded record takes in memory beside its key and value, about, as a row."""
+_OBJECT_BYTES: Final = 500
+"""Bytes that it takes as an object."""
 
 
 async def yield_to_loop() -> None:
@@ -60,9 +64,10 @@ def in_turns(
         room = BYTES_PER_TURN
         for partition, start in list(begin.items()):
             records, end = delivered[partition], start
-            most = min(len(records), start + RECORDS_PER_TURN)
-            while end < most and (room > 0 or (not turn and end == start)):
-                room -= len(records[end].value or b"") + len(records[end].key or b"")
+            for size in sizes_of(records[start : start + RECORDS_PER_TURN]):
+                if room <= 0 and (turn or end > start):
+                    break
+                room -= size
                 end += 1
             if end > start:
                 turn[partition] = records[start:end]
@@ -72,6 +77,13 @@ def in_turns(
                 begin[partition] = end
         if turn:
             yield turn
+
+
+def sizes_of(records: Sequence[Record]) -> list[int]:
+    """Bytes of key and value of each record."""
+    if isinstance(records, FetchedRecords):
+        return records.sizes_bytes.tolist()
+    return [len(record.value or b"") + len(record.key or b"") for record in records]
 
 
 def up_to_scores(events: Sequence[Event]) -> Sequence[Event]:
@@ -230,7 +242,7 @@ class BatchProcessor:
         ready = self._ready
         if ready is None:
             return 0
-        events = up_to_scores(ready.events[self._taken : self._taken + self._step])
+        events = up_to_scores(ready.records.part(self._taken, self._taken + self._step).events())
         found = self._store.fetch(self.pipeline.read_set(events))
         result = self.pipeline.advance(events, found)
         self._store.apply(result)
@@ -272,9 +284,6 @@ class BatchProcessor:
         self._ready = released if len(released) else None
         if self._ready is None:
             self._advance_positions()
-            return
-        for event, clock_ms in zip(released.events, released.clock_ms.tolist(), strict=True):
-            event.record_ms = clock_ms
 
     def _advance_positions(self) -> None:
         """Go on where reading stands in partitions of which nothing is held: past control records, too."""
@@ -294,19 +303,27 @@ class BatchProcessor:
                 self.progress.forget(partition)
 
     def _decoded(self, partition: Partition, records: Sequence[Record]) -> Arrivals:
-        stamps = [record.timestamp for record in records]
-        events = self._topics[partition.topic].decoder.decode_all(records, stamps)
+        batch = self._topics[partition.topic].decoder.decode_batch(records)
         self._recent.add(partition, records)
         self.records += len(records)
+        decodable = np.ones(len(batch), np.bool_)
+        if batch.objects:
+            invalid = np.array([type(event) is Invalid for event in batch.objects], np.bool_)
+            objects = np.flatnonzero(batch.rows["side"] == OBJECT)
+            decodable[objects] = ~invalid[batch.rows["object"][objects]]
+        if isinstance(records, FetchedRecords):
+            appended = bool(records.rows[:, APPENDED].all())
+            size_bytes = records.size_bytes + _ROW_BYTES * len(batch)
+        else:
+            appended = all(record.timestamp_type == 1 for record in records)
+            size_bytes = sum(len(record.value or b"") + len(record.key or b"") for record in records)
         return Arrivals(
-            np.array([record.offset for record in records], np.int64),
-            np.array(stamps, np.int64),
-            np.array([type(event) is not Invalid for event in events], np.bool_),
-            events,
-            appended=all(record.timestamp_type == 1 for record in records),
-            size_bytes=sum(
-                _RECORD_BYTES + len(record.value or b"") + len(record.key or b"") for record in records
-            ),
+            batch.rows["offset"],
+            batch.rows["record_ms"],
+            decodable,
+            batch,
+            appended=appended,
+            size_bytes=size_bytes + _OBJECT_BYTES * len(batch.objects),
         )
 
     def _tell(self) -> None:

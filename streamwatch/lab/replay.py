@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
-from typing import Final, cast
+from typing import Any, Final, cast
 
 from rich.console import Console
 
@@ -21,6 +21,7 @@ from streamwatch.core.join.mismatch import details_with
 from streamwatch.core.merge import Arrivals, Merge, MergeProgress, MergeSpec, Released
 from streamwatch.core.merge.series import progress_families
 from streamwatch.core.pipeline import Pipeline
+from streamwatch.core.records import batch_of
 from streamwatch.core.series import Family, Histogram
 from streamwatch.core.specs import JoinSpec, MonitorsSpec
 from streamwatch.edge.decoders.json import JsonDecoder
@@ -210,7 +211,7 @@ class _Player:
         )
 
     def _join(self, released: Released) -> None:
-        found = cast("Sequence[FeedEvent]", released.events)
+        found = cast("Sequence[FeedEvent]", released.records.given())
         for event, clock_ms in zip(found, released.clock_ms.tolist(), strict=True):
             if not isinstance(event, Outcome):
                 event.record_ms = clock_ms
@@ -218,18 +219,17 @@ class _Player:
         for is_outcome, group in groupby(found, lambda event: isinstance(event, Outcome)):
             stop = start + sum(1 for _ in group)
             for first in range(start, stop, _BATCH):
-                part = released.part(first, min(first + _BATCH, stop))
+                last = min(first + _BATCH, stop)
+                events: Any = found[first:last]
                 if is_outcome:
-                    recorded = cast("Sequence[RecordedOutcome]", part.events)
-                    outcomes = self._pairs.paired(recorded, part.clock_ms.tolist())
+                    recorded = cast("Sequence[RecordedOutcome]", events)
+                    outcomes = self._pairs.paired(recorded, released.clock_ms[first:last].tolist())
                     self._evaluated(outcomes, self._pipeline.evaluate(outcomes))
                 else:
-                    step = self._pipeline.advance(
-                        part.events, self._store.fetch(self._pipeline.read_set(part.events))
-                    )
+                    step = self._pipeline.advance(events, self._store.fetch(self._pipeline.read_set(events)))
                     self._store.apply(step)
                     self._evaluated(step.outcomes, step.alarms)
-                self._progress.note(part)
+                self._progress.note(released.part(first, last))
             start = stop
 
     def _evaluated(self, outcomes: Sequence[Outcome], alarms: Sequence[Alarm]) -> None:
@@ -243,7 +243,7 @@ def _arrivals(chunk: Chunk) -> Arrivals:
         chunk.offsets,
         chunk.stamps_ms,
         chunk.decodable,
-        cast("Sequence[Event]", chunk.found),
+        batch_of(cast("Sequence[Event]", chunk.found), chunk.offsets),
         appended=chunk.appended,
     )
 

@@ -44,6 +44,11 @@ class Inbox:
         return sum(len(arrivals) for *_, arrivals in self._fresh) + sum(map(len, self._doubtful.values()))
 
     @property
+    def has_fresh(self) -> bool:
+        """Whether something was delivered since times were given last."""
+        return bool(self._fresh)
+
+    @property
     def waiting(self) -> NDArray[np.bool_]:
         """Tell of each partition whether records of it wait for their time."""
         waiting = np.zeros(len(self._partitions.names), np.bool_)
@@ -62,7 +67,7 @@ class Inbox:
         )
 
     def ids(self) -> list[NDArray[np.int64]]:
-        """Where the events are kept of what waits for its time; nothing may be fresh."""
+        """Where the rows are kept of what waits for its time; nothing may be fresh."""
         return [rows.ids for rows in self._doubtful.values()]
 
     def reorder(self, places: NDArray[np.int64]) -> None:
@@ -75,7 +80,7 @@ class Inbox:
         self._appended = {int(places[place]): said for place, said in self._appended.items()}
 
     def add(self, place: int, now_ms: int, first_id: int, arrivals: Arrivals) -> None:
-        """Take in what was delivered of a partition; its events are kept from `first_id` on."""
+        """Take in what was delivered of a partition; its rows are kept from `first_id` on."""
         self._fresh.append((place, now_ms, first_id, arrivals))
         # Where a topic's configuration changes in between, what waits is judged as producers' times.
         self._appended[place] = arrivals.appended and (

@@ -20,18 +20,19 @@ from typing import Final
 
 import numpy as np
 
-from streamwatch.core.events import Event, Partition, Side
+from streamwatch.core.events import Partition, Side
 from streamwatch.core.merge.arrivals import Arrivals
 from streamwatch.core.merge.held import Held
 from streamwatch.core.merge.host_clock import HostClock
 from streamwatch.core.merge.inbox import HostIsBehind, Inbox
+from streamwatch.core.merge.kept import Kept
 from streamwatch.core.merge.partitions import Partitions
 from streamwatch.core.merge.progress import Key, MergeProgress
 from streamwatch.core.merge.released import IN_ORDER, NO_PLACE, Released, together
 from streamwatch.core.merge.timestamps import TIMELESS
 
 _LEAST: Final = 10_000
-"""Events that may be kept although they were released."""
+"""Records that may be kept although they were released."""
 RANKS: Final[Mapping[Side, int]] = {"prediction": 0, "both": 1, "label": 2}
 
 
@@ -66,7 +67,7 @@ class Merge:
         self._partitions = Partitions(progress.running_ms, self._rank)
         self._inbox = Inbox(self._partitions, spec.max_future_ms)
         self._held = Held()
-        self._events: list[Event] = []  # by id, until nothing is held
+        self._kept = Kept()  # by id, until nothing is held
         self._host = HostClock(spec.max_future_ms)
         self._last = progress.last
         self._clock_ms = progress.clock_ms
@@ -120,10 +121,11 @@ class Merge:
         """Take in what a poll delivered at `now_ms` (of a clock that never goes back)."""
         if not (some := {name: arrivals for name, arrivals in delivered.items() if len(arrivals)}):
             return
+        self._compact()
         for name, arrivals in some.items():
             order = self._partitions.order[name]
-            self._inbox.add(order, now_ms, len(self._events), arrivals)
-            self._events += arrivals.events
+            self._inbox.add(order, now_ms, self._kept.count, arrivals)
+            self._kept.add(arrivals.records)
             self._partitions.heard(order, max(len(arrivals), arrivals.size_bytes))
         self._host.look(
             {name: arrivals.stamps_ms[arrivals.decodable] for name, arrivals in some.items()}, now_ms
@@ -255,11 +257,8 @@ class Merge:
             name = self._partitions.names[int(taken.order[-1])]
             self._last = Key(int(times[-1]), *name, int(taken.offsets[-1]))
         self._clock_ms = int(clock[-1])
-        events = self._events
-        released = [events[id_] for id_ in taken.ids.tolist()]
-        self._compact()
         return Released(
-            released,
+            self._kept.take(taken.ids, clock),
             self._partitions.names,
             taken.order,
             taken.offsets,
@@ -270,16 +269,12 @@ class Merge:
         )
 
     def _compact(self) -> None:
-        """Let go of events that were released, when they are most of what is kept."""
-        if self.held_records == 0:
-            self._events = []
-        elif len(self._events) > 4 * self.held_records + _LEAST:
-            kept = [self._held.ids, *self._inbox.ids()]
-            events, self._events = self._events, []
-            for ids in kept:
-                first = len(self._events)
-                self._events += [events[id_] for id_ in ids.tolist()]
-                ids[:] = np.arange(first, len(self._events))
+        """Let go of records that were released, when they are most of what is kept."""
+        held = self.held_records
+        if held == 0:
+            self._kept = Kept()
+        elif self._kept.count > 4 * held + _LEAST and not self._inbox.has_fresh:
+            self._kept.keep([self._held.ids, *self._inbox.ids()])
 
     def _wait(self, now_ms: int, *, connected: bool) -> bool:
         """Note for whom the smallest record waits; whether somebody was left behind, so that it may go."""

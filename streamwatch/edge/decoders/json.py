@@ -9,6 +9,9 @@ import msgspec
 
 from streamwatch.core.events import Event, Invalid, Label, NullRecord, Prediction, Side
 from streamwatch.core.ports import Record
+from streamwatch.core.records import RecordBatch
+from streamwatch.core.vocabulary import Vocabulary
+from streamwatch.edge.decoders.batches import Batches
 from streamwatch.edge.decoders.columns import PIECE, UNDECODED, Columns
 from streamwatch.edge.decoders.field_locations import UNREADABLE, FieldLocations, is_framed
 from streamwatch.edge.decoders.fields import (
@@ -20,6 +23,7 @@ from streamwatch.edge.decoders.fields import (
 from streamwatch.edge.decoders.mapping import TimestampUnit, TopicMapping
 from streamwatch.edge.decoders.names import Names, judged
 from streamwatch.edge.decoders.paths import Row
+from streamwatch.edge.keys import IdKeys
 
 _PREDICTION = ("id", "model", "prediction", "timestamp", "scores", "fold")
 _LABEL = ("id", "model", "label", "timestamp")
@@ -44,6 +48,8 @@ class JsonDecoder:
         Where each field lives.
     keys
         What valid ids are known as from here on (as keys of a state on disk), if not as they are.
+    vocabulary
+        Numbers the names in batches; one for all topics of a sequence.
 
     Raises
     ------
@@ -56,7 +62,8 @@ class JsonDecoder:
         topic: str,
         side: Side,
         mapping: TopicMapping,
-        keys: Callable[[Sequence[str]], Sequence[str]] | None = None,
+        keys: IdKeys | None = None,
+        vocabulary: Vocabulary | None = None,
     ) -> None:
         if side == "both" and mapping.kind is None:
             raise ValueError(f"topic {topic!r} carries predictions and labels: expected a kind rule")
@@ -84,6 +91,11 @@ class JsonDecoder:
                 keys=keys,
             )
             self._at_once = columns.predictions if side == "prediction" else columns.labels
+        self._batches = Batches(topic, side, mapping, self._locations.by_slot, keys, vocabulary)
+
+    def decode_batch(self, records: Sequence[Record]) -> RecordBatch:
+        """What `decode_all` gives, as columns; events of records that are out of the ordinary are objects."""
+        return self._batches.decode(records, self.decode_all)
 
     def decode_all(self, records: Sequence[Record], stamps: Sequence[int]) -> Sequence[Event]:
         """What `decode` gives for each record with its stamp."""

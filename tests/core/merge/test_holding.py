@@ -10,6 +10,7 @@ import pytest
 
 from streamwatch.core.events import Partition, Prediction
 from streamwatch.core.merge import Arrivals, Merge, MergeProgress, MergeSpec
+from streamwatch.core.records import batch_of
 from tests.core.merge.logs import Entry, Logs, Reader, sequence_of
 
 BUSY, SILENT, OTHER = Partition("predictions", 0), Partition("predictions", 1), Partition("labels", 0)
@@ -33,7 +34,9 @@ def arrivals(*stamps_ms: int, start: int = 0, appended: bool = False) -> Arrival
         np.arange(start, start + count),
         np.array(stamps_ms, np.int64),
         np.ones(count, np.bool_),
-        [Prediction(f"{start + i}", "m", "a", 0) for i in range(count)],
+        batch_of(
+            [Prediction(f"{start + i}", "m", "a", 0) for i in range(count)], np.arange(start, start + count)
+        ),
         appended=appended,
     )
 

@@ -12,6 +12,7 @@ from streamwatch.edge.decoders.json import MAX_SCORES, JsonDecoder
 from streamwatch.edge.decoders.mapping import KindRule, TopicMapping
 from streamwatch.edge.decoders.names import MAX_REMEMBERED
 from streamwatch.edge.decoders.reasons import REASONS
+from tests.edge.decoders.fetched import fetched
 from tests.edge.decoders.records import AT_MS, FakeRecord, of
 
 FLAT = {"id": "a1", "model": "fraud-v3", "prediction": "ok", "timestamp": 1_700_000_000_000}
@@ -19,10 +20,16 @@ LABEL = {"id": "a1", "label": "ok"}
 
 
 def decode(record: FakeRecord, side: Side = "prediction", mapping: TopicMapping | None = None) -> Event:
-    """Twice with one decoder: what it remembers of the first must not change the second."""
+    """Twice with one decoder, alone and in columns: what it remembers must not change what follows."""
     decoder = JsonDecoder("predictions", side, mapping or TopicMapping())
     first = decoder.decode(record, AT_MS)
     assert decoder.decode(record, AT_MS) == first
+    for _ in range(2):
+        for event in decoder.decode_batch(fetched([record, record])).events():
+            event.record_ms = first.record_ms
+            if isinstance(event, Invalid):
+                event.offset = record.offset
+            assert event == first
     return first
 
 
@@ -171,6 +178,8 @@ def test_what_is_no_json_object_says_what_it_is(value: bytes, expected: str):
         ("prediction", FLAT | {"timestamp": -1}, "invalid_timestamp"),
         ("prediction", FLAT | {"timestamp": True}, "invalid_timestamp"),
         ("prediction", FLAT | {"timestamp": 10**18}, "invalid_timestamp"),
+        ("prediction", FLAT | {"timestamp": 10**400}, "invalid_timestamp"),
+        ("prediction", FLAT | {"timestamp": -1e308}, "invalid_timestamp"),
         ("label", LABEL | {"timestamp": {}}, "invalid_timestamp"),
         ("prediction", FLAT | {"scores": [0.5]}, "invalid_scores"),
         ("prediction", FLAT | {"scores": {"ok": 1.5}}, "invalid_scores"),
@@ -203,6 +212,18 @@ def test_timestamps_come_in_five_units(unit: Any, written: Any, record_ms: int):
     event = decode(of(FLAT | {"timestamp": written}), mapping=TopicMapping(timestamp_unit=unit))
     assert isinstance(event, Prediction)
     assert event.timestamp_ms == record_ms
+
+
+@pytest.mark.parametrize("unit", ["ms", "s", "us", "ns"])
+@pytest.mark.parametrize("written", [10**400, 1e308, -1e308, "1e308", "1e-308", "9" * 25])
+def test_numbers_far_out_of_range_are_invalid_timestamps_or_1970(unit: Any, written: Any):
+    event = decode(of(FLAT | {"timestamp": written}), mapping=TopicMapping(timestamp_unit=unit))
+    if written == "1e-308":
+        assert isinstance(event, Prediction)
+        assert event.timestamp_ms == 0
+    else:
+        assert isinstance(event, Invalid)
+        assert event.reason == "invalid_timestamp"
 
 
 def test_a_number_is_no_iso8601_timestamp():

@@ -352,7 +352,7 @@ def test_a_large_batch_waits_to_be_decompressed_elsewhere(codec: int):
     reading = reader(data)
     assert [each.offset for each in reading.take(500)] == [0]
     assert reading.heavy
-    assert reading.take(500) == []
+    assert len(reading.take(500)) == 0
     reading.unpack()
     assert [each.offset for each in reading.take(7)] == list(range(1, 8))
     reading.release()
