@@ -11,7 +11,7 @@ from streamwatch.assembly.alerts import build_alarm_book, build_deliveries
 from streamwatch.core.commit.checkpoint import Checkpoint, Resumed
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.pipeline import Pipeline
-from streamwatch.core.ports import Store
+from streamwatch.core.ports import DeadLetters, Store
 from streamwatch.daemon import (
     MERGE,
     POSITIONS,
@@ -19,6 +19,7 @@ from streamwatch.daemon import (
     Clocks,
     CommitSpec,
     ConsumeLoopSpec,
+    RejectedRecords,
     SourcePositions,
     State,
     Topic,
@@ -28,6 +29,7 @@ from streamwatch.daemon import (
 from streamwatch.daemon.alerting import ALARMS, Alerting
 from streamwatch.daemon.clock import SteadyClock
 from streamwatch.daemon.delivery import Deliveries
+from streamwatch.edge.sources.kafka.dead_letters import DeadLetterTopic
 from streamwatch.edge.stores.memory import MemoryStore
 from streamwatch.edge.stores.rocksdb import RocksStore
 from streamwatch.edge.stores.space import Space
@@ -55,12 +57,19 @@ def consume_loop_spec(
     """How the daemon's reading loop opens and commits state."""
     state = settings.state
     commits = CommitSpec(state.commit_interval / 1_000, state.commit_events)
-    opening = state_opening(settings, topics, telemetry, deliveries, clocks)
+    letters = build_dead_letters(settings, telemetry)
+    opening = state_opening(settings, topics, telemetry, deliveries, clocks, letters)
     if state.kind == "memory":
-        return ConsumeLoopSpec(opening, commits)
+        return ConsumeLoopSpec(opening, commits, dead_letters=letters)
     space = Space(state.directory, state.min_free_megabytes * 1_000_000)
     fail = settings.kafka.on_data_loss == "fail"
-    return ConsumeLoopSpec(opening, commits, space.is_low, fail_on_lost_state=fail)
+    return ConsumeLoopSpec(opening, commits, space.is_low, dead_letters=letters, fail_on_lost_state=fail)
+
+
+def build_dead_letters(settings: Settings, telemetry: Telemetry) -> DeadLetters | None:
+    """The topic for invalid records; None where there is none."""
+    topic = settings.kafka.dead_letter_topic
+    return None if topic is None else DeadLetterTopic(specs.kafka_spec(settings.kafka), topic, telemetry.emit)
 
 
 def state_opening(
@@ -69,6 +78,7 @@ def state_opening(
     telemetry: Telemetry,
     deliveries: Deliveries | None = None,
     clocks: HostClocks | None = None,
+    dead_letters: DeadLetters | None = None,
 ) -> Callable[[], State]:
     """A function that opens state where the last durable commit left it.
 
@@ -96,7 +106,10 @@ def state_opening(
             progress = restored_progress(saved.sections.get(MERGE), topics)
             clock.not_before(max(progress.running_ms.values(), default=0) - merge.max_future_ms)
             merge_clocks = Clocks(clock, lambda: int(host.monotonic() * 1_000))
-            processor = BatchProcessor(checkpoint, store, topics, telemetry, merge_clocks, merge, progress)
+            rejected = RejectedRecords(dead_letters)
+            processor = BatchProcessor(
+                checkpoint, store, topics, telemetry, merge_clocks, merge, progress, rejected=rejected
+            )
             book = build_alarm_book(settings, store.identity)
             if ALARMS in saved.sections:
                 book.restore(saved.sections[ALARMS])

@@ -16,8 +16,10 @@ def build_topics(settings: Settings) -> dict[str, Topic]:
     Raises
     ------
     SettingsError
-        A constant or an alias in a mapping is no valid name.
+        A constant or an alias in a mapping is no valid name, or dead letters go to a topic that is read.
     """
+    if (letters := settings.kafka.dead_letter_topic) in specs.sides(settings.topics):
+        raise SettingsError(f"kafka.dead_letter_topic: expected a topic that is not read, got {letters!r}")
     mappings = specs.mappings(settings.topics)
     namespaces, digest = specs.namespaces(settings.topics), settings.state.kind != "memory"
     topics: dict[str, Topic] = {}

@@ -585,6 +585,15 @@ DAEMON: Final = (
         "Times the log could not be recognised, since the record remembered is no longer in it.",
     ),
     _counter(
+        "dead_letters_written_total",
+        "Invalid records written to kafka.dead_letter_topic since the start.",
+    ),
+    _counter(
+        "dead_letters_dropped_total",
+        "Invalid records that kafka.dead_letter_topic did not take, since the start.",
+        "reason",
+    ),
+    _counter(
         "internal_events_total",
         "Internal events by name; each is also a line in the log (frequent ones sampled).",
         "event",

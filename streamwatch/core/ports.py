@@ -228,6 +228,31 @@ class Store(Protocol):
         ...
 
 
+class DeadLetters(Protocol):
+    """Place for invalid records as they were."""
+
+    @property
+    def is_full(self) -> bool:
+        """Whether so much waits that it has to be flushed before more is put."""
+        ...
+
+    def put(self, record: Record, reason: str) -> None:
+        """Have a record written by the next `flush`."""
+        ...
+
+    async def flush(self) -> None:
+        """Write what waits, or count it as dropped; in bounded time."""
+        ...
+
+    async def stop(self) -> None:
+        """Leave within a bounded time; what waits was not committed."""
+        ...
+
+    def families(self) -> Sequence[Family]:
+        """Letters written and dropped, as metrics."""
+        ...
+
+
 class Sink(Protocol):
     """Something that shows a report."""
 

@@ -21,6 +21,7 @@ from streamwatch.core.records import OBJECT
 from streamwatch.core.series import Family, Report
 from streamwatch.daemon.mismatch import MismatchReporter
 from streamwatch.daemon.recent_records import RecentRecords
+from streamwatch.daemon.rejected_records import RejectedRecords
 from streamwatch.telemetry import (
     HostClockBehind,
     HostClockRight,
@@ -134,9 +135,11 @@ class BatchProcessor:
         How long records wait for others.
     progress
         Where the sequence goes on, of a state that was restored.
+    rejected
+        Given every invalid record.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # one for each thing it works with
         self,
         checkpoint: Checkpoint,
         store: Store,
@@ -145,6 +148,8 @@ class BatchProcessor:
         clocks: Clocks,
         merge: MergeSpec | None = None,
         progress: MergeProgress | None = None,
+        *,
+        rejected: RejectedRecords | None = None,
     ) -> None:
         self.pipeline = checkpoint.pipeline
         self.progress = progress or MergeProgress()
@@ -157,6 +162,7 @@ class BatchProcessor:
         sides: dict[str, Side] = {name: topic.side for name, topic in topics.items()}
         self._merge = Merge(merge or MergeSpec(), sides, self.progress)
         self._recent = RecentRecords()
+        self.rejected = rejected or RejectedRecords()
         self._ready: Released | None = None
         self._taken = 0
         self._step = RECORDS_PER_TURN
@@ -256,6 +262,7 @@ class BatchProcessor:
         for event in result.events:
             if type(event) is Invalid:
                 self._telemetry.emit(RecordRejected(event.topic, event.partition, event.offset, event.reason))
+                self.rejected.release(event)
         self._taken += taken
         self._uncommitted += taken + len(result.changed)
         self._alarms += result.alarms
@@ -276,8 +283,8 @@ class BatchProcessor:
         return Report(families, self._clocks.host_ms(), details, tuple(self._monitors.recent_alarms))
 
     def families(self) -> Sequence[Family]:
-        """Records held by the merge, and the partitions waited for."""
-        return held_families(self._merge, self._clocks.monotonic_ms())
+        """Records held by the merge, the partitions waited for, and dead letters."""
+        return [*held_families(self._merge, self._clocks.monotonic_ms()), *self.rejected.families()]
 
     def _set_ready(self, released: Released) -> None:
         self._taken = 0
@@ -305,6 +312,7 @@ class BatchProcessor:
     def _decoded(self, partition: Partition, records: Sequence[Record]) -> Arrivals:
         batch = self._topics[partition.topic].decoder.decode_batch(records)
         self._recent.add(partition, records)
+        self.rejected.keep(records, events)
         self.records += len(records)
         decodable = np.ones(len(batch), np.bool_)
         if batch.objects:

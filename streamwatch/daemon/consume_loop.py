@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from streamwatch.core.events import Partition
-from streamwatch.core.ports import Poll, Source
+from streamwatch.core.ports import DeadLetters, Poll, Source
 from streamwatch.daemon.alerting import event_of
 from streamwatch.daemon.batch_processor import yield_to_loop
 from streamwatch.daemon.commits import Commits, CommitSpec, Durable
@@ -50,6 +50,8 @@ class ConsumeLoopSpec:
     """Asked before each poll; nothing is read while it says so."""
     offset_metadata: OffsetMetadata = field(default_factory=OffsetMetadata)
     """Kept up to date with what is durable."""
+    dead_letters: DeadLetters | None = None
+    """Given to every state that is opened; left at the end."""
     fail_on_lost_state: bool = False
     """Whether a state that is removed while it is open ends the daemon, instead of beginning anew."""
     monotonic: Callable[[], float] = time.monotonic
@@ -126,6 +128,8 @@ class ConsumeLoop:
                     await self._lose(error, stop)
         finally:
             await self._leave(LEAVE_SECONDS)
+            if self._spec.dead_letters is not None:
+                await self._spec.dead_letters.stop()
 
     async def _next(self, stop: asyncio.Event) -> Poll | None:
         """The next poll; None when it is time to stop, be it that the brokers kept a poll waiting."""
@@ -277,6 +281,7 @@ class ConsumeLoop:
         processor, alarms = self.state.processor, 0
         while processor.has_ready and not stop.is_set():
             alarms += processor.evaluate()
+            await processor.rejected.deliver(only_if_full=True)
             if processor.has_ready:
                 await commits.settle(soon=False)
                 await yield_to_loop()

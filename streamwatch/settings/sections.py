@@ -147,6 +147,8 @@ class KafkaSection(Section):
     """A record with more bytes in key, value and headers is invalid (`record_too_large`)."""
     group_id: str | None = None
     """Consumer group under which positions are committed, for lag tools only; none if absent."""
+    dead_letter_topic: str | None = None
+    """Topic for invalid records as they were, with their place and reason as headers; none if absent."""
     client_id: str = "streamwatch"
     """How the brokers' logs and quotas call this client."""
     security: SecuritySection = SecuritySection()

@@ -16,6 +16,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
+from streamwatch.admin.kafka_check import check_kafka
 from streamwatch.assembly.checks import check_all
 from streamwatch.edge.sources.kafka import KafkaSpec, Probed, ReadDenied, probe
 from streamwatch.settings import load
@@ -105,3 +106,15 @@ async def test_who_may_see_and_not_read_is_told_what_to_grant_by_check_and_by_ru
     results = await check_all(settings)
     assert all(result.good for result in results)
     assert any("a record was read" in result.what for result in results)
+
+
+async def test_check_says_who_may_not_write_dead_letters_and_what_to_grant(guarded: KafkaBroker) -> None:
+    read, dead = [await create_topic(guarded, fresh(name)) for name in ("read", "dead")]
+    allow(guarded, "READ", read)
+    allow(guarded, "DESCRIBE", dead)
+    *_, denied = await check_kafka(reader(guarded), {read: "prediction"}, dead)
+    assert not denied.good
+    assert f"--allow-principal User:reader --operation Write --topic {dead}" in str(denied)
+    allow(guarded, "WRITE", dead)
+    *_, granted = await check_kafka(reader(guarded), {read: "prediction"}, dead)
+    assert granted.good
