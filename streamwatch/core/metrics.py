@@ -386,8 +386,8 @@ JOIN: Final = (
     ),
     _counter(
         "records_over_limit_total",
-        "Predictions of models beyond max_models (not evaluated), and outcomes with a class beyond "
-        "max_classes (evaluated as __other__).",
+        "Predictions of models beyond max_models and pairs beyond max_comparisons (not evaluated), and "
+        "outcomes with a class beyond max_classes (evaluated as __other__).",
         "limit",
     ),
     _gauge("labels_waiting", "Labels with a model that wait for their prediction."),

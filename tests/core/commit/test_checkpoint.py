@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from streamwatch.core.commit.checkpoint import Checkpoint
 from streamwatch.core.commit.sections import DocumentError, document_of, spec_of
+from streamwatch.core.estimators.comparisons.set import ComparisonSet
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.specs import (
     AdwinDriftSpec,
@@ -164,6 +165,31 @@ def test_a_model_that_fell_silent_does_not_keep_the_journal_long():
         life.commit()
     assert len(life.model_store.journal) <= 4
     assert set(life.restarted().monitors.models()) == {"m", "n"}
+
+
+def test_comparisons_go_on_through_other_settings_and_begin_anew_after_a_time_without_them():
+    life, said = Life(journal=1_000), "comparison of m with *"
+    life.feed(*(predict(str(i), "xy"[i % 3 > 0], 0, model) for i in range(9) for model in "mno"))
+    life.feed(*(label_for_all(str(i), "x", 0) for i in range(9)))
+    life.commit()
+    before = life.monitors.comparisons.snapshot()
+    assert before != ComparisonSet(SPEC).snapshot()
+    other = life.restarted(spec=replace(SPEC, detectors=()))
+    assert other.monitors.comparisons.snapshot() == before
+    assert said in other.resumed.continued
+    other.commit()
+    without = other.restarted(spec=replace(SPEC, comparisons=()), join=replace(JOIN, comparisons=()))
+    assert without.resumed.dropped == (said,)
+    without.commit()
+    again = without.restarted(spec=SPEC, join=JOIN)
+    assert said in again.resumed.restarted
+    assert again.monitors.comparisons.snapshot() == ComparisonSet(SPEC).snapshot()
+    again.commit()
+    again.feed(predict("0", "x", 0, "m"), predict("10", "x", 0, "n"), predict("10", "x", 0, "m"))
+    again.feed(label_for_all("10", "x", 0))
+    again.commit()
+    assert again.restarted().canonical() == again.canonical()
+    assert again.stream.value("pairs_made_total") == 19
 
 
 def test_what_was_not_committed_never_happened():
