@@ -221,8 +221,14 @@ def test_a_rule_about_no_configured_detector_is_a_fault() -> None:
     with pytest.raises(SettingsError) as caught:
         alarms_spec(read("{rules: [{detector: '*'}, {detector: page_hinkly}]}"))
     assert str(caught.value) == (
-        "alerts.rules[1].detector: expected a pattern of page_hinkley, adwin, got 'page_hinkly'"
+        "alerts.rules[1].detector: expected a pattern of page_hinkley, adwin, verdict, got 'page_hinkly'"
     )
+
+
+def test_a_rule_can_be_about_the_verdict() -> None:
+    spec = alarms_spec(read("{rules: [{detector: verdict, severity: critical}], incident_outcomes: 500}"))
+    assert [spec.rule("m", name).severity for name in ("verdict", "adwin")] == ["critical", "warning"]
+    assert spec.incident_outcomes == 500
 
 
 def test_a_file_of_authorities_that_holds_none_is_a_fault(folder: Path) -> None:
