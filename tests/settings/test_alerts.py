@@ -21,7 +21,7 @@ from streamwatch.daemon.receiver_queue import DeliverySpec
 from streamwatch.settings import Settings, SettingsError, example, json_schema, load
 from streamwatch.telemetry import Telemetry
 from tests.edge.receivers.endpoint import endpoint
-from tests.edge.receivers.notifications import NOW_MS, firing
+from tests.edge.receivers.notifications import NOW_MS, alarm, firing, part, updated
 
 MINIMAL = "kafka: {bootstrap_servers: 'localhost:9092'}\ntopics: {predictions: predictions, labels: labels}\n"
 KEY = "whsec_c2l4dGVlbiBieXRlcyBvciBtb3Jl"
@@ -97,7 +97,8 @@ async def test_each_type_of_receiver_is_told_in_its_own_words() -> None:
     assert posts["/enqueue"].json["routing_key"] == "R0UTING"
     assert [receiver.repeat_interval_seconds for receiver in receivers] == [None, 30.0, 60.0, None, None]
     assert [o.name for o in receivers if not o.wants(firing())] == ["chat"]
-    assert [o.name for o in receivers if o.wants(firing(severity="critical"))] == [o.name for o in receivers]
+    critical = updated(firing(), part(alarm(detector="adwin"), severity="critical"))
+    assert [o.name for o in receivers if o.wants(critical)] == [o.name for o in receivers]
 
 
 def test_pagerduty_is_where_it_always_is() -> None:
