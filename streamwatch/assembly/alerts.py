@@ -15,7 +15,7 @@ from streamwatch.core.alerting.book import AlarmBook
 from streamwatch.core.alerting.notification import Notification, Part, identify
 from streamwatch.core.alerting.receiver import Delivered, Receiver
 from streamwatch.core.alerting.rules import AlarmRule, AlarmsSpec
-from streamwatch.core.events import Alarm
+from streamwatch.core.events import VERDICT, Alarm
 from streamwatch.daemon.delivery import Deliveries, DeliverySpec
 from streamwatch.edge.receivers import KINDS, EndpointSpec, HttpReceiver, ReceiverKind, ReceiverOptions
 from streamwatch.edge.receivers.http_result import meaning
@@ -36,12 +36,12 @@ def alarms_spec(settings: Settings) -> AlarmsSpec:
     """
     alerts = settings.alerts
     otherwise = AlarmRule("*", "*", alerts.severity, alerts.cooldown, alerts.min_outcomes)
-    detectors = [detector.name for detector in settings.monitors.detectors]
+    detectors = [*(detector.name for detector in settings.monitors.detectors), VERDICT]
     rules: list[AlarmRule] = []
     for index, rule in enumerate(alerts.rules):
         if not any(fnmatchcase(name, rule.detector) for name in detectors):
             raise SettingsError(
-                f"alerts.rules[{index}].detector: expected a pattern of {', '.join(detectors) or 'none'}, "
+                f"alerts.rules[{index}].detector: expected a pattern of {', '.join(detectors)}, "
                 f"got {rule.detector!r}"
             )
         said = {

@@ -42,10 +42,8 @@ class AlarmsSpec:
     """Alarms found while catching up are told one by one if they are not older than this."""
     digest_interval_ms: int = 600_000
     """While catching up goes on, a digest leaves this long after the first alarm in it."""
-    incident_outcomes: int = 2_000
-    """Outcomes within which alarms of one model are of one change. Measured over 96 changes, of the error by
-    .05 to .3: the alarms of Page-Hinkley and ADWIN were 926 apart at most, the outcome since which a verdict
-    held 1,561 from the nearest of them."""
+    incident_outcomes: int = 2_500
+    """Outcomes within which alarms of one model are of one change; chosen by `docs/incidents.md`."""
     digest_size: int = 20
     """Alarms, and pairs of model and detector, listed in a digest; all are counted."""
 

@@ -124,6 +124,18 @@ def test_what_is_silently_wrong_is_a_warning_of_the_model_in_words() -> None:
     assert "warning" not in seen.get("o", {})
 
 
+def test_a_row_says_until_when_only_quick_labels_are_in_and_which_label_is_assumed() -> None:
+    made = report_of({"m": Model(), "n": Model()})
+    caveats = {"first_horizon_ends_timestamp_seconds": 1_761_200_000.0, "labels_assumed_as": "legit"}
+    seen = overview(replace(made, details={"m": caveats, "unseen": caveats}))["models"]
+    assert caveats.items() <= seen["m"].items()
+    assert not caveats.keys() & seen["n"].keys()
+    assert "unseen" not in seen
+    body = JsonExporter().render(replace(made, details={"m": caveats}), (), JSON, {"model": "m"})
+    assert body is not None
+    assert json.loads(body)["details"] == caveats
+
+
 def test_before_the_first_report_there_is_nothing_to_see() -> None:
     seen = overview(None)
     assert (seen["models"], seen["alarms"], seen["published_timestamp_seconds"]) == ({}, [], None)
