@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from streamwatch.core.commit.checkpoint import Checkpoint
-from streamwatch.core.events import Alarm, Event, Invalid, Partition, Prediction, Side
+from streamwatch.core.events import Alarm, Invalid, Partition, Side
 from streamwatch.core.join.mismatch import details_with
 from streamwatch.core.merge import Arrivals, Merge, MergeProgress, MergeSpec, Released
 from streamwatch.core.merge.series import held_families, progress_families
@@ -18,6 +18,7 @@ from streamwatch.core.ports import Decoder, Poll, Record, Store
 from streamwatch.core.series import Family, Report
 from streamwatch.daemon.mismatch import MismatchReporter
 from streamwatch.daemon.recent_records import RecentRecords
+from streamwatch.daemon.turns import RECORDS_PER_TURN, in_turns, up_to_scores
 from streamwatch.telemetry import (
     HostClockBehind,
     HostClockRight,
@@ -26,11 +27,6 @@ from streamwatch.telemetry import (
     Telemetry,
 )
 
-RECORDS_PER_TURN = 500
-BYTES_PER_TURN = 1 << 18
-"""Of values and keys that are decoded before others have a turn."""
-SCORES_PER_TURN = 20_000
-"""Scores that are looked at and written before others have a turn."""
 REQUEST_STEPS = 4
 _RECORD_BYTES: Final = 500
 """Bytes a decoded record takes in memory beside its key and value, about."""
@@ -44,44 +40,6 @@ async def yield_to_loop() -> None:
     """
     for _ in range(REQUEST_STEPS):
         await asyncio.sleep(0)
-
-
-def in_turns(
-    delivered: Mapping[Partition, Sequence[Record]],
-) -> Generator[Mapping[Partition, Sequence[Record]]]:
-    """Divide what was delivered into what is decoded at a time: so many records of each partition.
-
-    Over all partitions so many bytes; a larger record has a turn of its own.
-    """
-    begin = dict.fromkeys(delivered, 0)
-    while begin:
-        turn: dict[Partition, Sequence[Record]] = {}
-        room = BYTES_PER_TURN
-        for partition, start in list(begin.items()):
-            records, end = delivered[partition], start
-            most = min(len(records), start + RECORDS_PER_TURN)
-            while end < most and (room > 0 or (not turn and end == start)):
-                room -= len(records[end].value or b"") + len(records[end].key or b"")
-                end += 1
-            if end > start:
-                turn[partition] = records[start:end]
-            if end == len(records):
-                del begin[partition]
-            else:
-                begin[partition] = end
-        if turn:
-            yield turn
-
-
-def up_to_scores(events: Sequence[Event]) -> Sequence[Event]:
-    """The first of these events that together carry no more scores than fit a turn; one at least."""
-    room = SCORES_PER_TURN
-    for count, event in enumerate(events):
-        if type(event) is Prediction and event.scores:
-            room -= len(event.scores)
-            if room < 0 and count:
-                return events[:count]
-    return events
 
 
 @dataclass(frozen=True, slots=True)
