@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from streamwatch.core.commit.checkpoint import Checkpoint
-from streamwatch.core.events import Alarm, Event, Invalid, Partition, Prediction, Side
+from streamwatch.core.events import Alarm, Invalid, Partition, Side
 from streamwatch.core.fetched import APPENDED, FetchedRecords
 from streamwatch.core.join.caveats import details_with_caveats
 from streamwatch.core.join.mismatch import details_with
@@ -22,6 +22,7 @@ from streamwatch.core.series import Family, Report
 from streamwatch.daemon.mismatch import MismatchReporter
 from streamwatch.daemon.recent_records import RecentRecords
 from streamwatch.daemon.rejected_records import RejectedRecords
+from streamwatch.daemon.turns import RECORDS_PER_TURN, in_turns, up_to_scores
 from streamwatch.telemetry import (
     HostClockBehind,
     HostClockRight,
@@ -30,11 +31,6 @@ from streamwatch.telemetry import (
     Telemetry,
 )
 
-RECORDS_PER_TURN = 500
-BYTES_PER_TURN = 1 << 18
-"""Of values and keys that are decoded before others have a turn."""
-SCORES_PER_TURN = 20_000
-"""Scores that are looked at and written before others have a turn."""
 REQUEST_STEPS = 4
 _ROW_BYTES: Final = 250
 """Bytes a decoded record takes in memory beside its key and value, about, as a row."""
@@ -50,52 +46,6 @@ async def yield_to_loop() -> None:
     """
     for _ in range(REQUEST_STEPS):
         await asyncio.sleep(0)
-
-
-def in_turns(
-    delivered: Mapping[Partition, Sequence[Record]],
-) -> Generator[Mapping[Partition, Sequence[Record]]]:
-    """Divide what was delivered into what is decoded at a time: so many records of each partition.
-
-    Over all partitions so many bytes; a larger record has a turn of its own.
-    """
-    begin = dict.fromkeys(delivered, 0)
-    while begin:
-        turn: dict[Partition, Sequence[Record]] = {}
-        room = BYTES_PER_TURN
-        for partition, start in list(begin.items()):
-            records, end = delivered[partition], start
-            for size in sizes_of(records[start : start + RECORDS_PER_TURN]):
-                if room <= 0 and (turn or end > start):
-                    break
-                room -= size
-                end += 1
-            if end > start:
-                turn[partition] = records[start:end]
-            if end == len(records):
-                del begin[partition]
-            else:
-                begin[partition] = end
-        if turn:
-            yield turn
-
-
-def sizes_of(records: Sequence[Record]) -> list[int]:
-    """Bytes of key and value of each record."""
-    if isinstance(records, FetchedRecords):
-        return records.sizes_bytes.tolist()
-    return [len(record.value or b"") + len(record.key or b"") for record in records]
-
-
-def up_to_scores(events: Sequence[Event]) -> Sequence[Event]:
-    """The first of these events that together carry no more scores than fit a turn; one at least."""
-    room = SCORES_PER_TURN
-    for count, event in enumerate(events):
-        if type(event) is Prediction and event.scores:
-            room -= len(event.scores)
-            if room < 0 and count:
-                return events[:count]
-    return events
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,13 +262,13 @@ class BatchProcessor:
     def _decoded(self, partition: Partition, records: Sequence[Record]) -> Arrivals:
         batch = self._topics[partition.topic].decoder.decode_batch(records)
         self._recent.add(partition, records)
-        self.rejected.keep(records, events)
         self.records += len(records)
         decodable = np.ones(len(batch), np.bool_)
         if batch.objects:
             invalid = np.array([type(event) is Invalid for event in batch.objects], np.bool_)
             objects = np.flatnonzero(batch.rows["side"] == OBJECT)
             decodable[objects] = ~invalid[batch.rows["object"][objects]]
+            self.rejected.keep(records, batch, np.flatnonzero(~decodable))
         if isinstance(records, FetchedRecords):
             appended = bool(records.rows[:, APPENDED].all())
             size_bytes = records.size_bytes + _ROW_BYTES * len(batch)

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from streamwatch.core.events import Event, Invalid
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.events import Invalid
 from streamwatch.core.ports import DeadLetters, Record
+from streamwatch.core.records import RecordBatch
 from streamwatch.core.series import Family
 
 
@@ -22,12 +26,13 @@ class RejectedRecords:
         self._letters = letters
         self._records: dict[tuple[str, int, int], Record] = {}
 
-    def keep(self, records: Sequence[Record], events: Sequence[Event]) -> None:
-        """Keep the records of which an event says that they are invalid."""
+    def keep(self, records: Sequence[Record], batch: RecordBatch, invalid: NDArray[np.int64]) -> None:
+        """Keep the records of a decoded batch that are invalid, by their places in it."""
         if self._letters is not None:
-            for record, event in zip(records, events, strict=True):
+            for place, number in zip(invalid.tolist(), batch.rows["object"][invalid].tolist(), strict=True):
+                event = batch.objects[number]
                 if type(event) is Invalid:
-                    self._records[event.topic, event.partition, event.offset] = record
+                    self._records[event.topic, event.partition, event.offset] = records[place]
 
     def release(self, event: Invalid) -> None:
         """Hand over the record of an event whose turn has come."""

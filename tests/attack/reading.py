@@ -63,7 +63,7 @@ BATCHES: Mapping[str, Hostile] = {
     "bomb_zstd": Hostile(lambda: bomb(ZSTD, 300 * MEBIBYTE, 10), 20),
     "bomb_gzip": Hostile(lambda: bomb(GZIP, 500 * MEBIBYTE, 1), 10),
     "bomb_lz4": Hostile(lambda: bomb(LZ4, 200 * MEBIBYTE, 1), 20),
-    "bomb_snappy": Hostile(lambda: bomb(SNAPPY, 200 * MEBIBYTE, 1), 10),
+    "bomb_snappy": Hostile(lambda: bomb(SNAPPY, 80 * MEBIBYTE, 1), 10),
     "fits_gzip": Hostile(lambda: bomb(GZIP, 60 * MEBIBYTE, 1), 10),
     "fits_huge": Hostile(lambda: bomb(ZSTD, 6 * MEBIBYTE, 10, b"["), 10),
     "fits_nested": Hostile(lambda: bomb(ZSTD, MEBIBYTE - 99, 63, b"["), 5),

@@ -204,23 +204,12 @@ async def test_a_state_that_cannot_be_used_ends_the_run_in_words() -> None:
     assert not h.server.running
 
 
-async def test_a_state_that_may_not_be_written_at_the_start_is_refused_and_later_waited_for() -> None:
+async def test_a_state_that_may_not_be_written_is_refused_at_the_start() -> None:
+    """Once it was open it is waited for: tests/faults/test_read_only.py."""
     disk = Disk()
     disk.refusal = StateForbidden("read-only")
     with pytest.raises(StateForbidden):
         await durable_fake_daemon(disk).daemon.run()
-    disk.refusal, disk.commits_that_fail, disk.opened = None, 1, 0
-    h = durable_fake_daemon(disk, pairs(0, 10))
-    running = asyncio.create_task(h.daemon.run())
-    await until(lambda: disk.opened == 1)
-    disk.refusal = StateForbidden("read-only")
-    await until(lambda: h.events().count("state_lost") >= 2)
-    assert h.live("state_durable") == 0.0
-    disk.refusal = None
-    await until(lambda: bool(h.server.reports) and h.reported("outcomes_total") == 10)
-    assert h.live("state_durable") == 1.0
-    h.daemon.stop()
-    await running
 
 
 async def test_a_state_whose_disk_fails_at_the_opening_is_tried_again() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamwatch.core.events import Invalid, Label, Partition, Prediction
-from streamwatch.daemon.batch_processor import (
+from streamwatch.daemon.turns import (
     BYTES_PER_TURN,
     RECORDS_PER_TURN,
     SCORES_PER_TURN,
