@@ -62,7 +62,7 @@ class Inbox:
         )
 
     def ids(self) -> list[NDArray[np.int64]]:
-        """Where the events are kept of what waits for its time; nothing may be fresh."""
+        """Indices of the events of records that wait for their time; nothing may be fresh."""
         return [rows.ids for rows in self._doubtful.values()]
 
     def reorder(self, places: NDArray[np.int64]) -> None:

@@ -87,7 +87,7 @@ class HttpReceiver:
         return self._spec.repeat_interval_seconds if self._reminder else None
 
     def wants(self, notification: Notification) -> bool:
-        """Whether it is told notifications of this severity."""
+        """Tell whether a receiver is sent notifications of this severity."""
         return self._spec.severities is None or notification.severity in self._spec.severities
 
     async def open(self) -> None:
