@@ -20,7 +20,7 @@ from streamwatch.edge.sources.kafka.spec import KafkaSpec
 async def check_kafka(
     spec: KafkaSpec, sides: Mapping[str, Side], dead_letter_topic: str | None = None
 ) -> Sequence[CheckResult]:
-    """Whether the brokers answer and have the topics; creates and writes nothing, reads one batch of each."""
+    """Check that brokers answer and have the topics; creates and writes nothing, reads one batch of each."""
     found = await _check_topics(spec, sides)
     if dead_letter_topic is None or not found[0].good:
         return found

@@ -39,7 +39,7 @@ _OUTCOMES = msgspec.msgpack.Decoder(list[Outcome])
 
 @contextmanager
 def decoding(what: str, faults: Faults) -> Generator[None]:
-    """What cannot be decoded in the block is a fault."""
+    """Count what cannot be decoded in the block as a fault."""
     try:
         yield
     except UNREADABLE as error:
@@ -84,12 +84,12 @@ def gauge(pipeline: Pipeline, name: str) -> dict[tuple[str, ...], float]:
 
 
 def places_of(state: Inspection) -> SourcePositions:
-    """Where reading goes on; raises DecodeError and KeyError."""
+    """Read the positions at which reading goes on; raises DecodeError and KeyError."""
     return decode_positions(state.sections[POSITIONS])
 
 
 def progress_of(state: Inspection) -> MergeProgress:
-    """How far the merged sequence was evaluated; raises DecodeError and KeyError."""
+    """Read how far the merged sequence was evaluated; raises DecodeError and KeyError."""
     return restored_progress(state.sections[MERGE])
 
 

@@ -30,7 +30,7 @@ _TOLD_EVERY: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where reading of one partition goes on."""
+    """Position at which reading of one partition goes on."""
 
     topic: str
     partition: int

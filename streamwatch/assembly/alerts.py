@@ -27,7 +27,7 @@ from streamwatch.telemetry import Telemetry
 
 
 def alarms_spec(settings: Settings) -> AlarmsSpec:
-    """Which alarms are told.
+    """Rules for the alarms that are told.
 
     Raises
     ------
@@ -149,7 +149,7 @@ def _authorities(section: ReceiverSection, place: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """How a test notification fared at one receiver."""
+    """Result of a test notification at one receiver."""
 
     receiver: str
     host: str

@@ -65,7 +65,7 @@ def access_of(section: HttpSection) -> Access:
 
 
 def limits_of(section: HttpSection) -> HttpLimits:
-    """What clients may take of decode_positions, time and memory."""
+    """Limits of the connections, time and memory that clients may take."""
     return HttpLimits(
         connections=section.max_connections,
         header_seconds=section.header_timeout / 1_000,

@@ -54,7 +54,7 @@ def consume_loop_spec(
     deliveries: Deliveries | None = None,
     clocks: HostClocks | None = None,
 ) -> ConsumeLoopSpec:
-    """How the daemon's reading loop opens and commits state."""
+    """Functions by which the daemon's reading loop opens and commits state."""
     state = settings.state
     commits = CommitSpec(state.commit_interval / 1_000, state.commit_events)
     letters = build_dead_letters(settings, telemetry)

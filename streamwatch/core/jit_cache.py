@@ -90,7 +90,7 @@ def _hash_outside(folder: Path) -> str:
 
 
 def cache_directory() -> str | None:
-    """Where compiled functions are kept between runs, or None where there is no such place.
+    """Directory of compiled functions between runs, or None where there is none.
 
     `NUMBA_CACHE_DIR`, else `XDG_CACHE_HOME`/streamwatch, else ~/.cache/streamwatch; below it one directory
     per state of the kernel's sources, made here. None means that every start compiles.

@@ -39,12 +39,12 @@ class Line(Protocol):
 
     @property
     def help(self) -> str:
-        """What it is, in a few words."""
+        """Description in a few words."""
         ...
 
     @property
     def formula(self) -> str:
-        """How it is computed."""
+        """Formula by which it is computed."""
         ...
 
 

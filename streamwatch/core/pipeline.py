@@ -60,7 +60,7 @@ class Evaluation(Protocol):
 
     @property
     def records_over_limit(self) -> Mapping[str, int]:
-        """What was not evaluated as it came, by limit."""
+        """Records not evaluated as they came, by limit."""
         ...
 
 
@@ -178,7 +178,7 @@ class Pipeline:
 
     @property
     def start_ms(self) -> int | None:
-        """Where reading began, if later than the beginning of the topics; None (default) if it began there.
+        """Time at which reading began, if later than the beginning of the topics; None (default) if there.
 
         A label that meets nobody and is less than one horizon younger than this may belong to a prediction
         never read: it is counted as `labels_before_start_total`, not as an orphan.
@@ -194,7 +194,7 @@ class Pipeline:
         return identities(self._join)
 
     def mismatches(self) -> list[Mismatch]:
-        """What is silently wrong with models, by name."""
+        """Mismatches of models, by name."""
         models = self._join.predictions.join_models.models
         return mismatches(self._agreement, models, self.clock_ms - self._spec.early_horizon_ms)
 

@@ -19,7 +19,7 @@ class Record(Protocol):
 
     @property
     def topic(self) -> str:
-        """Where it was read."""
+        """Name of the topic."""
         ...
 
     @property
@@ -59,7 +59,7 @@ class Record(Protocol):
 
     @property
     def fault(self) -> str | None:
-        """Why the content cannot be read, as a reason of an invalid record; None for an ordinary one."""
+        """Reason why the content cannot be read, as of an invalid record; None for an ordinary one."""
         ...
 
 
@@ -104,12 +104,12 @@ class Source(Protocol):
 
     @property
     def up(self) -> bool:
-        """Whether the other side answers."""
+        """Tell whether the other side answers."""
         ...
 
     @property
     def assigned(self) -> bool:
-        """Whether every partition of the configured topics has a position."""
+        """Tell whether every partition of the configured topics has a position."""
         ...
 
     @property
@@ -187,7 +187,7 @@ class Store(Protocol):
 
     @property
     def durable(self) -> bool:
-        """Whether anything survives the process."""
+        """Tell whether anything survives the process."""
         ...
 
     @property
@@ -233,7 +233,7 @@ class DeadLetters(Protocol):
 
     @property
     def is_full(self) -> bool:
-        """Whether so much waits that it has to be flushed before more is put."""
+        """Tell whether so much waits that it has to be flushed before more is put."""
         ...
 
     def put(self, record: Record, reason: str) -> None:

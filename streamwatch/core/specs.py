@@ -118,7 +118,7 @@ class DriftWeightedSpec:
 
 
 class DetectorSpec(Protocol):
-    """What every specification of a detector has: it is a frozen dataclass with a name.
+    """Specification of a detector: a frozen dataclass with a name.
 
     Further kinds bring theirs with them (see `core.estimators.detectors`).
     """
@@ -133,7 +133,7 @@ class DetectorSpec(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class UtilitySpec:
-    """What an answer is worth when a model is judged against its opponents."""
+    """Worth of an answer when a model is judged against its opponents."""
 
     models: str = "*"
     """Pattern of the models it is for."""
@@ -205,7 +205,7 @@ class MonitorsSpec:
 
 @dataclass(frozen=True, slots=True)
 class JoinSpec:
-    """How predictions meet their labels (SEMANTICS §2). Durations in milliseconds of record time."""
+    """Rules of the join (SEMANTICS §2). Durations in milliseconds of record time."""
 
     horizon_ms: int = 14 * DAY_MS
     early_horizon_ms: int = 3_600_000

@@ -137,7 +137,7 @@ class BatchProcessor:
 
     @property
     def has_ready(self) -> bool:
-        """Whether released records wait to be evaluated."""
+        """Tell whether released records wait to be evaluated."""
         return self._ready is not None
 
     def settle(self) -> tuple[Sequence[Alarm], Sequence[str]]:

@@ -93,7 +93,7 @@ class Deliveries:
 
     @property
     def changed(self) -> bool:
-        """Whether a commit is wanted even if nothing was read, lest a restart repeats notifications."""
+        """Tell whether a commit is wanted even if nothing was read, lest a restart repeats notifications."""
         return self._outbox.changed
 
     def changes(self) -> Mapping[str, bytes | None]:

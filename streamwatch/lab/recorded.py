@@ -99,16 +99,16 @@ class Recording:
 
     @property
     def read_bytes(self) -> int:
-        """How far reading has come, in bytes of the file as it is on disk."""
+        """Bytes read so far, of the file as it is on disk."""
         return 0 if self.name == "-" else self._raw.tell()
 
     @property
     def is_kcat(self) -> bool:
-        """Whether its lines are kcat's; known once the first was read."""
+        """Tell whether its lines are kcat's; known once the first was read."""
         return self._layout == "kcat"
 
     def records(self) -> Iterator[LineRecord | BadLine]:
-        """What the lines hold, in order."""
+        """Records of the lines, in order."""
         rows = self._csv_rows() if self._layout == "csv" else self._json_rows()
         try:
             for row in rows:

@@ -49,7 +49,7 @@ def default_topics(mapping: TopicMapping | None = None) -> dict[str, RecordedTop
 
 @dataclass(frozen=True, slots=True)
 class ReplaySpec:
-    """What to replay and how; the defaults are the daemon's.
+    """Recordings to replay, and how; the defaults are the daemon's.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class ReplaySpec:
 
 @dataclass(slots=True)
 class ReplayResult:
-    """What was read, and what the estimators say at its end."""
+    """Counts of what was read, and the estimates at its end."""
 
     source: str
     lines: int = 0

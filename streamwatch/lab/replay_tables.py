@@ -55,7 +55,7 @@ def print_result(result: ReplayResult, console: Console) -> None:
 
 
 def leftovers(result: ReplayResult) -> list[str]:
-    """How much was read, and what of it was not evaluated."""
+    """Say how much was read, and what of it was not evaluated."""
     rate = result.lines / result.seconds if result.seconds > 0.0 else 0.0
     took = f"in {result.seconds:.1f} s ({rate:,.0f} lines/s)"
     if result.compile_seconds >= _WORTH_TELLING_SECONDS:

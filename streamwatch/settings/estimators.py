@@ -53,7 +53,7 @@ DRIFT_WEIGHTED = OneOrMore(DRIFT_WEIGHTINGS[0])
 
 
 class CostsSection(Section):
-    """What every answer costs: lower is better, and gains are below zero."""
+    """Cost of every answer: lower is better, and gains are below zero."""
 
     costs: dict[str, dict[str, float]]
     """Cost by true class and answer: `{fraud: {legit: 100}, legit: {fraud: 5}}`."""
@@ -107,7 +107,7 @@ def _literal(name: str) -> str:
 
 
 class MonitorsSection(Section):
-    """What is estimated for every model; `streamwatch catalogue` lists all there is."""
+    """Estimators of every model; `streamwatch catalogue` lists all there is."""
 
     forgetting: tuple[Annotated[ForgettingSpec, FORGETTING], ...] = Field(
         default=_DEFAULT.forgetting,

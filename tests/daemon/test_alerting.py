@@ -22,7 +22,14 @@ from streamwatch.core.estimators.level import Level
 from streamwatch.core.events import Alarm, Partition
 from streamwatch.core.merge import MergeProgress
 from streamwatch.core.series import Report
-from streamwatch.daemon import CommitSpec, ConsumeLoopSpec, DaemonStatus, SourcePositions, State
+from streamwatch.daemon import (
+    CommitSpec,
+    ConsumeLoopSpec,
+    DaemonStatus,
+    RejectedRecords,
+    SourcePositions,
+    State,
+)
 from streamwatch.daemon.alerting import ALARMS, Alerting
 from streamwatch.daemon.commits import Commits, Durable
 from streamwatch.daemon.consume_loop import ConsumeLoop
@@ -102,6 +109,7 @@ class FakeBatchProcessor:
     records: int = 0
     has_ready: bool = False
     progress: MergeProgress = field(default_factory=MergeProgress)
+    rejected: RejectedRecords = field(default_factory=RejectedRecords)
 
     def settle(self) -> tuple[list[Alarm], list[str]]:
         found = self.alarms, self.retired

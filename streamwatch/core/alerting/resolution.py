@@ -7,7 +7,7 @@ from streamwatch.core.estimators.level import Level
 
 
 def is_back(part: Part, level: Level | None) -> bool:
-    """Whether the recent error is within its bound of the level before the alarm.
+    """Tell whether the recent error is within its bound of the level before the alarm.
 
     Asked only after as many outcomes as the level remembers: right after an alarm the faded error still tells
     of the time before it, and every alarm would be over at once.

@@ -24,7 +24,7 @@ class AlarmRule:
     """Outcomes a model must have had before its alarms are announced."""
 
     def matches(self, model: str, detector: str) -> bool:
-        """Whether it is about them; patterns distinguish upper and lower case."""
+        """Tell whether a rule is about a model and detector; patterns distinguish upper and lower case."""
         return fnmatchcase(model, self.model) and fnmatchcase(detector, self.detector)
 
 

@@ -144,7 +144,7 @@ class EstimatorSet:
         return families if self.comparisons is None else families + self.comparisons.families()
 
     def details(self) -> dict[str, dict[str, object]]:
-        """What of each model is no series: its classes, when it was first seen, and its confusion matrix."""
+        """Details of each model that are no series: classes, when it was first seen, confusion matrix."""
         return _last(self.details_in_slices())
 
     def details_in_slices(self) -> Generator[None, None, dict[str, dict[str, object]]]:
@@ -201,7 +201,7 @@ class EstimatorSet:
         return 0 if slot is None else slot.first_ms
 
     def levels(self, models: Sequence[str]) -> dict[str, Level]:
-        """How often these models err lately, under the first mechanism that fades, or else slides.
+        """Recent error rates of these models, under the first mechanism that fades, or else slides.
 
         Models that are not watched, and all where there is no such mechanism, are left out.
         """
@@ -231,12 +231,12 @@ class EstimatorSet:
         return shift_between(past, windows, names, self._spec.confidence_delta, level)
 
     def estimators(self) -> dict[str, str]:
-        """What each section of a snapshot holds, in words; a section of another name does not continue."""
+        """Contents of each section of a snapshot, in words; a section of another name does not continue."""
         of_models = self._table.sections()
         return of_models if self.comparisons is None else of_models | self.comparisons.estimators()
 
     def totals(self) -> bytes:
-        """What is remembered of all models together: what went beyond limits, and the recent alarms."""
+        """Totals over all models: what went beyond limits, and the recent alarms."""
         return _ENCODER.encode((self._watched.over_limit, list(self._alarms.recent)))
 
     def restore_totals(self, totals: bytes) -> None:

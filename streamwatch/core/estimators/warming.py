@@ -31,7 +31,7 @@ ENTRIES: tuple[Any, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Warmth:
-    """What warming up came to."""
+    """Result of warming up."""
 
     compiled: int
     """Functions compiled now."""

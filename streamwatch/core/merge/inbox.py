@@ -67,7 +67,7 @@ class Inbox:
         )
 
     def ids(self) -> list[NDArray[np.int64]]:
-        """Where the rows are kept of what waits for its time; nothing may be fresh."""
+        """Places where the rows are kept of what waits for its time; nothing may be fresh."""
         return [rows.ids for rows in self._doubtful.values()]
 
     def reorder(self, places: NDArray[np.int64]) -> None:

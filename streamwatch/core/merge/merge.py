@@ -38,7 +38,7 @@ RANKS: Final[Mapping[Side, int]] = {"prediction": 0, "both": 1, "label": 2}
 
 @dataclass(frozen=True, slots=True)
 class MergeSpec:
-    """How long records wait for others, and how many wait; times in milliseconds."""
+    """Limits of the time for which records wait and of their number; times in milliseconds."""
 
     settle_ms: int = 1_000
     max_future_ms: int = 300_000
@@ -79,7 +79,7 @@ class Merge:
 
     @property
     def host_is_behind(self) -> bool:
-        """Whether most records look as if they came from the host's future."""
+        """Tell whether most records look as if they came from the host's future."""
         return self._host.is_behind
 
     @property
@@ -98,7 +98,7 @@ class Merge:
         return {name: (now_ms - since_ms) / 1_000 for name, since_ms in since.items() if since_ms >= 0}
 
     def is_empty(self, partition: Partition) -> bool:
-        """Whether nothing of the partition is held."""
+        """Tell whether nothing of the partition is held."""
         order = self._partitions.order[partition]
         return not self._partitions.held[order] and not self._inbox.waits(order)
 

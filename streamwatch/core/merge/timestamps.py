@@ -43,7 +43,7 @@ _NEVER: Final = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class ClockView:
-    """What is known of time outside the partition at hand, in milliseconds since the epoch."""
+    """Time as known outside the partition at hand, in milliseconds since the epoch."""
 
     host_ms: int
     newest_ms: int

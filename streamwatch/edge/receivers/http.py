@@ -87,7 +87,7 @@ class HttpReceiver:
         return self._spec.repeat_interval_seconds if self._reminder else None
 
     def wants(self, notification: Notification) -> bool:
-        """Whether it is told of alarms of a severity that the incident has."""
+        """Tell whether a receiver is sent notifications of a severity that the incident has."""
         severities = self._spec.severities
         return severities is None or not severities.isdisjoint(notification.severities)
 

@@ -33,7 +33,7 @@ def share(value: float) -> str:
 
 
 def judged(judgement: Judgement) -> str:
-    """What a verdict says of a model, as the rest of a sentence."""
+    """Say a verdict on a model, as the rest of a sentence."""
     whom = "no change" if judgement.opponent == HEADLINE else judgement.opponent
     said = {
         1: f"is better than {whom}",

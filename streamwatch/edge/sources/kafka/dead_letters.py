@@ -77,7 +77,7 @@ class DeadLetterTopic:
 
     @property
     def is_full(self) -> bool:
-        """Whether so much waits that it has to be written first."""
+        """Tell whether so much waits that it has to be written first."""
         return self._bytes >= MOST_BYTES
 
     def put(self, record: Record, reason: str) -> None:

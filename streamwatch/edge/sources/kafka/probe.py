@@ -39,7 +39,7 @@ class KafkaUnreachable(Exception):  # noqa: N818 - it names what is the case
 
 @dataclass(frozen=True, slots=True)
 class Probed:
-    """What is known of a topic that may be read."""
+    """Topic that may be read."""
 
     partitions: int
     has_records: bool

@@ -125,7 +125,7 @@ class KafkaSource:
         self._losses.count_from(Tally(losses, records_lost, unverified_positions))
 
     def fingerprints(self) -> Mapping[Partition, Fingerprint]:
-        """How the logs are recognised by what was evaluated of them; hashed now, one record for each."""
+        """Fingerprints of the logs by what was evaluated of them; hashed now, one record for each."""
         return self._partition_positions.fingerprints.all()
 
     def evaluated(self, newest: Mapping[Partition, Record]) -> None:
@@ -134,7 +134,7 @@ class KafkaSource:
             self._partition_positions.fingerprints.delivered(partition, record)
 
     def tell(self) -> None:
-        """What polls found of the logs until now may be committed with the positions they led to."""
+        """Let what polls found of the logs be committed with the positions they led to."""
         self._partition_positions.tell()
 
     def durable(self, positions: Mapping[Partition, int]) -> None:

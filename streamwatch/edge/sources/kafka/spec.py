@@ -66,7 +66,7 @@ def parse_start(text: str) -> Start:
 
 @dataclass(frozen=True, slots=True)
 class KafkaSpec:
-    """Where the brokers are, how to be let in, where to begin, and how long to wait for what.
+    """Addresses of the brokers, credentials, where to begin, and how long to wait for what.
 
     Durations that bound waiting are wall-clock; none of them influences what is counted.
     """

@@ -18,7 +18,7 @@ LARGE_AT_ONCE: Final = 2
 
 
 class Taken(NamedTuple):
-    """What one turn brought."""
+    """Records of one turn."""
 
     records: dict[Partition, KafkaRecords]
     damages: dict[Partition, Damage]

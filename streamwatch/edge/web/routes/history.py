@@ -187,7 +187,7 @@ class Tier:
         self.kept_values = 0
 
     def is_due(self, now_ms: int) -> bool:
-        """Whether the spacing has passed; a clock that was set back starts anew."""
+        """Tell whether the spacing has passed; a clock that was set back starts anew."""
         return not self.frames or not 0 <= now_ms - self.frames[-1].published_ms < self._spacing_ms
 
     def keep(self, frame: Frame) -> None:
