@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Self
 
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.estimators.trace import TraceChunk
+from streamwatch.core.estimators.trace_chunk import TraceChunk
 from streamwatch.core.events import Alarm, Outcome
 from streamwatch.core.series import Family
 from streamwatch.lab.recorded import RecordingError

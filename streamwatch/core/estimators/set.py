@@ -24,7 +24,8 @@ from streamwatch.core.estimators.model_index import ModelIndex, ModelSlot
 from streamwatch.core.estimators.model_snapshot import ModelSnapshot, decode, encode
 from streamwatch.core.estimators.names import Batch
 from streamwatch.core.estimators.report import SeriesReport, Slice
-from streamwatch.core.estimators.trace import Cell, TraceChunk, TraceColumns
+from streamwatch.core.estimators.trace import TraceColumns
+from streamwatch.core.estimators.trace_chunk import Cell, TraceChunk
 from streamwatch.core.events import VERDICT, Alarm, Judgement, Outcome
 from streamwatch.core.series import Family
 from streamwatch.core.specs import FadingSpec, MonitorsSpec, SlidingSpec

@@ -14,7 +14,7 @@ from streamwatch.core.estimators.comparisons.table import ComparisonTable
 from streamwatch.core.estimators.kernel.snapshot import fingerprint
 from streamwatch.core.estimators.model_index import utility_of
 from streamwatch.core.estimators.names import Classes
-from streamwatch.core.estimators.trace import Cell, TraceChunk
+from streamwatch.core.estimators.trace_chunk import Cell, TraceChunk
 from streamwatch.core.estimators.verdicts.costs import CostTable, cost_table_of
 from streamwatch.core.events import Outcome
 from streamwatch.core.series import Family
