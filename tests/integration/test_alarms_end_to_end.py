@@ -153,7 +153,9 @@ async def test_a_drift_reaches_people_by_every_way_and_so_does_its_end(
             text = await page(running.url())
             code, _ = running.end(signal.SIGTERM)
         assert code == 0, watch.logs
-    assert len(people.told) == len({told.id for told in people.told}) == 2 * len(fired), "once each"
+    assert len(people.told) == len({told.id for told in people.told}), "once each"
+    assert len(people.of("firing")) == len(people.of("resolved")) == len(fired)
+    assert {told.data["incident"] for told in people.told} == fired
     assert value(shown, "notifications_sent_total", receiver="people") == len(people.told)
     assert summed(shown, "notifications_failed_total") == summed(shown, "notifications_dropped_total") == 0
     nothing_secret_in(watch, text)
