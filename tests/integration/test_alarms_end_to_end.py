@@ -144,8 +144,9 @@ async def test_a_drift_reaches_people_by_every_way_and_so_does_its_end(
                 await models.flush()
                 fired = {told.data["incident"] for told in people.of("firing")}
                 await people.until(lambda: {told.data["incident"] for told in people.of("resolved")} == fired)
-                ended = [alarm for told in people.of("resolved") for alarm in told.data["alarms"]]
-                assert {alarm["reason"] for alarm in ended} == {"back_to_level"}
+                assert {a["reason"] for told in people.of("resolved") for a in told.data["alarms"]} == {
+                    "back_to_level"
+                }
                 over = await paged_of(paged, "StreamwatchDrift", "resolved")
                 assert over["annotations"]["incident"] in fired
                 await server.once(lambda found: not any(named(a, "StreamwatchDrift", "loan") for a in found))
