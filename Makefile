@@ -59,6 +59,7 @@ bench: .cache/stamp-dev  ## speed beside its peers, in one run each (minutes)
 	$(RUN)/python -m tests.bench.kernel_vs_river
 	$(RUN)/python -m tests.bench.end_to_end
 	$(RUN)/python -m tests.bench.scrape
+	$(RUN)/python -m tests.bench.decode
 	$(RUN)/python -m tests.bench.kernel_vs_moa
 
 faults: .cache/stamp-dev  ## hundreds of kills, simulation seeds by the ten thousand (an hour)

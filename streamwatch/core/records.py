@@ -48,8 +48,20 @@ vocabulary; the model is -1 on a label that names none. `object`: index of its e
 says everything.
 """
 
+_WORDS: Final = ROW.itemsize // 8
+
 SEPARATOR: Final = 10
 """Byte behind each key's text: no key contains a control character but the one after a namespace."""
+
+
+def words_of(rows: NDArray[np.void]) -> NDArray[np.int64]:
+    """The same rows as words, shape (n, 8): numpy copies records field by field, fifty times slower."""
+    return rows.view(np.int64).reshape(-1, _WORDS)
+
+
+def rows_of(words: NDArray[np.int64]) -> NDArray[np.void]:
+    """The same words as rows."""
+    return words.reshape(-1).view(ROW)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +111,10 @@ class RecordBatch:
         for side, made in ((PREDICTION, self._predictions), (LABEL, self._labels)):
             if numbers[side]:
                 chosen = np.flatnonzero(sides == side)
-                events[chosen] = list(made(self.rows[chosen]))
+                events[chosen] = list(made(self.rows.take(chosen)))
         if numbers[OBJECT]:
             chosen = np.flatnonzero(sides == OBJECT)
-            rows = self.rows[chosen]
+            rows = self.rows.take(chosen)
             objects, times = rows["object"].tolist(), rows["record_ms"].tolist()
             for place, number, record_ms in zip(chosen.tolist(), objects, times, strict=True):
                 events[place] = self._placed(number, record_ms)

@@ -24,6 +24,7 @@ from streamwatch.assembly.state import HostClocks, consume_loop_spec
 from streamwatch.assembly.topics import build_topics
 from streamwatch.core.events import Event
 from streamwatch.core.ports import Decoder, Record
+from streamwatch.core.records import RecordBatch
 from streamwatch.daemon import Topic
 from streamwatch.settings import Settings
 from streamwatch.telemetry import Telemetry
@@ -56,8 +57,15 @@ class Auditor:
         self._order = order
 
     def decode_all(self, records: Sequence[Record], stamps: Sequence[int]) -> Sequence[Event]:
-        self._order.extend((record.topic, record.partition, record.offset) for record in records)
+        self._write_down(records)
         return self._decoder.decode_all(records, stamps)
+
+    def decode_batch(self, records: Sequence[Record]) -> RecordBatch:
+        self._write_down(records)
+        return self._decoder.decode_batch(records)
+
+    def _write_down(self, records: Sequence[Record]) -> None:
+        self._order.extend((record.topic, record.partition, record.offset) for record in records)
 
 
 class Running:

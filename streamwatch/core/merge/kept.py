@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.records import ROW, RecordBatch
+from streamwatch.core.records import ROW, RecordBatch, rows_of, words_of
 from streamwatch.core.texts import gather_texts
 from streamwatch.core.vocabulary import Vocabulary
 
@@ -24,12 +24,12 @@ class Kept:
     What `take` gave stays as it was: it is a copy of rows, and texts and objects are only added to.
     """
 
-    __slots__ = ("_objects", "_rows", "_texts", "_used", "_vocabulary", "count")
+    __slots__ = ("_objects", "_texts", "_used", "_vocabulary", "_words", "count")
 
     def __init__(self) -> None:
         self.count = 0
         """Records kept."""
-        self._rows = np.empty(0, ROW)
+        self._words = words_of(np.empty(0, ROW))
         self._texts: NDArray[np.uint8] | None = None
         self._used = 0
         self._objects: list[Event] = []
@@ -48,9 +48,9 @@ class Kept:
         if not objects_only:
             self._settle(batch)
         end = self.count + count
-        self._rows = _with_room(self._rows, self.count, end)
-        rows = self._rows[self.count : end]
-        rows[:] = batch.rows
+        self._words = _with_room(self._words, self.count, end)
+        self._words[self.count : end] = words_of(batch.rows)
+        rows = rows_of(self._words[self.count : end])
         self.count = end
         if batch.objects:
             chosen = rows["object"] >= 0
@@ -66,14 +66,14 @@ class Kept:
 
     def take(self, places: NDArray[np.int64], clock_ms: NDArray[np.int64]) -> RecordBatch:
         """Give the records at these places, with the clock at each."""
-        rows = self._rows[places]
+        rows = rows_of(self._words.take(places, axis=0))
         rows["record_ms"] = clock_ms
         return RecordBatch(rows, self._texts, self._objects, self._vocabulary or Vocabulary())
 
     def keep(self, kept: Sequence[NDArray[np.int64]]) -> None:
         """Let go of all records but those at these places, which are changed to where they are now."""
         places = np.concatenate(kept) if kept else np.empty(0, np.int64)
-        rows = self._rows[places]
+        rows = rows_of(self._words.take(places, axis=0))
         chosen = rows["object"] >= 0
         objects = self._objects
         self._objects = [objects[place] for place in rows["object"][chosen].tolist()]
@@ -84,7 +84,7 @@ class Kept:
             gather_texts(self._texts, rows["id_at"].astype(np.int64), sizes, texts)
             rows["id_at"] = np.cumsum(sizes + 1) - sizes - 1
             self._texts, self._used = texts, len(texts)
-        self._rows, self.count = rows, len(rows)
+        self._words, self.count = words_of(rows), len(rows)
         first = 0
         for part in kept:
             part[:] = np.arange(first, first + len(part))
@@ -106,6 +106,6 @@ def _with_room(column: NDArray[Any], used: int, wanted: int) -> NDArray[Any]:
     """Give the column, or a longer one with the same beginning."""
     if wanted <= len(column):
         return column
-    longer = np.empty(max(2 * wanted, _FEWEST), column.dtype)
+    longer = np.empty((max(2 * wanted, _FEWEST), *column.shape[1:]), column.dtype)
     longer[:used] = column[:used]
     return longer

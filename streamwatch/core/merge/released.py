@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.events import Partition
-from streamwatch.core.records import RecordBatch, no_records
+from streamwatch.core.records import RecordBatch, no_records, rows_of, words_of
 
 IN_ORDER: Final = -1
 NO_PLACE: Final = -2
@@ -75,7 +75,10 @@ def together(parts: Sequence[Released]) -> Released:
     last = parts[-1].records
     return Released(
         RecordBatch(
-            np.concatenate([part.records.rows for part in parts]), last.texts, last.objects, last.vocabulary
+            rows_of(np.concatenate([words_of(part.records.rows) for part in parts])),
+            last.texts,
+            last.objects,
+            last.vocabulary,
         ),
         parts[0].partitions,
         np.concatenate([part.places for part in parts]),
