@@ -104,7 +104,8 @@ async def read_apart(kafka: Broker, topic: str, max_batch_bytes: int) -> dict[st
 async def test_a_large_batch_within_the_cap_is_read_whole(kafka: Broker):
     topic = await create_topic(kafka, fresh("large"))
     await produce(kafka.bootstrap_servers, topic, {0: [bomb(ZSTD, 5 * MEBIBYTE, 10).bytes()]})
-    async with reading(spec(kafka, max_poll_records=3), topic) as source:
+    limits = {"max_poll_records": 3, "max_record_bytes": 5 * MEBIBYTE}
+    async with reading(spec(kafka, **limits), topic) as source:
         reader = Reader(source)
         await reader.until_caught_up()
         assert [len(value or b"") for value in reader.values] == [5 * MEBIBYTE] * 10
