@@ -16,6 +16,7 @@ from streamwatch.core.join.compiled.warming import warm_up_join
 from streamwatch.core.ports import Sink
 from streamwatch.daemon import Attachments, ConsumeLoopSpec, Daemon, DaemonStatus, Topic
 from streamwatch.daemon.delivery import Deliveries
+from streamwatch.edge.decoders.scanner.reader import compile_reader
 from streamwatch.edge.sources.kafka import KafkaSource, ReadingEnded, TopicsMissing
 from streamwatch.edge.stores.errors import StateRefused
 from streamwatch.edge.supervisor import Supervisor
@@ -78,6 +79,7 @@ def build_daemon(
         warm_up(estimators)
         if joins_in_columns(settings):
             warm_up_join()
+        compile_reader()
 
     return Daemon(source, reading, server, status, telemetry, prepare, attachments)
 

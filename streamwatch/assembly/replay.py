@@ -83,7 +83,7 @@ def csv_columns(topics: Mapping[str, RecordedTopic]) -> CsvColumns:
 
 
 def places_text(topics: Mapping[str, RecordedTopic]) -> str:
-    """Where each topic's fields are looked for, for a person whose lines had none there."""
+    """List the locations of each topic's fields, for a person whose lines had none there."""
     return "\n".join(
         f"looked for in {name}: " + ", ".join(_looked_for(topic.side, topic.mapping))
         for name, topic in topics.items()

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from streamwatch.core.events import Alarm, Event, Outcome
+from streamwatch.core.join.caveats import Caveats, caveats
 from streamwatch.core.join.compiled.join import DONE, LOOK, CompiledJoin
 from streamwatch.core.join.compiled.rows import Digests
 from streamwatch.core.join.counters import JoinCounters
@@ -22,13 +23,19 @@ from streamwatch.core.series import Family
 from streamwatch.core.specs import JoinSpec
 
 
+def columns_suffice(join: JoinSpec) -> bool:
+    """Tell whether a `ColumnPipeline` does all that a join is to do; state that lasts needs `Pipeline`."""
+    waits_for_order = join.order != "resolution"
+    return not (waits_for_order or join.comparisons)
+
+
 class ColumnPipeline:
     """Join, record time and evaluation of all models, in columns.
 
     Parameters
     ----------
     join
-        With `order` "resolution".
+        One that columns suffice for.
     monitors
         What evaluates outcomes; handed `OutcomeBatch`es.
     digests
@@ -37,7 +44,7 @@ class ColumnPipeline:
     Raises
     ------
     ValueError
-        If outcomes are to wait for the order of predictions.
+        If outcomes are to wait for the order of predictions, or to be compared.
     """
 
     def __init__(self, join: JoinSpec, monitors: Evaluation, digests: Digests) -> None:
@@ -118,7 +125,7 @@ class ColumnPipeline:
 
     @property
     def start_ms(self) -> int | None:
-        """Where reading began, as `Pipeline.start_ms` says."""
+        """Time at which reading began, as `Pipeline.start_ms` says."""
         return self._join.start_ms
 
     @start_ms.setter
@@ -130,9 +137,13 @@ class ColumnPipeline:
         return identities(self._join)
 
     def mismatches(self) -> list[Mismatch]:
-        """What is silently wrong with models, by name."""
+        """Mismatches of models, by name."""
         models = self._join.holdings().models
         return mismatches(self._agreement, models, self.clock_ms - self._spec.early_horizon_ms)
+
+    def caveats(self) -> dict[str, Caveats]:
+        """Caveats beside verdicts, by model."""
+        return caveats(self._join.holdings().models, self._spec, self.clock_ms)
 
     def join_families(self) -> list[Family]:
         """Series of the join."""

@@ -21,11 +21,13 @@ from typing import Final, Protocol
 import msgspec
 
 from streamwatch.core.events import Alarm, Event, Outcome
+from streamwatch.core.join.caveats import Caveats, caveats
 from streamwatch.core.join.counters import JoinCounters
 from streamwatch.core.join.dedup import DedupState
 from streamwatch.core.join.join import Join
 from streamwatch.core.join.mismatch import AgreementState, ClassAgreement, Mismatch, mismatches
 from streamwatch.core.join.models import JoinModelsState
+from streamwatch.core.join.pairing import PairingState
 from streamwatch.core.join.reorder import OrderBuffer, OrderState
 from streamwatch.core.join.series import counter_families, gauge_families, identities, model_families
 from streamwatch.core.join.working_set import EVICTIONS, BatchResult, ReadSet, WorkingSet
@@ -58,7 +60,7 @@ class Evaluation(Protocol):
 
     @property
     def records_over_limit(self) -> Mapping[str, int]:
-        """What was not evaluated as it came, by limit."""
+        """Records not evaluated as they came, by limit."""
         ...
 
 
@@ -78,6 +80,7 @@ class PipelineState:
     start_ms: int | None
     oldest_pending_ms: int | None
     agreement: AgreementState = field(default_factory=AgreementState)
+    pairing: PairingState = field(default_factory=PairingState)
 
 
 _ENCODER = msgspec.msgpack.Encoder(order="deterministic")  # counts by reason come in any order
@@ -137,6 +140,8 @@ class Pipeline:
             alarms += self.evaluate(outcomes[folded:] if folded else outcomes)
         join.end(whole=taken == len(events))
         dedup_added, dropped = join.predictions.dedup.end_batch()
+        if join.predictions.pairing is not None:
+            join.predictions.pairing.drop(dropped, join.counters)
         changed = join.predictions.changed + join.labels.changed
         return BatchResult(events[:taken], found, changed, dedup_added, dropped, outcomes, alarms, retired)
 
@@ -167,12 +172,13 @@ class Pipeline:
         monitored = set(self._monitors.models())
         for model in idle:
             self._agreement.forget(model)
+            self._join.counters.model_records_invalid.pop(model, None)
             if model in monitored:
                 self._monitors.retire(model)
 
     @property
     def start_ms(self) -> int | None:
-        """Where reading began, if later than the beginning of the topics; None (default) if it began there.
+        """Time at which reading began, if later than the beginning of the topics; None (default) if there.
 
         A label that meets nobody and is less than one horizon younger than this may belong to a prediction
         never read: it is counted as `labels_before_start_total`, not as an orphan.
@@ -188,9 +194,13 @@ class Pipeline:
         return identities(self._join)
 
     def mismatches(self) -> list[Mismatch]:
-        """What is silently wrong with models, by name."""
+        """Mismatches of models, by name."""
         models = self._join.predictions.join_models.models
         return mismatches(self._agreement, models, self.clock_ms - self._spec.early_horizon_ms)
+
+    def caveats(self) -> dict[str, Caveats]:
+        """What to know beside verdicts, by model."""
+        return caveats(self._join.predictions.join_models.models, self._spec, self.clock_ms)
 
     def join_families(self) -> list[Family]:
         """Series of the join."""
@@ -226,6 +236,7 @@ class Pipeline:
                 labels.start_ms,
                 predictions.oldest_ms,
                 self._agreement.state(),
+                PairingState() if predictions.pairing is None else predictions.pairing.state(),
             )
         )
 
@@ -250,3 +261,5 @@ class Pipeline:
         labels.early, labels.unmatched, labels.retained = state.early, state.unmatched, state.retained
         labels.start_ms = state.start_ms
         self._agreement.restore(state.agreement)
+        if predictions.pairing is not None:
+            predictions.pairing.restore(state.pairing)

@@ -6,21 +6,28 @@ journal is evaluated under the old ones first: what has not changed continues, w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
 
 from streamwatch.core.commit.batch import CommitBatch, RecoveredState
-from streamwatch.core.commit.journal import Journal, JournalPosition, unfolded
+from streamwatch.core.commit.journal import (
+    COMPARISONS,
+    Journal,
+    JournalPosition,
+    unfolded,
+    unfolded_pairs,
+)
 from streamwatch.core.commit.sections import DocumentError, document_of, spec_of
 from streamwatch.core.estimators.kernel.rows import TableFull
 from streamwatch.core.estimators.set import EstimatorSet
+from streamwatch.core.events import Outcome
 from streamwatch.core.join.working_set import BatchResult
 from streamwatch.core.pipeline import Pipeline
 from streamwatch.core.specs import MonitorsSpec
 
-PIPELINE, ESTIMATORS, SETTINGS = "pipeline", "estimators", "settings"
+PIPELINE, ESTIMATORS, SETTINGS, PAIRS = "pipeline", "estimators", "settings", "comparisons"
 
 
 class ModelCheckpoint(msgspec.Struct, frozen=True, array_like=True):
@@ -91,18 +98,25 @@ class Checkpoint:
         """Build the next commit; `sections` and `outbox` are what others add to it."""
         self.commits = number = self.commits + 1
         models: dict[str, bytes | None] = {}
+        ended = bool(self._left)
         for position, model in self._left:
             models[model] = _ENCODER.encode(ModelCheckpoint(JournalPosition(number, position), None))
             self._retired[model] = number
             self._journal.forget(model)
         self._left = []
         entry = self._journal.close(number)
-        due = self.monitors.models() if self._all_new else self._journal.overdue()
+        due = [*self.monitors.models(), COMPARISONS] if self._all_new else self._journal.overdue()
+        if ended and COMPARISONS not in due:
+            due.append(COMPARISONS)  # the journal does not say where a comparison ended
         self._all_new = False
+        own: dict[str, bytes] = {}
         alive = set(self.monitors.models()) if due else set[str]()
         for model in due:
             self._journal.forget(model)
-            if model in alive:
+            if model == COMPARISONS and self.monitors.comparisons is not None:
+                covered = ModelCheckpoint(JournalPosition(number), self.monitors.comparisons.snapshot())
+                own[PAIRS] = _ENCODER.encode(covered)
+            elif model in alive:
                 models[model] = _ENCODER.encode(
                     ModelCheckpoint(JournalPosition(number), self.monitors.snapshot(model))
                 )
@@ -111,10 +125,8 @@ class Checkpoint:
         for model in [model for model, gone in self._retired.items() if gone < floor]:
             del self._retired[model]
             models.setdefault(model, None)
-        own = {
-            PIPELINE: self.pipeline.snapshot(held=False),
-            ESTIMATORS: self.monitors.totals(),
-        }
+        own[PIPELINE] = self.pipeline.snapshot(held=False)
+        own[ESTIMATORS] = self.monitors.totals()
         if not self._settings_told:
             own[SETTINGS] = _ENCODER.encode((document_of(self._spec), self.monitors.estimators()))
             self._settings_told = True
@@ -175,11 +187,29 @@ class Checkpoint:
                 self._retired[model] = entry.place.commit
         refolded = 0
         behind = {model: entry.place for model, entry in kept.items()}
+        pairs = dict(self._refold_pairs(monitors, saved))
         for number, outcomes in unfolded(saved.journal, behind):
-            monitors.fold(outcomes)
-            self._journal.note(number, outcomes)
+            monitors.fold_models(outcomes)
+            self._journal.note(number, outcomes, paired=number in pairs)
             refolded += len(outcomes)
         return refolded
+
+    def _refold_pairs(
+        self, monitors: EstimatorSet, saved: RecoveredState
+    ) -> Iterator[tuple[int, Sequence[Outcome]]]:
+        """The comparisons' snapshot, then what came after it; entries that the next snapshot will cover."""
+        comparisons = monitors.comparisons
+        if comparisons is None:
+            return
+        place = JournalPosition(-1, -1)
+        if PAIRS in saved.sections:
+            kept = _KEPT.decode(saved.sections[PAIRS])
+            place = kept.place
+            comparisons.restore(kept.snapshot or b"")
+        for number, outcomes in unfolded_pairs(saved.journal, place):
+            if outcomes:
+                comparisons.fold(outcomes)
+                yield number, outcomes
 
     def _take_over(self, old: EstimatorSet) -> dict[str, str]:
         """Move every model from monitors under the old settings into those under the new ones."""
@@ -189,6 +219,8 @@ class Checkpoint:
                 self.monitors.restore(old.snapshot(model))
             except (ValueError, TableFull) as error:
                 refused[model] = str(error)
+        if old.comparisons is not None and self.monitors.comparisons is not None:
+            self.monitors.comparisons.restore(old.comparisons.snapshot())
         return refused
 
 

@@ -54,6 +54,14 @@ class JoinRules:
         elif type(event) is Invalid:
             invalid = self._counters.records_invalid.setdefault(event.topic, {})
             invalid[event.reason] = invalid.get(event.reason, 0) + 1
+            if event.model is not None:
+                self._count_invalid(event.model)
+
+    def _count_invalid(self, model: str) -> None:
+        """Count an invalid record by its model: one that has a place in the join, or has room here."""
+        counts, places = self._counters.model_records_invalid, self._predictions.join_models
+        if model in counts or model in places.models or len(counts) < places.maximum:
+            counts[model] = counts.get(model, 0) + 1
 
     def _withdraw(self, key: str, model: str | None, record_ms: int) -> None:
         record = self._by_id.get(key)

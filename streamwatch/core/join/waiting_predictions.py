@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from streamwatch.core.events import Outcome, Prediction
+from streamwatch.core.events import Outcome, PairedAnswer, Prediction
 from streamwatch.core.join.counters import JoinCounters
 from streamwatch.core.join.dedup import DedupIndex
 from streamwatch.core.join.entry import EVICTED, EXPIRED, PENDING, RESOLVED, WITHDRAWN, JoinEntry, own_time
 from streamwatch.core.join.expiry import Deadlines, deadline
 from streamwatch.core.join.models import JoinModels, ModelActivity
+from streamwatch.core.join.pairing import Pairing
 from streamwatch.core.join.reorder import OrderBuffer
 from streamwatch.core.specs import JoinSpec
 
@@ -20,6 +21,7 @@ class WaitingPredictions:
     """
 
     __slots__ = (
+        "_by_id",
         "_counters",
         "_spec",
         "buffer",
@@ -30,6 +32,7 @@ class WaitingPredictions:
         "oldest_ms",
         "ordered",
         "outcomes",
+        "pairing",
         "pending",
     )
 
@@ -41,6 +44,9 @@ class WaitingPredictions:
         self.dedup = DedupIndex(spec.dedup_horizon_ms, spec.max_dedup_entries)
         self.buffer = OrderBuffer(spec.reorder_window_ms, spec.max_reordered)
         self.index = Deadlines(PENDING, PENDING)
+        self.pairing = Pairing(spec.comparisons, self.dedup) if spec.comparisons else None
+        """Finds partners; None where no models are compared."""
+        self._by_id: dict[str, JoinEntry] = {}
         self.pending = 0
         self.oldest_ms: int | None = None
         """Record time of the one that would expire first, as of the last batch."""
@@ -49,8 +55,9 @@ class WaitingPredictions:
         self.changed: list[str] = []
         """Ids whose predictions left without an event of theirs."""
 
-    def begin(self, index: Deadlines, counters: JoinCounters) -> None:
-        """Borrow the index for one batch."""
+    def begin(self, by_id: dict[str, JoinEntry], index: Deadlines, counters: JoinCounters) -> None:
+        """Borrow the records and the index for one batch."""
+        self._by_id = by_id
         self.index = index
         self._counters = counters
         self.outcomes = []
@@ -110,6 +117,7 @@ class WaitingPredictions:
             False,
             record.scores,
             record.label_at_prediction,
+            self.partners(record, true_class),
         )
         activity.last_label = true_class
         if self.ordered:
@@ -119,6 +127,13 @@ class WaitingPredictions:
             self.outcomes.append(outcome)
         record.true_class = true_class
         self.dedup.add(record, RESOLVED, record_ms)
+
+    def partners(self, record: JoinEntry, true_class: str) -> tuple[PairedAnswer, ...] | None:
+        """Answers of the models compared with this one that are resolved on the id; None without any."""
+        if self.pairing is None:
+            return None
+        first = self._by_id.get(record.id)
+        return self.pairing.meet(first, record, true_class, self.join_models.models, self._counters)
 
     def withdraw(self, record: JoinEntry, record_ms: int) -> None:
         """The prediction was taken back."""
@@ -177,7 +192,9 @@ class WaitingPredictions:
             True,
             record.scores,
             record.label_at_prediction,
+            self.partners(record, true_class),
         )
+        record.true_class = true_class
         if self.ordered:
             self.hold(outcome, activity, prediction_ms, deadline_ms)
         else:

@@ -7,13 +7,12 @@ from typing import Final
 
 import numpy as np
 
-from streamwatch.core.events import Event, Invalid, NullRecord
+from streamwatch.core.events import Event
 from streamwatch.core.join.compiled.layout import (
     ACTIVITY,
     COUNTERS,
     GENERATION,
     GENERATIONS_KEPT,
-    LABEL,
     LABEL_COLUMNS,
     LIMITS,
     NO_TIME,
@@ -32,6 +31,7 @@ from streamwatch.core.join.compiled.layout import (
     outcomes_of,
 )
 from streamwatch.core.join.compiled.loop import DONE, GROW, LOOK, PLACE, WRITTEN, take
+from streamwatch.core.join.compiled.other_records import OtherRecords
 from streamwatch.core.join.compiled.rows import Digests, RowBuilder
 from streamwatch.core.join.compiled.table import FREE, rehash
 from streamwatch.core.join.counters import JoinCounters, LabelCounters
@@ -54,25 +54,26 @@ class CompiledJoin:
     Parameters
     ----------
     spec
-        With `order` "resolution".
+        With `order` "resolution", without comparisons.
     digests
         What makes the ids' digests.
 
     Raises
     ------
     ValueError
-        If outcomes are to wait for the order of predictions: that is `Join`'s.
+        If outcomes are to wait for the order of predictions, or to be compared: that is `Join`'s.
     """
 
     def __init__(self, spec: JoinSpec, digests: Digests) -> None:
         if spec.order != "resolution":
             raise ValueError(f"the order of a compiled join must be 'resolution', got {spec.order!r}")
+        if spec.comparisons:
+            raise ValueError(f"a compiled join compares no models, got comparisons {spec.comparisons!r}")
         self._builder = RowBuilder(digests)
         self.models = self._builder.models
         self.classes = self._builder.classes
         self._join_models = JoinModels(spec.max_models, 2 * spec.horizon_ms)
-        self._null_records: dict[str, int] = {}
-        self._records_invalid: dict[str, dict[str, int]] = {}
+        self._others = OtherRecords(self._join_models)
         written = ROOM + spec.max_models + 8
         totals = one(TOTALS, free=-1, first=-1, last=-1, open_newest_ms=-1, open_first=-1, open_last=-1)
         for name in ("opened_ms", "dedup_clock_ms", "dead_first", "dead_last", "passed_ms"):
@@ -112,14 +113,9 @@ class CompiledJoin:
         self._arrays.limits["start_ms"] = NO_TIME if start_ms is None else start_ms
 
     def rows(self, events: Sequence[Event]) -> Records:
-        """Rows of events, to be joined in this order; what is null or invalid is counted."""
+        """Rows of events, to be joined in this order; what is null or invalid is counted at its place."""
         rows = self._builder.rows(events)
-        for event in () if rows["side"].max(initial=0) <= LABEL else events:
-            if type(event) is NullRecord:
-                self._null_records[event.topic] = self._null_records.get(event.topic, 0) + 1
-            elif type(event) is Invalid:
-                invalid = self._records_invalid.setdefault(event.topic, {})
-                invalid[event.reason] = invalid.get(event.reason, 0) + 1
+        self._others.note(rows, events)
         self._room_for_models()
         return rows
 
@@ -130,6 +126,7 @@ class CompiledJoin:
         """
         while True:
             start, why = take(self._arrays, rows, start, self._shift, ROOM)
+            self._others.count_up_to(start)
             if why == PLACE:
                 self._place(rows[start])
             elif why == GROW:
@@ -157,6 +154,7 @@ class CompiledJoin:
         activity = self._arrays.activity
         for name in idle:
             self._clear(self.models[name])
+            self._others.invalid_by_model.pop(name, None)
         if idle:
             activity["place"][activity["place"] == REFUSED] = UNPLACED
         self._arrays.totals["next_look_s"] = self._join_models.next_look_s
@@ -190,8 +188,9 @@ class CompiledJoin:
             **{name: int(counted[name]) for name in PLAIN_COUNTERS},
             with_model=forms[0],
             without_model=forms[1],
-            null_records=dict(self._null_records),
-            records_invalid={topic: dict(reasons) for topic, reasons in self._records_invalid.items()},
+            null_records=dict(self._others.null),
+            records_invalid={topic: dict(reasons) for topic, reasons in self._others.invalid.items()},
+            model_records_invalid=dict(self._others.invalid_by_model),
         )
 
     def holdings(self) -> Holdings:

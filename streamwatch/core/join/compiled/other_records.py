@@ -1,0 +1,57 @@
+"""Records of the compiled join that are neither prediction nor label: each counted at its place."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+
+import numpy as np
+
+from streamwatch.core.events import Event, Invalid, NullRecord
+from streamwatch.core.join.compiled.layout import LABEL, Records
+from streamwatch.core.join.models import JoinModels
+
+
+class OtherRecords:
+    """Counters of null and invalid records, as `JoinCounters` has them.
+
+    Parameters
+    ----------
+    join_models
+        Models that have a place.
+    """
+
+    __slots__ = ("_join_models", "_uncounted", "invalid", "invalid_by_model", "null")
+
+    def __init__(self, join_models: JoinModels) -> None:
+        self._join_models = join_models
+        self._uncounted: deque[tuple[int, NullRecord | Invalid]] = deque()
+        self.null: dict[str, int] = {}
+        self.invalid: dict[str, dict[str, int]] = {}
+        self.invalid_by_model: dict[str, int] = {}
+
+    def note(self, rows: Records, events: Sequence[Event]) -> None:
+        """Keep those among these events until `count_up_to` comes to their rows."""
+        for place in np.flatnonzero(rows["side"] > LABEL).tolist():
+            event = events[place]
+            if isinstance(event, NullRecord | Invalid):
+                self._uncounted.append((place, event))
+
+    def count_up_to(self, stop: int) -> None:
+        """Count those before this row: whether a model has a place may differ from row to row."""
+        uncounted = self._uncounted
+        while uncounted and uncounted[0][0] < stop:
+            _, event = uncounted.popleft()
+            if type(event) is NullRecord:
+                self.null[event.topic] = self.null.get(event.topic, 0) + 1
+            elif type(event) is Invalid:
+                invalid = self.invalid.setdefault(event.topic, {})
+                invalid[event.reason] = invalid.get(event.reason, 0) + 1
+                if event.model is not None:
+                    self._count_by_model(event.model)
+
+    def _count_by_model(self, model: str) -> None:
+        """Count an invalid record by its model, as `JoinRules` does."""
+        counts, places = self.invalid_by_model, self._join_models
+        if model in counts or model in places.models or len(counts) < places.maximum:
+            counts[model] = counts.get(model, 0) + 1
