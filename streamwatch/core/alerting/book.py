@@ -59,7 +59,7 @@ class WatchedModels(Protocol):
         ...
 
     def class_shift(self, model: str, level: float) -> ClassShift | None:
-        """Tell whether it looks like a change of the classes or of the model, given the mean loss before it."""
+        """Tell whether the classes or the model seem to have changed, given the mean loss before."""
         ...
 
 
