@@ -89,7 +89,7 @@ Event: TypeAlias = Prediction | Label | NullRecord | Invalid
 
 
 class PairedAnswer(NamedTuple):
-    """What another model answered on the same id, of which it was told the same label."""
+    """Answer of another model on the same id, of which it was told the same label."""
 
     model: str
     predicted_class: str
