@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamwatch.core.column_pipeline import ColumnPipeline
+from streamwatch.core.column_pipeline import ColumnPipeline, columns_suffice
 from streamwatch.core.events import Invalid, Label, NullRecord, Prediction
 from streamwatch.core.join.entry import PENDING, RESOLVED
 from streamwatch.core.pipeline import Pipeline
@@ -47,12 +47,12 @@ class Stream:
     """Feeds events in batches, as the merge releases them, and looks at what came of them."""
 
     compiled = False
-    """Whether what outcomes need not wait for is joined by the compiled loop."""
+    """Whether the compiled loop joins what columns suffice for."""
 
     def __init__(self, spec=None, store=None, monitors=None):
         self.spec = spec or JoinSpec()
         self.monitors = monitors or RecordingEstimatorSet()
-        if self.compiled and self.spec.order == "resolution":
+        if self.compiled and columns_suffice(self.spec):
             self.pipeline = ColumnPipeline(self.spec, self.monitors, digest_bytes)
         else:
             self.pipeline = Pipeline(self.spec, self.monitors)

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, replace
 
 from streamwatch.core.column_pipeline import ColumnPipeline
+from streamwatch.core.events import Invalid
 from streamwatch.core.join.compiled import join as compiled_join
 from streamwatch.core.join.compiled import names
 from streamwatch.core.pipeline import Pipeline
@@ -59,6 +60,7 @@ class Joined:
             list(models),
             replace(holdings, models={}),
             self.pipeline.mismatches(),
+            self.pipeline.caveats(),
             self.outcomes,
             self.retired,
             self.monitors.retired,
@@ -68,8 +70,12 @@ class Joined:
 
 def a_case(chance):
     """What both are told: settings, events, where reading began."""
-    spec = replace(a_spec(chance), order="resolution")
-    return spec, a_script(chance, LENGTH), chance.choice([None, 0, 3000])
+    spec = replace(a_spec(chance), order="resolution", comparisons=())
+    events = a_script(chance, LENGTH)
+    for event in events:
+        if isinstance(event, Invalid):
+            event.model = chance.choice([None, "m", "n", "o", "unknown"])
+    return spec, events, chance.choice([None, 0, 3000])
 
 
 def compare(chance, digests=digest_bytes):

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamwatch.core.column_pipeline import ColumnPipeline
-from streamwatch.core.specs import JoinSpec
+from streamwatch.core.specs import ComparisonSpec, JoinSpec
 from streamwatch.edge.keys import digest_bytes
 from tests.core.join.compiled.streams import compare, cramped, crowded_digests
 from tests.core.join.join_stream import Stream
@@ -41,7 +41,7 @@ def test_it_is_the_same_with_little_room_and_with_names_that_are_released():
 @given(cases(), st.sampled_from([None, 0, 3000]))
 def test_every_counter_and_outcome_equals_a_naive_join_after_every_event(case, start_ms):
     spec, events = case
-    spec = replace(spec, order="resolution")
+    spec = replace(spec, order="resolution", comparisons=())
     stream = Stream(spec)
     stream.pipeline = ColumnPipeline(spec, stream.monitors, digest_bytes)
     stream.pipeline.start_ms = start_ms
@@ -60,3 +60,9 @@ def test_every_counter_and_outcome_equals_a_naive_join_after_every_event(case, s
 def test_outcomes_that_wait_for_the_order_of_predictions_are_not_its_business():
     with pytest.raises(ValueError, match="must be 'resolution', got 'prediction_time'"):
         ColumnPipeline(JoinSpec(order="prediction_time"), Stream().monitors, digest_bytes)
+
+
+def test_models_that_are_compared_are_not_its_business():
+    compared = JoinSpec(comparisons=(ComparisonSpec("a", ("b",)),))
+    with pytest.raises(ValueError, match="compares no models, got comparisons"):
+        ColumnPipeline(compared, Stream().monitors, digest_bytes)
