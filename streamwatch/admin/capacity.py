@@ -8,7 +8,7 @@ from streamwatch.core.estimators.comparisons.table import comparison_bytes
 from streamwatch.core.estimators.kernel.layout import layout_of
 from streamwatch.core.estimators.kernel.shadow import shadow_words
 from streamwatch.core.estimators.memory.allocator import HEADER
-from streamwatch.core.specs import JoinSpec, MonitorsSpec
+from streamwatch.core.specs import JoinSpec, MonitorsSpec, columns_suffice
 from streamwatch.edge.stores.rocksdb import RocksSpec
 from streamwatch.edge.web.routes.history import MAX_VALUES
 
@@ -90,7 +90,7 @@ def _comparisons(monitors: MonitorsSpec) -> list[Part]:
 
 
 def _all_in_memory(join: JoinSpec) -> list[Part]:
-    each = ENTRY_BYTES if join.order == "resolution" else OBJECT_BYTES
+    each = ENTRY_BYTES if columns_suffice(join) else OBJECT_BYTES
     return [
         Part(f"{join.max_pending:,} pending predictions (join.max_pending)", join.max_pending * each),
         Part(f"{join.max_labels:,} waiting labels (join.max_labels)", join.max_labels * each),

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 from streamwatch.assembly import specs
 from streamwatch.assembly.alerts import build_alarm_book, build_deliveries
-from streamwatch.core.column_pipeline import ColumnPipeline, columns_suffice
+from streamwatch.core.column_pipeline import ColumnPipeline
 from streamwatch.core.commit.checkpoint import Checkpoint, Resumed
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.pipeline import Pipeline
 from streamwatch.core.ports import DeadLetters, Store
+from streamwatch.core.specs import columns_suffice
 from streamwatch.daemon import (
     MERGE,
     POSITIONS,

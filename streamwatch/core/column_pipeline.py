@@ -23,12 +23,6 @@ from streamwatch.core.series import Family
 from streamwatch.core.specs import JoinSpec
 
 
-def columns_suffice(join: JoinSpec) -> bool:
-    """Tell whether a `ColumnPipeline` does all that a join is to do; state that lasts needs `Pipeline`."""
-    waits_for_order = join.order != "resolution"
-    return not (waits_for_order or join.comparisons)
-
-
 class ColumnPipeline:
     """Join, record time and evaluation of all models, in columns.
 

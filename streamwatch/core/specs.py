@@ -154,6 +154,14 @@ class ComparisonSpec:
     """Patterns of those models; the champion itself is never one of them."""
 
 
+def columns_suffice(join: JoinSpec) -> bool:
+    """Tell whether the compiled join does all that a join is to do, where nothing is to last.
+
+    It holds no outcomes for the order of predictions, and compares no models.
+    """
+    return join.order == "resolution" and not join.comparisons
+
+
 def champion_of(comparisons: Sequence[ComparisonSpec], one: str, other: str) -> str | None:
     """Find which of two models the other is compared with; None if they are not compared.
 

@@ -13,7 +13,7 @@ from typing import Any, Final, cast
 
 from rich.console import Console
 
-from streamwatch.core.column_pipeline import ColumnPipeline, columns_suffice
+from streamwatch.core.column_pipeline import ColumnPipeline
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.estimators.warming import warm_up
 from streamwatch.core.events import Alarm, Event, Outcome, Side
@@ -25,7 +25,7 @@ from streamwatch.core.merge.series import progress_families
 from streamwatch.core.pipeline import Pipeline
 from streamwatch.core.records import batch_of
 from streamwatch.core.series import Family, Histogram
-from streamwatch.core.specs import JoinSpec, MonitorsSpec
+from streamwatch.core.specs import JoinSpec, MonitorsSpec, columns_suffice
 from streamwatch.edge.decoders.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.edge.keys import digest_bytes

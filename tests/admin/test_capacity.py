@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
 
 import pytest
 from typer.testing import CliRunner
 
 from streamwatch.admin.capacity import DiskSpec, Part, model_bytes, worst_case, worst_case_disk
 from streamwatch.cli import app
-from streamwatch.core.specs import JoinSpec, MonitorsSpec
+from streamwatch.core.specs import ComparisonSpec, JoinSpec, MonitorsSpec
 from streamwatch.edge.stores.rocksdb import RocksSpec, RocksStore
 
 NOWHERE = ["-s", "kafka.bootstrap_servers=127.0.0.1:1", "-s", "topics.predictions=p", "-s", "topics.labels=l"]
@@ -34,13 +33,20 @@ DISK = DiskSpec(RocksSpec(Path("state"), 1, 1), commit_events=20_000, journal_ou
 LIMITS = ("max_pending", "max_labels", "max_dedup_entries")
 
 
-@pytest.mark.parametrize(("order", "measured"), [("resolution", 96), ("prediction_time", 260)])
+IN_MEMORY = [
+    (JoinSpec(), 96),
+    (JoinSpec(order="prediction_time"), 260),
+    (JoinSpec(comparisons=(ComparisonSpec("a", ("b",)),)), 260),
+]
+
+
+@pytest.mark.parametrize(("spec", "measured"), IN_MEMORY)
 @pytest.mark.parametrize("limit", LIMITS)
 def test_the_worst_case_in_memory_grows_with_every_limit_where_state_is_in_memory(
-    limit: str, order: Literal["resolution", "prediction_time"], measured: int
+    limit: str, spec: JoinSpec, measured: int
 ) -> None:
     def most(count: int) -> int:
-        join = replace(JoinSpec(order=order), **{limit: count})
+        join = replace(spec, **{limit: count})
         return total(worst_case(join, MonitorsSpec()))
 
     assert most(10_000_000) - most(5_000_000) > 5_000_000 * measured

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from streamwatch.core.column_pipeline import ColumnPipeline, columns_suffice
+from streamwatch.core.column_pipeline import ColumnPipeline
 from streamwatch.core.events import Invalid, Label, NullRecord, Prediction
 from streamwatch.core.join.entry import PENDING, RESOLVED
 from streamwatch.core.pipeline import Pipeline
-from streamwatch.core.specs import JoinSpec
+from streamwatch.core.specs import JoinSpec, columns_suffice
 from streamwatch.edge.keys import digest_bytes
 from streamwatch.edge.stores.memory import MemoryStore
 
