@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from streamwatch.core.column_pipeline import ColumnPipeline
 from streamwatch.core.events import Invalid, Label, NullRecord, Prediction
-from streamwatch.core.join.entry import PENDING, RESOLVED
+from streamwatch.core.join.entry import EXPIRED, PENDING, RESOLVED
 from streamwatch.core.pipeline import Pipeline
 from streamwatch.core.specs import JoinSpec, columns_suffice
 from streamwatch.edge.keys import digest_bytes
@@ -137,8 +137,11 @@ def alive(stream):
 
 
 def digested(rows):
-    """What `alive` gives, with digests for ids as the compiled join has them."""
-    return sorted((digest_bytes([key]), *rest) for key, *rest in rows)
+    """Rows of `alive` as the compiled join has them: digests for ids, no assumed class (pairs need it)."""
+    return sorted(
+        (digest_bytes([key]), model, state, predicted_class, "" if state == EXPIRED else true_class)
+        for key, model, state, predicted_class, true_class in rows
+    )
 
 
 def _alive_in_columns(join):

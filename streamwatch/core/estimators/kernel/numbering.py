@@ -20,7 +20,7 @@ def key_of(model, name):
 
 @hot
 def place_of(keys, key):
-    """Where a key is, or may be put."""
+    """Index where a key is, or may be put."""
     mask = keys.shape[0] - 1
     i = np.int64((key * _SPREAD) >> np.uint64(32)) & mask
     while keys[i] != NO_KEY and keys[i] != key:
