@@ -11,6 +11,7 @@ import pytest
 
 from tests import real
 
+pytestmark = pytest.mark.slow
 FOLDER = Path(__file__).parents[1] / "docs/folds"
 VECTORS = json.loads((FOLDER / "test-vectors.json").read_text("utf-8"))
 
