@@ -19,11 +19,12 @@ def build_topics(settings: Settings) -> dict[str, Topic]:
     """
     mappings = specs.mappings(settings.topics)
     namespaces, digest = specs.namespaces(settings.topics), settings.state.kind != "memory"
+    folds = specs.folds_scheme(settings)
     topics: dict[str, Topic] = {}
     for name, side in specs.sides(settings.topics).items():
         try:
             keys = id_keys(namespaces[name], digest=digest)
-            topics[name] = Topic(side, JsonDecoder(name, side, mappings[name], keys))
+            topics[name] = Topic(side, JsonDecoder(name, side, mappings[name], keys, folds))
         except ValueError as error:
             raise SettingsError(f"topics: mapping of {name}: {error}") from None
     return topics

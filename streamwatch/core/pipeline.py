@@ -23,6 +23,7 @@ import msgspec
 from streamwatch.core.events import Alarm, Event, Outcome
 from streamwatch.core.join.counters import JoinCounters
 from streamwatch.core.join.dedup import DedupState
+from streamwatch.core.join.fold_streams import Stream
 from streamwatch.core.join.join import Join
 from streamwatch.core.join.mismatch import AgreementState, ClassAgreement, Mismatch, mismatches
 from streamwatch.core.join.models import JoinModelsState
@@ -78,6 +79,7 @@ class PipelineState:
     start_ms: int | None
     oldest_pending_ms: int | None
     agreement: AgreementState = field(default_factory=AgreementState)
+    fold_streams: dict[str, Stream] = field(default_factory=dict[str, Stream])
 
 
 _ENCODER = msgspec.msgpack.Encoder(order="deterministic")  # counts by reason come in any order
@@ -169,6 +171,7 @@ class Pipeline:
             self._agreement.forget(model)
             if model in monitored:
                 self._monitors.retire(model)
+        self._join.predictions.fold_streams.keep(list(self._join.predictions.join_models.models))
 
     @property
     def start_ms(self) -> int | None:
@@ -226,6 +229,7 @@ class Pipeline:
                 labels.start_ms,
                 predictions.oldest_ms,
                 self._agreement.state(),
+                predictions.fold_streams.state(),
             )
         )
 
@@ -250,3 +254,4 @@ class Pipeline:
         labels.early, labels.unmatched, labels.retained = state.early, state.unmatched, state.retained
         labels.start_ms = state.start_ms
         self._agreement.restore(state.agreement)
+        predictions.fold_streams.restore(state.fold_streams)

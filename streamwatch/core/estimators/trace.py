@@ -18,6 +18,7 @@ from streamwatch.core.estimators.agreement import Floats
 from streamwatch.core.estimators.kernel.tracing import Trace
 from streamwatch.core.estimators.verdicts.readout import Verdicts
 from streamwatch.core.events import Alarm, Outcome
+from streamwatch.core.fold_names import shown_name
 from streamwatch.core.specs import AdwinSpec, MonitorsSpec
 
 Cell: TypeAlias = str | float | int | None
@@ -80,7 +81,7 @@ class TraceColumns:
     ) -> list[list[Cell]]:
         """One row per outcome, in order; `ordinals` are their 1-based indices among the model's outcomes."""
         columns: list[Sequence[Cell]] = [
-            [o.model for o in outcomes],
+            [shown_name(o.model) for o in outcomes],
             ordinals,
             [o.true_class for o in outcomes],
             [o.predicted_class for o in outcomes],

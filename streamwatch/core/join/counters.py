@@ -82,6 +82,7 @@ class JoinCounters:
     dedup_entries_evicted: int = 0
     models_retired: int = 0
     models_over_limit: int = 0
+    predictions_wrong_fold: int = 0
     with_model: LabelCounters = field(default_factory=LabelCounters)
     without_model: LabelCounters = field(default_factory=LabelCounters)
     null_records: dict[str, int] = field(default_factory=dict[str, int])

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from streamwatch.core.join.join import Join
 from streamwatch.core.join.mismatch import Mismatch
+from streamwatch.core.join.models import joined_folds
 from streamwatch.core.metrics import family, single
 from streamwatch.core.series import Family
 
@@ -17,6 +18,7 @@ _COUNTERS = (
     "predictions_expired",
     "predictions_evicted",
     "predictions_withdrawn",
+    "predictions_wrong_fold",
     "outcomes_assumed",
     "outcomes_released_early",
     "labels_early",
@@ -77,10 +79,11 @@ def gauge_families(join: Join) -> list[Family]:
         "order_buffer_outcomes": len(join.predictions.buffer),
         "join_identities_violated": len(identities(join)),
     }
-    pending = [((name,), activity.pending) for name, activity in join.predictions.join_models.models.items()]
+    models = joined_folds(join.predictions.join_models.models)
+    pending = [((name,), activity.pending) for name, activity in models.items()]
     latest = [
         ((name,), activity.last_event_ms / 1000)
-        for name, activity in join.predictions.join_models.models.items()
+        for name, activity in models.items()
         if activity.last_event_ms >= 0
     ]
     oldest_ms = join.predictions.oldest_ms
@@ -94,7 +97,7 @@ def gauge_families(join: Join) -> list[Family]:
 
 def model_families(join: Join, found: Sequence[Mismatch]) -> list[Family]:
     """Show the share of each model in the join, and what is silently wrong with which (others: no sample)."""
-    models = join.predictions.join_models.models
+    models = joined_folds(join.predictions.join_models.models)
     return [
         family(
             "model_predictions_total", [((name,), activity.accepted) for name, activity in models.items()]

@@ -7,7 +7,8 @@ from typing import Any, NoReturn
 
 import msgspec
 
-from streamwatch.core.events import Event, Invalid, Label, NullRecord, Prediction, Side
+from streamwatch.core.events import Event, Invalid, Label, NullRecord, Prediction, Side, WrongFold
+from streamwatch.core.fold_names import fold_name
 from streamwatch.core.ports import Record
 from streamwatch.edge.decoders.columns import PIECE, UNDECODED, Columns
 from streamwatch.edge.decoders.field_locations import UNREADABLE, FieldLocations, is_framed
@@ -17,9 +18,11 @@ from streamwatch.edge.decoders.fields import (
     probability,
     timestamp_ms,
 )
+from streamwatch.edge.decoders.folds import fold_tests, judged_fold
 from streamwatch.edge.decoders.mapping import TimestampUnit, TopicMapping
 from streamwatch.edge.decoders.names import Names, judged
 from streamwatch.edge.decoders.paths import Row
+from streamwatch.folds import Scheme
 
 _PREDICTION = ("id", "model", "prediction", "timestamp", "scores", "fold")
 _LABEL = ("id", "model", "label", "timestamp")
@@ -40,6 +43,8 @@ class JsonDecoder:
         Where each field lives.
     keys
         What valid ids are known as from here on (as keys of a state on disk), if not as they are.
+    folds
+        Which fold tests which id; without it, predictions with a fold are invalid.
 
     Raises
     ------
@@ -53,6 +58,7 @@ class JsonDecoder:
         side: Side,
         mapping: TopicMapping,
         keys: Callable[[Sequence[str]], Sequence[str]] | None = None,
+        folds: Scheme | None = None,
     ) -> None:
         if side == "both" and mapping.kind is None:
             raise ValueError(f"topic {topic!r} carries predictions and labels: expected a kind rule")
@@ -61,6 +67,7 @@ class JsonDecoder:
                 raise ValueError(f"a class must be 1 to 128 bytes without control characters, got {name!r}")
         self._side: Side = side
         self._keys = keys
+        self._folds = folds
         self._kind = mapping.kind
         self._slots = _SLOTS[side]
         self._locations = FieldLocations(topic, mapping, self._slots)
@@ -92,7 +99,7 @@ class JsonDecoder:
         return events
 
     def decode(self, record: Record, record_ms: int) -> Event:
-        """`Prediction`, `Label` or `NullRecord`; else `Invalid` with one of `reasons.REASONS`."""
+        """`Prediction`, `WrongFold`, `Label`, `NullRecord`; else `Invalid` with one of `reasons.REASONS`."""
         value = record.value
         if value is None:
             return _invalid(record, record.fault) if record.fault else self._null(record, record_ms)
@@ -129,13 +136,16 @@ class JsonDecoder:
         if not reason and scores is not None:
             scores = self._scores(scores)
             reason = "invalid_scores" if scores is None else ""
+        number = -1
         if not reason and fold is not None:
-            reason = "fold_not_supported"
-        return (
-            _invalid(record, reason)
-            if reason
-            else Prediction(self._key(id_), name, predicted_class, record_ms, stamp, scores)
-        )
+            number, reason = judged_fold(fold, self._folds)
+        if reason:
+            return _invalid(record, reason)
+        if number >= 0:
+            if not fold_tests(id_, number, self._folds):
+                return WrongFold(record_ms)
+            name = fold_name(name, number)
+        return Prediction(self._key(id_), name, predicted_class, record_ms, stamp, scores)
 
     def _label(self, row: Row, record: Record, record_ms: int) -> Event:
         id_, model, shown, stamp = row
