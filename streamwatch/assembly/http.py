@@ -7,6 +7,7 @@ from streamwatch.edge.web.limits import HttpLimits
 from streamwatch.edge.web.page import StatusPage
 from streamwatch.edge.web.ports import Health
 from streamwatch.edge.web.routes.alarms import AlarmsExporter
+from streamwatch.edge.web.routes.folds import FoldsExporter
 from streamwatch.edge.web.routes.health import HealthExporter
 from streamwatch.edge.web.routes.history import HistoryExporter
 from streamwatch.edge.web.routes.json_api import JsonExporter
@@ -35,6 +36,7 @@ def build_server(
             JsonExporter(),
             OverviewExporter(),
             AlarmsExporter(),
+            FoldsExporter(),
             HealthExporter(health.unready),
             OpenApiExporter(),
             StatusPage(),
