@@ -3,6 +3,7 @@
 import { Alarms } from "./alarms.js";
 import { events, get, Unauthorized } from "./api.js";
 import { byId, mark, say } from "./dom.js";
+import { Folds } from "./folds.js";
 import { time, zone } from "./format.js";
 import { renderHealth } from "./health.js";
 import { askToken, welcome } from "./login.js";
@@ -81,7 +82,7 @@ async function follow() {
         alarms.announce(apply(event, data));
         connected();
         draw();
-        if (model && (event === "overview" || data.models[model.name])) refreshModel();
+        if (model && (event === "overview" || model.everything || data.models[model.name])) refreshModel();
       }
     } catch (error) {
       if (error instanceof Unauthorized) {
@@ -121,7 +122,7 @@ function route() {
   const named = /^#\/model\/(.+)$/.exec(location.hash);
   const left = model?.name;
   model?.destroy();
-  model = named ? new Model(decodeURIComponent(named[1])) : null;
+  model = named ? new Model(decodeURIComponent(named[1])) : location.hash === "#/folds" ? new Folds() : null;
   byId("overview").hidden = model !== null;
   if (model) {
     scrollTo(0, 0);
