@@ -59,15 +59,16 @@ bench: .cache/stamp-dev  ## speed beside its peers, in one run each (minutes)
 	$(RUN)/python -m tests.bench.kernel_vs_river
 	$(RUN)/python -m tests.bench.end_to_end
 	$(RUN)/python -m tests.bench.scrape
+	$(RUN)/python -m tests.bench.decode
 	$(RUN)/python -m tests.bench.kernel_vs_moa
 
 faults: .cache/stamp-dev  ## hundreds of kills, simulation seeds by the ten thousand (an hour)
 	STREAMWATCH_TESTS=all STREAMWATCH_KILLS=500 STREAMWATCH_POWER_CUTS=100 $(RUN)/python -m pytest tests/faults --log-cli-level=info $(ARGS)
 	$(RUN)/python -m tests.faults.simulation --seeds 50000
 
-attack: .cache/stamp-dev  ## hostile clients, receivers and names against the daemon's edges (minutes)
+attack: .cache/stamp-dev  ## hostile clients, records, receivers and names against the daemon's edges (minutes)
 	$(RUN)/python -m tests.attack $(ARGS)
-	$(RUN)/python -m pytest tests/attack tests/browser/test_hostile_names.py tests/settings/test_secrets.py
+	$(RUN)/python -m pytest tests/attack tests/integration/test_kafka_damage.py tests/browser/test_hostile_names.py tests/settings/test_secrets.py
 
 soak: .cache/stamp-dev  ## half an hour and ten million events: memory must not grow
 	$(RUN)/python -m tests.faults.soak --picture deploy/pictures/soak.png

@@ -51,7 +51,7 @@ later CDF_j."""
 
 
 class Role(NamedTuple):
-    """What a fold does with an event: it tests first, then trains."""
+    """Part of a fold in an event: it tests first, then trains."""
 
     tests: bool
     weight: int
@@ -60,7 +60,7 @@ class Role(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Scheme:
-    """Who tests and who trains.
+    """Scheme of which folds test and which train.
 
     Raises
     ------

@@ -26,6 +26,7 @@ from streamwatch.core.specs import (
     PageHinkleySpec,
     SlidingSpec,
 )
+from streamwatch.edge.decoders.scanner.reader import compile_reader
 
 TINY = MonitorsSpec((LandmarkSpec(),), (), (), max_models=1, max_classes=4, per_class="landmark")
 """The landmark alone."""
@@ -84,6 +85,7 @@ def main() -> None:
             f"{time.monotonic() - began:.1f} s\n"
         )
         sys.stdout.flush()
+    compile_reader()
 
 
 if __name__ == "__main__":

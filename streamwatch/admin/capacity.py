@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from streamwatch.core.estimators.comparisons.table import comparison_bytes
 from streamwatch.core.estimators.kernel.layout import layout_of
 from streamwatch.core.estimators.kernel.shadow import shadow_words
 from streamwatch.core.estimators.memory.allocator import HEADER
@@ -67,6 +68,7 @@ def worst_case(join: JoinSpec, monitors: MonitorsSpec, disk: DiskSpec | None = N
             f"{models:,} models of {monitors.max_classes:,} classes each (monitors.max_models, max_classes)",
             models * model_bytes(monitors),
         ),
+        *_comparisons(monitors),
         Part(f"{monitors.max_series:,} series (monitors.max_series)", monitors.max_series * SERIES_BYTES),
         Part("the recent past of models, for the status page", HISTORY_BYTES),
         *(_all_in_memory(join) if disk is None else _hot(disk)),
@@ -75,6 +77,14 @@ def worst_case(join: JoinSpec, monitors: MonitorsSpec, disk: DiskSpec | None = N
         held = f"{join.max_reordered:,} outcomes held for their order (join.max_reordered)"
         parts.append(Part(held, join.max_reordered * REORDERED_BYTES))
     return sorted(parts, key=lambda part: -part.bytes)
+
+
+def _comparisons(monitors: MonitorsSpec) -> list[Part]:
+    """Pairs of models, where any are compared; their snapshot is made whole."""
+    if not monitors.comparisons:
+        return []
+    size = 2 * monitors.max_comparisons * comparison_bytes(monitors)
+    return [Part(f"{monitors.max_comparisons:,} comparisons (monitors.max_comparisons)", size)]
 
 
 def _all_in_memory(join: JoinSpec) -> list[Part]:
@@ -122,6 +132,7 @@ def worst_case_disk(join: JoinSpec, monitors: MonitorsSpec, disk: DiskSpec) -> l
             f"{join.max_dedup_entries:,} resolved predictions remembered (join.max_dedup_entries)",
             join.max_dedup_entries * DISK_DEDUP_ENTRY_BYTES,
         ),
+        *_comparisons(monitors),
         Part(f"snapshots of {models:,} models (monitors.max_models)", models * model_bytes(monitors)),
         Part(
             f"{disk.journal_outcomes + held:,} outcomes (state.journal_outcomes, join.max_reordered)",

@@ -53,7 +53,7 @@ def _worst(what: str, parts: Sequence[Part]) -> CheckResult:
 
 
 def check_state(limits: Limits) -> Sequence[CheckResult]:
-    """Whether there is a state that can be gone on from or room to begin one, and what may become of it."""
+    """Check for a state that can be gone on from or room to begin one, and what may become of it."""
     disk = limits.disk
     if disk is None:
         return [CheckResult("state in memory: a restart reads the topics again", good=True)]

@@ -6,12 +6,32 @@ from collections.abc import Mapping, Sequence
 
 from streamwatch.admin.check_result import CheckResult
 from streamwatch.core.events import Side
-from streamwatch.edge.sources.kafka import KafkaUnreachable, ReadDenied, TopicsMissing, probe
+from streamwatch.edge.sources.kafka import (
+    KafkaUnreachable,
+    ReadDenied,
+    TopicsMissing,
+    WriteDenied,
+    probe,
+    probe_writing,
+)
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
 
 
-async def check_kafka(spec: KafkaSpec, sides: Mapping[str, Side]) -> Sequence[CheckResult]:
-    """Whether the brokers answer and have the topics; creates none, reads one batch of each."""
+async def check_kafka(
+    spec: KafkaSpec, sides: Mapping[str, Side], dead_letter_topic: str | None = None
+) -> Sequence[CheckResult]:
+    """Check that brokers answer and have the topics; creates and writes nothing, reads one batch of each."""
+    found = await _check_topics(spec, sides)
+    if dead_letter_topic is None or not found[0].good:
+        return found
+    try:
+        await probe_writing(spec, dead_letter_topic)
+    except (KafkaUnreachable, TopicsMissing, WriteDenied) as error:
+        return [*found, CheckResult(f"dead letters: {error}", good=False)]
+    return [*found, CheckResult(f"topic {dead_letter_topic}: dead letters, may be written", good=True)]
+
+
+async def _check_topics(spec: KafkaSpec, sides: Mapping[str, Side]) -> Sequence[CheckResult]:
     try:
         found = await probe(spec, list(sides))
     except KafkaUnreachable as error:

@@ -11,8 +11,9 @@ from streamwatch.core.alerting.book import AlarmBook
 from streamwatch.core.alerting.notification import Notification
 from streamwatch.core.alerting.outbox import Entry
 from streamwatch.core.alerting.rules import AlarmsSpec
-from streamwatch.core.commit.checkpoint import ESTIMATORS, PIPELINE, SETTINGS, ModelCheckpoint
+from streamwatch.core.commit.checkpoint import ESTIMATORS, PAIRS, PIPELINE, SETTINGS, ModelCheckpoint
 from streamwatch.core.commit.sections import spec_of
+from streamwatch.core.estimators.comparisons.set import ComparisonSet
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Alarm, Outcome
 from streamwatch.core.merge import MergeProgress
@@ -38,7 +39,7 @@ _OUTCOMES = msgspec.msgpack.Decoder(list[Outcome])
 
 @contextmanager
 def decoding(what: str, faults: Faults) -> Generator[None]:
-    """What cannot be decoded in the block is a fault."""
+    """Count what cannot be decoded in the block as a fault."""
     try:
         yield
     except UNREADABLE as error:
@@ -83,21 +84,21 @@ def gauge(pipeline: Pipeline, name: str) -> dict[tuple[str, ...], float]:
 
 
 def places_of(state: Inspection) -> SourcePositions:
-    """Where reading goes on; raises DecodeError and KeyError."""
+    """Read the positions at which reading goes on; raises DecodeError and KeyError."""
     return decode_positions(state.sections[POSITIONS])
 
 
 def progress_of(state: Inspection) -> MergeProgress:
-    """How far the merged sequence was evaluated; raises DecodeError and KeyError."""
+    """Read how far the merged sequence was evaluated; raises DecodeError and KeyError."""
     return restored_progress(state.sections[MERGE])
 
 
-def alarms_of(state: Inspection) -> Sequence[Notification]:
-    """Open alarms; raises ValueError."""
+def incidents_of(state: Inspection) -> Sequence[Notification]:
+    """Open incidents, each as its last notification; raises ValueError."""
     book = AlarmBook(AlarmsSpec(), state.identity)
     if ALARMS in state.sections:
         book.restore(state.sections[ALARMS])
-    return book.open_alarms()
+    return book.open_incidents()
 
 
 def outbox_of(state: Inspection) -> dict[str, Entry]:
@@ -126,3 +127,20 @@ def monitors_of(state: Inspection, spec: MonitorsSpec) -> EstimatorSet:
     monitors = EstimatorSet(spec)
     monitors.restore_totals(state.sections[ESTIMATORS])
     return monitors
+
+
+def check_comparisons(state: Inspection, faults: Faults) -> int:
+    """Put the snapshot of comparisons back: it must come out the same; its size in bytes, 0 without one."""
+    if PAIRS not in state.sections:
+        return 0
+    with decoding("what is kept of comparisons", faults):
+        spec, _ = estimators_of(state)
+        comparisons = ComparisonSet(spec)
+        kept = kept_of(state.sections[PAIRS])
+        if kept.place.commit > state.manifest.commits:
+            faults.add(f"comparisons are of commit {kept.place.commit}, later than the last")
+        if spec.comparisons:  # else it is left from settings that asked for some
+            comparisons.restore(kept.snapshot or b"")
+            if comparisons.snapshot() != kept.snapshot:
+                faults.add("the snapshot of comparisons is not what is restored from it")
+    return len(state.sections[PAIRS])

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Final
 
 from streamwatch.admin.state_contents import (
-    alarms_of,
     estimators_of,
     gauge,
+    incidents_of,
     kept_of,
     outbox_of,
     outcomes_of,
@@ -31,7 +31,7 @@ _TOLD_EVERY: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where reading of one partition goes on."""
+    """Position at which reading of one partition goes on."""
 
     topic: str
     partition: int
@@ -158,9 +158,10 @@ def _look(state: Inspection, *, ages: bool, told: Callable[[int, int], None]) ->
             "bytes": sum(size for size, _ in entries),
         },
         alarms_open=tuple(
-            OpenAlarm(n.alarm.model, n.alarm.detector, n.severity, n.started_at_ms)
-            for n in alarms_of(state)
-            if n.alarm is not None
+            OpenAlarm(part.alarm.model, part.alarm.detector, part.severity, part.started_at_ms)
+            for incident in incidents_of(state)
+            for part in incident.parts
+            if part.is_open
         ),
         outbox=dict(sorted(owed.items())),
         bytes=state.sizes(),

@@ -10,10 +10,11 @@ from pathlib import Path
 from streamwatch.admin.state_contents import (
     SECTIONS,
     UNREADABLE,
-    alarms_of,
+    check_comparisons,
     decoding,
     estimators_of,
     gauge,
+    incidents_of,
     kept_of,
     monitors_of,
     outbox_of,
@@ -104,6 +105,8 @@ def _checks(state: Inspection, told: Callable[[int, int], None]) -> Iterator[Che
         yield _sections(state)
         yield from _counts(state, census)
         yield _models(state)
+        faults = Faults()
+        yield _check("comparisons", f"{check_comparisons(state, faults):,} bytes", faults)
         yield _positions(state)
     yield _journal(state)
     yield _alarms(state)
@@ -233,7 +236,7 @@ def _alarms(state: Inspection) -> Check:
     faults = Faults()
     owed = opened = 0
     with decoding("the book of alarms", faults):
-        opened = len(alarms_of(state))
+        opened = sum(part.is_open for incident in incidents_of(state) for part in incident.parts)
     with decoding("a notification of the outbox", faults):
         entries = outbox_of(state)
         owed = len(entries)

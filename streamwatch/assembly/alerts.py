@@ -12,10 +12,10 @@ import msgspec
 from yarl import URL
 
 from streamwatch.core.alerting.book import AlarmBook
-from streamwatch.core.alerting.notification import Notification, identify
+from streamwatch.core.alerting.notification import Notification, Part, identify
 from streamwatch.core.alerting.receiver import Delivered, Receiver
 from streamwatch.core.alerting.rules import AlarmRule, AlarmsSpec
-from streamwatch.core.events import Alarm
+from streamwatch.core.events import VERDICT, Alarm
 from streamwatch.daemon.delivery import Deliveries, DeliverySpec
 from streamwatch.edge.receivers import KINDS, EndpointSpec, HttpReceiver, ReceiverKind, ReceiverOptions
 from streamwatch.edge.receivers.http_result import meaning
@@ -27,7 +27,7 @@ from streamwatch.telemetry import Telemetry
 
 
 def alarms_spec(settings: Settings) -> AlarmsSpec:
-    """Which alarms are told.
+    """Rules for the alarms that are told.
 
     Raises
     ------
@@ -36,12 +36,12 @@ def alarms_spec(settings: Settings) -> AlarmsSpec:
     """
     alerts = settings.alerts
     otherwise = AlarmRule("*", "*", alerts.severity, alerts.cooldown, alerts.min_outcomes)
-    detectors = [detector.name for detector in settings.monitors.detectors]
+    detectors = [*(detector.name for detector in settings.monitors.detectors), VERDICT]
     rules: list[AlarmRule] = []
     for index, rule in enumerate(alerts.rules):
         if not any(fnmatchcase(name, rule.detector) for name in detectors):
             raise SettingsError(
-                f"alerts.rules[{index}].detector: expected a pattern of {', '.join(detectors) or 'none'}, "
+                f"alerts.rules[{index}].detector: expected a pattern of {', '.join(detectors)}, "
                 f"got {rule.detector!r}"
             )
         said = {
@@ -58,6 +58,7 @@ def alarms_spec(settings: Settings) -> AlarmsSpec:
         stale_after_ms=alerts.stale_after,
         digest_interval_ms=alerts.digest_interval,
         digest_size=alerts.digest_size,
+        incident_outcomes=alerts.incident_outcomes,
     )
 
 
@@ -148,7 +149,7 @@ def _authorities(section: ReceiverSection, place: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """How a test notification fared at one receiver."""
+    """Result of a test notification at one receiver."""
 
     receiver: str
     host: str
@@ -186,8 +187,9 @@ async def _try(receiver: Receiver) -> Trial:
         firing,
         id=identify("resolved", firing.id),
         kind="resolved",
-        ended_at_ms=now_ms,
-        reason="back_to_level",
+        parts=tuple(
+            msgspec.structs.replace(part, ended_at_ms=now_ms, reason="back_to_level") for part in firing.parts
+        ),
     )
     began = time.monotonic()
     await receiver.open()
@@ -211,9 +213,8 @@ def test_notification(now_ms: int) -> Notification:
         kind="firing",
         severity="info",
         issued_ms=now_ms,
-        firing_id=name,
-        alarm=alarm,
-        started_at_ms=now_ms,
-        before=alarm.before,
+        incident=name,
+        parts=(Part(alarm, "info", now_ms, alarm.before, now_ms),),
+        news=(alarm.detector,),
         test=True,
     )

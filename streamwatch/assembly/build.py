@@ -15,6 +15,7 @@ from streamwatch.core.estimators.warming import warm_up
 from streamwatch.core.ports import Sink
 from streamwatch.daemon import Attachments, ConsumeLoopSpec, Daemon, DaemonStatus, Topic
 from streamwatch.daemon.delivery import Deliveries
+from streamwatch.edge.decoders.scanner.reader import compile_reader
 from streamwatch.edge.sources.kafka import KafkaSource, ReadingEnded, TopicsMissing
 from streamwatch.edge.stores.errors import StateRefused
 from streamwatch.edge.supervisor import Supervisor
@@ -75,6 +76,7 @@ def build_daemon(
 
     def prepare() -> None:
         warm_up(estimators)
+        compile_reader()
 
     return Daemon(source, reading, server, status, telemetry, prepare, attachments)
 

@@ -26,7 +26,11 @@ async def check_all(settings: Settings) -> Sequence[CheckResult]:
     return [
         CheckResult("settings", good=True, details=(f"forgetting: {forgetting}", f"detectors: {detectors}")),
         *_namespace_findings(settings),
-        *await check_kafka(specs.kafka_spec(settings.kafka), specs.sides(settings.topics)),
+        *await check_kafka(
+            specs.kafka_spec(settings.kafka),
+            specs.sides(settings.topics),
+            settings.kafka.dead_letter_topic,
+        ),
         *check_state(limits),
         check_worst_case(limits),
     ]

@@ -7,6 +7,8 @@ from streamwatch.edge.web.limits import HttpLimits
 from streamwatch.edge.web.page import StatusPage
 from streamwatch.edge.web.ports import Health
 from streamwatch.edge.web.routes.alarms import AlarmsExporter
+from streamwatch.edge.web.routes.comparison_history import ComparisonHistory
+from streamwatch.edge.web.routes.comparisons import ComparisonsExporter
 from streamwatch.edge.web.routes.folds import FoldsExporter
 from streamwatch.edge.web.routes.health import HealthExporter
 from streamwatch.edge.web.routes.history import HistoryExporter
@@ -27,7 +29,7 @@ def build_server(
     access = access_of(section)
     for weakness in access.weaknesses(section.host):
         telemetry.emit(HttpExposed(section.listen, weakness))
-    history = HistoryExporter()
+    history, comparisons = HistoryExporter(), ComparisonHistory()
     return HttpServer(
         health,
         (
@@ -35,6 +37,8 @@ def build_server(
             history,  # before the models, whose route would take its path for a name
             JsonExporter(),
             OverviewExporter(),
+            comparisons,
+            ComparisonsExporter(),
             AlarmsExporter(),
             FoldsExporter(),
             HealthExporter(health.unready),
@@ -45,7 +49,7 @@ def build_server(
         port=section.port,
         access=access,
         stream=OverviewStream(),
-        observers=(history,),
+        observers=(history, comparisons),
         limits=limits_of(section),
         refused=lambda reason: telemetry.emit(HttpClientRefused(reason)),
     )
@@ -63,7 +67,7 @@ def access_of(section: HttpSection) -> Access:
 
 
 def limits_of(section: HttpSection) -> HttpLimits:
-    """What clients may take of decode_positions, time and memory."""
+    """Limits of the connections, time and memory that clients may take."""
     return HttpLimits(
         connections=section.max_connections,
         header_seconds=section.header_timeout / 1_000,

@@ -56,7 +56,7 @@ def recorded_topics(
         if unit is not None:
             mapping = replace(mapping, timestamp_unit=unit)
         try:
-            decoder = JsonDecoder(name, side, mapping, id_keys(spaces[name], digest=False), folds)
+            decoder = JsonDecoder(name, side, mapping, id_keys(spaces[name], digest=False), folds=folds)
         except ValueError as error:
             raise SettingsError(f"topics: mapping of {name}: {error}") from None
         topics[name] = RecordedTopic(side, mapping, decoder)
@@ -84,7 +84,7 @@ def csv_columns(topics: Mapping[str, RecordedTopic]) -> CsvColumns:
 
 
 def places_text(topics: Mapping[str, RecordedTopic]) -> str:
-    """Where each topic's fields are looked for, for a person whose lines had none there."""
+    """List the locations of each topic's fields, for a person whose lines had none there."""
     return "\n".join(
         f"looked for in {name}: " + ", ".join(_looked_for(topic.side, topic.mapping))
         for name, topic in topics.items()

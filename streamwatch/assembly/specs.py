@@ -10,13 +10,13 @@ from streamwatch.edge.sources.kafka.spec import Ago, At, KafkaSpec, parse_start
 from streamwatch.edge.stores.rocksdb.spec import RocksSpec
 from streamwatch.folds import Scheme
 from streamwatch.settings import Settings, SettingsError
-from streamwatch.settings.estimators import CostsSection, MonitorsSection, Utility
+from streamwatch.settings.estimators import CostsSection, MonitorsSection, Utility, comparison_specs
 from streamwatch.settings.sections import KafkaSection, OnExpiry
 from streamwatch.settings.topics import MappingSection, TopicsSection
 
 
 def kafka_spec(section: KafkaSection) -> KafkaSpec:
-    """Where the brokers are and how to be let in; secrets are read from their files here."""
+    """Addresses of the brokers and credentials; secrets are read from their files here."""
     security = section.security
     return KafkaSpec(
         bootstrap_servers=",".join(section.bootstrap_servers),
@@ -34,6 +34,7 @@ def kafka_spec(section: KafkaSection) -> KafkaSpec:
         start_from=parse_start(section.start_from),
         on_data_loss=section.on_data_loss,
         max_batch_bytes=section.max_batch_bytes,
+        max_record_bytes=section.max_record_bytes,
     )
 
 
@@ -51,7 +52,7 @@ def start_ms(section: KafkaSection, now_ms: int) -> int | None:
 
 
 def sides(section: TopicsSection) -> dict[str, Side]:
-    """What each topic carries, in the order of the settings."""
+    """Sides of all topics, in the order of the settings."""
     labels = {topic.name for topic in section.labels}
     found: dict[str, Side] = {
         topic.name: "both" if topic.name in labels else "prediction" for topic in section.predictions
@@ -76,12 +77,12 @@ def shared_models(section: TopicsSection) -> dict[str, list[str]]:
 
 
 def mappings(section: TopicsSection) -> dict[str, TopicMapping]:
-    """Where each topic's fields live."""
+    """Mappings of all topics."""
     return {topic.name: topic_mapping(topic.mapping) for topic in (*section.predictions, *section.labels)}
 
 
 def topic_mapping(section: MappingSection) -> TopicMapping:
-    """Where one topic's fields live."""
+    """Mapping of one topic."""
     kind = section.kind
     return TopicMapping(
         id=section.id,
@@ -98,7 +99,7 @@ def topic_mapping(section: MappingSection) -> TopicMapping:
 
 
 def join_spec(settings: Settings) -> JoinSpec:
-    """How predictions meet their labels."""
+    """Rules by which predictions meet their labels."""
     join = settings.join
     dedup_entries = join.horizon if join.dedup_horizon is None else join.dedup_horizon
     return JoinSpec(
@@ -116,6 +117,7 @@ def join_spec(settings: Settings) -> JoinSpec:
         max_models=settings.monitors.max_models,
         folds=settings.folds.scheme is not None,
         folds_share_stream=_shares_stream(settings),
+        comparisons=comparison_specs(settings.monitors.comparisons),
     )
 
 
@@ -142,7 +144,7 @@ def _shares_stream(settings: Settings) -> bool:
 
 
 def merge_spec(settings: Settings) -> MergeSpec:
-    """How long records wait for those of other partitions."""
+    """Limits of the time for which records wait for those of other partitions."""
     time = settings.time
     return MergeSpec(
         settle_ms=time.settle,
@@ -153,7 +155,7 @@ def merge_spec(settings: Settings) -> MergeSpec:
 
 
 def rocks_spec(settings: Settings) -> RocksSpec:
-    """Where state lives on disk, and how much of it is served from memory."""
+    """Directory of the state, and how much of it is served from memory."""
     return RocksSpec(
         directory=settings.state.directory,
         horizon_ms=settings.join.horizon,
@@ -180,7 +182,7 @@ def _utility(pattern: str, utility: Utility) -> UtilitySpec:
 
 
 def monitors_spec(settings: Settings) -> MonitorsSpec:
-    """What is estimated for every model.
+    """Estimators of every model.
 
     Raises
     ------
@@ -213,4 +215,6 @@ def monitors_spec(settings: Settings) -> MonitorsSpec:
         shadow_max_classes=monitors.shadow_max_classes,
         folds="" if (scheme := folds_scheme(settings)) is None else repr(scheme),
         folds_share_stream=_shares_stream(settings),
+        comparisons=comparison_specs(monitors.comparisons),
+        max_comparisons=monitors.max_comparisons,
     )

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from streamwatch.assembly import specs
 from streamwatch.assembly.alerts import build_alarm_book, build_deliveries
 from streamwatch.core.commit.checkpoint import Checkpoint, Resumed
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.pipeline import Pipeline
-from streamwatch.core.ports import Store
+from streamwatch.core.ports import DeadLetters, Store
 from streamwatch.daemon import (
     MERGE,
     POSITIONS,
@@ -18,6 +19,7 @@ from streamwatch.daemon import (
     Clocks,
     CommitSpec,
     ConsumeLoopSpec,
+    RejectedRecords,
     SourcePositions,
     State,
     Topic,
@@ -27,6 +29,7 @@ from streamwatch.daemon import (
 from streamwatch.daemon.alerting import ALARMS, Alerting
 from streamwatch.daemon.clock import SteadyClock
 from streamwatch.daemon.delivery import Deliveries
+from streamwatch.edge.sources.kafka.dead_letters import DeadLetterTopic
 from streamwatch.edge.stores.memory import MemoryStore
 from streamwatch.edge.stores.rocksdb import RocksStore
 from streamwatch.edge.stores.space import Space
@@ -34,21 +37,39 @@ from streamwatch.settings import Settings
 from streamwatch.telemetry import Telemetry
 
 
+@dataclass(frozen=True, slots=True)
+class HostClocks:
+    """Clocks of the host."""
+
+    wall_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000
+    """Milliseconds since the epoch; may be set."""
+    monotonic: Callable[[], float] = time.monotonic
+    """Seconds that never go back."""
+
+
 def consume_loop_spec(
     settings: Settings,
     topics: Mapping[str, Topic],
     telemetry: Telemetry,
     deliveries: Deliveries | None = None,
+    clocks: HostClocks | None = None,
 ) -> ConsumeLoopSpec:
-    """How the daemon's reading loop opens and commits state."""
+    """Functions by which the daemon's reading loop opens and commits state."""
     state = settings.state
     commits = CommitSpec(state.commit_interval / 1_000, state.commit_events)
-    opening = state_opening(settings, topics, telemetry, deliveries)
+    letters = build_dead_letters(settings, telemetry)
+    opening = state_opening(settings, topics, telemetry, deliveries, clocks, letters)
     if state.kind == "memory":
-        return ConsumeLoopSpec(opening, commits)
+        return ConsumeLoopSpec(opening, commits, dead_letters=letters)
     space = Space(state.directory, state.min_free_megabytes * 1_000_000)
     fail = settings.kafka.on_data_loss == "fail"
-    return ConsumeLoopSpec(opening, commits, space.is_low, fail_on_lost_state=fail)
+    return ConsumeLoopSpec(opening, commits, space.is_low, dead_letters=letters, fail_on_lost_state=fail)
+
+
+def build_dead_letters(settings: Settings, telemetry: Telemetry) -> DeadLetters | None:
+    """The topic for invalid records; None where there is none."""
+    topic = settings.kafka.dead_letter_topic
+    return None if topic is None else DeadLetterTopic(specs.kafka_spec(settings.kafka), topic, telemetry.emit)
 
 
 def state_opening(
@@ -56,17 +77,20 @@ def state_opening(
     topics: Mapping[str, Topic],
     telemetry: Telemetry,
     deliveries: Deliveries | None = None,
+    clocks: HostClocks | None = None,
+    dead_letters: DeadLetters | None = None,
 ) -> Callable[[], State]:
     """A function that opens state where the last durable commit left it.
 
-    It raises StateRefused, or StateFailed, of the store.
+    It raises StateRefused, or StateFailed, of the store. A test gives `clocks` of its own.
     """
     told = deliveries or build_deliveries(settings, telemetry)
     estimators = specs.monitors_spec(settings)
     join, merge = specs.join_spec(settings), specs.merge_spec(settings)
     start_ms = specs.start_ms(settings.kafka, _now_ms())
 
-    clock = SteadyClock()
+    host = clocks or HostClocks()
+    clock = SteadyClock(host.wall_ms, host.monotonic)
 
     def open_state() -> State:
         store = open_store(settings)
@@ -81,8 +105,11 @@ def state_opening(
             stands = stands.only(topics)
             progress = restored_progress(saved.sections.get(MERGE), topics)
             clock.not_before(max(progress.running_ms.values(), default=0) - merge.max_future_ms)
-            clocks = Clocks(clock, _monotonic_ms)
-            processor = BatchProcessor(checkpoint, store, topics, telemetry, clocks, merge, progress)
+            merge_clocks = Clocks(clock, lambda: int(host.monotonic() * 1_000))
+            rejected = RejectedRecords(dead_letters)
+            processor = BatchProcessor(
+                checkpoint, store, topics, telemetry, merge_clocks, merge, progress, rejected=rejected
+            )
             book = build_alarm_book(settings, store.identity)
             if ALARMS in saved.sections:
                 book.restore(saved.sections[ALARMS])
@@ -104,7 +131,3 @@ def open_store(settings: Settings) -> Store:
 
 def _now_ms() -> int:
     return time.time_ns() // 1_000_000
-
-
-def _monotonic_ms() -> int:
-    return int(time.monotonic() * 1_000)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from streamwatch.assembly import specs
+from streamwatch.core.vocabulary import Vocabulary
 from streamwatch.daemon.batch_processor import Topic
 from streamwatch.edge.decoders.json import JsonDecoder
 from streamwatch.edge.keys import id_keys
@@ -15,16 +16,20 @@ def build_topics(settings: Settings) -> dict[str, Topic]:
     Raises
     ------
     SettingsError
-        A constant or an alias in a mapping is no valid name.
+        A constant or an alias in a mapping is no valid name, or dead letters go to a topic that is read.
     """
+    if (letters := settings.kafka.dead_letter_topic) in specs.sides(settings.topics):
+        raise SettingsError(f"kafka.dead_letter_topic: expected a topic that is not read, got {letters!r}")
     mappings = specs.mappings(settings.topics)
     namespaces, digest = specs.namespaces(settings.topics), settings.state.kind != "memory"
     folds = specs.folds_scheme(settings)
     topics: dict[str, Topic] = {}
+    vocabulary = Vocabulary()
     for name, side in specs.sides(settings.topics).items():
         try:
             keys = id_keys(namespaces[name], digest=digest)
-            topics[name] = Topic(side, JsonDecoder(name, side, mappings[name], keys, folds))
+            decoder = JsonDecoder(name, side, mappings[name], keys, vocabulary, folds)
+            topics[name] = Topic(side, decoder)
         except ValueError as error:
             raise SettingsError(f"topics: mapping of {name}: {error}") from None
     return topics

@@ -14,7 +14,14 @@ if TYPE_CHECKING:
     from streamwatch.core.estimators.entries import Parameter, Scalar
 
 Kind: TypeAlias = Literal[
-    "mechanisms", "measures", "per_class", "bounds", "baselines", "detectors", "drift_weightings"
+    "mechanisms",
+    "measures",
+    "per_class",
+    "bounds",
+    "baselines",
+    "comparisons",
+    "detectors",
+    "drift_weightings",
 ]
 Line: TypeAlias = dict[str, Any]
 
@@ -24,6 +31,7 @@ _TITLES: dict[Kind, str] = {
     "per_class": "the same for every class, under one mechanism (monitors.per_class)",
     "bounds": "limits of the accuracy (monitors.confidence_delta): accuracy_bound_ratio",
     "baselines": "what a model must beat to be worth running: baseline_accuracy_ratio",
+    "comparisons": "two models on the same ids, under every mechanism but ADWIN (monitors.comparisons)",
     "detectors": "what raises alarms (monitors.detectors)",
     "drift_weightings": "accuracies that weigh outcomes by where they stand between drifts",
 }
@@ -75,6 +83,7 @@ def document() -> dict[Kind, list[Line]]:
         "per_class": table.PER_CLASS,
         "bounds": table.BOUNDS,
         "baselines": table.BASELINES,
+        "comparisons": table.COMPARISONS,
     }
     return {
         kind: [

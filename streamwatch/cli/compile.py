@@ -40,12 +40,14 @@ def compile_estimators(config: ConfigFile = None, overrides: Overrides = None) -
     from streamwatch.settings import SettingsError
 
     began = time.monotonic()
+    from streamwatch.edge.decoders.scanner.reader import compile_reader
     from streamwatch.edge.sources.kafka.scan import compiled_scan
 
     try:
         with telling_of_compiling():
             warmth = warm_up(specs.monitors_spec(settings))
-            compiled_scan()  # of what Kafka answers; kept beside the estimators
+            compiled_scan()  # of what Kafka answers; kept beside the estimators, like the next
+            compile_reader()
     except SettingsError as error:
         refuse(str(error))
     said = told(warmth, time.monotonic() - began)
@@ -55,12 +57,12 @@ def compile_estimators(config: ConfigFile = None, overrides: Overrides = None) -
 
 
 def kept(warmth: Warmth) -> bool:
-    """Whether what was compiled now is there for the next start."""
+    """Tell whether what was compiled now is there for the next start."""
     return warmth.cache_directory is not None and os.access(warmth.cache_directory, os.W_OK)
 
 
 def told(warmth: Warmth, seconds: float) -> str:
-    """What became of it, and where it is."""
+    """Say what became of it, and where it is."""
     where, processor = warmth.cache_directory, os.environ.get("NUMBA_CPU_NAME", "this processor")
     if not warmth.compiled:
         return f"nothing to compile: {warmth.loaded} functions for {processor} are in {where}"

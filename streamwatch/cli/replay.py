@@ -50,6 +50,10 @@ def replay(  # noqa: PLR0913  # one parameter per option
         str | None,
         typer.Option("--trace", metavar="OUT.csv", help="Write every estimate after every outcome."),
     ] = None,
+    trace_comparisons: Annotated[
+        str | None,
+        typer.Option("--trace-comparisons", metavar="OUT.csv", help="The same of every pair of outcomes."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document, no tables.")] = False,
     config: ConfigFile = None,
     overrides: Overrides = None,
@@ -102,6 +106,7 @@ def replay(  # noqa: PLR0913  # one parameter per option
             merge=specs.merge_spec(settings),
             monitors=specs.monitors_spec(settings),
             trace=trace,
+            trace_comparisons=trace_comparisons,
         )
         with telling_of_compiling():
             result = evaluate(spec, Console(stderr=True))

@@ -87,9 +87,18 @@ class Invalid(msgspec.Struct, gc=False):
     offset: int
     reason: str
     record_ms: int = -1
+    model: str | None = None
+    """Where it can be read, and is a valid name."""
 
 
 Event: TypeAlias = Prediction | Label | NullRecord | WrongFold | Invalid
+
+
+class PairedAnswer(NamedTuple):
+    """What another model answered on the same id, of which it was told the same label."""
+
+    model: str
+    predicted_class: str
 
 
 class Outcome(msgspec.Struct, frozen=True, gc=False, array_like=True):
@@ -107,6 +116,9 @@ class Outcome(msgspec.Struct, frozen=True, gc=False, array_like=True):
     scores: dict[str, float] | None = None
     label_at_prediction: str | None = None
     """The label this model had been resolved with last when the prediction was accepted; None without one."""
+    pairs: tuple[PairedAnswer, ...] | None = None
+    """Answers of the models compared with this one whose predictions of the id were resolved before; None
+    without any."""
 
 
 class Judgement(msgspec.Struct, frozen=True, gc=False):

@@ -1,4 +1,4 @@
-"""Decorators for compiled functions: `entry`, `inner`, `hot`; and three intrinsics for their bodies.
+"""Decorators for compiled functions: `entry`, `inner`, `hot`; and intrinsics for their bodies.
 
 A decorated function costs nothing until it is needed: numba is imported, and the function handed to it, when
 Python first calls it or when a compiled caller first names it. So whoever only reads the tables of estimators
@@ -112,3 +112,36 @@ def prefetch(array: Any, offset: Any) -> None:
 @_intrinsic
 def class_bits(entry: Any) -> Any:
     """Bits of a class in a ring entry, or in the entries of rings: 11 of 32, 27 of 64."""
+
+
+@_intrinsic
+def word_at(data: Any, at: Any) -> Any:
+    """Read the 8 bytes at `at` of a uint8 array as one little-endian uint64, aligned or not."""
+
+
+@_intrinsic
+def text_stops(data: Any, at: Any) -> Any:
+    """Tell which of 32 bytes end plain text in JSON: bit i of the uint64 is that of byte `at` + i.
+
+    They are quotes, backslashes, and all that is not printable ASCII. The 32 bytes must exist.
+    """
+
+
+@_intrinsic
+def digit_stops(data: Any, at: Any) -> Any:
+    """Tell which of 32 bytes are no digits, in the same way."""
+
+
+@_intrinsic
+def trailing_zeros(bits: Any) -> Any:
+    """Count the zeros below the lowest bit that is set, of a uint64; 64 if none is. Gives an int64."""
+
+
+@_intrinsic
+def high_product(left: Any, right: Any) -> Any:
+    """Give the upper 64 bits of the product of two uint64."""
+
+
+@_intrinsic
+def swapped(word: Any) -> Any:
+    """Reverse the 8 bytes of a uint64."""

@@ -1,9 +1,11 @@
 """Compiled functions on disk: where, under which key, and how they are written.
 
 The directory's name is a hash of the kernels' syntax trees: docstrings, comments and line breaks change
-nothing. A file is named by the function, the interpreter and a hash of what it was compiled for (types of
-arguments, processor), so processes that compile side by side never write each other's files; numba's own
-cache numbers its files in an index, which two processes at once can leave pointing at each other's code.
+nothing. What is compiled outside the core has a hash of its own folder in its file's name: a change there
+lets the kernels be. A file is named by the function, the interpreter and a hash of what it was compiled for
+(types of arguments, processor), so processes that compile side by side never write each other's files;
+numba's own cache numbers its files in an index, which two processes at once can leave pointing at each
+other's code.
 A directory that cannot be written to, as in an image, is read and not added to.
 """
 
@@ -13,6 +15,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import inspect
 import os
 import pickle
 import sys
@@ -40,6 +43,8 @@ _COMPILED = (
     "estimators/verdicts",
 )
 """Rooms that hold compiled functions, below this folder."""
+_READ_BY_OTHERS = ("fetched.py", "records.py")
+"""Files of this folder whose constants compiled functions outside the core name."""
 
 
 def syntax_hash(sources: Iterable[bytes]) -> str:
@@ -69,13 +74,23 @@ def kernel_hash() -> str:
     folder = Path(__file__).parent
     versions = (numba.__version__, np.__version__, llvmlite.__version__, sys.implementation.cache_tag)
     rooms = (source for room in _COMPILED for source in (folder / room).rglob("*.py"))
-    own = (folder / name for name in ("jit.py", "jit_cache.py", "jit_numba.py"))
+    own = (folder / name for name in ("jit.py", "jit_cache.py", "jit_numba.py", "texts.py"))
     sources = syntax_hash(source.read_bytes() for source in (*own, *sorted(rooms)))
     return hashlib.blake2b(f"{versions} {sources}".encode(), digest_size=8).hexdigest()
 
 
+@cache
+def _hash_outside(folder: Path) -> str:
+    """One hash over the compiled functions of a folder outside the core; empty for folders of the core."""
+    core = Path(__file__).parent
+    if folder.is_relative_to(core):
+        return ""
+    compiled = [text for file in sorted(folder.glob("*.py")) if b"core.jit" in (text := file.read_bytes())]
+    return syntax_hash([*compiled, *((core / name).read_bytes() for name in _READ_BY_OTHERS)])
+
+
 def cache_directory() -> str | None:
-    """Where compiled functions are kept between runs, or None where there is no such place.
+    """Directory of compiled functions between runs, or None where there is none.
 
     `NUMBA_CACHE_DIR`, else `XDG_CACHE_HOME`/streamwatch, else ~/.cache/streamwatch; below it one directory
     per state of the kernel's sources, made here. None means that every start compiles.
@@ -109,6 +124,7 @@ class KernelCache:
         self.cache_path = directory
         self._directory = Path(directory)
         self._function = function.__name__
+        self._outside = _hash_outside(Path(inspect.getfile(function)).parent)
         self._stem = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}"
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
@@ -138,5 +154,5 @@ class KernelCache:
 
     def _file(self, sig: Any, codegen: Any) -> Path:
         """Named by a hash of what it is compiled for: argument types with their layouts, and processor."""
-        key = f"{sig} {codegen.magic_tuple()}".encode()
+        key = f"{sig} {codegen.magic_tuple()} {self._outside}".encode()
         return self._directory / f"{self._stem}-{hashlib.blake2b(key, digest_size=16).hexdigest()}.nbc"

@@ -39,12 +39,12 @@ class Line(Protocol):
 
     @property
     def help(self) -> str:
-        """What it is, in a few words."""
+        """Description in a few words."""
         ...
 
     @property
     def formula(self) -> str:
-        """How it is computed."""
+        """Formula by which it is computed."""
         ...
 
 
@@ -241,6 +241,24 @@ DISPENSABLE: tuple[str, ...] = (
 """What a report does not even hold, in this order, when it would exceed `max_series`."""
 
 _NEEDED: tuple[str, ...] = (
+    "comparison_lead_dispersion",
+    "comparison_verdict_since_pair",
+    "comparison_verdict_evidence",
+    "comparison_effective_sample_size",
+    "comparison_mcnemar_calibrated",
+    "comparison_mcnemar",
+    "comparison_challenger_right_alone",
+    "comparison_champion_right_alone",
+    "comparison_challenger_error_ratio",
+    "comparison_champion_error_ratio",
+    "comparison_last_pair_timestamp_seconds",
+    "comparison_lead_upper",
+    "comparison_lead_lower",
+    "comparison_q",
+    "comparison_pairs_total",
+    "comparison_verdict_since_timestamp_seconds",
+    "comparison_lead",
+    "comparison_verdict",
     "lead_upper",
     "lead_lower",
     "lead",
@@ -259,6 +277,7 @@ _NEEDED: tuple[str, ...] = (
     "kappa_plus",
     "kappa_persistent",
     "errors_total",
+    "model_records_invalid_total",
     "model_predictions_joined_total",
     "model_predictions_total",
     "pending_predictions",
@@ -349,6 +368,14 @@ JOIN: Final = (
         "Oldest dedup entries evicted because join.max_dedup_entries was reached; duplicates go unseen.",
     ),
     _counter("models_retired_total", "Models that were idle for twice the horizon and gave up their place."),
+    _counter("pairs_made_total", "Outcomes of two compared models on one id with the same label."),
+    _counter(
+        "pairs_labels_differ_total", "Ids on which two compared models were told different labels; no pair."
+    ),
+    _counter(
+        "pairs_expired_total",
+        "Partners of resolved predictions, known before, that were not resolved within join.dedup_horizon.",
+    ),
     _counter("labels_accepted_total", "Valid labels."),
     _counter("labels_joined_total", "Labels that met a prediction."),
     _counter("labels_orphaned_total", "Labels that met no prediction in the time they waited."),
@@ -380,9 +407,14 @@ JOIN: Final = (
         "topic",
     ),
     _counter(
+        "model_records_invalid_total",
+        "Invalid records whose model can be read, for max_models models; also in records_invalid_total.",
+        "model",
+    ),
+    _counter(
         "records_over_limit_total",
-        "Predictions of models beyond max_models (not evaluated), and outcomes with a class beyond "
-        "max_classes (evaluated as __other__).",
+        "Predictions of models beyond max_models and pairs beyond max_comparisons (not evaluated), and "
+        "outcomes with a class beyond max_classes (evaluated as __other__).",
         "limit",
     ),
     _gauge("labels_waiting", "Labels with a model that wait for their prediction."),
@@ -426,6 +458,86 @@ JOIN: Final = (
     _gauge(
         "oldest_pending_timestamp_seconds",
         "Record time of the prediction that has waited longest for its label.",
+    ),
+)
+_COMPARED = ("challenger", "champion")
+COMPARISONS: Final = (
+    _counter("comparison_pairs_total", "Ids on which two models were compared.", *_COMPARED),
+    _gauge("comparison_last_pair_timestamp_seconds", "Event time of the last pair.", *_COMPARED),
+    *(
+        _gauge(name, f"{text} ({formula}; {_DECAY}).", *_COMPARED, "forgetting")
+        for name, text, formula in (
+            (
+                "comparison_q",
+                "Log of the champion's losses over the challenger's on the same ids",
+                "ln(S_A/S_B)",
+            ),
+            (
+                "comparison_mcnemar",
+                "McNemar's statistic, signed as comparison_q; descriptive: in time it passes any fixed level",
+                "sign(n01-n10)(n01-n10)²/(n01+n10)",
+            ),
+            (
+                "comparison_mcnemar_calibrated",
+                "McNemar's statistic with the variance that fading leaves: χ²(1) at one time; descriptive",
+                "sign(D)D²/V",
+            ),
+            (
+                "comparison_champion_error_ratio",
+                "Error of the champion on the ids of the comparison",
+                "S_A/Σw",
+            ),
+            (
+                "comparison_challenger_error_ratio",
+                "Error of the challenger on the ids of the comparison",
+                "S_B/Σw",
+            ),
+            ("comparison_champion_right_alone", "Pairs that the champion alone got right", "n10"),
+            ("comparison_challenger_right_alone", "Pairs that the challenger alone got right", "n01"),
+            (
+                "comparison_effective_sample_size",
+                "Pairs that the estimates under this forgetting are worth",
+                "(Σw)²/Σw²",
+            ),
+        )
+    ),
+    _gauge(
+        "comparison_verdict",
+        "1 if the challenger is better than the champion, -1 if worse, 0 if open, however often one looks; "
+        "false within monitors.verdict_outcomes pairs with probability monitors.confidence_delta.",
+        *_COMPARED,
+    ),
+    _gauge(
+        "comparison_verdict_since_timestamp_seconds",
+        "Event time from which the verdict holds; of an open one, when it opened.",
+        *_COMPARED,
+    ),
+    _gauge("comparison_verdict_since_pair", "Number of the pair from which the verdict holds.", *_COMPARED),
+    _gauge(
+        "comparison_verdict_evidence",
+        "Evidence that the challenger is better or worse: 0 none, 1 a verdict, then 0 again.",
+        *_COMPARED,
+        "side",
+    ),
+    _gauge(
+        "comparison_lead",
+        "Mean utility of the challenger less that of the champion, -1 to 1, since the verdict last changed.",
+        *_COMPARED,
+    ),
+    _gauge(
+        "comparison_lead_lower",
+        "Lower limit of the mean lead at monitors.confidence_delta, looked at as often as one likes.",
+        *_COMPARED,
+    ),
+    _gauge(
+        "comparison_lead_upper",
+        "Upper limit of the mean lead at monitors.confidence_delta, looked at as often as one likes.",
+        *_COMPARED,
+    ),
+    _gauge(
+        "comparison_lead_dispersion",
+        "Variance of the lead's sums beside that of independent pairs: divides the evidence.",
+        *_COMPARED,
     ),
 )
 MERGE: Final = (
@@ -500,6 +612,15 @@ DAEMON: Final = (
         "Times the log could not be recognised, since the record remembered is no longer in it.",
     ),
     _counter(
+        "dead_letters_written_total",
+        "Invalid records written to kafka.dead_letter_topic since the start.",
+    ),
+    _counter(
+        "dead_letters_dropped_total",
+        "Invalid records that kafka.dead_letter_topic did not take, since the start.",
+        "reason",
+    ),
+    _counter(
         "internal_events_total",
         "Internal events by name; each is also a line in the log (frequent ones sampled).",
         "event",
@@ -513,7 +634,7 @@ PROCESS: Final = (
     _gauge("python_info", "Always 1; the labels are the interpreter.", "implementation", "version"),
 )
 """Exported without the prefix, as every client library exports them."""
-SECTIONS: Final = (ALARMS, JOIN, MERGE, STATE, DAEMON, PROCESS)
+SECTIONS: Final = (ALARMS, JOIN, COMPARISONS, MERGE, STATE, DAEMON, PROCESS)
 _BY_NAME: Final = {metric.name: metric for section in SECTIONS for metric in section}
 
 

@@ -21,12 +21,15 @@ from typing import Final, Protocol
 import msgspec
 
 from streamwatch.core.events import Alarm, Event, Outcome
+from streamwatch.core.fold_names import model_of
+from streamwatch.core.join.caveats import Caveats, caveats
 from streamwatch.core.join.counters import JoinCounters
 from streamwatch.core.join.dedup import DedupState
 from streamwatch.core.join.fold_streams import Stream
 from streamwatch.core.join.join import Join
 from streamwatch.core.join.mismatch import AgreementState, ClassAgreement, Mismatch, mismatches
-from streamwatch.core.join.models import JoinModelsState
+from streamwatch.core.join.models import JoinModelsState, joined_folds
+from streamwatch.core.join.pairing import PairingState
 from streamwatch.core.join.reorder import OrderBuffer, OrderState
 from streamwatch.core.join.series import counter_families, gauge_families, identities, model_families
 from streamwatch.core.join.working_set import EVICTIONS, BatchResult, ReadSet, WorkingSet
@@ -59,7 +62,7 @@ class Evaluation(Protocol):
 
     @property
     def records_over_limit(self) -> Mapping[str, int]:
-        """What was not evaluated as it came, by limit."""
+        """Records not evaluated as they came, by limit."""
         ...
 
 
@@ -80,6 +83,7 @@ class PipelineState:
     oldest_pending_ms: int | None
     agreement: AgreementState = field(default_factory=AgreementState)
     fold_streams: dict[str, Stream] = field(default_factory=dict[str, Stream])
+    pairing: PairingState = field(default_factory=PairingState)
 
 
 _ENCODER = msgspec.msgpack.Encoder(order="deterministic")  # counts by reason come in any order
@@ -139,6 +143,8 @@ class Pipeline:
             alarms += self.evaluate(outcomes[folded:] if folded else outcomes)
         join.end(whole=taken == len(events))
         dedup_added, dropped = join.predictions.dedup.end_batch()
+        if join.predictions.pairing is not None:
+            join.predictions.pairing.drop(dropped, join.counters)
         changed = join.predictions.changed + join.labels.changed
         return BatchResult(events[:taken], found, changed, dedup_added, dropped, outcomes, alarms, retired)
 
@@ -167,15 +173,19 @@ class Pipeline:
     def _retire(self, idle: list[str]) -> None:
         self._join.counters.models_retired += len(idle)
         monitored = set(self._monitors.models())
+        names = list(self._join.predictions.join_models.models)
+        alive = {model_of(name) for name in names}
         for model in idle:
             self._agreement.forget(model)
+            if model_of(model) not in alive:  # the last of its folds, if it has any
+                self._join.counters.model_records_invalid.pop(model_of(model), None)
             if model in monitored:
                 self._monitors.retire(model)
-        self._join.predictions.fold_streams.keep(list(self._join.predictions.join_models.models))
+        self._join.predictions.fold_streams.keep(names)
 
     @property
     def start_ms(self) -> int | None:
-        """Where reading began, if later than the beginning of the topics; None (default) if it began there.
+        """Time at which reading began, if later than the beginning of the topics; None (default) if there.
 
         A label that meets nobody and is less than one horizon younger than this may belong to a prediction
         never read: it is counted as `labels_before_start_total`, not as an orphan.
@@ -191,9 +201,13 @@ class Pipeline:
         return identities(self._join)
 
     def mismatches(self) -> list[Mismatch]:
-        """What is silently wrong with models, by name."""
+        """Mismatches of models, by name."""
         models = self._join.predictions.join_models.models
         return mismatches(self._agreement, models, self.clock_ms - self._spec.early_horizon_ms)
+
+    def caveats(self) -> dict[str, Caveats]:
+        """What to know beside verdicts, by model."""
+        return caveats(joined_folds(self._join.predictions.join_models.models), self._spec, self.clock_ms)
 
     def join_families(self) -> list[Family]:
         """Series of the join."""
@@ -230,6 +244,7 @@ class Pipeline:
                 predictions.oldest_ms,
                 self._agreement.state(),
                 predictions.fold_streams.state(),
+                PairingState() if predictions.pairing is None else predictions.pairing.state(),
             )
         )
 
@@ -255,3 +270,5 @@ class Pipeline:
         labels.start_ms = state.start_ms
         self._agreement.restore(state.agreement)
         predictions.fold_streams.restore(state.fold_streams)
+        if predictions.pairing is not None:
+            predictions.pairing.restore(state.pairing)

@@ -10,6 +10,7 @@ from streamwatch.core.commit.batch import CommitBatch, RecoveredState
 from streamwatch.core.events import Event, Fingerprint, Partition
 from streamwatch.core.join.entry import JoinEntry
 from streamwatch.core.pipeline import BatchResult, ReadSet, WorkingSet
+from streamwatch.core.records import RecordBatch
 from streamwatch.core.series import Family, Report
 
 
@@ -18,7 +19,7 @@ class Record(Protocol):
 
     @property
     def topic(self) -> str:
-        """Where it was read."""
+        """Name of the topic."""
         ...
 
     @property
@@ -58,7 +59,7 @@ class Record(Protocol):
 
     @property
     def fault(self) -> str | None:
-        """Why the content cannot be read, as a reason of an invalid record; None for an ordinary one."""
+        """Reason why the content cannot be read, as of an invalid record; None for an ordinary one."""
         ...
 
 
@@ -67,6 +68,10 @@ class Decoder(Protocol):
 
     def decode_all(self, records: Sequence[Record], stamps: Sequence[int]) -> Sequence[Event]:
         """For each record, with its timestamp: `Prediction`, `Label`, `NullRecord`, or `Invalid`."""
+        ...
+
+    def decode_batch(self, records: Sequence[Record]) -> RecordBatch:
+        """The same for records and their own timestamps, as columns."""
         ...
 
 
@@ -99,12 +104,12 @@ class Source(Protocol):
 
     @property
     def up(self) -> bool:
-        """Whether the other side answers."""
+        """Tell whether the other side answers."""
         ...
 
     @property
     def assigned(self) -> bool:
-        """Whether every partition of the configured topics has a position."""
+        """Tell whether every partition of the configured topics has a position."""
         ...
 
     @property
@@ -182,7 +187,7 @@ class Store(Protocol):
 
     @property
     def durable(self) -> bool:
-        """Whether anything survives the process."""
+        """Tell whether anything survives the process."""
         ...
 
     @property
@@ -220,6 +225,31 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Leave; what was not committed is forgotten."""
+        ...
+
+
+class DeadLetters(Protocol):
+    """Place for invalid records as they were."""
+
+    @property
+    def is_full(self) -> bool:
+        """Tell whether so much waits that it has to be flushed before more is put."""
+        ...
+
+    def put(self, record: Record, reason: str) -> None:
+        """Have a record written by the next `flush`."""
+        ...
+
+    async def flush(self) -> None:
+        """Write what waits, or count it as dropped; in bounded time."""
+        ...
+
+    async def stop(self) -> None:
+        """Leave within a bounded time; what waits was not committed."""
+        ...
+
+    def families(self) -> Sequence[Family]:
+        """Letters written and dropped, as metrics."""
         ...
 
 

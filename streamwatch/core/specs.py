@@ -5,7 +5,9 @@ Names follow METRICS: `alpha` is Gama's fading factor (near 1 forgets slowly), `
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import Field, dataclass
+from fnmatch import fnmatchcase
 from typing import Any, ClassVar, Literal, Protocol, TypeAlias, get_args
 
 Direction: TypeAlias = Literal["up", "down", "both"]
@@ -116,7 +118,7 @@ class DriftWeightedSpec:
 
 
 class DetectorSpec(Protocol):
-    """What every specification of a detector has: it is a frozen dataclass with a name.
+    """Specification of a detector: a frozen dataclass with a name.
 
     Further kinds bring theirs with them (see `core.estimators.detectors`).
     """
@@ -131,7 +133,7 @@ class DetectorSpec(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class UtilitySpec:
-    """What an answer is worth when a model is judged against its opponents."""
+    """Worth of an answer when a model is judged against its opponents."""
 
     models: str = "*"
     """Pattern of the models it is for."""
@@ -140,6 +142,31 @@ class UtilitySpec:
     """(true class, answer, cost), with `kind` costs."""
     other: float | None = None
     """Cost of every pair that `costs` leaves out."""
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonSpec:
+    """Models that are compared with one other, on the ids that both predicted."""
+
+    champion: str
+    """The model they are compared with."""
+    challengers: tuple[str, ...]
+    """Patterns of those models; the champion itself is never one of them."""
+
+
+def champion_of(comparisons: Sequence[ComparisonSpec], one: str, other: str) -> str | None:
+    """Which of two models the other is compared with; None if they are not compared.
+
+    The first comparison that has them as champion and challenger, in either order, decides.
+    """
+    if one == other:
+        return None
+    for comparison in comparisons:
+        if comparison.champion in {one, other}:
+            challenger = other if comparison.champion == one else one
+            if any(fnmatchcase(challenger, pattern) for pattern in comparison.challengers):
+                return comparison.champion
+    return None
 
 
 ForgettingSpec: TypeAlias = LandmarkSpec | FadingSpec | SlidingSpec | AdwinSpec
@@ -174,11 +201,15 @@ class MonitorsSpec:
     verdict_outcomes: int = 100_000
     """N: outcomes within which a false verdict has probability `confidence_delta`, and after which a verdict
     that nothing confirms opens."""
+    comparisons: tuple[ComparisonSpec, ...] = ()
+    """Which models are compared with which."""
+    max_comparisons: int = 100
+    """Pairs of models compared at most, those that first met an id together."""
 
 
 @dataclass(frozen=True, slots=True)
 class JoinSpec:
-    """How predictions meet their labels (SEMANTICS §2). Durations in milliseconds of record time."""
+    """Rules of the join (SEMANTICS §2). Durations in milliseconds of record time."""
 
     horizon_ms: int = 14 * DAY_MS
     early_horizon_ms: int = 3_600_000
@@ -198,3 +229,5 @@ class JoinSpec:
     folds_share_stream: bool = False
     """Whether the previous label of a fold's outcome is that of its model's stream, of all its folds: where a
     fold tests some ids only."""
+    comparisons: tuple[ComparisonSpec, ...] = ()
+    """Which models' outcomes of one id are paired."""

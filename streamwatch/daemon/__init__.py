@@ -6,6 +6,7 @@ from streamwatch.daemon.batch_processor import BatchProcessor, Clocks, Topic
 from streamwatch.daemon.commits import CommitSpec
 from streamwatch.daemon.consume_loop import ConsumeLoopSpec
 from streamwatch.daemon.daemon import Attachments, Daemon
+from streamwatch.daemon.rejected_records import RejectedRecords
 from streamwatch.daemon.source_positions import (
     MERGE,
     POSITIONS,
@@ -26,6 +27,7 @@ __all__ = [
     "ConsumeLoopSpec",
     "Daemon",
     "DaemonStatus",
+    "RejectedRecords",
     "SourcePositions",
     "State",
     "Topic",

@@ -25,8 +25,8 @@ class Outgoing:
     sections: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
     outbox: Mapping[str, bytes | None] = field(default_factory=dict[str, "bytes | None"])
     notifications: Sequence[Notification] = ()
-    open_alarms: Sequence[Notification] = ()
-    """All alarms that are open afterwards."""
+    open_incidents: Sequence[Notification] = ()
+    """All incidents that are open afterwards, each as its last notification."""
     families: Sequence[Family] = ()
 
 
@@ -76,7 +76,7 @@ class Alerting:
 
     def begin(self) -> None:
         """From here on deliver what the last commit says is owed."""
-        self._deliveries.restore(self._owed, self._book.open_alarms())
+        self._deliveries.restore(self._owed, self._book.open_incidents())
         self._owed = {}
 
     def due(self, *, behind: bool) -> bool:
@@ -98,17 +98,17 @@ class Alerting:
             Whether it is still being read.
         """
         book, monitors, now_ms = self._book, self._monitors, self._now_ms()
-        notifications = book.announce(alarms, now_ms, monitors.first_ms, behind=in_backlog)
+        notifications = book.announce(alarms, now_ms, monitors, behind=in_backlog)
         for model in retired:
             notifications += book.retire(model, now_ms)
-        notifications += book.review(monitors.levels, now_ms, behind=behind)
+        notifications += book.review(monitors, now_ms, behind=behind)
         records = {notification.id: self._deliveries.record(notification) for notification in notifications}
         outbox = {
             **self._deliveries.changes(),
             **{name: record for name, record in records.items() if record is not None},
         }
-        return Outgoing({ALARMS: book.state()}, outbox, notifications, book.open_alarms(), book.families())
+        return Outgoing({ALARMS: book.state()}, outbox, notifications, book.open_incidents(), book.families())
 
     def tell(self, outgoing: Outgoing) -> None:
         """The commit is durable."""
-        self._deliveries.add(outgoing.notifications, outgoing.open_alarms)
+        self._deliveries.add(outgoing.notifications, outgoing.open_incidents)

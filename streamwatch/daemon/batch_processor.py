@@ -11,14 +11,19 @@ import numpy as np
 
 from streamwatch.core.commit.checkpoint import Checkpoint
 from streamwatch.core.events import Alarm, Invalid, Partition, Side
+from streamwatch.core.fetched import APPENDED, FetchedRecords
 from streamwatch.core.fold_names import fold_of, model_of
+from streamwatch.core.join.caveats import details_with_caveats
 from streamwatch.core.join.mismatch import details_with
 from streamwatch.core.merge import Arrivals, Merge, MergeProgress, MergeSpec, Released
 from streamwatch.core.merge.series import held_families, progress_families
 from streamwatch.core.ports import Decoder, Poll, Record, Store
+from streamwatch.core.records import OBJECT
 from streamwatch.core.series import Family, Report
 from streamwatch.daemon.mismatch import MismatchReporter
 from streamwatch.daemon.recent_records import RecentRecords
+from streamwatch.daemon.rejected_records import RejectedRecords
+from streamwatch.daemon.turns import RECORDS_PER_TURN, in_turns, up_to_scores
 from streamwatch.telemetry import (
     HostClockBehind,
     HostClockRight,
@@ -27,10 +32,11 @@ from streamwatch.telemetry import (
     Telemetry,
 )
 
-RECORDS_PER_TURN = 500
 REQUEST_STEPS = 4
-_RECORD_BYTES: Final = 500
-"""Bytes a decoded record takes in memory beside its key and value, about."""
+_ROW_BYTES: Final = 250
+"""Bytes a decoded record takes in memory beside its key and value, about, as a row."""
+_OBJECT_BYTES: Final = 500
+"""Bytes that it takes as an object."""
 
 
 async def yield_to_loop() -> None:
@@ -80,9 +86,11 @@ class BatchProcessor:
         How long records wait for others.
     progress
         Where the sequence goes on, of a state that was restored.
+    rejected
+        Given every invalid record.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # one for each thing it works with
         self,
         checkpoint: Checkpoint,
         store: Store,
@@ -91,6 +99,8 @@ class BatchProcessor:
         clocks: Clocks,
         merge: MergeSpec | None = None,
         progress: MergeProgress | None = None,
+        *,
+        rejected: RejectedRecords | None = None,
     ) -> None:
         self.pipeline = checkpoint.pipeline
         self.progress = progress or MergeProgress()
@@ -103,6 +113,7 @@ class BatchProcessor:
         sides: dict[str, Side] = {name: topic.side for name, topic in topics.items()}
         self._merge = Merge(merge or MergeSpec(), sides, self.progress)
         self._recent = RecentRecords()
+        self.rejected = rejected or RejectedRecords()
         self._ready: Released | None = None
         self._taken = 0
         self._step = RECORDS_PER_TURN
@@ -127,7 +138,7 @@ class BatchProcessor:
 
     @property
     def has_ready(self) -> bool:
-        """Whether released records wait to be evaluated."""
+        """Tell whether released records wait to be evaluated."""
         return self._ready is not None
 
     def settle(self) -> tuple[Sequence[Alarm], Sequence[str]]:
@@ -170,15 +181,13 @@ class BatchProcessor:
         """
         self._meet(poll)
         clocks = self._clocks
-        for start in range(0, max(map(len, poll.records.values()), default=0), RECORDS_PER_TURN):
-            if start:
+        for turn, delivered in enumerate(in_turns(poll.records)):
+            if turn:
                 await yield_to_loop()
-            delivered = {
-                partition: self._decoded(partition, records[start : start + RECORDS_PER_TURN])
-                for partition, records in poll.records.items()
-                if len(records) > start
+            decoded = {
+                partition: self._decoded(partition, records) for partition, records in delivered.items()
             }
-            self._merge.add(delivered, clocks.monotonic_ms(), clocks.host_ms())
+            self._merge.add(decoded, clocks.monotonic_ms())
         self._merge.found({partition: state.at_end_ms for partition, state in poll.partitions.items()})
         self._read = {partition: state.position for partition, state in poll.partitions.items()}
         released = self._merge.release(clocks.monotonic_ms(), clocks.host_ms(), connected=connected)
@@ -190,7 +199,7 @@ class BatchProcessor:
         ready = self._ready
         if ready is None:
             return 0
-        events = ready.events[self._taken : self._taken + self._step]
+        events = up_to_scores(ready.records.part(self._taken, self._taken + self._step).events())
         found = self._store.fetch(self.pipeline.read_set(events))
         result = self.pipeline.advance(events, found)
         self._store.apply(result)
@@ -204,6 +213,7 @@ class BatchProcessor:
         for event in result.events:
             if type(event) is Invalid:
                 self._telemetry.emit(RecordRejected(event.topic, event.partition, event.offset, event.reason))
+                self.rejected.release(event)
         self._taken += taken
         self._uncommitted += taken + len(result.changed)
         self._alarms += result.alarms
@@ -220,20 +230,18 @@ class BatchProcessor:
         found = self.pipeline.mismatches()
         self._mismatches.tell(found)
         details = details_with((yield from self._monitors.details_in_slices()), found)
+        details = details_with_caveats(details, self.pipeline.caveats())
         return Report(families, self._clocks.host_ms(), details, tuple(self._monitors.recent_alarms))
 
     def families(self) -> Sequence[Family]:
-        """Records held by the merge, and the partitions waited for."""
-        return held_families(self._merge, self._clocks.monotonic_ms())
+        """Records held by the merge, the partitions waited for, and dead letters."""
+        return [*held_families(self._merge, self._clocks.monotonic_ms()), *self.rejected.families()]
 
     def _set_ready(self, released: Released) -> None:
         self._taken = 0
         self._ready = released if len(released) else None
         if self._ready is None:
             self._advance_positions()
-            return
-        for event, clock_ms in zip(released.events, released.clock_ms.tolist(), strict=True):
-            event.record_ms = clock_ms
 
     def _note_retired(self, names: Sequence[str]) -> None:
         """Remember models that retired; one that predicts in folds has when its last fold has."""
@@ -261,19 +269,28 @@ class BatchProcessor:
                 self.progress.forget(partition)
 
     def _decoded(self, partition: Partition, records: Sequence[Record]) -> Arrivals:
-        stamps = [record.timestamp for record in records]
-        events = self._topics[partition.topic].decoder.decode_all(records, stamps)
+        batch = self._topics[partition.topic].decoder.decode_batch(records)
         self._recent.add(partition, records)
         self.records += len(records)
+        decodable = np.ones(len(batch), np.bool_)
+        if batch.objects:
+            invalid = np.array([type(event) is Invalid for event in batch.objects], np.bool_)
+            objects = np.flatnonzero(batch.rows["side"] == OBJECT)
+            decodable[objects] = ~invalid[batch.rows["object"][objects]]
+            self.rejected.keep(records, batch, np.flatnonzero(~decodable))
+        if isinstance(records, FetchedRecords):
+            appended = bool(records.rows[:, APPENDED].all())
+            size_bytes = records.size_bytes + _ROW_BYTES * len(batch)
+        else:
+            appended = all(record.timestamp_type == 1 for record in records)
+            size_bytes = sum(len(record.value or b"") + len(record.key or b"") for record in records)
         return Arrivals(
-            np.array([record.offset for record in records], np.int64),
-            np.array(stamps, np.int64),
-            np.array([type(event) is not Invalid for event in events], np.bool_),
-            events,
-            appended=all(record.timestamp_type == 1 for record in records),
-            size_bytes=sum(
-                _RECORD_BYTES + len(record.value or b"") + len(record.key or b"") for record in records
-            ),
+            batch.rows["offset"],
+            batch.rows["record_ms"],
+            decodable,
+            batch,
+            appended=appended,
+            size_bytes=size_bytes + _OBJECT_BYTES * len(batch.objects),
         )
 
     def _tell(self) -> None:

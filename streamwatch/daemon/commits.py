@@ -164,6 +164,7 @@ class Commits:
 
     async def _commit(self, began: float, *, report: bool) -> None:
         state = self._state
+        await state.processor.rejected.deliver()
         alarms, retired = state.processor.settle()
         outgoing = NOTHING
         if state.alerting is not None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from streamwatch.core.events import Partition
 from streamwatch.core.fold_names import shown_name
-from streamwatch.core.ports import Poll, Source
+from streamwatch.core.ports import DeadLetters, Poll, Source
 from streamwatch.daemon.alerting import event_of
 from streamwatch.daemon.batch_processor import yield_to_loop
 from streamwatch.daemon.commits import Commits, CommitSpec, Durable
@@ -18,7 +18,7 @@ from streamwatch.daemon.offset_metadata import OffsetMetadata
 from streamwatch.daemon.source_positions import LogCounts, SourcePositions
 from streamwatch.daemon.state import State
 from streamwatch.daemon.status import DaemonStatus, counted
-from streamwatch.edge.stores.errors import StateFailed, StateGone, StateRefused
+from streamwatch.edge.stores.errors import StateFailed, StateForbidden, StateGone, StateRefused
 from streamwatch.telemetry import (
     CatchUpCompleted,
     DiskFreed,
@@ -51,6 +51,8 @@ class ConsumeLoopSpec:
     """Asked before each poll; nothing is read while it says so."""
     offset_metadata: OffsetMetadata = field(default_factory=OffsetMetadata)
     """Kept up to date with what is durable."""
+    dead_letters: DeadLetters | None = None
+    """Given to every state that is opened; left at the end."""
     fail_on_lost_state: bool = False
     """Whether a state that is removed while it is open ends the daemon, instead of beginning anew."""
     monotonic: Callable[[], float] = time.monotonic
@@ -97,6 +99,7 @@ class ConsumeLoop:
         self._low = False
         self._started = False
         self._failures = 0
+        self._was_open = False
         self._records_before = 0
         self._gone = 0
         self._commits: Commits | None = None
@@ -120,8 +123,14 @@ class ConsumeLoop:
                     await _finish(commits)
                 except StateFailed as error:
                     await self._lose(error, stop)
+                except StateForbidden as error:
+                    if not self._was_open:
+                        raise
+                    await self._lose(error, stop)
         finally:
             await self._leave(LEAVE_SECONDS)
+            if self._spec.dead_letters is not None:
+                await self._spec.dead_letters.stop()
 
     async def _next(self, stop: asyncio.Event) -> Poll | None:
         """The next poll; None when it is time to stop, be it that the brokers kept a poll waiting."""
@@ -145,7 +154,7 @@ class ConsumeLoop:
                 self.state.store.close()
             self.state = None
 
-    async def _lose(self, error: StateFailed, stop: asyncio.Event) -> None:
+    async def _lose(self, error: StateFailed | StateForbidden, stop: asyncio.Event) -> None:
         """Drop what is in memory; nothing of it was shown."""
         if isinstance(error, StateGone):
             self._gone += 1
@@ -167,7 +176,7 @@ class ConsumeLoop:
         self._status.stage = "state is being opened"
         began = self._spec.monotonic()
         state = await asyncio.to_thread(self._spec.open_state)
-        self.state = state
+        self.state, self._was_open = state, True
         self._status.durable = state.store.durable
         resumed = state.resumed
         if state.store.durable:
@@ -273,6 +282,7 @@ class ConsumeLoop:
         processor, alarms = self.state.processor, 0
         while processor.has_ready and not stop.is_set():
             alarms += processor.evaluate()
+            await processor.rejected.deliver(only_if_full=True)
             if processor.has_ready:
                 await commits.settle(soon=False)
                 await yield_to_loop()

@@ -62,7 +62,7 @@ class Deliveries:
         self._draw = draw
         self._queues = {receiver.name: ReceiverQueue(receiver) for receiver in receivers}
         self._outbox = Outbox(list(self._queues))
-        self._open_alarms: Sequence[Notification] = ()
+        self._open_incidents: Sequence[Notification] = ()
         self._tasks: list[asyncio.Task[None]] = []
         self._stopping = False
         self._delivered: Counter[str] = Counter(dict.fromkeys(self._queues, 0))
@@ -74,17 +74,17 @@ class Deliveries:
         wanted = self._wanted(notification)
         return self._outbox.draft(notification, wanted) if wanted else None
 
-    def add(self, notifications: Sequence[Notification], open_alarms: Sequence[Notification]) -> None:
+    def add(self, notifications: Sequence[Notification], open_incidents: Sequence[Notification]) -> None:
         """Deliver new notifications, now that the commit that holds them is durable.
 
         Parameters
         ----------
         notifications
             The new ones, in order.
-        open_alarms
-            All open alarms as of that commit, for receivers that are reminded of them.
+        open_incidents
+            All open incidents as of that commit, for receivers that are reminded of them.
         """
-        self._open_alarms = open_alarms
+        self._open_incidents = open_incidents
         for notification in notifications:
             self._outbox.add(notification, self._wanted(notification))
         for queue in self._queues.values():
@@ -93,16 +93,16 @@ class Deliveries:
 
     @property
     def changed(self) -> bool:
-        """Whether a commit is wanted even if nothing was read, lest a restart repeats notifications."""
+        """Tell whether a commit is wanted even if nothing was read, lest a restart repeats notifications."""
         return self._outbox.changed
 
     def changes(self) -> Mapping[str, bytes | None]:
         """Changes of the outbox since the last call, beside new notifications, for the next commit."""
         return self._outbox.changes()
 
-    def restore(self, outbox: Mapping[str, bytes], open_alarms: Sequence[Notification]) -> None:
+    def restore(self, outbox: Mapping[str, bytes], open_incidents: Sequence[Notification]) -> None:
         """Owe exactly what the last durable commit says is owed, at a start or when state was opened anew."""
-        self._open_alarms = open_alarms
+        self._open_incidents = open_incidents
         for name, notification in self._outbox.restore(outbox):
             self._drop(name, notification, "receiver_removed", 0)
         for queue in self._queues.values():
@@ -162,7 +162,7 @@ class Deliveries:
         now = asyncio.get_running_loop().time()
         name = queue.receiver.name
         repeats = (
-            queue.receiver.repeat_interval_seconds is not None and self._open_alarms and not self._stopping
+            queue.receiver.repeat_interval_seconds is not None and self._open_incidents and not self._stopping
         )
         remind = max(queue.remind, queue.resume) - now
         notification = self._outbox.head(name)
@@ -171,12 +171,12 @@ class Deliveries:
         return notification, None if notification is None else queue.resume - now
 
     async def _remind(self, queue: ReceiverQueue) -> None:
-        """Repeat open alarms, but those about which there is something newer to tell first."""
+        """Repeat open incidents, but those of models about which there is something newer to tell first."""
         name, wait = queue.receiver.name, queue.receiver.repeat_interval_seconds or 0.0
         queue.reminded = True
         queue.remind = asyncio.get_running_loop().time() + wait
-        open_alarms = [n for n in self._open_alarms if queue.receiver.wants(n)]
-        told = [n for n in open_alarms if not self._outbox.owes(name, n.series)]
+        open_incidents = [n for n in self._open_incidents if queue.receiver.wants(n)]
+        told = [n for n in open_incidents if not self._outbox.owes(name, n.series)]
         if told:
             answer = await queue.receiver.remind(told, self._clock_ms())
             if isinstance(answer, Delivered):
@@ -241,10 +241,17 @@ class Deliveries:
         """Give a notification up for one receiver, and say so."""
         self._outbox.settle(name, notification)
         self._dropped[name, reason] += 1
-        alarm = notification.alarm
-        model, detector = (alarm.model, alarm.detector) if alarm else ("", "")
         self._emit(
-            NotificationDropped(name, notification.id, notification.kind, model, detector, reason, attempts)
+            NotificationDropped(
+                name,
+                notification.id,
+                notification.kind,
+                notification.incident,
+                notification.model,
+                ", ".join(notification.detectors),
+                reason,
+                attempts,
+            )
         )
 
     def _wanted(self, notification: Notification) -> list[str]:

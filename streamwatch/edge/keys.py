@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import xxhash
@@ -27,7 +27,28 @@ def digest_ids(ids: Sequence[str]) -> list[str]:
     return [digest(id_).decode("latin-1") for id_ in map(str.encode, ids)]
 
 
-def id_keys(namespace: str, *, digest: bool) -> Callable[[Sequence[str]], Sequence[str]] | None:
+@dataclass(frozen=True, slots=True)
+class IdKeys:
+    """From the ids of a namespace to keys.
+
+    Attributes
+    ----------
+    prefix
+        What keys begin with, before the id.
+    digest
+        Whether the key is the digest of both.
+    """
+
+    prefix: str = ""
+    digest: bool = False
+
+    def __call__(self, ids: Sequence[str]) -> Sequence[str]:
+        """Give the keys of ids, in order."""
+        keys = [self.prefix + id_ for id_ in ids] if self.prefix else ids
+        return digest_ids(keys) if self.digest else keys
+
+
+def id_keys(namespace: str, *, digest: bool) -> IdKeys | None:
     """Give what turns the ids of a namespace into keys; None where ids are their own keys.
 
     Parameters
@@ -37,11 +58,6 @@ def id_keys(namespace: str, *, digest: bool) -> Callable[[Sequence[str]], Sequen
     digest
         Whether keys are digests, for a state on disk; they are taken over namespace and id together.
     """
-    if not namespace:
-        return digest_ids if digest else None
-    return partial(_keys_within, namespace + _SEPARATOR, digest=digest)
-
-
-def _keys_within(prefix: str, ids: Sequence[str], *, digest: bool) -> Sequence[str]:
-    keys = [prefix + id_ for id_ in ids]
-    return digest_ids(keys) if digest else keys
+    if not namespace and not digest:
+        return None
+    return IdKeys(namespace + _SEPARATOR if namespace else "", digest)

@@ -33,7 +33,7 @@ class DemoDaemon(Protocol):
 
     @property
     def url(self) -> str:
-        """Where its HTTP server answers."""
+        """URL of its HTTP server."""
         ...
 
     async def run(self) -> None:
@@ -51,7 +51,7 @@ BuildDaemon = Callable[[Mapping[str, Any], Telemetry, Sequence[Sink]], DemoDaemo
 
 @dataclass(frozen=True, slots=True)
 class DemoSpec:
-    """What the demo shows: by default the first drift comes some twenty seconds after reading began.
+    """Course of the demo: by default the first drift comes some twenty seconds after reading began.
 
     `seconds` ends it by itself, None runs until Ctrl-C. `head_start` instances are there when reading
     begins.
@@ -69,7 +69,7 @@ class DemoSpec:
 
 @dataclass(frozen=True, slots=True)
 class DemoSummary:
-    """What was shown."""
+    """Summary of what was shown."""
 
     url: str
     alarms: int
@@ -77,7 +77,7 @@ class DemoSummary:
 
 
 def settings_document(bootstrap_servers: str, spec: DemoSpec) -> dict[str, Any]:
-    """What the demo's configuration file would say."""
+    """Contents that the demo's configuration file would have."""
     return {
         "kafka": {"bootstrap_servers": bootstrap_servers},
         "topics": {"predictions": [PREDICTIONS], "labels": [LABELS]},

@@ -26,7 +26,13 @@ CHUNK: Final = 1_000
 """Lines decoded at once, and lines by which a file is told to hold one kind only."""
 _MIXED: Final = "recording"
 
-FeedEvent: TypeAlias = "Event | Outcome"
+FeedEvent: TypeAlias = "Event | RecordedOutcome"
+
+
+class RecordedOutcome(Outcome, frozen=True, gc=False, array_like=True):
+    """A line that holds a prediction and its label, and the id they are of."""
+
+    id: str = ""
 
 
 @dataclass(slots=True)
@@ -226,13 +232,14 @@ def _placed(event: Fitted, record: LineRecord, partition: Partition, at_ms: int)
         made_ms, known_ms = prediction.timestamp_ms, label.timestamp_ms
         delay_ms = 0 if made_ms is None or known_ms is None else max(0, known_ms - made_ms)
         own_ms = known_ms if known_ms is not None else made_ms
-        return Outcome(
+        return RecordedOutcome(
             prediction.model,
             label.true_class,
             prediction.predicted_class,
             at_ms if own_ms is None else own_ms,
             delay_ms,
             scores=prediction.scores,
+            id=prediction.id,
         )
     if isinstance(event, Invalid):
         event.partition, event.offset = partition.partition, record.offset

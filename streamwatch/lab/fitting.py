@@ -21,7 +21,7 @@ from streamwatch.lab.lines import LineRecord
 
 @dataclass(frozen=True, slots=True)
 class RecordedTopic:
-    """What a topic carries, and how its records are read."""
+    """Side of a topic, and the decoder of its records."""
 
     side: Side
     mapping: TopicMapping

@@ -85,7 +85,7 @@ def kcat_record(line: bytes, number: int) -> LineRecord:
 
 
 def is_kcat(line: bytes) -> bool:
-    """Whether a line looks as `kcat -J` writes them."""
+    """Tell whether a line looks as `kcat -J` writes them."""
     try:
         _KCAT.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

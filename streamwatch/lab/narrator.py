@@ -194,7 +194,7 @@ class NarratedTelemetry(Telemetry):
 
 
 def summaries(report: Report) -> list[ModelSummary]:
-    """How each model stands, by name."""
+    """Summaries of all models, by name."""
     nan = float("nan")
     values: dict[tuple[str, ...], float] = {}
     for family in report.families:

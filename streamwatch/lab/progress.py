@@ -26,7 +26,7 @@ from streamwatch.lab.streams import Drift
 
 @dataclass(slots=True)
 class SimulationSummary:
-    """What was sent."""
+    """Summary of what was sent."""
 
     models: tuple[str, ...]
     instances: int = 0
@@ -113,7 +113,7 @@ class Meter:
 
 
 class ByteMeter:
-    """How much of a file has been read, on a terminal; nothing elsewhere. `total` None: of unknown size."""
+    """Progress of reading a file, on a terminal; nothing elsewhere. `total` None: of unknown size."""
 
     def __init__(self, title: str, total: int | None, console: Console | None) -> None:
         drawn = console is not None and console.is_terminal

@@ -99,16 +99,16 @@ class Recording:
 
     @property
     def read_bytes(self) -> int:
-        """How far reading has come, in bytes of the file as it is on disk."""
+        """Bytes read so far, of the file as it is on disk."""
         return 0 if self.name == "-" else self._raw.tell()
 
     @property
     def is_kcat(self) -> bool:
-        """Whether its lines are kcat's; known once the first was read."""
+        """Tell whether its lines are kcat's; known once the first was read."""
         return self._layout == "kcat"
 
     def records(self) -> Iterator[LineRecord | BadLine]:
-        """What the lines hold, in order."""
+        """Records of the lines, in order."""
         rows = self._csv_rows() if self._layout == "csv" else self._json_rows()
         try:
             for row in rows:
@@ -198,6 +198,12 @@ class Recording:
             return LineRecord(self._number, msgspec.json.encode(value), offset=self._number)
         except UnicodeEncodeError:
             return self._bad("invalid_utf8", ",".join(row).encode(errors="surrogateescape"))
+
+
+def total_bytes(recordings: Sequence[Recording]) -> int | None:
+    """Size of all of them; None where one is standard input."""
+    sizes = [recording.total_bytes for recording in recordings]
+    return None if None in sizes else sum(size for size in sizes if size is not None)
 
 
 def _object(cell: str) -> Any:

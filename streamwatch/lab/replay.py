@@ -16,20 +16,23 @@ from rich.console import Console
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.estimators.warming import warm_up
 from streamwatch.core.events import Alarm, Event, Outcome, Side
+from streamwatch.core.join.caveats import details_with_caveats
 from streamwatch.core.join.mismatch import details_with
 from streamwatch.core.merge import Arrivals, Merge, MergeProgress, MergeSpec, Released
 from streamwatch.core.merge.series import progress_families
 from streamwatch.core.pipeline import Pipeline
+from streamwatch.core.records import batch_of
 from streamwatch.core.series import Family, Histogram
 from streamwatch.core.specs import JoinSpec, MonitorsSpec
 from streamwatch.edge.decoders.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.edge.stores.memory import MemoryStore
-from streamwatch.lab.feeds import Chunk, Feed, FeedReader, Unusable
+from streamwatch.lab.feeds import Chunk, Feed, FeedEvent, FeedReader, RecordedOutcome, Unusable
 from streamwatch.lab.fitting import RecordedTopic
 from streamwatch.lab.lines import BadLine
 from streamwatch.lab.progress import ByteMeter, waiting
-from streamwatch.lab.recorded import CsvColumns, Layout, Recording
+from streamwatch.lab.recorded import CsvColumns, Layout, Recording, total_bytes
+from streamwatch.lab.recorded_pairs import RecordedPairs
 from streamwatch.lab.trace_csv import TraceCsv, TracedEstimatorSet
 
 _BATCH = 1_000
@@ -46,7 +49,7 @@ def default_topics(mapping: TopicMapping | None = None) -> dict[str, RecordedTop
 
 @dataclass(frozen=True, slots=True)
 class ReplaySpec:
-    """What to replay and how; the defaults are the daemon's.
+    """Recordings to replay, and how; the defaults are the daemon's.
 
     Attributes
     ----------
@@ -62,8 +65,8 @@ class ReplaySpec:
         Whether lines of kcat must be of one of `topics`.
     columns
         What the header of a CSV file is expected to name.
-    trace
-        A CSV file to write, or None.
+    trace, trace_comparisons
+        CSV files to write, of every outcome and of every pair of outcomes, or None.
     """
 
     sources: Sequence[str | Path]
@@ -76,11 +79,12 @@ class ReplaySpec:
     merge: MergeSpec = field(default_factory=MergeSpec)
     monitors: MonitorsSpec = field(default_factory=MonitorsSpec)
     trace: str | Path | None = None
+    trace_comparisons: str | Path | None = None
 
 
 @dataclass(slots=True)
 class ReplayResult:
-    """What was read, and what the estimators say at its end."""
+    """Counts of what was read, and the estimates at its end."""
 
     source: str
     lines: int = 0
@@ -123,33 +127,29 @@ def replay(spec: ReplaySpec, console: Console | None = None) -> ReplayResult:
         recordings = [
             stack.enter_context(Recording(source, spec.layout, spec.columns)) for source in spec.sources
         ]
-        trace = None if spec.trace is None else stack.enter_context(TraceCsv(spec.trace))
+        paths = (spec.trace, spec.trace_comparisons)
+        traces = [None if path is None else stack.enter_context(TraceCsv(path)) for path in paths]
         began = time.monotonic()
         with waiting("compiling the estimators (the first time only; about a minute)", console):
-            warm_up(spec.monitors, tracing=trace is not None)
+            warm_up(spec.monitors, tracing=spec.trace is not None)
         result.compile_seconds = time.monotonic() - began
         began = time.monotonic()
-        meter = stack.enter_context(ByteMeter(result.source, _total(recordings), console))
+        meter = stack.enter_context(ByteMeter(result.source, total_bytes(recordings), console))
         bad = Unusable(result.bad, result.first_bad)
         reader = FeedReader(spec.topics, bad, spec.topic, closed=spec.closed)
 
         def show() -> None:
             meter.show(sum(recording.read_bytes for recording in recordings))
 
-        player = _Player(spec, result, trace, reader.feeds(recordings, show))
+        player = _Player(spec, result, traces, reader.feeds(recordings, show))
         while player.step():
             show()
         player.finish()
         show()
         result.lines = sum(recording.lines for recording in recordings)
-        result.trace_rows = 0 if trace is None else trace.rows
+        result.trace_rows = sum(trace.rows for trace in traces if trace)
         result.seconds = time.monotonic() - began
     return result
-
-
-def _total(recordings: Sequence[Recording]) -> int | None:
-    sizes = [recording.total_bytes for recording in recordings]
-    return None if None in sizes else sum(size for size in sizes if size is not None)
 
 
 class _Player:
@@ -159,12 +159,17 @@ class _Player:
     """
 
     def __init__(
-        self, spec: ReplaySpec, result: ReplayResult, trace: TraceCsv | None, feeds: Sequence[Feed]
+        self,
+        spec: ReplaySpec,
+        result: ReplayResult,
+        traces: Sequence[TraceCsv | None],
+        feeds: Sequence[Feed],
     ) -> None:
         self._result = result
         self._monitors = EstimatorSet(spec.monitors)
-        evaluation = self._monitors if trace is None else TracedEstimatorSet(self._monitors, trace)
+        evaluation = TracedEstimatorSet(self._monitors, *traces) if any(traces) else self._monitors
         self._pipeline = Pipeline(spec.join, evaluation)
+        self._pairs = RecordedPairs(spec.join, self._pipeline.counters)
         self._progress = MergeProgress()
         self._feeds = {feed.partition: feed for feed in feeds}
         sides: dict[str, Side] = {name: topic.side for name, topic in spec.topics.items()}
@@ -184,7 +189,7 @@ class _Player:
             del self._feeds[partition]
             self._merge.found({partition: _ENDED})
         else:
-            self._merge.add({partition: _arrivals(chunk)}, 0, _host_ms())
+            self._merge.add({partition: _arrivals(chunk)}, 0)
         self._join(self._merge.release(0, _host_ms()))
         return True
 
@@ -195,7 +200,8 @@ class _Player:
         self._store.apply(step)
         self._evaluated(step.outcomes, step.alarms)
         self._result.families = self._pipeline.families() + progress_families(self._progress)
-        self._result.details = details_with(self._monitors.details(), self._pipeline.mismatches())
+        details = details_with(self._monitors.details(), self._pipeline.mismatches())
+        self._result.details = details_with_caveats(details, self._pipeline.caveats())
         self._result.pending = sum(
             int(value)
             for family in self._result.families
@@ -205,25 +211,25 @@ class _Player:
         )
 
     def _join(self, released: Released) -> None:
-        found = cast("Sequence[Event | Outcome]", released.events)
+        found = cast("Sequence[FeedEvent]", released.records.given())
         for event, clock_ms in zip(found, released.clock_ms.tolist(), strict=True):
             if not isinstance(event, Outcome):
                 event.record_ms = clock_ms
         start = 0
-        for is_outcome, group in groupby(found, lambda event: type(event) is Outcome):
+        for is_outcome, group in groupby(found, lambda event: isinstance(event, Outcome)):
             stop = start + sum(1 for _ in group)
             for first in range(start, stop, _BATCH):
-                part = released.part(first, min(first + _BATCH, stop))
+                last = min(first + _BATCH, stop)
+                events: Any = found[first:last]
                 if is_outcome:
-                    outcomes: Any = part.events
+                    recorded = cast("Sequence[RecordedOutcome]", events)
+                    outcomes = self._pairs.paired(recorded, released.clock_ms[first:last].tolist())
                     self._evaluated(outcomes, self._pipeline.evaluate(outcomes))
                 else:
-                    step = self._pipeline.advance(
-                        part.events, self._store.fetch(self._pipeline.read_set(part.events))
-                    )
+                    step = self._pipeline.advance(events, self._store.fetch(self._pipeline.read_set(events)))
                     self._store.apply(step)
                     self._evaluated(step.outcomes, step.alarms)
-                self._progress.note(part)
+                self._progress.note(released.part(first, last))
             start = stop
 
     def _evaluated(self, outcomes: Sequence[Outcome], alarms: Sequence[Alarm]) -> None:
@@ -237,7 +243,7 @@ def _arrivals(chunk: Chunk) -> Arrivals:
         chunk.offsets,
         chunk.stamps_ms,
         chunk.decodable,
-        cast("Sequence[Event]", chunk.found),
+        batch_of(cast("Sequence[Event]", chunk.found), chunk.offsets),
         appended=chunk.appended,
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import chain
 
@@ -13,6 +13,7 @@ from rich.table import Table
 
 from streamwatch.core.events import Alarm
 from streamwatch.core.series import Histogram
+from streamwatch.edge.web.routes.comparisons import comparisons_of, shown_forgetting
 from streamwatch.edge.web.routes.json_api import by_model, shown_details
 from streamwatch.lab.lines import BadLine
 from streamwatch.lab.replay import ReplayResult
@@ -43,6 +44,8 @@ def print_result(result: ReplayResult, console: Console) -> None:
     }
     order = {family.name: family.labels for family in result.families}
     console.print(_estimates(result, values, order))
+    if compared := comparisons_of(result.families):
+        console.print(_comparisons(compared, shown_forgetting(result.families) or ""))
     if result.alarms:
         console.print(_alarms(result))
     else:
@@ -52,7 +55,7 @@ def print_result(result: ReplayResult, console: Console) -> None:
 
 
 def leftovers(result: ReplayResult) -> list[str]:
-    """How much was read, and what of it was not evaluated."""
+    """Say how much was read, and what of it was not evaluated."""
     rate = result.lines / result.seconds if result.seconds > 0.0 else 0.0
     took = f"in {result.seconds:.1f} s ({rate:,.0f} lines/s)"
     if result.compile_seconds >= _WORTH_TELLING_SECONDS:
@@ -84,7 +87,10 @@ def unusable(result: ReplayResult) -> str | None:
 
 
 def to_json(result: ReplayResult) -> bytes:
-    """The same as one JSON document; `models` and `stream` are shaped as in `/api/v1/models`."""
+    """The same as one JSON document; `models` and `stream` are shaped as in `/api/v1/models`.
+
+    `comparisons` are those of `/api/v1/comparisons`.
+    """
     models, stream = by_model(chain(result.families))
     return msgspec.json.encode(
         {
@@ -103,6 +109,7 @@ def to_json(result: ReplayResult) -> bytes:
                 }
                 for name, metrics in models.items()
             },
+            "comparisons": comparisons_of(result.families),
             "stream": stream,
             "alarms": [msgspec.to_builtins(alarm) for alarm in result.alarms],
         }
@@ -152,6 +159,30 @@ def _value(
     given = {**labels, **({"baseline": more[0]} if more else {})}
     key = tuple(given[label] for label in order.get(name, ()))
     return values.get((name, *key), math.nan)
+
+
+def _comparisons(compared: Sequence[Mapping[str, object]], forgetting: str) -> Table:
+    """Champions and their challengers: the verdict, and what describes them under one forgetting."""
+    title = f"comparisons on the same ids; errors, Q and McNemar under {forgetting}, which describe"
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    for heading in ("champion", "challenger", "verdict"):
+        table.add_column(heading, no_wrap=True)
+    for heading in ("pairs", "lead", "champion's\nerror", "challenger's\nerror", "Q", "McNemar"):
+        table.add_column(heading, justify="right")
+    for each in compared:
+        measures = each["measures"]
+        found = measures.get(forgetting, {}) if isinstance(measures, dict) else {}
+        numbers = [each.get("lead")]
+        numbers += [found.get(name) for name in ("champion_error_ratio", "challenger_error_ratio", "q")]
+        numbers.append(found.get("mcnemar_calibrated"))
+        table.add_row(
+            str(each["champion"]),
+            str(each["challenger"]),
+            str(each["verdict"]),
+            f"{each['pairs']:,.0f}",
+            *(_number(n if isinstance(n, int | float) else math.nan) for n in numbers),
+        )
+    return table
 
 
 def _number(value: float) -> str:

@@ -37,7 +37,7 @@ class _Event(msgspec.Struct, omit_defaults=True):
 
 @dataclass(frozen=True, slots=True)
 class ScheduleSpec:
-    """How a stream is laid out in time.
+    """Layout of a stream in time.
 
     `instances` None is endless. `rate` is instances per second of stream time. `start_ms` is the epoch time
     of the first; `run` prefixes the ids, so that two runs into one topic do not meet. Delays are divided by

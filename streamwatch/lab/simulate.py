@@ -26,7 +26,7 @@ _STOP_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class SimulationSpec:
-    """What to write, where to, and how fast.
+    """Stream to write, where to, and how fast.
 
     `rate` is instances per second: each is one prediction per model and, mostly, one label. Live (the
     default), the wall clock rules, and delays are divided by `time_scale` (60: a delay of a minute takes

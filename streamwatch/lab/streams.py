@@ -38,7 +38,7 @@ _REFIT_ALPHA = 0.75  # what one block leaves of the earlier estimate
 
 @dataclass(frozen=True, slots=True)
 class DelaySpec:
-    """How long after its prediction a label comes, in seconds of stream time.
+    """Delay of a label after its prediction, in seconds of stream time.
 
     `lognormal`: median `median_s`, log-standard deviation `sigma`. `exponential`: median `median_s`. Draws
     beyond `longest_s` are cut to it (None: twenty medians). A share `never` of the labels does not come.
@@ -80,7 +80,7 @@ class Drift:
 
     @property
     def kind(self) -> Literal["abrupt", "gradual"]:
-        """What to call it."""
+        """Name of its kind."""
         return "abrupt" if self.width <= 1 else "gradual"
 
     def probability(self, positions: Floats) -> Floats:

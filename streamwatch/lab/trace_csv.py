@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Self
 
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.estimators.trace import TraceChunk
+from streamwatch.core.estimators.trace_chunk import TraceChunk
 from streamwatch.core.events import Alarm, Outcome
 from streamwatch.core.series import Family
 from streamwatch.lab.recorded import RecordingError
@@ -23,9 +23,9 @@ class TraceError(RecordingError):
 class TraceCsv:
     """A CSV file of traces.
 
-    Columns are `model,outcome,y_true,y_pred` and then one per series, named as the metrics are with their
-    label values after `:`. Undefined is an empty field. Floats have the fewest digits that read back as
-    the same float.
+    Columns of outcomes are `model,outcome,y_true,y_pred` and then one per series, named as the metrics are
+    with their label values after `:`. Undefined is an empty field. Floats have the fewest digits that read
+    back as the same float.
 
     Raises
     ------
@@ -64,12 +64,13 @@ class TraceCsv:
 
 
 class TracedEstimatorSet:
-    """Monitors that write what they say after every outcome they evaluate."""
+    """Monitors that write what they say after every outcome they evaluate, or pair, or both."""
 
-    def __init__(self, monitors: EstimatorSet, trace: TraceCsv) -> None:
+    def __init__(self, monitors: EstimatorSet, trace: TraceCsv | None, pairs: TraceCsv | None = None) -> None:
         self._monitors = monitors
         self._trace = trace
-        trace.write(monitors.trace([]))  # a header, even for a recording without outcomes
+        self._pairs = pairs
+        self.fold([])  # a header, even for a recording without outcomes
 
     @property
     def records_over_limit(self) -> Mapping[str, int]:
@@ -77,8 +78,15 @@ class TracedEstimatorSet:
         return self._monitors.records_over_limit
 
     def fold(self, outcomes: Sequence[Outcome]) -> list[Alarm]:
-        """Evaluate outcomes in order and write a row for each."""
-        chunk = self._monitors.trace(outcomes)
+        """Evaluate outcomes and their pairs in order and write a row for each."""
+        monitors, comparisons = self._monitors, self._monitors.comparisons
+        if comparisons is not None and self._pairs is not None:
+            self._pairs.write(comparisons.trace(outcomes))
+        elif comparisons is not None:
+            comparisons.fold(outcomes)
+        if self._trace is None:
+            return monitors.fold_models(outcomes)
+        chunk = monitors.trace_models(outcomes)
         self._trace.write(chunk)
         return chunk.alarms
 

@@ -169,6 +169,8 @@ class AlertsSection(Section):
     """Event time around an announced alarm in which no other of its model and detector is announced."""
     min_outcomes: Annotated[int, Bounded(least=0)] = 100
     """Outcomes a model must have had before its alarms are announced."""
+    incident_outcomes: Annotated[int, Bounded(least=0)] = 2_500
+    """Alarms of one model within so many of its outcomes of each other are one incident, told as one."""
     resolve_timeout: Wait = 86_400_000
     """An alarm whose error does not come back is resolved after this, as the new level."""
     stale_after: Duration = 3_600_000

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field, field_validator, model_validator
@@ -12,6 +13,7 @@ from streamwatch.core.estimators.verdicts.costs import cost_table
 from streamwatch.core.events import VERDICT
 from streamwatch.core.specs import (
     OPPONENTS,
+    ComparisonSpec,
     DetectorSpec,
     DriftWeightedSpec,
     ForgettingSpec,
@@ -51,7 +53,7 @@ DRIFT_WEIGHTED = OneOrMore(DRIFT_WEIGHTINGS[0])
 
 
 class CostsSection(Section):
-    """What every answer costs: lower is better, and gains are below zero."""
+    """Cost of every answer: lower is better, and gains are below zero."""
 
     costs: dict[str, dict[str, float]]
     """Cost by true class and answer: `{fraud: {legit: 100}, legit: {fraud: 5}}`."""
@@ -67,8 +69,45 @@ class CostsSection(Section):
 Utility: TypeAlias = Literal["accuracy", "balanced"] | CostsSection
 
 
+class ComparisonSection(Section):
+    """Models that are compared: a champion with its challengers, or pairs."""
+
+    champion: str | None = None
+    """The model that others are compared with."""
+    challengers: tuple[str, ...] = ()
+    """Patterns of those models, such as fraud-*; the champion itself is left out."""
+    pairs: tuple[tuple[str, str], ...] = ()
+    """Or models by name, two and two, the champion of each first: `[[fraud-v3, fraud-v4]]`."""
+
+    @model_validator(mode="after")
+    def _in_one_form(self) -> ComparisonSection:
+        if bool(self.pairs) == bool(self.champion or self.challengers):
+            raise ValueError("expected champion and challengers, or pairs")
+        if not self.pairs and not (self.champion and all(self.challengers) and self.challengers):
+            raise ValueError("champion and challengers go together, and none of them is empty")
+        for one, other in self.pairs:
+            if not one or not other or one == other:
+                raise ValueError(f"a pair is of two models, got {[one, other]!r}")
+        return self
+
+
+def comparison_specs(comparisons: Sequence[ComparisonSection]) -> tuple[ComparisonSpec, ...]:
+    """What is compared with what; a name is a pattern that matches it alone."""
+    specs: list[ComparisonSpec] = []
+    for comparison in comparisons:
+        if comparison.champion is not None:
+            specs.append(ComparisonSpec(comparison.champion, comparison.challengers))
+        specs += [ComparisonSpec(one, (_literal(other),)) for one, other in comparison.pairs]
+    return tuple(specs)
+
+
+def _literal(name: str) -> str:
+    """The pattern of one name, whatever signs it has."""
+    return re.sub(r"([*?[])", r"[\1]", name)
+
+
 class MonitorsSection(Section):
-    """What is estimated for every model; `streamwatch catalogue` lists all there is."""
+    """Estimators of every model; `streamwatch catalogue` lists all there is."""
 
     forgetting: tuple[Annotated[ForgettingSpec, FORGETTING], ...] = Field(
         default=_DEFAULT.forgetting,
@@ -102,6 +141,13 @@ class MonitorsSection(Section):
     verdict_outcomes: Annotated[int, Bounded("verdict_outcomes", least=1_000)] = _DEFAULT.verdict_outcomes
     """Outcomes within which a false verdict has probability confidence_delta, and after which a verdict that
     nothing confirms opens."""
+    comparisons: tuple[ComparisonSection, ...] = ()
+    """Models compared on the ids that both predicted: `{champion: fraud-v3, challengers: ["fraud-*"]}` or
+    `{pairs: [[fraud-v3, fraud-v4]]}`, champions first."""
+    max_comparisons: Annotated[int, Bounded("max_comparisons", least=1, most=10_000)] = (
+        _DEFAULT.max_comparisons
+    )
+    """Pairs of models compared at most, those that first meet on an id; pairs of others are counted."""
     shadow_max_classes: Annotated[int, Bounded("shadow_max_classes", least=0, most=64)] = (
         _DEFAULT.shadow_max_classes
     )
@@ -115,6 +161,19 @@ class MonitorsSection(Section):
     """Classes told apart per model at most; others become __other__."""
     max_series: Annotated[int, Bounded("max_series", least=100)] = 50_000
     """Time series in /metrics at most; above it the least needed families are left out (series_dropped)."""
+
+    @field_validator("comparisons")
+    @classmethod
+    def _compared_once(cls, comparisons: tuple[ComparisonSection, ...]) -> tuple[ComparisonSection, ...]:
+        seen: set[tuple[str, str]] = set()
+        for spec in comparison_specs(comparisons):
+            for pattern in spec.challengers:
+                if (spec.champion, pattern) in seen:
+                    raise ValueError(f"{spec.champion} is compared with {pattern} twice")
+                if (pattern, spec.champion) in seen:
+                    raise ValueError(f"{spec.champion} and {pattern} are each the champion of the other")
+                seen.add((spec.champion, pattern))
+        return comparisons
 
     @field_validator("drift_weighted")
     @classmethod

@@ -148,7 +148,7 @@ def _secret_inside(value: object) -> bool:
 
 
 def is_secret(key: str) -> bool:
-    """Whether what stands under this key must never be repeated; paths to files of secrets may."""
+    """Tell whether what stands under this key must never be repeated; paths to files of secrets may."""
     public = key.endswith(("_file", "_files")) or key == "external_url"
     return any(word in key for word in SECRETS) and not public
 

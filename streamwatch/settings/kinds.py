@@ -50,7 +50,7 @@ class Parameters(Generated):
     """Parameters of one estimator."""
 
     def values(self) -> dict[str, Any]:
-        """What the specification is made of."""
+        """Values of which the specification is made."""
         return self.model_dump()
 
 
@@ -122,7 +122,7 @@ class OneOf:
         return self._entries[name].spec(**getattr(entry, name).values())
 
     def shown(self, spec: object) -> Any:
-        """How a specification is written in the file."""
+        """Form in which a specification is written in the file."""
         entry = next(e for e in self._entries.values() if e.spec is type(spec))
         values = {f.name: getattr(spec, f.name) for f in fields(entry.spec)}
         return {entry.name: values} if values else entry.name
@@ -157,7 +157,7 @@ class OneOrMore:
         return tuple(self._entry.spec(**section.values()) for section in sections)
 
     def shown(self, specs: Sequence[object]) -> Any:
-        """How they are written in the file."""
+        """Form in which they are written in the file."""
         return [{f.name: getattr(spec, f.name) for f in fields(self._entry.spec)} for spec in specs]
 
 

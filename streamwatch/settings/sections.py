@@ -53,7 +53,7 @@ def _looks_like_a_path(file: Path) -> bool:
 
 
 def encrypted(key_file: Path) -> bool:
-    """Whether a PEM file holds a private key with a password, which OpenSSL would ask a terminal for."""
+    """Tell whether a PEM file holds a private key with a password, which OpenSSL would ask a terminal for."""
     text = key_file.read_bytes()
     return b"-----BEGIN ENCRYPTED PRIVATE KEY" in text or b"Proc-Type: 4,ENCRYPTED" in text
 
@@ -67,7 +67,7 @@ def split(value: object) -> object:
 
 
 class SecuritySection(Section):
-    """How to authenticate to Kafka and encrypt the way there."""
+    """Authentication to Kafka and encryption of the way there."""
 
     protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
     """PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL."""
@@ -129,7 +129,7 @@ def started(text: object) -> object:
 
 
 class KafkaSection(Section):
-    """Where events come from. All partitions of the topics are read; no consumer group shares them out."""
+    """Source of events. All partitions of the topics are read; no consumer group shares them out."""
 
     bootstrap_servers: Annotated[
         tuple[str, ...],
@@ -143,8 +143,12 @@ class KafkaSection(Section):
     """When the log no longer holds the next record: continue at the nearest one (counted), or fail."""
     max_batch_bytes: Annotated[int, Bounded(least=1_048_576, most=2_147_483_647)] = 67_108_864
     """A batch of records that decompresses to more bytes is passed over and counted (`on_data_loss`)."""
+    max_record_bytes: Annotated[int, Bounded(least=1_024, most=67_108_864)] = 1_048_576
+    """A record with more bytes in key, value and headers is invalid (`record_too_large`)."""
     group_id: str | None = None
     """Consumer group under which positions are committed, for lag tools only; none if absent."""
+    dead_letter_topic: str | None = None
+    """Topic for invalid records as they were, with their place and reason as headers; none if absent."""
     client_id: str = "streamwatch"
     """How the brokers' logs and quotas call this client."""
     security: SecuritySection = SecuritySection()
@@ -173,7 +177,7 @@ Expiry = Annotated[Literal["discard"] | OnExpiry, BeforeValidator(assumed)]
 
 
 class JoinSection(Section):
-    """How predictions meet their labels. Durations are in record time."""
+    """Rules by which predictions meet their labels. Durations are in record time."""
 
     horizon: Annotated[Duration, Lasting("1ms", "520w")] = 14 * 86_400_000
     """How long a prediction waits for its label."""

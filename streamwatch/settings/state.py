@@ -10,7 +10,7 @@ from streamwatch.settings.sections import Count, Section
 
 
 class StateSection(Section):
-    """Where state lives between batches."""
+    """Place of the state between batches."""
 
     kind: Literal["rocksdb", "memory"] = "rocksdb"
     """On disk (rocksdb), where it survives any crash, or in memory: a restart then reads the topics again."""

@@ -44,7 +44,7 @@ Class = Annotated[str, BeforeValidator(as_text, json_schema_input_type=str | int
 
 
 class KindSection(Section):
-    """How predictions and labels are told apart on a topic that carries both."""
+    """Rule by which predictions and labels are told apart on a topic that carries both."""
 
     field: FieldLocation = "value.kind"
     """The place that tells."""
@@ -55,7 +55,7 @@ class KindSection(Section):
 
 
 class MappingSection(Section):
-    """Where each field lives: `value.a.b` (dotted path), `key`, `header:x`, `topic`, or a constant `=v3`."""
+    """Location of each field: `value.a.b` (dotted path), `key`, `header:x`, `topic`, or a constant `=v3`."""
 
     id: FieldLocation = "value.id"
     """What a prediction and its label have in common."""
@@ -107,7 +107,7 @@ Topics = Annotated[
 
 
 class TopicsSection(Section):
-    """Which topics carry predictions, and which carry labels."""
+    """Topics that carry predictions, and those that carry labels."""
 
     predictions: Topics
     """Topics of predictions: names, or {name, mapping} where fields are not called id, model, prediction."""

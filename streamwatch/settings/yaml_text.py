@@ -23,7 +23,7 @@ class YamlRefused(ValueError):  # noqa: N818 - it names what is the case
 
 
 def parse(text: str) -> Any:
-    """What a text says.
+    """Parse a text.
 
     Raises
     ------

@@ -72,8 +72,9 @@ class NotificationDropped(InternalEvent):
     receiver: str
     notification: str
     kind: str
+    incident: str
     model: str
-    detector: str
+    detectors: str
     reason: str
     attempts: int
 

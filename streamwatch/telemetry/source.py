@@ -146,6 +146,18 @@ class RecordRejected(InternalEvent):
 
 
 @dataclass(frozen=True)
+class DeadLettersDropped(InternalEvent):
+    """Invalid records could not be written to the dead-letter topic, and are not tried again."""
+
+    level: ClassVar[Level] = "error"
+    sampled_by: ClassVar[str | None] = "reason"
+    topic: str
+    letters: int
+    reason: str
+    error: str
+
+
+@dataclass(frozen=True)
 class ClassesDisjoint(InternalEvent):
     """A model's predicted and true classes have nothing in common: one side writes them otherwise."""
 

@@ -11,9 +11,20 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 START_SECONDS = 120
+
+
+class Health(NamedTuple):
+    """Seconds until health answered, beyond what a bare server took in the same moment."""
+
+    asked: int
+    median: float
+    p99: float
+    largest: float
+    unanswered: int
 
 
 @dataclass
@@ -47,41 +58,53 @@ class Siege:
     def lines(self) -> list[str]:
         return self.log.read_text().splitlines()
 
-    def health(self) -> tuple[float, float, int]:
-        """Median and largest seconds of health beyond the control's, and how often there was no answer."""
-        answered = sorted(
+    def health(self) -> Health:
+        """How health answered until now."""
+        beyond = sorted(
             max(0.0, ours - control)
             for ours, control in self.rounds
             if ours is not None and control is not None
         )
-        missing = sum(ours is None for ours, _ in self.rounds)
-        return answered[len(answered) // 2], answered[-1], missing
+        unanswered = sum(ours is None for ours, _ in self.rounds)
+        return Health(
+            len(beyond), beyond[len(beyond) // 2], beyond[len(beyond) * 99 // 100], beyond[-1], unanswered
+        )
 
 
 @asynccontextmanager
 async def siege(*options: str) -> AsyncIterator[Siege]:
-    """Start everything; the prober asks from now on."""
+    """Start a server and everything around it."""
     with tempfile.TemporaryDirectory() as directory:
         log = Path(directory) / "victim.log"
         with log.open("wb") as told:
             victim, url = await _started(told, *options)
-            control, control_url = await _started(None, "--control")
+        async with around(victim, url, log) as besieged:
+            yield besieged
+
+
+@asynccontextmanager
+async def around(victim: asyncio.subprocess.Process, url: str, log: Path) -> AsyncIterator[Siege]:
+    """Ask a process for its health from now on, and a control beside it; ends the process."""
+    besieged, running, listening = Siege(url, victim.pid, log), [victim], None
+    try:
+        control, control_url = await _started(None, "--control")
+        running.append(control)
         prober = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "tests.attack.prober", url, control_url,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         )  # fmt: skip
-        besieged = Siege(url, victim.pid, log)
+        running.append(prober)
         listening = asyncio.create_task(_listen(prober, besieged))
-        try:
-            await rounds(besieged, 5)
-            besieged.rounds.clear()
-            yield besieged
-            assert victim.returncode is None, besieged.lines[-20:]
-        finally:
-            for process in (prober, victim, control):
-                if process.returncode is None:
-                    process.kill()
-                await process.wait()
+        await rounds(besieged, 5)
+        besieged.rounds.clear()
+        yield besieged
+        assert victim.returncode is None, besieged.lines[-20:]
+    finally:
+        for process in running:
+            if process.returncode is None:
+                process.kill()
+            await process.wait()
+        if listening is not None:
             listening.cancel()
 
 

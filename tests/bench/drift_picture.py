@@ -12,7 +12,7 @@ from pathlib import Path
 import matplotlib as mpl
 
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.estimators.trace import TraceChunk
+from streamwatch.core.estimators.trace_chunk import TraceChunk
 from streamwatch.core.events import Outcome
 from streamwatch.core.specs import MonitorsSpec
 from streamwatch.lab.streams import BLOCK, StreamSpec, blocks

@@ -13,6 +13,7 @@ import numpy as np
 
 from streamwatch.core.events import Label, Partition, Prediction, Side
 from streamwatch.core.merge import Arrivals, Merge, MergeProgress, MergeSpec
+from streamwatch.core.records import batch_of
 
 PARTITIONS = (1, 4, 32)
 POLL = 500
@@ -35,7 +36,7 @@ def polls(partitions: int, messages: int) -> list[dict[Partition, Arrivals]]:
                 events = [Prediction(f"{n}", "m", "a", 0) for n in offsets.tolist()]
             else:
                 events = [Label(f"{n}", "a", 0) for n in offsets.tolist()]
-            poll[name] = Arrivals(offsets, stamps, np.ones(each, np.bool_), events)
+            poll[name] = Arrivals(offsets, stamps, np.ones(each, np.bool_), batch_of(events, offsets, stamps))
         found.append(poll)
     return found
 
@@ -48,7 +49,7 @@ def seconds(given: Sequence[dict[Partition, Arrivals]]) -> tuple[float, int]:
     released = 0
     began = time.process_time()
     for number, poll in enumerate(given):
-        merge.add(poll, number, START_MS * 2)
+        merge.add(poll, number)
         released += len(merge.release(number, START_MS * 2))
     took = time.process_time() - began
     return took, released + len(merge.drain(START_MS * 2))

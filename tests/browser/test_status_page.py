@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import time
+from dataclasses import replace
 from typing import Any
 
 import aiohttp
@@ -20,6 +21,7 @@ from tests.ports import free_port
 
 pytestmark = [pytest.mark.real("chromium"), pytest.mark.asyncio(loop_scope="session")]
 TOKEN = "correct-horse-battery-staple"  # noqa: S105  # opens nothing but these tests
+CAVEATS = {"first_horizon_ends_timestamp_seconds": BEGAN_MS / 1000 + 86_400.0, "labels_assumed_as": "legit"}
 MODELS = {
     "better": Model(accuracy=0.9, persistent=0.8123, pending=1_234, alarms=2, last_alarm=BEGAN_MS / 1000),
     "open": Model(accuracy=0.81, outcomes=77),
@@ -106,13 +108,15 @@ async def test_one_model_s_view_has_its_charts_and_every_estimate(server: HttpSe
         await until_observed(server, "m", second + 1)
     page = await opened(f"{server.url}/#/model/m")
     charts = page.get_by_role("img")
-    await expect(charts).to_have_count(3)
+    await expect(charts).to_have_count(5)
     described = [await chart.get_attribute("aria-label") or "" for chart in await charts.all()]
     assert re.search(
         r"^Accuracy from .* to .*Latest: .*fading:0\.999 82\.0\u202f%.*; 1 alarm\.$", described[0]
     )
     assert "κ⁺ 0.500" in described[1]
-    assert re.search(r"^Detector adwin .*statistic 0\.0911.*threshold 0\.2", described[2])
+    assert re.search(r"^Share of each class .*fraud 10\.0\u202f%, legit 90\.0\u202f%", described[2])
+    assert re.search(r"^Recall of each class .*fraud 82\.0\u202f%", described[3])
+    assert re.search(r"^Detector adwin .*statistic 0\.0911.*threshold 0\.2", described[4])
     drawn = "node => node.getContext('2d').getImageData(0, 0, node.width, node.height).data.some(v => v)"
     assert await page.locator("canvas").first.evaluate(drawn)
     estimates = page.get_by_role("region", name="Estimates").get_by_role("row", name=FADING)
@@ -139,7 +143,7 @@ async def test_no_name_becomes_markup_and_every_name_has_its_view(server: HttpSe
     page = await opened(server.url)
     await page.locator("#rows a").click()
     await expect(page.locator("#model h1")).to_have_text(hostile)
-    await expect(page.get_by_role("img")).to_have_count(3)
+    await expect(page.get_by_role("img")).to_have_count(5)
     assert await page.title() != "owned"
     assert await page.locator("main img").count() == 0
 
@@ -227,7 +231,7 @@ async def test_the_token_is_asked_for_and_forgotten_with_the_tab(
         await expect(page.locator("#rows tr")).to_have_count(3)
         await expect(page.locator("#health")).to_contain_text("reachable")
         await page.locator("#rows a").first.click()
-        await expect(page.get_by_role("img")).to_have_count(3)
+        await expect(page.get_by_role("img")).to_have_count(5)
         assert TOKEN not in await page.evaluate("JSON.stringify(localStorage) + document.cookie + location")
         await page.close()
     assert all("401" in complaint for complaint in complaints)
@@ -241,7 +245,7 @@ async def test_a_phone_shows_everything_without_scrolling_sideways(
     server.publish(report_of({**MODELS, "a-model-with-a-name-that-is-far-too-long-for-it" * 2: Model()}))
     page = await opened(f"{server.url}/{view}", viewport=PHONE)
     await expect(page.get_by_role("img") if view else page.locator("#rows tr")).to_have_count(
-        3 if view else 4
+        5 if view else 4
     )
     assert await page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
     if not view:
@@ -253,7 +257,8 @@ async def test_a_phone_shows_everything_without_scrolling_sideways(
 @pytest.mark.parametrize("width", [1_920, 1_440, 1_425, 1_424, 1_090, 901])
 async def test_no_column_is_cut_off_at_any_width(server: HttpServer, opened: Opened, width: int) -> None:
     wide = Model(outcomes=98_765_432, pending=123_456, alarms=12_345, last_alarm=BEGAN_MS / 1000)
-    server.publish(report_of({"a-model-with-a-name-that-is-far-too-long-for-it" * 2: wide}))
+    name = "a-model-with-a-name-that-is-far-too-long-for-it" * 2
+    server.publish(replace(report_of({name: wide}), details={name: CAVEATS}))
     page = await opened(server.url, viewport={"width": width, "height": 900})
     await expect(page.locator("#rows tr")).to_have_count(1)
     beyond: list[str] = await page.locator("#models").evaluate(
@@ -267,7 +272,7 @@ async def test_no_column_is_cut_off_at_any_width(server: HttpServer, opened: Ope
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 async def test_every_text_has_enough_contrast(server: HttpServer, opened: Opened, scheme: str) -> None:
-    server.publish(report_of(MODELS, 0, [alarm("better")]))
+    server.publish(replace(report_of(MODELS, 0, [alarm("better")]), details={"better": CAVEATS}))
     page = await opened(server.url, color_scheme=scheme)
     await expect(page.locator("#rows tr")).to_have_count(3)
     least: list[Any] = await page.evaluate(CONTRAST)

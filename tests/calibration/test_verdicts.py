@@ -66,6 +66,15 @@ def test_a_model_that_becomes_worse_is_said_to_be_worse_and_since_when(after, mo
     assert abs(np.median(since - at)) <= error
 
 
+def test_a_good_model_that_falls_soon_is_said_to_be_worse_while_it_is() -> None:
+    """From .98 to .57 beside a baseline of .78 at outcome 2,500: one change does not count as dispersion."""
+    found = in_parts(leads.changing(0.20, -0.21, 2_500, 0.78), 60, 7_500, 6, first_changes)
+    worse, since = found[:, 1], found[:, 3]
+    assert (worse > 2_500).all()
+    assert np.median(worse - 2_500) <= 900
+    assert abs(np.median(since - 2_500)) <= 40
+
+
 def excluded(drawn):
     """Whether the interval of each stream ever leaves out 0."""
     lower, upper = lead_bounds(intervals(drawn), DELTA)

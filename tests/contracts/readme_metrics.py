@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from streamwatch.core.estimators import catalogue
-from streamwatch.core.metrics import ALARMS, DAEMON, JOIN, MERGE, PROCESS, STATE, Metric
+from streamwatch.core.metrics import ALARMS, COMPARISONS, DAEMON, JOIN, MERGE, PROCESS, STATE, Metric
 from streamwatch.core.series import PREFIX, Family
 
 README = Path(__file__).parents[2] / "README.md"
@@ -28,6 +28,7 @@ def sections() -> Sequence[tuple[str, Sequence[Metric]]]:
     """All metrics, by what they are about."""
     return (
         ("Per model", catalogue.metrics()),
+        ("Comparisons of two models", COMPARISONS),
         ("Alarms and notifications", ALARMS),
         ("Join of predictions and labels", JOIN),
         ("One clock and one order", MERGE),

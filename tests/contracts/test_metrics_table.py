@@ -6,6 +6,7 @@ import ast
 import io
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,13 +15,14 @@ import streamwatch
 from streamwatch.core.alerting.book import AlarmBook
 from streamwatch.core.alerting.rules import AlarmsSpec
 from streamwatch.core.estimators import catalogue
+from streamwatch.core.estimators.comparisons.set import ComparisonSet
 from streamwatch.core.join.join import Join
 from streamwatch.core.join.series import counter_families, gauge_families, model_families
 from streamwatch.core.merge import Merge, MergeProgress, MergeSpec
 from streamwatch.core.merge.series import held_families, progress_families
-from streamwatch.core.metrics import ALARMS, JOIN, MERGE, PROCESS, SECTIONS, Metric, family
+from streamwatch.core.metrics import ALARMS, COMPARISONS, JOIN, MERGE, PROCESS, SECTIONS, Metric, family
 from streamwatch.core.series import Family, Report, exposed
-from streamwatch.core.specs import JoinSpec
+from streamwatch.core.specs import ComparisonSpec, JoinSpec, MonitorsSpec
 from streamwatch.daemon.delivery import Deliveries, DeliverySpec
 from streamwatch.daemon.process import process_families
 from streamwatch.edge.web.routes.prometheus import PrometheusExporter
@@ -47,6 +49,10 @@ def join_families() -> Sequence[Family]:
 def merge_families() -> Sequence[Family]:
     progress = MergeProgress()
     return [*progress_families(progress), *held_families(Merge(MergeSpec(), {}, progress), 0)]
+
+
+def comparison_families() -> Sequence[Family]:
+    return ComparisonSet(replace(MonitorsSpec(), comparisons=(ComparisonSpec("a", ("b",)),))).families()
 
 
 def alarm_families() -> Sequence[Family]:
@@ -81,8 +87,9 @@ def test_a_name_that_is_not_in_the_table_is_an_error() -> None:
         (MERGE, merge_families()),
         (ALARMS, alarm_families()),
         (PROCESS, process_families(1.0)),
+        (COMPARISONS, comparison_families()),
     ],
-    ids=["join", "merge", "alarms", "process"],
+    ids=["join", "merge", "alarms", "process", "comparisons"],
 )
 def test_each_section_is_what_its_part_exports(section: Sequence[Metric], families: Sequence[Family]) -> None:
     assert sorted(f.name for f in families) == sorted(metric.name for metric in section)

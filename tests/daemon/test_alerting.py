@@ -17,11 +17,19 @@ from streamwatch.core.alerting.receiver import Delivered, DeliveryResult
 from streamwatch.core.alerting.rules import AlarmRule, AlarmsSpec
 from streamwatch.core.commit.batch import CommitBatch
 from streamwatch.core.commit.checkpoint import Resumed
+from streamwatch.core.estimators.class_shift import ClassShift, Moved
 from streamwatch.core.estimators.level import Level
 from streamwatch.core.events import Alarm, Partition
 from streamwatch.core.merge import MergeProgress
 from streamwatch.core.series import Report
-from streamwatch.daemon import CommitSpec, ConsumeLoopSpec, DaemonStatus, SourcePositions, State
+from streamwatch.daemon import (
+    CommitSpec,
+    ConsumeLoopSpec,
+    DaemonStatus,
+    RejectedRecords,
+    SourcePositions,
+    State,
+)
 from streamwatch.daemon.alerting import ALARMS, Alerting
 from streamwatch.daemon.commits import Commits, Durable
 from streamwatch.daemon.consume_loop import ConsumeLoop
@@ -82,6 +90,10 @@ class FakeModels:
     def first_ms(self, model: str) -> int:
         return len(model)
 
+    def class_shift(self, model: str, level: float) -> ClassShift | None:
+        moved = Moved(model, 0.1, 0.4)
+        return ClassShift("classes", 0.135, 0.135, 0.0, 0.02, moved, None) if level < 1 else None
+
     def levels(self, models: Sequence[str]) -> Mapping[str, Level]:
         return {model: self.found[model] for model in models if model in self.found}
 
@@ -97,6 +109,7 @@ class FakeBatchProcessor:
     records: int = 0
     has_ready: bool = False
     progress: MergeProgress = field(default_factory=MergeProgress)
+    rejected: RejectedRecords = field(default_factory=RejectedRecords)
 
     def settle(self) -> tuple[list[Alarm], list[str]]:
         found = self.alarms, self.retired
@@ -242,7 +255,7 @@ async def test_an_idle_stream_ends_an_alarm_whose_time_is_over() -> None:
         await fake_daemon.rests()
         fake_daemon.now_ms += 2 * HOUR_MS
         await fake_daemon.turns(lambda: fake_daemon.receiver.kinds == ["firing", "resolved"])
-        assert fake_daemon.receiver.told[1].reason == "accepted_as_new_level"
+        assert fake_daemon.receiver.told[1].parts[0].reason == "accepted_as_new_level"
         await fake_daemon.turns(lambda: fake_daemon.model_store.outbox == {})
         assert fake_daemon.alerting.due(behind=False) is False
 
@@ -252,7 +265,7 @@ async def test_an_alarm_ends_with_its_model_be_it_within_one_commit() -> None:
         fake_daemon.find(alarm())
         fake_daemon.processor.retired.append("m")
         await fake_daemon.turns(lambda: fake_daemon.receiver.kinds == ["firing", "resolved"])
-        assert fake_daemon.receiver.told[1].reason == "model_retired"
+        assert fake_daemon.receiver.told[1].parts[0].reason == "model_retired"
 
 
 async def test_state_in_memory_tells_at_once_and_keeps_nothing() -> None:
@@ -263,7 +276,7 @@ async def test_state_in_memory_tells_at_once_and_keeps_nothing() -> None:
         fake_daemon.find()
         await fake_daemon.turns(lambda: fake_daemon.receiver.kinds == ["firing", "resolved"])
         await fake_daemon.rests()
-        assert fake_daemon.receiver.told[1].reason == "back_to_level"
+        assert fake_daemon.receiver.told[1].parts[0].reason == "back_to_level"
         assert fake_daemon.model_store.commits == 0
 
 
@@ -308,14 +321,8 @@ async def test_the_end_of_a_backlog_is_part_of_it_and_what_comes_after_is_not() 
         fake_daemon.find(alarm("a", event_ms=old_ms), alarm("b", event_ms=old_ms), alarm("now"))
         await fake_daemon.turns(lambda: len(fake_daemon.receiver.told) == 2)
         assert sorted(fake_daemon.receiver.kinds) == ["digest", "firing"]
-        assert (
-            next(
-                notification.alarms
-                for notification in fake_daemon.receiver.told
-                if notification.kind == "digest"
-            )
-            == 2
-        )
+        (found,) = (told.digest for told in fake_daemon.receiver.told if told.digest is not None)
+        assert found.alarms == 2
         await fake_daemon.rests()
         fake_daemon.find(alarm("late", event_ms=old_ms))
         await fake_daemon.turns(lambda: len(fake_daemon.receiver.told) == 3)

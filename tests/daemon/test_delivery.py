@@ -82,7 +82,9 @@ async def test_a_refused_notification_is_dropped_and_the_next_goes_on() -> None:
         assert counted(deliveries, "notifications_dropped_total") == {("http_400", "fake"): 1.0}
         disk.commit(deliveries)
     assert disk.outbox == {}
-    dead = NotificationDropped("fake", "firing_1", "firing", "fraud-v3", "page_hinkley", "http_400", 1)
+    dead = NotificationDropped(
+        "fake", "firing_1", "firing", "incident_of_fraud-v3", "fraud-v3", "page_hinkley", "http_400", 1
+    )
     assert [h for h in said if isinstance(h, NotificationDropped)] == [dead]
 
 

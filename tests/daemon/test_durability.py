@@ -32,7 +32,7 @@ from streamwatch.daemon import (
 from streamwatch.daemon.source_positions import SourcePositions
 from streamwatch.edge.decoders.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import TopicMapping
-from streamwatch.edge.stores.errors import StateFailed, StateRefused
+from streamwatch.edge.stores.errors import StateFailed, StateForbidden, StateRefused
 from streamwatch.edge.stores.memory import MemoryStore
 from streamwatch.telemetry import Telemetry
 from tests.core.model_store import ModelStore
@@ -202,6 +202,14 @@ async def test_a_state_that_cannot_be_used_ends_the_run_in_words() -> None:
     with pytest.raises(StateRefused, match="another daemon"):
         await h.daemon.run()
     assert not h.server.running
+
+
+async def test_a_state_that_may_not_be_written_is_refused_at_the_start() -> None:
+    """Once it was open it is waited for: tests/faults/test_read_only.py."""
+    disk = Disk()
+    disk.refusal = StateForbidden("read-only")
+    with pytest.raises(StateForbidden):
+        await durable_fake_daemon(disk).daemon.run()
 
 
 async def test_a_state_whose_disk_fails_at_the_opening_is_tried_again() -> None:

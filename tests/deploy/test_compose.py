@@ -195,3 +195,8 @@ def test_docker_compose_accepts_it(real_component: Callable[[str], str]) -> None
     )
     assert done.returncode == 0, done.stderr
     assert set(yaml.safe_load(done.stdout)["services"]) == set(SERVICES)
+
+
+def test_what_a_person_must_change_first_is_not_tried_for_ever() -> None:
+    """Compose knows no exit codes: a daemon that ended with 2 is tried a few times more."""
+    assert SERVICES["streamwatch"]["restart"] == "on-failure:5"

@@ -17,7 +17,7 @@ from streamwatch.edge.receivers import Alertmanager
 from streamwatch.edge.receivers.alertmanager import PATH
 from tests.deploy.prometheus_with_rules import prometheus_with_rules
 from tests.deploy.rules import DEPLOY
-from tests.edge.receivers.notifications import firing, resolved
+from tests.edge.receivers.notifications import alarm, firing, part, resolved
 from tests.integration.alertmanager_server import AlertmanagerServer, alertmanager
 
 pytestmark = pytest.mark.slow
@@ -87,7 +87,8 @@ async def test_a_drift_is_on_while_its_alarm_is_open_and_silent_where_the_daemon
     ):
         await prometheus.answer("streamwatch_alarms_total == 0")
         daemon.alarms = 1
-        told = firing(model="loan", severity="critical")
+        critical = part(alarm("loan"), severity="critical")
+        told = firing(model="loan", severity="critical", parts=(critical,))
         await tell(server, told)
         daemon.opened = {("loan", "critical"): 1, ("loan", "info"): 1, ("churn", "error"): 1}
         told_by_prometheus_alone = {("loan", "info"): False, ("churn", "error"): False}

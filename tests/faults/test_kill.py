@@ -211,19 +211,19 @@ def every_alarm_told_is_in_the_end(
     raised = {tuple(getattr(alarm, field) for field in ALARM) for alarm in replay.alarms}
     assert logged, "no alarm was raised: the traffic proves nothing about them"
     assert logged <= raised
-    firing = {(told.id, *(told.data["alarm"][field] for field in ALARM)) for told in receiver.of("firing")}
-    assert {told[1:] for told in firing} <= raised
-    assert len({told[0] for told in firing}) == len(firing), "an id stands for two alarms"
-    notifications = [OWED.decode(entry).notification for entry in state.store.load().outbox.values()]
-    owed = {
-        (notification.alarm.model, notification.alarm.detector)
-        for notification in notifications
-        if notification.kind == "firing"
+    told_of = {
+        (told.id, *(tuple(alarm[field] for field in ALARM) for alarm in told.alarms))
+        for told in receiver.told
     }
+    assert {alarm for told in told_of for alarm in told[1:]} <= raised
+    assert len({told[0] for told in told_of}) == len(told_of), "an id stands for two notifications"
+    notifications = [OWED.decode(entry).notification for entry in state.store.load().outbox.values()]
+    owed = {(part.alarm.model, part.alarm.detector) for each in notifications for part in each.parts}
     drifts = {alarm[:2] for alarm in raised if alarm[1] != "verdict"}  # a better verdict announces nothing
-    assert drifts == {pair for pair in {told[1:3] for told in firing} | owed if pair[1] != "verdict"}
-    ended = {told.data["firing_id"] for told in receiver.of("resolved")}
-    assert ended <= receiver.ids("firing")
+    announced = {alarm[:2] for told in told_of for alarm in told[1:]} | owed
+    assert drifts == {pair for pair in announced if pair[1] != "verdict"}
+    ended = {told.data["incident"] for told in receiver.of("resolved")}
+    assert ended <= {told.data["incident"] for told in receiver.of("firing")}
     log.info("%d notifications delivered of %d alarms", len(receiver.told), len(raised))
 
 

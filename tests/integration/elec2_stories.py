@@ -10,7 +10,7 @@ import csv
 import gzip
 import json
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -89,32 +89,60 @@ def in_one_order(places: Mapping[Place, Told]) -> list[Place]:
     return [place for *_, place in sorted(keys)]
 
 
-class Teller:
-    """Draws the stories; equal seeds tell equal ones."""
+def recording() -> list[dict[str, str]]:
+    """Read the recording: its true class, and what each model predicted, row by row."""
+    with gzip.open(GOLDEN, "rt") as file:
+        return list(csv.DictReader(file))
 
-    def __init__(self, start_ms: int, seed: int = 1) -> None:
+
+def soon(chance: random.Random, record_ms: int) -> int:
+    """Draw the time of a label: some minutes after its prediction."""
+    return record_ms + min(round(chance.expovariate(1 / (2 * MINUTE))), LONGEST_DELAY)
+
+
+class Teller:
+    """Draws the stories; equal seeds tell equal ones.
+
+    Parameters
+    ----------
+    start_ms
+        When the first row is predicted.
+    seed
+        Of what is drawn.
+    label_ms
+        Draws the time of a label, given that of its prediction.
+    """
+
+    def __init__(
+        self, start_ms: int, seed: int = 1, label_ms: Callable[[random.Random, int], int] = soon
+    ) -> None:
         self.start_ms = start_ms
         self.rng = random.Random(seed)
+        self._label_ms = label_ms
 
     def records(self) -> list[Told]:
         """All records by timestamp, and at the end one that lets everything pending expire."""
-        told: list[Told] = []
-        with gzip.open(GOLDEN, "rt") as file:
-            rows = list(csv.DictReader(file))
-        kinds, weights = [*SHARES, "plain"], [*SHARES.values(), 1.0 - sum(SHARES.values())]
-        for i, row in enumerate(rows):
-            (story,) = self.rng.choices(kinds, weights)
-            if story == "too late" and i > len(rows) // 2:
-                story = "plain"  # its label must not be the end of the stream
-            told += self.story(story, f"e{i}", self.start_ms + i * SECOND, row["y_true"], row)
-        told.sort(key=lambda record: record[0].record_ms)
+        rows = recording()
+        times_ms = [self.start_ms + i * SECOND for i in range(len(rows))]
+        told = self.told(rows, times_ms)
         end_ms = self.start_ms + len(rows) * SECOND + HORIZON + 5 * MINUTE
         told.append(self.nothing("end", end_ms, self.rng.randrange(PARTITIONS)))
         return told
 
+    def told(self, rows: Sequence[dict[str, str]], times_ms: Sequence[int]) -> list[Told]:
+        """Records of rows that are predicted at these times, by timestamp."""
+        told: list[Told] = []
+        kinds, weights = [*SHARES, "plain"], [*SHARES.values(), 1.0 - sum(SHARES.values())]
+        for i, (row, record_ms) in enumerate(zip(rows, times_ms, strict=True)):
+            (story,) = self.rng.choices(kinds, weights)
+            if story == "too late" and i > len(rows) // 2:
+                story = "plain"  # its label must not be the end of the stream
+            told += self.story(story, f"e{i}", record_ms, row["y_true"], row)
+        return sorted(told, key=lambda record: record[0].record_ms)
+
     def story(self, kind: str, name: str, record_ms: int, truth: str, row: dict[str, str]) -> Iterator[Told]:
         """Every record about one id."""
-        label_ms = record_ms + min(round(self.rng.expovariate(1 / (2 * MINUTE))), LONGEST_DELAY)
+        label_ms = self._label_ms(self.rng, record_ms)
         again_ms = label_ms + self.rng.randrange(10 * MINUTE)
         other = "UP" if truth == "DOWN" else "DOWN"
         match kind:

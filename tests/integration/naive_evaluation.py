@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tests.integration.elec2_stories import Written
+from tests.integration.elec2_stories import MODELS, Written
 
 
 @dataclass
@@ -26,6 +26,10 @@ class Naive:
     nulls: int = 0
     outcomes: dict[str, list[tuple[str, str]]] = field(default_factory=lambda: defaultdict(list))
     delays_ms: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
+    pairs: dict[tuple[str, str], list[tuple[str, str, str, int]]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+    """(truth, answers of both, time of the label) by the models in the order of `MODELS`."""
     predictions: dict[str, dict[str, Written]] = field(default_factory=lambda: defaultdict(dict))
     settled: dict[tuple[str, str], str] = field(default_factory=dict)
     """(id, model) → `withdrawn`, `late`, or the class it was resolved with."""
@@ -109,6 +113,13 @@ class Naive:
         assert prediction.cls is not None
         assert label.cls is not None
         self.counts["predictions_resolved"] += 1
+        for model, other in self.predictions[prediction.id].items():
+            if self.settled.get((prediction.id, model)) != label.cls:
+                continue  # itself, withdrawn, or yet to be resolved: all labels of a story are one
+            self.counts["pairs_made"] += 1
+            answers = {model: other.cls or "", prediction.model: prediction.cls}
+            one, two = sorted(answers, key=MODELS.index)
+            self.pairs[one, two].append((label.cls, answers[one], answers[two], label.timestamp_ms))
         self.settled[prediction.id, prediction.model] = label.cls
         self.outcomes[prediction.model].append((label.cls, prediction.cls))
         delay_ms = label.timestamp_ms - prediction.timestamp_ms

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import signal
 import subprocess
@@ -11,6 +12,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import aiohttp
@@ -18,9 +20,11 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from streamwatch.assembly.build import build_daemon
+from streamwatch.assembly.state import HostClocks, consume_loop_spec
 from streamwatch.assembly.topics import build_topics
 from streamwatch.core.events import Event
 from streamwatch.core.ports import Decoder, Record
+from streamwatch.core.records import RecordBatch
 from streamwatch.daemon import Topic
 from streamwatch.settings import Settings
 from streamwatch.telemetry import Telemetry
@@ -53,8 +57,15 @@ class Auditor:
         self._order = order
 
     def decode_all(self, records: Sequence[Record], stamps: Sequence[int]) -> Sequence[Event]:
-        self._order.extend((record.topic, record.partition, record.offset) for record in records)
+        self._write_down(records)
         return self._decoder.decode_all(records, stamps)
+
+    def decode_batch(self, records: Sequence[Record]) -> RecordBatch:
+        self._write_down(records)
+        return self._decoder.decode_batch(records)
+
+    def _write_down(self, records: Sequence[Record]) -> None:
+        self._order.extend((record.topic, record.partition, record.offset) for record in records)
 
 
 class Running:
@@ -84,15 +95,17 @@ class Running:
 
 
 @asynccontextmanager
-async def daemon(document: Mapping[str, Any]) -> AsyncIterator[Running]:
-    """A daemon with these settings, stopped at the end; its own error ends the test."""
+async def daemon(document: Mapping[str, Any], clocks: HostClocks | None = None) -> AsyncIterator[Running]:
+    """A daemon with these settings, on a host with these clocks; its own error ends the test."""
     settings = Settings(**{"http": {"listen": "127.0.0.1:0"}, "state": {"kind": "memory"}, **document})
     order: list[tuple[str, int, int]] = []
     topics = {
         name: Topic(topic.side, Auditor(topic.decoder, order))
         for name, topic in build_topics(settings).items()
     }
-    built = build_daemon(settings, Telemetry(level="warning"), topics=topics)
+    telemetry = Telemetry(level="warning")
+    reading = consume_loop_spec(settings, topics, telemetry, clocks=clocks)
+    built = build_daemon(settings, telemetry, topics=topics, reading=reading)
     running = asyncio.create_task(built.run())
     async with aiohttp.ClientSession() as session:
         try:
@@ -143,13 +156,19 @@ class Child:
 
 
 @contextmanager
-def child(folder: Path, *overrides: str) -> Iterator[Child]:
+def child(
+    folder: Path, *overrides: str, environment: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[Child]:
     """A child with these overrides, killed at the end if it is still there."""
     log = folder / "daemon.log"
     command = [sys.executable, "-m", "streamwatch", "run", "--set", "http.listen=127.0.0.1:0"]
     for override in overrides:
         command += ["--set", override]
-    with log.open("wb") as out, subprocess.Popen(command, stdout=out, stderr=out, cwd=folder) as process:
+    surroundings = {**os.environ, **environment}
+    with (
+        log.open("wb") as out,
+        subprocess.Popen(command, stdout=out, stderr=out, cwd=folder, env=surroundings) as process,
+    ):
         try:
             yield Child(process, log)
         finally:

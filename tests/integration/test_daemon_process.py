@@ -13,8 +13,10 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
+from tests.edge.sources.kafka.raw_batches import ZSTD, of
 from tests.integration.conftest import Broker
 from tests.integration.kafka_broker import KafkaBroker
+from tests.integration.raw_produce import produce
 from tests.integration.running import DEADLINE_SECONDS, Child, child, parsed, value
 from tests.integration.topics import create_topic, fresh
 
@@ -112,6 +114,53 @@ async def test_a_misspelt_topic_is_refused_with_the_nearest_name_and_exit_code_2
         assert running.process.wait(DEADLINE_SECONDS) == 2
     assert f"topic {typo!r} does not exist (did you mean {topic}" in running.log
     assert "Traceback" not in running.log
+
+
+def refusal(running: Child) -> str:
+    """The one line beside the log with which it ended, with the exit code that supervisors do not retry."""
+    assert running.process.wait(DEADLINE_SECONDS) == 2, running.log
+    assert "Traceback" not in running.log
+    [line] = [line for line in running.log.splitlines() if not line.startswith("{")]
+    return line
+
+
+async def test_a_codec_without_its_package_ends_it_with_what_to_install(
+    kafka: Broker, tmp_path: Path
+) -> None:
+    topics = [await create_topic(kafka, fresh(side)) for side in ("predictions", "labels")]
+    await produce(kafka.bootstrap_servers, topics[0], {0: [of([b"{}"], codec=ZSTD).bytes()]})
+    absent = tmp_path / "absent"
+    absent.mkdir()
+    (absent / "cramjam.py").write_text("raise ModuleNotFoundError('cramjam')\n")
+    overrides = (
+        f"kafka.bootstrap_servers={kafka.bootstrap_servers}",
+        f"topics.predictions={topics[0]}",
+        f"topics.labels={topics[1]}",
+    )
+    with child(tmp_path, *overrides, environment={"PYTHONPATH": str(absent)}) as running:
+        assert refusal(running) == (
+            "records are compressed with zstd, for which a package is missing:"
+            " install it with pip install 'streamwatch[compression]'"
+        )
+
+
+async def test_a_wrong_password_ends_it_with_the_settings_to_look_at(
+    killable_kafka: KafkaBroker, tmp_path: Path
+) -> None:
+    topics = [await create_topic(killable_kafka, fresh(side)) for side in ("predictions", "labels")]
+    password = tmp_path / "password"
+    password.write_text("not-it\n")
+    overrides = (
+        f"kafka.bootstrap_servers={killable_kafka.sasl_servers}",
+        f"kafka.security={{protocol: SASL_PLAINTEXT, username: reader, password_file: {password}}}",
+        f"topics.predictions={topics[0]}",
+        f"topics.labels={topics[1]}",
+    )
+    with child(tmp_path, *overrides) as running:
+        said = refusal(running)
+    assert said.startswith(f"Kafka at {killable_kafka.sasl_servers} does not let this client in: check ")
+    assert "kafka.security.username" in said
+    assert "not-it" not in running.log
 
 
 @pytest.mark.parametrize(

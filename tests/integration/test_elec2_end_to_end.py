@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,7 @@ import pytest
 from confluent_kafka import Producer
 from river.drift import ADWIN
 
+from tests.core.estimators.comparisons.plain_comparison import PlainComparison
 from tests.integration.conftest import Broker
 from tests.integration.elec2_stories import (
     BROKEN,
@@ -34,7 +37,7 @@ COUNTERS = (
     *("predictions_expired", "predictions_evicted", "predictions_withdrawn", "outcomes_assumed"),
     *("labels_accepted", "labels_joined", "labels_early", "labels_orphaned", "labels_duplicate"),
     *("labels_corrected", "labels_late", "labels_evicted", "labels_before_start", "labels_negative_delay"),
-    *("dedup_entries_evicted", "models_retired"),
+    *("dedup_entries_evicted", "models_retired", "pairs_made", "pairs_labels_differ", "pairs_expired"),
 )
 ALPHA, SIZE = 0.999, 1_000
 
@@ -60,6 +63,12 @@ def settings(servers: str, topics: Mapping[str, str]) -> dict[str, Any]:
         "kafka": {"bootstrap_servers": servers},
         "topics": {side + "s": [{"name": name, "mapping": {"id": "key"}}] for side, name in topics.items()},
         "join": {"horizon": f"{HORIZON}ms", "dedup_horizon": f"{DEDUP_ENTRIES}ms"},
+        "monitors": {
+            "comparisons": [
+                {"champion": MODELS[0], "challengers": ["*"]},
+                {"pairs": [[MODELS[1], MODELS[2]]]},
+            ]
+        },
     }
 
 
@@ -92,6 +101,37 @@ async def test_metrics_equal_a_recomputation_over_all_records_in_one_order(broke
         assert value(samples, "label_delay_seconds_count", model=model) == len(naive.delays_ms[model])
         total = sum(naive.delays_ms[model]) / 1_000
         assert value(samples, "label_delay_seconds_sum", model=model) == pytest.approx(total, rel=1e-12)
+    for champion, challenger in combinations(MODELS, 2):
+        assert_comparison_equals(samples, champion, challenger, naive.pairs[champion, challenger])
+
+
+def assert_comparison_equals(
+    samples: Samples, champion: str, challenger: str, pairs: list[tuple[str, str, str, int]]
+) -> None:
+    names = {"champion": champion, "challenger": challenger}
+    assert value(samples, "comparison_pairs_total", **names) == len(pairs) > 40_000
+    plain = PlainComparison()
+    for pair in pairs:
+        plain.take(*pair)
+    for forgetting, expected in {
+        "landmark": plain.landmark(),
+        f"fading:{ALPHA}": plain.faded(ALPHA),
+        f"sliding:{SIZE}": plain.sliding(SIZE),
+    }.items():
+        for name, wanted in expected.items():
+            found = value(samples, name, forgetting=forgetting, **names)
+            assert found == pytest.approx(wanted, rel=1e-9, abs=1e-9), (name, forgetting, names)
+    lead, lower, upper = plain.verdict.interval()
+    for name, wanted in {
+        "verdict": plain.verdict.verdict,
+        "verdict_since_pair": plain.verdict.since[0] or math.nan,
+        "lead_dispersion": plain.verdict.phi,
+        "lead": lead,
+        "lead_lower": lower,
+        "lead_upper": upper,
+    }.items():
+        found = value(samples, f"comparison_{name}", **names)
+        assert found == pytest.approx(wanted, rel=1e-9, abs=1e-9, nan_ok=True), (name, names)
 
 
 def shown(samples: Samples) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,11 +16,13 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
+from streamwatch.admin.kafka_check import check_kafka
 from streamwatch.assembly.checks import check_all
 from streamwatch.edge.sources.kafka import KafkaSpec, Probed, ReadDenied, probe
 from streamwatch.settings import load
 from tests import real
 from tests.integration.kafka_broker import START_SECONDS, KafkaBroker
+from tests.integration.running import DEADLINE_SECONDS, child
 from tests.integration.topics import create_topic, fresh, send
 
 AUTHORIZED = {
@@ -69,7 +72,9 @@ def reader(broker: KafkaBroker) -> KafkaSpec:
     )
 
 
-async def test_who_may_see_and_not_read_is_told_what_to_grant(guarded: KafkaBroker, tmp_path: Path) -> None:
+async def test_who_may_see_and_not_read_is_told_what_to_grant_by_check_and_by_run(
+    guarded: KafkaBroker, tmp_path: Path
+) -> None:
     open_one, closed = [await create_topic(guarded, fresh(name)) for name in ("open", "closed")]
     for topic in (open_one, closed):
         await send(guarded.bootstrap_servers, topic, [b"x"])
@@ -83,20 +88,33 @@ async def test_who_may_see_and_not_read_is_told_what_to_grant(guarded: KafkaBrok
     assert f"--allow-principal User:reader --operation Read --topic {closed}" in str(denied.value)
     password = tmp_path / "password"
     password.write_text("secret\n")
-    settings = load(
-        None,
-        [
-            f"kafka.bootstrap_servers={guarded.sasl_servers}",
-            f"kafka.security={{protocol: SASL_PLAINTEXT, username: reader, password_file: {password}}}",
-            f"topics.predictions={open_one}",
-            f"topics.labels={closed}",
-            f"state.directory={tmp_path / 'state'}",
-        ],
-        {},
-    )
+    given = [
+        f"kafka.bootstrap_servers={guarded.sasl_servers}",
+        f"kafka.security={{protocol: SASL_PLAINTEXT, username: reader, password_file: {password}}}",
+        f"topics.predictions={open_one}",
+        f"topics.labels={closed}",
+        f"state.directory={tmp_path / 'state'}",
+    ]
+    settings = load(None, given, {})
     results = await check_all(settings)
     assert [result.what for result in results if not result.good] == [str(denied.value)]
+    with child(tmp_path, *given) as running:
+        assert await asyncio.to_thread(running.process.wait, DEADLINE_SECONDS) == 2
+    assert str(denied.value) in running.log.splitlines()
+    assert "Traceback" not in running.log
     allow(guarded, "READ", closed)
     results = await check_all(settings)
     assert all(result.good for result in results)
     assert any("a record was read" in result.what for result in results)
+
+
+async def test_check_says_who_may_not_write_dead_letters_and_what_to_grant(guarded: KafkaBroker) -> None:
+    read, dead = [await create_topic(guarded, fresh(name)) for name in ("read", "dead")]
+    allow(guarded, "READ", read)
+    allow(guarded, "DESCRIBE", dead)
+    *_, denied = await check_kafka(reader(guarded), {read: "prediction"}, dead)
+    assert not denied.good
+    assert f"--allow-principal User:reader --operation Write --topic {dead}" in str(denied)
+    allow(guarded, "WRITE", dead)
+    *_, granted = await check_kafka(reader(guarded), {read: "prediction"}, dead)
+    assert granted.good

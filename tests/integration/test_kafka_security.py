@@ -108,7 +108,9 @@ async def test_a_topic_that_may_be_seen_and_not_read_ends_reading_with_what_to_g
             denied_ms=300,
         )
         async with reading(spec, topic) as source:
-            with pytest.raises(ReadingEnded, match=rf"user 'reader' may not read {topic} .*: grant READ"):
+            with pytest.raises(
+                ReadingEnded, match=rf"{topic}'.* may not be read by user 'reader': grant READ"
+            ):
                 await Reader(source).until_caught_up()
             await allow(broker, "reader", READ, topic)
         async with reading(spec, topic) as source:

@@ -112,6 +112,22 @@ async def test_connections_reset_again_and_again_cost_nothing(
         assert source.losses == {}
 
 
+async def test_a_network_with_long_delays_is_slow_and_nothing_else(
+    killable_kafka: KafkaBroker, network: FaultyNetwork
+):
+    topic = await filled(killable_kafka)
+    network.latency_seconds = 0.4
+    heard: list[InternalEvent] = []
+    patient = {"alive_ms": 10_000, "stall_ms": 30_000, "max_partition_fetch_bytes": 65_536}
+    async with reading(spec(network, **patient), topic, emit=heard.append) as source:
+        reader = Reader(source)
+        await reader.until(lambda: len(reader.seen) >= RECORDS)
+        await reader.until_caught_up()
+        assert whole(reader)
+        assert (source.up, source.losses) == (True, {})
+    assert not any(isinstance(h, KafkaLost) for h in heard)
+
+
 async def test_a_topic_made_anew_while_the_network_was_cut_is_read_from_its_beginning(
     killable_kafka: KafkaBroker, network: FaultyNetwork
 ):

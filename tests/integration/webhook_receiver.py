@@ -33,13 +33,23 @@ class Told:
 
     @property
     def model(self) -> str:
-        return self.data["alarm"]["model"]
+        return self.data["model"]
 
     @property
-    def mark(self) -> tuple[str, str, int]:
-        """What an alarm is told apart by."""
-        alarm = self.data["alarm"]
-        return alarm["model"], alarm["detector"], alarm["ordinal"]
+    def alarms(self) -> list[dict[str, Any]]:
+        """The newest alarm of each detector of the incident."""
+        return [each["newest"] for each in self.data["alarms"]]
+
+    @property
+    def mark(self) -> tuple[tuple[str, str, int], ...]:
+        """What notifications that begin an incident are told apart by."""
+        return tuple((alarm["model"], alarm["detector"], alarm["ordinal"]) for alarm in self.alarms)
+
+    @property
+    def begun(self) -> int:
+        """Alarms that began with it."""
+        news, alarms = self.data["news"], self.data["alarms"]
+        return sum(each["detector"] in news and each["ended_at"] is None for each in alarms)
 
 
 @dataclass

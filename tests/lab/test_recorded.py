@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from streamwatch.core.events import Invalid, Label, Outcome, Prediction
 from streamwatch.edge.decoders.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import TopicMapping
-from streamwatch.lab.feeds import FeedReader, Unusable
+from streamwatch.lab.feeds import FeedReader, RecordedOutcome, Unusable
 from streamwatch.lab.fitting import Fitting
 from streamwatch.lab.lines import BadLine, LineRecord
 from streamwatch.lab.recorded import Recording, RecordingError
@@ -61,7 +61,7 @@ def test_a_json_line_is_a_prediction_a_label_or_an_outcome_by_what_it_holds(writ
         Prediction("a", "m", "x", 5000, 5000, {"x": 0.9}),
         Label("a", "y", 7000, None, 7000),
         Label("b", "y", 8000, "m", 8000),
-        Outcome("m", "y", "x", 9000, 0),
+        RecordedOutcome("m", "y", "x", 9000, 0, id="c"),
     ]
 
 
@@ -70,7 +70,7 @@ def test_csv_rows_are_read_by_their_header_and_empty_fields_are_absent(written):
     assert read(path) == [
         Prediction("1", "m", "x", 1),
         Label("1", "y", 2),
-        Outcome("m", "y,1", "x", 3, 0),
+        RecordedOutcome("m", "y,1", "x", 3, 0, id="2"),
     ]
 
 
@@ -83,7 +83,7 @@ def test_lines_without_timestamp_count_as_milliseconds_from_the_last_one_that_ha
 
 def test_numbers_and_booleans_are_the_text_they_are_on_a_topic(written):
     path = written('{"id": 1.0, "model": 2, "prediction": true, "label": 0.5}\n')
-    assert read(path) == [Outcome("2", "0.5", "true", 1, 0)]
+    assert read(path) == [RecordedOutcome("2", "0.5", "true", 1, 0, id="1")]
 
 
 def test_bad_lines_are_counted_with_their_numbers_and_the_rest_is_read(written):

@@ -21,7 +21,7 @@ from streamwatch.daemon.receiver_queue import DeliverySpec
 from streamwatch.settings import Settings, SettingsError, example, json_schema, load
 from streamwatch.telemetry import Telemetry
 from tests.edge.receivers.endpoint import endpoint
-from tests.edge.receivers.notifications import NOW_MS, firing
+from tests.edge.receivers.notifications import NOW_MS, alarm, firing, part, updated
 
 MINIMAL = "kafka: {bootstrap_servers: 'localhost:9092'}\ntopics: {predictions: predictions, labels: labels}\n"
 KEY = "whsec_c2l4dGVlbiBieXRlcyBvciBtb3Jl"
@@ -53,7 +53,7 @@ def test_without_receivers_alarms_live_and_nobody_is_told() -> None:
     assert deliveries.record(firing()) is None
     assert settings.alerts.give_up_after == DeliverySpec().give_up_after_ms
     assert settings.alerts.max_pending == DeliverySpec().max_pending
-    assert build_alarm_book(settings, "state-1").open_alarms() == []
+    assert build_alarm_book(settings, "state-1").open_incidents() == []
 
 
 def test_rules_inherit_what_they_do_not_say() -> None:
@@ -93,11 +93,12 @@ async def test_each_type_of_receiver_is_told_in_its_own_words() -> None:
     assert list(posts) == ["/hook", "/am/api/v2/alerts", "/api/v2/alerts", "/services/T0", "/enqueue"]
     assert posts["/hook"].headers["webhook-signature"].count("v1,") == 2
     assert posts["/am/api/v2/alerts"].json[0]["labels"]["team"] == "risk"
-    assert posts["/am/api/v2/alerts"].json[0]["generatorURL"] == "https://watch.example.com"
+    assert posts["/am/api/v2/alerts"].json[0]["generatorURL"] == "https://watch.example.com/#/model/fraud-v3"
     assert posts["/enqueue"].json["routing_key"] == "R0UTING"
     assert [receiver.repeat_interval_seconds for receiver in receivers] == [None, 30.0, 60.0, None, None]
     assert [o.name for o in receivers if not o.wants(firing())] == ["chat"]
-    assert [o.name for o in receivers if o.wants(firing(severity="critical"))] == [o.name for o in receivers]
+    critical = updated(firing(), part(alarm(detector="adwin"), severity="critical"))
+    assert [o.name for o in receivers if o.wants(critical)] == [o.name for o in receivers]
 
 
 def test_pagerduty_is_where_it_always_is() -> None:
@@ -221,8 +222,14 @@ def test_a_rule_about_no_configured_detector_is_a_fault() -> None:
     with pytest.raises(SettingsError) as caught:
         alarms_spec(read("{rules: [{detector: '*'}, {detector: page_hinkly}]}"))
     assert str(caught.value) == (
-        "alerts.rules[1].detector: expected a pattern of page_hinkley, adwin, got 'page_hinkly'"
+        "alerts.rules[1].detector: expected a pattern of page_hinkley, adwin, verdict, got 'page_hinkly'"
     )
+
+
+def test_a_rule_can_be_about_the_verdict() -> None:
+    spec = alarms_spec(read("{rules: [{detector: verdict, severity: critical}], incident_outcomes: 500}"))
+    assert [spec.rule("m", name).severity for name in ("verdict", "adwin")] == ["critical", "warning"]
+    assert spec.incident_outcomes == 500
 
 
 def test_a_file_of_authorities_that_holds_none_is_a_fault(folder: Path) -> None:

@@ -19,6 +19,7 @@ from streamwatch.core.specs import (
     LandmarkSpec,
     MonitorsSpec,
     PageHinkleySpec,
+    champion_of,
 )
 from streamwatch.settings import Settings, SettingsError, example, json_schema, load
 
@@ -125,3 +126,50 @@ def test_the_example_writes_the_defaults_as_they_are_read(tmp_path: Path) -> Non
     file = tmp_path / "example.yaml"
     file.write_text(example())
     assert specs.monitors_spec(load(file, environ={})) == MonitorsSpec()
+
+
+def test_comparisons_are_a_champion_with_patterns_or_pairs_by_name(tmp_path: Path) -> None:
+    monitors = {
+        "comparisons": [
+            {"champion": "fraud-v3", "challengers": ["fraud-*", "b"]},
+            {"pairs": [["a", "b"], ["a", "c[1]*"]]},
+        ],
+        "max_comparisons": 7,
+    }
+    settings = read(tmp_path, monitors)
+    found = specs.monitors_spec(settings)
+    assert found.max_comparisons == 7
+    assert found.comparisons == specs.join_spec(settings).comparisons
+    for one, other, champion in (
+        ("fraud-v3", "fraud-v4", "fraud-v3"),
+        ("a", "b", "a"),
+        ("a", "c[1]*", "a"),
+        ("a", "c1x", None),  # what is named in a pair is no pattern
+        ("b", "fraud-v3", "fraud-v3"),
+        ("fraud-v4", "fraud-v5", None),
+    ):
+        assert champion_of(found.comparisons, one, other) == champion
+
+
+@pytest.mark.parametrize(
+    ("comparison", "said"),
+    [
+        ({"champion": "a"}, r"comparisons\[0\].*: champion and challengers go together"),
+        ({"challengers": ["a"]}, "champion and challengers go together"),
+        ({"champion": "a", "challengers": [""]}, "none of them is empty"),
+        ({}, "expected champion and challengers, or pairs"),
+        (
+            {"champion": "a", "challengers": ["b"], "pairs": [["a", "c"]]},
+            "expected champion and challengers, or",
+        ),
+        ({"pairs": [["a", "a"]]}, r"a pair is of two models, got \['a', 'a'\]"),
+        ({"pairs": [["a", "b"], ["a", "b"]]}, "a is compared with b twice"),
+        ({"pairs": [["a", "b"], ["b", "a"]]}, "b and a are each the champion of the other"),
+        ({"champions": "a"}, "did you mean 'champion'"),
+    ],
+)
+def test_a_comparison_that_says_nothing_clear_is_refused(
+    tmp_path: Path, comparison: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(SettingsError, match=said):
+        read(tmp_path, {"comparisons": [comparison]})

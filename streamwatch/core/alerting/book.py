@@ -1,4 +1,4 @@
-"""The life of an alarm: announced, kept open while the model stays worse, resolved.
+"""The life of an alarm: announced as part of an incident, kept open while the model stays worse, ended.
 
 Times are of two kinds. `cooldown` is in event time: it is about alarms that follow each other in the stream.
 Age and `resolve_timeout` are in host time (`now_ms`): they are about people. By record time nothing in a
@@ -13,35 +13,30 @@ none and loses none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from math import nan
+from typing import Protocol
 
 import msgspec
 
 from streamwatch.core.alerting.digest import BacklogDigest, Gathered
-from streamwatch.core.alerting.notification import Notification, Reason, Severity, identify
+from streamwatch.core.alerting.incidents import Incident, Incidents
+from streamwatch.core.alerting.notification import Notification
 from streamwatch.core.alerting.resolution import is_back
 from streamwatch.core.alerting.rules import AlarmsSpec
+from streamwatch.core.estimators.class_shift import ClassShift
 from streamwatch.core.estimators.level import Level
 from streamwatch.core.events import Alarm
 from streamwatch.core.metrics import family, single
 from streamwatch.core.series import Family
 
-VERSION = 1
+VERSION = 2
 SUPPRESSED: tuple[str, ...] = ("already_open", "cooldown", "min_outcomes")
 """Reasons why an alarm is counted and not announced."""
 
 
-class OpenAlarm(msgspec.Struct, frozen=True):
-    """An announced alarm that has not ended."""
-
-    notification: Notification
-    """The firing notification as of the newest alarm."""
-    touched_ms: int
-    """Host time of the newest alarm."""
-
-
 class _State(msgspec.Struct, frozen=True):
-    open: list[OpenAlarm]
+    incidents: list[Incident]
     announced_at_ms: list[tuple[str, str, int]]
     suppressed: dict[str, int]
     gathered: Gathered
@@ -50,6 +45,22 @@ class _State(msgspec.Struct, frozen=True):
 
 _ENCODER = msgspec.msgpack.Encoder(order="deterministic")
 _DECODER = msgspec.msgpack.Decoder(_State)
+
+
+class WatchedModels(Protocol):
+    """What the book asks of models; `EstimatorSet` answers."""
+
+    def first_ms(self, model: str) -> int:
+        """Event time of a model's first outcome."""
+        ...
+
+    def levels(self, models: Sequence[str]) -> Mapping[str, Level]:
+        """Present levels by name; models without one are left out."""
+        ...
+
+    def class_shift(self, model: str, level: float) -> ClassShift | None:
+        """Which it looks like, the classes or the model, given the mean loss before a change."""
+        ...
 
 
 class AlarmBook:
@@ -66,16 +77,16 @@ class AlarmBook:
     def __init__(self, spec: AlarmsSpec, identity: str) -> None:
         self._spec = spec
         self._identity = identity
-        self._open: dict[tuple[str, str], OpenAlarm] = {}
+        self._incidents = Incidents(identity, spec.incident_outcomes)
         self._announced_at_ms: dict[tuple[str, str], int] = {}
         """Event time of the last alarm announced."""
         self._suppressed: dict[str, int] = dict.fromkeys(SUPPRESSED, 0)
         self._digest = BacklogDigest(spec.digest_size)
 
     def announce(
-        self, alarms: Sequence[Alarm], now_ms: int, first_ms: Callable[[str], int], *, behind: bool
+        self, alarms: Sequence[Alarm], now_ms: int, models: WatchedModels, *, behind: bool
     ) -> list[Notification]:
-        """Take in new alarms, in order; the firing notifications they give.
+        """Take in new alarms, in order; the notifications they give.
 
         Parameters
         ----------
@@ -83,59 +94,58 @@ class AlarmBook:
             As the detectors raised them.
         now_ms
             Host time.
-        first_ms
-            Event time of a model's first outcome: tells a model from an earlier one of its name.
+        models
+            Asked when a model was first seen, which tells it from an earlier one of its name, and whether a
+            change looks like one of its classes.
         behind
             Whether they were found in a backlog; only then an old one is left to the digest.
         """
-        notifications: list[Notification] = []
         for alarm in alarms:
             key = alarm.model, alarm.detector
+            is_open = self._incidents.get(key) is not None
             if alarm.judgement is not None and alarm.judgement.verdict >= 0:
-                if key in self._open:
-                    notifications.append(self._resolved(key, "verdict_changed", now_ms, alarm))
+                if is_open:
+                    self._incidents.end(key, "verdict_changed", now_ms, alarm)
                 continue
             rule = self._spec.rule(*key)
             last_ms = self._announced_at_ms.get(key)
             if alarm.outcome < rule.min_outcomes:
                 self._suppressed["min_outcomes"] += 1
-            elif (opened := self._open.get(key)) is not None:
+            elif is_open:
                 self._suppressed["already_open"] += 1
-                self._open[key] = _renewed(opened, alarm, now_ms)
+                self._incidents.renew(alarm, now_ms)
             elif behind and now_ms - alarm.event_ms > self._spec.stale_after_ms:
                 self._digest.add(alarm, rule.severity, now_ms)
             elif last_ms is not None and abs(alarm.event_ms - last_ms) < rule.cooldown_ms:
                 self._suppressed["cooldown"] += 1
             else:
-                notification = self._firing(alarm, rule.severity, first_ms(alarm.model), now_ms)
-                self._open[key] = OpenAlarm(notification, now_ms)
+                shift = models.class_shift(alarm.model, nan if alarm.judgement else alarm.before)
+                self._incidents.begin(alarm, rule.severity, models.first_ms(alarm.model), shift, now_ms)
                 self._announced_at_ms[key] = alarm.event_ms
-                notifications.append(notification)
-        return notifications
+        return self._incidents.tell(now_ms)
 
-    def review(
-        self, levels: Callable[[Sequence[str]], Mapping[str, Level]], now_ms: int, *, behind: bool
-    ) -> list[Notification]:
+    def review(self, models: WatchedModels, now_ms: int, *, behind: bool) -> list[Notification]:
         """Resolve what has ended, and let the digest go when it is time; once before each commit.
 
         Parameters
         ----------
-        levels
-            Present levels of models by name; those without one are left out.
+        models
+            Asked for the present levels of models.
         now_ms
             Host time.
         behind
             Whether a backlog is still being read: a digest waits for its end, though not for ever.
         """
-        notifications: list[Notification] = []
-        found = levels(sorted({model for model, _ in self._open})) if self._open else {}
-        for key, opened in sorted(self._open.items(), key=_by_name):
-            if _is_verdict(opened):
+        open_alarms = list(self._incidents.parts())
+        found = models.levels(sorted({model for (model, _), _ in open_alarms})) if open_alarms else {}
+        for key, part in open_alarms:
+            if part.alarm.judgement is not None:
                 continue
-            if is_back(opened.notification, found.get(key[0])):
-                notifications.append(self._resolved(key, "back_to_level", now_ms))
-            elif now_ms - opened.touched_ms >= self._spec.resolve_timeout_ms:
-                notifications.append(self._resolved(key, "accepted_as_new_level", now_ms))
+            if is_back(part, found.get(key[0])):
+                self._incidents.end(key, "back_to_level", now_ms)
+            elif now_ms - part.touched_ms >= self._spec.resolve_timeout_ms:
+                self._incidents.end(key, "accepted_as_new_level", now_ms)
+        notifications = self._incidents.tell(now_ms)
         if self._digest.due(now_ms, self._spec.digest_interval_ms, behind=behind):
             notifications.append(self._digest.leave(self._identity, now_ms))
         return notifications
@@ -144,26 +154,29 @@ class AlarmBook:
         """Tell whether time alone gives `review` something to do: then it is time to commit, too."""
         ttl = self._spec.resolve_timeout_ms
         return self._digest.due(now_ms, self._spec.digest_interval_ms, behind=behind) or any(
-            now_ms - opened.touched_ms >= ttl for opened in self._open.values() if not _is_verdict(opened)
+            now_ms - part.touched_ms >= ttl
+            for _, part in self._incidents.parts()
+            if part.alarm.judgement is None
         )
 
     def retire(self, model: str, now_ms: int) -> list[Notification]:
         """Forget a model; its open alarms end with it."""
-        keys = sorted(key for key in self._open if key[0] == model)
-        notifications = [self._resolved(key, "model_retired", now_ms) for key in keys]
+        for key, _ in list(self._incidents.parts()):
+            if key[0] == model:
+                self._incidents.end(key, "model_retired", now_ms)
         for key in [key for key in self._announced_at_ms if key[0] == model]:
             del self._announced_at_ms[key]
-        return notifications
+        return self._incidents.tell(now_ms)
 
-    def open_alarms(self) -> list[Notification]:
-        """Firing notifications of all open alarms, as of their newest alarm."""
-        return [opened.notification for _, opened in sorted(self._open.items(), key=_by_name)]
+    def open_incidents(self) -> list[Notification]:
+        """The last notification of each open incident, with its alarms as they are now."""
+        return self._incidents.open_notifications()
 
     def state(self) -> bytes:
         """Encode the state; equal states give equal bytes."""
         return _ENCODER.encode(
             _State(
-                open=[self._open[key] for key in sorted(self._open)],
+                incidents=self._incidents.state(),
                 announced_at_ms=[(*key, event_ms) for key, event_ms in sorted(self._announced_at_ms.items())],
                 suppressed=self._suppressed,
                 gathered=self._digest.gathered(),
@@ -175,10 +188,7 @@ class AlarmBook:
         read = _DECODER.decode(state)
         if read.version != VERSION:
             raise ValueError(f"alarm book must be of version {VERSION}, got {read.version}")
-        self._open = {}
-        for opened in read.open:
-            if opened.notification.alarm is not None:
-                self._open[opened.notification.alarm.model, opened.notification.alarm.detector] = opened
+        self._incidents.restore(read.incidents)
         self._announced_at_ms = {(model, detector): ms for model, detector, ms in read.announced_at_ms}
         self._suppressed = {**dict.fromkeys(SUPPRESSED, 0), **read.suppressed}
         self._digest.restore(read.gathered)
@@ -186,8 +196,8 @@ class AlarmBook:
     def families(self) -> list[Family]:
         """Open alarms by model, and what was not announced."""
         counts: dict[tuple[str, str], int] = {}
-        for (model, _), opened in self._open.items():
-            key = model, opened.notification.severity
+        for (model, _), part in self._incidents.parts():
+            key = model, part.severity
             counts[key] = counts.get(key, 0) + 1
         return [
             family("alarms_open", [(key, float(n)) for key, n in sorted(counts.items())]),
@@ -197,49 +207,3 @@ class AlarmBook:
             ),
             single("alarms_digested_total", float(self._digest.taken)),
         ]
-
-    def _firing(self, alarm: Alarm, severity: Severity, first_ms: int, now_ms: int) -> Notification:
-        # A detector whose parameters changed counts ordinals anew; outcome and time tell its alarms apart.
-        marks = (alarm.model, first_ms, alarm.detector, alarm.ordinal, alarm.outcome, alarm.event_ms)
-        name = identify("firing", self._identity, *marks)
-        return Notification(
-            id=name,
-            kind="firing",
-            severity=severity,
-            issued_ms=now_ms,
-            firing_id=name,
-            alarm=alarm,
-            started_at_ms=alarm.judgement.since_ms if alarm.judgement else alarm.event_ms,
-            before=alarm.before,
-        )
-
-    def _resolved(
-        self, key: tuple[str, str], reason: Reason, now_ms: int, alarm: Alarm | None = None
-    ) -> Notification:
-        firing = self._open.pop(key).notification
-        return msgspec.structs.replace(
-            firing,
-            id=identify("resolved", firing.id),
-            kind="resolved",
-            issued_ms=now_ms,
-            alarm=alarm or firing.alarm,
-            ended_at_ms=max(now_ms, firing.started_at_ms),
-            reason=reason,
-        )
-
-
-def _is_verdict(opened: OpenAlarm) -> bool:
-    return opened.notification.alarm is not None and opened.notification.alarm.judgement is not None
-
-
-def _by_name(item: tuple[tuple[str, str], OpenAlarm]) -> tuple[str, str]:
-    """Order that does not depend on what was opened first: a restart would not know."""
-    return item[0]
-
-
-def _renewed(opened: OpenAlarm, alarm: Alarm, now_ms: int) -> OpenAlarm:
-    """An open alarm after one more: what began it stays, its time to live starts again."""
-    notification = msgspec.structs.replace(
-        opened.notification, alarm=alarm, alarms=opened.notification.alarms + 1
-    )
-    return OpenAlarm(notification, now_ms)

@@ -75,10 +75,7 @@ class BacklogDigest:
             kind="digest",
             severity=self._severity,
             issued_ms=now_ms,
-            firing_id=name,
-            started_at_ms=digest.first_at_ms,
-            ended_at_ms=now_ms,
-            alarms=digest.alarms,
+            incident=name,
             digest=digest,
         )
 

@@ -1,20 +1,29 @@
-"""Notifications: a drift began, it ended, or a digest of what was found in a backlog."""
+"""Notifications: an incident began, has news, or ended, or a digest of what was found in a backlog."""
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from typing import Literal, TypeAlias
 
 import msgspec
 
+from streamwatch.core.estimators.class_shift import ClassShift
 from streamwatch.core.events import Alarm
 
-Kind: TypeAlias = Literal["firing", "resolved", "digest"]
+Kind: TypeAlias = Literal["firing", "updated", "resolved", "digest"]
 Severity: TypeAlias = Literal["info", "warning", "error", "critical"]
 Reason: TypeAlias = Literal["back_to_level", "accepted_as_new_level", "verdict_changed", "model_retired"]
 
+KINDS: tuple[Kind, ...] = ("firing", "updated", "resolved", "digest")
+"""In the order in which those of one incident come."""
 SEVERITIES: tuple[Severity, ...] = ("info", "warning", "error", "critical")
 """From the least to the most severe."""
+
+
+def worst(severities: Iterable[Severity]) -> Severity:
+    """Find the most severe, of at least one."""
+    return SEVERITIES[max(SEVERITIES.index(each) for each in severities)]
 
 
 class Tally(msgspec.Struct, frozen=True):
@@ -40,6 +49,31 @@ class Digest(msgspec.Struct, frozen=True):
     """The first of them in full, as they were found."""
 
 
+class Part(msgspec.Struct, frozen=True):
+    """Alarm of one detector, or of the verdict, in an incident."""
+
+    alarm: Alarm
+    """The newest one, or the change of verdict that ended it."""
+    severity: Severity
+    started_at_ms: int
+    """Event time of the alarm that began it; of a verdict, since when it holds."""
+    before: float
+    """Mean loss before the alarm that began it."""
+    touched_ms: int
+    """Host time of the newest alarm."""
+    alarms: int = 1
+    """Alarms of the detector since it began, that one included."""
+    ended_at_ms: int | None = None
+    """Host time."""
+    reason: Reason | None = None
+    """Reason for its end."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it has not ended."""
+        return self.reason is None
+
+
 class Notification(msgspec.Struct, frozen=True):
     """Message to every receiver that wants it.
 
@@ -49,29 +83,60 @@ class Notification(msgspec.Struct, frozen=True):
     id: str
     kind: Kind
     severity: Severity
+    """The worst among its parts."""
     issued_ms: int
     """When it was decided, host time: giving up is counted from here."""
-    firing_id: str
-    """The firing notification it is about; its own id if it is one itself or a digest."""
-    alarm: Alarm | None = None
-    """The newest alarm it is about; none in a digest."""
-    started_at_ms: int = 0
-    """Event time of the alarm that began it (of the first one in a digest)."""
-    before: float = 0.0
-    """Mean loss before the alarm that began it."""
-    alarms: int = 1
-    """Alarms of the same (model, detector) since then, itself included."""
-    ended_at_ms: int | None = None
-    reason: Reason | None = None
-    """Reason for its end."""
+    incident: str
+    """Id of the incident, the same in all its notifications; a digest's own."""
+    parts: tuple[Part, ...] = ()
+    """Alarms of the incident, open or ended, in the order in which they began; none in a digest."""
+    news: tuple[str, ...] = ()
+    """Detectors whose part began or ended since the notification before."""
+    shift: ClassShift | None = None
+    """Which it looks like, the classes or the model, when an alarm last began; None if nothing is known."""
     digest: Digest | None = None
     test: bool = False
     """Sent by hand, to see whether it arrives."""
 
     @property
+    def model(self) -> str:
+        """The model it is about; empty for a digest."""
+        return self.parts[0].alarm.model if self.parts else ""
+
+    @property
+    def detectors(self) -> tuple[str, ...]:
+        """Detectors of its parts."""
+        return tuple(part.alarm.detector for part in self.parts)
+
+    @property
     def series(self) -> str:
-        """Model and detector: notifications of one series reach a receiver in order."""
-        return f"{self.alarm.model}\0{self.alarm.detector}" if self.alarm else ""
+        """The model: its notifications reach a receiver in order."""
+        return self.model
+
+    @property
+    def severities(self) -> frozenset[Severity]:
+        """Severities of its parts: whoever was told of one of them is told how it goes on."""
+        return frozenset(part.severity for part in self.parts) or frozenset((self.severity,))
+
+    @property
+    def started_at_ms(self) -> int:
+        """Event time at which the earliest part, or the first alarm of a digest, began."""
+        if self.digest is not None:
+            return self.digest.first_at_ms
+        return min(part.started_at_ms for part in self.parts)
+
+    @property
+    def ended_at_ms(self) -> int | None:
+        """Host time at which its last part ended, or a digest was closed; None while a part is open."""
+        if self.digest is not None:
+            return self.issued_ms
+        ended = [part.ended_at_ms for part in self.parts if part.ended_at_ms is not None]
+        return max(ended) if len(ended) == len(self.parts) else None
+
+    @property
+    def outcome(self) -> int:
+        """Outcome of its newest alarm; 0 for a digest."""
+        return max((part.alarm.outcome for part in self.parts), default=0)
 
 
 _ENCODER = msgspec.msgpack.Encoder(order="deterministic")
@@ -88,7 +153,7 @@ def decode(notification: bytes) -> Notification:
     return _DECODER.decode(notification)
 
 
-def identify(kind: Kind, *parts: object) -> str:
+def identify(kind: Kind | Literal["incident"], *parts: object) -> str:
     """An id made of everything that tells this notification apart from all others, in 128 bits."""
     written = msgspec.json.encode([kind, *map(str, parts)])
     return f"{kind}_{hashlib.sha256(written).hexdigest()[:32]}"

@@ -1,7 +1,8 @@
 """Notifications still to be delivered, in order, and which of them changed since the last commit.
 
-Within a receiver notifications of one series (a model's detector) keep their order, so that no "resolved"
-overtakes its alarm; a series that fails steps behind the others, so that no notification blocks the rest.
+Within a receiver notifications of one series (a model) keep their order, so that no "resolved" overtakes its
+alarm, nor an incident the one before; a series that fails steps behind the others, so that no notification
+blocks the rest.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from streamwatch.core.alerting.notification import Notification
+from streamwatch.core.alerting.notification import KINDS, Notification
 
 
 class Entry(msgspec.Struct):
@@ -28,11 +29,11 @@ _ENCODER = msgspec.msgpack.Encoder(order="deterministic")
 _DECODER = msgspec.msgpack.Decoder(Entry)
 
 
-def _age(entry: Entry) -> tuple[int, int, int, str, str]:
+def _age(entry: Entry) -> tuple[int, int, int, int, str]:
     """Order in which notifications were decided; without a number by time, then by alarm, its end last."""
     notification = entry.notification
-    outcome = notification.alarm.outcome if notification.alarm else 0
-    return entry.number, notification.issued_ms, outcome, notification.kind, notification.id
+    kind = KINDS.index(notification.kind)
+    return entry.number, notification.issued_ms, notification.outcome, kind, notification.id
 
 
 def new_entry(notification: Notification, receivers: Sequence[str], number: int = 0) -> bytes:

@@ -55,7 +55,7 @@ class Receiver(Protocol):
 
     @property
     def repeat_interval_seconds(self) -> float | None:
-        """Seconds between reminders of open alarms; None: never."""
+        """Seconds between reminders of open incidents; None: never."""
         ...
 
     def wants(self, notification: Notification) -> bool:
@@ -70,8 +70,8 @@ class Receiver(Protocol):
         """Deliver in bounded time; never raises for what the other side does."""
         ...
 
-    async def remind(self, open_alarms: Sequence[Notification], now_ms: int) -> DeliveryResult:
-        """Tell it again which alarms are open."""
+    async def remind(self, open_incidents: Sequence[Notification], now_ms: int) -> DeliveryResult:
+        """Tell it again which incidents are open."""
         ...
 
     async def close(self) -> None:

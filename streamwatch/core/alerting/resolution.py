@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from streamwatch.core.alerting.notification import Notification
+from streamwatch.core.alerting.notification import Part
 from streamwatch.core.estimators.level import Level
 
 
-def is_back(firing: Notification, level: Level | None) -> bool:
-    """Whether the recent error is within its bound of the level before the alarm.
+def is_back(part: Part, level: Level | None) -> bool:
+    """Tell whether the recent error is within its bound of the level before the alarm.
 
     Asked only after as many outcomes as the level remembers: right after an alarm the faded error still tells
     of the time before it, and every alarm would be over at once.
     """
-    alarm = firing.alarm
-    if alarm is None or level is None or level.outcomes - alarm.outcome < level.n_eff:
+    alarm = part.alarm
+    if level is None or level.outcomes - alarm.outcome < level.n_eff:
         return False
-    if alarm.after < firing.before:
-        return level.error + level.bound >= firing.before
-    return level.error - level.bound <= firing.before
+    if alarm.after < part.before:
+        return level.error + level.bound >= part.before
+    return level.error - level.bound <= part.before

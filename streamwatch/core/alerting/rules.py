@@ -24,7 +24,7 @@ class AlarmRule:
     """Outcomes a model must have had before its alarms are announced."""
 
     def matches(self, model: str, detector: str) -> bool:
-        """Whether it is about them; patterns distinguish upper and lower case."""
+        """Tell whether a rule is about a model and detector; patterns distinguish upper and lower case."""
         return fnmatchcase(model, self.model) and fnmatchcase(detector, self.detector)
 
 
@@ -42,6 +42,8 @@ class AlarmsSpec:
     """Alarms found while catching up are told one by one if they are not older than this."""
     digest_interval_ms: int = 600_000
     """While catching up goes on, a digest leaves this long after the first alarm in it."""
+    incident_outcomes: int = 2_500
+    """Outcomes within which alarms of one model are of one change; chosen by `docs/incidents.md`."""
     digest_size: int = 20
     """Alarms, and pairs of model and detector, listed in a digest; all are counted."""
 

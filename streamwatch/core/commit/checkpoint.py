@@ -6,22 +6,29 @@ journal is evaluated under the old ones first: what has not changed continues, w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
 
 from streamwatch.core.commit.batch import CommitBatch, RecoveredState
-from streamwatch.core.commit.journal import Journal, JournalPosition, unfolded
+from streamwatch.core.commit.journal import (
+    COMPARISONS,
+    Journal,
+    JournalPosition,
+    unfolded,
+    unfolded_pairs,
+)
 from streamwatch.core.commit.sections import DocumentError, document_of, spec_of
 from streamwatch.core.estimators.kernel.rows import TableFull
 from streamwatch.core.estimators.set import EstimatorSet
+from streamwatch.core.events import Outcome
 from streamwatch.core.fold_names import fold_of, model_of
 from streamwatch.core.join.working_set import BatchResult
 from streamwatch.core.pipeline import Pipeline
 from streamwatch.core.specs import MonitorsSpec
 
-PIPELINE, ESTIMATORS, SETTINGS = "pipeline", "estimators", "settings"
+PIPELINE, ESTIMATORS, SETTINGS, PAIRS = "pipeline", "estimators", "settings", "comparisons"
 
 
 class ModelCheckpoint(msgspec.Struct, frozen=True, array_like=True):
@@ -99,12 +106,21 @@ class Checkpoint:
             self._journal.forget(model)
         self._left = []
         entry = self._journal.close(number)
-        due = self.monitors.models() if self._all_new else self._with_folds(self._journal.overdue(), gone)
+        if self._all_new:
+            due = [*self.monitors.models(), COMPARISONS]
+        else:
+            due = self._with_folds(self._journal.overdue(), gone)
+        if gone and COMPARISONS not in due:
+            due.append(COMPARISONS)  # the journal does not say where a comparison ended
         self._all_new = False
+        own: dict[str, bytes] = {}
         alive = set(self.monitors.models()) if due else set[str]()
         for model in due:
             self._journal.forget(model)
-            if model in alive:
+            if model == COMPARISONS and self.monitors.comparisons is not None:
+                covered = ModelCheckpoint(JournalPosition(number), self.monitors.comparisons.snapshot())
+                own[PAIRS] = _ENCODER.encode(covered)
+            elif model in alive:
                 models[model] = _ENCODER.encode(
                     ModelCheckpoint(JournalPosition(number), self.monitors.snapshot(model))
                 )
@@ -113,10 +129,8 @@ class Checkpoint:
         for model in [model for model, gone in self._retired.items() if gone < floor]:
             del self._retired[model]
             models.setdefault(model, None)
-        own = {
-            PIPELINE: self.pipeline.snapshot(held=False),
-            ESTIMATORS: self.monitors.totals(),
-        }
+        own[PIPELINE] = self.pipeline.snapshot(held=False)
+        own[ESTIMATORS] = self.monitors.totals()
         if not self._settings_told:
             own[SETTINGS] = _ENCODER.encode((document_of(self._spec), self.monitors.estimators()))
             self._settings_told = True
@@ -190,11 +204,29 @@ class Checkpoint:
                 self._retired[model] = entry.place.commit
         refolded = 0
         behind = {model: entry.place for model, entry in kept.items()}
+        pairs = dict(self._refold_pairs(monitors, saved))
         for number, outcomes in unfolded(saved.journal, behind):
-            monitors.fold(outcomes)
-            self._journal.note(number, outcomes)
+            monitors.fold_models(outcomes)
+            self._journal.note(number, outcomes, paired=number in pairs)
             refolded += len(outcomes)
         return refolded
+
+    def _refold_pairs(
+        self, monitors: EstimatorSet, saved: RecoveredState
+    ) -> Iterator[tuple[int, Sequence[Outcome]]]:
+        """The comparisons' snapshot, then what came after it; entries that the next snapshot will cover."""
+        comparisons = monitors.comparisons
+        if comparisons is None:
+            return
+        place = JournalPosition(-1, -1)
+        if PAIRS in saved.sections:
+            kept = _KEPT.decode(saved.sections[PAIRS])
+            place = kept.place
+            comparisons.restore(kept.snapshot or b"")
+        for number, outcomes in unfolded_pairs(saved.journal, place):
+            if outcomes:
+                comparisons.fold(outcomes)
+                yield number, outcomes
 
     def _take_over(self, old: EstimatorSet, *, same_folds: bool) -> dict[str, str]:
         """Move every model from monitors under the old settings into those under the new ones."""
@@ -207,6 +239,8 @@ class Checkpoint:
                 self.monitors.restore(old.snapshot(model))
             except (ValueError, TableFull) as error:
                 refused[model] = str(error)
+        if old.comparisons is not None and self.monitors.comparisons is not None:
+            self.monitors.comparisons.restore(old.comparisons.snapshot())
         return refused
 
 

@@ -23,6 +23,8 @@ class JournalPosition(msgspec.Struct, frozen=True, array_like=True, order=True):
     """Outcomes of that commit's entry; by default all of them."""
 
 
+COMPARISONS = ""
+"""Who needs the entries that hold pairs of outcomes: all comparisons together. No model has this name."""
 _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(list[Outcome])
 
@@ -61,14 +63,16 @@ class Journal:
         if not self._outcomes:
             return b""
         written = _ENCODER.encode(self._outcomes)
-        self.note(number, self._outcomes)
+        self.note(number, self._outcomes, paired=any(outcome.pairs for outcome in self._outcomes))
         self._outcomes = []
         return written
 
-    def note(self, number: int, outcomes: Sequence[Outcome]) -> None:
-        """Remember what an entry has that is in the store."""
+    def note(self, number: int, outcomes: Sequence[Outcome], *, paired: bool) -> None:
+        """Remember what an entry has that is in the store; `paired`: the comparisons need it."""
         for model in {outcome.model: None for outcome in outcomes}:
             self._since.setdefault(model, number)
+        if paired:
+            self._since.setdefault(COMPARISONS, number)
         self._sizes.append((number, len(outcomes)))
         self._total += len(outcomes)
 
@@ -79,6 +83,7 @@ class Journal:
     def overdue(self) -> list[str]:
         """Models whose snapshots would shorten the journal, those that need its oldest entries first.
 
+        `COMPARISONS` among them stands for all comparisons.
         As many per call as keep the length near its limit, in the proportion of what the last entry added.
         """
         if self._total <= self._limit:
@@ -93,6 +98,15 @@ class Journal:
         while self._sizes and self._sizes[0][0] < floor:
             self._total -= self._sizes.popleft()[1]
         return floor
+
+
+def unfolded_pairs(
+    journal: Sequence[tuple[int, bytes]], behind: JournalPosition
+) -> Iterator[tuple[int, list[Outcome]]]:
+    """Every later entry's number and its outcomes that are paired."""
+    for number, written in journal:
+        if number > behind.commit:
+            yield number, [outcome for outcome in _DECODER.decode(written) if outcome.pairs]
 
 
 def unfolded(

@@ -10,6 +10,7 @@ import msgspec
 from streamwatch.core.estimators.detectors import KINDS
 from streamwatch.core.specs import (
     AdwinSpec,
+    ComparisonSpec,
     DriftWeightedSpec,
     FadingSpec,
     LandmarkSpec,
@@ -28,7 +29,15 @@ class DocumentError(ValueError):
 
 def known_specs() -> dict[str, type[Any]]:
     """Specifications of estimators by the name under which documents know them."""
-    own = (AdwinSpec, DriftWeightedSpec, FadingSpec, LandmarkSpec, SlidingSpec, UtilitySpec)
+    own = (
+        AdwinSpec,
+        ComparisonSpec,
+        DriftWeightedSpec,
+        FadingSpec,
+        LandmarkSpec,
+        SlidingSpec,
+        UtilitySpec,
+    )
     by_name = (*own, *(kind.spec for kind in KINDS))
     return {spec.__name__: spec for spec in by_name}
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from streamwatch.core.estimators.comparisons.measures import MEASURES as COMPARISONS
 from streamwatch.core.estimators.detectors import KINDS
 from streamwatch.core.estimators.entries import Entry, Parameter
 from streamwatch.core.estimators.forgetting.catalogue import DRIFT_WEIGHTINGS, MECHANISMS
@@ -23,6 +24,7 @@ from streamwatch.core.specs import DetectorSpec, DriftWeightedSpec, ForgettingSp
 __all__ = [
     "BASELINES",
     "BOUNDS",
+    "COMPARISONS",
     "DETECTORS",
     "DISPENSABLE",
     "DRIFT_WEIGHTINGS",

@@ -41,7 +41,7 @@ class Parameter:
 
     @property
     def expected(self) -> str:
-        """What a value must be, in words: `in (0, 1]`, `a whole number in [1, 100]`, `one of up, down`."""
+        """Expected value, in words: `in (0, 1]`, `a whole number in [1, 100]`, `one of up, down`."""
         if self.choices:
             return f"one of {', '.join(self.choices)}"
         if self.text:
@@ -52,7 +52,7 @@ class Parameter:
         return f"a whole number {interval}" if self.whole else interval
 
     def problem(self, value: Scalar) -> str | None:
-        """What is wrong with a value, as one line, or None."""
+        """Describe what is wrong with a value, as one line, or None."""
         return None if self._allows(value) else f"{self.meaning} must be {self.expected}, got {value!r}"
 
     def _allows(self, value: Scalar) -> bool:

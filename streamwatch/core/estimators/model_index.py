@@ -55,7 +55,7 @@ def utility_of(spec: MonitorsSpec, model: str) -> UtilitySpec:
 
 
 class ModelIndex:
-    """Who has a row of the table, and of the registers beside it."""
+    """Index of the models that have a row of the table, and of the registers beside it."""
 
     def __init__(self, spec: MonitorsSpec, table: ModelTable, registers: Sequence[Register]) -> None:
         self._spec = spec

@@ -15,6 +15,8 @@ import msgspec
 import numpy as np
 
 from streamwatch.core.estimators.alarms import Alarms
+from streamwatch.core.estimators.class_shift import ClassShift, shift_between
+from streamwatch.core.estimators.comparisons.set import ComparisonSet
 from streamwatch.core.estimators.confusion import confusion_document
 from streamwatch.core.estimators.detectors.alarm import AlarmRow
 from streamwatch.core.estimators.fold_report import joined_details
@@ -26,11 +28,12 @@ from streamwatch.core.estimators.model_index import ModelIndex, ModelSlot
 from streamwatch.core.estimators.model_snapshot import ModelSnapshot, decode, encode
 from streamwatch.core.estimators.names import Batch
 from streamwatch.core.estimators.report import SeriesReport, Slice
-from streamwatch.core.estimators.trace import Cell, TraceChunk, TraceColumns
+from streamwatch.core.estimators.trace import TraceColumns
+from streamwatch.core.estimators.trace_chunk import Cell, TraceChunk
 from streamwatch.core.events import VERDICT, Alarm, Judgement, Outcome
 from streamwatch.core.fold_names import fold_of, model_of
 from streamwatch.core.series import Family
-from streamwatch.core.specs import FadingSpec, MonitorsSpec, SlidingSpec
+from streamwatch.core.specs import AdwinSpec, FadingSpec, LandmarkSpec, MonitorsSpec, SlidingSpec
 
 _SLICE_MODELS = 100
 _SLICE_CELLS = 60_000
@@ -49,6 +52,8 @@ class EstimatorSet:
         self._delays = LabelDelays(spec.max_models)
         self._alarms = Alarms(spec.max_models, [*(d.name for d in spec.detectors), VERDICT])
         self._watched = ModelIndex(spec, self._table, (self._delays, self._alarms))
+        self.comparisons = ComparisonSet(spec) if spec.comparisons else None
+        """Of models with each other; None where none are asked for."""
 
     @property
     def recent_alarms(self) -> deque[Alarm]:
@@ -57,15 +62,23 @@ class EstimatorSet:
 
     @property
     def records_over_limit(self) -> Mapping[str, int]:
-        """By limit: outcomes with a class beyond `max_classes`, outcomes not evaluated for want of a row."""
-        return self._watched.over_limit
+        """By limit: outcomes with a class beyond `max_classes`, outcomes or pairs without a row."""
+        if self.comparisons is None:
+            return self._watched.over_limit
+        return {**self._watched.over_limit, "comparisons": self.comparisons.over_limit}
 
     def models(self) -> list[str]:
         """Names of the models being watched, in the order in which they appeared."""
         return list(self._watched.models)
 
     def fold(self, outcomes: Sequence[Outcome]) -> list[Alarm]:
-        """Evaluate outcomes in order; the alarms they raised, in that order."""
+        """Evaluate outcomes and their pairs in order; the alarms they raised, in that order."""
+        if self.comparisons is not None:
+            self.comparisons.fold(outcomes)
+        return self.fold_models(outcomes)
+
+    def fold_models(self, outcomes: Sequence[Outcome]) -> list[Alarm]:
+        """Evaluate outcomes in order without their pairs; the alarms they raised, in that order."""
         batch = self._watched.indexed(outcomes)
         if not batch.outcomes:
             return []
@@ -81,7 +94,13 @@ class EstimatorSet:
         return self._declare(batch, found)
 
     def trace(self, outcomes: Sequence[Outcome]) -> TraceChunk:
-        """Evaluate outcomes as `fold` does, and say after each what every estimator then says."""
+        """Evaluate outcomes as `fold` does, and say after each what its model's estimators then say."""
+        if self.comparisons is not None:
+            self.comparisons.fold(outcomes)
+        return self.trace_models(outcomes)
+
+    def trace_models(self, outcomes: Sequence[Outcome]) -> TraceChunk:
+        """Evaluate outcomes without their pairs as `fold_models` does, and say the same after each."""
         columns = TraceColumns(self._spec, self._table.opponents)
         rows: list[list[Cell]] = []
         alarms: list[Alarm] = []
@@ -107,8 +126,10 @@ class EstimatorSet:
         return TraceChunk(columns.names, rows, alarms)
 
     def retire(self, model: str) -> None:
-        """Forget a model and free its row; its series end."""
+        """Forget a model and free its row; its series end, and so do its comparisons."""
         self._watched.retire(model)
+        if self.comparisons is not None:
+            self.comparisons.retire(model)
 
     def families(self) -> list[Family]:
         """Every series of every model."""
@@ -127,10 +148,11 @@ class EstimatorSet:
         for model in folds:
             if model in self._watched.folds:
                 report.add_folds(model, self._rows_of_folds(model), self._table)
-        return report.families()
+        families = report.families()
+        return families if self.comparisons is None else families + self.comparisons.families()
 
     def details(self) -> dict[str, dict[str, object]]:
-        """What of each model is no series: its classes, when it was first seen, and its confusion matrix."""
+        """Details of each model that are no series: classes, when it was first seen, confusion matrix."""
         return _last(self.details_in_slices())
 
     def details_in_slices(self) -> Generator[None, None, dict[str, dict[str, object]]]:
@@ -177,7 +199,7 @@ class EstimatorSet:
                 f"got {self._spec.max_classes}"
             )
         if state.model in self._watched.models:
-            self.retire(state.model)
+            self._watched.retire(state.model)
         row, classes = self._watched.enter(state.model, state.first_ms)
         for name in state.classes:
             classes[name] = len(classes)
@@ -193,7 +215,7 @@ class EstimatorSet:
         return min((slot.first_ms for slot in slots if slot is not None), default=0)
 
     def levels(self, models: Sequence[str]) -> dict[str, Level]:
-        """How often these models err lately, under the first mechanism that fades, or else slides.
+        """Recent error rates of these models, under the first mechanism that fades, or else slides.
 
         Models that are not watched, and all where there is no such mechanism, are left out.
         """
@@ -206,12 +228,29 @@ class EstimatorSet:
         totals, outcomes = self._table.totals(rows, recent[0]), self._table.outcomes(rows)
         return joined_levels(levels_of(watched, totals, outcomes, self._spec.confidence_delta))
 
+    def class_shift(self, model: str, level: float) -> ClassShift | None:
+        """Which it looks like when a model's error changed: the classes, or the model.
+
+        `level` is its mean loss before, as a detector found it, or NaN. None for a model that is not watched,
+        with few outcomes, and where settings have no landmark beside a sliding or ADWIN window.
+        """
+        slot = self._watched.models.get(model)
+        kinds = [type(forgetting) for forgetting in self._spec.forgetting]
+        if slot is None or LandmarkSpec not in kinds:
+            return None
+        rows = np.array([slot.row], np.int64)
+        past = self._table.totals(rows, kinds.index(LandmarkSpec))
+        windows = [self._table.totals(rows, i) for i, k in enumerate(kinds) if k in (SlidingSpec, AdwinSpec)]
+        names = slot.classes.names(folded=past.true_class.shape[1] > slot.classes.limit)
+        return shift_between(past, windows, names, self._spec.confidence_delta, level)
+
     def estimators(self) -> dict[str, str]:
-        """What each section of a snapshot holds, in words; a section of another name does not continue."""
-        return self._table.sections()
+        """Contents of each section of a snapshot, in words; a section of another name does not continue."""
+        of_models = self._table.sections()
+        return of_models if self.comparisons is None else of_models | self.comparisons.estimators()
 
     def totals(self) -> bytes:
-        """What is remembered of all models together: what went beyond limits, and the recent alarms."""
+        """Totals over all models: what went beyond limits, and the recent alarms."""
         return _ENCODER.encode((self._watched.over_limit, list(self._alarms.recent)))
 
     def restore_totals(self, totals: bytes) -> None:

@@ -77,7 +77,7 @@ def spread(accuracies: ArrayLike) -> Spread:
 
 
 def sign_test(first: ArrayLike, second: ArrayLike) -> SignTest:
-    """Whether one classifier is better on more folds than chance has it; accuracies of shape (N,) each.
+    """Test whether one classifier is better on more folds than chance has it; accuracies of shape (N,) each.
 
     p = 2·P(Bin(n, ½) ≤ min(wins, losses)), at most 1, over the n folds that differ.
     """
@@ -89,7 +89,7 @@ def sign_test(first: ArrayLike, second: ArrayLike) -> SignTest:
 
 
 def wilcoxon_test(first: ArrayLike, second: ArrayLike) -> WilcoxonTest:
-    """Whether the differences lean to one side (Wilcoxon 1945); accuracies of shape (N,) each.
+    """Test whether the differences lean to one side (Wilcoxon 1945); accuracies of shape (N,) each.
 
     The exact distribution over all 2ⁿ signs of the ranks at hand, ties included: W⁺ is counted in halves, the
     number of sign patterns for each value by adding one rank after the other.
@@ -110,7 +110,7 @@ def wilcoxon_test(first: ArrayLike, second: ArrayLike) -> WilcoxonTest:
 
 
 def friedman_test(accuracies: ArrayLike, alpha: float = 0.05) -> FriedmanTest:
-    """Whether any of k classifiers differs from the others, and by how much mean ranks must differ.
+    """Test whether any of k classifiers differs from the others, and by how much mean ranks must differ.
 
     χ² = 12N/(k(k + 1))·Σ_j (R_j − (k + 1)/2)², over 1 − Σ(t³ − t)/(N(k³ − k)) for ties of t on a fold.
     Critical difference q_α·√(k(k + 1)/(6N)), q_α the studentised range with infinite degrees of freedom

@@ -8,21 +8,17 @@ are no per-class columns. Undefined is None.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 
 from streamwatch.core.estimators import catalogue
 from streamwatch.core.estimators.agreement import Floats
 from streamwatch.core.estimators.kernel.tracing import Trace
+from streamwatch.core.estimators.trace_chunk import Cell
 from streamwatch.core.estimators.verdicts.readout import Verdicts
-from streamwatch.core.events import Alarm, Outcome
+from streamwatch.core.events import Outcome
 from streamwatch.core.fold_names import shown_name
 from streamwatch.core.specs import AdwinSpec, MonitorsSpec
-
-Cell: TypeAlias = str | float | int | None
-
 
 VERDICTS = (
     "verdict",
@@ -36,15 +32,6 @@ VERDICTS = (
     "lead_dispersion",
 )
 """Columns of every opponent, in the order of the fields of `Verdicts`."""
-
-
-@dataclass(frozen=True, slots=True)
-class TraceChunk:
-    """Consecutive rows of a trace, and the alarms in them."""
-
-    columns: list[str]
-    rows: list[list[Cell]]
-    alarms: list[Alarm]
 
 
 class TraceColumns:

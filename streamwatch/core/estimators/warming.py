@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from streamwatch.core.estimators.comparisons.observe import observe
+from streamwatch.core.estimators.comparisons.set import ComparisonSet
 from streamwatch.core.estimators.forgetting.adwin import SMALL_OUTCOMES
 from streamwatch.core.estimators.kernel import admission, fold
 from streamwatch.core.estimators.kernel.layout import layout_of
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.events import Outcome
-from streamwatch.core.specs import MonitorsSpec
+from streamwatch.core.events import Outcome, PairedAnswer
+from streamwatch.core.specs import ComparisonSpec, MonitorsSpec
 
 ENTRIES: tuple[Any, ...] = (
     fold.fold,
@@ -22,13 +24,14 @@ ENTRIES: tuple[Any, ...] = (
     admission.claim_rows,
     admission.release,
     admission.claim_block,
+    observe,
 )
 """All compiled functions that Python calls."""
 
 
 @dataclass(frozen=True, slots=True)
 class Warmth:
-    """What warming up came to."""
+    """Result of warming up."""
 
     compiled: int
     """Functions compiled now."""
@@ -51,6 +54,8 @@ def warm_up(spec: MonitorsSpec, *, tracing: bool = False) -> Warmth:
     monitors = EstimatorSet(replace(spec, max_models=1))
     outcome = Outcome("warm-up", "a", "a", event_ms=0, delay_ms=0)
     monitors.fold([outcome] * _enough(spec))
+    if spec.comparisons:
+        warm_up_comparisons(spec)
     if tracing:
         monitors.trace([outcome])
     monitors.families()
@@ -59,6 +64,12 @@ def warm_up(spec: MonitorsSpec, *, tracing: bool = False) -> Warmth:
 
     compiled, loaded = (now - then for now, then in zip(_counts(), before, strict=True))
     return Warmth(compiled, loaded, cache_directory())
+
+
+def warm_up_comparisons(spec: MonitorsSpec) -> None:
+    """Compile or load what comparisons call, which is the same for all specifications."""
+    comparisons = ComparisonSet(replace(spec, comparisons=(ComparisonSpec("a", ("b",)),), max_comparisons=1))
+    comparisons.fold([Outcome("b", "x", "x", event_ms=0, delay_ms=0, pairs=(PairedAnswer("a", "y"),))])
 
 
 def _enough(spec: MonitorsSpec) -> int:

@@ -83,8 +83,13 @@ class JoinCounters:
     models_retired: int = 0
     models_over_limit: int = 0
     predictions_wrong_fold: int = 0
+    pairs_made: int = 0
+    pairs_labels_differ: int = 0
+    pairs_expired: int = 0
     with_model: LabelCounters = field(default_factory=LabelCounters)
     without_model: LabelCounters = field(default_factory=LabelCounters)
     null_records: dict[str, int] = field(default_factory=dict[str, int])
     records_invalid: dict[str, dict[str, int]] = field(default_factory=dict[str, dict[str, int]])
     """By topic and reason."""
+    model_records_invalid: dict[str, int] = field(default_factory=dict[str, int])
+    """By model, as far as it can be read and there is room for it."""

@@ -39,7 +39,7 @@ class Join:
     ) -> None:
         """Borrow the records and indices for one batch."""
         self._by_id = by_id
-        self.predictions.begin(pending, self.counters)
+        self.predictions.begin(by_id, pending, self.counters)
         self.labels.begin(by_id, early, retained, self.counters)
         self._rules.begin(by_id, self.counters)
 
@@ -65,6 +65,7 @@ class Join:
         models = predictions.join_models.models
         index, dedup = predictions.index, predictions.dedup
         ordered, evaluate = predictions.ordered, predictions.outcomes.append
+        pairing = predictions.pairing
         horizon_ms = self._spec.horizon_ms
         room = self._spec.max_pending - predictions.pending
         accepted = waiting = resolved = named = joined = 0
@@ -181,6 +182,9 @@ class Join:
                 if delay_ms < 0:
                     delay_ms = 0
                     counters.labels_negative_delay += 1
+                pairs = None
+                if pairing is not None:
+                    pairs = pairing.meet(find(record.id), record, true_class, models, counters)
                 outcome = Outcome(
                     activity.name,
                     true_class,
@@ -190,6 +194,7 @@ class Join:
                     False,
                     record.scores,
                     record.label_at_prediction,
+                    pairs,
                 )
                 activity.last_label = true_class
                 if ordered:

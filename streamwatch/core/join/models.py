@@ -74,10 +74,10 @@ class JoinModels:
     changes.
     """
 
-    __slots__ = ("_idle_ms", "_looked_s", "_maximum", "_next_look_s", "models")
+    __slots__ = ("_idle_ms", "_looked_s", "_next_look_s", "maximum", "models")
 
     def __init__(self, maximum: int, idle_ms: int) -> None:
-        self._maximum = maximum
+        self.maximum = maximum
         self._idle_ms = idle_ms
         self._looked_s = -1
         self._next_look_s = 0  # nobody can be idle before
@@ -88,7 +88,7 @@ class JoinModels:
         activity = self.models.get(model)
         if activity is not None:
             return activity
-        if len(self.models) >= self._maximum:
+        if len(self.models) >= self.maximum:
             return None
         activity = self.models[model] = ModelActivity(model, 0, 0, record_ms, first_ms=record_ms)
         self._next_look_s = min(self._next_look_s, deadline(record_ms, self._idle_ms))

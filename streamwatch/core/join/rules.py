@@ -57,8 +57,21 @@ class JoinRules:
         elif type(event) is Invalid:
             invalid = self._counters.records_invalid.setdefault(event.topic, {})
             invalid[event.reason] = invalid.get(event.reason, 0) + 1
+            if event.model is not None:
+                self._count_invalid(event.model)
         elif type(event) is WrongFold:
             self._counters.predictions_wrong_fold += 1
+
+    def _count_invalid(self, model: str) -> None:
+        """Count an invalid record by its model: one that has a place in the join, or has room here."""
+        counts, places = self._counters.model_records_invalid, self._predictions.join_models
+        if model in counts or len(counts) < places.maximum or self._has_place(model):
+            counts[model] = counts.get(model, 0) + 1
+
+    def _has_place(self, model: str) -> bool:
+        """Whether a model, or a fold of it, has a place in the join."""
+        models = self._predictions.join_models.models
+        return model in models or (self._spec.folds and any(model_of(name) == model for name in models))
 
     def _withdraw(self, key: str, model: str | None, record_ms: int) -> None:
         record = self._by_id.get(key)

@@ -26,6 +26,9 @@ _COUNTERS = (
     "labels_retained_evicted",
     "dedup_entries_evicted",
     "models_retired",
+    "pairs_made",
+    "pairs_labels_differ",
+    "pairs_expired",
 )
 _LABEL_COUNTERS = (
     "accepted", "joined", "orphaned", "duplicate", "corrected", "late", "evicted", "before_start",
@@ -60,6 +63,10 @@ def counter_families(join: Join, records_over_limit: Mapping[str, int]) -> list[
                 for topic, reasons in sorted(counters.records_invalid.items())
                 for reason, count in sorted(reasons.items())
             ],
+        ),
+        family(
+            "model_records_invalid_total",
+            [((model,), count) for model, count in sorted(counters.model_records_invalid.items())],
         ),
         _by_label("records_over_limit_total", over_limit),
     ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamwatch.core.events import Outcome, Prediction
+from streamwatch.core.events import Outcome, PairedAnswer, Prediction
 from streamwatch.core.fold_names import SEPARATOR
 from streamwatch.core.join.counters import JoinCounters
 from streamwatch.core.join.dedup import DedupIndex
@@ -10,6 +10,7 @@ from streamwatch.core.join.entry import EVICTED, EXPIRED, PENDING, RESOLVED, WIT
 from streamwatch.core.join.expiry import Deadlines, deadline
 from streamwatch.core.join.fold_streams import FoldStreams
 from streamwatch.core.join.models import JoinModels, ModelActivity
+from streamwatch.core.join.pairing import Pairing
 from streamwatch.core.join.reorder import OrderBuffer
 from streamwatch.core.specs import JoinSpec
 
@@ -22,6 +23,7 @@ class WaitingPredictions:
     """
 
     __slots__ = (
+        "_by_id",
         "_counters",
         "_spec",
         "buffer",
@@ -33,6 +35,7 @@ class WaitingPredictions:
         "oldest_ms",
         "ordered",
         "outcomes",
+        "pairing",
         "pending",
     )
 
@@ -45,6 +48,9 @@ class WaitingPredictions:
         self.buffer = OrderBuffer(spec.reorder_window_ms, spec.max_reordered)
         self.index = Deadlines(PENDING, PENDING)
         self.fold_streams = FoldStreams()
+        self.pairing = Pairing(spec.comparisons, self.dedup) if spec.comparisons else None
+        """Finds partners; None where no models are compared."""
+        self._by_id: dict[str, JoinEntry] = {}
         self.pending = 0
         self.oldest_ms: int | None = None
         """Record time of the one that would expire first, as of the last batch."""
@@ -53,8 +59,9 @@ class WaitingPredictions:
         self.changed: list[str] = []
         """Ids whose predictions left without an event of theirs."""
 
-    def begin(self, index: Deadlines, counters: JoinCounters) -> None:
-        """Borrow the index for one batch."""
+    def begin(self, by_id: dict[str, JoinEntry], index: Deadlines, counters: JoinCounters) -> None:
+        """Borrow the records and the index for one batch."""
+        self._by_id = by_id
         self.index = index
         self._counters = counters
         self.outcomes = []
@@ -114,6 +121,7 @@ class WaitingPredictions:
             False,
             record.scores,
             self._earlier_label(record, activity, true_class),
+            self.partners(record, true_class),
         )
         activity.last_label = true_class
         if self.ordered:
@@ -123,6 +131,13 @@ class WaitingPredictions:
             self.outcomes.append(outcome)
         record.true_class = true_class
         self.dedup.add(record, RESOLVED, record_ms)
+
+    def partners(self, record: JoinEntry, true_class: str) -> tuple[PairedAnswer, ...] | None:
+        """Answers of the models compared with this one that are resolved on the id; None without any."""
+        if self.pairing is None:
+            return None
+        first = self._by_id.get(record.id)
+        return self.pairing.meet(first, record, true_class, self.join_models.models, self._counters)
 
     def withdraw(self, record: JoinEntry, record_ms: int) -> None:
         """The prediction was taken back."""
@@ -181,7 +196,9 @@ class WaitingPredictions:
             True,
             record.scores,
             self._earlier_label(record, activity, true_class),
+            self.partners(record, true_class),
         )
+        record.true_class = true_class
         if self.ordered:
             self.hold(outcome, activity, prediction_ms, deadline_ms)
         else:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.events import Event
+from streamwatch.core.records import RecordBatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Arrivals:
         int64; `stamps_ms` as the records carry them, in milliseconds since the epoch.
     decodable
         bool: whether the record could be decoded.
-    events
+    records
         What each record decodes to; one for each.
     appended
         Whether the broker set the timestamps (LogAppendTime).
@@ -33,7 +33,7 @@ class Arrivals:
     offsets: NDArray[np.int64]
     stamps_ms: NDArray[np.int64]
     decodable: NDArray[np.bool_]
-    events: Sequence[Event]
+    records: RecordBatch
     appended: bool = False
     size_bytes: int = 0
 
@@ -54,7 +54,7 @@ class Rows:
     decodable
         bool.
     ids
-        int64: where its event is kept.
+        int64: where its row is kept.
     """
 
     order: NDArray[np.int64]

@@ -25,7 +25,7 @@ class Held:
     reasons
         uint8, indices into `timestamps.REASONS`.
     ids
-        int64: where each event is kept.
+        int64: where each row is kept.
     """
 
     __slots__ = (

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.merge.arrivals import Arrivals, Rows, joined, rows_of
 from streamwatch.core.merge.partitions import Partitions
-from streamwatch.core.merge.timestamps import BELIEVED, TIMELESS, ClockView, judge, judge_plain
+from streamwatch.core.merge.timestamps import (
+    BELIEVED,
+    LOOK_AHEAD,
+    TIMELESS,
+    ClockView,
+    judge,
+    judge_plain,
+)
+
+HostIsBehind: TypeAlias = Callable[[int, int], bool | None]
 
 
 class Inbox:
@@ -34,6 +44,11 @@ class Inbox:
         return sum(len(arrivals) for *_, arrivals in self._fresh) + sum(map(len, self._doubtful.values()))
 
     @property
+    def has_fresh(self) -> bool:
+        """Whether something was delivered since times were given last."""
+        return bool(self._fresh)
+
+    @property
     def waiting(self) -> NDArray[np.bool_]:
         """Tell of each partition whether records of it wait for their time."""
         waiting = np.zeros(len(self._partitions.names), np.bool_)
@@ -52,7 +67,7 @@ class Inbox:
         )
 
     def ids(self) -> list[NDArray[np.int64]]:
-        """Where the events are kept of what waits for its time; nothing may be fresh."""
+        """Places where the rows are kept of what waits for its time; nothing may be fresh."""
         return [rows.ids for rows in self._doubtful.values()]
 
     def reorder(self, places: NDArray[np.int64]) -> None:
@@ -65,15 +80,22 @@ class Inbox:
         self._appended = {int(places[place]): said for place, said in self._appended.items()}
 
     def add(self, place: int, now_ms: int, first_id: int, arrivals: Arrivals) -> None:
-        """Take in what was delivered of a partition; its events are kept from `first_id` on."""
+        """Take in what was delivered of a partition; its rows are kept from `first_id` on."""
         self._fresh.append((place, now_ms, first_id, arrivals))
         # Where a topic's configuration changes in between, what waits is judged as producers' times.
         self._appended[place] = arrivals.appended and (
             self._appended.get(place, True) or place not in self._doubtful
         )
 
+    def crowded(self, most: int) -> NDArray[np.bool_]:
+        """Tell of each partition whether more than `most` records of it wait, more than are asked."""
+        crowded = np.zeros(len(self._partitions.names), np.bool_)
+        for place, rows in self._doubtful.items():
+            crowded[place] = len(rows) > max(most, LOOK_AHEAD + 1)
+        return crowded
+
     def judged(
-        self, host_ms: int, ended: Collection[int], *, host_is_behind: bool
+        self, host_ms: int, ended: Collection[int], host_is_behind: HostIsBehind
     ) -> tuple[Rows, NDArray[np.int64], NDArray[np.uint8]] | None:
         """Take out what has a time by now: rows, times and reasons; None if nothing has.
 
@@ -84,7 +106,8 @@ class Inbox:
         ended
             Places of partitions of which no further record will come.
         host_is_behind
-            Whether the host's clock is not to be asked.
+            Tells, of a place and the time at which a record of it arrived, whether the host's clock is not to
+            be asked about the record; None: not known yet.
         """
         parts: list[tuple[Rows, NDArray[np.int64], NDArray[np.uint8]]] = []
         doubtful, self._doubtful = self._doubtful, {}
@@ -97,7 +120,7 @@ class Inbox:
                 own = rows.only(rows.order == place)
                 doubtful[place] = joined([doubtful[place], own]) if place in doubtful else own
         for place in sorted(doubtful):
-            self._one_by_one(place, doubtful[place], host_ms, ended, parts, host_is_behind=host_is_behind)
+            self._one_by_one(place, doubtful[place], host_ms, ended, parts, host_is_behind)
         if not parts:
             return None
         if len(parts) == 1:
@@ -142,15 +165,20 @@ class Inbox:
         host_ms: int,
         ended: Collection[int],
         parts: list[tuple[Rows, NDArray[np.int64], NDArray[np.uint8]]],
-        *,
-        host_is_behind: bool,
+        host_is_behind: HostIsBehind,
     ) -> None:
         partitions = self._partitions
+        behind: bool | None = False
+        suspects = np.flatnonzero(rows.decodable & (rows.stamps_ms > host_ms + self._max_future_ms))
+        if suspects.size:
+            behind = host_is_behind(place, int(rows.arrived_ms[suspects[0]]))
+            if behind is None and place in ended:
+                behind = False
         found = judge(
             np.where(rows.decodable, rows.stamps_ms, -1),
             rows.decodable,
             int(partitions.running_ms[place]),
-            ClockView(host_ms, int(partitions.running_ms.max()), host_is_behind),
+            ClockView(host_ms, int(partitions.running_ms.max()), behind),
             self._max_future_ms,
             appended=self._appended.get(place, False),
             at_end=place in ended or bool(partitions.at_end_ms[place] >= 0),

@@ -20,23 +20,25 @@ from typing import Final
 
 import numpy as np
 
-from streamwatch.core.events import Event, Partition, Side
+from streamwatch.core.events import Partition, Side
 from streamwatch.core.merge.arrivals import Arrivals
 from streamwatch.core.merge.held import Held
-from streamwatch.core.merge.inbox import Inbox
+from streamwatch.core.merge.host_clock import HostClock
+from streamwatch.core.merge.inbox import HostIsBehind, Inbox
+from streamwatch.core.merge.kept import Kept
 from streamwatch.core.merge.partitions import Partitions
 from streamwatch.core.merge.progress import Key, MergeProgress
 from streamwatch.core.merge.released import IN_ORDER, NO_PLACE, Released, together
-from streamwatch.core.merge.timestamps import TIMELESS, HostClock
+from streamwatch.core.merge.timestamps import TIMELESS
 
 _LEAST: Final = 10_000
-"""Events that may be kept although they were released."""
+"""Records that may be kept although they were released."""
 RANKS: Final[Mapping[Side, int]] = {"prediction": 0, "both": 1, "label": 2}
 
 
 @dataclass(frozen=True, slots=True)
 class MergeSpec:
-    """How long records wait for others, and how many wait; times in milliseconds."""
+    """Limits of the time for which records wait and of their number; times in milliseconds."""
 
     settle_ms: int = 1_000
     max_future_ms: int = 300_000
@@ -65,7 +67,7 @@ class Merge:
         self._partitions = Partitions(progress.running_ms, self._rank)
         self._inbox = Inbox(self._partitions, spec.max_future_ms)
         self._held = Held()
-        self._events: list[Event] = []  # by id, until nothing is held
+        self._kept = Kept()  # by id, until nothing is held
         self._host = HostClock(spec.max_future_ms)
         self._last = progress.last
         self._clock_ms = progress.clock_ms
@@ -77,7 +79,7 @@ class Merge:
 
     @property
     def host_is_behind(self) -> bool:
-        """Whether most records look as if they came from the host's future."""
+        """Tell whether most records look as if they came from the host's future."""
         return self._host.is_behind
 
     @property
@@ -96,7 +98,7 @@ class Merge:
         return {name: (now_ms - since_ms) / 1_000 for name, since_ms in since.items() if since_ms >= 0}
 
     def is_empty(self, partition: Partition) -> bool:
-        """Whether nothing of the partition is held."""
+        """Tell whether nothing of the partition is held."""
         order = self._partitions.order[partition]
         return not self._partitions.held[order] and not self._inbox.waits(order)
 
@@ -110,21 +112,24 @@ class Merge:
             return ()
         gone = [partition for partition in self._partitions.names if partition not in set(partitions)]
         places = self._partitions.replace(partitions)
+        self._host.keep(self._partitions.order)
         self._inbox.reorder(places)
         self._held.reorder(places, max(1, len(partitions)))
         return gone
 
-    def add(self, delivered: Mapping[Partition, Arrivals], now_ms: int, host_ms: int) -> None:
+    def add(self, delivered: Mapping[Partition, Arrivals], now_ms: int) -> None:
         """Take in what a poll delivered at `now_ms` (of a clock that never goes back)."""
         if not (some := {name: arrivals for name, arrivals in delivered.items() if len(arrivals)}):
             return
+        self._compact()
         for name, arrivals in some.items():
             order = self._partitions.order[name]
-            self._inbox.add(order, now_ms, len(self._events), arrivals)
-            self._events += arrivals.events
+            self._inbox.add(order, now_ms, self._kept.count, arrivals)
+            self._kept.add(arrivals.records)
             self._partitions.heard(order, max(len(arrivals), arrivals.size_bytes))
-        stamps = np.concatenate([arrivals.stamps_ms[arrivals.decodable] for arrivals in some.values()])
-        self._host.look(stamps, host_ms)
+        self._host.look(
+            {name: arrivals.stamps_ms[arrivals.decodable] for name, arrivals in some.items()}, now_ms
+        )
 
     def found(self, ends_ms: Mapping[Partition, int | None]) -> None:
         """Note when the fetches were sent that found partitions at their end; None: not known to be there."""
@@ -135,8 +140,10 @@ class Merge:
         """Name the partitions of which no more should be asked for: none of them is waited for."""
         partitions, spec = self._partitions, self._spec
         full = partitions.held > spec.max_held_records
+        most = spec.max_held_records
         if int(partitions.size_bytes.sum()) > spec.max_held_bytes:
-            full = partitions.held > 0
+            full, most = partitions.held > 0, 0
+        full |= self._inbox.crowded(most)
         return frozenset(partitions.names[order] for order in np.flatnonzero(full).tolist())
 
     def release(self, now_ms: int, host_ms: int, *, connected: bool = True) -> Released:
@@ -151,7 +158,16 @@ class Merge:
         connected
             Whether brokers answer: while they do not, nobody is left behind.
         """
-        self._judge(host_ms, ())
+        unread = self._unread()
+        self._host.judge(host_ms, unread)
+        longest_ms = self._spec.max_future_ms
+
+        def host_is_behind(place: int, arrived_ms: int) -> bool | None:
+            if self._host.is_behind or now_ms - arrived_ms >= longest_ms:
+                return self._host.is_behind
+            return self._host.behind_since(self._partitions.names[place], arrived_ms, host_ms, unread)
+
+        self._judge(host_ms, (), host_is_behind)
         rested_ms = None if self._host.is_behind else host_ms - self._spec.settle_ms
         waited_ms = now_ms - self._spec.settle_ms - self._spec.max_future_ms
         parts: list[Released] = []
@@ -165,18 +181,27 @@ class Merge:
     def flush(self, partitions: Collection[Partition], host_ms: int) -> Released:
         """Release everything up to the last record held of these, whose logs are no longer there."""
         orders = [self._partitions.order[name] for name in partitions if name in self._partitions.order]
-        self._judge(host_ms, orders)
+        self._judge(host_ms, orders, self._when_ended)
         rows = np.flatnonzero(np.isin(self._held.order, orders))
         return self._take(int(rows[-1]) + 1) if rows.size else together(())
 
     def drain(self, host_ms: int) -> Released:
         """Release everything: no further record will come."""
-        self._judge(host_ms, range(len(self._partitions.names)))
+        self._judge(host_ms, range(len(self._partitions.names)), self._when_ended)
         return self._take(len(self._held)) if len(self._held) else together(())
 
-    def _judge(self, host_ms: int, ended: Collection[int]) -> None:
+    def _unread(self) -> Collection[Partition]:
+        """Name the partitions not known to be at their end."""
+        at_end_ms = self._partitions.at_end_ms
+        return [name for name, ms in zip(self._partitions.names, at_end_ms.tolist(), strict=True) if ms < 0]
+
+    def _when_ended(self, _place: int, _arrived_ms: int) -> bool | None:
+        """Tell whether the host's clock is behind where nothing more will tell: None stands for not."""
+        return self._host.is_behind or None
+
+    def _judge(self, host_ms: int, ended: Collection[int], host_is_behind: HostIsBehind) -> None:
         if len(self._inbox):
-            judged = self._inbox.judged(host_ms, ended, host_is_behind=self._host.is_behind)
+            judged = self._inbox.judged(host_ms, ended, host_is_behind)
             if judged is not None:
                 rows, times_ms, reasons = judged
                 self._held.add(rows, times_ms, reasons)
@@ -232,11 +257,8 @@ class Merge:
             name = self._partitions.names[int(taken.order[-1])]
             self._last = Key(int(times[-1]), *name, int(taken.offsets[-1]))
         self._clock_ms = int(clock[-1])
-        events = self._events
-        released = [events[id_] for id_ in taken.ids.tolist()]
-        self._compact()
         return Released(
-            released,
+            self._kept.take(taken.ids, clock),
             self._partitions.names,
             taken.order,
             taken.offsets,
@@ -247,16 +269,12 @@ class Merge:
         )
 
     def _compact(self) -> None:
-        """Let go of events that were released, when they are most of what is kept."""
-        if self.held_records == 0:
-            self._events = []
-        elif len(self._events) > 4 * self.held_records + _LEAST:
-            kept = [self._held.ids, *self._inbox.ids()]
-            events, self._events = self._events, []
-            for ids in kept:
-                first = len(self._events)
-                self._events += [events[id_] for id_ in ids.tolist()]
-                ids[:] = np.arange(first, len(self._events))
+        """Let go of records that were released, when they are most of what is kept."""
+        held = self.held_records
+        if held == 0:
+            self._kept = Kept()
+        elif self._kept.count > 4 * held + _LEAST and not self._inbox.has_fresh:
+            self._kept.keep([self._held.ids, *self._inbox.ids()])
 
     def _wait(self, now_ms: int, *, connected: bool) -> bool:
         """Note for whom the smallest record waits; whether somebody was left behind, so that it may go."""

@@ -23,7 +23,7 @@ class Key(msgspec.Struct, frozen=True, array_like=True):
 
 
 class PartitionProgress(msgspec.Struct, frozen=True, array_like=True):
-    """How far one partition was evaluated."""
+    """Progress of the evaluation of one partition."""
 
     topic: str
     partition: int
@@ -111,7 +111,7 @@ class MergeProgress:
             column.pop(partition, None)
 
     def state(self) -> ReleasedState:
-        """What `restored` goes on from."""
+        """State that `restored` goes on from."""
         places = [
             PartitionProgress(*partition, position, self.running_ms.get(partition, -1))
             for partition, position in sorted(self.positions.items())

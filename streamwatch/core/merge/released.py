@@ -9,7 +9,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.events import Event, Partition
+from streamwatch.core.events import Partition
+from streamwatch.core.records import RecordBatch, no_records, rows_of, words_of
 
 IN_ORDER: Final = -1
 NO_PLACE: Final = -2
@@ -21,8 +22,8 @@ class Released:
 
     Attributes
     ----------
-    events
-        What they decode to.
+    records
+        What they decode to, with the clock at each of them.
     partitions
         Those that `places` are indices of.
     places
@@ -38,7 +39,7 @@ class Released:
         uint8: why its timestamp was corrected (`timestamps.REASONS`), or 0.
     """
 
-    events: Sequence[Event]
+    records: RecordBatch
     partitions: Sequence[Partition]
     places: NDArray[np.int64]
     offsets: NDArray[np.int64]
@@ -48,12 +49,12 @@ class Released:
     reasons: NDArray[np.uint8]
 
     def __len__(self) -> int:
-        return len(self.events)
+        return len(self.records)
 
     def part(self, start: int, stop: int) -> Released:
         """Take the records from `start` up to `stop`."""
         return Released(
-            self.events[start:stop],
+            self.records.part(start, stop),
             self.partitions,
             self.places[start:stop],
             self.offsets[start:stop],
@@ -65,14 +66,20 @@ class Released:
 
 
 def together(parts: Sequence[Released]) -> Released:
-    """Put stretches of the sequence behind one another."""
+    """Put stretches of the sequence behind one another that were released together."""
     if len(parts) == 1:
         return parts[0]
     if not parts:
         none, codes = np.empty(0, np.int64), np.empty(0, np.uint8)
-        return Released((), (), none, none, none, none, none, codes)
+        return Released(no_records(), (), none, none, none, none, none, codes)
+    last = parts[-1].records
     return Released(
-        [event for part in parts for event in part.events],
+        RecordBatch(
+            rows_of(np.concatenate([words_of(part.records.rows) for part in parts])),
+            last.texts,
+            last.objects,
+            last.vocabulary,
+        ),
         parts[0].partitions,
         np.concatenate([part.places for part in parts]),
         np.concatenate([part.offsets for part in parts]),

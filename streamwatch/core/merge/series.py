@@ -9,7 +9,7 @@ from streamwatch.core.series import Family
 
 
 def progress_families(progress: MergeProgress) -> list[Family]:
-    """How far the sequence was evaluated, and what of it was not as it should be."""
+    """Series of the evaluated part of the sequence, and of records out of order or corrected."""
     seconds = {topic: late_ms / 1_000 for topic, late_ms in progress.lateness_ms.items()}
     watermarks = [
         ((str(partition.partition), partition.topic), ms / 1_000)
@@ -33,7 +33,7 @@ def progress_families(progress: MergeProgress) -> list[Family]:
 
 
 def held_families(merge: Merge, now_ms: int) -> list[Family]:
-    """What was read and waits for its turn, as of now and not of a commit."""
+    """Series of what was read and waits for its turn, as of now and not of a commit."""
     holds = [
         ((str(partition.partition), partition.topic), seconds)
         for partition, seconds in sorted(merge.holds(now_ms).items())

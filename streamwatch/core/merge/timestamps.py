@@ -37,18 +37,20 @@ REASONS: Final = ("", "not_positive", "future", "jump", "")
 """Value of the label `reason` of `timestamps_corrected_total`, by code; empty where nothing was corrected, be
 it that the timestamp was believed or that the record could not be decoded and has no time of its own."""
 
+_WAITS: Final = -1
 _NEVER: Final = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
 class ClockView:
-    """What is known of time outside the partition at hand, in milliseconds since the epoch."""
+    """Time as known outside the partition at hand, in milliseconds since the epoch."""
 
     host_ms: int
     newest_ms: int
     """Newest time believed in any partition; -1 before the first."""
-    host_is_behind: bool
-    """Most records look as if they came from the future: then the host's clock is not asked."""
+    host_is_behind: bool | None
+    """Whether most records look as if they came from the future, so that the host's clock is not asked; None
+    while too few were read to tell: a record that may be from the future waits then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,14 +163,9 @@ def _one_by_one(
         elif stamp_ms <= 0:
             reason = NOT_POSITIVE
         elif stamp_ms > running_ms + max_future_ms or running_ms < 0:
-            if stamp_ms > _latest_ms(view, newest_ms, max_future_ms):
-                reason = FUTURE
-            elif running_ms >= 0:
-                following = moving[i + 1 : i + 1 + LOOK_AHEAD]
-                if _contradicted(following, running_ms, stamp_ms):
-                    reason = JUMP
-                elif len(following) < LOOK_AHEAD and not at_end:
-                    break
+            reason = _judge_jump(moving[i:], running_ms, newest_ms, view, max_future_ms, at_end=at_end)
+            if reason == _WAITS:
+                break
         if reason == BELIEVED:
             running_ms = max(running_ms, stamp_ms)
         elif reason != TIMELESS and running_ms < 0:  # of the partition nothing is known yet
@@ -181,6 +178,26 @@ def _one_by_one(
         times.append(running_ms)
         reasons.append(reason)
     return Judged(np.array(times, np.int64), np.array(reasons, np.uint8))
+
+
+def _judge_jump(
+    moving: NDArray[np.int64],
+    running_ms: int,
+    newest_ms: int,
+    view: ClockView,
+    max_future_ms: int,
+    *,
+    at_end: bool,
+) -> int:
+    """Judge the first of these timestamps, which is far beyond those before it or the first of all."""
+    stamp_ms, following = int(moving[0]), moving[1 : 1 + LOOK_AHEAD]
+    if stamp_ms > _latest_ms(view, newest_ms, max_future_ms):
+        return _WAITS if view.host_is_behind is None else FUTURE
+    if running_ms < 0:
+        return BELIEVED
+    if _contradicted(following, running_ms, stamp_ms):
+        return JUMP
+    return _WAITS if len(following) < LOOK_AHEAD and not at_end else BELIEVED
 
 
 def _latest_ms(view: ClockView, newest_ms: int, max_future_ms: int) -> int:
@@ -205,30 +222,3 @@ def _contradicted(following_ms: NDArray[np.int64], old_ms: int, new_ms: int) -> 
     """Whether one of the records that follow is nearer to the old time than to the new one."""
     positive = following_ms[following_ms > 0]
     return bool(len(positive)) and int(positive.min()) < (old_ms + new_ms) / 2
-
-
-class HostClock:
-    """Tells from the records whether the host's clock is behind theirs.
-
-    It is if more than half of the last `WINDOW` records or so, and of at least `FEWEST`, carry a timestamp
-    beyond it by more than `max_future_ms`.
-    """
-
-    WINDOW: Final = 100
-    FEWEST: Final = 10
-
-    def __init__(self, max_future_ms: int) -> None:
-        self._max_future_ms = max_future_ms
-        self._looks: list[tuple[int, int]] = []  # records, and those of them from the future; newest last
-        self.is_behind = False
-
-    def look(self, stamps_ms: NDArray[np.int64], host_ms: int) -> None:
-        """Take in timestamps of records that could be decoded, in order of arrival."""
-        if not len(stamps_ms):
-            return
-        last = stamps_ms[-self.WINDOW :]
-        self._looks.append((len(last), int((last > host_ms + self._max_future_ms).sum())))
-        while len(self._looks) > 1 and sum(n for n, _ in self._looks[1:]) >= self.WINDOW:
-            del self._looks[0]
-        records, future = (sum(column) for column in zip(*self._looks, strict=True))
-        self.is_behind = records >= self.FEWEST and 2 * future > records

@@ -9,6 +9,7 @@ from streamwatch.core.ports import Record
 from streamwatch.edge.decoders.fields import is_plain
 from streamwatch.edge.decoders.mapping import (
     Constant,
+    FieldLocation,
     InHeader,
     InKey,
     InTopic,
@@ -53,8 +54,9 @@ class FieldLocations:
         fixed: dict[str, str | None] = {}
         self.outside: dict[int, InKey | InHeader] = {}
         """Positions in a row that are filled from the key or a header."""
+        self.by_slot: dict[str, FieldLocation | None] = {}
         for i, slot in enumerate(slots):
-            location = self._location(mapping, slot)
+            location = self.by_slot[slot] = self._location(mapping, slot)
             fixed[slot] = None
             match location:
                 case InValue(path):
@@ -73,7 +75,7 @@ class FieldLocations:
         """The row of a record without a value."""
 
     @staticmethod
-    def _location(mapping: TopicMapping, slot: str) -> InValue | InKey | InHeader | InTopic | Constant | None:
+    def _location(mapping: TopicMapping, slot: str) -> FieldLocation | None:
         if slot == "kind":
             text = mapping.kind.field if mapping.kind is not None else None
         else:

@@ -19,6 +19,8 @@ MAX_TIMESTAMP_MS = 253_402_300_799_999
 
 _FORBIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _NUMBER = re.compile(r"[+-]?\d{1,25}(\.\d{1,25})?([eE][+-]?\d{1,3})?", re.ASCII)
+_BEYOND_TIME = 1e30
+"""No timestamp in any unit; a float up to here stays finite in another unit."""
 _BEYOND_TEXT = 10**MAX_TEXT_BYTES
 
 
@@ -61,7 +63,9 @@ def timestamp_ms(raw: Any, unit: TimestampUnit) -> int | None:
         if not _NUMBER.fullmatch(raw):
             return None
         number = int(raw) if raw.isdigit() else float(raw)
-    if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):
+    if isinstance(number, bool) or not isinstance(number, int | float):
+        return None
+    if isinstance(number, float) and not abs(number) < _BEYOND_TIME:  # nan, too
         return None
     match unit:
         case "ms":

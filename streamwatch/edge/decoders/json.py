@@ -10,6 +10,9 @@ import msgspec
 from streamwatch.core.events import Event, Invalid, Label, NullRecord, Prediction, Side, WrongFold
 from streamwatch.core.fold_names import fold_name
 from streamwatch.core.ports import Record
+from streamwatch.core.records import RecordBatch
+from streamwatch.core.vocabulary import Vocabulary
+from streamwatch.edge.decoders.batches import Batches
 from streamwatch.edge.decoders.columns import PIECE, UNDECODED, Columns
 from streamwatch.edge.decoders.field_locations import UNREADABLE, FieldLocations, is_framed
 from streamwatch.edge.decoders.fields import (
@@ -22,12 +25,17 @@ from streamwatch.edge.decoders.folds import fold_tests, judged_fold
 from streamwatch.edge.decoders.mapping import TimestampUnit, TopicMapping
 from streamwatch.edge.decoders.names import Names, judged
 from streamwatch.edge.decoders.paths import Row
+from streamwatch.edge.keys import IdKeys
 from streamwatch.folds import Scheme
 
 _PREDICTION = ("id", "model", "prediction", "timestamp", "scores", "fold")
 _LABEL = ("id", "model", "label", "timestamp")
 _SLOTS = {"prediction": _PREDICTION, "label": _LABEL, "both": (*_PREDICTION, "label", "kind")}
 _SYNTAX = msgspec.json.Decoder(msgspec.Raw)
+
+
+MAX_SCORES = 4_096
+"""Scores of a record: each is looked at, which takes a microsecond or two."""
 
 
 class JsonDecoder:
@@ -43,6 +51,8 @@ class JsonDecoder:
         Where each field lives.
     keys
         What valid ids are known as from here on (as keys of a state on disk), if not as they are.
+    vocabulary
+        Numbers the names in batches; one for all topics of a sequence.
     folds
         Which fold tests which id; without it, predictions with a fold are invalid.
 
@@ -57,7 +67,8 @@ class JsonDecoder:
         topic: str,
         side: Side,
         mapping: TopicMapping,
-        keys: Callable[[Sequence[str]], Sequence[str]] | None = None,
+        keys: IdKeys | None = None,
+        vocabulary: Vocabulary | None = None,
         folds: Scheme | None = None,
     ) -> None:
         if side == "both" and mapping.kind is None:
@@ -87,6 +98,11 @@ class JsonDecoder:
                 keys=keys,
             )
             self._at_once = columns.predictions if side == "prediction" else columns.labels
+        self._batches = Batches(topic, side, mapping, self._locations.by_slot, keys, vocabulary)
+
+    def decode_batch(self, records: Sequence[Record]) -> RecordBatch:
+        """What `decode_all` gives, as columns; events of records that are out of the ordinary are objects."""
+        return self._batches.decode(records, self.decode_all)
 
     def decode_all(self, records: Sequence[Record], stamps: Sequence[int]) -> Sequence[Event]:
         """What `decode` gives for each record with its stamp."""
@@ -102,13 +118,13 @@ class JsonDecoder:
         """`Prediction`, `WrongFold`, `Label`, `NullRecord`; else `Invalid` with one of `reasons.REASONS`."""
         value = record.value
         if value is None:
-            return _invalid(record, record.fault) if record.fault else self._null(record, record_ms)
+            return self._unread(record, record.fault) if record.fault else self._null(record, record_ms)
         try:
             row = self._row(self._strict(value))
         except UNDECODED:
             verdict = self._reluctantly(value)
             if isinstance(verdict, str):
-                return _invalid(record, verdict)
+                return self._unread(record, verdict)
             row = verdict
         return self._event(self._locations.completed(row, record), record, record_ms)
 
@@ -119,7 +135,7 @@ class JsonDecoder:
             side = self._side_of(kind)
             row = (shared[0], shared[1], label, shared[3]) if side == "label" else tuple(shared)
         if side is None:
-            return _invalid(record, "unknown_kind")
+            return self._invalid(record, "unknown_kind", row[1])
         return (self._prediction if side == "prediction" else self._label)(row, record, record_ms)
 
     def _prediction(self, row: Row, record: Record, record_ms: int) -> Event:
@@ -140,7 +156,7 @@ class JsonDecoder:
         if not reason and fold is not None:
             number, reason = judged_fold(fold, self._folds)
         if reason:
-            return _invalid(record, reason)
+            return self._invalid(record, reason, model)
         if number >= 0:
             if not fold_tests(id_, number, self._folds):
                 return WrongFold(record_ms)
@@ -159,9 +175,9 @@ class JsonDecoder:
         if not reason and stamp is not None:
             stamp = timestamp_ms(stamp, self._unit)
             reason = "invalid_timestamp" if stamp is None else ""
-        return (
-            _invalid(record, reason) if reason else Label(self._key(id_), true_class, record_ms, name, stamp)
-        )
+        if reason:
+            return self._invalid(record, reason, model)
+        return Label(self._key(id_), true_class, record_ms, name, stamp)
 
     def _key(self, id_: str) -> str:
         return id_ if self._keys is None else self._keys((id_,))[0]
@@ -188,7 +204,7 @@ class JsonDecoder:
         if found["model"] is not None and not reason:
             model, reason = self._models.judged(found["model"], "missing_model")
         if reason:
-            return _invalid(record, reason)
+            return self._invalid(record, reason, found["model"])
         return NullRecord(
             record.topic,
             None if id_ is None else self._key(id_),
@@ -196,6 +212,15 @@ class JsonDecoder:
             record_ms,
             withdraws=side == "prediction",
         )
+
+    def _unread(self, record: Record, reason: str) -> Invalid:
+        """An invalid record whose value cannot be read; key, headers or the mapping may name its model."""
+        row = self._locations.completed(self._locations.constants, record)
+        return self._invalid(record, reason, row[self._slots.index("model")])
+
+    def _invalid(self, record: Record, reason: str, model: Any) -> Invalid:
+        name, wrong = self._models.judged(model, "missing_model")
+        return Invalid(record.topic, record.partition, record.offset, reason, model=None if wrong else name)
 
     def _reluctantly(self, value: bytes) -> Row | str:
         """The contents of a value that the strict reader refused, or the reason why it has none."""
@@ -216,7 +241,7 @@ class JsonDecoder:
 
     def _scores(self, raw: Any) -> dict[str, float] | None:
         """Probabilities by class; classes that are aliases of one another add up."""
-        if not isinstance(raw, dict):
+        if not isinstance(raw, dict) or len(raw) > MAX_SCORES:
             return None
         scores: dict[str, float] = {}
         for shown, number in raw.items():
@@ -239,7 +264,3 @@ def _is_utf8(value: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
-
-
-def _invalid(record: Record, reason: str) -> Invalid:
-    return Invalid(record.topic, record.partition, record.offset, reason)

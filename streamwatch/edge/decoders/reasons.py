@@ -17,11 +17,12 @@ REASONS: Mapping[str, str] = {
     "invalid_model": "its model is not 1 to 128 bytes of text without control characters, nor a number",
     "invalid_class": "its class is not 1 to 128 bytes of text without control characters, nor a number",
     "invalid_timestamp": "its timestamp is not one in the configured unit, or outside 1970 to 9999",
-    "invalid_scores": "its scores are not an object of class → probability",
+    "invalid_scores": "its scores are not an object of class → probability, or too many",
     "fold_without_scheme": "is a prediction of one fold, and the settings have no folds.scheme",
     "invalid_fold": "its fold is not a whole number from 0 to folds.k - 1",
     "header_encoding": "has a header whose name is not UTF-8",
     "record_structure": "its lengths do not fit one another",
+    "record_too_large": "has more bytes than kafka.max_record_bytes",
     "too_many_headers": "has more headers than are read",
     "unknown_kind": "what tells predictions from labels says neither",
 }

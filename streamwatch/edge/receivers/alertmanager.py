@@ -1,24 +1,26 @@
 """Alertmanager's API v2: `POST /api/v2/alerts`, repeated while an alarm is open.
 
 An alert is its labels: model, detector and severity, never event time or ordinal, which would make each
-repetition another alert. Each says when it ends if nothing more is heard: after four repetitions, as
-Prometheus does, so that nothing burns for ever once this daemon is gone.
+repetition another alert. So each alarm of an incident is an alert of its own, and Alertmanager makes them one
+notification where its route groups by model, as the one in `deploy/` does. Each says when it ends if nothing
+more is heard: after four repetitions, as Prometheus does, so that nothing burns for ever once this daemon is
+gone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
 from yarl import URL
 
-from streamwatch.core.alerting.notification import Notification
+from streamwatch.core.alerting.notification import Notification, Part, Severity
 from streamwatch.edge.receivers.http import EndpointSpec, HttpReceiver
 from streamwatch.edge.receivers.kind import ReceiverKind, ReceiverOptions
 from streamwatch.edge.receivers.request import HttpRequestBody
-from streamwatch.edge.receivers.texts import description, iso, title
+from streamwatch.edge.receivers.texts import description, iso, link, title
 
 PATH = "/api/v2/alerts"
 DIGEST_MS = 3_600_000
@@ -33,67 +35,99 @@ class Alertmanager:
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
     """Added to every alert."""
     external_url: str = ""
+    severities: frozenset[Severity] | None = None
+    """Severities of the alarms it is sent; None: all."""
 
     def request_body(self, notification: Notification, now_ms: int) -> HttpRequestBody:
-        """One alert."""
-        return _written([self._alert(notification, now_ms)])
+        """One alert for each alarm of the incident that is open, or ended with this notification."""
+        if notification.digest is not None:
+            return _written([self._digest(notification)])
+        # An alarm that ended before may have begun again in a later incident: its end is told once.
+        news = notification.news
+        parts = (part for part in notification.parts if part.is_open or part.alarm.detector in news)
+        return _written([self._alert(notification, part, now_ms) for part in self._wanted(parts)])
 
-    def reminder(self, open_alarms: Sequence[Notification], now_ms: int) -> HttpRequestBody:
+    def reminder(self, open_incidents: Sequence[Notification], now_ms: int) -> HttpRequestBody:
         """All open alarms again."""
-        return _written([self._alert(notification, now_ms) for notification in open_alarms])
+        return _written(
+            [
+                self._alert(incident, part, now_ms)
+                for incident in open_incidents
+                for part in self._wanted(part for part in incident.parts if part.is_open)
+            ]
+        )
 
-    def _alert(self, notification: Notification, now_ms: int) -> dict[str, Any]:
-        starts_ms, ends_ms = self._span(notification, now_ms)
-        alert: dict[str, Any] = {
-            "labels": self._labels(notification),
-            "annotations": _annotations(notification),
-            "startsAt": iso(starts_ms),
-            "endsAt": iso(ends_ms),
-        }
-        if self.external_url:
-            alert["generatorURL"] = self.external_url
-        return alert
+    def _wanted(self, parts: Iterable[Part]) -> Iterable[Part]:
+        return (part for part in parts if self.severities is None or part.severity in self.severities)
 
-    def _span(self, notification: Notification, now_ms: int) -> tuple[int, int]:
-        """From when to when it is on; events from the future begin now: no end may precede its start."""
-        match notification.kind:
-            case "firing":
-                return min(notification.started_at_ms, now_ms), now_ms + 4 * self.repeat_interval_ms
-            case "resolved":
-                starts_ms = min(notification.started_at_ms, now_ms)
-                return starts_ms, max(starts_ms, min(notification.ended_at_ms or now_ms, now_ms))
-            case "digest":
-                return notification.issued_ms, notification.issued_ms + DIGEST_MS
+    def _alert(self, notification: Notification, part: Part, now_ms: int) -> dict[str, Any]:
+        starts_ms = min(
+            part.started_at_ms, now_ms
+        )  # events from the future begin now: no end precedes its start
+        ends_ms = now_ms + 4 * self.repeat_interval_ms
+        if not part.is_open:
+            ends_ms = max(starts_ms, min(part.ended_at_ms or now_ms, now_ms))
+        name = "StreamwatchDrift" if part.alarm.judgement is None else "StreamwatchVerdict"
+        return self._written_alert(
+            notification,
+            {
+                "labels": {
+                    **self.labels,
+                    "alertname": name,
+                    "severity": part.severity,
+                    "model": part.alarm.model,
+                    "detector": part.alarm.detector,
+                },
+                "annotations": _annotations(notification) | _figures(part),
+                "startsAt": iso(starts_ms),
+                "endsAt": iso(ends_ms),
+            },
+        )
 
-    def _labels(self, notification: Notification) -> dict[str, str]:
-        labels = {**self.labels, "alertname": "StreamwatchDrift", "severity": notification.severity}
-        if notification.alarm is None:
-            return labels | {"alertname": "StreamwatchDriftDigest"}
-        if notification.alarm.judgement is not None:
-            labels |= {"alertname": "StreamwatchVerdict"}
-        return labels | {"model": notification.alarm.model, "detector": notification.alarm.detector}
+    def _digest(self, notification: Notification) -> dict[str, Any]:
+        return self._written_alert(
+            notification,
+            {
+                "labels": {
+                    **self.labels,
+                    "alertname": "StreamwatchDriftDigest",
+                    "severity": notification.severity,
+                },
+                "annotations": _annotations(notification),
+                "startsAt": iso(notification.issued_ms),
+                "endsAt": iso(notification.issued_ms + DIGEST_MS),
+            },
+        )
+
+    def _written_alert(self, notification: Notification, alert: dict[str, Any]) -> dict[str, Any]:
+        """With the address of the model's page, if there is one."""
+        page = link(self.external_url, notification)
+        return alert | {"generatorURL": page} if page else alert
 
 
 def _annotations(notification: Notification) -> dict[str, str]:
-    annotations = {
+    return {
         "summary": title(notification),
         "description": description(notification),
-        "notification": notification.firing_id,
+        "incident": notification.incident,
     }
-    alarm = notification.alarm
-    if alarm is not None:
-        annotations |= {
-            "event_time": iso(alarm.event_ms),
-            "ordinal": str(alarm.ordinal),
-            "outcome": str(alarm.outcome),
-            "statistic": f"{alarm.statistic:.6g}",
-            "threshold": f"{alarm.threshold:.6g}",
-        }
-        if alarm.judgement is None:
-            annotations |= {"before": f"{notification.before:.6g}", "after": f"{alarm.after:.6g}"}
-    if notification.reason is not None:
-        annotations["reason"] = notification.reason
-    return annotations
+
+
+def _figures(part: Part) -> dict[str, str]:
+    """Figures of one alarm: what is no label, lest each repetition were another alert."""
+    alarm = part.alarm
+    figures = {
+        "event_time": iso(alarm.event_ms),
+        "ordinal": str(alarm.ordinal),
+        "outcome": str(alarm.outcome),
+        "statistic": f"{alarm.statistic:.6g}",
+        "threshold": f"{alarm.threshold:.6g}",
+    }
+    if alarm.judgement is None:
+        figures |= {"before": f"{part.before:.6g}", "after": f"{alarm.after:.6g}"}
+    if part.reason is not None:
+        figures["reason"] = part.reason
+    return figures
 
 
 def _written(alerts: list[dict[str, Any]]) -> HttpRequestBody:
@@ -102,7 +136,7 @@ def _written(alerts: list[dict[str, Any]]) -> HttpRequestBody:
 
 def build(spec: EndpointSpec, options: ReceiverOptions) -> HttpReceiver:
     """Post alerts to the API of an Alertmanager, and repeat them while they are open."""
-    form = Alertmanager(options.repeat_interval_ms, options.labels, options.external_url)
+    form = Alertmanager(options.repeat_interval_ms, options.labels, options.external_url, spec.severities)
     repeat_interval_seconds = options.repeat_interval_ms / 1000
     spec = replace(spec, url=alerts_url(spec.url), repeat_interval_seconds=repeat_interval_seconds)
     return HttpReceiver(spec, form, form.reminder)

@@ -37,7 +37,7 @@ class EndpointSpec:
     severities: frozenset[Severity] | None = None
     """Severities it is told; None: all."""
     repeat_interval_seconds: float | None = None
-    """Seconds between repetitions of open alarms; None: never."""
+    """Seconds between repetitions of open incidents; None: never."""
     ca_file: str | None = None
     """Certificates to trust, PEM; the system's if absent."""
 
@@ -52,7 +52,7 @@ class HttpReceiver:
     form
         In which words.
     reminder
-        How it is reminded of open alarms, every `spec.repeat_interval_seconds`.
+        How it is reminded of open incidents, every `spec.repeat_interval_seconds`.
     resolver
         Resolves names; the system's by default. Whatever it answers is checked.
     """
@@ -87,8 +87,9 @@ class HttpReceiver:
         return self._spec.repeat_interval_seconds if self._reminder else None
 
     def wants(self, notification: Notification) -> bool:
-        """Whether it is told notifications of this severity."""
-        return self._spec.severities is None or notification.severity in self._spec.severities
+        """Tell whether a receiver is sent notifications of a severity that the incident has."""
+        severities = self._spec.severities
+        return severities is None or not severities.isdisjoint(notification.severities)
 
     async def open(self) -> None:
         """Make a session in the running loop."""
@@ -109,11 +110,11 @@ class HttpReceiver:
         """Post one notification."""
         return await self._post(self._form.request_body(notification, now_ms), now_ms)
 
-    async def remind(self, open_alarms: Sequence[Notification], now_ms: int) -> DeliveryResult:
-        """Post all open alarms at once."""
+    async def remind(self, open_incidents: Sequence[Notification], now_ms: int) -> DeliveryResult:
+        """Post the alarms of all open incidents at once."""
         if self._reminder is None:
             return Refused("no_reminders")
-        return await self._post(self._reminder(open_alarms, now_ms), now_ms)
+        return await self._post(self._reminder(open_incidents, now_ms), now_ms)
 
     async def close(self) -> None:
         """Close the connections."""

@@ -1,6 +1,6 @@
-"""PagerDuty's Events API v2: an alarm triggers an incident, its end resolves it.
+"""PagerDuty's Events API v2: an incident is triggered, what is new of it is added, its end resolves it.
 
-The key that makes them one incident is the firing notification's id. A digest triggers one that people close.
+The key that makes all that one incident is the incident's id. A digest triggers one that people close.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from streamwatch.core.alerting.notification import Notification
 from streamwatch.edge.receivers.http import EndpointSpec, HttpReceiver
 from streamwatch.edge.receivers.kind import ReceiverKind, ReceiverOptions
 from streamwatch.edge.receivers.request import HttpRequestBody
-from streamwatch.edge.receivers.texts import description, iso, title
+from streamwatch.edge.receivers.texts import description, iso, link, title
 
 URL = "https://events.pagerduty.com/v2/enqueue"
 _SUMMARY = 1_024
@@ -34,12 +34,12 @@ class PagerDuty:
         event: dict[str, Any] = {
             "routing_key": self.routing_key,
             "event_action": "resolve" if notification.kind == "resolved" else "trigger",
-            "dedup_key": notification.firing_id,
+            "dedup_key": notification.incident,
             "payload": self._payload(notification),
             "client": "streamwatch",
         }
         if self.external_url:
-            event["client_url"] = self.external_url
+            event["client_url"] = link(self.external_url, notification)
         return HttpRequestBody(msgspec.json.encode(event))
 
     def _payload(self, notification: Notification) -> dict[str, Any]:
@@ -51,17 +51,18 @@ class PagerDuty:
             "class": _class_of(notification),
             "custom_details": {"description": description(notification), "notification": notification.id},
         }
-        if notification.alarm is not None:
-            payload["component"] = notification.alarm.model
-            payload["group"] = notification.alarm.detector
-            payload["custom_details"]["alarm"] = notification.alarm
+        if notification.parts:
+            payload["component"] = notification.model
+            payload["group"] = ", ".join(notification.detectors)
+            payload["custom_details"]["alarms"] = [part.alarm for part in notification.parts]
         return payload
 
 
 def _class_of(notification: Notification) -> str:
-    if notification.alarm is None:
+    if notification.digest is not None:
         return "drift digest"
-    return "drift" if notification.alarm.judgement is None else "verdict"
+    drifts = any(part.alarm.judgement is None for part in notification.parts)
+    return "drift" if drifts else "verdict"
 
 
 def build(spec: EndpointSpec, options: ReceiverOptions) -> HttpReceiver:

@@ -26,4 +26,4 @@ class Format(Protocol):
 
 
 Reminder: TypeAlias = Callable[[Sequence[Notification], int], HttpRequestBody]
-"""Open alarms and the time → one request that repeats them all."""
+"""Open incidents and the time → one request that repeats them all."""

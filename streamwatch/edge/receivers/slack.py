@@ -1,5 +1,7 @@
-"""Slack's incoming webhooks: a header, a sentence, and the figures.
+"""Slack's incoming webhooks: a header, sentences, and the figures.
 
+A message once posted cannot be changed by a webhook: what is new of an incident is a message of its own, with
+the incident's id below.
 Names come from records: `&`, `<` and `>` are escaped, so that no model can mention a channel or plant a link.
 """
 
@@ -14,12 +16,12 @@ from streamwatch.core.alerting.notification import Notification
 from streamwatch.edge.receivers.http import EndpointSpec, HttpReceiver
 from streamwatch.edge.receivers.kind import ReceiverKind, ReceiverOptions
 from streamwatch.edge.receivers.request import HttpRequestBody
-from streamwatch.edge.receivers.texts import description, iso, share, title
+from streamwatch.edge.receivers.texts import description, iso, link, share, title
 
 _HEADER = 150
 _SECTION = 3_000
 """Characters Slack takes in a header and in a section."""
-_SIGNS = {"firing": "🔴", "resolved": "🟢", "digest": "📋"}
+_SIGNS = {"firing": "🔴", "updated": "🟠", "resolved": "🟢", "digest": "📋"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,22 +41,23 @@ class Slack:
             },
             {"type": "section", "text": _markdown(description(notification))},
         ]
-        alarm = notification.alarm
-        if alarm is not None:
+        if notification.parts:
             figures = {
-                "Model": alarm.model,
-                "Detector": alarm.detector,
+                "Model": notification.model,
+                "Detectors": ", ".join(notification.detectors),
                 "Severity": notification.severity,
             }
-            if alarm.judgement is None:
-                figures["Error"] = f"{share(notification.before)} → {share(alarm.after)}"
+            drifts = [part for part in notification.parts if part.alarm.judgement is None]
+            if drifts:
+                newest = max(drifts, key=lambda part: part.alarm.outcome)
+                figures["Error"] = f"{share(newest.before)} → {share(newest.alarm.after)}"
             fields = [_markdown(f"{name}: {value}") for name, value in figures.items()]
             blocks.append({"type": "section", "fields": fields})
-        footer = f"{notification.firing_id} · {iso(notification.issued_ms)}"
+        footer = f"{notification.incident} · {iso(notification.issued_ms)}"
         blocks.append({"type": "context", "elements": [_markdown(footer)]})
         if self.external_url:
             text = {"type": "plain_text", "text": "Open streamwatch"}
-            button = {"type": "button", "text": text, "url": self.external_url}
+            button = {"type": "button", "text": text, "url": link(self.external_url, notification)}
             blocks.append({"type": "actions", "elements": [button]})
         message = {
             "text": _cut(headline, _SECTION),

@@ -28,7 +28,7 @@ class AddressRefusedError(OSError):
 
 
 def refused(address: str) -> bool:
-    """Whether an IP address is link-local, however it is written; False for a name."""
+    """Tell whether an IP address is link-local, however it is written; False for a name."""
     try:
         ip = ipaddress.ip_address(address.strip("[]"))
     except ValueError:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from urllib.parse import quote, urlsplit, urlunsplit
 
-from streamwatch.core.alerting.notification import Notification
+from streamwatch.core.alerting.notification import Notification, Part
+from streamwatch.core.estimators.class_shift import ClassShift
 from streamwatch.core.events import Judgement
 from streamwatch.core.specs import HEADLINE
 
@@ -31,7 +33,7 @@ def share(value: float) -> str:
 
 
 def judged(judgement: Judgement) -> str:
-    """What a verdict says of a model, as the rest of a sentence."""
+    """Say a verdict on a model, as the rest of a sentence."""
     whom = "no change" if judgement.opponent == HEADLINE else judgement.opponent
     said = {
         1: f"is better than {whom}",
@@ -42,54 +44,113 @@ def judged(judgement: Judgement) -> str:
 
 
 def title(notification: Notification) -> str:
-    """One line, for a phone."""
-    alarm = notification.alarm
+    """One line, for a phone: how the model does now, and who says so."""
+    digest = notification.digest
     test = "Test: " if notification.test else ""
-    if alarm is None:
-        n = notification.alarms
+    if digest is not None:
+        n = digest.alarms
         return f"{test}{n} older drift alarm{'s' if n != 1 else ''} found while catching up"
-    if alarm.judgement is not None:
-        return f"{test}{alarm.model} {judged(alarm.judgement)}"
-    change = f"{share(notification.before)} → {share(alarm.after)}"
-    match notification.kind:
-        case "resolved":
-            return f"{test}Drift of {alarm.model} resolved ({alarm.detector})"
-        case _:
-            verb = "errs less" if alarm.after < notification.before else "errs more"
-            return f"{test}{alarm.model} {verb}: {change} ({alarm.detector})"
+    update = "Update: " if notification.kind == "updated" else ""
+    return f"{test}{update}{_state(notification)}"
 
 
 def description(notification: Notification) -> str:
-    """A few sentences: what was found, when, and what that rests on."""
-    alarm, digest = notification.alarm, notification.digest
+    """A few sentences: what was found, when, and what that rests on; news first."""
+    digest = notification.digest
     if digest is not None:
         most = ", ".join(f"{t.model} {t.detector} {t.alarms}×" for t in digest.tallies)
         return (
             f"{digest.alarms} alarms of {digest.series} model and detector pairs, "
             f"{iso(digest.first_at_ms)} to {iso(digest.last_at_ms)}: {most}."
         )
-    if alarm is None:
-        return ""
+    fresh = [part for part in notification.parts if part.alarm.detector in notification.news]
+    others = [part for part in notification.parts if part.is_open and part not in fresh]
+    said = [_sentence(part) for part in fresh]
+    if notification.shift is not None and any(part.is_open for part in fresh):
+        said.append(looks_like(notification.shift))
+    if others:
+        said.append(f"Also open: {', '.join(_mention(part) for part in others)}.")
+    return " ".join(said)
+
+
+def link(external_url: str, notification: Notification) -> str:
+    """Address of the model's page, or of the page of all for a digest; empty without `external_url`."""
+    if not external_url or not notification.model:
+        return external_url
+    parts = urlsplit(external_url)
+    place = f"/model/{quote(notification.model, safe='')}"
+    return urlunsplit(parts._replace(path=parts.path or "/", fragment=place))
+
+
+def looks_like(shift: ClassShift) -> str:
+    """Which it looks like, the classes or the model, and what that rests on."""
+    share_of = (
+        f"{shift.share.name} went from {share(shift.share.before)} to {share(shift.share.after)} of labels"
+    )
+    recall_of = "recalls changed"
+    if (recall := shift.recall) is not None:
+        recall_of = f"recall of {recall.name} went from {share(recall.before)} to {share(recall.after)}"
+    parts = (
+        f"of {points(shift.change)} the error changed by, {points(shift.by_classes)} come from the shares of "
+        f"the classes and {points(shift.by_model)} from recalls (± {points(shift.uncertainty, sign='')})"
+    )
+    if shift.looks_like == "classes":
+        return f"It looks like the classes, not the model: {share_of}; {parts}."
+    if shift.looks_like == "model":
+        return f"It looks like the model, not the classes: {recall_of}; {parts}."
+    if shift.past_differs:
+        parts = "before, it erred otherwise than over its past"
+    return f"Whether the classes or the model changed is unclear: {parts}."
+
+
+def points(value: float, sign: str = "+") -> str:
+    """A difference of shares in percentage points."""
+    return f"{100 * value:{sign}.1f} points".replace("-", "−")
+
+
+def _state(notification: Notification) -> str:
+    """How the model does by the alarms that are open; at the end, what ended."""
+    model = notification.model
+    parts = [part for part in notification.parts if part.is_open] or [
+        part for part in notification.parts if part.reason == "verdict_changed"
+    ]
+    if not parts:
+        return f"Drift of {model} resolved ({', '.join(notification.detectors)})"
+    said = [judged(part.alarm.judgement) for part in parts if part.alarm.judgement is not None]
+    drifts = [part for part in parts if part.alarm.judgement is None]
+    if drifts:
+        newest = max(drifts, key=lambda part: part.alarm.outcome)
+        verb = "errs less" if newest.alarm.after < newest.before else "errs more"
+        found_by = ", ".join(part.alarm.detector for part in drifts)
+        said.append(f"{verb}: {share(newest.before)} → {share(newest.alarm.after)} ({found_by})")
+    return f"{model} {'; '.join(said)}"
+
+
+def _sentence(part: Part) -> str:
+    """What one part says."""
+    alarm = part.alarm
     if alarm.judgement is not None:
-        retired = (
-            f" The alarm ends: {REASONS['model_retired']}." if notification.reason == "model_retired" else ""
-        )
+        retired = f" The alarm ends: {REASONS['model_retired']}." if part.reason == "model_retired" else ""
         return (
             f"{alarm.model} {judged(alarm.judgement)}. Said at outcome {alarm.outcome}, "
             f"{iso(alarm.event_ms)}, after {alarm.n_eff:,.0f} outcomes that could be compared; "
             f"about now, not about the whole past.{retired}"
         )
-    if notification.kind == "resolved" and notification.reason is not None:
-        found_at = iso(notification.started_at_ms)
-        began = f"The drift of {alarm.model} that {alarm.detector} found at {found_at} is over"
-        return f"{began}: {REASONS[notification.reason]}."
-    again = (
-        f" Alarm {notification.alarms} since {iso(notification.started_at_ms)}."
-        if notification.alarms > 1
-        else ""
-    )
+    if part.reason is not None:
+        began = f"The drift of {alarm.model} that {alarm.detector} found at {iso(part.started_at_ms)} is over"
+        return f"{began}: {REASONS[part.reason]}."
     return (
         f"{alarm.detector} found that the error of {alarm.model} went from {share(alarm.before)} to "
         f"{share(alarm.after)} (outcome {alarm.outcome} at {iso(alarm.event_ms)}; "
-        f"statistic {alarm.statistic:.6g}, threshold {alarm.threshold:.6g}).{again}"
+        f"statistic {alarm.statistic:.6g}, threshold {alarm.threshold:.6g}).{_again(part)}"
     )
+
+
+def _mention(part: Part) -> str:
+    """A part that is no news, in a few words."""
+    since = f"{part.alarm.detector} since {iso(part.started_at_ms)}"
+    return since if part.alarms == 1 else f"{since} ({part.alarms} alarms)"
+
+
+def _again(part: Part) -> str:
+    return f" Alarm {part.alarms} since {iso(part.started_at_ms)}." if part.alarms > 1 else ""

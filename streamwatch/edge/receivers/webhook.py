@@ -17,11 +17,11 @@ from typing import Any
 
 import msgspec
 
-from streamwatch.core.alerting.notification import Notification
+from streamwatch.core.alerting.notification import Notification, Part
 from streamwatch.edge.receivers.http import EndpointSpec, HttpReceiver
 from streamwatch.edge.receivers.kind import ReceiverKind, ReceiverOptions
 from streamwatch.edge.receivers.request import HttpRequestBody
-from streamwatch.edge.receivers.texts import description, iso, title
+from streamwatch.edge.receivers.texts import description, iso, link, title
 
 MAX_BYTES = 20_000
 """Larger payloads are for the receiver to fetch, says the specification."""
@@ -72,23 +72,27 @@ class Webhook:
 
 
 def body_of(notification: Notification, external_url: str) -> bytes:
-    """JSON of `type`, `timestamp` and `data`; the lists of a digest are halved until it fits."""
+    """JSON of `type`, `timestamp` and `data`, short enough.
+
+    `type` is `drift.firing`, `drift.updated`, `drift.resolved` or `drift.digest`. The lists of a digest are
+    halved until it fits; of an incident with very many detectors the oldest lose their `newest` alarm.
+    """
     data: dict[str, Any] = {
         "id": notification.id,
-        "firing_id": notification.firing_id,
+        "incident": notification.incident,
         "test": notification.test,
         "severity": notification.severity,
         "title": title(notification),
         "description": description(notification)[:2_000],
         "started_at": iso(notification.started_at_ms),
         "ended_at": None if notification.ended_at_ms is None else iso(notification.ended_at_ms),
-        "reason": notification.reason,
-        "alarms": notification.alarms,
     }
     if external_url:
-        data["url"] = external_url
-    if notification.alarm is not None:
-        data["alarm"] = notification.alarm
+        data["url"] = link(external_url, notification)
+    if notification.digest is None:
+        data |= {"model": notification.model, "news": notification.news}
+        data["alarms"] = [_part(part) for part in notification.parts]
+        data["class_shift"] = notification.shift
     if notification.digest is not None:
         data["digest"] = msgspec.structs.asdict(notification.digest)
     envelope = {"type": f"drift.{notification.kind}", "timestamp": iso(notification.issued_ms), "data": data}
@@ -96,7 +100,25 @@ def body_of(notification: Notification, external_url: str) -> bytes:
     while len(body) >= MAX_BYTES and "digest" in data:
         data["digest"] |= {name: data["digest"][name][: len(data["digest"][name]) // 2] for name in _LISTS}
         body = msgspec.json.encode(envelope)
+    shortened = iter(data.get("alarms", ()))
+    while len(body) >= MAX_BYTES and (part := next(shortened, None)) is not None:
+        del part["newest"]
+        body = msgspec.json.encode(envelope)
     return body
+
+
+def _part(part: Part) -> dict[str, Any]:
+    """One alarm of an incident; `newest` is the detector's newest alarm, or the verdict that ended it."""
+    return {
+        "detector": part.alarm.detector,
+        "severity": part.severity,
+        "started_at": iso(part.started_at_ms),
+        "ended_at": None if part.ended_at_ms is None else iso(part.ended_at_ms),
+        "reason": part.reason,
+        "count": part.alarms,
+        "before": part.before,
+        "newest": part.alarm,
+    }
 
 
 _LISTS = ("tallies", "earliest")

@@ -15,6 +15,13 @@ class StateRefused(Exception):  # noqa: N818 - see StateFailed
     """The state cannot be used as it is."""
 
 
+class StateForbidden(StateRefused):
+    """The directory may not be read or written: by its rights, or because its file system is read-only.
+
+    At a start that is for a person to change. A state that was open has become so: it may become right again.
+    """
+
+
 class StateInUse(StateRefused):
     """Another process has the directory open."""
 

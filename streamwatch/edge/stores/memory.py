@@ -68,7 +68,7 @@ class MemoryStore:
         """Nothing to do."""
 
     def families(self) -> Sequence[Family]:
-        """It has nothing to tell that the join does not."""
+        """Nothing that the join does not tell."""
         return ()
 
     def close(self) -> None:

@@ -42,7 +42,7 @@ class Space:
         self._low = False
 
     def is_low(self) -> bool:
-        """Whether less than the least is free.
+        """Tell whether less than the least is free.
 
         Raises
         ------

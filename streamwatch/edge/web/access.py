@@ -39,7 +39,7 @@ class Access:
         return "http" if self.certificate_file is None else "https"
 
     def admits(self, authorization: str) -> bool:
-        """Whether an `Authorization` header opens the door; a near miss takes as long as any other."""
+        """Tell whether an `Authorization` header opens the door; a near miss takes as long as any other."""
         if self.token is None:
             return True
         if not authorization.lower().startswith(_BEARER):
@@ -48,7 +48,7 @@ class Access:
         return hmac.compare_digest(_digest(given), _digest(self.token))
 
     def ssl_context(self) -> ssl.SSLContext | None:
-        """What the listener speaks; None for plain HTTP.
+        """TLS context of the listener; None for plain HTTP.
 
         Raises
         ------
@@ -70,7 +70,7 @@ class Access:
         return context
 
     def weaknesses(self, host: str) -> list[str]:
-        """What an operator should know who listens on this address; empty on this machine's own."""
+        """List the weaknesses of listening on this address; empty on this machine's own."""
         if is_loopback(host):
             return []
         if self.token is None:

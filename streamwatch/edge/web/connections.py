@@ -20,7 +20,7 @@ Refused = Callable[[str], None]
 
 
 class Phase(Enum):
-    """Where a connection stands between two answers."""
+    """Phase of a connection between two answers."""
 
     WAITING = auto()
     BUSY = auto()
@@ -138,7 +138,7 @@ class Connections:
 
     @property
     def full(self) -> bool:
-        """Whether only the reserved places are left for further answers."""
+        """Tell whether only the reserved places are left for further answers."""
         return self.busy >= self.limits.connections - self.limits.reserved
 
     def admit(self, accepted: socket.socket) -> Connection | None:

@@ -11,7 +11,7 @@ from collections.abc import Collection
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a name or an address is this machine's own."""
+    """Tell whether a name or an address is this machine's own."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -19,7 +19,7 @@ def is_loopback(host: str) -> bool:
 
 
 def host_admitted(header: str, listening_on: str, allowed: Collection[str]) -> bool:
-    """Whether a `Host` header names this server.
+    """Tell whether a `Host` header names this server.
 
     On a loopback listener: addresses and names of this machine, and those allowed. Elsewhere: those allowed,
     or any if none is given. A request without `Host` comes from no browser.

@@ -83,12 +83,12 @@ class Listeners:
         return listener
 
     def remove(self, listener: Listener) -> None:
-        """It has left."""
+        """Remove a listener that has left."""
         self._open.discard(listener)
 
     @property
     def untold(self) -> bool:
-        """Whether somebody waits for the whole picture."""
+        """Tell whether somebody waits for the whole picture."""
         return any(not listener.told for listener in self._open)
 
     def tell(self, whole: bytes, changes: bytes) -> None:

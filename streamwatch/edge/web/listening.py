@@ -12,7 +12,7 @@ class ListenError(Exception):
 
 
 def advice(host: str, port: int, error: OSError | OverflowError) -> str:
-    """What a failed listen means to an operator."""
+    """Explain a failed listen to an operator."""
     where = f"cannot serve HTTP on {host}:{port}"
     if isinstance(error, OverflowError):
         return f"{where}: a port is 0 to 65535; change http.listen"

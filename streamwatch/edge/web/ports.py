@@ -9,10 +9,10 @@ from streamwatch.core.series import Family, Report
 
 
 class Health(Protocol):
-    """What the server asks of the daemon, on the event loop, at every request."""
+    """Health of the daemon, as the server asks for it on the event loop at every request."""
 
     def unready(self) -> Sequence[str]:
-        """Why the daemon is not ready, in words; empty when state is open and partitions are assigned."""
+        """Reasons why the daemon is not ready, in words; empty when state is open and all are assigned."""
         ...
 
     def families(self) -> Sequence[Family]:
@@ -40,7 +40,7 @@ class Exporter(Protocol):
 
     @property
     def public(self) -> bool:
-        """Whether it is served to whoever has no token; nothing with a number in it is."""
+        """Tell whether it is served without a token; nothing with a number in it is."""
         ...
 
     def media_type(self, accept: str, asked: Mapping[str, str]) -> str:
@@ -66,7 +66,7 @@ class Observer(Protocol):
 
 
 class Stream(Protocol):
-    """What is told to those who keep listening."""
+    """Stream of events for clients that keep listening."""
 
     @property
     def route(self) -> str:

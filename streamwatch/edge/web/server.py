@@ -98,7 +98,7 @@ class HttpServer:
 
     @property
     def url(self) -> str:
-        """Where it serves, with the real port; before `start`, where it will."""
+        """URL at which it serves, with the real port; before `start`, at which it will."""
         host, port = self._host, self._port
         if self._acceptor is not None and self._acceptor.address is not None:
             host, port = self._acceptor.address

@@ -6,17 +6,20 @@ import time
 import uuid
 from collections.abc import Sequence
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.events import Alarm, Event, Outcome, Partition, Prediction, Side
+from streamwatch.core.events import Alarm, Outcome, Partition, Prediction, Side
 from streamwatch.core.merge import Arrivals, Merge, MergeProgress, MergeSpec
 from streamwatch.core.pipeline import Pipeline
+from streamwatch.core.records import RecordBatch
 from streamwatch.core.specs import JoinSpec, MonitorsSpec
+from streamwatch.core.vocabulary import Vocabulary
 from streamwatch.edge.decoders.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import TopicMapping
+from streamwatch.edge.decoders.scanner.reader import compile_reader
+from streamwatch.edge.sources.kafka.record import KafkaRecord, gathered, piece_of
 from streamwatch.edge.stores.memory import MemoryStore
 from streamwatch.lab.schedule import ScheduleSpec, schedule
 from streamwatch.lab.streams import DelaySpec, StreamSpec
@@ -72,15 +75,11 @@ class Timed(EstimatorSet):
         return alarms
 
 
-def arrivals(records: Sequence[SimpleNamespace], events: Sequence[Event]) -> Arrivals:
+def arrivals(batch: RecordBatch) -> Arrivals:
     """As the daemon hands them to the merge."""
+    decodable = np.ones(len(batch), np.bool_)
     return Arrivals(
-        np.array([record.offset for record in records], np.int64),
-        np.array([record.timestamp for record in records], np.int64),
-        np.ones(len(records), np.bool_),
-        events,
-        records,
-        size_bytes=500 * len(records),
+        batch.rows["offset"], batch.rows["record_ms"], decodable, batch, size_bytes=250 * len(batch)
     )
 
 
@@ -89,19 +88,15 @@ async def stages(_: str, __: list[str], instances: int) -> dict[str, float]:
     places: dict[Side, Partition] = {"prediction": Partition("prediction", 0), "label": Partition("label", 0)}
     layout = ScheduleSpec(STREAM, rate=1_000.0, start_ms=1_700_000_000_000, run="r", instances=instances)
     records = [
-        SimpleNamespace(
-            topic=due.side,
-            partition=0,
-            offset=n,
-            timestamp=layout.start_ms + round(due.at_s * 1_000),
-            key=due.key,
-            value=due.value,
-            headers=(),
-            timestamp_type=0,
+        (
+            due.side,
+            KafkaRecord(due.side, 0, n, layout.start_ms + round(due.at_s * 1_000), due.key, due.value),
         )
         for n, due in enumerate(schedule(layout))
     ]
-    decoders = {side: JsonDecoder(side, side, TopicMapping()) for side in places}
+    vocabulary = Vocabulary()
+    decoders = {side: JsonDecoder(side, side, TopicMapping(), None, vocabulary) for side in places}
+    compile_reader()
     monitors = Timed(MonitorsSpec())
     pipeline, progress = Pipeline(JoinSpec(), monitors), MergeProgress()
     merge = Merge(MergeSpec(settle_ms=0), {side: side for side in places}, progress)
@@ -112,23 +107,19 @@ async def stages(_: str, __: list[str], instances: int) -> dict[str, float]:
     store, decoding, merging, joining = MemoryStore(), 0.0, 0.0, 0.0
     for start in range(0, len(records), 500):
         batch = records[start : start + 500]
-        sides = {side: [record for record in batch if record.topic == side] for side in places}
-        decoded: dict[Side, Sequence[Event]] = {}
+        sides = {side: [record for where, record in batch if where == side] for side in places}
+        fetched = {s: gathered(places[s], [piece_of(piece)]) for s, piece in sides.items() if piece}
         began = time.process_time()
-        for side, piece in sides.items():
-            if piece:
-                decoded[side] = decoders[side].decode_all(piece, [record.timestamp for record in piece])
+        decoded = {side: decoders[side].decode_batch(piece) for side, piece in fetched.items()}
         ended = time.process_time()
         decoding, began = decoding + ended - began, ended
-        merge.add({places[s]: arrivals(sides[s], events) for s, events in decoded.items()}, start, host_ms)
+        merge.add({places[s]: arrivals(found) for s, found in decoded.items()}, start)
         merge.found(dict.fromkeys(places.values(), start))
         released = merge.release(start, host_ms)
-        for event, clock_ms in zip(released.events, released.clock_ms.tolist(), strict=True):
-            event.at_ms = clock_ms
+        events = released.records.events()
         progress.note(released)
         ended = time.process_time()
         merging, began = merging + ended - began, ended
-        events = released.events
         store.apply(pipeline.advance(events, store.fetch(pipeline.read_set(events))))
         joining += time.process_time() - began
     found = {

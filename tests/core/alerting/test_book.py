@@ -16,6 +16,7 @@ from streamwatch.core.alerting.notification import Notification, decode, encode
 from streamwatch.core.alerting.resolution import is_back
 from streamwatch.core.alerting.rules import AlarmRule, AlarmsSpec
 from streamwatch.core.estimators.agreement import Totals
+from streamwatch.core.estimators.class_shift import ClassShift, Moved
 from streamwatch.core.estimators.level import Level, levels_of
 from streamwatch.core.events import Alarm, Judgement
 from tests.tiers import examples
@@ -44,24 +45,33 @@ class Told:
 
     spec: AlarmsSpec = SPEC
     identity: str = "state-1"
-    levels: dict[str, Level] = field(default_factory=dict)
+    found: dict[str, Level] = field(default_factory=dict)
+    firsts: dict[str, int] = field(default_factory=dict)
+    shifts: dict[str, ClassShift] = field(default_factory=dict)
     asked: list[Sequence[str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.book = AlarmBook(self.spec, self.identity)
 
     def hears(self, *alarms: Alarm, now_ms: int = NOW_MS, behind: bool = False) -> list[Notification]:
-        return self.book.announce(alarms, now_ms, lambda _: 7, behind=behind)
+        return self.book.announce(alarms, now_ms, self, behind=behind)
 
     def reviews(self, now_ms: int = NOW_MS, *, behind: bool = False) -> list[Notification]:
-        return self.book.review(self._levels, now_ms, behind=behind)
+        return self.book.review(self, now_ms, behind=behind)
 
     def counted(self, name: str) -> dict[tuple[str, ...], float]:
         return {k: float(v) for f in self.book.families() if f.name == name for k, v in f.samples}  # type: ignore[arg-type]
 
-    def _levels(self, models: Sequence[str]) -> Mapping[str, Level]:
+    def first_ms(self, model: str) -> int:
+        return self.firsts.get(model, 7)
+
+    def class_shift(self, model: str, level: float) -> ClassShift | None:
+        del level
+        return self.shifts.get(model)
+
+    def levels(self, models: Sequence[str]) -> Mapping[str, Level]:
         self.asked.append(models)
-        return {m: self.levels[m] for m in models if m in self.levels}
+        return {m: self.found[m] for m in models if m in self.found}
 
 
 @pytest.fixture
@@ -72,19 +82,24 @@ def told() -> Told:
 def test_an_alarm_is_announced_with_all_it_says(told: Told) -> None:
     found = alarm()
     (notification,) = told.hears(found)
-    assert (notification.kind, notification.severity, notification.alarm) == ("firing", "warning", found)
-    assert (notification.started_at_ms, notification.before, notification.issued_ms) == (
-        found.event_ms,
+    assert (notification.kind, notification.severity, notification.news) == (
+        "firing",
+        "warning",
+        ("page_hinkley",),
+    )
+    (part,) = notification.parts
+    assert (part.alarm, part.before, part.started_at_ms, notification.issued_ms) == (
+        found,
         0.1,
+        found.event_ms,
         NOW_MS,
     )
-    assert notification.firing_id == notification.id
     assert told.counted("alarms_open") == {("m", "warning"): 1.0}
 
 
 def test_ids_differ_in_everything_that_tells_alarms_apart() -> None:
     def name(found: Alarm, first_ms: int = 7, identity: str = "state-1") -> str:
-        return AlarmBook(SPEC, identity).announce([found], NOW_MS, lambda _: first_ms, behind=False)[0].id
+        return Told(identity=identity, firsts={found.model: first_ms}).hears(found)[0].id
 
     assert name(alarm()) == name(alarm()), "the same alarm has the same id, whoever finds it"
     others = {
@@ -107,24 +122,41 @@ def test_alarms_of_a_young_model_are_counted_and_not_announced(told: Told) -> No
     assert len(told.hears(alarm(ordinal=2, outcome=100))) == 1
 
 
+SHIFT = ClassShift("classes", 0.135, 0.135, 0.0, 0.02, Moved("c1", 0.1, 0.4), None)
+
+
+def test_which_it_looked_like_when_an_alarm_began_stays_until_another_begins(told: Told) -> None:
+    told.shifts["m"] = SHIFT
+    (first,) = told.hears(alarm())
+    told.shifts["m"] = msgspec.structs.replace(SHIFT, looks_like="unclear")
+    told.hears(alarm(ordinal=2))
+    (joined,) = told.hears(alarm(detector="adwin"))
+    assert [n.shift.looks_like for n in (first, joined) if n.shift] == ["classes", "unclear"]
+    del told.shifts["m"]
+    told.found["m"] = Level(0.1, 0.03, 2_000, 9_000)
+    (over,) = told.reviews()
+    assert over.shift == joined.shift
+
+
 def test_a_second_alarm_of_an_open_one_updates_it(told: Told) -> None:
     (first,) = told.hears(alarm())
     later = alarm(ordinal=2, outcome=5_000, event_ms=NOW_MS + HOUR_MS, before=0.4, after=0.6)
     assert told.hears(later, now_ms=NOW_MS + HOUR_MS) == []
-    (open_alarms,) = told.book.open_alarms()
-    assert (open_alarms.id, open_alarms.alarm, open_alarms.alarms) == (first.id, later, 2)
-    assert (open_alarms.started_at_ms, open_alarms.before) == (NOW_MS, 0.1), "what began it stays"
+    (incident,) = told.book.open_incidents()
+    (part,) = incident.parts
+    assert (incident.id, part.alarm, part.alarms) == (first.id, later, 2)
+    assert (part.started_at_ms, part.before) == (NOW_MS, 0.1), "what began it stays"
     assert told.counted("alarms_suppressed_total")["already_open",] == 1.0
 
 
-def test_detectors_and_models_have_alarms_of_their_own(told: Told) -> None:
-    notifications = told.hears(alarm(), alarm(detector="adwin"), alarm("n"))
-    assert len({notification.id for notification in notifications}) == 3
+def test_models_have_incidents_of_their_own(told: Told) -> None:
+    notifications = told.hears(alarm(), alarm("n"))
+    assert len({notification.incident for notification in notifications}) == 2
 
 
 def test_after_a_resolved_alarm_the_cooldown_is_kept_in_event_time(told: Told) -> None:
     told.hears(alarm())
-    told.levels["m"] = Level(0.1, 0.03, 2_000, 9_000)
+    told.found["m"] = Level(0.1, 0.03, 2_000, 9_000)
     told.reviews()
     assert told.hears(alarm(ordinal=2, event_ms=NOW_MS + 599_999), now_ms=NOW_MS + 9 * HOUR_MS) == []
     assert told.hears(alarm(ordinal=2, event_ms=NOW_MS - 599_999)) == [], "event times need not be in order"
@@ -144,7 +176,7 @@ def test_the_first_rule_that_matches_holds() -> None:
         alarm("clicks", outcome=4_999),
         alarm("clicks", "adwin"),
     )
-    assert [(n.alarm.model, n.severity) for n in notifications if n.alarm] == [
+    assert [(p.alarm.model, p.severity) for n in notifications for p in n.parts] == [
         ("fraud-1", "critical"),
         ("clicks", "warning"),
         ("clicks", "warning"),
@@ -165,48 +197,48 @@ def test_an_alarm_is_over_when_the_faded_error_is_back_within_its_bound(
     told: Told, error: float, bound: float, outcomes: int, *, over: bool
 ) -> None:
     (firing,) = told.hears(alarm(before=0.1, outcome=1_000))
-    told.levels["m"] = Level(error, bound, 2_000.0, outcomes)
+    told.found["m"] = Level(error, bound, 2_000.0, outcomes)
     notifications = told.reviews(NOW_MS + 60_000)
-    assert [(n.kind, n.reason, n.firing_id) for n in notifications] == (
-        [("resolved", "back_to_level", firing.id)] if over else []
+    assert [(n.kind, n.parts[0].reason, n.incident) for n in notifications] == (
+        [("resolved", "back_to_level", firing.incident)] if over else []
     )
     if over:
         assert notifications[0].id != firing.id
         assert notifications[0].ended_at_ms == NOW_MS + 60_000
-        assert told.book.open_alarms() == []
+        assert told.book.open_incidents() == []
 
 
 def test_an_alarm_right_after_a_drift_is_not_over_though_the_faded_error_has_hardly_moved(told: Told) -> None:
     """80 outcomes after the error rose from 0.1 to 0.4, the error faded with 0.999 is 0.12 ± 0.03."""
     told.hears(alarm(outcome=10_080))
-    told.levels["m"] = Level(0.123, 0.03, 1_999.0, 10_090)
+    told.found["m"] = Level(0.123, 0.03, 1_999.0, 10_090)
     assert told.reviews() == []
 
 
 def test_a_fall_of_the_error_is_over_when_it_has_risen_back(told: Told) -> None:
     (firing,) = told.hears(alarm(before=0.4, after=0.1))
-    assert not is_back(firing, Level(0.1, 0.03, 2_000, 9_000))
-    assert is_back(firing, Level(0.38, 0.03, 2_000, 9_000))
+    assert not is_back(firing.parts[0], Level(0.1, 0.03, 2_000, 9_000))
+    assert is_back(firing.parts[0], Level(0.38, 0.03, 2_000, 9_000))
 
 
 def test_an_alarm_without_a_level_before_it_ends_by_its_time_only(told: Told) -> None:
     (firing,) = told.hears(alarm(before=float("nan")))
-    assert not is_back(firing, Level(0.0, 1.0, 2_000, 9_000))
-    assert not is_back(firing, None)
+    assert not is_back(firing.parts[0], Level(0.0, 1.0, 2_000, 9_000))
+    assert not is_back(firing.parts[0], None)
 
 
 def test_an_error_that_never_comes_back_is_the_new_level_after_a_while(told: Told) -> None:
     told.hears(alarm())
-    told.levels["m"] = Level(0.4, 0.03, 2_000, 90_000)
+    told.found["m"] = Level(0.4, 0.03, 2_000, 90_000)
     assert told.reviews(NOW_MS + 24 * HOUR_MS - 1) == []
     assert not told.book.due(NOW_MS + 24 * HOUR_MS - 1, behind=False)
     assert told.book.due(NOW_MS + 24 * HOUR_MS, behind=False), "though nothing is read any more"
     told.hears(alarm("n"), now_ms=NOW_MS + 24 * HOUR_MS - 1)
     (notification,) = told.reviews(NOW_MS + 24 * HOUR_MS)
-    assert (notification.kind, notification.reason, notification.series) == (
+    assert (notification.kind, notification.parts[0].reason, notification.series) == (
         "resolved",
         "accepted_as_new_level",
-        "m\0page_hinkley",
+        "m",
     )
 
 
@@ -221,7 +253,9 @@ def test_a_retired_model_ends_its_alarms_and_is_forgotten(told: Told) -> None:
     empty = told.book.state()
     told.hears(alarm(), alarm(detector="adwin"))
     notifications = told.book.retire("m", NOW_MS)
-    assert [(n.kind, n.reason) for n in notifications] == [("resolved", "model_retired")] * 2
+    (notification,) = notifications
+    assert notification.kind == "resolved"
+    assert [p.reason for p in notification.parts] == ["model_retired"] * 2
     assert told.book.state() == empty
     assert told.book.retire("never seen", NOW_MS) == []
 
@@ -242,8 +276,9 @@ def test_old_alarms_of_a_backlog_leave_as_one_digest_when_it_has_been_read(told:
     (fresh,) = told.hears(alarm("m0", event_ms=NOW_MS - HOUR_MS), behind=True)
     assert fresh.kind == "firing", "what is not old is told at once"
     (notification,) = told.reviews()
-    assert (notification.kind, notification.alarms, notification.severity) == ("digest", 300, "warning")
+    assert (notification.kind, notification.severity) == ("digest", "warning")
     assert notification.digest is not None
+    assert notification.digest.alarms == 300
     assert notification.digest.first_at_ms == NOW_MS - 72 * HOUR_MS
     assert notification.digest.last_at_ms == NOW_MS - 72 * HOUR_MS + 299
     assert [(t.model, t.alarms) for t in notification.digest.tallies] == [
@@ -285,8 +320,8 @@ def test_a_digest_is_as_severe_as_the_worst_in_it() -> None:
 
 def test_state_of_another_version_is_refused(told: Told) -> None:
     state = msgspec.msgpack.decode(told.book.state())
-    with pytest.raises(ValueError, match="alarm book must be of version 1, got 2"):
-        told.book.restore(msgspec.msgpack.encode({**state, "version": 2}))
+    with pytest.raises(ValueError, match="alarm book must be of version 2, got 3"):
+        told.book.restore(msgspec.msgpack.encode({**state, "version": 3}))
 
 
 def test_notifications_come_back_from_their_bytes_with_undefined_numbers() -> None:
@@ -341,12 +376,12 @@ def test_a_restart_at_any_point_repeats_nothing_and_loses_nothing(steps: list[tu
         now_ms += passed_ms  # type: ignore[operator]
         said = []
         for told in (lasting, restarted):
-            told.levels = levels  # type: ignore[assignment]
+            told.found = levels  # type: ignore[assignment]
             notifications = told.hears(*alarms, now_ms=now_ms, behind=behind)  # type: ignore[arg-type, misc]
             notifications += told.book.retire(retired, now_ms) if retired else []  # type: ignore[arg-type]
             said.append(notifications + told.reviews(now_ms, behind=bool(behind)))
         assert said[0] == said[1]
-        assert lasting.book.open_alarms() == restarted.book.open_alarms()
+        assert lasting.book.open_incidents() == restarted.book.open_incidents()
         assert lasting.book.state() == restarted.book.state()
         if restart:
             state = restarted.book.state()
@@ -366,9 +401,10 @@ def test_a_model_that_becomes_worse_is_announced_until_it_is_so_no_longer(told: 
     (fires,) = told.hears(judged(-1))
     assert (fires.kind, fires.started_at_ms) == ("firing", NOW_MS - 9_000)
     (ends,) = told.hears(judged(1, ordinal=2, since=4_000))
-    assert (ends.kind, ends.reason, ends.firing_id) == ("resolved", "verdict_changed", fires.id)
-    assert ends.alarm == judged(1, ordinal=2, since=4_000)
-    assert told.book.open_alarms() == []
+    (part,) = ends.parts
+    assert (ends.kind, part.reason, ends.incident) == ("resolved", "verdict_changed", fires.incident)
+    assert part.alarm == judged(1, ordinal=2, since=4_000)
+    assert told.book.open_incidents() == []
 
 
 @pytest.mark.parametrize("verdict", [0, 1])
@@ -378,19 +414,19 @@ def test_a_verdict_that_is_not_worse_announces_nothing(told: Told, verdict: int)
 
 
 def test_neither_time_nor_the_level_of_the_error_ends_a_verdict(told: Told) -> None:
-    told.levels["m"] = Level(0.0, 0.5, 10.0, 100_000)
+    told.found["m"] = Level(0.0, 0.5, 10.0, 100_000)
     told.hears(judged(-1))
     late = NOW_MS + 10 * SPEC.resolve_timeout_ms
     assert told.reviews(late) == []
     assert not told.book.due(late, behind=False)
     (ends,) = told.book.retire("m", late)
-    assert ends.reason == "model_retired"
+    assert ends.parts[0].reason == "model_retired"
 
 
 def test_a_verdict_survives_a_restart(told: Told) -> None:
     (fires,) = told.hears(judged(-1))
     again = Told()
     again.book.restore(told.book.state())
-    assert again.book.open_alarms() == [fires]
+    assert again.book.open_incidents() == [fires]
     (ends,) = again.hears(judged(0, ordinal=2))
-    assert ends.firing_id == fires.id
+    assert ends.incident == fires.incident

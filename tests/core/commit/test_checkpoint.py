@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 
 from streamwatch.core.commit.checkpoint import Checkpoint
 from streamwatch.core.commit.sections import DocumentError, document_of, spec_of
+from streamwatch.core.estimators.comparisons.set import ComparisonSet
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.specs import (
     AdwinDriftSpec,
+    ComparisonSpec,
     FadingSpec,
     JoinSpec,
     MonitorsSpec,
@@ -23,10 +25,16 @@ from tests.core.join.join_stream import DAY, Stream, clocked, label, label_for_a
 from tests.core.model_store import ModelStore
 from tests.tiers import examples
 
+COMPARED = (ComparisonSpec("m", ("*",)),)
 SPEC = MonitorsSpec(
-    detectors=(PageHinkleySpec(threshold=1.0, min_outcomes=3), AdwinDriftSpec()), max_models=4, max_classes=10
+    detectors=(PageHinkleySpec(threshold=1.0, min_outcomes=3), AdwinDriftSpec()),
+    max_models=4,
+    max_classes=10,
+    comparisons=COMPARED,
 )
-JOIN = JoinSpec(horizon_ms=4_000, early_horizon_ms=2_000, dedup_horizon_ms=3_000, max_models=3)
+JOIN = JoinSpec(
+    horizon_ms=4_000, early_horizon_ms=2_000, dedup_horizon_ms=3_000, max_models=3, comparisons=COMPARED
+)
 
 
 class Life:
@@ -61,7 +69,8 @@ class Life:
         return Life(self.model_store, self.stream.store, **arguments)
 
     def canonical(self):
-        return {model: self.monitors.snapshot(model) for model in sorted(self.monitors.models())}
+        models = {model: self.monitors.snapshot(model) for model in sorted(self.monitors.models())}
+        return models | {"compared": self.monitors.comparisons and self.monitors.comparisons.snapshot()}
 
     def pipeline_state(self):
         return self.stream.pipeline.snapshot()
@@ -155,7 +164,32 @@ def test_a_model_that_fell_silent_does_not_keep_the_journal_long():
         evaluate(life, 5, begin=5 * commit)
         life.commit()
     assert len(life.model_store.journal) <= 4
-    assert set(life.restarted().canonical()) == {"m", "n"}
+    assert set(life.restarted().monitors.models()) == {"m", "n"}
+
+
+def test_comparisons_go_on_through_other_settings_and_begin_anew_after_a_time_without_them():
+    life, said = Life(journal=1_000), "comparison of m with *"
+    life.feed(*(predict(str(i), "xy"[i % 3 > 0], 0, model) for i in range(9) for model in "mno"))
+    life.feed(*(label_for_all(str(i), "x", 0) for i in range(9)))
+    life.commit()
+    before = life.monitors.comparisons.snapshot()
+    assert before != ComparisonSet(SPEC).snapshot()
+    other = life.restarted(spec=replace(SPEC, detectors=()))
+    assert other.monitors.comparisons.snapshot() == before
+    assert said in other.resumed.continued
+    other.commit()
+    without = other.restarted(spec=replace(SPEC, comparisons=()), join=replace(JOIN, comparisons=()))
+    assert without.resumed.dropped == (said,)
+    without.commit()
+    again = without.restarted(spec=SPEC, join=JOIN)
+    assert said in again.resumed.restarted
+    assert again.monitors.comparisons.snapshot() == ComparisonSet(SPEC).snapshot()
+    again.commit()
+    again.feed(predict("0", "x", 0, "m"), predict("10", "x", 0, "n"), predict("10", "x", 0, "m"))
+    again.feed(label_for_all("10", "x", 0))
+    again.commit()
+    assert again.restarted().canonical() == again.canonical()
+    assert again.stream.value("pairs_made_total") == 19
 
 
 def test_what_was_not_committed_never_happened():

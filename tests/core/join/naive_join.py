@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from streamwatch.core.events import Invalid, Label, NullRecord, Outcome, Prediction
+from streamwatch.core.events import Invalid, Label, NullRecord, Outcome, PairedAnswer, Prediction
 
 
 def due_second(record_ms, horizon_ms):
@@ -39,6 +39,10 @@ class NaiveJoin:
         self.bound = (-1, -1)
         self.holds = 0
         self.outcomes = []
+        self.arrivals = 0
+        self.generation = 0  # number of the open one
+        self.awaited = None  # (generation, models that entries of it wait for); None before the first outcome
+        self.runs = Counter()  # a model that was gone when a generation began counts as another
 
     # -- dedup entries
 
@@ -58,6 +62,10 @@ class NaiveJoin:
             "class": entry["class"],
             "why": why,
             "true_class": true_class,
+            "arrival": entry.get("arrival"),
+            "waits": entry.get("waits", set()),
+            "expected": frozenset(entry.get("expected", ())),
+            "again": 0,  # meetings with a partner that had been met already
         }
         self.generations[-1].append({**tomb, "at": record_ms})
         if len(self.generations[-1]) >= max(1, self.spec.max_dedup_entries // 8):
@@ -65,10 +73,11 @@ class NaiveJoin:
         if len(self.dedup_entries()) > self.spec.max_dedup_entries:
             if len(self.generations) == 1:
                 self.new_generation()
-            self.count["dedup_entries_evicted"] += len(self.generations.pop(0))
+            self.count["dedup_entries_evicted"] += len(self.drop_generation())
 
     def new_generation(self):
         self.generations.append([])
+        self.generation += 1
         self.opened = self.passed
 
     def drop_old_dedup_entries(self):
@@ -81,7 +90,56 @@ class NaiveJoin:
         while len(self.generations) > 1 and self.clock // 1000 >= due_second(
             max(tomb["at"] for tomb in self.generations[0]), horizon
         ):
-            self.generations.pop(0)
+            self.drop_generation()
+
+    def drop_generation(self):
+        gone = self.generations.pop(0)
+        self.count["pairs_expired"] += max(0, sum(len(tomb["waits"]) - tomb["again"] for tomb in gone))
+        return gone
+
+    # -- pairs
+
+    def compared(self, one, other):
+        for group in self.spec.comparisons:
+            for champion, challenger in ((one, other), (other, one)):
+                wanted = any(pattern in {challenger, "*"} for pattern in group.challengers)
+                if group.champion == champion and challenger != champion and wanted:
+                    return True
+        return False
+
+    def pairs_of(self, prediction, true_class):
+        if not self.spec.comparisons:
+            return None
+        if self.awaited is None or self.awaited[0] != self.generation:
+            before = self.awaited[1] if self.awaited else set()
+            now = set(self.models) if self.awaited else set()
+            for model in now - before:
+                self.runs[model] += 1
+            self.awaited = self.generation, now
+        model = prediction["model"]
+        prediction["waits"] = {
+            (other, self.runs[other]) for other in self.awaited[1] if self.compared(model, other)
+        }
+        prediction["expected"] = frozenset(prediction["waits"])
+        met = [
+            tomb
+            for tomb in self.dedup_entries()
+            if tomb["id"] == prediction["id"]
+            and (tomb["why"] == "resolved" or (tomb["why"] == "expired" and self.spec.assume is not None))
+            and self.compared(model, tomb["model"])
+        ]
+        pairs = []
+        for tomb in sorted(met, key=lambda tomb: tomb["arrival"]):
+            me = model, self.runs[model] if model in self.awaited[1] else 0
+            tomb["again"] += me in tomb["expected"] and me not in tomb["waits"]
+            tomb["waits"].discard(me)
+            prediction["waits"].discard((tomb["model"], self.runs[tomb["model"]]))
+            if tomb["true_class"] == true_class:
+                pairs.append(PairedAnswer(tomb["model"], tomb["class"]))
+                self.count["pairs_made"] += 1
+            else:
+                self.count["pairs_differ"] += 1
+        return tuple(pairs) or None
 
     # -- outcomes
 
@@ -92,7 +150,9 @@ class NaiveJoin:
         delay = max(0, label_ms - made_ms)
         model = prediction["model"]
         scores, known = prediction["scores"], prediction["known"]
-        outcome = Outcome(model, true_class, prediction["class"], label_ms, delay, assumed, scores, known)
+        pairs = self.pairs_of(prediction, true_class)
+        answer = prediction["class"]
+        outcome = Outcome(model, true_class, answer, label_ms, delay, assumed, scores, known, pairs)
         if not assumed:
             self.known[model] = true_class
         if self.spec.order == "resolution":
@@ -172,6 +232,7 @@ class NaiveJoin:
         self.models[event.model] = max(event.record_ms, self.models.get(event.model, -1))
         self.count["accepted"] += 1
         entry["known"] = self.known.get(event.model)
+        entry["arrival"] = self.arrivals = self.arrivals + 1
         label = early or bare
         if label is None:
             self.pending.append(entry)
@@ -278,7 +339,7 @@ class NaiveJoin:
             if self.spec.assume is not None:
                 self.count["assumed"] += 1
                 self.evaluate(entry, self.spec.assume, due_ms, due_ms, assumed=True)
-            self.add_dedup_entry(entry, "expired", due_ms)
+            self.add_dedup_entry(entry, "expired", due_ms, self.spec.assume)
         self.release()
         for label in [e for e in self.early if e["due"] <= now_s]:
             self.early.remove(label)

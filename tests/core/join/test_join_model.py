@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamwatch.core.events import Invalid, Label, NullRecord, Prediction
-from streamwatch.core.specs import JoinSpec
+from streamwatch.core.specs import ComparisonSpec, JoinSpec
 from tests.core.join.join_stream import Stream, alive, clocked, tick
 from tests.core.join.naive_join import NaiveJoin
 from tests.tiers import examples
@@ -17,6 +17,12 @@ SMALL = [0, 1, 2, 3, 5, 9, 17, 1000, 1000]
 SECONDS = [0, 400, 1000, 2500, 5000, 8000, 20_000]
 KINDS = {"prediction": 8, "label": 5, "label for all": 3, "time passes": 6, "null": 1, "invalid": 1}
 CALM = {"prediction": 12, "label": 8, "time passes": 1}
+COMPARISONS = [
+    (),
+    (ComparisonSpec("m", ("n", "o")),),
+    (ComparisonSpec("n", ("*",)),),
+    (ComparisonSpec("m", ("*",)), ComparisonSpec("n", ("o", "m"))),
+]
 
 
 def a_spec(chance):
@@ -33,6 +39,7 @@ def a_spec(chance):
         max_reordered=chance.choice(SMALL),
         retain_unmatched=chance.random() < 0.8,
         max_models=chance.choice([1, 2, 3, 3]),
+        comparisons=chance.choice(COMPARISONS),
     )
 
 
@@ -93,6 +100,9 @@ def counted(stream):
         "retained_evicted": counters.labels_retained_evicted,
         "dedup_entries_evicted": counters.dedup_entries_evicted,
         "over_limit": counters.models_over_limit,
+        "pairs_made": counters.pairs_made,
+        "pairs_differ": counters.pairs_labels_differ,
+        "pairs_expired": counters.pairs_expired,
         "models": list(join.predictions.join_models.models),
         "pending": join.predictions.pending,
         "held": len(join.predictions.buffer),

@@ -269,6 +269,25 @@ def test_invalid_records_are_counted_by_topic_and_reason():
     }
 
 
+def test_invalid_records_are_counted_by_model_for_so_many_models_and_those_that_predict():
+    stream = Stream(JoinSpec(horizon_ms=DAY, max_models=2))
+    stream.feed(predict("a", model="m"), predict("b", model="n"))
+    stream.feed(*(Invalid("t", 0, i, "no_id", stream.pipeline.clock_ms, m) for i, m in enumerate("xyzzmmm")))
+    counted = {model: stream.value("model_records_invalid_total", model) for model in "xym"}
+    assert counted == {"x": 1, "y": 1, "m": 3}
+    assert stream.counted()["records_invalid:no_id:t"] == 7
+    assert stream.value("model_records_invalid_total", "z") is None
+
+
+def test_a_model_that_retires_takes_its_invalid_records_with_it():
+    stream = Stream(JoinSpec(horizon_ms=HOUR))
+    stream.feed(predict("a", model="m"), label("a", model="m"))
+    stream.feed(Invalid("t", 0, 0, "no_id", stream.pipeline.clock_ms, "m"))
+    assert stream.value("model_records_invalid_total", "m") == 1
+    stream.until(DAY)
+    assert stream.value("model_records_invalid_total", "m") is None
+
+
 def test_a_label_without_model_that_meets_several_predictions_is_counted_once():
     stream = Stream(JoinSpec(horizon_ms=DAY))
     stream.feed(predict(model="m"), predict(model="n"), predict(model="o"))

@@ -14,6 +14,7 @@ import numpy as np
 
 from streamwatch.core.events import Label, Partition, Prediction, Side
 from streamwatch.core.merge import Arrivals, Merge, MergeProgress, MergeSpec
+from streamwatch.core.records import batch_of
 
 RANK = {"prediction": 0, "both": 1, "label": 2}
 
@@ -95,13 +96,15 @@ class Reader:
     def _add(self, partition: Partition, entries: Sequence[Entry], start: int, now_ms: int) -> None:
         side = self.logs.sides[partition.topic]
         event = Prediction if side == "prediction" else Label
+        offsets = np.arange(start, start + len(entries))
+        events = [event(f"{partition}{i}", "m", "a", 0) for i in range(len(entries))]
         arrivals = Arrivals(
-            np.arange(start, start + len(entries)),
+            offsets,
             np.array([entry.stamp_ms for entry in entries], np.int64),
             np.array([entry.decodable for entry in entries], np.bool_),
-            [event(f"{partition}{i}", "m", "a", 0) for i in range(len(entries))],  # type: ignore[arg-type]
+            batch_of(events, offsets),  # type: ignore[arg-type]
         )
-        self.merge.add({partition: arrivals}, now_ms, now_ms + self.host_offset_ms)
+        self.merge.add({partition: arrivals}, now_ms)
 
     def _release(self, now_ms: int, *, crash: bool = False) -> None:
         """Evaluate what may go in two parts; a crash comes between them."""

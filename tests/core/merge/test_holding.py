@@ -10,6 +10,7 @@ import pytest
 
 from streamwatch.core.events import Partition, Prediction
 from streamwatch.core.merge import Arrivals, Merge, MergeProgress, MergeSpec
+from streamwatch.core.records import batch_of
 from tests.core.merge.logs import Entry, Logs, Reader, sequence_of
 
 BUSY, SILENT, OTHER = Partition("predictions", 0), Partition("predictions", 1), Partition("labels", 0)
@@ -33,7 +34,9 @@ def arrivals(*stamps_ms: int, start: int = 0, appended: bool = False) -> Arrival
         np.arange(start, start + count),
         np.array(stamps_ms, np.int64),
         np.ones(count, np.bool_),
-        [Prediction(f"{start + i}", "m", "a", 0) for i in range(count)],
+        batch_of(
+            [Prediction(f"{start + i}", "m", "a", 0) for i in range(count)], np.arange(start, start + count)
+        ),
         appended=appended,
     )
 
@@ -56,7 +59,7 @@ def test_a_partition_left_behind_stays_so_until_it_answers_again() -> None:
     merge.found({SILENT: 1_000})
     released = []
     for now_ms in range(2_000, 22_000, 500):
-        merge.add({BUSY: arrivals(now_ms, start=now_ms)}, now_ms, now_ms)
+        merge.add({BUSY: arrivals(now_ms, start=now_ms)}, now_ms)
         merge.found({BUSY: now_ms})
         merge.found({SILENT: 1_000})
         released.append(len(merge.release(now_ms, now_ms)))
@@ -64,7 +67,7 @@ def test_a_partition_left_behind_stays_so_until_it_answers_again() -> None:
     assert sum(released) >= 36
     merge.left_behind.clear()
     merge.found({SILENT: 22_000})
-    merge.add({BUSY: arrivals(22_000, start=22_000)}, 22_000, 22_000)
+    merge.add({BUSY: arrivals(22_000, start=22_000)}, 22_000)
     assert not len(merge.release(22_000, 22_000)), "it is waited for again"
 
 
@@ -74,7 +77,7 @@ def test_a_time_ahead_of_the_host_waits_at_most_max_future_more(ahead_ms: int) -
     spec, now_ms = MergeSpec(), 10 * HOUR
     merge = Merge(spec, SIDES, MergeProgress())  # type: ignore[arg-type]
     merge.set_partitions([BUSY, OTHER])
-    merge.add({BUSY: arrivals(now_ms + ahead_ms, appended=True)}, now_ms, now_ms)
+    merge.add({BUSY: arrivals(now_ms + ahead_ms, appended=True)}, now_ms)
     waited = next(
         passed_ms for passed_ms in range(0, 24 * HOUR, 1_000) if _released(merge, now_ms + passed_ms)
     )
@@ -109,10 +112,10 @@ def test_what_is_held_is_counted_in_bytes_whatever_came_last() -> None:
     merge = Merge(MergeSpec(max_held_bytes=1_000_000), SIDES, MergeProgress())  # type: ignore[arg-type]
     merge.set_partitions([BUSY, OTHER])
     large, small = arrivals(*range(10_000, 10_100)), arrivals(10_100, start=100)
-    merge.add({BUSY: replace(large, size_bytes=2_000_000)}, 10_000, 20_000)
-    merge.add({BUSY: replace(small, size_bytes=100)}, 10_000, 20_000)
+    merge.add({BUSY: replace(large, size_bytes=2_000_000)}, 10_000)
+    merge.add({BUSY: replace(small, size_bytes=100)}, 10_000)
     merge.release(10_000, 20_000)
     assert merge.crowded() == {BUSY}
-    merge.add({OTHER: arrivals(10_098)}, 10_000, 20_000)
+    merge.add({OTHER: arrivals(10_098)}, 10_000)
     assert len(merge.release(10_000, 20_000)) == 100
     assert not merge.crowded()

@@ -10,7 +10,6 @@ from streamwatch.core.merge.timestamps import (
     LOOK_AHEAD,
     REASONS,
     ClockView,
-    HostClock,
     Judged,
     judge,
     judge_plain,
@@ -127,15 +126,8 @@ def test_with_the_hosts_clock_behind_timestamps_are_believed_unless_contradicted
     assert judged([NOW + HOUR, NOW + 1], NOW, view)[1] == ["jump", ""]
 
 
-def test_the_hosts_clock_is_behind_when_most_records_look_like_the_future() -> None:
-    clock = HostClock(MAX_FUTURE)
-    clock.look(np.array([NOW + DAY]), NOW)
-    assert not clock.is_behind, "one record is not enough"
-    clock.look(np.full(9, NOW + DAY), NOW)
-    assert clock.is_behind
-    clock.look(np.full(60, NOW), NOW)
-    assert not clock.is_behind
-    clock.look(np.full(1_000, NOW + DAY), NOW)
-    assert clock.is_behind
-    clock.look(np.full(1_000, NOW + DAY), NOW + DAY)
-    assert not clock.is_behind, "the host's clock was put right"
+def test_what_may_be_the_future_waits_until_the_host_is_known_to_be_right() -> None:
+    unknown = ClockView(NOW, NOW, host_is_behind=None)
+    assert judged([NOW + 1, NOW + HOUR, NOW + 2], view=unknown) == ([NOW + 1], [""])
+    assert judged([NOW + HOUR], -1, unknown) == ([], [])
+    assert judged([NOW + 1, NOW + 2], view=unknown) == ([NOW + 1, NOW + 2], ["", ""])

@@ -9,12 +9,13 @@ import pytest
 
 from streamwatch.core.events import Event, Invalid, Label, NullRecord, Prediction, Side, WrongFold
 from streamwatch.core.fold_names import fold_of, model_of
-from streamwatch.edge.decoders.json import JsonDecoder
+from streamwatch.edge.decoders.json import MAX_SCORES, JsonDecoder
 from streamwatch.edge.decoders.mapping import KindRule, TopicMapping
 from streamwatch.edge.decoders.names import MAX_REMEMBERED
 from streamwatch.edge.decoders.reasons import REASONS
 from streamwatch.edge.keys import id_keys
 from streamwatch.folds import Scheme, roles
+from tests.edge.decoders.fetched import fetched
 from tests.edge.decoders.records import AT_MS, FakeRecord, of
 
 FLAT = {"id": "a1", "model": "fraud-v3", "prediction": "ok", "timestamp": 1_700_000_000_000}
@@ -22,10 +23,16 @@ LABEL = {"id": "a1", "label": "ok"}
 
 
 def decode(record: FakeRecord, side: Side = "prediction", mapping: TopicMapping | None = None) -> Event:
-    """Twice with one decoder: what it remembers of the first must not change the second."""
+    """Twice with one decoder, alone and in columns: what it remembers must not change what follows."""
     decoder = JsonDecoder("predictions", side, mapping or TopicMapping())
     first = decoder.decode(record, AT_MS)
     assert decoder.decode(record, AT_MS) == first
+    for _ in range(2):
+        for event in decoder.decode_batch(fetched([record, record])).events():
+            event.record_ms = first.record_ms
+            if isinstance(event, Invalid):
+                event.offset = record.offset
+            assert event == first
     return first
 
 
@@ -83,7 +90,7 @@ def test_a_fold_that_the_scheme_does_not_have_is_invalid(fold: Any):
 def test_a_fold_is_evaluated_where_it_tests_the_id_as_trainers_write_it(validation: Any, *, digest: bool):
     scheme = Scheme(validation, 5, prequential=False)
     keys = id_keys("churn", digest=digest)
-    decoder = JsonDecoder("t", "prediction", TopicMapping(), keys, scheme)
+    decoder = JsonDecoder("t", "prediction", TopicMapping(), keys, folds=scheme)
     for number in range(60):
         for fold in range(5):
             record = of({"id": number, "model": "m", "prediction": "x", "fold": fold})
@@ -208,6 +215,8 @@ def test_what_is_no_json_object_says_what_it_is(value: bytes, expected: str):
         ("prediction", FLAT | {"timestamp": -1}, "invalid_timestamp"),
         ("prediction", FLAT | {"timestamp": True}, "invalid_timestamp"),
         ("prediction", FLAT | {"timestamp": 10**18}, "invalid_timestamp"),
+        ("prediction", FLAT | {"timestamp": 10**400}, "invalid_timestamp"),
+        ("prediction", FLAT | {"timestamp": -1e308}, "invalid_timestamp"),
         ("label", LABEL | {"timestamp": {}}, "invalid_timestamp"),
         ("prediction", FLAT | {"scores": [0.5]}, "invalid_scores"),
         ("prediction", FLAT | {"scores": {"ok": 1.5}}, "invalid_scores"),
@@ -240,6 +249,18 @@ def test_timestamps_come_in_five_units(unit: Any, written: Any, record_ms: int):
     event = decode(of(FLAT | {"timestamp": written}), mapping=TopicMapping(timestamp_unit=unit))
     assert isinstance(event, Prediction)
     assert event.timestamp_ms == record_ms
+
+
+@pytest.mark.parametrize("unit", ["ms", "s", "us", "ns"])
+@pytest.mark.parametrize("written", [10**400, 1e308, -1e308, "1e308", "1e-308", "9" * 25])
+def test_numbers_far_out_of_range_are_invalid_timestamps_or_1970(unit: Any, written: Any):
+    event = decode(of(FLAT | {"timestamp": written}), mapping=TopicMapping(timestamp_unit=unit))
+    if written == "1e-308":
+        assert isinstance(event, Prediction)
+        assert event.timestamp_ms == 0
+    else:
+        assert isinstance(event, Invalid)
+        assert event.reason == "invalid_timestamp"
 
 
 def test_a_number_is_no_iso8601_timestamp():
@@ -360,9 +381,47 @@ def test_reasons_are_a_closed_documented_set():
     assert all(json.dumps(text) for text in REASONS.values())
 
 
-@pytest.mark.parametrize("fault", ["header_encoding", "record_structure", "too_many_headers"])
+def test_more_scores_than_are_looked_at_make_a_record_invalid():
+    for count, reason in ((MAX_SCORES, ""), (MAX_SCORES + 1, "invalid_scores")):
+        scores = {str(i): 0.0 for i in range(count)}
+        event = decode(of({"id": "a", "model": "m", "prediction": "x", "scores": scores}))
+        assert getattr(event, "reason", "") == reason
+
+
+@pytest.mark.parametrize(
+    "fault", ["header_encoding", "record_structure", "too_many_headers", "record_too_large"]
+)
 @pytest.mark.parametrize("side", ["prediction", "label"])
 def test_a_record_that_could_not_be_read_is_invalid_for_that_reason(fault: str, side: Side):
     unread = FakeRecord(None, fault=fault)
     assert decode(unread, side) == Invalid(unread.topic, unread.partition, unread.offset, fault)
     assert fault in REASONS
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        ({"model": "m", "prediction": "a"}, "missing_id"),
+        ({"id": "1", "model": "m"}, "missing_prediction"),
+        ({"id": "1", "model": "m", "prediction": "a", "scores": {"a": 2}}, "invalid_scores"),
+    ],
+)
+def test_an_invalid_record_names_its_model_where_that_can_be_read(value: dict[str, Any], reason: str):
+    event = decode(FakeRecord(json.dumps(value).encode()), "prediction")
+    assert isinstance(event, Invalid)
+    assert (event.reason, event.model) == (reason, "m")
+
+
+def test_an_invalid_record_whose_model_cannot_be_read_names_none():
+    for value in (b"{", b"[]", b'{"id": "1", "prediction": "a"}', b'{"model": "\\u0000", "id": "1"}'):
+        event = decode(FakeRecord(value), "prediction")
+        assert isinstance(event, Invalid)
+        assert event.model is None
+
+
+def test_a_constant_or_a_header_names_the_model_of_a_value_that_cannot_be_read():
+    record = FakeRecord(b"{", headers=(("model-version", b"v3"),))
+    for location, model in (("=v3", "v3"), ("header:model-version", "v3"), ("header:other", None)):
+        event = decode(record, "prediction", TopicMapping(model=location))
+        assert isinstance(event, Invalid)
+        assert (event.reason, event.model) == ("invalid_json", model)

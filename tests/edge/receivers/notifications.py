@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 
-from streamwatch.core.alerting.notification import Digest, Notification, Tally
-from streamwatch.core.events import Alarm
+from streamwatch.core.alerting.notification import Digest, Notification, Part, Reason, Severity, Tally
+from streamwatch.core.events import Alarm, Judgement
 
 NOW_MS = 1_700_000_000_000
 
@@ -16,20 +18,53 @@ def alarm(model: str = "fraud-v3", detector: str = "page_hinkley", **changes: ob
 
 
 def firing(name: str = "firing_1", model: str = "fraud-v3", **changes: object) -> Notification:
-    about = alarm(model)
-    made = Notification(name, "firing", "warning", NOW_MS, name, about, about.event_ms, about.before)
+    made = Notification(
+        name, "firing", "warning", NOW_MS, f"incident_of_{model}", (part(alarm(model)),), ("page_hinkley",)
+    )
     return msgspec.structs.replace(made, **changes)
 
 
-def resolved(of: Notification, **changes: object) -> Notification:
+def part(about: Alarm, **changes: object) -> Part:
+    made = Part(about, "warning", about.event_ms, about.before, NOW_MS)
+    return msgspec.structs.replace(made, **changes)
+
+
+def judged(verdict: Literal[-1, 0, 1] = -1, model: str = "fraud-v3", **changes: object) -> Alarm:
+    judgement = Judgement("persistent", verdict, 4_000, NOW_MS - 60_000)
+    return alarm(model, "verdict", before=0.0, after=float(verdict), judgement=judgement, **changes)
+
+
+def updated(of: Notification, *parts: Part, **changes: object) -> Notification:
+    """With further parts, as news."""
     made = msgspec.structs.replace(
-        of, id=f"resolved_of_{of.id}", kind="resolved", ended_at_ms=NOW_MS + 60_000, reason="back_to_level"
+        of,
+        id=f"updated_of_{of.id}",
+        kind="updated",
+        parts=(*of.parts, *parts),
+        news=tuple(each.alarm.detector for each in parts),
+    )
+    return msgspec.structs.replace(made, **changes)
+
+
+def resolved(
+    of: Notification, reason: Reason = "back_to_level", ended_at_ms: int = NOW_MS + 60_000, **changes: object
+) -> Notification:
+    parts = tuple(
+        msgspec.structs.replace(each, ended_at_ms=ended_at_ms, reason=reason) if each.is_open else each
+        for each in of.parts
+    )
+    made = msgspec.structs.replace(
+        of, id=f"resolved_of_{of.id}", kind="resolved", parts=parts, news=of.detectors
     )
     return msgspec.structs.replace(made, **changes)
 
 
 def digest(
-    listed: int = 3, name: str = "digest_1", model: str = "m", issued_ms: int = NOW_MS
+    listed: int = 3,
+    name: str = "digest_1",
+    model: str = "m",
+    issued_ms: int = NOW_MS,
+    severity: Severity = "error",
 ) -> Notification:
     found = Digest(
         alarms=12_345,
@@ -39,6 +74,4 @@ def digest(
         tallies=tuple(Tally(f"{model}-{i}", "adwin", 7) for i in range(listed)),
         earliest=tuple(alarm(f"{model}-{i}", ordinal=i) for i in range(listed)),
     )
-    return Notification(
-        name, "digest", "error", issued_ms, name, None, found.first_at_ms, alarms=12_345, digest=found
-    )
+    return Notification(name, "digest", severity, issued_ms, name, digest=found)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
 import pytest
 
 from streamwatch.core.alerting.notification import Notification
-from streamwatch.edge.receivers import Alertmanager, HttpRequestBody, PagerDuty, Slack
-from streamwatch.edge.receivers.texts import description, iso, title
-from tests.edge.receivers.notifications import NOW_MS, alarm, digest, firing, resolved
+from streamwatch.core.estimators.class_shift import ClassShift, Moved
+from streamwatch.edge.receivers import Alertmanager, HttpRequestBody, PagerDuty, Slack, Webhook
+from streamwatch.edge.receivers.texts import description, iso, link, title
+from tests.edge.receivers.notifications import NOW_MS, alarm, digest, firing, judged, part, resolved, updated
 
 
 def read(request: HttpRequestBody) -> Any:
@@ -20,7 +22,7 @@ def read(request: HttpRequestBody) -> Any:
 def test_an_alert_is_told_apart_by_labels_that_stay_the_same_for_every_alarm_of_a_detector() -> None:
     form = Alertmanager(labels={"team": "risk"})
     first = read(form.request_body(firing(), NOW_MS))
-    later = firing(alarm=alarm(ordinal=9, event_ms=NOW_MS, outcome=99_999))
+    later = firing(parts=(part(alarm(ordinal=9, event_ms=NOW_MS, outcome=99_999)),))
     (second,) = read(form.request_body(later, NOW_MS))
     assert [a["labels"] for a in first] == [
         {
@@ -56,7 +58,7 @@ def test_an_alert_ends_when_its_alarm_did() -> None:
 
 @pytest.mark.parametrize("over", [False, True])
 def test_an_alarm_from_the_future_never_ends_before_it_starts(*, over: bool) -> None:
-    ahead = firing(started_at_ms=NOW_MS + 9_000_000)
+    ahead = firing(parts=(part(alarm(), started_at_ms=NOW_MS + 9_000_000),))
     notification = resolved(ahead, ended_at_ms=NOW_MS + 9_000_000) if over else ahead
     (alert,) = read(Alertmanager().request_body(notification, NOW_MS))
     assert alert["startsAt"] == iso(NOW_MS)
@@ -95,11 +97,11 @@ def test_pagerduty_gets_a_trigger_and_a_resolve_with_one_key() -> None:
     form = PagerDuty("R0UTING", external_url="https://watch.example.com")
     trigger, resolve = (read(form.request_body(n, NOW_MS)) for n in (firing(), resolved(firing())))
     assert (trigger["event_action"], resolve["event_action"]) == ("trigger", "resolve")
-    assert trigger["dedup_key"] == resolve["dedup_key"] == "firing_1"
+    assert trigger["dedup_key"] == resolve["dedup_key"] == "incident_of_fraud-v3"
     assert trigger["routing_key"] == "R0UTING"
     assert trigger["payload"]["severity"] == "warning"
     assert trigger["payload"]["component"] == "fraud-v3"
-    assert trigger["client_url"] == "https://watch.example.com"
+    assert trigger["client_url"] == "https://watch.example.com/#/model/fraud-v3"
     assert "R0UTING" not in repr(form)
 
 
@@ -111,11 +113,11 @@ def test_a_digest_triggers_an_incident_of_its_own() -> None:
 
 def test_people_read_what_changed_since_when_and_why_it_ended() -> None:
     assert title(firing()) == "fraud-v3 errs more: 10.0 % → 31.2 % (page_hinkley)"
-    better = firing(before=0.5)
+    better = firing(parts=(part(alarm(), before=0.5),))
     assert title(better) == "fraud-v3 errs less: 50.0 % → 31.2 % (page_hinkley)"
     assert title(firing(test=True)).startswith("Test: ")
     assert title(digest()) == "12345 older drift alarms found while catching up"
-    assert "Alarm 3 since 2023-11-14T22:13:15.000Z" in description(firing(alarms=3))
+    assert "Alarm 3 since 2023-11-14T22:13:15.000Z" in description(firing(parts=(part(alarm(), alarms=3),)))
     assert description(resolved(firing(), reason="accepted_as_new_level")).endswith(
         "is over: it never came back; this counts as the new level from now on."
     )
@@ -127,7 +129,7 @@ def test_times_outside_of_the_calendar_are_its_nearest_end(ms: int) -> None:
 
 
 def test_slack_makes_no_link_of_what_a_name_looks_like() -> None:
-    notification = firing(alarm=alarm(model="www.evil.example"))
+    notification = firing(model="www.evil.example")
     request = read(Slack().request_body(notification, NOW_MS))
     texts = [
         text
@@ -138,3 +140,120 @@ def test_slack_makes_no_link_of_what_a_name_looks_like() -> None:
     assert len(texts) >= 5
     assert all(text["verbatim"] is True for text in texts)
     assert (request["parse"], request["unfurl_links"], request["mrkdwn"]) == ("none", False, False)
+
+
+JOINED = updated(firing(), part(alarm(detector="adwin", outcome=4_400, after=0.4)), part(judged()))
+
+
+def test_each_alarm_of_an_incident_is_an_alert_and_they_share_model_and_incident() -> None:
+    alerts = read(Alertmanager().request_body(JOINED, NOW_MS))
+    assert [(a["labels"]["alertname"], a["labels"]["detector"]) for a in alerts] == [
+        ("StreamwatchDrift", "page_hinkley"),
+        ("StreamwatchDrift", "adwin"),
+        ("StreamwatchVerdict", "verdict"),
+    ]
+    assert {a["annotations"]["incident"] for a in alerts} == {JOINED.incident}
+    assert {a["labels"]["model"] for a in alerts} == {"fraud-v3"}
+    assert len({a["annotations"]["summary"] for a in alerts}) == 1
+    assert all({"ordinal", "incident", "outcome"}.isdisjoint(a["labels"]) for a in alerts)
+
+
+def test_an_alarm_that_ended_is_told_to_alertmanager_once() -> None:
+    """Its detector may have begun again in a later incident, whose alert has the same labels."""
+    ended = part(alarm(detector="adwin"), ended_at_ms=NOW_MS, reason="back_to_level")
+    news, no_news = (updated(firing(), ended, news=news) for news in (("adwin",), ("page_hinkley",)))
+    told = read(Alertmanager().request_body(news, NOW_MS))
+    assert [(a["labels"]["detector"], a["endsAt"]) for a in told] == [
+        ("page_hinkley", iso(NOW_MS + 240_000)),
+        ("adwin", iso(NOW_MS)),
+    ]
+    (told,) = read(Alertmanager().request_body(no_news, NOW_MS))
+    assert told["labels"]["detector"] == "page_hinkley"
+    (told,) = read(Alertmanager().reminder([news], NOW_MS))
+    assert told["labels"]["detector"] == "page_hinkley"
+
+
+def test_alertmanager_gets_alarms_of_the_severities_it_is_for() -> None:
+    mixed = updated(firing(), part(judged(), severity="critical"))
+    form = Alertmanager(severities=frozenset({"critical"}))
+    assert [a["labels"]["detector"] for a in read(form.request_body(mixed, NOW_MS))] == ["verdict"]
+    assert [a["labels"]["detector"] for a in read(form.reminder([mixed], NOW_MS))] == ["verdict"]
+
+
+def test_pagerduty_adds_what_is_new_to_the_same_incident() -> None:
+    form = PagerDuty("R0UTING")
+    events = [read(form.request_body(n, NOW_MS)) for n in (firing(), JOINED, resolved(JOINED))]
+    assert [event["event_action"] for event in events] == ["trigger", "trigger", "resolve"]
+    assert len({event["dedup_key"] for event in events}) == 1
+    assert events[1]["payload"]["group"] == "page_hinkley, adwin, verdict"
+
+
+def test_people_read_of_an_incident_how_the_model_does_now_and_what_is_new() -> None:
+    since = "since 2023-11-14T22:12:20.000Z, outcome 4,000"
+    drift = "errs more: 10.0 % → 40.0 % (page_hinkley, adwin)"
+    assert title(JOINED) == f"Update: fraud-v3 is worse than no change {since}; {drift}"
+    said = description(JOINED)
+    assert said.index("adwin found that") < said.index("is worse than no change")
+    assert said.endswith("Also open: page_hinkley since 2023-11-14T22:13:15.000Z.")
+    told = read(Slack().request_body(JOINED, NOW_MS))
+    assert told["text"].startswith("🟠 Update: fraud-v3")
+    over = resolved(firing(parts=(part(judged(1)),)), "verdict_changed")
+    assert title(over) == f"fraud-v3 is better than no change {since}"
+    assert title(resolved(JOINED)) == "Drift of fraud-v3 resolved (page_hinkley, adwin, verdict)"
+
+
+SHIFT = ClassShift("classes", 0.135, 0.1312, 0.0038, 0.021, Moved("c1", 0.1, 0.4), Moved("c1", 0.5, 0.49))
+
+
+@pytest.mark.parametrize(
+    ("shift", "said"),
+    [
+        (
+            SHIFT,
+            "It looks like the classes, not the model: c1 went from 10.0 % to 40.0 % of labels; of +13.5 ",
+        ),
+        (
+            msgspec.structs.replace(SHIFT, looks_like="model"),
+            "It looks like the model, not the classes: recall of c1 went from 50.0 % to 49.0 %; of ",
+        ),
+        (
+            msgspec.structs.replace(SHIFT, looks_like="unclear", by_model=-0.0038),
+            "come from the shares of the classes and −0.4 points from recalls (± 2.1 points).",
+        ),
+        (
+            msgspec.structs.replace(SHIFT, looks_like="unclear", past_differs=True),
+            "is unclear: before, it erred otherwise than over its past.",
+        ),
+    ],
+    ids=["classes", "model", "unclear", "another past"],
+)
+def test_people_read_whether_it_looks_like_the_classes_or_the_model(shift: ClassShift, said: str) -> None:
+    begun = firing(shift=shift)
+    assert said in description(begun)
+    assert said not in description(resolved(begun)), "of what is over it does not matter any more"
+    told = json.loads(Webhook([b"sixteen bytes or more"]).request_body(begun, NOW_MS).body)["data"]
+    assert told["class_shift"]["looks_like"] == shift.looks_like
+    assert (
+        json.loads(Webhook([b"sixteen bytes or more"]).request_body(firing(), 0).body)["data"]["class_shift"]
+        is None
+    )
+
+
+@pytest.mark.parametrize(
+    ("external_url", "model", "address"),
+    [
+        ("https://watch.example.com", "m", "https://watch.example.com/#/model/m"),
+        ("https://watch.example.com/", "m", "https://watch.example.com/#/model/m"),
+        ("https://example.com/watch/?a=b#c", "m", "https://example.com/watch/?a=b#/model/m"),
+        ("https://watch.example.com", "a/b c#ü", "https://watch.example.com/#/model/a%2Fb%20c%23%C3%BC"),
+        ("", "m", ""),
+    ],
+)
+def test_the_link_of_a_notification_opens_the_page_of_its_model(
+    external_url: str, model: str, address: str
+) -> None:
+    assert link(external_url, firing(model=model)) == address
+
+
+def test_the_link_of_a_digest_opens_the_page_of_all_models() -> None:
+    assert link("https://watch.example.com", digest()) == "https://watch.example.com"

@@ -15,7 +15,7 @@ from streamwatch.core.alerting.receiver import Delivered, DeliveryResult, Failed
 from streamwatch.edge.receivers import Alertmanager, EndpointSpec, HttpReceiver, Slack
 from streamwatch.edge.receivers.http_result import meaning, result_of, seconds_of
 from tests.edge.receivers.endpoint import endpoint
-from tests.edge.receivers.notifications import NOW_MS, firing
+from tests.edge.receivers.notifications import NOW_MS, alarm, digest, firing, part, resolved, updated
 
 
 async def told(url: str, seconds: float = 300.0, **spec: Any) -> DeliveryResult:
@@ -132,7 +132,13 @@ async def test_only_a_receiver_with_reminders_is_reminded() -> None:
 def test_severities_choose_what_a_receiver_is_told() -> None:
     receiver = HttpReceiver(EndpointSpec("chat", "http://a/", severities=frozenset({"critical"})), Slack())
     assert not receiver.wants(firing())
-    assert receiver.wants(firing(severity="critical"))
+    critical = part(alarm(detector="adwin"), severity="critical")
+    assert receiver.wants(updated(firing(), critical))
+    assert receiver.wants(resolved(updated(firing(), critical)))
+    ordinary = HttpReceiver(EndpointSpec("chat", "http://a/", severities=frozenset({"warning"})), Slack())
+    assert ordinary.wants(updated(firing(), critical)), "who was told of its beginning is told of its end"
+    assert receiver.wants(digest(severity="critical"))
+    assert not receiver.wants(digest(severity="warning"))
 
 
 def test_a_url_is_part_of_no_repr_and_only_its_host_is_shown() -> None:

@@ -6,13 +6,12 @@ import base64
 import json
 import time
 
-import msgspec
 import pytest
 from standardwebhooks import Webhook as Verifier
 from standardwebhooks import WebhookVerificationError
 
 from streamwatch.edge.receivers.webhook import MAX_BYTES, Webhook, key_of
-from tests.edge.receivers.notifications import alarm, digest, firing, resolved
+from tests.edge.receivers.notifications import alarm, digest, firing, judged, part, resolved, updated
 
 OLD = "whsec_" + base64.b64encode(b"an old secret, 24 bytes.").decode()
 NEW = "whsec_" + base64.b64encode(b"its successor of 32 bytes, new.!").decode()
@@ -46,14 +45,35 @@ def test_the_body_says_what_happened() -> None:
     told = json.loads(Webhook([key_of(OLD)], "https://watch.example.com").request_body(firing(), 0).body)
     assert set(told) == {"type", "timestamp", "data"}
     assert told["timestamp"] == "2023-11-14T22:13:20.000Z"
-    assert told["data"]["alarm"]["model"] == "fraud-v3"
-    assert told["data"]["alarm"]["before"] == 0.1
+    (about,) = told["data"]["alarms"]
+    assert (about["detector"], about["newest"]["model"], about["before"]) == ("page_hinkley", "fraud-v3", 0.1)
+    assert (told["data"]["model"], told["data"]["news"]) == ("fraud-v3", ["page_hinkley"])
     assert told["data"]["started_at"] == "2023-11-14T22:13:15.000Z"
-    assert told["data"]["url"] == "https://watch.example.com"
+    assert told["data"]["url"] == "https://watch.example.com/#/model/fraud-v3"
     assert told["data"]["title"] == "fraud-v3 errs more: 10.0 % → 31.2 % (page_hinkley)"
     over = json.loads(Webhook([key_of(OLD)]).request_body(resolved(firing()), 0).body)
-    assert (over["type"], over["data"]["firing_id"]) == ("drift.resolved", "firing_1")
-    assert (over["data"]["reason"], over["data"]["ended_at"]) == ("back_to_level", "2023-11-14T22:14:20.000Z")
+    assert (over["type"], over["data"]["incident"]) == ("drift.resolved", told["data"]["incident"])
+    assert over["data"]["ended_at"] == over["data"]["alarms"][0]["ended_at"] == "2023-11-14T22:14:20.000Z"
+    assert over["data"]["alarms"][0]["reason"] == "back_to_level"
+
+
+def test_what_joins_an_incident_is_an_update_of_the_same_incident() -> None:
+    begun = firing()
+    more = updated(begun, part(alarm(detector="adwin")), part(judged(), severity="critical"))
+    first, second = (json.loads(Webhook([key_of(OLD)]).request_body(n, 0).body) for n in (begun, more))
+    assert [told["type"] for told in (first, second)] == ["drift.firing", "drift.updated"]
+    assert first["data"]["incident"] == second["data"]["incident"]
+    assert first["data"]["id"] != second["data"]["id"]
+    assert [each["detector"] for each in second["data"]["alarms"]] == ["page_hinkley", "adwin", "verdict"]
+    assert second["data"]["news"] == ["adwin", "verdict"]
+    assert second["data"]["ended_at"] is None
+
+
+def test_an_incident_of_very_many_detectors_stays_below_the_limit() -> None:
+    parts = [part(alarm('"' * 128, f"detector-{i}")) for i in range(60)]
+    body = Webhook([key_of(OLD)]).request_body(updated(firing(model='"' * 128), *parts), 0).body
+    assert len(body) < MAX_BYTES
+    assert len(json.loads(body)["data"]["alarms"]) == 61
 
 
 @pytest.mark.parametrize(("listed", "model"), [(3, "m"), (1_000, "m"), (400, "é" * 64), (2, '"' * 128)])
@@ -66,12 +86,11 @@ def test_a_digest_of_any_length_stays_below_the_limit_and_keeps_its_totals(liste
 
 
 def test_undefined_numbers_are_null() -> None:
-    notification = msgspec.structs.replace(firing(), before=float("nan"))
+    notification = firing(parts=(part(alarm(), before=float("nan")),))
     assert "unknown" in json.loads(Webhook([key_of(OLD)]).request_body(notification, 0).body)["data"]["title"]
-    unsure = msgspec.structs.replace(notification, alarm=alarm(threshold=float("nan")))
-    assert (
-        json.loads(Webhook([key_of(OLD)]).request_body(unsure, 0).body)["data"]["alarm"]["threshold"] is None
-    )
+    unsure = firing(parts=(part(alarm(threshold=float("nan"))),))
+    (told,) = json.loads(Webhook([key_of(OLD)]).request_body(unsure, 0).body)["data"]["alarms"]
+    assert told["newest"]["threshold"] is None
 
 
 @pytest.mark.parametrize("secret", ["whsec_not base64!", "whsec_AAAA", "", "whsec_"])

@@ -18,7 +18,7 @@ from prometheus_client.registry import Collector
 from prometheus_client.utils import floatToGoString
 
 from streamwatch.core.estimators.catalogue import BASELINES, BOUNDS, METRICS
-from streamwatch.core.metrics import LABEL_DELAY_BOUNDS, Metric
+from streamwatch.core.metrics import COMPARISONS, LABEL_DELAY_BOUNDS, Metric
 from streamwatch.core.series import Family, Histogram, Report, exposed
 from streamwatch.core.specs import OPPONENTS
 
@@ -90,9 +90,11 @@ def realistic(models: int = 3, classes: int = 4, seed: int = 1) -> list[Family]:
         "side": ["better", "worse"],
         "class": [f"class {c}" for c in range(classes)],
         "fold": ["0", "1"],
+        "champion": ["model-1"],
+        "challenger": [f"model-{m}" for m in range(models) if m != 1],
     }
     rng = random.Random(seed)
-    return [_family(metric, values, rng) for metric in METRICS]
+    return [_family(metric, values, rng) for metric in (*METRICS, *COMPARISONS)]
 
 
 def _family(metric: Metric, values: dict[str, list[str]], rng: random.Random) -> Family:
@@ -105,9 +107,9 @@ def _family(metric: Metric, values: dict[str, list[str]], rng: random.Random) ->
 
 
 def _value(metric: Metric, rng: random.Random) -> float | Histogram:
-    if metric.name == "verdict":
+    if metric.name in {"verdict", "comparison_verdict"}:
         return rng.choice((-1, 0, 1))
-    if metric.name == "verdict_since_outcome":
+    if metric.name in {"verdict_since_outcome", "comparison_verdict_since_pair"}:
         return rng.randrange(1, 10**6)
     if metric.kind == "histogram":
         counts = sorted(rng.randrange(10_000) for _ in range(len(LABEL_DELAY_BOUNDS) + 1))

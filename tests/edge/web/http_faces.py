@@ -143,6 +143,11 @@ def families_of(models: dict[str, Model]) -> list[Family]:
             ("class", *f),
             [((c, main, k), m.accuracy) for k, m in n for c in ("fraud", "legit")],
         ),
+        gauge(
+            "class_truth_ratio",
+            ("class", *f),
+            [((c, main, k), share) for k, _ in n for c, share in (("fraud", 0.1), ("legit", 0.9))],
+        ),
         gauge("predictions_accepted_total", (), [((), sum(m.outcomes + m.pending for _, m in n))], "counter"),
     ]
 

@@ -36,7 +36,7 @@ def as_number(value: float | str) -> float:
 
 
 def test_every_sample_of_the_exposition_is_in_the_api() -> None:
-    made = realistic()
+    made = [each for each in realistic() if not each.name.startswith("comparison_")]  # they have their own
     document = answer(made)
     text = PrometheusExporter().render(report(made), (), PLAIN, {}).decode()
     seen = 0

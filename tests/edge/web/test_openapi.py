@@ -21,7 +21,7 @@ from tests.edge.web.http_faces import BEGAN_MS, FakeHealth, Model, alarm, report
 
 DESCRIBED = document()
 PATHS = sorted(DESCRIBED["paths"])
-EXAMPLES = {"model": "model-1", "file": "main.js"}
+EXAMPLES = {"model": "model-1", "champion": "model-1", "file": "main.js"}
 QUERIES = {"since": "1.5", "forgetting": "landmark", "limit": "2", "model": "model-1"}
 REPORTS = {
     "before the first report": None,
@@ -92,7 +92,9 @@ async def test_every_answer_is_as_described(path: str, known: str) -> None:
         parameters = DESCRIBED["paths"][path]["get"].get("parameters", [])
         query = urlencode({p["name"]: QUERIES[p["name"]] for p in parameters if p.get("in") == "query"})
         async with session.get(f"{path.format(**EXAMPLES)}?{query}") as answer:
-            assert answer.status == (404 if made is None and "{model}" in path else 200)
+            unknown = {"{model}": made is None, "{champion}": known != "with everything of the catalogue"}
+            missing = any(absent and variable in path for variable, absent in unknown.items())
+            assert answer.status == (404 if missing else 200)
             kinds = set(DESCRIBED["paths"][path]["get"]["responses"]["200"]["content"]) - {"*/*"}
             assert not kinds or answer.content_type in {*kinds, "application/json"}
             schema = schema_of(path, str(answer.status))
@@ -116,6 +118,8 @@ async def test_events_are_as_described() -> None:
     [
         ("/api/v1/models/nobody", "", 404),
         ("/api/v1/models/nobody/history", "", 404),
+        ("/api/v1/comparisons/nobody/history", "", 404),
+        ("/api/v1/comparisons/nobody/history", "since=then", 400),
         ("/api/v1/alarms", "limit=0", 400),
         ("/api/v1/alarms", "limit=all", 400),
         ("/api/v1/alarms", "model=", 400),

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from streamwatch.core.series import Family, Report
-from streamwatch.edge.web.routes.history import TIER_POINTS, TIER_SECONDS, HistoryExporter
+from streamwatch.edge.web.routes.history import MAX_CLASSES, TIER_POINTS, TIER_SECONDS, HistoryExporter
 from tests.edge.web.http_faces import BEGAN_MS, FADING, Model, report_of
 
 JSON = "application/json; charset=utf-8"
@@ -118,3 +119,30 @@ def test_a_number_can_be_read_back_to_seven_digits() -> None:
     history = HistoryExporter()
     history.observe(report_of({"m": Model(accuracy=1 / 3)}))
     assert past(history)["series"]["accuracy_ratio"][FADING] == [0.3333333]
+
+
+def shares(classes: dict[str, dict[str, float]], second: float) -> Report:
+    """A report with the share of each class of each model."""
+    made = report_of({model: Model() for model in classes}, second)
+    families = [family for family in made.families if family.name != "class_truth_ratio"]
+    samples = [((name, FADING, model), value) for model, of in classes.items() for name, value in of.items()]
+    labels = ("class", "forgetting", "model")
+    return replace(made, families=[*families, Family("class_truth_ratio", "gauge", "h", labels, samples)])
+
+
+def test_shares_of_the_classes_are_kept_over_time() -> None:
+    history = HistoryExporter()
+    for second, share in enumerate((0.1, 0.25, 0.4)):
+        history.observe(shares({"m": {"c1": share, "c0": 1 - share}}, second))
+    series = past(history)["series"]
+    assert series["class_truth_ratio"] == {"c1": [0.1, 0.25, 0.4], "c0": [0.9, 0.75, 0.6]}
+    assert series["recall_ratio"] == {"fraud": [0.9] * 3, "legit": [0.9] * 3}
+
+
+def test_of_ever_new_classes_only_the_first_are_kept() -> None:
+    history = HistoryExporter()
+    for second in range(30):
+        history.observe(shares({"m": {f"c{second}": 1.0}, "n": {"c0": 1.0}}, second))
+    kept = past(history)["series"]
+    assert len({*kept["class_truth_ratio"], *kept["recall_ratio"]}) == MAX_CLASSES
+    assert past(history, "n")["series"]["class_truth_ratio"]["c0"] == [1.0] * 30

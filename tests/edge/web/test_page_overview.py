@@ -104,8 +104,9 @@ def test_what_is_silently_wrong_is_a_warning_of_the_model_in_words() -> None:
     joined = Family("model_predictions_joined_total", "counter", "h", ("model",), [(("m",), 30.0)])
     accepted = Family("model_predictions_total", "counter", "h", ("model",), [(("m",), 120.0), (("n",), 7.0)])
     disjoint = {"predicted_class": ["1", "0"], "true": ["fraud", "legit"]}
+    invalid = Family("model_records_invalid_total", "counter", "h", ("model",), [(("m",), 5.0)])
     made = replace(
-        report([joined, accepted]),
+        report([joined, accepted, invalid]),
         details={
             "m": {"classes": ["1"], "classes_disjoint": disjoint},
             "n": {"nothing_joins": {"predictions": 1234}},
@@ -117,8 +118,22 @@ def test_what_is_silently_wrong_is_a_warning_of_the_model_in_words() -> None:
         "predicted classes (1, 0) and true classes (fraud, legit) have nothing in common"
     )
     assert seen["m"]["joined"] == 0.25
+    assert seen["m"]["invalid"] == 5
+    assert "invalid" not in seen["n"]
     assert seen["n"]["warning"] == "no label has met any of 1,234 predictions"
     assert "warning" not in seen.get("o", {})
+
+
+def test_a_row_says_until_when_only_quick_labels_are_in_and_which_label_is_assumed() -> None:
+    made = report_of({"m": Model(), "n": Model()})
+    caveats = {"first_horizon_ends_timestamp_seconds": 1_761_200_000.0, "labels_assumed_as": "legit"}
+    seen = overview(replace(made, details={"m": caveats, "unseen": caveats}))["models"]
+    assert caveats.items() <= seen["m"].items()
+    assert not caveats.keys() & seen["n"].keys()
+    assert "unseen" not in seen
+    body = JsonExporter().render(replace(made, details={"m": caveats}), (), JSON, {"model": "m"})
+    assert body is not None
+    assert json.loads(body)["details"] == caveats
 
 
 def test_before_the_first_report_there_is_nothing_to_see() -> None:

@@ -8,6 +8,7 @@ import shutil
 import struct
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +19,7 @@ NO_LOG_FLUSH = 2
 """Not even what waits in the journal."""
 POWER_CUT_MEBIBYTES = 96
 PAGE_BYTES = 4096
+REPAIR_SECONDS = 300
 
 
 class Volume:
@@ -31,6 +33,7 @@ class Volume:
         self._image = folder / "image"
         self._options = f"loop,commit=3600,{options}"
         self.path.mkdir()
+        _run("chattr", "+i", str(self.path))  # nobody takes the empty folder for the volume
         with self._image.open("wb") as image:
             image.truncate(POWER_CUT_MEBIBYTES * 2**20)
         _run("mkfs.ext4", "-q", "-F", str(self._image))
@@ -48,6 +51,21 @@ class Volume:
         finally:
             os.close(directory)
 
+    def turn_read_only(self) -> None:
+        """As the kernel does when it meets an error in it (mounted with `errors=remount-ro`)."""
+        source = subprocess.run(
+            ["findmnt", "-n", "-o", "SOURCE", str(self.path)], check=True, capture_output=True, text=True
+        ).stdout
+        Path(f"/sys/fs/ext4/{Path(source.strip()).name}/trigger_fs_error").write_text("1")
+
+    def repair(self) -> None:
+        """Mount it anew once nobody has a file of it open; meanwhile nobody can write in its place."""
+        deadline = time.monotonic() + REPAIR_SECONDS
+        while subprocess.run(["umount", str(self.path)], capture_output=True, check=False).returncode:
+            assert time.monotonic() < deadline, "somebody keeps a file of it open"
+            time.sleep(0.01)
+        self.mount()
+
     def unmount(self) -> None:
         _run("umount", str(self.path))
 
@@ -61,6 +79,7 @@ def volume(folder: Path, options: str = "data=ordered") -> Iterator[Volume]:
     finally:
         if made.path.is_mount():
             made.unmount()
+        _run("chattr", "-i", str(made.path))
 
 
 class SmallDisk:
@@ -119,7 +138,8 @@ def unavailable() -> str:
     """Why this machine cannot mount a volume and cut its power, or an empty string."""
     if os.geteuid():
         return "mounting takes root"
-    absent = [name for name in ("mkfs.ext4", "mount", "umount") if not shutil.which(name)]
+    programs = ("mkfs.ext4", "mount", "umount", "findmnt", "chattr")
+    absent = [name for name in programs if not shutil.which(name)]
     if absent:
         return f"no {absent[0]} on the PATH"
     with tempfile.TemporaryDirectory() as folder:

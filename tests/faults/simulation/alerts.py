@@ -77,6 +77,7 @@ def some_alerts(seed: int) -> Alerts:
         chance.choice((300, 1_000, 5_000, DAY_MS)),
         chance.choice((500, 5_000, 60_000, DAY_MS)),
         chance.choice((1_000, 60_000)),
+        chance.choice((0, 2, 2_000)),
         chance.choice((1, 20)),
     )
     delivery = DeliverySpec(

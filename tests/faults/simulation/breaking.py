@@ -8,12 +8,13 @@ import msgspec
 import pytest
 
 from streamwatch.core.alerting import outbox
+from streamwatch.core.alerting.incidents import Incidents
 from streamwatch.core.alerting.outbox import Entry, Outbox
 from streamwatch.daemon.alerting import Alerting
 from streamwatch.daemon.delivery import Deliveries
 
 _next, _decide, _restore, _settle = Deliveries._next, Alerting.decide, Outbox.restore, Outbox.settle
-_enter = Outbox._enter
+_enter, _resume = Outbox._enter, Incidents.restore
 
 
 def removed_before_it_is_told(self, queue):
@@ -25,7 +26,7 @@ def removed_before_it_is_told(self, queue):
 
 def told_before_it_is_durable(self, *arguments, **more):
     outgoing = _decide(self, *arguments, **more)
-    self._deliveries.add(outgoing.notifications, outgoing.open_alarms)
+    self._deliveries.add(outgoing.notifications, outgoing.open_incidents)
     return outgoing
 
 
@@ -66,6 +67,10 @@ def newest_of_a_series_first(self, entry):
         self._queues[name][entry.notification.series].rotate()
 
 
+def incidents_that_do_not_know_what_was_told(self, incidents):
+    _resume(self, [msgspec.structs.replace(incident, sent=0) for incident in incidents])
+
+
 def reminded_of_what_is_not_told(self, receiver, series):
     del self, receiver, series
     return False
@@ -93,6 +98,7 @@ BROKEN: dict[str, Break] = dict(
         _instead(Outbox, "settle", never_removed),
         _instead(outbox, "_age", by_the_hosts_clock),
         _instead(Outbox, "_enter", newest_of_a_series_first),
+        _instead(Incidents, "restore", incidents_that_do_not_know_what_was_told),
         _instead(Outbox, "owes", reminded_of_what_is_not_told),
         _instead(Deliveries, "_drop", given_up_without_a_count),
     ]

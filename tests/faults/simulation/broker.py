@@ -9,9 +9,11 @@ from dataclasses import dataclass, field, replace
 from random import Random
 
 import msgspec
+import numpy as np
 
 from streamwatch.core.events import Event, Fingerprint, Mark, Partition
 from streamwatch.core.ports import PartitionState, Poll
+from streamwatch.core.records import batch_of
 from tests.faults.simulation.disk import BrokenPromiseError, Disk
 
 GRACE_SECONDS = 5.0
@@ -88,6 +90,11 @@ class SimDecoder:
             self._origins[id(event)] = (event, Partition(record.topic, record.partition), record.offset)
             events.append(event)
         return events
+
+    def decode_batch(self, records):
+        stamps = np.array([record.timestamp for record in records], np.int64)
+        offsets = np.array([record.offset for record in records], np.int64)
+        return batch_of(self.decode_all(records, stamps.tolist()), offsets, stamps)
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,13 @@ from tests.faults.simulation.workload import Plan
 SPEC = MonitorsSpec()
 LARGE_BATCH = 37
 OF_A_MODEL = frozenset(
-    {"outcomes_total", "errors_total", "model_predictions_total", "model_predictions_joined_total"}
+    {
+        "outcomes_total",
+        "errors_total",
+        "model_predictions_total",
+        "model_predictions_joined_total",
+        "model_records_invalid_total",
+    }
 )
 """Counters that go with their model when it retires, and start anew if it comes back."""
 

@@ -93,8 +93,24 @@ class Ledger:
                 self._settling[key] = number
         for notification in outgoing.notifications:
             require(notification.id not in self._decided, f"decided twice: {notification}")
-            wanted = [r.name for r in self._alerts.receivers if notification.severity in r.severities]
+            severities = severities_of(notification)
+            wanted = [r.name for r in self._alerts.receivers if not r.severities.isdisjoint(severities)]
+            self._in_turn(notification)
             self._decided[notification.id] = number, notification, self._receivers.intersection(wanted)
+
+    def _in_turn(self, notification: Notification) -> None:
+        """An incident begins, goes on and ends; what is news began or ended just then."""
+        earlier = [known for _, known, _ in self._decided.values() if known.incident == notification.incident]
+        is_open = any(part.reason is None for part in notification.parts)
+        due = "updated" if earlier and is_open else "resolved" if earlier else "firing"
+        require(notification.kind in {due, "digest"}, f"expected {due}, got {notification}")
+        before = {part.alarm.detector: part for part in earlier[-1].parts} if earlier else {}
+        for part in notification.parts:
+            known = before.get(part.alarm.detector)
+            same = known is not None and (known.reason is None) is (part.reason is None)
+            require(
+                same is not (part.alarm.detector in notification.news), f"news that are none: {notification}"
+            )
 
     def tried(self, receiver: str, notification: Notification, now_ms: int) -> None:
         """A receiver is told something."""
@@ -165,24 +181,27 @@ class Ledger:
         require(true, f"{receiver} is not told {notification}, given up for {reason}")
         self._settle(key)
 
-    def reminded(self, receiver: str, open_alarms: Sequence[Notification]) -> None:
-        """Of alarms that are open, and of which there is nothing else to tell."""
+    def reminded(self, receiver: str, open_incidents: Sequence[Notification]) -> None:
+        """Of incidents that are open, and of which there is nothing else to tell."""
         self.counts["reminders"] += 1
         alarms = self._alarms(self._disk.images[: self._disk.durable + 1])
-        for notification in open_alarms:
-            _, first, wanted = self._decided[notification.id]
-            self._durable(msgspec.structs.replace(notification, alarm=first.alarm, alarms=1))
+        for notification in open_incidents:
+            _, last, wanted = self._decided[notification.id]
+            self._durable(msgspec.structs.replace(notification, parts=last.parts))
             require(
-                alarm_key(notification.alarm) in alarms, f"reminded of an alarm that is not: {notification}"
+                notification.detectors == last.detectors, f"decided as {last}, reminded as {notification}"
             )
+            for part in notification.parts:
+                require(alarm_key(part.alarm) in alarms, f"reminded of an alarm that is not: {notification}")
             require(receiver in wanted, f"{receiver} does not want to be reminded of {notification}")
             series = self._series(notification)
-            last = next(place for place, known in enumerate(series) if known.id == notification.id)
-            for known in series[: last + 1]:
+            at = next(place for place, known in enumerate(series) if known.id == notification.id)
+            for known in series[: at + 1]:
                 told = receiver not in self._decided[known.id][2] or (receiver, known.id) in self._once
                 require(told, f"{receiver} is reminded of {notification} before it is told {known}")
-            for known in series[last + 1 :]:
-                require((receiver, known.id) not in self._once, f"{receiver} knows better: {known}")
+            for known in series[at + 1 :]:
+                newer = known.incident == notification.incident and (receiver, known.id) in self._once
+                require(not newer, f"{receiver} knows better: {known}")
 
     def remembered(self, image: Image) -> None:
         """Whatever was told, the state knows; what it does not know was never decided."""
@@ -190,8 +209,8 @@ class Ledger:
         alarms = self._alarms(self._disk.images[: image.number + 1])
         for notification in self._taken.values():
             require(notification.id in self._decided, f"told and forgotten: {notification}")
-            for alarm in (notification.alarm, *(notification.digest.earliest if notification.digest else ())):
-                require(alarm is None or alarm_key(alarm) in alarms, f"told and un-happened: {notification}")
+            for alarm in alarms_of(notification):
+                require(alarm_key(alarm) in alarms, f"told and un-happened: {notification}")
 
     def audit(self, totals: Counter[tuple[str, str]] | None) -> None:
         """At the end, when everything had its time; `totals` are alarms by series where no model retired."""
@@ -206,9 +225,8 @@ class Ledger:
                 )
         alarms = [alarm for each in self._disk.images for alarm in each.alarms]
         told = [notification for _, notification, _ in self._decided.values()]
-        firing = Counter(
-            alarm_key(notification.alarm) for notification in told if notification.kind == "firing"
-        )
+        news = [part for n in told for part in n.parts if part.alarm.detector in n.news]
+        firing = Counter(alarm_key(part.alarm) for part in news if part.reason is None)
         twice = firing - Counter(map(alarm_key, alarms))  # a model that retired and came back may repeat one
         require(not twice, f"announced more often than found: {twice}")
         book = AlarmBook(self._alerts.spec, IDENTITY)
@@ -217,15 +235,12 @@ class Ledger:
         kept = Counter({f.name: sum(value for _, value in f.samples) for f in book.families()})
         held_back = kept["alarms_suppressed_total"] + kept["alarms_digested_total"]
         require(len(alarms) == firing.total() + held_back, "an alarm is neither announced nor held back")
-        require(
-            kept["alarms_open"]
-            == firing.total() - sum(notification.kind == "resolved" for notification in told),
-            "an alarm is neither open nor resolved",
-        )
+        ended = sum(part.reason is not None for part in news)
+        require(kept["alarms_open"] == firing.total() - ended, "an alarm is neither open nor resolved")
         for notification in told:
-            if totals is not None and notification.alarm is not None:
-                most = totals[notification.alarm.model, notification.alarm.detector]
-                require(notification.alarm.ordinal <= most, f"beyond {most}: {notification}")
+            for part in notification.parts:
+                most = None if totals is None else totals[part.alarm.model, part.alarm.detector]
+                require(most is None or part.alarm.ordinal <= most, f"beyond {most}: {notification}")
         self.counts["notifications"] = len(told)
         self.counts["alarms"] = len(alarms)
         for notification in told:
@@ -256,6 +271,16 @@ class Ledger:
     @staticmethod
     def _alarms(images: Sequence[Image]) -> set[tuple[str, str, int, int, int]]:
         return {alarm_key(alarm) for image in images for alarm in image.alarms}
+
+
+def alarms_of(notification: Notification) -> Sequence[Alarm]:
+    earliest = notification.digest.earliest if notification.digest else ()
+    return [*(part.alarm for part in notification.parts), *earliest]
+
+
+def severities_of(notification: Notification) -> set[str]:
+    """Whoever wants one of its alarms is told all of it."""
+    return {part.severity for part in notification.parts} or {notification.severity}
 
 
 def alarm_key(alarm: Alarm) -> tuple[str, str, int, int, int]:

@@ -10,7 +10,7 @@ from zlib import crc32
 from streamwatch.core.alerting.notification import Notification
 from streamwatch.core.alerting.receiver import Delivered, DeliveryResult, Failed, Gone, Refused
 from tests.faults.simulation.alerts import REFUSES_ONE_IN, Temper
-from tests.faults.simulation.ledger import Ledger
+from tests.faults.simulation.ledger import Ledger, severities_of
 
 TIMEOUT_SECONDS = 3.0
 
@@ -50,7 +50,7 @@ class SimReceiver:
         self._took = took
 
     def wants(self, notification: Notification) -> bool:
-        return notification.severity in self._temper.severities
+        return not self._temper.severities.isdisjoint(severities_of(notification))
 
     async def open(self) -> None:
         await asyncio.sleep(0)
@@ -70,9 +70,9 @@ class SimReceiver:
         self._ledger.answered(self.name, notification, answer)
         return answer
 
-    async def remind(self, open_alarms: Sequence[Notification], now_ms: int) -> DeliveryResult:
+    async def remind(self, open_incidents: Sequence[Notification], now_ms: int) -> DeliveryResult:
         del now_ms
-        self._ledger.reminded(self.name, open_alarms)
+        self._ledger.reminded(self.name, open_incidents)
         answer = await self._answer(lambda: None, never=False)
         if isinstance(answer, Gone):
             self._ledger.gone.add(self.name)

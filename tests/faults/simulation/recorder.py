@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from streamwatch.core.estimators.class_shift import ClassShift, Moved
 from streamwatch.core.estimators.level import Level
 from streamwatch.core.events import Alarm, Outcome
 from streamwatch.core.series import Family
@@ -65,6 +66,12 @@ class Recorder:
         recent = folded[-RECENT:]
         error = sum(outcome.true_class != outcome.predicted_class for outcome in recent) / len(recent)
         return Level(error, 0.2, float(RECENT), len(folded))
+
+    def class_shift(self, model, level):
+        """Of a model by the numbers that are at hand, so that each notification has one of its own."""
+        count = len(self.outcomes.get(model, ()))
+        moved = Moved("a", level, float(count))
+        return ClassShift("unclear", float(count), level, 0.0, 1.0, moved, None) if count % 2 else None
 
     def retire(self, model):
         del self.outcomes[model]

@@ -79,7 +79,7 @@ def bucketed(w):
 
 @inner
 def must_cut(w, n, losses, delta, min_subwindow):
-    """Whether the means on the two sides of some split differ by more than `cut_threshold`.
+    """Tell whether the means on the two sides of some split differ by more than `cut_threshold`.
 
     A necessary condition without divisions or roots goes first: since m ≥ 1/n0 + 1/n1 = n/(n0 n1),
     a cut implies (n·losses0 − n0·losses)² > 2 σ² d n · n0 n1.
@@ -142,5 +142,5 @@ def shown_split(w, delta, min_subwindow):
 
 @hot
 def declared_now(m, w):
-    """Whether the window declared a new drift at the model's current outcome."""
+    """Tell whether the window declared a new drift at the model's current outcome."""
     return w.last_drift == m.outcomes

@@ -63,7 +63,7 @@ LINE = 64
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Which estimators a record holds, in which order."""
+    """Estimators that a record holds, in their order."""
 
     fading: tuple[FadingSpec, ...]
     sliding: tuple[SlidingSpec, ...]

@@ -61,19 +61,19 @@ SHADOW = np.dtype(
 
 @hot
 def prior_row(s):
-    """Where the counts of y start."""
+    """Index at which the counts of y start."""
     return s.start
 
 
 @hot
 def transition_row(s, previous):
-    """Where the counts of y after a previous label start."""
+    """Index at which the counts of y after a previous label start."""
     return s.start + (1 + previous) * (s.span + 1)
 
 
 @hot
 def augmented_row(s, previous, predicted_class):
-    """Where the counts of y after a previous label and a prediction start."""
+    """Index at which the counts of y after a previous label and a prediction start."""
     return s.start + (1 + s.span + predicted_class * s.span + previous) * (s.span + 1)
 
 
@@ -95,7 +95,7 @@ def majority(s, shadows, previous):
 
 @inner
 def corrected(s, shadows, previous, predicted_class, classes, values, first, end):
-    """What Temporal Correction makes of the scores in [first, end)."""
+    """Correct the scores in [first, end) by Temporal Correction."""
     prior = prior_row(s)
     transition = transition_row(s, previous)
     best = 0.0

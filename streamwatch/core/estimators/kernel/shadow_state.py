@@ -31,7 +31,7 @@ def _first_leaders(classes: int) -> NDArray[np.int64]:
 
 
 def shadow_state(pools: Pools, model: Any) -> State | None:
-    """What `resume_shadow` continues from; None once they stopped."""
+    """State that `resume_shadow` continues from; None once they stopped."""
     shadow, classes = model["shadow"][0], int(model["classes"])
     if shadow["stopped"]:
         return None

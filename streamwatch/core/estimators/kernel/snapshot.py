@@ -132,7 +132,7 @@ def apply_snapshot(
 
 
 def section_names(spec: MonitorsSpec, layout: Layout) -> dict[str, str]:
-    """What each section of a snapshot holds, in words, by the section's name."""
+    """Contents of each section of a snapshot, in words, by the section's name."""
     shown = [spec.name for spec in (*layout.fading, *layout.sliding, *layout.windows)]
     shown += ["landmark"] * bool(layout.landmark)
     names = dict(zip(_column_names(layout), shown, strict=True))

@@ -170,7 +170,7 @@ class ModelTable:
         return said.statistic[detector], said.threshold[detector], said.alarms[detector]
 
     def warned(self, rows: Integers, detector: int) -> NDArray[np.bool_]:
-        """Whether one detector was warning at each model's last outcome, bool (m,)."""
+        """Tell whether one detector was warning at each model's last outcome, bool (m,)."""
         return self._detectors(rows).warned[detector]
 
     def adwin_width(self, rows: Integers, forgetting: int) -> Integers:
@@ -183,12 +183,12 @@ class ModelTable:
         return read_weighted(self._pools, self._rows.live(rows), drift_weighted)
 
     def verdicts(self, rows: Integers) -> Verdicts:
-        """What the verdicts of m models say, each array (opponents, m)."""
+        """Verdicts of m models, each array (opponents, m)."""
         models = self._pools.models[self._rows.live(rows)]
         return self._verdicts_of(models["pace"]["steps"].T, models["verdicts"].T)
 
     def verdicts_traced(self, traced: Trace) -> Verdicts:
-        """What the verdicts said after every outcome, each array (opponents, n)."""
+        """Verdicts after every outcome, each array (opponents, n)."""
         return self._verdicts_of(traced.said["steps"], traced.said)
 
     def _verdicts_of(self, steps: Integers, records: NDArray[np.void]) -> Verdicts:
@@ -216,7 +216,7 @@ class ModelTable:
         self._layout.parameters["drift_weighted"]["reference"][0, drift_weighted] = row
 
     def sections(self) -> dict[str, str]:
-        """What each section of a snapshot holds, in words."""
+        """Contents of each section of a snapshot, in words."""
         return section_names(self._spec, self._layout)
 
     def snapshot(self, row: int) -> dict[str, bytes]:

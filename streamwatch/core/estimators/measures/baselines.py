@@ -51,7 +51,7 @@ def p_transition(totals: Totals) -> Floats:
 
 
 def temporal_dependence(totals: Totals) -> Floats:
-    """How much more persistence gets right than the majority class, p_persistent - p_majority, in [-1, 1].
+    """Gain of persistence over the majority class, p_persistent - p_majority, in [-1, 1].
 
     Above 0 labels depend on the one before, and accuracy and κ flatter a classifier that follows them
     (Žliobaitė et al. 2015, §7). Undefined before the second outcome.

@@ -50,7 +50,7 @@ def _mean_over(values: Floats, chosen: Flags) -> Floats:
 
 
 def present(totals: Totals) -> Flags:
-    """Which classes the stream of labels still contains: truth[k] >= 0.05. Shape (m, K)."""
+    """Mark the classes that the stream of labels still contains: truth[k] >= 0.05. Shape (m, K)."""
     return totals.true_class >= PRESENT
 
 

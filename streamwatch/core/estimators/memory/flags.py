@@ -22,7 +22,7 @@ SHADOW_MARKS = TRANSITION
 
 @hot
 def bit(flags, k):
-    """Whether mark k is set, as 0 or 1."""
+    """Tell whether mark k is set, as 0 or 1."""
     return (flags >> k) & 1
 
 

@@ -20,7 +20,7 @@ NARROW_CLASSES = 1 << 11
 
 
 def entry_type(classes: int) -> np.dtype[Any]:
-    """What holds an entry when there are so many classes."""
+    """Type that holds an entry when there are so many classes."""
     return np.dtype(np.uint32 if classes <= NARROW_CLASSES else np.int64)
 
 
@@ -56,7 +56,7 @@ def flags_of(entry):
 
 @hot
 def position_of(head, age, size):
-    """Where the outcome of this age stands, if the next one goes to `head`."""
+    """Position of the outcome of this age, if the next one goes to `head`."""
     position = head - 1 - age
     return position + size if position < 0 else position
 

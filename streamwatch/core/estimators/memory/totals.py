@@ -22,7 +22,7 @@ kept apart, a hit touches one place and a miss two."""
 
 @hot
 def unit_of(m, column):
-    """What one outcome counts under a mechanism."""
+    """Unit that one outcome counts under a mechanism."""
     return m.fading[column].unit if column < len(m.fading) else 1.0
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from streamwatch.core.jit import inner
 
-VERSION = 1
+VERSION = 2
 """Raised when the meaning of the state changes."""
 
 STAKES = np.array([0.02, 0.04, 0.08, 0.15, 0.25, 0.4, 0.6, 0.8])
@@ -57,12 +57,13 @@ VERDICT = np.dtype(
         ("claimed", "f8"),  # mean M_λ of the change; 0 when nothing was claimed
         ("dispersion", "f8"),  # φ; 0 stands for 1
         ("longer", "f8", (len(BLOCKS) - 1,)),  # Σ d of the running blocks of 64 and 256, whole 16s and 64s
-        ("weights", "f8", (len(BLOCKS),)),  # m of the blocks of each length, faded
-        ("means", "f8", (len(BLOCKS),)),  # faded mean of their sums
-        ("spreads", "f8", (len(BLOCKS),)),  # m times their faded variance
+        ("last", "f8", (len(BLOCKS),)),  # S of the last block of each length
+        ("weights", "f8", (len(BLOCKS),)),  # m of their differences, faded
+        ("spreads", "f8", (len(BLOCKS),)),  # m times the faded mean of x
         ("weight", "f8"),  # steps up to the last block's end, faded
         ("total", "f8"),  # their Σ d, faded
         ("squares", "f8"),  # their Σ d², faded
+        ("variance", "f8"),  # Var d, as of the last block of 64
         ("blocks", "i8"),  # whole blocks of 64 since the verdict last changed
         ("mean", "f8"),  # mean of their means: the mean lead
         ("spread", "f8"),  # n times the variance of their means

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from streamwatch.edge.sources.kafka.connection import TopicsMissing
-from streamwatch.edge.sources.kafka.grants import ReadDenied
+from streamwatch.edge.sources.kafka.grants import ReadDenied, WriteDenied
 from streamwatch.edge.sources.kafka.loss import LogLost, ReadingEnded
-from streamwatch.edge.sources.kafka.probe import KafkaUnreachable, Probed, list_topics, probe
+from streamwatch.edge.sources.kafka.probe import KafkaUnreachable, Probed, list_topics, probe, probe_writing
 from streamwatch.edge.sources.kafka.source import KafkaSource
 from streamwatch.edge.sources.kafka.spec import Ago, At, KafkaSpec, Start, parse_start
 
@@ -21,7 +21,9 @@ __all__ = [
     "ReadingEnded",
     "Start",
     "TopicsMissing",
+    "WriteDenied",
     "list_topics",
     "parse_start",
     "probe",
+    "probe_writing",
 ]

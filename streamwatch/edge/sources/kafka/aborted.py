@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from streamwatch.core.fetched import KEY, KEY_BYTES
 from streamwatch.edge.sources.kafka.frames import TRANSACTIONAL, Batch
-from streamwatch.edge.sources.kafka.scan import KEY, KEY_BYTES, new_rows, scan
+from streamwatch.edge.sources.kafka.scan import new_rows, scan
 
 _ABORT = b"\x00\x00"
 
@@ -25,7 +26,7 @@ class AbortedTransactions:
         self._producers: set[int] = set()
 
     def covers(self, batch: Batch) -> bool:
-        """Whether this batch, met after all before it, belongs to one of them."""
+        """Tell whether this batch, met after all before it, belongs to an aborted transaction."""
         while self._coming and self._coming[-1][1] <= batch.base_offset:
             self._producers.add(self._coming.pop()[0])
         return bool(batch.attributes & TRANSACTIONAL) and batch.producer_id in self._producers

@@ -16,7 +16,7 @@ CONNECTION_ERRORS = (KafkaError, OSError, TimeoutError, AssertionError)
 
 
 class Answer(NamedTuple):
-    """What a broker answered for one partition."""
+    """Answer of a broker for one partition."""
 
     partition: Partition
     error: int

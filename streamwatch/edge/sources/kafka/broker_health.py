@@ -35,7 +35,7 @@ class BrokerHealth:
 
     @property
     def silent_ms(self) -> float:
-        """How long ago a broker last answered anything."""
+        """Time since a broker last answered anything."""
         return (self._monotonic() - self._answered_at) * 1_000
 
     @property
@@ -79,6 +79,6 @@ class BrokerHealth:
             self.answered()
 
     def fetched_within(self, partition: Partition, milliseconds: float) -> bool:
-        """Whether this partition's last fetch was answered that recently."""
+        """Tell whether this partition's last fetch was answered that recently."""
         _, seen_at = self._fetches.get(partition, (0, -math.inf))
         return (self._monotonic() - seen_at) * 1_000 <= milliseconds

@@ -22,7 +22,9 @@ NAMES: Final = {GZIP: "gzip", SNAPPY: "snappy", LZ4: "lz4", ZSTD: "zstd"}
 """Codecs by the number that stands in the attributes of a batch."""
 
 _MEMBERS = 16
-"""Gzip members in one batch: producers write one, and each of thousands would copy what follows it."""
+"""Gzip members in one batch: producers write one, and each of thousands would be set up anew."""
+_STEP_BYTES = 1 << 16
+"""Of gzip, read and written at a time."""
 _XERIAL = b"\x82SNAPPY\x00"
 _XERIAL_HEAD_BYTES = 16
 _FULL = "write whole buffer"
@@ -84,33 +86,48 @@ def decompress(codec: int, data: memoryview, most: int) -> Bytes:
 
 
 def _gzip(data: memoryview, most: int) -> Bytes:
-    parts: list[bytes] = []
-    length = 0
-    rest: bytes | memoryview = data
-    while rest:
-        if len(parts) == _MEMBERS:
+    room = np.empty(most, np.uint8)
+    at = length = members = 0
+    while at < len(data):
+        if members == _MEMBERS:
             raise Undecompressable(f"gzip: more than {_MEMBERS} members")
-        member = zlib.decompressobj(wbits=31)
+        at, length = _gzip_member(data, at, room, length)
+        members += 1
+    if not members:
+        raise Undecompressable("gzip: empty")
+    return _frozen(room[:length])
+
+
+def _gzip_member(data: memoryview, at: int, room: Bytes, length: int) -> tuple[int, int]:
+    """Decompress the member that begins at `at` to `room[length:]`; where both end.
+
+    In small steps: zlib lets other threads run, but puts its answer together while none may.
+    """
+    member = zlib.decompressobj(wbits=31)
+    waiting: bytes | memoryview = b""
+    while not member.eof:
+        if not waiting:
+            if at == len(data):
+                raise Undecompressable("gzip: ends early")
+            waiting = data[at : at + _STEP_BYTES]
+            at += len(waiting)
         try:
-            part = member.decompress(rest, most - length + 1)
+            part = member.decompress(waiting, min(_STEP_BYTES, len(room) - length + 1))
         except zlib.error as error:
             raise Undecompressable(f"gzip: {error}") from None
-        length += len(part)
-        if length > most:
+        if length + len(part) > len(room):
             raise Oversized
-        if not member.eof:
-            raise Undecompressable("gzip: ends early")
-        parts.append(part)
-        rest = member.unused_data
-    if not parts:
-        raise Undecompressable("gzip: empty")
-    return np.frombuffer(parts[0] if len(parts) == 1 else b"".join(parts), np.uint8)
+        room[length : length + len(part)] = np.frombuffer(part, np.uint8)
+        length += len(part)
+        waiting = member.unconsumed_tail
+    return at - len(member.unused_data), length
 
 
 def _framed(name: str, data: memoryview, most: int) -> Bytes:
     """lz4 and zstd: frames that end where they say, one after another."""
     into = getattr(_package(name), name).decompress_into
-    return _written(into, data, most)
+    room = np.empty(most, np.uint8)
+    return _frozen(room[: _written(into, data, room)])
 
 
 def _snappy(data: memoryview, most: int) -> Bytes:
@@ -119,15 +136,13 @@ def _snappy(data: memoryview, most: int) -> Bytes:
     blocks = [data]
     if bytes(data[: len(_XERIAL)]) == _XERIAL:
         blocks = _blocks(data[_XERIAL_HEAD_BYTES:])
-    parts: list[Bytes] = []
-    left = most
-    for block in blocks:
-        claimed = _claimed(snappy, block)
-        if claimed > left:
-            raise Oversized
-        parts.append(_written(snappy.decompress_raw_into, block, claimed))
-        left -= claimed
-    return _frozen(parts[0] if len(parts) == 1 else np.concatenate([np.empty(0, np.uint8), *parts]))
+    claims = [_claimed(snappy, block) for block in blocks]
+    if sum(claims) > most:
+        raise Oversized
+    room, length = np.empty(sum(claims), np.uint8), 0
+    for block, claimed in zip(blocks, claims, strict=True):
+        length += _written(snappy.decompress_raw_into, block, room[length : length + claimed])
+    return _frozen(room[:length])
 
 
 def _blocks(data: memoryview) -> list[memoryview]:
@@ -152,15 +167,14 @@ def _claimed(snappy: Any, block: memoryview) -> int:
         raise Undecompressable(f"snappy: {error}") from None
 
 
-def _written(into: Callable[[memoryview, Bytes], int], data: memoryview, most: int) -> Bytes:
-    room = np.empty(most, np.uint8)
+def _written(into: Callable[[memoryview, Bytes], int], data: memoryview, room: Bytes) -> int:
+    """Bytes that were written to `room`."""
     try:
-        length = into(data, room)
+        return into(data, room)
     except Exception as error:  # noqa: BLE001 - whatever it finds wrong with the data; it differs by codec
         if _FULL in str(error):
             raise Oversized from None
         raise Undecompressable(str(error)) from None
-    return _frozen(room[:length])
 
 
 def _frozen(data: Bytes) -> Bytes:

@@ -166,7 +166,7 @@ class Connection:
         return self._fetching
 
     def at_end_ms(self, partition: Partition, position: int) -> int | None:
-        """When the latest fetch was sent, in milliseconds, if it found the end at `position`; else None.
+        """Time of sending the latest fetch, in milliseconds, if it found the end at `position`; else None.
 
         Everything appended before a fetch was sent lies before the high watermark of its answer. So once
         reading has come to that offset, no record that was there when the fetch was sent is unread. The last
@@ -210,7 +210,7 @@ class Connection:
             await self._bounded(self._consumer.commit(offsets))
 
     async def texts(self, partitions: Iterable[Partition]) -> list[str]:
-        """What was left with the offsets that the group last committed."""
+        """Texts that were left with the offsets that the group last committed."""
         coordinator: Any = self._consumer._coordinator  # noqa: SLF001 - the public call drops the text  # pyright: ignore[reportPrivateUsage]
         found = await self._bounded(
             coordinator.fetch_committed_offsets([TopicPartition(*p) for p in partitions])
@@ -244,7 +244,7 @@ async def _attempted(step: Any, timeout_seconds: float) -> None:
 
 
 def ssl_context(spec: KafkaSpec) -> ssl.SSLContext | None:
-    """How brokers are authenticated, and the client to them; None without TLS."""
+    """Context by which brokers and the client are authenticated; None without TLS."""
     if spec.security_protocol not in ("SSL", "SASL_SSL"):
         return None
     context: ssl.SSLContext = create_ssl_context(

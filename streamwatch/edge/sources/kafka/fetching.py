@@ -205,6 +205,7 @@ class Fetching:
                 answer.aborted,
                 self._scanner,
                 self._spec.max_batch_bytes,
+                self._spec.max_record_bytes,
             )
             slot.since = time.monotonic()
             self.arrived.set()

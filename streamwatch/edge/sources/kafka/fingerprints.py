@@ -9,6 +9,7 @@ import xxhash
 
 from streamwatch.core.events import Fingerprint, Mark, Partition
 from streamwatch.core.ports import Record
+from streamwatch.edge.sources.kafka.record import TOO_LARGE
 
 MARKS = 8
 GROWTH = 16
@@ -58,7 +59,12 @@ class Fingerprints:
         self._taken = dict(fingerprints)
 
     def delivered(self, partition: Partition, record: Record) -> None:
-        """Remember the last record that was evaluated."""
+        """Remember the last record that was evaluated.
+
+        Not one that was too large: where the limit is another, the same record would have another hash.
+        """
+        if record.fault == TOO_LARGE:
+            return
         self._newest[partition] = record
 
     def told(self) -> None:
@@ -66,7 +72,7 @@ class Fingerprints:
         self._polled.clear()
 
     def belong(self, partition: Partition, topic_id: str | None) -> Fingerprint:
-        """What is known of a partition, which is one of this topic; as it was until now."""
+        """Fingerprint of a partition, which is one of this topic; as it was until now."""
         fingerprint = self.of(partition)
         if topic_id is not None and fingerprint.topic_id != topic_id:
             self._taken[partition] = Fingerprint(topic_id, fingerprint.marks)
@@ -83,7 +89,7 @@ class Fingerprints:
         self._taken.pop(partition, None)
 
     def of(self, partition: Partition) -> Fingerprint:
-        """What is known of one partition."""
+        """Fingerprint of one partition."""
         fingerprint = self._taken.get(partition) or Fingerprint()
         if (record := self._newest.pop(partition, None)) is not None:
             fingerprint = Fingerprint(fingerprint.topic_id, with_newest(mark_of(record), fingerprint.marks))
@@ -91,7 +97,7 @@ class Fingerprints:
         return fingerprint
 
     def all(self) -> Mapping[Partition, Fingerprint]:
-        """What was known of every partition at the last poll: one hash for each that delivered since then."""
+        """Fingerprints of all partitions at the last poll: one hash for each that delivered since then."""
         for partition in list(self._newest):
             self.of(partition)
         return self._taken | self._polled

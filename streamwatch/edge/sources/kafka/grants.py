@@ -25,6 +25,17 @@ class ReadDenied(Exception):  # noqa: N818 - it names what is the case
         )
 
 
+class WriteDenied(Exception):  # noqa: N818 - it names what is the case
+    """The topic for dead letters, which this user may not write."""
+
+    def __init__(self, topic: str, spec: KafkaSpec) -> None:
+        super().__init__(
+            f"kafka.dead_letter_topic {topic!r} on {spec.bootstrap_servers} may not be written by "
+            f"{_who(spec)}: grant WRITE, such as `kafka-acls.sh --bootstrap-server … --add --allow-principal "
+            f"{_principal(spec)} --operation Write --topic {topic}`"
+        )
+
+
 def _listed(topics: Sequence[str]) -> str:
     return f"topic{'s' if len(topics) > 1 else ''} {', '.join(repr(topic) for topic in topics)}"
 

@@ -19,7 +19,7 @@ _MARK = re.compile(r"state=(\S+) commit=(\d+)")
 
 
 class Foreign(NamedTuple):
-    """Why the group's offsets are not of this state as it is now."""
+    """Reason why the group's offsets are not of this state as it is now."""
 
     cause: Literal["state_lost", "state_restored", "state_replaced"]
     what: str

@@ -26,7 +26,7 @@ BAD_MESSAGE = "record_structure"
 
 
 class Content(NamedTuple):
-    """What one message holds."""
+    """Content of one message."""
 
     timestamp: int
     """-1 in v0, which has none."""

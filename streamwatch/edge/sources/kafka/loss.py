@@ -57,7 +57,7 @@ class LogLost(ReadingEnded):
 
 
 def judge(topic: Kinship, found: Sequence[Found]) -> Verdict:
-    """What happened to a log, by the table above; `found` is about the newest mark first."""
+    """Judge what happened to a log, by the table above; `found` is about the newest mark first."""
     if topic == "other":
         return "recreated"
     newest = found[0] if found else "beyond"
@@ -71,7 +71,7 @@ def judge(topic: Kinship, found: Sequence[Found]) -> Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """What has been counted up to a poll."""
+    """Counts up to a poll."""
 
     times: Mapping[str, int] = field(default_factory=dict[str, int])
     records: Mapping[str, int] = field(default_factory=dict[str, int])

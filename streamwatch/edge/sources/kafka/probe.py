@@ -22,6 +22,7 @@ from streamwatch.edge.sources.kafka.connection import (
     Connection,
     require_topics,
 )
+from streamwatch.edge.sources.kafka.dead_letters import require_writable
 from streamwatch.edge.sources.kafka.grants import ReadDenied
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
 from streamwatch.edge.sources.kafka.wire import Listed, Listing
@@ -38,7 +39,7 @@ class KafkaUnreachable(Exception):  # noqa: N818 - it names what is the case
 
 @dataclass(frozen=True, slots=True)
 class Probed:
-    """What is known of a topic that may be read."""
+    """Topic that may be read."""
 
     partitions: int
     has_records: bool
@@ -87,6 +88,21 @@ async def probe(spec: KafkaSpec, topics: Sequence[str]) -> Mapping[str, Probed]:
         return found
 
     return await _asked(spec, read)
+
+
+async def probe_writing(spec: KafkaSpec, topic: str) -> None:
+    """Ask whether a topic may be written, without writing to it.
+
+    Raises
+    ------
+    KafkaUnreachable
+        No broker answered, or none let the client in.
+    TopicsMissing
+        It does not exist.
+    WriteDenied
+        It may not be written.
+    """
+    await _asked(spec, lambda connection: require_writable(connection, topic, spec))
 
 
 async def _listing(connection: Connection) -> Listing:

@@ -11,16 +11,28 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from streamwatch.core.events import Partition
+from streamwatch.core.fetched import APPENDED, OFFSET
 from streamwatch.edge.sources.kafka.aborted import AbortedTransactions
 from streamwatch.edge.sources.kafka.codecs import Oversized, Undecompressable, decompress
 from streamwatch.edge.sources.kafka.frames import APPEND_TIME, CONTROL, Batch, Broken, batch_at, following
 from streamwatch.edge.sources.kafka.legacy import content_of, message_of, messages_within
-from streamwatch.edge.sources.kafka.record import KafkaRecord, plain_rows, records_of
-from streamwatch.edge.sources.kafka.scan import OFFSET, Scanned, new_rows
+from streamwatch.edge.sources.kafka.record import (
+    KafkaRecord,
+    KafkaRecords,
+    Piece,
+    divided,
+    gathered,
+    piece_of,
+    too_large,
+)
+from streamwatch.edge.sources.kafka.scan import Scanned, new_rows
 
 AT_ONCE_BYTES: Final = 1 << 20
 """A batch that decompresses to more than this is decompressed in a thread."""
 AT_ONCE_COMPRESSED: Final = 1 << 18
+
+UNLIMITED: Final = 1 << 31
+"""Bytes of a record: no batch has more."""
 
 Cause: TypeAlias = Literal["corrupt_batch", "oversized_batch"]
 
@@ -85,9 +97,11 @@ class PartitionReader:
         Used by nobody else during a call.
     max_batch_bytes
         A batch that decompresses to more is passed over.
+    max_record_bytes
+        A record with more in key, value and headers is passed over.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917 - what an answer is, and the limits on it
         self,
         partition: Partition,
         data: bytes,
@@ -96,6 +110,7 @@ class PartitionReader:
         aborted: Iterable[tuple[int, int]] | None,
         scanner: Scanner,
         max_batch_bytes: int,
+        max_record_bytes: int = UNLIMITED,
     ) -> None:
         self.position = position
         """Offset of the next record to be taken."""
@@ -112,6 +127,7 @@ class PartitionReader:
         self._aborted = AbortedTransactions(aborted)
         self._scanner = scanner
         self._max_batch_bytes = max_batch_bytes
+        self._max_record_bytes = max_record_bytes
         self._least = position
         self._batch: Batch | None = None
         self._open: _Open | None = None
@@ -121,7 +137,7 @@ class PartitionReader:
         """Decompressed bytes that are waiting to be taken."""
         return 0 if self._open is None or not self._open.batch.codec else self._open.data.nbytes
 
-    def take(self, room: int) -> list[KafkaRecord]:
+    def take(self, room: int) -> KafkaRecords:
         """Up to `room` records from `position` on.
 
         Fewer than that: see `done`, `heavy` and `damage`.
@@ -131,13 +147,15 @@ class PartitionReader:
         CodecMissing
             They are compressed with a codec whose package is not installed.
         """
-        records: list[KafkaRecord] = []
-        while len(records) < room and not (self.done or self.heavy or self.damage):
+        pieces: list[Piece] = []
+        while room > 0 and not (self.done or self.heavy or self.damage):
             if self._open is None:
                 self._next_batch()
-            else:
-                records += self._from(self._open, room - len(records))
-        return records
+                continue
+            found = [piece for piece in self._from(self._open, room) if len(piece[0])]
+            pieces += found
+            room -= sum(len(rows) for rows, *_ in found)
+        return gathered(self._partition, pieces)
 
     def unpack(self) -> None:
         """Decompress the batch that stands next, whatever size is allowed.
@@ -220,11 +238,12 @@ class PartitionReader:
             opened.inner = inner
         self._open = opened
 
-    def _from(self, opened: _Open, room: int) -> list[KafkaRecord]:
+    def _from(self, opened: _Open, room: int) -> list[Piece]:
         if opened.inner is not None:
-            return self._from_legacy(opened, room)
+            return [self._from_legacy(opened, room)]
         batch, scanner = opened.batch, self._scanner
         append_ms = max(batch.max_ms, 0) if batch.attributes & APPEND_TIME else -1
+        first = opened.at
         found, opened.at, opened.delta, broken = scanner.scan(
             opened.data,
             opened.at,
@@ -237,12 +256,13 @@ class PartitionReader:
             scanner.rows,
         )
         opened.found += found
-        rows = plain_rows(scanner.rows, found)
-        if rows and rows[0][OFFSET] < self.position:  # asked for from within the batch
-            rows = [row for row in rows if row[OFFSET] >= self.position]
-        records = records_of(self._partition, opened.data, rows, int(append_ms >= 0))
-        if records:
-            self.position = records[-1].offset + 1
+        rows = scanner.rows[:found].copy()
+        rows[:, APPENDED] = append_ms >= 0
+        if found and rows[0, OFFSET] < self.position:  # asked for from within the batch
+            rows = rows[rows[:, OFFSET] >= self.position]
+        if len(rows):
+            self.position = int(rows[-1, OFFSET]) + 1
+        pieces = divided(rows, opened.data, first, opened.at, self._max_record_bytes)
         if broken:
             self._corrupt(batch, "records that do not fit it")
         elif opened.at == len(opened.data):
@@ -250,19 +270,20 @@ class PartitionReader:
                 self._corrupt(batch, f"{opened.found} records of {batch.records}")
             else:
                 self._pass(batch)
-        return records
+        return pieces
 
-    def _from_legacy(self, opened: _Open, room: int) -> list[KafkaRecord]:
+    def _from_legacy(self, opened: _Open, room: int) -> Piece:
         inner = opened.inner or []
         piece, opened.inner = inner[:room], inner[room:]
         records: list[KafkaRecord] = []
         for record in piece:
             if self.position <= record.offset:
-                records.append(record)
+                size = len(record.key or b"") + len(record.value or b"")
+                records.append(record if size <= self._max_record_bytes else too_large(record))
                 self.position = record.offset + 1
         if not opened.inner:
             self._pass(opened.batch)
-        return records
+        return piece_of(records)
 
     def _pass(self, batch: Batch) -> None:
         """Everything of this batch was taken, or nothing of it is to be."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from typing import Final
 
 import aiokafka.errors as kafka_errors
@@ -43,12 +42,3 @@ def not_let_in(said: str, spec: KafkaSpec) -> str | None:
 def error_name(code: int) -> str:
     """Name of an error of the protocol, and its code, which tells those apart that have none here."""
     return f"{kafka_errors.for_code(code).__name__} ({code})"
-
-
-def not_granted(topics: Iterable[str], spec: KafkaSpec) -> str:
-    """Say what to grant where topics may be seen and not read."""
-    names = ", ".join(sorted(topics))
-    who = f"user {spec.username!r}" if spec.username is not None else "this client"
-    return (
-        f"{who} may not read {names} on {spec.bootstrap_servers}: grant READ on it, or take it off the topics"
-    )

@@ -7,16 +7,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
-COLUMNS: Final = 9
-OFFSET, TIMESTAMP, KEY, KEY_BYTES, VALUE, VALUE_BYTES, HEADERS, HEADER_COUNT, FAULT = range(COLUMNS)
-"""Columns of a row: positions are indexes into the data, lengths are -1 for null."""
+from streamwatch.core.fetched import (
+    COLUMNS,
+    FAULT,
+    HEADER_COUNT,
+    HEADERS,
+    KEY,
+    OFFSET,
+    TIMESTAMP,
+    VALUE,
+)
 
-SOUND, BAD_STRUCTURE, TOO_MANY_HEADERS = range(3)
-"""Values of the column FAULT."""
+SOUND, BAD_STRUCTURE, TOO_MANY_HEADERS, RECORD_TOO_LARGE = range(4)
+"""Values of the column FAULT; APPENDED, which is the same for a whole batch, is written by others."""
 
 MAX_HEADERS = 1_000
 """Headers of one record: each costs a hundred bytes of memory, and two in the batch."""

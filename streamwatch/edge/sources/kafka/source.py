@@ -22,12 +22,12 @@ from streamwatch.edge.sources.kafka.connection import (
     TopicsMissing,
     require_topics,
 )
+from streamwatch.edge.sources.kafka.grants import ReadDenied
 from streamwatch.edge.sources.kafka.group import Group
 from streamwatch.edge.sources.kafka.loss import Losses, ReadingEnded, Tally
 from streamwatch.edge.sources.kafka.partition_positions import PartitionPositions
 from streamwatch.edge.sources.kafka.partition_status import PartitionStatus
 from streamwatch.edge.sources.kafka.reader import Damage
-from streamwatch.edge.sources.kafka.refusals import not_granted
 from streamwatch.edge.sources.kafka.scan import compiled_scan
 from streamwatch.edge.sources.kafka.session import Session
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
@@ -125,7 +125,7 @@ class KafkaSource:
         self._losses.count_from(Tally(losses, records_lost, unverified_positions))
 
     def fingerprints(self) -> Mapping[Partition, Fingerprint]:
-        """How the logs are recognised by what was evaluated of them; hashed now, one record for each."""
+        """Fingerprints of the logs by what was evaluated of them; hashed now, one record for each."""
         return self._partition_positions.fingerprints.all()
 
     def evaluated(self, newest: Mapping[Partition, Record]) -> None:
@@ -134,7 +134,7 @@ class KafkaSource:
             self._partition_positions.fingerprints.delivered(partition, record)
 
     def tell(self) -> None:
-        """What polls found of the logs until now may be committed with the positions they led to."""
+        """Let what polls found of the logs be committed with the positions they led to."""
         self._partition_positions.tell()
 
     def durable(self, positions: Mapping[Partition, int]) -> None:
@@ -227,7 +227,7 @@ class KafkaSource:
             self._emit(FetchFailed(*partition, connection.position(partition), error, round(delay, 3)))
         denied = {p.topic for p, seconds in taken.denied.items() if seconds > self._spec.denied_ms / 1_000}
         if denied:
-            raise ReadingEnded(not_granted(denied, self._spec))
+            raise ReadingEnded(str(ReadDenied(sorted(denied), self._spec)))
         self._damages = taken.damages
 
     def _pass_damages(self, connection: Connection) -> None:

@@ -66,7 +66,7 @@ def parse_start(text: str) -> Start:
 
 @dataclass(frozen=True, slots=True)
 class KafkaSpec:
-    """Where the brokers are, how to be let in, where to begin, and how long to wait for what.
+    """Addresses of the brokers, credentials, where to begin, and how long to wait for what.
 
     Durations that bound waiting are wall-clock; none of them influences what is counted.
     """
@@ -96,6 +96,8 @@ class KafkaSpec:
     max_partition_fetch_bytes: int = 1_048_576
     max_batch_bytes: int = 64 * 1_048_576
     """A batch that decompresses to more is passed over and counted."""
+    max_record_bytes: int = 1_048_576
+    """A record with more in key, value and headers is passed over and counted."""
     poll_timeout_ms: int = 200
     """How long one poll waits for records when there are none."""
     request_timeout_ms: int = 10_000

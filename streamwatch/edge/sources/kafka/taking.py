@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from streamwatch.core.events import Partition
 from streamwatch.edge.sources.kafka.fetching import Fetching
 from streamwatch.edge.sources.kafka.reader import AT_ONCE_BYTES, Damage
-from streamwatch.edge.sources.kafka.record import KafkaRecord
+from streamwatch.edge.sources.kafka.record import KafkaRecords
 from streamwatch.edge.sources.kafka.slot import Slot
 
 LARGE_AT_ONCE: Final = 2
@@ -18,9 +18,9 @@ LARGE_AT_ONCE: Final = 2
 
 
 class Taken(NamedTuple):
-    """What one turn brought."""
+    """Records of one turn."""
 
-    records: dict[Partition, list[KafkaRecord]]
+    records: dict[Partition, KafkaRecords]
     damages: dict[Partition, Damage]
     """What stands next in a partition and cannot be read, and where reading goes on after it."""
     out_of_range: list[Partition]

@@ -52,5 +52,5 @@ class TopicChangeSignals:
         client.send, client._on_connection_closed = watched, parted  # noqa: SLF001
 
     def about(self, topic: str, settled: int) -> bool:
-        """Whether this topic is suspect since change signal number `settled`."""
+        """Tell whether this topic is suspect since change signal number `settled`."""
         return max(self._of_all, self._of_topic.get(topic, 0)) > settled

@@ -197,5 +197,5 @@ async def record_at(
     except CodecMissing:  # reading will come to it
         return "hidden"
     if found and found[0].offset == offset:
-        return found[0]
+        return found.record(0)
     return "absent" if answer.readable > offset else "hidden"

@@ -152,7 +152,7 @@ class Database:
                 batch.set_default_column_family(None)  # as with an iterator
 
     def into(self, family: str, batch: WriteBatch) -> None:
-        """What follows in the batch is about this family."""
+        """Write what follows in the batch to this family."""
         batch.set_default_column_family(self._handles[family])
 
     def delete(self, family: str, key: bytes, batch: WriteBatch) -> None:
@@ -160,7 +160,7 @@ class Database:
         batch.delete(key, self._handles[family])
 
     def flush(self) -> None:
-        """What was written before is on the disk."""
+        """Return once what was written before is on the disk."""
         with failures(self.directory):
             self._database.flush_wal(True)
 

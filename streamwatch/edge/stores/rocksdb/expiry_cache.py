@@ -221,7 +221,7 @@ class ExpiryCache:
         return min(self.index.buckets, default=0 if self.until_s == ENDLESS else self.until_s + 1)
 
     def has(self, record: JoinEntry) -> bool:
-        """Whether a written record that waits is in the index lent to the core."""
+        """Tell whether a written record that waits is in the index lent to the core."""
         return deadline_of(record.generation) <= self.until_s
 
 

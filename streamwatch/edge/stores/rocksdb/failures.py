@@ -7,7 +7,13 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from streamwatch.edge.stores.errors import StateDamaged, StateFailed, StateInUse, StateRefused
+from streamwatch.edge.stores.errors import (
+    StateDamaged,
+    StateFailed,
+    StateForbidden,
+    StateInUse,
+    StateRefused,
+)
 
 _FILE = re.compile(r"[^\s:,'\"()]*(?:\d{6,}\.(?:sst|log|ldb|blob)|MANIFEST-\d+|OPTIONS-\d+|/CURRENT)")
 _DAMAGED = ("Corruption:", "checksum mismatch", "No such file or directory", "does not exist")
@@ -37,7 +43,7 @@ def translated(error: Exception, directory: Path) -> Exception:
     if isinstance(error, FileExistsError | NotADirectoryError):
         return StateRefused(f"{directory} is not a directory: name another in `state.directory` ({text})")
     if any(sign in text for sign in _FORBIDDEN):
-        return StateRefused(
+        return StateForbidden(
             f"the state in {directory} may not be read or written ({text}): "
             "give the daemon's user the right to, or name another directory in `state.directory`"
         )

@@ -111,12 +111,12 @@ class Inspection:
 
     @property
     def process(self) -> int | None:
-        """Who writes to the state meanwhile; None: nobody."""
+        """Process that writes to the state meanwhile; None: none does."""
         return self._reader.process
 
     @property
     def created_s(self) -> float:
-        """When the directory was made, or copied to where it is."""
+        """Time at which the directory was made, or copied to where it is."""
         path = self.directory / "IDENTITY"
         return (path if path.exists() else self.directory / FORMAT).stat().st_mtime
 
@@ -189,7 +189,7 @@ class Inspection:
 
 
 def format_of(directory: Path) -> Format:
-    """What a directory says it is, before anything of it is opened.
+    """Format that a directory states, before anything of it is opened.
 
     Raises
     ------

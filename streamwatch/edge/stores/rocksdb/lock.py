@@ -65,7 +65,7 @@ def keep_closed(directory: Path) -> int | None:
 
 
 def in_use(directory: Path, process: int) -> StateInUse:
-    """What is said of a state that a daemon has open; process 0 is one in another container."""
+    """Describe a state that a daemon has open; process 0 is one in another container."""
     by = f"process {process}" if process > 0 else "another process"
     return StateInUse(
         f"the state in {directory} is in use by {by}: stop the daemon first; "

@@ -60,7 +60,7 @@ def sections_of(database: Database) -> dict[str, bytes]:
 
 
 def prefixed(database: Database, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """What stands under keys with a prefix, which is taken off."""
+    """Values under keys with a prefix, which is taken off."""
     for key, value in database.items("meta", prefix):
         if not key.startswith(prefix):
             return

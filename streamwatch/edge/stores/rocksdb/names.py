@@ -23,7 +23,7 @@ class Names:
         """Added since the last commit."""
 
     def number(self, name: str | None) -> int | str | None:
-        """What stands for a name."""
+        """Number of a name."""
         if name is None:
             return None
         number = self._numbers.get(name)
@@ -37,5 +37,5 @@ class Names:
         return number
 
     def name(self, number: int | str | None) -> Any:
-        """What a number stands for."""
+        """Name of a number."""
         return self.names[number] if type(number) is int else number

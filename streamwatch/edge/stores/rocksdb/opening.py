@@ -31,7 +31,7 @@ _NO_STRANGERS: Final = ("lost+found", "rocksdict-config.json", "LOG")
 
 
 class Format(msgspec.Struct, frozen=True):
-    """What `format.json` says."""
+    """Contents of `format.json`."""
 
     schema: int
     identity: str
@@ -73,7 +73,7 @@ def open_database(
 
 
 def read_format(directory: Path) -> Format | None:
-    """What a directory says it is; None where there is no state yet."""
+    """Read the format that a directory states; None where there is no state yet."""
     path = directory / FORMAT
     try:
         return msgspec.json.decode(path.read_bytes(), type=Format)
@@ -137,7 +137,7 @@ def _make(spec: RocksSpec, schema: int) -> Database:
 
 
 def strangers_in(directory: Path) -> list[str]:
-    """What lies in a directory and keeps a state from being made in it."""
+    """List the files in a directory that keep a state from being made in it."""
     names = [path.name for path in directory.iterdir()]
     return [name for name in names if name not in _NO_STRANGERS and not name.startswith("LOG.old.")]
 
@@ -179,7 +179,7 @@ def _migrate(spec: RocksSpec, written: Format, migrations: Mapping[int, Migratio
 
 
 def copy_before(directory: Path, schema: int) -> Path:
-    """Where the copy lies that is made before a state is brought forward to a schema."""
+    """Path of the copy that is made before a state is brought forward to a schema."""
     return directory.with_name(f"{directory.name}.before-{schema}")
 
 

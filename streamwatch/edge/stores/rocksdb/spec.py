@@ -8,7 +8,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class RocksSpec:
-    """Where the state lives, and how much memory it may take."""
+    """Directory of the state, and how much memory it may take."""
 
     directory: Path
     horizon_ms: int

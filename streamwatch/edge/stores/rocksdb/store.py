@@ -210,7 +210,7 @@ class RocksStore:
         return found
 
     def families(self) -> Sequence[Family]:
-        """What it holds and how much room that takes."""
+        """Number of entries and the room they take."""
         figure = self._database.figure
         sizes = [((name,), float(figure(name, "live-sst-files-size"))) for name in FAMILIES]
         buffered = figure("entries", "cur-size-all-mem-tables")

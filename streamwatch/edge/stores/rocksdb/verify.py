@@ -38,7 +38,7 @@ _TOLD_EVERY: Final = 10_000
 
 
 class Faults:
-    """What is wrong: the first finds in words, and how many there are."""
+    """Faults: the first finds in words, and how many there are."""
 
     SHOWN: Final = 5
 
@@ -55,7 +55,7 @@ class Faults:
 
 @dataclass(slots=True)
 class Census:
-    """What a scan of everything found."""
+    """Result of a scan of everything."""
 
     ids: int = 0
     waiting: Counter[tuple[int, str]] = field(default_factory=Counter[tuple[int, str]])

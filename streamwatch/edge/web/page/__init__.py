@@ -41,7 +41,7 @@ class StatusPage:
         self._files = dict(_read(files("streamwatch.edge.web.page").joinpath("files")))
 
     def media_type(self, accept: str, asked: Mapping[str, str]) -> str:
-        """What the file's name says."""
+        """Media type by the file's name."""
         del accept
         return _TYPES.get(asked.get("file", _INDEX).rpartition(".")[2], "application/octet-stream")
 

@@ -8,7 +8,9 @@
                 "detector_statistic": {"adwin": [0.0, 0.1]}, "outcomes_total": [1180, 1200]}}
 
 Series nest as in `/api/v1/models`; `null` where a value was undefined. Bounds, baselines and the kappa family
-are kept under `forgetting` only. Values are rounded to 7 digits. `since` leaves out points up to that time.
+are kept under `forgetting` only; share and recall of each true class (`class_truth_ratio`, `recall_ratio`)
+under `monitors.per_class`, of the first `MAX_CLASSES` class names that come. Values are rounded to 7 digits.
+`since` leaves out points up to that time.
 
 What is kept: points of three spacings, at most 200 of each: every report (a second), every 15 s, every 3
 minutes: the last 3 minutes, 50 minutes and 10 hours. All of it together holds at most `MAX_VALUES` numbers of
@@ -40,6 +42,8 @@ TIER_SECONDS = (0.9, 15.0, 180.0)
 """Least time between two points of a tier; reports a second apart are all kept in the first."""
 TIER_POINTS = 200
 MAX_VALUES = 8_000_000
+MAX_CLASSES = 8
+"""Class names whose shares are kept, of all models together: each costs two numbers a model and point."""
 
 _EVERY_FORGETTING = {"accuracy_ratio"}
 _MAIN_FORGETTING = {"kappa", "kappa_majority", "kappa_persistent", "kappa_plus"}
@@ -51,6 +55,7 @@ _NAMED = {
     "lead_upper": ("opponent", {HEADLINE}),
 }
 _PER_DETECTOR = {"detector_statistic", "detector_threshold", "alarms_total"}
+_PER_CLASS = {"class_truth_ratio", "recall_ratio"}
 _PLAIN = {"outcomes_total", "pending_predictions", "drift_weighted_accuracy_ratio"}
 
 
@@ -76,6 +81,7 @@ class HistoryExporter:
         self._tiers = tuple(Tier(s, max_values // len(TIER_SECONDS), tier_points) for s in TIER_SECONDS)
         self._columns: dict[Column, int] = {}
         self._forgetting: str | None = None
+        self._classes: dict[str, None] = {}
 
     def media_type(self, accept: str, asked: Mapping[str, str]) -> str:
         """JSON, whatever is asked for."""
@@ -142,6 +148,9 @@ class HistoryExporter:
         rows = {values[0]: row for row, (values, _) in enumerate(outcomes.samples)} if outcomes else {}
         found: list[tuple[int, int, float]] = []
         for family in families.values():
+            if family.name in _PER_CLASS:
+                found += self._of_classes(family, rows)
+                continue
             for model, column, value in _wanted(family, self._forgetting):
                 row = rows.get(model)
                 if row is not None:
@@ -151,6 +160,20 @@ class HistoryExporter:
             at_rows, at_columns, numbers = zip(*found, strict=True)
             values[list(at_rows), list(at_columns)] = numbers
         return Frame(report.published_ms, rows, values)
+
+    def _of_classes(self, family: Family, rows: Mapping[str, int]) -> Iterable[tuple[int, int, float]]:
+        """(row, column, value) of the classes whose shares are kept."""
+        of_class, of_model = family.labels.index("class"), family.labels.index("model")
+        for values, value in family.samples:
+            name, row = values[of_class], rows.get(values[of_model])
+            if row is None or isinstance(value, Histogram):
+                continue
+            if name not in self._classes:
+                if len(self._classes) >= MAX_CLASSES:
+                    continue
+                self._classes[name] = None
+            column = (family.name, name)
+            yield row, self._columns.setdefault(column, len(self._columns)), value
 
 
 class Tier:
@@ -164,7 +187,7 @@ class Tier:
         self.kept_values = 0
 
     def is_due(self, now_ms: int) -> bool:
-        """Whether the spacing has passed; a clock that was set back starts anew."""
+        """Tell whether the spacing has passed; a clock that was set back starts anew."""
         return not self.frames or not 0 <= now_ms - self.frames[-1].published_ms < self._spacing_ms
 
     def keep(self, frame: Frame) -> None:

@@ -36,10 +36,12 @@ from typing import TypeAlias
 
 from prometheus_client.utils import floatToGoString
 
+from streamwatch.core.metrics import COMPARISONS
 from streamwatch.core.series import Family, Histogram, Report
 from streamwatch.edge.web.json_text import JSON, encode, number
 from streamwatch.edge.web.segments import named
 
+COMPARISON_NAMES = frozenset(metric.name for metric in COMPARISONS)
 Tree: TypeAlias = "dict[str, Tree | float | str]"
 
 
@@ -90,13 +92,13 @@ def shown_details(details: Mapping[str, object], *, whole: bool) -> Mapping[str,
 def by_model(families: Iterable[Family], only: str | None = None) -> tuple[dict[str, Tree], Tree]:
     """Metrics of every model (or of one), and those of none, nested by label values.
 
-    The first of families with equal names wins.
+    The first of families with equal names wins. Comparisons of two models are left out (`comparisons`).
     """
     models: dict[str, Tree] = {}
     stream: Tree = {}
     seen: set[str] = set()
     for family in families:
-        if family.name in seen:
+        if family.name in seen or family.name in COMPARISON_NAMES:
             continue
         seen.add(family.name)
         at = family.labels.index("model") if "model" in family.labels else None

@@ -9,11 +9,14 @@
                       "verdict_since_outcome": 17, "lead": 0.06, "lead_lower": 0.03, "lead_upper": 0.09,
                       "alarms": 2, "last_alarm_timestamp_seconds": 1759999990.0,
                       "delay_median_seconds": 1.2, "delay_p90_seconds": 3.4, "pending": 17,
-                      "joined": 0.97, "warning": "no label has met any of 120 predictions"}},
+                      "joined": 0.97, "warning": "no label has met any of 120 predictions",
+                      "first_horizon_ends_timestamp_seconds": 1761200000.0, "labels_assumed_as": "legit"}},
      "alarms": [{"model": "m", "detector": "adwin", "ordinal": 2, …}]}
 
 `joined` is the share of predictions that have met their label so far. `warning` says what is silently wrong.
-Undefined values are absent. `alarms` are the latest, newest first.
+`first_horizon_ends_timestamp_seconds` is there until the first prediction is one horizon old: until then only
+quick labels are in. `labels_assumed_as` is there where predictions without a label count as a class
+(`join.on_expiry`). Undefined values are absent. `alarms` are the latest, newest first.
 """
 
 from __future__ import annotations
@@ -65,6 +68,7 @@ _NAMED = {
     **{(name, HEADLINE): name for name in _JUDGED},
 }
 _JOINED, _ACCEPTED = "model_predictions_joined_total", "model_predictions_total"
+_INVALID = "model_records_invalid_total"
 _READ = {"alarms_total", "last_alarm_timestamp_seconds", "label_delay_seconds", *_PLAIN, *_FORGETTING} | {
     name for name, _ in _NAMED
 }
@@ -116,7 +120,9 @@ def overview(report: Report | None) -> Overview:
     if report is None:
         return Overview(None, None, {})
     families = {
-        family.name: family for family in report.families if family.name in {*_READ, _JOINED, _ACCEPTED}
+        family.name: family
+        for family in report.families
+        if family.name in {*_READ, _JOINED, _ACCEPTED, _INVALID}
     }
     forgetting = main_forgetting(families.get("accuracy_ratio"))
     rows: dict[str, Row] = {}
@@ -124,9 +130,15 @@ def overview(report: Report | None) -> Overview:
         if family.name in _READ:
             _read(family, forgetting, rows)
     _join(families.get(_JOINED), families.get(_ACCEPTED), rows)
+    if (invalid := families.get(_INVALID)) is not None:
+        for (model, *_), value in invalid.samples:
+            if not isinstance(value, Histogram):
+                rows.setdefault(model, {})["invalid"] = value
     for model, details in report.details.items():
         if warning := warning_of(details):
             rows.setdefault(model, {})["warning"] = warning
+        if model in rows:
+            rows[model] |= caveats_of(details)
     for row in rows.values():
         row["verdict"] = VERDICTS[int(_number(row, "verdict") or 0.0)]
     return Overview(report.published_ms, forgetting, dict(sorted(rows.items())))
@@ -158,6 +170,22 @@ def warning_of(details: Mapping[str, object]) -> str:
         case _:
             pass
     return "; ".join(said)
+
+
+def caveats_of(details: Mapping[str, object]) -> Row:
+    """What to know beside the verdict, under the same names as in `details`."""
+    said: Row = {}
+    match details:
+        case {"first_horizon_ends_timestamp_seconds": float(ends)}:
+            said["first_horizon_ends_timestamp_seconds"] = ends
+        case _:
+            pass
+    match details:
+        case {"labels_assumed_as": str(assumed)}:
+            said["labels_assumed_as"] = assumed
+        case _:
+            pass
+    return said
 
 
 def _join(joined: Family | None, accepted: Family | None, rows: dict[str, Row]) -> None:

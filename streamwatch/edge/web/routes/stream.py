@@ -25,7 +25,7 @@ from streamwatch.edge.web.routes.overview import Overview, document, overview
 
 
 class OverviewStream:
-    """What newcomers and faithful listeners are told; used by one thread at a time."""
+    """Messages to new and to earlier listeners; used by one thread at a time."""
 
     route = "/api/v1/stream"
 

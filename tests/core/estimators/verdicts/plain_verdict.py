@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from math import log, sqrt
 
 import numpy as np
+from numpy.typing import NDArray
 
 LAMBDAS = (0.02, 0.04, 0.08, 0.15, 0.25, 0.4, 0.6, 0.8)
 ALPHA = 0.9999
@@ -52,6 +53,8 @@ class PlainVerdict:
         self.last_claim = 0
         self.changed_at = 0
         self.changes = 0
+        self.variance = 0.0
+        self.differences: dict[int, list[float]] = {16: [], 64: [], 256: []}
 
     def take(self, d: float, outcome: int, event_ms: int) -> bool:
         """One step; whether the verdict changed."""
@@ -69,9 +72,7 @@ class PlainVerdict:
         if self.verdict and t - self.last_claim >= self.horizon:
             self._change(0, (outcome, event_ms), t)
         if t % 16 == 0:
-            wanted = self.wanted_phi()
-            if abs(wanted / self.phi - 1) > 0.02:
-                self.phi = wanted
+            self._count_blocks()
         return self.changes > before
 
     def _claim(self, t: int) -> None:
@@ -90,24 +91,33 @@ class PlainVerdict:
         self.verdict, self.since, self.changed_at = verdict, since, t
         self.changes += 1
 
-    def wanted_phi(self) -> float:
-        """φ*, from every block so far and its weight."""
+    def _count_blocks(self) -> None:
+        """At the end of every 16 steps: what ends there, and at every 64 what φ is then."""
         d = np.array(self.leads)
         t = len(d)
+        self._count_block(d, 16)
+        if t % 64:
+            return
         weight = ALPHA ** np.arange(t - 1, -1, -1.0)
         mean = (weight * d).sum() / weight.sum()
-        variance = max((weight * d * d).sum() / weight.sum() - mean**2, 1e-6)
-        found = [1.0]
-        for b in (16, 64, 256):
-            blocks = t // b
-            sums = d[: blocks * b].reshape(blocks, b).sum(axis=1)
-            w = (ALPHA**b) ** np.arange(blocks - 1, -1, -1.0)
-            m = w.sum()
+        self.variance = max((weight * d * d).sum() / weight.sum() - mean**2, 1e-6)
+        self._count_block(d, 64)
+        if t % 256 == 0:
+            self._count_block(d, 256)
+        wanted = 1.0
+        for b, kept in self.differences.items():
+            m, average = _faded(kept, b)
             if m >= 8:
-                average = (w * sums).sum() / m
-                spread = (w * (sums - average) ** 2).sum() / m
-                found.append(spread * m / (m - 1) / (b * variance))
-        return max(found)
+                wanted = max(wanted, average * m / (m - 3) / (b * self.variance))
+        if abs(wanted / self.phi - 1) > 0.02:
+            self.phi = wanted
+
+    def _count_block(self, d: NDArray[np.float64], b: int) -> None:
+        t, kept = len(d), self.differences[b]
+        if t > b:
+            x = (d[t - b :].sum() - d[t - 2 * b : t - b].sum()) ** 2 / 2
+            m, average = _faded(kept, b)
+            kept.append(min(x, 8 * max(average, b * self.variance)) if m >= 8 else x)
 
     def interval(self) -> tuple[float, float, float]:
         """Mean lead and its bounds, from the blocks of 64 that lie after the last change."""
@@ -124,3 +134,11 @@ class PlainVerdict:
         rho2 = 1 / 200
         width = deviation * sqrt(2 * (n * rho2 + 1) / (n**2 * rho2) * log(sqrt(n * rho2 + 1) / self.delta))
         return mean, max(mean - width, -1.0), min(mean + width, 1.0)
+
+
+def _faded(values: list[float], b: int) -> tuple[float, float]:
+    """Number and mean of values, the newest of weight 1."""
+    if not values:
+        return 0.0, 0.0
+    weight = (ALPHA**b) ** np.arange(len(values) - 1, -1, -1.0)
+    return float(weight.sum()), float((weight * values).sum() / weight.sum())

@@ -7,13 +7,13 @@ from typing import Any
 
 import msgspec
 import pytest
-from aiokafka.structs import ConsumerRecord
 
 from streamwatch.core.events import Fingerprint, Mark, Partition
 from streamwatch.edge.sources.kafka import KafkaSource, KafkaSpec
 from streamwatch.edge.sources.kafka.fingerprints import MARKS, Fingerprints, mark_of, with_newest
 from streamwatch.edge.sources.kafka.group import foreign
 from streamwatch.edge.sources.kafka.loss import Found, Kinship, Losses, Tally, Verdict, judge
+from streamwatch.edge.sources.kafka.record import KafkaRecord
 from streamwatch.edge.sources.kafka.wire import Listed
 
 EVENTS = Partition("events", 0)
@@ -45,7 +45,7 @@ def test_the_table_is_followed(topic: Kinship, found: list[Found], verdict: Verd
 
 
 def record(offset: int, value: bytes | None = b"v", key: bytes | None = None, record_ms: int = 1) -> object:
-    return ConsumerRecord("events", 0, offset, record_ms, 0, key, value, None, -1, -1, ())
+    return KafkaRecord("events", 0, offset, record_ms, key, value)
 
 
 def test_records_that_differ_in_timestamp_key_or_value_have_other_hashes() -> None:
@@ -81,6 +81,14 @@ def test_a_fingerprint_is_of_the_last_record_evaluated_and_survives_being_stored
     assert msgspec.msgpack.decode(stored, type=Fingerprint) == second
     prints.replace({EVENTS: first})
     assert prints.all() == {EVENTS: first}
+
+
+def test_a_record_that_was_too_large_leaves_no_mark_which_another_limit_would_make_differ() -> None:
+    prints = Fingerprints()
+    sound = KafkaRecord("t", 0, 7, 1_000, None, b"v")
+    prints.delivered(Partition("t", 0), sound)
+    prints.delivered(Partition("t", 0), KafkaRecord("t", 0, 8, 1_000, fault="record_too_large"))
+    assert prints.of(Partition("t", 0)).marks == (mark_of(sound),)
 
 
 def test_a_log_found_to_be_another_one_is_not_told_of_before_its_position_is() -> None:

@@ -6,6 +6,7 @@ import { element, say } from "./dom.js";
 import { time, zone } from "./format.js";
 
 const HEIGHT = 210;
+export const COLOURS = ["line-3", "line-2", "line-4", "line-5", "line-6"];
 const hourly = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
 
 // What a custom property is in the theme at hand: a canvas does not know light-dark().

@@ -2,12 +2,14 @@
 
 import { alarmItem, meaning } from "./alarms.js";
 import { get, segment } from "./api.js";
-import { Chart } from "./charts.js";
+import { caveatsOf } from "./caveats.js";
+import { Chart, COLOURS } from "./charts.js";
+import { classCharts, classesOf } from "./classes.js";
 import { byId, element, mark, say } from "./dom.js";
 import { count, duration, moment, percent, ratio, short, signed, when, wholePercent } from "./format.js";
 import { Past } from "./past.js";
 import { state } from "./state.js";
-import { table } from "./tables.js";
+import { confusion, table, weighted } from "./tables.js";
 
 const SENTENCE = {
   better: "Currently better than no change",
@@ -22,7 +24,6 @@ function leadOf(row) {
   return ` Mean lead over no change since the verdict last changed: ${signed(row.lead)}${between}.`;
 }
 
-const COLOURS = ["line-3", "line-2", "line-4", "line-5", "line-6"];
 
 export class Model {
   constructor(name) {
@@ -33,13 +34,14 @@ export class Model {
     this.node = byId("model");
     this.verdict = element("span", { class: "badge large" });
     this.sentence = element("p", { class: "sentence" });
+    this.caveats = element("p", { class: "sentence caveat" });
     this.message = element("p", { class: "empty" }, "Fetching the recent past…");
     this.chartsNode = element("div", { class: "charts" });
     this.tablesNode = element("div", { class: "tables" });
     this.node.replaceChildren(
       element("p", { class: "back" }, element("a", { href: "#/" }, "← All models")),
       element("div", { class: "bar" }, element("h1", { tabindex: "-1" }, name), this.verdict),
-      this.sentence, this.message, this.chartsNode, this.tablesNode,
+      this.caveats, this.sentence, this.message, this.chartsNode, this.tablesNode,
     );
     this.node.hidden = false;
     this.busy = false;
@@ -72,7 +74,7 @@ export class Model {
     if (this.leave.signal.aborted) return;
     this.message.hidden = true;
     this.tellVerdict();
-    const shape = JSON.stringify([this.past.forgetting, [...this.past.columns.keys()]]);
+    const shape = JSON.stringify([this.past.forgetting, [...this.past.columns.keys()], classesOf(this.past)]);
     if (shape !== this.shape) {
       this.shape = shape;
       this.buildCharts();
@@ -91,6 +93,9 @@ export class Model {
     mark(this.verdict, "data-verdict", row.verdict);
     const since = row.verdict === "open" || row.verdict_since_outcome === undefined ? "" : `, since ${when(row.verdict_since_timestamp_seconds)}, outcome ${count(row.verdict_since_outcome)}`;
     say(this.verdict, `${SENTENCE[row.verdict]}${since}.`);
+    const caveats = caveatsOf(row);
+    this.caveats.hidden = caveats.length === 0;
+    say(this.caveats, caveats.map(([, meaning]) => meaning).join(" "));
     const bound = row.lower === undefined ? "" : ` (between ${percent(row.lower)} and ${percent(row.upper)})`;
     say(
       this.sentence,
@@ -150,6 +155,7 @@ export class Model {
         columns: [["kappa"], ["kappa_majority"], ["kappa_persistent"], ["kappa_plus"]],
         alarms: detectors,
       },
+      ...classCharts(past, sync, detectors),
       ...detectors.map((name) => ({
         chart: new Chart({
           title: `Detector ${name}`,
@@ -231,17 +237,4 @@ export class Model {
     this.node.hidden = true;
     this.node.replaceChildren();
   }
-}
-
-// With several drift_weightings a value is a tree by name.
-function weighted(value) {
-  if (value === undefined) return [];
-  return typeof value === "object" ? Object.entries(value).map(([name, below]) => [` (${name})`, below]) : [["", value]];
-}
-
-// Faded counts, a row per true class; kept of models with few classes only.
-function confusion(matrix) {
-  if (matrix === undefined) return [];
-  const rows = matrix.counts.map((counts, at) => [matrix.classes[at], ...counts.map(count)]);
-  return [table(`Confusion (${matrix.forgetting})`, ["true ↓ predicted →", ...matrix.classes], rows, "wide")];
 }

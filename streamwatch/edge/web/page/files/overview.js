@@ -1,6 +1,7 @@
 // All models at a glance: one keyed row each; only what changed is written.
 
 import { Bullet, floorOf } from "./bullet.js";
+import { caveatsOf } from "./caveats.js";
 import { arrange, byId, element, mark, say } from "./dom.js";
 import { ago, count, duration, moment, percent, ratio, when } from "./format.js";
 import { state } from "./state.js";
@@ -44,7 +45,8 @@ class Row {
     this.cells.model.append(element("a", { href: `#/model/${encodeURIComponent(name)}` }, name));
     this.badge = element("span", { class: "badge" });
     this.since = element("span", { class: "minor" });
-    this.cells.verdict.append(element("span", { class: "stack" }, this.badge, this.since));
+    this.caveat = element("span", { class: "minor caveat" });
+    this.cells.verdict.append(element("span", { class: "stack" }, this.badge, this.since, this.caveat));
     this.bullet = new Bullet();
     this.accuracy = element("span", { class: "value" });
     this.bound = element("span", { class: "minor" });
@@ -64,10 +66,16 @@ class Row {
       mark(this.badge, "title", verdict.title);
       say(this.badge, verdict.text);
       say(this.since, row.verdict === "open" || row.verdict_since_timestamp_seconds === undefined ? "" : `since ${when(row.verdict_since_timestamp_seconds)}`);
+      const caveats = caveatsOf(row);
+      say(this.caveat, caveats.map(([text]) => text).join(", "));
+      mark(this.caveat, "title", caveats.length ? caveats.map(([, meaning]) => meaning).join(" ") : null);
       say(this.accuracy, percent(row.accuracy));
       say(this.bound, row.lower === undefined ? "" : `${percent(row.lower).slice(0, -2)} – ${percent(row.upper)}`);
       for (const column of COLUMNS) if (column.text) say(this.cells[column.key], column.text(row));
-      mark(this.cells.pending, "title", row.joined === undefined ? null : `${percent(row.joined)} of its predictions have met their label so far`);
+      mark(this.cells.pending, "title", [
+        row.joined === undefined ? null : `${percent(row.joined)} of its predictions have met their label so far`,
+        row.invalid === undefined ? null : `${count(row.invalid)} of its records were invalid`,
+      ].filter((text) => text !== null).join("; ") || null);
       say(this.alarms, row.alarms ? `${count(row.alarms)} in all` : "");
       say(this.delay, duration(row.delay_median_seconds));
       say(this.delayHigh, row.delay_p90_seconds === undefined ? "" : `90 %: ${duration(row.delay_p90_seconds)}`);

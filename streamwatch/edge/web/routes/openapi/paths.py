@@ -37,6 +37,29 @@ def paths() -> Schema:
             errors=("NotFound", "BadRequest"),
         ),
         "/api/v1/overview": _get("One short row for every model, and the latest alarms", "Overview"),
+        "/api/v1/comparisons": _get(
+            "Every comparison of two models on the same ids", "Comparisons", tag="models"
+        ),
+        "/api/v1/comparisons/{champion}/history": _get(
+            "The recent past of a champion's comparisons, as kept in memory: at most 600 points",
+            "ComparisonHistory",
+            tag="models",
+            parameters=[
+                {
+                    "name": "champion",
+                    "in": "path",
+                    "required": True,
+                    "schema": {"type": "string"},
+                    "example": "fraud-v3",
+                },
+                _query(
+                    "since",
+                    {"type": "number", "minimum": 0},
+                    "Only points after this time (seconds since 1970)",
+                ),
+            ],
+            errors=("NotFound", "BadRequest"),
+        ),
         "/api/v1/stream": {
             "get": {
                 "summary": "The overview, kept up to date by server-sent events",

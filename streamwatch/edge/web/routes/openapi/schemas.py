@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
+from streamwatch.edge.web.routes.comparisons import RULE as COMPARISON_RULE
 from streamwatch.edge.web.routes.overview import RULE
 
 Schema: TypeAlias = "dict[str, Any]"
@@ -29,6 +30,17 @@ def schemas() -> Schema:
         "additionalProperties": ratios,
         "description": "Accuracy by forgetting and fold, of a model that predicts in folds",
     }
+    caveats = {
+        "first_horizon_ends_timestamp_seconds": {
+            "type": "number",
+            "description": "When the first prediction is one join.horizon old; absent once it is. Until then "
+            "only quick labels are in, and slower ones may say otherwise of the model",
+        },
+        "labels_assumed_as": {
+            "type": "string",
+            "description": "Class that predictions without a label count as (join.on_expiry); else absent",
+        },
+    }
     document = {
         "metrics": ref("Tree"),
         "details": {
@@ -40,6 +52,7 @@ def schemas() -> Schema:
                 "nothing_joins": _object({"predictions": {"type": "integer"}}),
                 "confusion": ref("Confusion"),
                 "folds": accuracies,
+                **caveats,
             },
         },
     }
@@ -113,6 +126,7 @@ def schemas() -> Schema:
                 "type": "string",
                 "description": "What is silently wrong: classes or ids that never agree",
             },
+            **caveats,
         ),
         "Overview": _object(
             {
@@ -197,6 +211,55 @@ def schemas() -> Schema:
             before={"type": "number", "description": "Mean loss before the change; absent of a verdict"},
             after={"type": "number", "description": "Mean loss after it"},
             effective_sample_size={"type": "number"},
+        ),
+        "Comparison": _object(
+            {
+                "champion": {"type": "string"},
+                "challenger": {"type": "string"},
+                "pairs": {**number, "description": "Ids on which both met the same label"},
+                "last_pair_timestamp_seconds": {"type": "number"},
+                "verdict": {"enum": ["better", "worse", "open"], "description": COMPARISON_RULE},
+                "evidence": {
+                    "type": "object",
+                    "additionalProperties": {"type": "number", "minimum": 0},
+                    "description": "For better and for worse: 0 none, 1 a verdict, then 0 again",
+                },
+                "measures": {
+                    "type": "object",
+                    "additionalProperties": ref("Tree"),
+                    "description": "By forgetting: q, mcnemar, mcnemar_calibrated, errors, pairs that one "
+                    "model alone got right. All of them describe; the verdict decides",
+                },
+            },
+            verdict_since_timestamp_seconds={"type": "number", "description": "Event time since which"},
+            verdict_since_pair={"type": "integer", "minimum": 1, "description": "Pair since which"},
+            lead=_lead("Mean utility of the challenger less the champion's, since the verdict last changed"),
+            lead_lower=_lead("The mean lead is at least this, however often one looks"),
+            lead_upper=_lead("The mean lead is at most this, however often one looks"),
+            lead_dispersion=number,
+        ),
+        "Comparisons": _object(
+            {
+                "published_timestamp_seconds": published,
+                "forgetting": forgetting,
+                "rule": {"type": "string"},
+                "comparisons": {
+                    "type": "array",
+                    "items": ref("Comparison"),
+                    "description": "By champion, the challenger that leads most first",
+                },
+            }
+        ),
+        "ComparisonHistory": _object(
+            {
+                "champion": {"type": "string"},
+                "forgetting": forgetting,
+                "timestamps": {"type": "array", "items": {"type": "number"}},
+                "challengers": {
+                    "type": "object",
+                    "additionalProperties": _object({"q": points, "lead": points}),
+                },
+            }
         ),
         "Alarms": _object({"published_timestamp_seconds": published, "alarms": alarms}),
         "Health": _object(

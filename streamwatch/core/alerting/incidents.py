@@ -1,0 +1,232 @@
+"""Incidents: alarms of several detectors, and the verdict, on one change of one model.
+
+An alarm is placed at its outcome, a change of verdict at the outcome since which it holds: there its evidence
+began, however late it was enough. An incident spans the places of its alarms. An alarm belongs to the open
+incident of its model whose span is nearest, if it lies within `reach` outcomes of it; else it begins one.
+Distance is in outcomes, not in time, for it is outcomes that detectors wait for. A detector that alarms again
+while its alarm is open stays in its incident, and widens the span.
+
+An incident is told as a sequence of notifications: firing, updated whenever an alarm of it begins or ends,
+and resolved when none is open any more. What one batch of alarms or one review brings is one notification,
+but that an alarm began is told before that it ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from streamwatch.core.alerting.notification import (
+    Notification,
+    Part,
+    Reason,
+    Severity,
+    identify,
+    worst,
+)
+from streamwatch.core.estimators.class_shift import ClassShift
+from streamwatch.core.events import Alarm
+
+Key = tuple[str, str]
+"""Model and detector."""
+
+
+class Incident(msgspec.Struct, frozen=True):
+    """An incident of which an alarm is open."""
+
+    id: str
+    first: int
+    """Least place of its alarms, an outcome of the model."""
+    last: int
+    """Greatest."""
+    parts: tuple[Part, ...] = ()
+    """One a detector, in the order in which they began; of one that began again the newest."""
+    shift: ClassShift | None = None
+    """Which it looked like when an alarm last began."""
+    sent: int = 0
+    """Notifications so far."""
+    newest: Notification | None = None
+    """The last of them."""
+
+    @property
+    def model(self) -> str:
+        """The model it is about."""
+        return self.parts[0].alarm.model
+
+    @property
+    def is_open(self) -> bool:
+        """Whether one of its alarms is."""
+        return any(part.is_open for part in self.parts)
+
+    def distance(self, place: int) -> int:
+        """Outcomes between a place and its span; 0 inside."""
+        return max(0, place - self.last, self.first - place)
+
+    def begun(self, part: Part, place: int) -> Incident:
+        """With a part that begins."""
+        others = tuple(each for each in self.parts if each.alarm.detector != part.alarm.detector)
+        return self._spanning(place, (*others, part))
+
+    def changed(self, part: Part, place: int) -> Incident:
+        """With a part changed where it stands."""
+        parts = (part if each.alarm.detector == part.alarm.detector else each for each in self.parts)
+        return self._spanning(place, tuple(parts))
+
+    def _spanning(self, place: int, parts: tuple[Part, ...]) -> Incident:
+        return msgspec.structs.replace(
+            self, parts=parts, first=min(self.first, place), last=max(self.last, place)
+        )
+
+
+@dataclass(slots=True)
+class _News:
+    """What is to be told of an incident."""
+
+    detectors: list[str] = field(default_factory=list[str])
+    ends: bool = False
+    """Alarms that ended, or else alarms that began."""
+
+
+class Incidents:
+    """All open incidents, and what of them is to be told.
+
+    Parameters
+    ----------
+    identity
+        The state's own name: ids of two states never meet.
+    reach
+        Outcomes from the span of an incident within which an alarm belongs to it, at least 0.
+    """
+
+    def __init__(self, identity: str, reach: int) -> None:
+        self._identity = identity
+        self._reach = reach
+        self._incidents: dict[str, Incident] = {}
+        self._of: dict[Key, str] = {}
+        """Incident of each open alarm."""
+        self._news: dict[str, _News] = {}
+        """By incident, in the order in which they came."""
+        self._told: list[Notification] = []
+
+    def begin(
+        self, alarm: Alarm, severity: Severity, first_ms: int, shift: ClassShift | None, now_ms: int
+    ) -> None:
+        """Open an alarm of a model and detector that has none open.
+
+        `first_ms` is the event time of the model's first outcome, which tells models of one name apart, and
+        `shift` which it looks like now.
+        """
+        place = place_of(alarm)
+        found = self._nearest(alarm.model, place)
+        if found is None:
+            # A detector whose parameters changed counts ordinals anew: outcome and time tell alarms apart.
+            marks = (alarm.model, first_ms, alarm.detector, alarm.ordinal, alarm.outcome, alarm.event_ms)
+            found = Incident(identify("incident", self._identity, *marks), place, place)
+        self._note(found.id, alarm.detector, ends=False, now_ms=now_ms)
+        found = self._incidents.get(found.id, found)
+        started_ms = alarm.judgement.since_ms if alarm.judgement else alarm.event_ms
+        part = Part(alarm, severity, started_ms, alarm.before, now_ms)
+        self._incidents[found.id] = msgspec.structs.replace(found.begun(part, place), shift=shift)
+        self._of[alarm.model, alarm.detector] = found.id
+
+    def renew(self, alarm: Alarm, now_ms: int) -> None:
+        """Take in a further alarm of a detector whose alarm is open; its time to live starts again."""
+        incident, part = self._open(alarm.model, alarm.detector)
+        part = msgspec.structs.replace(part, alarm=alarm, touched_ms=now_ms, alarms=part.alarms + 1)
+        self._incidents[incident.id] = incident.changed(part, place_of(alarm))
+
+    def end(self, key: Key, reason: Reason, now_ms: int, alarm: Alarm | None = None) -> None:
+        """End an open alarm; `alarm` is the change of verdict that ends it."""
+        incident, part = self._open(*key)
+        self._note(incident.id, key[1], ends=True, now_ms=now_ms)
+        ended_ms = max(now_ms, part.started_at_ms)
+        part = msgspec.structs.replace(part, alarm=alarm or part.alarm, ended_at_ms=ended_ms, reason=reason)
+        self._incidents[incident.id] = self._incidents[incident.id].changed(part, incident.first)
+        del self._of[key]
+
+    def tell(self, now_ms: int) -> list[Notification]:
+        """Notifications of everything since the last call."""
+        for name in list(self._news):
+            self._tell(name, now_ms)
+        told, self._told = self._told, []
+        return told
+
+    def parts(self) -> Iterator[tuple[Key, Part]]:
+        """Open alarms by model and detector, in an order that does not depend on which came first."""
+        for key in sorted(self._of):
+            yield key, self._open(*key)[1]
+
+    def get(self, key: Key) -> Part | None:
+        """The open alarm of a model and detector."""
+        return self._open(*key)[1] if key in self._of else None
+
+    def open_notifications(self) -> list[Notification]:
+        """The last notification of each open incident, with its alarms as they are now; by model."""
+        incidents = sorted(self._incidents.values(), key=lambda each: (each.model, each.id))
+        return [
+            msgspec.structs.replace(incident.newest, parts=incident.parts)
+            for incident in incidents
+            if incident.newest is not None
+        ]
+
+    def state(self) -> list[Incident]:
+        """All of them, in an order of their own; to be asked when everything was told."""
+        return [self._incidents[name] for name in sorted(self._incidents)]
+
+    def restore(self, incidents: Sequence[Incident]) -> None:
+        """Be as it was."""
+        self._incidents = {incident.id: incident for incident in incidents}
+        self._news, self._told = {}, []
+        self._of = {
+            (incident.model, part.alarm.detector): incident.id
+            for incident in incidents
+            for part in incident.parts
+            if part.is_open
+        }
+
+    def _open(self, model: str, detector: str) -> tuple[Incident, Part]:
+        incident = self._incidents[self._of[model, detector]]
+        return incident, next(part for part in incident.parts if part.alarm.detector == detector)
+
+    def _nearest(self, model: str, place: int) -> Incident | None:
+        near = (
+            (incident.distance(place), -incident.last, incident.id)
+            for incident in self._incidents.values()
+            if incident.model == model and incident.is_open
+        )
+        distance, _, name = min(near, default=(self._reach + 1, 0, ""))
+        return self._incidents[name] if distance <= self._reach else None
+
+    def _note(self, name: str, detector: str, *, ends: bool, now_ms: int) -> None:
+        """Remember what is to be told, once what was noted of the other kind is told."""
+        if (news := self._news.get(name)) is not None and news.ends is not ends:
+            self._tell(name, now_ms)
+        news = self._news.setdefault(name, _News(ends=ends))
+        if detector not in news.detectors:
+            news.detectors.append(detector)
+
+    def _tell(self, name: str, now_ms: int) -> None:
+        incident, news = self._incidents[name], self._news.pop(name)
+        kind = "firing" if incident.sent == 0 else "updated" if incident.is_open else "resolved"
+        newest = Notification(
+            id=identify(kind, name, incident.sent),
+            kind=kind,
+            severity=worst(part.severity for part in incident.parts),
+            issued_ms=now_ms,
+            incident=name,
+            parts=incident.parts,
+            news=tuple(news.detectors),
+            shift=incident.shift,
+        )
+        self._told.append(newest)
+        if incident.is_open:
+            self._incidents[name] = msgspec.structs.replace(incident, sent=incident.sent + 1, newest=newest)
+        else:
+            del self._incidents[name]
+
+
+def place_of(alarm: Alarm) -> int:
+    """Outcome at which an alarm is placed: its own, or since which the verdict holds."""
+    return alarm.judgement.since if alarm.judgement else alarm.outcome

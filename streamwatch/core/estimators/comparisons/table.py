@@ -1,0 +1,241 @@
+"""The table of comparisons: a row for each pair of models, fed in batches, read on demand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.estimators.comparisons.measures import Sums
+from streamwatch.core.estimators.comparisons.observe import observe
+from streamwatch.core.estimators.comparisons.state import BALANCED, FADED, LATEST, TALLY, VERSION
+from streamwatch.core.estimators.kernel.snapshot import fingerprint
+from streamwatch.core.estimators.verdicts.readout import Verdicts, read_verdicts
+from streamwatch.core.estimators.verdicts.state import PACE, VERDICT, verdict_parameters
+from streamwatch.core.estimators.verdicts.state import VERSION as VERDICT_VERSION
+from streamwatch.core.specs import (
+    FadingSpec,
+    ForgettingSpec,
+    LandmarkSpec,
+    MonitorsSpec,
+    SlidingSpec,
+    UtilitySpec,
+)
+
+Integers: TypeAlias = NDArray[np.int64]
+
+LANDMARK = f"pairs/{VERSION}"
+_LEAST = 8
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder().decode
+
+
+class ComparisonTable:
+    """Sums and verdicts of pairs of models; rows are given out densely and again once free.
+
+    An ADWIN window follows the loss of one model, so a comparison has none: its mechanisms are the landmark,
+    those that fade and those that slide.
+    """
+
+    def __init__(self, spec: MonitorsSpec) -> None:
+        self.forgetting: tuple[ForgettingSpec, ...] = tuple(
+            f for f in spec.forgetting if isinstance(f, LandmarkSpec | FadingSpec | SlidingSpec)
+        )
+        self._spec = spec
+        self._fading = [f for f in self.forgetting if isinstance(f, FadingSpec)]
+        self._sliding = [f for f in self.forgetting if isinstance(f, SlidingSpec)]
+        self._alphas = np.array([f.alpha for f in self._fading], np.float64)
+        self._sizes = np.array([f.size for f in self._sliding], np.int64)
+        self._parameters = verdict_parameters(spec.verdict_outcomes, spec.confidence_delta).reshape(1)
+        self._free: list[int] = []
+        self._used = 0
+        self._latest = np.zeros(0, LATEST)
+        self._landmark = np.zeros(0, TALLY)
+        self._faded = np.zeros((0, len(self._fading)), FADED)
+        self._windows = np.zeros((0, len(self._sliding)), TALLY)
+        self._rings = np.zeros((0, max((f.size for f in self._sliding), default=1)), np.uint8)
+        self._paces = np.zeros(0, PACE)
+        self._verdicts = np.zeros(0, VERDICT)
+        self._balanced = np.zeros(0, BALANCED)
+        self._counts = np.zeros((1, 0), np.float64)
+
+    def add_row(self, *, balanced: bool) -> int:
+        """Row of a new comparison, empty; `balanced`: judged by the balanced utility."""
+        if self._free:
+            row = self._free.pop()
+        else:
+            row = self._used
+            self._used += 1
+            if row == len(self._latest):
+                self._grow(max(_LEAST, 2 * row))
+        self._balanced[row]["counted"] = balanced
+        return row
+
+    def remove(self, row: int) -> None:
+        """Forget a comparison."""
+        for array in (
+            self._latest,
+            self._landmark,
+            self._faded,
+            self._windows,
+            self._rings,
+            self._paces,
+            self._verdicts,
+            self._balanced,
+        ):
+            array[row] = np.zeros((), array.dtype)
+        self._counts[:, row] = 0.0
+        self._free.append(row)
+
+    def fold(
+        self,
+        rows: Integers,
+        bits: NDArray[np.uint8],
+        leads: NDArray[np.float64],
+        true_class: Integers,
+        event_ms: Integers,
+    ) -> None:
+        """Feed pairs to their comparisons, in order; arrays as `observe` takes them."""
+        if not len(rows):
+            return
+        self._make_room(int(true_class.max()) + 1)
+        observe(
+            self._latest,
+            self._landmark,
+            self._faded,
+            self._windows,
+            self._rings,
+            self._paces,
+            self._verdicts,
+            self._balanced,
+            self._counts,
+            self._alphas,
+            self._sizes,
+            self._parameters,
+            rows,
+            bits,
+            leads,
+            true_class,
+            event_ms,
+        )
+
+    def pairs(self, rows: Integers) -> Integers:
+        """Pairs of each comparison, int64 (m,)."""
+        return self._landmark["pairs"][rows]
+
+    def last_seconds(self, rows: Integers) -> NDArray[np.float64]:
+        """Event time of each comparison's last pair."""
+        return self._latest["event_ms"][rows] / 1000.0
+
+    def sums(self, rows: Integers, forgetting: int) -> Sums:
+        """Sums of m comparisons under one of `forgetting`, each (m,)."""
+        spec = self.forgetting[forgetting]
+        if isinstance(spec, FadingSpec):
+            found = self._faded[rows, self._fading.index(spec)]
+            weight, variance = found["weight"], found["variance"]
+            squares = np.where(found["squares"] > 0, found["squares"], np.nan)
+        else:
+            slides = isinstance(spec, SlidingSpec)
+            found = self._windows[rows, self._sliding.index(spec)] if slides else self._landmark[rows]
+            weight = found["pairs"].astype(np.float64)
+            squares = np.where(weight > 0, weight, np.nan)
+            variance = found["n01"] + found["n10"]
+        return Sums(
+            weight,
+            weight * weight / squares,
+            found["champion"].astype(np.float64),
+            found["challenger"].astype(np.float64),
+            found["n01"].astype(np.float64),
+            found["n10"].astype(np.float64),
+            variance.astype(np.float64),
+        )
+
+    def verdicts(self, rows: Integers) -> Verdicts:
+        """What the verdicts on m challengers say, each array (1, m); outcomes are pairs."""
+        threshold = float(self._parameters["threshold"][0])
+        steps, records = self._paces["steps"][rows][None, :], self._verdicts[rows][None, :]
+        return read_verdicts(steps, records, self._spec.confidence_delta, threshold)
+
+    def snapshot(self, row: int, utility: UtilitySpec) -> dict[str, bytes]:
+        """Everything that is remembered of a comparison, a section for each estimator; canonical."""
+        latest = self._latest[row]
+        landmark = [int(latest["event_ms"]), self._landmark[row].tobytes()]
+        sections = {LANDMARK: _encode(landmark)}
+        for j, spec in enumerate(self._fading):
+            sections[_named("fading", spec)] = self._faded[row, j].tobytes()
+        newest_last = np.roll(self._rings[row], -int(latest["head"]))
+        for j, spec in enumerate(self._sliding):
+            window = self._windows[row, j]
+            recent = newest_last[len(newest_last) - int(window["pairs"]) :]
+            sections[_named("sliding", spec)] = _encode([window.tobytes(), recent.tobytes()])
+        balanced = self._balanced[row]
+        counts = self._counts[: int(balanced["classes"]), row]
+        judged = (self._paces[row], self._verdicts[row], balanced, counts)
+        sections[self._verdict_section(utility)] = _encode([each.tobytes() for each in judged])
+        return sections
+
+    def restore(self, row: int, utility: UtilitySpec, sections: Mapping[str, bytes]) -> None:
+        """Resume the estimators of an empty row whose sections are there."""
+        if LANDMARK in sections:
+            event_ms, landmark = _decode(sections[LANDMARK])
+            self._latest[row]["event_ms"] = event_ms
+            self._landmark[row] = np.frombuffer(landmark, TALLY)[0]
+        for j, spec in enumerate(self._fading):
+            if (section := sections.get(_named("fading", spec))) is not None:
+                self._faded[row, j] = np.frombuffer(section, FADED)[0]
+        for j, spec in enumerate(self._sliding):
+            if (section := sections.get(_named("sliding", spec))) is not None:
+                window, recent = _decode(section)
+                self._windows[row, j] = np.frombuffer(window, TALLY)[0]
+                self._rings[row, self._rings.shape[1] - len(recent) :] = np.frombuffer(recent, np.uint8)
+        if (section := sections.get(self._verdict_section(utility))) is not None:
+            pace, verdict, balanced, counts = _decode(section)
+            self._paces[row] = np.frombuffer(pace, PACE)[0]
+            self._verdicts[row] = np.frombuffer(verdict, VERDICT)[0]
+            self._balanced[row] = np.frombuffer(balanced, BALANCED)[0]
+            counted = np.frombuffer(counts, np.float64)
+            self._make_room(len(counted))
+            self._counts[: len(counted), row] = counted
+
+    def _verdict_section(self, utility: UtilitySpec) -> str:
+        by = (utility.kind, utility.costs, utility.other)
+        judged = (by, self._spec.verdict_outcomes, self._spec.confidence_delta)
+        return fingerprint("verdict", judged, VERDICT, (VERSION, VERDICT_VERSION))
+
+    def _make_room(self, classes: int) -> None:
+        """Have counts for so many classes."""
+        if classes > len(self._counts):
+            self._counts = _enlarged(self._counts, (1 << (classes - 1).bit_length(), self._counts.shape[1]))
+
+    def _grow(self, rows: int) -> None:
+        self._latest = _enlarged(self._latest, (rows,))
+        self._landmark = _enlarged(self._landmark, (rows,))
+        self._faded = _enlarged(self._faded, (rows, self._faded.shape[1]))
+        self._windows = _enlarged(self._windows, (rows, self._windows.shape[1]))
+        self._rings = _enlarged(self._rings, (rows, self._rings.shape[1]))
+        self._paces = _enlarged(self._paces, (rows,))
+        self._verdicts = _enlarged(self._verdicts, (rows,))
+        self._balanced = _enlarged(self._balanced, (rows,))
+        self._counts = _enlarged(self._counts, (len(self._counts), rows))
+
+
+def comparison_bytes(spec: MonitorsSpec) -> int:
+    """Memory of one comparison with every class of the balanced utility seen."""
+    fading = sum(isinstance(f, FadingSpec) for f in spec.forgetting)
+    sizes = [f.size for f in spec.forgetting if isinstance(f, SlidingSpec)]
+    records = LATEST.itemsize + TALLY.itemsize + PACE.itemsize + VERDICT.itemsize + BALANCED.itemsize
+    sums = fading * FADED.itemsize + len(sizes) * TALLY.itemsize + max(sizes, default=1)
+    return records + sums + 8 * (1 << spec.max_classes.bit_length())
+
+
+def _named(kind: str, spec: ForgettingSpec) -> str:
+    return fingerprint(kind, spec, FADED if kind == "fading" else TALLY, VERSION)
+
+
+def _enlarged(array: NDArray[Any], shape: Sequence[int]) -> NDArray[Any]:
+    larger = np.zeros(shape, array.dtype)
+    larger[tuple(slice(0, length) for length in array.shape)] = array
+    return larger

@@ -1,0 +1,54 @@
+"""Caveats beside a verdict: only quick labels are in yet, missing labels count as a class."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from streamwatch.core.join.models import ModelActivity
+from streamwatch.core.specs import JoinSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Caveats:
+    """Caveats on everything that is said of one model.
+
+    Attributes
+    ----------
+    horizon_ends_ms
+        Clock at which its first prediction is one horizon old; None once that is past. Until then labels that
+        take longer than the model has been watched are missing, and if errors are labelled sooner or later
+        than hits, it looks worse or better than it is.
+    assumed_class
+        Class that a prediction counts as when it expires without a label; None where it is discarded.
+    """
+
+    horizon_ends_ms: int | None = None
+    assumed_class: str | None = None
+
+
+def caveats(models: Mapping[str, ModelActivity], spec: JoinSpec, clock_ms: int) -> dict[str, Caveats]:
+    """Caveats of each model that has any, by name."""
+    found: dict[str, Caveats] = {}
+    for name, activity in sorted(models.items()):
+        ends_ms = activity.first_ms + spec.horizon_ms
+        horizon_ends_ms = ends_ms if clock_ms < ends_ms else None
+        if horizon_ends_ms is not None or spec.assume is not None:
+            found[name] = Caveats(horizon_ends_ms, spec.assume)
+    return found
+
+
+def details_with_caveats(
+    details: Mapping[str, Mapping[str, object]], found: Mapping[str, Caveats]
+) -> dict[str, Mapping[str, object]]:
+    """Add caveats to what the API shows of models beside numbers; models without outcomes have none."""
+    return {model: {**told, **_fields(found.get(model, Caveats()))} for model, told in details.items()}
+
+
+def _fields(caveat: Caveats) -> dict[str, object]:
+    fields: dict[str, object] = {}
+    if caveat.horizon_ends_ms is not None:
+        fields["first_horizon_ends_timestamp_seconds"] = caveat.horizon_ends_ms / 1000.0
+    if caveat.assumed_class is not None:
+        fields["labels_assumed_as"] = caveat.assumed_class
+    return fields

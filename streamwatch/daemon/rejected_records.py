@@ -1,0 +1,50 @@
+"""Invalid records on their way to the dead-letter topic: kept until their turn, written before the commit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.events import Invalid
+from streamwatch.core.ports import DeadLetters, Record
+from streamwatch.core.records import RecordBatch
+from streamwatch.core.series import Family
+
+
+class RejectedRecords:
+    """Keeps invalid records as they were read until they are released.
+
+    Parameters
+    ----------
+    letters
+        Given every invalid record when its turn has come; None keeps nothing.
+    """
+
+    def __init__(self, letters: DeadLetters | None = None) -> None:
+        self._letters = letters
+        self._records: dict[tuple[str, int, int], Record] = {}
+
+    def keep(self, records: Sequence[Record], batch: RecordBatch, invalid: NDArray[np.int64]) -> None:
+        """Keep the records of a decoded batch that are invalid, by their places in it."""
+        if self._letters is not None:
+            for place, number in zip(invalid.tolist(), batch.rows["object"][invalid].tolist(), strict=True):
+                event = batch.objects[number]
+                if type(event) is Invalid:
+                    self._records[event.topic, event.partition, event.offset] = records[place]
+
+    def release(self, event: Invalid) -> None:
+        """Hand over the record of an event whose turn has come."""
+        if self._letters is not None:
+            record = self._records.pop((event.topic, event.partition, event.offset))
+            self._letters.put(record, event.reason)
+
+    async def deliver(self, *, only_if_full: bool = False) -> None:
+        """Have what was released written: before the commit that is past it, or if very much waits."""
+        if self._letters is not None and (self._letters.is_full or not only_if_full):
+            await self._letters.flush()
+
+    def families(self) -> Sequence[Family]:
+        """Letters written and dropped; nothing where there is no topic for them."""
+        return () if self._letters is None else self._letters.families()

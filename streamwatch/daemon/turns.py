@@ -1,0 +1,66 @@
+"""How much is decoded, and how much evaluated, before others have a turn: by records, bytes and scores.
+
+What a poll delivers may be of any make: a batch within all limits can hold tens of megabytes of text, or
+hundreds of thousands of scores, each of which takes a microsecond or more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from typing import Final
+
+from streamwatch.core.events import Event, Partition, Prediction
+from streamwatch.core.fetched import FetchedRecords
+from streamwatch.core.ports import Record
+
+RECORDS_PER_TURN: Final = 500
+BYTES_PER_TURN: Final = 1 << 18
+"""Of values and keys that are decoded before others have a turn."""
+SCORES_PER_TURN: Final = 20_000
+"""Scores that are looked at and written before others have a turn."""
+
+
+def in_turns(
+    delivered: Mapping[Partition, Sequence[Record]],
+) -> Generator[Mapping[Partition, Sequence[Record]]]:
+    """Divide what was delivered into what is decoded at a time: so many records of each partition.
+
+    Over all partitions so many bytes; a larger record has a turn of its own.
+    """
+    begin = dict.fromkeys(delivered, 0)
+    while begin:
+        turn: dict[Partition, Sequence[Record]] = {}
+        room = BYTES_PER_TURN
+        for partition, start in list(begin.items()):
+            records, end = delivered[partition], start
+            for size in _sizes(records[start : start + RECORDS_PER_TURN]):
+                if room <= 0 and (turn or end > start):
+                    break
+                room -= size
+                end += 1
+            if end > start:
+                turn[partition] = records[start:end]
+            if end == len(records):
+                del begin[partition]
+            else:
+                begin[partition] = end
+        if turn:
+            yield turn
+
+
+def up_to_scores(events: Sequence[Event]) -> Sequence[Event]:
+    """The first of these events that together carry no more scores than fit a turn; one at least."""
+    room = SCORES_PER_TURN
+    for count, event in enumerate(events):
+        if type(event) is Prediction and event.scores:
+            room -= len(event.scores)
+            if room < 0 and count:
+                return events[:count]
+    return events
+
+
+def _sizes(records: Sequence[Record]) -> list[int]:
+    """Bytes of key and value of each record."""
+    if isinstance(records, FetchedRecords):
+        return records.sizes_bytes.tolist()
+    return [len(record.value or b"") + len(record.key or b"") for record in records]

@@ -1,0 +1,90 @@
+"""Fetched records → columns: the scanner's, with the events of what it leaves as objects beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from streamwatch.core.events import Event, Side
+from streamwatch.core.fetched import FetchedRecords
+from streamwatch.core.ports import Record
+from streamwatch.core.records import OBJECT, RecordBatch, batch_of
+from streamwatch.core.vocabulary import Vocabulary
+from streamwatch.edge.decoders.fields import canonical_text
+from streamwatch.edge.decoders.mapping import Constant, FieldLocation, InTopic, TopicMapping
+from streamwatch.edge.decoders.scanner.plan import plan_of
+from streamwatch.edge.decoders.scanner.reader import ColumnReader
+from streamwatch.edge.keys import IdKeys
+
+
+class Batches:
+    """Decodes the records of one topic, many at once.
+
+    Parameters
+    ----------
+    topic, side, mapping
+        As of the decoder.
+    locations
+        Where each slot is found.
+    keys
+        What ids are known as, if not as they are.
+    vocabulary
+        Numbers names; one of its own if None.
+    """
+
+    def __init__(
+        self,
+        topic: str,
+        side: Side,
+        mapping: TopicMapping,
+        locations: Mapping[str, FieldLocation | None],
+        keys: IdKeys | None,
+        vocabulary: Vocabulary | None,
+    ) -> None:
+        self._vocabulary = vocabulary or Vocabulary()
+        keys = keys or IdKeys()
+        numbers = self._fixed_numbers(topic, mapping, locations)
+        plan = plan_of(side, locations, numbers, mapping.timestamp_unit, mapping.kind, keys.prefix.encode())
+        self._reader = None
+        if plan is not None:
+            self._reader = ColumnReader(plan, self._vocabulary, keep_texts=not keys.digest)
+
+    def _fixed_numbers(
+        self, topic: str, mapping: TopicMapping, locations: Mapping[str, FieldLocation | None]
+    ) -> dict[str, int]:
+        """Numbers of the names that are the same for every record, by slot; without names that are none."""
+        numbers: dict[str, int] = {}
+        for slot, location in locations.items():
+            if not isinstance(location, Constant | InTopic):
+                continue
+            text = canonical_text(location.text if isinstance(location, Constant) else topic)
+            if text is not None and slot == "model":
+                numbers[slot] = self._vocabulary.models.number(text)
+            elif text is not None and slot in ("prediction", "label"):
+                numbers[slot] = self._vocabulary.classes.number(mapping.classes.get(text, text))
+        return numbers
+
+    def decode(
+        self,
+        records: Sequence[Record],
+        decode_all: Callable[[Sequence[Record], Sequence[int]], Sequence[Event]],
+    ) -> RecordBatch:
+        """Decode records; `decode_all` makes events of those that the scanner leaves, with their times."""
+        if self._reader is None or not isinstance(records, FetchedRecords):
+            stamps = [record.timestamp for record in records]
+            offsets = np.array([record.offset for record in records], np.int64)
+            return batch_of(
+                decode_all(records, stamps), offsets, np.array(stamps, np.int64), self._vocabulary
+            )
+        rows, texts, left = self._reader.read(records.data, records.rows)
+        if not len(left):
+            return RecordBatch(rows, texts, (), self._vocabulary)
+        places: list[int] = left.tolist()
+        unusual = [records.record(place) for place in places]
+        events = decode_all(unusual, [record.timestamp for record in unusual])
+        for place, event in zip(places, events, strict=True):
+            self._reader.learn(records.data, place, event)
+        rows["side"][left], rows["object"][left] = OBJECT, np.arange(len(left))
+        rows["model"][left] = rows["class"][left] = -1
+        return RecordBatch(rows, texts, events, self._vocabulary)

@@ -1,0 +1,170 @@
+"""From a topic's mapping to what the compiled loop is told; None where it cannot read such records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.fetched import PADDING
+from streamwatch.core.records import LABEL, PREDICTION
+from streamwatch.edge.decoders.mapping import (
+    Constant,
+    FieldLocation,
+    InHeader,
+    InKey,
+    InTopic,
+    InValue,
+    KindRule,
+    TimestampUnit,
+)
+from streamwatch.edge.decoders.scanner.contents import MICROSECONDS, MILLISECONDS, NANOSECONDS, SECONDS
+from streamwatch.edge.decoders.scanner.inputs import Plan
+from streamwatch.edge.decoders.scanner.shape import Fields
+
+UNITS: Final[Mapping[TimestampUnit, int]] = {
+    "ms": MILLISECONDS,
+    "s": SECONDS,
+    "us": MICROSECONDS,
+    "ns": NANOSECONDS,
+}
+"""Units of timestamps that are read; text in ISO 8601 is not."""
+MAX_FIELDS: Final = 62
+_SIDES: Final = {"prediction": PREDICTION, "label": LABEL, "both": -1}
+_CONSTANTS: Final = frozenset({"model", "prediction", "label"})
+"""Slots that may be the same for every record; any other one would make all records of a kind."""
+
+
+class _Tree:
+    """Fields by the object that they are in, in the order that nodes are numbered."""
+
+    def __init__(self) -> None:
+        self.nodes: list[dict[str, int | str]] = [{}]
+        self.leaves = 0
+
+    def leaf(self, path: Sequence[str]) -> int | None:
+        """The content at a path, a new one if nobody wanted it before; None where paths overlap."""
+        node = 0
+        for name in path[:-1]:
+            below = self.nodes[node].setdefault(name, f"{len(self.nodes)}")
+            if isinstance(below, int):
+                return None
+            node = int(below)
+            if node == len(self.nodes):
+                self.nodes.append({})
+        found = self.nodes[node].setdefault(path[-1], self.leaves)
+        if isinstance(found, str):
+            return None
+        if found == self.leaves:
+            self.leaves += 1
+        return found
+
+
+def plan_of(
+    side: str,
+    locations: Mapping[str, FieldLocation | None],
+    numbers: Mapping[str, int],
+    unit: TimestampUnit,
+    kind: KindRule | None,
+    prefix: bytes,
+) -> Plan | None:
+    """Plan the reading of a topic's records.
+
+    Parameters
+    ----------
+    side
+        What the topic carries.
+    locations
+        Where each slot is found, by its name.
+    numbers
+        Numbers of the names that are the same for every record, by slot.
+    unit
+        Of timestamps.
+    kind
+        What tells predictions from labels on a topic of both.
+    prefix
+        What keys begin with, before the id.
+    """
+    if unit not in UNITS:
+        return None
+    tree = _Tree()
+    leaves: dict[str, int] = {}
+    outside: dict[InKey | InHeader, int] = {}
+    for slot, location in locations.items():
+        match location:
+            case None:
+                continue
+            case InValue(path):
+                leaf = tree.leaf(path)
+                if leaf is None:
+                    return None
+                leaves[slot] = leaf
+            case Constant() | InTopic():
+                if slot not in _CONSTANTS or numbers.get(slot, -1) < 0:
+                    return None
+            case InKey() | InHeader():
+                if location not in outside:
+                    outside[location] = tree.leaves
+                    tree.leaves += 1
+                leaves[slot] = outside[location]
+    fields = _fields(tree)
+    if fields is None or "id" not in leaves:
+        return None
+    headers = [(where.name.encode(), leaf) for where, leaf in outside.items() if isinstance(where, InHeader)]
+    texts = [text.encode() for text in ((kind.prediction, kind.label) if kind is not None else ("", ""))]
+    sizes = [len(name) for name, _ in headers]
+    return Plan(
+        fields=fields,
+        key=outside.get(InKey(), -1),
+        header_leaf=_integers([leaf for _, leaf in headers]),
+        header_at=_starts(sizes),
+        header_size=_integers(sizes),
+        header_names=_padded(b"".join(name for name, _ in headers)),
+        id=leaves["id"],
+        model=leaves.get("model", -1),
+        prediction=leaves.get("prediction", -1),
+        label=leaves.get("label", -1),
+        timestamp=leaves.get("timestamp", -1),
+        kind=leaves.get("kind", -1),
+        refused=_integers([leaves[slot] for slot in ("scores", "fold") if slot in leaves]),
+        model_number=numbers.get("model", -1),
+        prediction_number=numbers.get("prediction", -1),
+        label_number=numbers.get("label", -1),
+        side=_SIDES[side],
+        kind_text=_padded(b"".join(texts)),
+        kind_sizes=_integers([len(text) for text in texts]),
+        unit=UNITS[unit],
+        prefix=np.frombuffer(prefix, np.uint8),
+    )
+
+
+def _fields(tree: _Tree) -> Fields | None:
+    names = [name.encode() for node in tree.nodes for name in node]
+    targets = [target for node in tree.nodes for target in node.values()]
+    if len(names) > MAX_FIELDS:
+        return None
+    sizes = [len(name) for name in names]
+    return Fields(
+        first=_integers([0, *np.cumsum([len(node) for node in tree.nodes]).tolist()]),
+        at=_starts(sizes),
+        size=_integers(sizes),
+        word=np.array([int.from_bytes(name[:8], "little") for name in names], np.uint64),
+        leaf=_integers([target if isinstance(target, int) else -1 for target in targets]),
+        node=_integers([-1 if isinstance(target, int) else int(target) for target in targets]),
+        names=_padded(b"".join(names)),
+    )
+
+
+def _integers(values: Sequence[int]) -> NDArray[np.int64]:
+    return np.array(values, np.int64)
+
+
+def _starts(sizes: Sequence[int]) -> NDArray[np.int64]:
+    """Where texts of these sizes begin that stand behind one another."""
+    return np.cumsum([0, *sizes])[:-1].astype(np.int64)
+
+
+def _padded(content: bytes) -> NDArray[np.uint8]:
+    return np.frombuffer(content + bytes(PADDING), np.uint8)

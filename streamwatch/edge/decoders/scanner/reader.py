@@ -1,0 +1,125 @@
+"""Reads fetched records by the compiled loop, and remembers the names that it is to know."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.events import Event, Label, Prediction
+from streamwatch.core.fetched import COLUMNS, PADDING
+from streamwatch.core.records import ROW
+from streamwatch.core.texts import gather_texts
+from streamwatch.core.vocabulary import Vocabulary
+from streamwatch.edge.decoders.mapping import InValue
+from streamwatch.edge.decoders.scanner.contents import MAX_ID_BYTES
+from streamwatch.edge.decoders.scanner.inputs import Plan, Tables
+from streamwatch.edge.decoders.scanner.plan import plan_of
+from streamwatch.edge.decoders.scanner.scan import NEW_NAME, ORDINARY, scan
+from streamwatch.edge.decoders.scanner.shape import new_template, new_trace
+from streamwatch.edge.decoders.scanner.tokens import Tokens
+
+_FEWEST: Final = 512
+
+
+class Scanned(NamedTuple):
+    """What was read of some records."""
+
+    rows: NDArray[np.void]
+    """Of dtype `core.records.ROW`."""
+    texts: NDArray[np.uint8] | None
+    """Of the keys; None if they were not to be kept."""
+    left: NDArray[np.int64]
+    """Places of the records that somebody else has to read."""
+
+
+class ColumnReader:
+    """Reads the records of one topic.
+
+    Parameters
+    ----------
+    plan
+        Where contents are found.
+    vocabulary
+        Numbers names.
+    keep_texts
+        Whether the texts of keys are wanted, or their digests alone.
+    """
+
+    def __init__(self, plan: Plan, vocabulary: Vocabulary, *, keep_texts: bool) -> None:
+        self._plan = plan
+        self._vocabulary = vocabulary
+        self._keep_texts = keep_texts
+        contents = 1 + max(plan.fields.leaf.max(initial=-1), plan.key, plan.header_leaf.max(initial=-1))
+        self._trace, self._template = new_trace(int(contents)), new_template()
+        self._models, self._predictions, self._labels = Tokens(), Tokens(), Tokens()
+        self._text_bytes = len(plan.prefix) + MAX_ID_BYTES + 1
+        self._make_room(_FEWEST)
+
+    def _make_room(self, records: int) -> None:
+        self._room = records
+        self._texts = np.zeros(records * self._text_bytes + PADDING, np.uint8)
+        self._status = np.zeros(records, np.int8)
+        self._spans = np.zeros((records, 4), np.int64)
+
+    def read(self, data: NDArray[np.uint8], fetched: NDArray[np.int64]) -> Scanned:
+        """Read records, data and rows as of `FetchedRecords`; those that are not ordinary are `left`."""
+        count = len(fetched)
+        if count > self._room:
+            self._make_room(2 * count)
+        rows = np.zeros(count, ROW)
+        tables = Tables(self._models.table, self._predictions.table, self._labels.table)
+        odd, used = scan(
+            data,
+            fetched,
+            self._plan,
+            tables,
+            self._template,
+            self._trace,
+            rows,
+            self._texts,
+            self._status,
+            self._spans,
+            self._keep_texts,
+        )
+        left = np.flatnonzero(self._status[:count] != ORDINARY) if odd else np.empty(0, np.int64)
+        return Scanned(rows, self._texts[:used].copy() if self._keep_texts else None, left)
+
+    def learn(self, data: NDArray[np.uint8], place: int, event: Event) -> None:
+        """Remember the names of a record left by the last `read`, as somebody else understood them."""
+        if self._status[place] != NEW_NAME:
+            return
+        spans: list[int] = self._spans[place].tolist()
+        model, named = (data[start:stop].tobytes() for start, stop in (spans[:2], spans[2:]))
+        match event:
+            case Prediction():
+                self._learn(self._models, model, self._vocabulary.models.number(event.model))
+                number = self._vocabulary.classes.number(event.predicted_class)
+                self._learn(self._predictions, named, number)
+            case Label():
+                if event.model is not None:
+                    self._learn(self._models, model, self._vocabulary.models.number(event.model))
+                self._learn(self._labels, named, self._vocabulary.classes.number(event.true_class))
+            case _:
+                pass
+
+    @staticmethod
+    def _learn(tokens: Tokens, token: bytes, number: int) -> None:
+        if token and number >= 0:
+            tokens.learn(token, number)
+
+
+@cache
+def compile_reader() -> None:
+    """Compile what reads records (seconds), or load it from the cache of compiled functions."""
+    locations = {"id": InValue(("id",)), "label": InValue(("label",))}
+    plan = plan_of("label", locations, {}, "ms", None, b"")
+    assert plan is not None  # noqa: S101 - a mapping without anything special
+    reader = ColumnReader(plan, Vocabulary(), keep_texts=True)
+    nothing = np.zeros(PADDING, np.uint8)
+    reader.read(nothing, np.zeros((0, COLUMNS), np.int64))
+    Tokens().learn(b"name", 0)
+    none = np.zeros(0, np.int64)
+    gather_texts(nothing, none, none, nothing)

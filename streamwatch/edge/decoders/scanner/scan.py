@@ -1,0 +1,206 @@
+"""Fetched records of one topic → rows, in one compiled loop; a status tells which are left to others."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from streamwatch.core.fetched import (
+    FAULT,
+    HEADER_COUNT,
+    HEADERS,
+    KEY,
+    KEY_BYTES,
+    OFFSET,
+    TIMESTAMP,
+    VALUE,
+    VALUE_BYTES,
+)
+from streamwatch.core.jit import entry, hot, without_refcount
+from streamwatch.core.records import LABEL, PREDICTION, SEPARATOR
+from streamwatch.edge.decoders.scanner.contents import id_span, read_headers, time_ms
+from streamwatch.edge.decoders.scanner.digest import MAX_BYTES, digest
+from streamwatch.edge.decoders.scanner.inputs import (
+    Plan,
+    Tables,
+    borrowed_plan,
+    borrowed_tables,
+    borrowed_template,
+    borrowed_trace,
+)
+from streamwatch.edge.decoders.scanner.shape import Template, Trace, found
+from streamwatch.edge.decoders.scanner.text import ABSENT, NULL, RAW, TEXT, same
+from streamwatch.edge.decoders.scanner.tokens import number_of
+
+ORDINARY, UNUSUAL_RECORD, NEW_NAME = range(3)
+"""Status of a record: its row says everything; it is left to others, be it for a name not met before."""
+_UNKNOWN: Final = -1
+
+
+@hot
+def _side(data: Any, plan: Plan, trace: Trace) -> int:
+    """What the record's kind says; -1 if it is not plain."""
+    leaf = plan.kind
+    start, stop = trace.start[leaf], trace.stop[leaf]
+    if trace.kind[leaf] == TEXT:
+        start += 1
+        stop -= 1
+    elif trace.kind[leaf] != RAW:
+        return _UNKNOWN
+    size = stop - start
+    if size == plan.kind_sizes[0] and same(data, start, plan.kind_text, 0, size):
+        return PREDICTION
+    if size == plan.kind_sizes[1] and same(data, start, plan.kind_text, plan.kind_sizes[0], size):
+        return LABEL
+    return _UNKNOWN
+
+
+@hot
+def _show_names(plan: Plan, trace: Trace, side: int, span: Any) -> None:
+    """Write down where the names of a record stand."""
+    span[:] = 0
+    if plan.model >= 0 and trace.kind[plan.model] > NULL:
+        span[0], span[1] = trace.start[plan.model], trace.stop[plan.model]
+    leaf = plan.prediction if side == PREDICTION else plan.label
+    if leaf >= 0 and trace.kind[leaf] > NULL:
+        span[2], span[3] = trace.start[leaf], trace.stop[leaf]
+
+
+@hot
+def _judged(  # noqa: C901, PLR0911, PLR0912 - compiled: a reason each
+    data: Any, plan: Plan, tables: Tables, trace: Trace, row: Any
+) -> tuple[int, int, int]:
+    """Fill side, model, class and time of a row; the status, and start and end of the id."""
+    side = plan.side
+    if side < 0:
+        side = _side(data, plan, trace)
+        if side < 0:
+            return UNUSUAL_RECORD, 0, 0
+    for leaf in plan.refused:
+        if trace.kind[leaf] > NULL:
+            return UNUSUAL_RECORD, 0, 0
+    leaf = plan.id
+    start, stop = id_span(data, trace.kind[leaf], trace.start[leaf], trace.stop[leaf])
+    if start < 0:
+        return UNUSUAL_RECORD, 0, 0
+    stamp = -1
+    leaf = plan.timestamp
+    if leaf >= 0 and trace.kind[leaf] > NULL:
+        stamp = time_ms(data, trace.kind[leaf], trace.start[leaf], trace.stop[leaf], plan.unit)
+        if stamp < 0:
+            return UNUSUAL_RECORD, 0, 0
+    row["side"] = side
+    model = plan.model_number
+    leaf = plan.model
+    if leaf >= 0 and trace.kind[leaf] > NULL:
+        model = number_of(data, trace.start[leaf], trace.stop[leaf] - trace.start[leaf], tables.models)
+        if model < 0:
+            return NEW_NAME, 0, 0
+    if model < 0 and side == PREDICTION:
+        return UNUSUAL_RECORD, 0, 0
+    named = plan.prediction_number if side == PREDICTION else plan.label_number
+    leaf = plan.prediction if side == PREDICTION else plan.label
+    if leaf >= 0:
+        if trace.kind[leaf] <= NULL:
+            return UNUSUAL_RECORD, 0, 0
+        at, size = trace.start[leaf], trace.stop[leaf] - trace.start[leaf]
+        if side == PREDICTION:
+            named = number_of(data, at, size, tables.predictions)
+        else:
+            named = number_of(data, at, size, tables.labels)
+    if named < 0:
+        return NEW_NAME, 0, 0
+    row["timestamp_ms"] = stamp
+    row["model"] = model
+    row["class"] = named
+    row["object"] = -1
+    return ORDINARY, start, stop
+
+
+@entry
+def scan(  # noqa: PLR0913, PLR0915, PLR0917 - compiled: arrays, one loop
+    data: Any,
+    fetched: Any,
+    plan: Plan,
+    tables: Tables,
+    template: Template,
+    trace: Trace,
+    rows: Any,
+    texts: Any,
+    status: Any,
+    spans: Any,
+    keep_texts: bool,  # noqa: FBT001 - compiled: by position
+) -> tuple[int, int]:
+    """Write the row of each ordinary record; how many are not, and how much was written to `texts`.
+
+    Parameters
+    ----------
+    data, fetched
+        As `core.fetched.FetchedRecords` has them.
+    plan, tables
+        Where contents are, and names met before.
+    template, trace
+        The shape of earlier values, and room for what is found; written to.
+    rows, status
+        As long as `fetched`; written to. Rows of records that are not ordinary hold offset and time only.
+    texts
+        Room for the texts of all keys, each of `prefix`, 128 bytes and the separator.
+    spans
+        int64, shape (n, 4): start and end of the model and of the class as they are written, where the name
+        is new; written to.
+    keep_texts
+        Whether they stay there; else each is written over the one before.
+    """
+    odd = 0
+    used = 0
+    data = without_refcount(data)
+    fetched = without_refcount(fetched)
+    rows = without_refcount(rows)
+    texts = without_refcount(texts)
+    status = without_refcount(status)
+    spans = without_refcount(spans)
+    plan = borrowed_plan(plan)
+    tables = borrowed_tables(tables)
+    template = borrowed_template(template)
+    trace = borrowed_trace(trace)
+    prefix = len(plan.prefix)
+    for i in range(len(fetched)):
+        row = rows[i]
+        row["record_ms"] = fetched[i, TIMESTAMP]
+        row["offset"] = fetched[i, OFFSET]
+        status[i] = UNUSUAL_RECORD
+        odd += 1
+        at = fetched[i, VALUE]
+        size = fetched[i, VALUE_BYTES]
+        if fetched[i, FAULT] != 0 or size < 2:
+            continue
+        if not found(data, at, at + size, plan.fields, template, trace):
+            continue
+        if plan.key >= 0:
+            trace.kind[plan.key] = RAW if fetched[i, KEY_BYTES] >= 0 else ABSENT
+            trace.start[plan.key] = fetched[i, KEY]
+            trace.stop[plan.key] = fetched[i, KEY] + max(fetched[i, KEY_BYTES], 0)
+        count = fetched[i, HEADER_COUNT]
+        if count > 0 and not read_headers(data, fetched[i, HEADERS], count, plan, trace):
+            continue
+        judged, start, stop = _judged(data, plan, tables, trace, row)
+        if judged == NEW_NAME:
+            _show_names(plan, trace, row["side"], spans[i])
+        if judged != ORDINARY:
+            status[i] = judged
+            continue
+        key_bytes = prefix + stop - start
+        if key_bytes > MAX_BYTES:
+            continue
+        for j in range(prefix):
+            texts[used + j] = plan.prefix[j]
+        for j in range(stop - start):
+            texts[used + prefix + j] = data[start + j]
+        row["id_low"], row["id_high"] = digest(texts, used, key_bytes)
+        row["id_at"] = used
+        row["id_bytes"] = key_bytes
+        status[i] = ORDINARY
+        odd -= 1
+        if keep_texts:
+            texts[used + key_bytes] = SEPARATOR
+            used += key_bytes + 1
+    return odd, used

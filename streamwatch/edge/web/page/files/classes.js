@@ -1,0 +1,25 @@
+// Shares and recalls of the true classes over time, side by side: which of the two changed?
+
+import { Chart, COLOURS } from "./charts.js";
+import { percent, wholePercent } from "./format.js";
+
+const KINDS = [
+  ["class_truth_ratio", "Share of each class", "Of the labels, faded. Shares that move while recalls stay: the classes have changed, not the model."],
+  ["recall_ratio", "Recall of each class", "Share of the class that the model recognised, faded. Recalls that move while shares stay: the model does not fit any more."],
+];
+
+// Classes of which this model has a value: the server answers for those of all models.
+export const classesOf = (past, metric = KINDS[0][0]) => past.names(metric).filter((name) => past.column(metric, name).some((value) => value !== null));
+
+export function classCharts(past, sync, alarms) {
+  return KINDS.flatMap(([metric, title, hint]) => {
+    const classes = classesOf(past, metric);
+    if (classes.length === 0) return [];
+    const lines = classes.map((name, at) => ({ name, colour: at === 0 ? "line-1" : COLOURS[(at - 1) % COLOURS.length], dash: at > COLOURS.length ? [5, 3] : undefined }));
+    return [{
+      chart: new Chart({ title, hint, lines, sync, format: percent, axisFormat: wholePercent, range: (_, low, high) => [Math.max(0, Math.floor(low * 10 - 0.1) / 10), Math.min(1, Math.ceil(high * 10) / 10)] }),
+      columns: classes.map((name) => [metric, name]),
+      alarms,
+    }];
+  });
+}

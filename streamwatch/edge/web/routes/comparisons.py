@@ -1,0 +1,110 @@
+"""Two models on the same ids: the verdict on each challenger, and what is known of both.
+
+`GET /api/v1/comparisons`::
+
+    {"published_timestamp_seconds": 1760000000.5, "forgetting": "fading:0.999", "rule": "better: …",
+     "comparisons": [{"champion": "fraud-v3", "challenger": "fraud-v4", "pairs": 1200,
+                      "last_pair_timestamp_seconds": 1759999990.0,
+                      "verdict": "better", "verdict_since_timestamp_seconds": 1759990000.0,
+                      "verdict_since_pair": 17, "lead": 0.06, "lead_lower": 0.03, "lead_upper": 0.09,
+                      "evidence": {"better": 0.0, "worse": 0.0}, "lead_dispersion": 1.1,
+                      "measures": {"landmark": {"q": 0.31, "mcnemar": 21.4, "mcnemar_calibrated": 21.4,
+                                                "champion_error_ratio": 0.2, "challenger_error_ratio": 0.14,
+                                                "champion_right_alone": 20, "challenger_right_alone": 90,
+                                                "effective_sample_size": 1200}}}]}
+
+By champion, the challenger that leads most first. Positive numbers speak for the challenger. Q and McNemar's
+statistic describe: watched all the time they pass any level in the end, which the verdict does not. Undefined
+values are absent. `forgetting` is the one that the page shows first.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+
+from streamwatch.core.series import Family, Histogram, Report
+from streamwatch.edge.web.json_text import JSON, encode, number
+from streamwatch.edge.web.routes.alarms import VERDICTS
+from streamwatch.edge.web.routes.json_api import COMPARISON_NAMES
+from streamwatch.edge.web.routes.overview import main_forgetting
+
+RULE = (
+    "better or worse: currently, of the challenger beside the champion on the same ids, by the utility that "
+    "monitors.utility sets for the champion; open: neither is shown. A verdict is false within "
+    "monitors.verdict_outcomes pairs with probability monitors.confidence_delta at most, however often one "
+    "looks"
+)
+_PREFIX = "comparison_"
+
+
+class ComparisonsExporter:
+    """`/api/v1/comparisons`."""
+
+    routes: Sequence[str] = ("/api/v1/comparisons",)
+    query: Mapping[str, str] = {}
+    headers: Mapping[str, str] = {}
+    public = False
+
+    def media_type(self, accept: str, asked: Mapping[str, str]) -> str:
+        """JSON, whatever is asked for."""
+        del accept, asked
+        return JSON
+
+    def render(
+        self, report: Report | None, live: Sequence[Family], media_type: str, asked: Mapping[str, str]
+    ) -> bytes:
+        """Every comparison."""
+        del live, media_type, asked
+        families = () if report is None else report.families
+        return encode(
+            {
+                "published_timestamp_seconds": None if report is None else report.published_ms / 1000,
+                "forgetting": shown_forgetting(families),
+                "rule": RULE,
+                "comparisons": comparisons_of(families),
+            }
+        )
+
+
+def comparisons_of(families: Iterable[Family]) -> list[dict[str, object]]:
+    """Every comparison that a report has series of, as documents: by champion, the largest lead first."""
+    found: dict[tuple[str, str], dict[str, object]] = {}
+    for family in families:
+        if family.name not in COMPARISON_NAMES:
+            continue
+        name = family.name.removeprefix(_PREFIX).removesuffix("_total")
+        label = family.labels[2] if len(family.labels) > 2 else None
+        for (challenger, champion, *more), value in family.samples:
+            if isinstance(value, Histogram) or math.isnan(value):
+                continue
+            document = found.setdefault(
+                (champion, challenger), {"champion": champion, "challenger": challenger}
+            )
+            if label is None:
+                document[name] = number(value)
+                continue
+            branch = document.setdefault("evidence" if label == "side" else "measures", {})
+            assert isinstance(branch, dict)  # noqa: S101 - made so above
+            if label == "side":
+                branch[more[0]] = number(value)
+            else:
+                branch.setdefault(more[0], {})[name] = number(value)
+    for document in found.values():
+        said = document.get("verdict", 0)
+        document["verdict"] = VERDICTS[int(said) if isinstance(said, int | float) else 0]
+        document.setdefault("measures", {})
+        document.setdefault("evidence", {})
+    return sorted(found.values(), key=_place)
+
+
+def shown_forgetting(families: Iterable[Family]) -> str | None:
+    """The forgetting that is shown first: one that fades, if there is one."""
+    errors = next((f for f in families if f.name == "comparison_champion_error_ratio"), None)
+    return main_forgetting(errors)
+
+
+def _place(document: Mapping[str, object]) -> tuple[str, float, str]:
+    lead = document.get("lead")
+    least = -lead if isinstance(lead, int | float) else 2.0  # those without a lead after all others
+    return str(document["champion"]), least, str(document["challenger"])

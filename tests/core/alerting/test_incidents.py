@@ -1,0 +1,228 @@
+"""Alarms of one change are one incident: one notification, updated, resolved when all its alarms are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streamwatch.core.alerting.book import AlarmBook
+from streamwatch.core.alerting.notification import Notification
+from streamwatch.core.alerting.rules import AlarmRule, AlarmsSpec
+from streamwatch.core.estimators.level import Level
+from streamwatch.core.events import Alarm, Judgement
+from tests.tiers import examples
+
+NOW_MS = 1_700_000_000_000
+REACH = 2_000
+SPEC = AlarmsSpec(
+    (AlarmRule("verdict", severity="critical", cooldown_ms=0, min_outcomes=0),),
+    AlarmRule(cooldown_ms=0, min_outcomes=0),
+    incident_outcomes=REACH,
+)
+
+
+def alarm(detector: str = "page_hinkley", outcome: int = 10_000, model: str = "m") -> Alarm:
+    return Alarm(model, detector, 1, outcome, NOW_MS + outcome, 51.0, 50.0, 0.1, 0.4, 900.0)
+
+
+def verdict(since: int, outcome: int, judged: int = -1) -> Alarm:
+    judgement = Judgement("persistent", judged, since, NOW_MS + since)  # type: ignore[arg-type]
+    return msgspec.structs.replace(alarm("verdict", outcome), judgement=judgement)
+
+
+@dataclass
+class Told:
+    """A book that is told of alarms, each in a batch of its own."""
+
+    book: AlarmBook = field(default_factory=lambda: AlarmBook(SPEC, "state"))
+
+    def hears(self, *alarms: Alarm) -> list[Notification]:
+        return self.book.announce(alarms, NOW_MS, self, behind=False)
+
+    def recovers(self) -> list[Notification]:
+        return self.book.review(self, NOW_MS, behind=False)
+
+    def first_ms(self, model: str) -> int:
+        return len(model)
+
+    def levels(self, models: Sequence[str]) -> dict[str, Level]:
+        return dict.fromkeys(models, Level(0.1, 0.03, 2_000.0, 100_000))
+
+    def class_shift(self, model: str, level: float) -> None:
+        del model, level
+
+
+def said(notifications: list[Notification]) -> list[tuple[str, tuple[str, ...]]]:
+    return [(n.kind, n.news) for n in notifications]
+
+
+def test_detectors_and_the_verdict_on_one_change_are_one_incident_that_is_updated() -> None:
+    told = Told()
+    notifications = [
+        *told.hears(alarm("adwin", 10_128)),
+        *told.hears(alarm("page_hinkley", 10_325)),
+        *told.hears(verdict(since=10_232, outcome=12_209)),
+    ]
+    assert said(notifications) == [
+        ("firing", ("adwin",)),
+        ("updated", ("page_hinkley",)),
+        ("updated", ("verdict",)),
+    ]
+    assert len({n.incident for n in notifications}) == 1
+    assert len({n.id for n in notifications}) == 3
+    assert notifications[-1].detectors == ("adwin", "page_hinkley", "verdict")
+    assert notifications[-1].started_at_ms == NOW_MS + 10_128
+    assert [n.severity for n in notifications] == ["warning", "warning", "critical"]
+
+
+def test_what_one_batch_brings_is_one_notification() -> None:
+    told = Told()
+    assert said(told.hears(alarm("adwin"), alarm(), alarm("adwin", 10_050))) == [
+        ("firing", ("adwin", "page_hinkley"))
+    ]
+    assert said(told.recovers()) == [("resolved", ("adwin", "page_hinkley"))]
+
+
+def test_an_incident_is_resolved_when_all_its_alarms_are() -> None:
+    told = Told()
+    told.hears(alarm(), verdict(since=9_900, outcome=12_000))
+    (over,) = told.recovers()
+    assert (over.kind, over.news) == ("updated", ("page_hinkley",))
+    assert [part.reason for part in over.parts] == ["back_to_level", None]
+    assert over.ended_at_ms is None
+    (ends,) = told.hears(verdict(since=30_000, outcome=31_000, judged=1))
+    assert (ends.kind, ends.news, ends.incident) == ("resolved", ("verdict",), over.incident)
+    assert ends.ended_at_ms is not None
+    assert told.book.open_incidents() == []
+
+
+def test_that_an_alarm_began_is_told_before_that_it_ended() -> None:
+    told = Told()
+    heard = told.hears(verdict(9_900, 12_000), verdict(20_000, 21_000, judged=0), alarm(outcome=22_500))
+    assert said(heard) == [
+        ("firing", ("verdict",)),
+        ("resolved", ("verdict",)),
+        ("firing", ("page_hinkley",)),
+    ]
+    assert heard[0].incident == heard[1].incident != heard[2].incident
+
+
+def test_a_verdict_that_turns_twice_at_once_is_told_thrice() -> None:
+    told = Told()
+    told.hears(alarm(outcome=9_900))
+    heard = told.hears(verdict(9_900, 12_000), verdict(20_000, 21_000, judged=0), verdict(10_500, 22_000))
+    assert said(heard) == [("updated", ("verdict",))] * 3
+    assert [n.parts[1].is_open for n in heard] == [True, False, True]
+
+
+@pytest.mark.parametrize(
+    ("second", "incidents"),
+    [
+        (alarm("adwin", 12_000), 1),
+        (alarm("adwin", 12_001), 2),
+        (verdict(since=8_000, outcome=40_000), 1),
+        (verdict(since=7_999, outcome=10_000), 2),
+        (verdict(since=11_000, outcome=90_000), 1),
+        (alarm("adwin", 10_000, "other"), 2),
+    ],
+    ids=["within reach", "beyond it", "since within", "since before", "late but since within", "elsewhere"],
+)
+def test_an_alarm_belongs_to_an_incident_by_the_outcomes_between_them(second: Alarm, incidents: int) -> None:
+    told = Told()
+    notifications = [*told.hears(alarm()), *told.hears(second)]
+    assert len({n.incident for n in notifications}) == incidents
+
+
+def test_an_incident_grows_with_its_alarms_and_the_nearest_one_takes_an_alarm() -> None:
+    told = Told()
+    (far,) = told.hears(alarm(outcome=10_000))
+    (near,) = told.hears(verdict(since=13_000, outcome=30_000))
+    assert far.incident != near.incident
+    told.hears(alarm(outcome=10_900))  # of a detector whose alarm is open: it widens the span
+    (joined,) = told.hears(alarm("adwin", 11_900))
+    assert joined.incident == far.incident
+    assert told.hears(alarm("ddm", 12_600))[0].incident == near.incident
+
+
+def test_a_detector_that_begins_again_in_an_open_incident_has_one_part() -> None:
+    told = Told()
+    told.hears(alarm(), verdict(since=9_900, outcome=12_000))
+    told.recovers()
+    (again,) = told.hears(alarm(outcome=11_500))
+    assert (again.kind, again.news) == ("updated", ("page_hinkley",))
+    assert again.detectors == ("verdict", "page_hinkley")
+
+
+def test_an_incident_that_ended_is_not_begun_again() -> None:
+    told = Told()
+    (first,) = told.hears(alarm())
+    told.recovers()
+    (second,) = told.hears(alarm("adwin", 10_100))
+    assert second.kind == "firing"
+    assert second.incident != first.incident
+
+
+def test_open_incidents_are_their_last_notification_with_alarms_as_they_are_now() -> None:
+    told = Told()
+    told.hears(alarm())
+    (last,) = told.hears(alarm("adwin"))
+    told.hears(alarm(outcome=10_500))
+    (known,) = told.book.open_incidents()
+    assert (known.id, known.kind) == (last.id, "updated")
+    assert [part.alarm.outcome for part in known.parts] == [10_500, 10_000]
+    assert [part.alarms for part in known.parts] == [2, 1]
+
+
+STEPS = st.lists(
+    st.one_of(
+        st.builds(
+            alarm,
+            st.sampled_from(["adwin", "ddm", "page_hinkley"]),
+            st.integers(0, 20_000),
+            st.sampled_from("ab"),
+        ),
+        st.sampled_from(["recover", "restart"]),
+    ),
+    max_size=25,
+)
+
+
+@given(STEPS)
+@settings(max_examples=examples(2.0))
+def test_alarms_are_grouped_as_a_plain_list_of_incidents_groups_them(steps: list[Alarm | str]) -> None:
+    told = Told()
+    plain: list[tuple[str, str, set[str], list[int]]] = []  # id, model, open detectors, places
+    for step in steps:
+        if step == "restart":
+            state, told = told.book.state(), Told()
+            told.book.restore(state)
+            assert told.book.state() == state
+        elif step == "recover":
+            assert {n.incident for n in told.recovers()} == {name for name, *_ in plain}
+            plain = []
+        elif isinstance(step, Alarm):
+            mine = [each for each in plain if each[1] == step.model]
+            heard = told.hears(step)
+            if (open_in := [each for each in mine if step.detector in each[2]]) != []:
+                assert heard == []
+                open_in[0][3].append(step.outcome)
+                continue
+            (n,) = heard
+            gaps = [
+                (max(0, step.outcome - max(each[3]), min(each[3]) - step.outcome), -max(each[3]), each[0])
+                for each in mine
+            ]
+            if gaps and min(gaps)[0] <= REACH:
+                assert (n.kind, n.incident) == ("updated", min(gaps)[2])
+                taken = next(each for each in mine if each[0] == n.incident)
+                taken[2].add(step.detector)
+                taken[3].append(step.outcome)
+            else:
+                assert n.kind == "firing"
+                plain.append((n.incident, step.model, {step.detector}, [step.outcome]))
+        assert sorted(n.incident for n in told.book.open_incidents()) == sorted(name for name, *_ in plain)

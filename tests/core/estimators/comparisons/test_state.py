@@ -1,0 +1,129 @@
+"""Comparisons do not depend on cuts, go on bitwise from a snapshot, and are bounded."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streamwatch.core.estimators.comparisons.set import ComparisonSet
+from streamwatch.core.events import Outcome, PairedAnswer
+from streamwatch.core.specs import (
+    ComparisonSpec,
+    FadingSpec,
+    LandmarkSpec,
+    MonitorsSpec,
+    SlidingSpec,
+    UtilitySpec,
+)
+from tests.tiers import examples
+
+SPEC = MonitorsSpec(
+    forgetting=(LandmarkSpec(), FadingSpec(0.9), SlidingSpec(5), SlidingSpec(3)),
+    comparisons=(ComparisonSpec("a", ("*",)), ComparisonSpec("b", ("c",))),
+    verdict_outcomes=1_000,
+)
+COSTS = UtilitySpec("b", "costs", (("x", "y", 3.0), ("y", "x", 1.0)), other=0.0)
+SPECS = {
+    "accuracy": SPEC,
+    "balanced and costs": replace(SPEC, utilities=(UtilitySpec("a", "balanced"), COSTS, UtilitySpec())),
+}
+
+
+@st.composite
+def outcomes(draw):
+    """Outcomes of three models, each with what some of the others answered."""
+    classes = st.sampled_from("xyz")
+    made = []
+    for at in range(draw(st.integers(0, 40))):
+        model = draw(st.sampled_from("abc"))
+        partners = draw(st.lists(st.sampled_from([m for m in "abc" if m != model]), unique=True))
+        pairs = tuple(PairedAnswer(partner, draw(classes)) for partner in partners)
+        made.append(Outcome(model, draw(classes), draw(classes), at, 0, pairs=pairs or None))
+    return made
+
+
+def told(comparisons):
+    return [(family.name, list(family.samples)) for family in comparisons.families()]
+
+
+@pytest.mark.parametrize("name", SPECS)
+@settings(max_examples=examples(2))
+@given(made=outcomes(), choose=st.data())
+def test_neither_cuts_nor_restores_change_a_bit(name, made, choose):
+    spec = SPECS[name]
+    whole, cut = ComparisonSet(spec), ComparisonSet(spec)
+    whole.fold(made)
+    places = sorted(choose.draw(st.lists(st.integers(0, len(made)), max_size=4)))
+    for start, end in zip([0, *places], [*places, len(made)], strict=True):
+        cut.fold(made[start:end])
+        snapshot = cut.snapshot()
+        cut = ComparisonSet(spec)
+        cut.restore(snapshot)
+        assert cut.snapshot() == snapshot
+    assert cut.snapshot() == whole.snapshot()
+    assert told(cut) == told(whole)
+
+
+def pair(challenger, champion, *, right):
+    answer = "x" if right else "y"
+    return Outcome(challenger, "x", answer, 0, 0, pairs=(PairedAnswer(champion, "x"),))
+
+
+def counts(comparisons):
+    families = {family.name: dict(family.samples) for family in comparisons.families()}
+    return families["comparison_pairs_total"]
+
+
+def test_pairs_of_models_beyond_the_limit_are_counted_until_a_place_is_free():
+    comparisons = ComparisonSet(replace(SPEC, max_comparisons=2))
+    comparisons.fold(pair(model, "a", right=True) for model in ("b", "c", "d", "d"))
+    assert counts(comparisons) == {("b", "a"): 1, ("c", "a"): 1}
+    assert comparisons.over_limit == 2
+    assert comparisons.retire("c")
+    comparisons.fold([pair("d", "a", right=True)])
+    assert counts(comparisons) == {("b", "a"): 1, ("d", "a"): 1}
+    assert comparisons.over_limit == 2
+
+
+def test_a_model_that_retires_takes_its_comparisons_and_starts_anew_when_it_returns():
+    comparisons, new = ComparisonSet(SPEC), ComparisonSet(SPEC)
+    comparisons.fold([pair("b", "a", right=False)] * 9)
+    comparisons.retire("a")
+    assert comparisons.snapshot() == new.snapshot()
+    for each in (comparisons, new):
+        each.fold([pair("c", "b", right=False), pair("b", "a", right=True)])
+    assert comparisons.snapshot() == new.snapshot()
+
+
+def test_after_a_change_of_settings_only_what_changed_begins_anew():
+    before = ComparisonSet(SPEC)
+    before.fold([pair("b", "a", right=False)] * 20 + [pair("c", "b", right=True)])
+    changed = replace(
+        SPEC,
+        forgetting=(LandmarkSpec(), FadingSpec(0.9), FadingSpec(0.5), SlidingSpec(3)),
+        comparisons=(ComparisonSpec("a", ("b",)),),
+        utilities=(UtilitySpec("*", "balanced"),),
+    )
+    after = ComparisonSet(changed)
+    after.restore(before.snapshot())
+    assert counts(after) == {("b", "a"): 20}
+    was = {(f.name, key): value for f in before.families() for key, value in f.samples}
+    now = {(f.name, key): value for f in after.families() for key, value in f.samples}
+    for forgetting in ("landmark", "fading:0.9", "sliding:3"):
+        for name in ("comparison_champion_right_alone", "comparison_effective_sample_size"):
+            key = name, ("b", "a", forgetting)
+            assert now[key] == was[key]
+    assert ("comparison_mcnemar", ("b", "a", "fading:0.5")) not in now
+    assert ("comparison_mcnemar", ("b", "a", "sliding:5")) not in now
+    assert ("comparison_verdict", ("b", "a")) not in now  # judged by another utility: a new verdict
+    after.fold([pair("b", "a", right=False)])
+    assert counts(after) == {("b", "a"): 21}
+
+
+def test_a_snapshot_of_another_shape_is_refused():
+    with pytest.raises(msgspec.ValidationError):
+        ComparisonSet(SPEC).restore(b"\x81\xa1a\x01")

@@ -1,0 +1,155 @@
+"""Batches of records in columns: the events they stand for, and how they are kept until their release."""
+
+from __future__ import annotations
+
+import copy
+import random
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+import xxhash
+
+from streamwatch.core.events import Event, Invalid, Label, NullRecord, Prediction
+from streamwatch.core.merge.kept import Kept
+from streamwatch.core.records import (
+    LABEL,
+    OBJECT,
+    PREDICTION,
+    ROW,
+    SEPARATOR,
+    RecordBatch,
+    batch_of,
+    no_records,
+)
+from streamwatch.core.vocabulary import NO_NAME, Names, Vocabulary
+from tests.tiers import examples
+
+
+def key_of(id_: str, *, digests: bool) -> str:
+    return xxhash.xxh3_128_digest(id_.encode()).decode("latin-1") if digests else id_
+
+
+def drawn(chance: random.Random, count: int, *, digests: bool) -> list[Event]:
+    """Events of all kinds, their keys spelt as they are kept."""
+    events: list[Event] = []
+    for n in range(count):
+        key = key_of(f"id-{chance.randrange(10 ** chance.randrange(1, 12))}", digests=digests)
+        model, stamp = f"m{chance.randrange(4)}", chance.choice((None, 0, 1_700_000_000_000 + n))
+        match chance.randrange(8):
+            case 0 | 1 | 2:
+                events.append(Prediction(key, model, f"c{n % 3}", -1, stamp))
+            case 3 | 4 | 5:
+                events.append(Label(key, f"c{n % 3}", -1, chance.choice((None, model)), stamp))
+            case 6:
+                events.append(Prediction(key, model, "c", -1, stamp, {"c": 0.5}))
+            case _:
+                events.append(
+                    chance.choice((Invalid("t", 0, n, "missing_id"), NullRecord("t", key, None, -1, True)))
+                )  # type: ignore[arg-type]
+    return events
+
+
+def in_columns(events: Sequence[Event], vocabulary: Vocabulary, *, digests: bool) -> RecordBatch:
+    """The batch that a decoder would make of events, written field by field."""
+    rows, objects, texts = np.zeros(len(events), ROW), [], bytearray()
+    for row, event in zip(rows, events, strict=True):
+        if isinstance(event, Invalid | NullRecord) or (isinstance(event, Prediction) and event.scores):
+            row["side"], row["object"], row["model"], row["class"] = OBJECT, len(objects), -1, -1
+            objects.append(event)
+            continue
+        named = event.predicted_class if isinstance(event, Prediction) else event.true_class
+        row["side"] = PREDICTION if isinstance(event, Prediction) else LABEL
+        row["model"] = -1 if event.model is None else vocabulary.models.number(event.model)
+        row["class"], row["object"] = vocabulary.classes.number(named), -1
+        row["timestamp_ms"] = -1 if event.timestamp_ms is None else event.timestamp_ms
+        if digests:
+            row["id_high"], row["id_low"] = np.frombuffer(event.id.encode("latin-1"), ">u8")
+        else:
+            row["id_at"], row["id_bytes"] = len(texts), len(event.id)
+            texts += event.id.encode() + bytes([SEPARATOR])
+    kept = None if digests else np.frombuffer(bytes(texts), np.uint8).copy()
+    return RecordBatch(rows, kept, objects, vocabulary)
+
+
+def at(events: Sequence[Event], clock_ms: Sequence[int]) -> list[Event]:
+    """The events with the clock at their places."""
+    placed = copy.deepcopy(list(events))
+    for event, ms in zip(placed, clock_ms, strict=True):
+        event.record_ms = ms
+    return placed
+
+
+@pytest.mark.parametrize("digests", [False, True])
+def test_a_batch_gives_back_the_events_that_it_was_made_of(*, digests: bool) -> None:
+    for seed in range(examples(1)):
+        chance = random.Random(seed)
+        events = drawn(chance, chance.choice((0, 1, 7, 90)), digests=digests)
+        batch = in_columns(events, Vocabulary(), digests=digests)
+        batch.rows["record_ms"] = np.arange(len(events))
+        assert batch.events() == at(events, range(len(events)))
+        start, stop = sorted((chance.randrange(99), chance.randrange(99)))
+        assert batch.part(start, stop).events() == at(events, range(len(events)))[start:stop]
+
+
+@pytest.mark.parametrize("side", [PREDICTION, LABEL, OBJECT])
+def test_a_batch_of_one_side_gives_back_its_events(side: int) -> None:
+    events = drawn(random.Random(1), 200, digests=False)
+    batch = in_columns(events, Vocabulary(), digests=False)
+    chosen = np.flatnonzero(batch.rows["side"] == side)
+    alike = RecordBatch(batch.rows[chosen], batch.texts, batch.objects, batch.vocabulary)
+    assert alike.events() == at([events[i] for i in chosen], [0] * len(chosen))
+
+
+@pytest.mark.parametrize("digests", [False, True])
+def test_kept_records_are_given_back_whatever_was_added_let_go_and_moved_in_between(*, digests: bool) -> None:
+    for seed in range(examples(0.5)):
+        chance, vocabulary, kept = random.Random(seed), Vocabulary(), Kept()
+        held: dict[int, Event] = {}  # by place
+        for _ in range(12):
+            events = drawn(chance, chance.randrange(300), digests=digests)
+            held |= dict(enumerate(events, kept.count))
+            kept.add(in_columns(copy.deepcopy(events), vocabulary, digests=digests))
+            places = chance.sample(sorted(held), len(held) // 2)
+            taken = kept.take(np.array(places, np.int64), np.arange(len(places)))
+            expected = at([held.pop(place) for place in places], range(len(places)))
+            if chance.random() < 0.4:
+                rest = chance.sample(sorted(held), len(held))
+                parts = [np.array(rest[:9], np.int64), np.array(rest[9:], np.int64)]
+                moved = [held[place] for place in rest]
+                kept.keep(parts)
+                assert np.concatenate(parts).tolist() == list(range(len(rest)))
+                held = dict(enumerate(moved))
+            assert taken.events() == expected  # as it was, though others were added or moved since
+
+
+def test_records_of_two_vocabularies_or_spellings_are_not_kept_together() -> None:
+    events: list[Event] = [Label("a", "c", -1)]
+    kept, vocabulary = Kept(), Vocabulary()
+    kept.add(in_columns(events, vocabulary, digests=False))
+    kept.add(batch_of(events, np.zeros(1, np.int64)))  # objects name nothing by number
+    with pytest.raises(ValueError, match="one vocabulary"):
+        kept.add(in_columns(events, Vocabulary(), digests=False))
+    spelt = in_columns([Label(key_of("a", digests=True), "c", -1)], vocabulary, digests=True)
+    with pytest.raises(ValueError, match="texts of keys"):
+        kept.add(spelt)
+
+
+def test_objects_pass_as_they_were_given() -> None:
+    events: list[Event] = [Invalid("t", 0, 5, "missing_id"), Label("a", "c", 9)]
+    batch = batch_of(events, np.array([5, 6]), np.array([70, 80]))
+    assert batch.given() == events
+    assert batch.rows["offset"].tolist() == [5, 6]
+    assert [event.record_ms for event in batch.events()] == [70, 80]
+    assert no_records().events() == []
+
+
+def test_numbers_of_names_never_change_and_run_out() -> None:
+    names = Names(most=2)
+    assert [names.number(name) for name in ("a", "b", "a", "c", "b")] == [0, 1, 0, NO_NAME, 1]
+    assert list(names.names) == ["a", "b"]
+    assert len(names) == 2
+
+
+def test_a_row_is_one_cache_line() -> None:
+    assert ROW.itemsize == 64

@@ -1,0 +1,193 @@
+"""The compiled scanner gives what the reader for one record gives, for every record that can be written."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import pytest
+import xxhash
+
+from streamwatch.core.events import Event, Invalid, Label, Prediction, Side
+from streamwatch.core.records import LABEL, OBJECT, PREDICTION, RecordBatch
+from streamwatch.core.vocabulary import Vocabulary
+from streamwatch.edge.decoders.json import JsonDecoder
+from streamwatch.edge.decoders.mapping import KindRule, TopicMapping
+from streamwatch.edge.keys import IdKeys, id_keys
+from tests.edge.decoders.fetched import fetched
+from tests.edge.decoders.mutations import mutated
+from tests.edge.decoders.records import FakeRecord, of
+from tests.tiers import by_tier
+
+RECORDS = by_tier(fast=6_000, default=108_000, everything=1_200_000)
+"""Mutated records, over all mappings."""
+PER_BATCH = 60
+MAPPINGS: dict[str, tuple[Side, TopicMapping, IdKeys | None]] = {
+    "predictions": ("prediction", TopicMapping(), None),
+    "labels": ("label", TopicMapping(), id_keys("", digest=True)),
+    "seconds": (
+        "label",
+        TopicMapping(timestamp_unit="s", classes={"yes": "fraud", "1": "fraud"}),
+        id_keys("ns", digest=False),
+    ),
+    "nanoseconds": (
+        "prediction",
+        TopicMapping(timestamp_unit="ns", model="=m", scores=None, fold=None),
+        id_keys("ns", digest=True),
+    ),
+    "microseconds": ("prediction", TopicMapping(timestamp_unit="us", model="topic"), None),
+    "both": ("both", TopicMapping(kind=KindRule("value.kind")), None),
+    "both, one class": (
+        "both",
+        TopicMapping(prediction="value.label", kind=KindRule("header:kind", "p", "l")),
+        id_keys("", digest=True),
+    ),
+    "nested": (
+        "prediction",
+        TopicMapping(
+            id="value.a.id", model="value.a.b.model", prediction="value.prediction", scores="value.a.s"
+        ),
+        None,
+    ),
+    "outside": ("label", TopicMapping(id="key", label="header:m", model=None, timestamp="header:at"), None),
+}
+UNREAD = (
+    ("prediction", TopicMapping(timestamp_unit="iso8601")),
+    ("prediction", TopicMapping(id="value.a.b", scores="value.a")),
+    ("label", TopicMapping(id="topic")),
+)
+"""Mappings that the scanner leaves to the reader for one record."""
+
+
+def together(decoder: JsonDecoder, records: Sequence[FakeRecord]) -> tuple[RecordBatch, list[Event]]:
+    """The batch that a decoder makes of records as they were fetched, and one by one its events."""
+    found = fetched(records)
+    batch = decoder.decode_batch(found)
+    alone = [decoder.decode(record, record.timestamp) for record in found]
+    return batch, alone
+
+
+@pytest.mark.parametrize("name", MAPPINGS)
+def test_mutated_records_mean_the_same_read_together_and_read_alone(name: str) -> None:
+    side, mapping, keys = MAPPINGS[name]
+    decoder = JsonDecoder("predictions", side, mapping, keys)
+    chance = random.Random(name)
+    ordinary = total = valid = 0
+    while total < RECORDS // len(MAPPINGS):
+        oddity = chance.choice((0.0, 0.15, 0.5, 0.7))
+        records = [mutated(chance, total + i, oddity, mapping.timestamp_unit) for i in range(PER_BATCH)]
+        batch, alone = together(decoder, records)
+        events = batch.events()
+        for i, (event, expected) in enumerate(zip(events, alone, strict=True)):
+            if not isinstance(expected, Invalid):
+                expected.record_ms = int(batch.rows["record_ms"][i])
+            else:
+                event.record_ms = expected.record_ms
+            assert event == expected, (records[i], event, expected)
+        total += len(records)
+        ordinary += int((batch.rows["side"] != OBJECT).sum())
+        valid += sum(not isinstance(event, Invalid) for event in alone)
+    assert ordinary > total // 4, "the scanner leaves nearly everything to others"
+    assert valid > total // 3
+
+
+@pytest.mark.parametrize(
+    "keys", [None, id_keys("", digest=True), id_keys("fraud", digest=False), id_keys("fraud", digest=True)]
+)
+def test_rows_carry_the_digest_of_the_key_whether_or_not_its_text_is_kept(keys: IdKeys | None) -> None:
+    decoder = JsonDecoder("t", "label", TopicMapping(), keys)
+    ids = [
+        "".join(chr(33 + (7 * i + j) % 90) for j in range(i)).replace('"', "-").replace("\\", "-")
+        for i in range(1, 123)
+    ]
+    records = [of({"id": id_, "label": "a"}) for id_ in ids]
+    decoder.decode_batch(fetched(records))  # the class is learnt
+    batch = decoder.decode_batch(fetched(records))
+    assert not batch.objects
+    prefix = "" if keys is None else keys.prefix
+    for id_, row in zip(ids, batch.rows, strict=True):
+        whole = int(row["id_high"]) << 64 | int(row["id_low"])
+        assert whole == xxhash.xxh3_128_intdigest((prefix + id_).encode())
+    given: Callable[[Sequence[str]], Sequence[str]] = keys or list
+    assert [event.id for event in batch.events()] == list(given(ids))  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(("side", "mapping"), UNREAD)
+def test_mappings_that_the_scanner_cannot_read_are_read_one_by_one(side: Side, mapping: TopicMapping) -> None:
+    decoder = JsonDecoder("predictions", side, mapping)
+    records = [mutated(random.Random(n), n, 0.2) for n in range(200)]
+    batch, alone = together(decoder, records)
+    assert batch.rows["side"].tolist() == [OBJECT] * 200
+    for event, expected in zip(batch.events(), alone, strict=True):
+        expected.record_ms = event.record_ms
+        assert event == expected
+
+
+def test_names_beyond_the_vocabulary_are_objects_and_those_within_stay_numbers() -> None:
+    vocabulary = Vocabulary(most=3)
+    decoder = JsonDecoder("t", "prediction", TopicMapping(), None, vocabulary)
+    records = [of({"id": "a", "model": f"m{n}", "prediction": "x"}) for n in range(6)]
+    decoder.decode_batch(fetched(records))
+    batch = decoder.decode_batch(fetched(records))
+    assert batch.rows["side"].tolist() == [PREDICTION] * 3 + [OBJECT] * 3
+    assert [event.model for event in batch.events()] == [f"m{n}" for n in range(6)]  # type: ignore[union-attr]
+    assert list(vocabulary.models.names) == ["m0", "m1", "m2"]
+
+
+def test_decoders_of_one_vocabulary_number_a_name_alike() -> None:
+    vocabulary = Vocabulary()
+    predictions = JsonDecoder("p", "prediction", TopicMapping(), None, vocabulary)
+    labels = JsonDecoder("l", "label", TopicMapping(classes={"1": "fraud"}), None, vocabulary)
+    prediction = [of({"id": "a", "model": "m", "prediction": "fraud"})]
+    label = [of({"id": "a", "model": "m", "label": 1}), of({"id": "b", "label": 1})]
+    for _ in range(2):
+        first, second = predictions.decode_batch(fetched(prediction)), labels.decode_batch(fetched(label))
+    assert first.rows["side"].tolist() == [PREDICTION]
+    assert second.rows["side"].tolist() == [LABEL, LABEL]
+    assert [*first.rows["model"].tolist(), -1] == second.rows["model"].tolist()
+    assert set(first.rows["class"]) == set(second.rows["class"])
+
+
+def test_ten_thousand_models_are_all_known_by_number() -> None:
+    decoder = JsonDecoder("t", "prediction", TopicMapping())
+    records = [of({"id": f"{n}", "model": f"model-{n}", "prediction": n % 7}) for n in range(10_000)]
+    found = fetched(records)
+    decoder.decode_batch(found)
+    batch = decoder.decode_batch(found)
+    assert not batch.objects
+    assert [event.model for event in batch.events()] == [f"model-{n}" for n in range(10_000)]  # type: ignore[union-attr]
+
+
+def test_ordinary_records_of_alternating_shapes_and_lengths_are_all_rows() -> None:
+    decoder = JsonDecoder("t", "prediction", TopicMapping())
+    contents = [
+        {"id": "x" * (1 + n % 128), "model": "m", "prediction": n % 5}
+        | ({"timestamp": 5 * n} if n % 3 else {})
+        | ({"features": [n / 7, {"deep": [[n]]}], "text": "y" * (n % 300)} if n % 2 else {})
+        for n in range(1_000)
+    ]
+    records = [FakeRecord(json.dumps(c, separators=(",", ": ")).encode()) for c in contents]
+    decoder.decode_batch(fetched(records))
+    batch = decoder.decode_batch(fetched(records))
+    assert not batch.objects
+    assert batch.events() == [
+        Prediction(c["id"], "m", str(c["prediction"]), replace(records[0]).timestamp + i, c.get("timestamp"))  # type: ignore[arg-type]
+        for i, c in enumerate(contents)
+    ]
+
+
+def test_a_label_names_no_model_or_one_and_null_counts_as_absent() -> None:
+    decoder = JsonDecoder("t", "label", TopicMapping())
+    values = [
+        b'{"id":"a","label":"x"}',
+        b'{"id":"a","label":"x","model":null,"timestamp":null}',
+        b'{"id":7,"label":"x","model":"m"}',
+    ]
+    records = [FakeRecord(value) for value in values]
+    for _ in range(2):
+        batch = decoder.decode_batch(fetched(records))
+    assert not batch.objects
+    at = int(batch.rows["record_ms"][0])
+    assert batch.events() == [Label("a", "x", at), Label("a", "x", at + 1), Label("7", "x", at + 2, "m")]

@@ -1,0 +1,146 @@
+"""Invalid records in the dead-letter topic, on Apache Kafka: as they were, at least once, whoever refuses."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import signal
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from streamwatch.admin.kafka_check import check_kafka
+from streamwatch.edge.sources.kafka import KafkaSpec
+from tests.integration.conftest import Broker
+from tests.integration.running import child, daemon, value
+from tests.integration.topics import create_topic, fresh
+from tests.integration.watched import summed, until
+
+LARGE = 200_000
+
+
+def write(broker: Broker, topics: Mapping[str, str], good: int, bad: int, large: int = 0) -> None:
+    """Write valid predictions and invalid ones, some of the latter large, mixed."""
+    producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
+    values = [json.dumps({"id": str(i), "model": "m", "prediction": "a"}).encode() for i in range(good)]
+    values += [b"{broken %d" % i for i in range(bad)] + [b"{" + b"x" * LARGE] * large
+    random.Random(1).shuffle(values)
+    for i, content in enumerate(values):
+        producer.produce(topics["predictions"], content, key=b"k%d" % i, headers=[("trace", b"t%d" % i)])
+    assert producer.flush(60) == 0
+
+
+def everything(broker: Broker, topic: str) -> list[Any]:
+    consumer = Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": "look"})
+    place = TopicPartition(topic, 0, 0)
+    consumer.assign([place])
+    found: list[Any] = []
+    while len(found) < consumer.get_watermark_offsets(place)[1]:
+        found += consumer.consume(1_000, 1.0)
+    consumer.close()
+    return found
+
+
+async def made(broker: Broker, **configs: str) -> tuple[dict[str, str], str]:
+    topics = {side: await create_topic(broker, fresh(side)) for side in ("predictions", "labels")}
+    return topics, await create_topic(broker, fresh("dead"), **configs)
+
+
+@pytest.mark.timeout(600)
+async def test_invalid_records_arrive_as_they_were_with_their_place_and_reason(kafka: Broker) -> None:
+    topics, dead = await made(kafka)
+    write(kafka, topics, good=200, bad=50)
+    document = {
+        "kafka": {"bootstrap_servers": kafka.bootstrap_servers, "dead_letter_topic": dead},
+        "topics": topics,
+    }
+    async with daemon(document) as running:
+        await running.until(lambda s: value(s, "dead_letters_written_total") == 50)
+    originals = {record.offset(): record for record in everything(kafka, topics["predictions"])}
+    letters = everything(kafka, dead)
+    assert len(letters) == 50
+    for letter in letters:
+        headers = dict(letter.headers())
+        original = originals[int(headers["streamwatch.offset"])]
+        assert (letter.key(), letter.value()) == (original.key(), original.value())
+        assert letter.value().startswith(b"{broken")
+        assert letter.headers()[0] == original.headers()[0]
+        assert headers["streamwatch.topic"].decode() == topics["predictions"]
+        assert headers["streamwatch.partition"] == b"0"
+        assert headers["streamwatch.reason"] == b"invalid_json"
+
+
+@pytest.mark.timeout(600)
+async def test_what_the_broker_refuses_is_counted_and_the_rest_arrives(kafka: Broker) -> None:
+    topics, dead = await made(kafka, max_message_bytes="100000")
+    write(kafka, topics, good=200, bad=50, large=3)
+    document = {
+        "kafka": {"bootstrap_servers": kafka.bootstrap_servers, "dead_letter_topic": dead},
+        "topics": topics,
+    }
+    async with daemon(document) as running:
+        samples = await running.until(
+            lambda s: value(s, "predictions_accepted_total") == 200 and value(s, "caught_up") == 1
+        )
+    assert value(samples, "dead_letters_dropped_total", reason="too_large") == 3
+    assert value(samples, "dead_letters_written_total") == 50
+    assert len(everything(kafka, dead)) == 50
+
+
+@pytest.mark.timeout(600)
+async def test_a_topic_that_is_not_there_is_counted_never_created_and_stops_nothing(kafka: Broker) -> None:
+    topics, _ = await made(kafka)
+    write(kafka, topics, good=200, bad=5)
+    absent = fresh("absent")
+    document = {
+        "kafka": {"bootstrap_servers": kafka.bootstrap_servers, "dead_letter_topic": absent},
+        "topics": topics,
+    }
+    async with daemon(document) as running:
+        samples = await running.until(lambda s: value(s, "predictions_accepted_total") == 200)
+    assert value(samples, "dead_letters_dropped_total", reason="no_topic") == 5
+    spec = KafkaSpec(bootstrap_servers=kafka.bootstrap_servers)
+    *_, last = await check_kafka(spec, {topics["predictions"]: "prediction"}, absent)
+    assert not last.good
+    assert absent in str(last)
+
+
+@pytest.mark.timeout(600)
+async def test_letters_arrive_at_least_once_however_often_the_daemon_is_killed(
+    kafka: Broker, tmp_path: Path
+) -> None:
+    topics, dead = await made(kafka)
+    write(kafka, topics, good=2_000, bad=500)
+    options = [
+        f"kafka.bootstrap_servers={kafka.bootstrap_servers}",
+        f"kafka.dead_letter_topic={dead}",
+        f"topics.predictions={topics['predictions']}",
+        f"topics.labels={topics['labels']}",
+        f"state.directory={tmp_path / 'state'}",
+        "state.commit_events=50",
+    ]
+    chance = random.Random(4)
+    for _ in range(4):
+        with child(tmp_path, *options) as killed:
+            killed.url()
+            await asyncio.sleep(chance.uniform(0.5, 3))
+            killed.process.send_signal(signal.SIGKILL)
+            killed.process.wait()
+    with child(tmp_path, *options) as running:
+        samples = await until(running.url(), lambda s: summed(s, "records_evaluated_total") == 2_500)
+    assert summed(samples, "records_invalid_total") == 500
+    values = [letter.value() for letter in everything(kafka, dead)]
+    assert set(values) == {b"{broken %d" % i for i in range(500)}
+
+
+async def test_check_says_that_the_topic_may_be_written_and_writes_nothing(kafka: Broker) -> None:
+    topics, dead = await made(kafka)
+    spec = KafkaSpec(bootstrap_servers=kafka.bootstrap_servers)
+    *_, last = await check_kafka(spec, {topics["predictions"]: "prediction"}, dead)
+    assert last.good
+    assert dead in str(last)
+    assert everything(kafka, dead) == []
