@@ -122,7 +122,7 @@ def join_spec(settings: Settings) -> JoinSpec:
 
 
 def folds_scheme(settings: Settings) -> Scheme | None:
-    """Which fold tests which id; None where no model predicts in folds.
+    """Scheme by which folds test ids; None where no model predicts in folds.
 
     Raises
     ------

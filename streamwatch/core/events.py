@@ -95,7 +95,7 @@ Event: TypeAlias = Prediction | Label | NullRecord | WrongFold | Invalid
 
 
 class PairedAnswer(NamedTuple):
-    """What another model answered on the same id, of which it was told the same label."""
+    """Answer of another model on the same id, of which it was told the same label."""
 
     model: str
     predicted_class: str

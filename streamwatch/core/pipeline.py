@@ -206,7 +206,7 @@ class Pipeline:
         return mismatches(self._agreement, models, self.clock_ms - self._spec.early_horizon_ms)
 
     def caveats(self) -> dict[str, Caveats]:
-        """What to know beside verdicts, by model."""
+        """Caveats beside verdicts, by model."""
         return caveats(joined_folds(self._join.predictions.join_models.models), self._spec, self.clock_ms)
 
     def join_families(self) -> list[Family]:

@@ -155,7 +155,7 @@ class ComparisonSpec:
 
 
 def champion_of(comparisons: Sequence[ComparisonSpec], one: str, other: str) -> str | None:
-    """Which of two models the other is compared with; None if they are not compared.
+    """Find which of two models the other is compared with; None if they are not compared.
 
     The first comparison that has them as champion and challenger, in either order, decides.
     """

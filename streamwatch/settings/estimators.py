@@ -92,7 +92,7 @@ class ComparisonSection(Section):
 
 
 def comparison_specs(comparisons: Sequence[ComparisonSection]) -> tuple[ComparisonSpec, ...]:
-    """What is compared with what; a name is a pattern that matches it alone."""
+    """Comparisons that are asked for; a name is a pattern that matches it alone."""
     specs: list[ComparisonSpec] = []
     for comparison in comparisons:
         if comparison.champion is not None:

@@ -8,7 +8,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+)
 
 from streamwatch.settings.alerts import AlertsSection
 from streamwatch.settings.durations import PATTERN as DURATION_PATTERN
@@ -30,12 +36,10 @@ from streamwatch.settings.yaml_text import MAX_CHARACTERS, MAX_DEPTH, YamlRefuse
 ENV_PREFIX = "STREAMWATCH__"
 
 
-class Settings(BaseModel):
+class Settings(BaseSettings):
     """Everything an operator can choose."""
 
-    model_config = ConfigDict(
-        extra="forbid", frozen=True, use_attribute_docstrings=True, validate_default=True
-    )
+    model_config = SettingsConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     kafka: KafkaSection
     topics: TopicsSection
@@ -47,6 +51,19 @@ class Settings(BaseModel):
     http: HttpSection = HttpSection()
     state: StateSection = StateSection()
     log: LogSection = LogSection()
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Only what it is given: `load` lays sources over each other, to know which is at fault."""
+        del settings_cls, env_settings, dotenv_settings, file_secret_settings
+        return (init_settings,)
 
 
 def json_schema() -> dict[str, Any]:
@@ -63,11 +80,17 @@ def json_schema() -> dict[str, Any]:
     return schema
 
 
-class Environment:
+class Environment(PydanticBaseSettingsSource):
     """`STREAMWATCH__KAFKA__CLIENT_ID=…`: every variable with the prefix, so that a typo is noticed."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
+        super().__init__(Settings)
         self.environ = environ
+
+    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
+        """One top-level section."""
+        del field
+        return self().get(field_name), field_name, False
 
     def variables(self) -> dict[str, list[str]]:
         """Variable → path of the key it sets."""
@@ -76,6 +99,13 @@ class Environment:
             for name in sorted(self.environ)
             if name.upper().startswith(ENV_PREFIX)
         }
+
+    def __call__(self) -> dict[str, Any]:
+        """All of them as nested mappings."""
+        tree: dict[str, Any] = {}
+        for name, path in self.variables().items():
+            plant(tree, path, self.environ[name], f"environment variable {name}")
+        return tree
 
 
 def load(

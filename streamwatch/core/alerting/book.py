@@ -48,7 +48,7 @@ _DECODER = msgspec.msgpack.Decoder(_State)
 
 
 class WatchedModels(Protocol):
-    """What the book asks of models; `EstimatorSet` answers."""
+    """Questions of the book about models; `EstimatorSet` answers."""
 
     def first_ms(self, model: str) -> int:
         """Event time of a model's first outcome."""
@@ -59,7 +59,7 @@ class WatchedModels(Protocol):
         ...
 
     def class_shift(self, model: str, level: float) -> ClassShift | None:
-        """Which it looks like, the classes or the model, given the mean loss before a change."""
+        """Tell whether the classes or the model seem to have changed, given the mean loss before."""
         ...
 
 

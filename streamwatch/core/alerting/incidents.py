@@ -57,7 +57,7 @@ class Incident(msgspec.Struct, frozen=True):
 
     @property
     def is_open(self) -> bool:
-        """Whether one of its alarms is."""
+        """Tell whether one of its alarms is open."""
         return any(part.is_open for part in self.parts)
 
     def distance(self, place: int) -> int:

@@ -70,7 +70,7 @@ class Part(msgspec.Struct, frozen=True):
 
     @property
     def is_open(self) -> bool:
-        """Whether it has not ended."""
+        """Tell whether it has not ended."""
         return self.reason is None
 
 

@@ -229,7 +229,7 @@ class EstimatorSet:
         return joined_levels(levels_of(watched, totals, outcomes, self._spec.confidence_delta))
 
     def class_shift(self, model: str, level: float) -> ClassShift | None:
-        """Which it looks like when a model's error changed: the classes, or the model.
+        """Tell whether a changed error looks like a change of the classes or of the model.
 
         `level` is its mean loss before, as a detector found it, or NaN. None for a model that is not watched,
         with few outcomes, and where settings have no landmark beside a sliding or ADWIN window.

@@ -155,10 +155,9 @@ class Pairing:
         try:
             return related[partner]
         except KeyError:
-            folds = (
-                fold_of(model) is not None or fold_of(partner) is not None
-            )  # a pattern may match their names
             found = related[partner] = (
-                not folds and champion_of(self._comparisons, model, partner) is not None
+                fold_of(model) is None  # a pattern may match the name of a fold
+                and fold_of(partner) is None
+                and champion_of(self._comparisons, model, partner) is not None
             )
             return found

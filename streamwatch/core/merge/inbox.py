@@ -45,7 +45,7 @@ class Inbox:
 
     @property
     def has_fresh(self) -> bool:
-        """Whether something was delivered since times were given last."""
+        """Tell whether something was delivered since times were given last."""
         return bool(self._fresh)
 
     @property

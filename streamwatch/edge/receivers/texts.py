@@ -83,7 +83,7 @@ def link(external_url: str, notification: Notification) -> str:
 
 
 def looks_like(shift: ClassShift) -> str:
-    """Which it looks like, the classes or the model, and what that rests on."""
+    """Line on whether it looks like a change of the classes or of the model, and what that rests on."""
     share_of = (
         f"{shift.share.name} went from {share(shift.share.before)} to {share(shift.share.after)} of labels"
     )

@@ -78,7 +78,7 @@ def trace_columns(table: ComparisonTable) -> list[str]:
 
 
 def traced(row: NDArray[np.int64], table: ComparisonTable) -> list[float | None]:
-    """What the comparison in a row, shape (1,), says now; None where undefined."""
+    """Values of the comparison in a row, shape (1,), as of now; None where undefined."""
     values: list[float] = []
     for index in range(len(table.forgetting)):
         sums = table.sums(row, index)

@@ -166,7 +166,7 @@ class ComparisonSet:
         return report(pairs, np.array([comparison.row for comparison in by_name], np.int64), self._table)
 
     def estimators(self) -> dict[str, str]:
-        """What is compared, in words, by a name that changes with it."""
+        """Describe each comparison in words, by a name that changes with it."""
         return {
             fingerprint("comparison", each, None, 0): f"comparison of {each.champion} with "
             f"{', '.join(each.challengers)}"

@@ -154,7 +154,7 @@ class ComparisonTable:
         )
 
     def verdicts(self, rows: Integers) -> Verdicts:
-        """What the verdicts on m challengers say, each array (1, m); outcomes are pairs."""
+        """Verdicts on m challengers, each array (1, m); outcomes are pairs."""
         threshold = float(self._parameters["threshold"][0])
         steps, records = self._paces["steps"][rows][None, :], self._verdicts[rows][None, :]
         return read_verdicts(steps, records, self._spec.confidence_delta, threshold)

@@ -127,7 +127,7 @@ def piece_of(records: Sequence[KafkaRecord]) -> Piece:
 
 
 def too_large(record: KafkaRecord) -> KafkaRecord:
-    """What is left of a record that has more bytes than allowed."""
+    """Leave out the content of a record that has more bytes than allowed."""
     topic, partition, offset, timestamp = record.topic, record.partition, record.offset, record.timestamp
     kind = record.timestamp_type
     return KafkaRecord(topic, partition, offset, timestamp, fault=TOO_LARGE, timestamp_type=kind)

@@ -173,7 +173,7 @@ def warning_of(details: Mapping[str, object]) -> str:
 
 
 def caveats_of(details: Mapping[str, object]) -> Row:
-    """What to know beside the verdict, under the same names as in `details`."""
+    """Caveats beside the verdict, under the same names as in `details`."""
     said: Row = {}
     match details:
         case {"first_horizon_ends_timestamp_seconds": float(ends)}:
