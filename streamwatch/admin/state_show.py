@@ -19,6 +19,7 @@ from streamwatch.admin.state_contents import (
     pipeline_of,
     places_of,
 )
+from streamwatch.core.fold_names import model_of
 from streamwatch.core.join.entry import PENDING
 from streamwatch.edge.stores.errors import StateDamaged
 from streamwatch.edge.stores.rocksdb.inspect import Inspection
@@ -121,7 +122,11 @@ def _look(state: Inspection, *, ages: bool, told: Callable[[int, int], None]) ->
     begun = state.manifest.commits > 0
     pipeline = pipeline_of(state) if begun else None
     pending = gauge(pipeline, "pending_predictions") if pipeline else {}
-    snapshots = {key.decode(): kept_of(value).snapshot for key, value in state.items("models")}
+    snapshots: dict[str, int | None] = {}
+    for key, value in state.items("models"):
+        model, snapshot = model_of(key.decode()), kept_of(value).snapshot
+        so_far = snapshots.get(model)
+        snapshots[model] = so_far if snapshot is None else (so_far or 0) + len(snapshot)
     clock_ms = pipeline.clock_ms if pipeline else -1
     waits = _ages(state, clock_ms, told) if ages and begun else None
     entries = [(len(value), len(outcomes_of(value))) for _, value in state.journal()]
@@ -178,7 +183,7 @@ def _ages(state: Inspection, now_ms: int, told: Callable[[int, int], None]) -> d
     for done, (_, chain) in enumerate(state.records(), 1):
         for record in chain:
             if record.state == PENDING:
-                model = record.model or ""
+                model = model_of(record.model or "")
                 waits = found.get(model)
                 if waits is None:
                     waits = found[model] = _Waits([0] * (len(bounds_ms) + 1), record.record_ms)
@@ -190,7 +195,7 @@ def _ages(state: Inspection, now_ms: int, told: Callable[[int, int], None]) -> d
 
 
 def _model(
-    name: str, pending: int, snapshot: bytes | None, waits: Mapping[str, _Waits] | None, now_ms: int
+    name: str, pending: int, snapshot: int | None, waits: Mapping[str, _Waits] | None, now_ms: int
 ) -> Model:
     of_model = waits.get(name) if waits is not None else None
     shares: Sequence[int] | None = None
@@ -201,7 +206,7 @@ def _model(
         pending,
         None if shares is None else tuple(shares),
         None if of_model is None else max(0, now_ms - of_model.oldest_ms) / 1000,
-        None if snapshot is None else len(snapshot),
+        snapshot,
     )
 
 

@@ -9,6 +9,7 @@ from streamwatch.edge.web.ports import Health
 from streamwatch.edge.web.routes.alarms import AlarmsExporter
 from streamwatch.edge.web.routes.comparison_history import ComparisonHistory
 from streamwatch.edge.web.routes.comparisons import ComparisonsExporter
+from streamwatch.edge.web.routes.folds import FoldsExporter
 from streamwatch.edge.web.routes.health import HealthExporter
 from streamwatch.edge.web.routes.history import HistoryExporter
 from streamwatch.edge.web.routes.json_api import JsonExporter
@@ -39,6 +40,7 @@ def build_server(
             comparisons,
             ComparisonsExporter(),
             AlarmsExporter(),
+            FoldsExporter(),
             HealthExporter(health.unready),
             OpenApiExporter(),
             StatusPage(),

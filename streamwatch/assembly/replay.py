@@ -47,6 +47,7 @@ def recorded_topics(
         raise SettingsError(f"--columns: expected fields of {', '.join(FIELDS)}, got {', '.join(unknown)}")
     spaces = specs.namespaces(settings.topics)
     mappings = specs.mappings(settings.topics)
+    folds = specs.folds_scheme(settings)
     topics: dict[str, RecordedTopic] = {}
     for name, side in specs.sides(settings.topics).items():
         mapping = replace(mappings[name], **places)
@@ -55,7 +56,7 @@ def recorded_topics(
         if unit is not None:
             mapping = replace(mapping, timestamp_unit=unit)
         try:
-            decoder = JsonDecoder(name, side, mapping, id_keys(spaces[name], digest=False))
+            decoder = JsonDecoder(name, side, mapping, id_keys(spaces[name], digest=False), folds=folds)
         except ValueError as error:
             raise SettingsError(f"topics: mapping of {name}: {error}") from None
         topics[name] = RecordedTopic(side, mapping, decoder)

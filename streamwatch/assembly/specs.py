@@ -5,9 +5,10 @@ from __future__ import annotations
 from streamwatch.core.events import Side
 from streamwatch.core.merge import MergeSpec
 from streamwatch.core.specs import FadingSpec, JoinSpec, MonitorsSpec, UtilitySpec
-from streamwatch.edge.decoders.mapping import FOLD, KindRule, TopicMapping
+from streamwatch.edge.decoders.mapping import KindRule, TopicMapping
 from streamwatch.edge.sources.kafka.spec import Ago, At, KafkaSpec, parse_start
 from streamwatch.edge.stores.rocksdb.spec import RocksSpec
+from streamwatch.folds import Scheme
 from streamwatch.settings import Settings, SettingsError
 from streamwatch.settings.estimators import CostsSection, MonitorsSection, Utility, comparison_specs
 from streamwatch.settings.sections import KafkaSection, OnExpiry
@@ -91,7 +92,7 @@ def topic_mapping(section: MappingSection) -> TopicMapping:
         timestamp=section.timestamp,
         timestamp_unit=section.timestamp_unit,
         scores=section.scores,
-        fold=None if "fold" in section.model_fields_set else FOLD,
+        fold=section.fold,
         classes=dict(section.classes),
         kind=KindRule(kind.field, kind.prediction, kind.label) if kind else None,
     )
@@ -114,8 +115,32 @@ def join_spec(settings: Settings) -> JoinSpec:
         max_reordered=join.max_reordered,
         retain_unmatched=join.retain_unmatched,
         max_models=settings.monitors.max_models,
+        folds=settings.folds.scheme is not None,
+        folds_share_stream=_shares_stream(settings),
         comparisons=comparison_specs(settings.monitors.comparisons),
     )
+
+
+def folds_scheme(settings: Settings) -> Scheme | None:
+    """Scheme by which folds test ids; None where no model predicts in folds.
+
+    Raises
+    ------
+    SettingsError
+        Folds that test some ids only, with an order of outcomes that is not that of their resolution.
+    """
+    folds = settings.folds
+    if folds.scheme is None:
+        return None
+    if not folds.prequential and settings.join.order != "resolution":
+        raise SettingsError(
+            f"join.order: expected resolution with folds.prequential: false, got {settings.join.order}"
+        )
+    return Scheme(folds.scheme, folds.k, folds.prequential)
+
+
+def _shares_stream(settings: Settings) -> bool:
+    return settings.folds.scheme is not None and not settings.folds.prequential
 
 
 def merge_spec(settings: Settings) -> MergeSpec:
@@ -188,6 +213,8 @@ def monitors_spec(settings: Settings) -> MonitorsSpec:
         utilities=utilities(monitors),
         verdict_outcomes=monitors.verdict_outcomes,
         shadow_max_classes=monitors.shadow_max_classes,
+        folds="" if (scheme := folds_scheme(settings)) is None else repr(scheme),
+        folds_share_stream=_shares_stream(settings),
         comparisons=comparison_specs(monitors.comparisons),
         max_comparisons=monitors.max_comparisons,
     )

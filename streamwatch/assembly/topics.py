@@ -22,12 +22,14 @@ def build_topics(settings: Settings) -> dict[str, Topic]:
         raise SettingsError(f"kafka.dead_letter_topic: expected a topic that is not read, got {letters!r}")
     mappings = specs.mappings(settings.topics)
     namespaces, digest = specs.namespaces(settings.topics), settings.state.kind != "memory"
+    folds = specs.folds_scheme(settings)
     topics: dict[str, Topic] = {}
     vocabulary = Vocabulary()
     for name, side in specs.sides(settings.topics).items():
         try:
             keys = id_keys(namespaces[name], digest=digest)
-            topics[name] = Topic(side, JsonDecoder(name, side, mappings[name], keys, vocabulary))
+            decoder = JsonDecoder(name, side, mappings[name], keys, vocabulary, folds)
+            topics[name] = Topic(side, decoder)
         except ValueError as error:
             raise SettingsError(f"topics: mapping of {name}: {error}") from None
     return topics

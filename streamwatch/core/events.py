@@ -73,6 +73,12 @@ class NullRecord(msgspec.Struct, gc=False):
     withdraws: bool
 
 
+class WrongFold(msgspec.Struct, gc=False):
+    """A prediction by a fold that does not test its id: counted, and nothing else."""
+
+    record_ms: int
+
+
 class Invalid(msgspec.Struct, gc=False):
     """A record that could not be decoded or broke a rule of SEMANTICS §1; `reason` is one of a closed set."""
 
@@ -85,7 +91,7 @@ class Invalid(msgspec.Struct, gc=False):
     """Where it can be read, and is a valid name."""
 
 
-Event: TypeAlias = Prediction | Label | NullRecord | Invalid
+Event: TypeAlias = Prediction | Label | NullRecord | WrongFold | Invalid
 
 
 class PairedAnswer(NamedTuple):

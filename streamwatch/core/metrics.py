@@ -165,6 +165,25 @@ def metrics_of(
             _PER_OPPONENT,
         ),
         Metric(
+            "folds_evaluated",
+            "gauge",
+            "Folds of a model with outcomes, where it predicts in folds",
+            ("model",),
+        ),
+        Metric(
+            "fold_accuracy_deviation",
+            "gauge",
+            f"Standard deviation of accuracy over a model's folds; their mean is accuracy_ratio ({_DECAY})",
+            _PER_FORGETTING,
+        ),
+        Metric(
+            "fold_accuracy_ratio",
+            "gauge",
+            f"Share of outcomes one fold of the model got right ({_DECAY})",
+            ("fold", *_PER_FORGETTING),
+        ),
+        Metric("fold_outcomes_total", "counter", "Outcomes of one fold of the model", ("fold", "model")),
+        Metric(
             "label_delay_seconds",
             "histogram",
             "Time from a prediction to its label (assumed labels left out)",
@@ -200,6 +219,8 @@ DISPENSABLE: tuple[str, ...] = (
     "class_truth_ratio",
     "precision_ratio",
     "recall_ratio",
+    "fold_outcomes_total",
+    "fold_accuracy_ratio",
     "macro_f1_ratio",
     "harmonic_mean_recall_ratio",
     "geometric_mean_recall_ratio",
@@ -245,6 +266,8 @@ _NEEDED: tuple[str, ...] = (
     "detector_statistic",
     "detector_warning",
     "drift_weighted_effective_sample_size",
+    "folds_evaluated",
+    "fold_accuracy_deviation",
     "adwin_window_outcomes",
     "mcc",
     "kappa",
@@ -321,6 +344,10 @@ JOIN: Final = (
     _counter("predictions_expired_total", "Predictions without a label within the horizon."),
     _counter("predictions_evicted_total", "Oldest predictions evicted because join.max_pending was reached."),
     _counter("predictions_withdrawn_total", "Pending predictions withdrawn by a record with a null value."),
+    _counter(
+        "predictions_wrong_fold_total",
+        "Predictions by a fold that does not test their id (settings: folds); not evaluated.",
+    ),
     _counter(
         "outcomes_assumed_total", "Expired predictions evaluated as the class that join.on_expiry assumes."
     ),

@@ -21,12 +21,14 @@ from typing import Final, Protocol
 import msgspec
 
 from streamwatch.core.events import Alarm, Event, Outcome
+from streamwatch.core.fold_names import model_of
 from streamwatch.core.join.caveats import Caveats, caveats
 from streamwatch.core.join.counters import JoinCounters
 from streamwatch.core.join.dedup import DedupState
+from streamwatch.core.join.fold_streams import Stream
 from streamwatch.core.join.join import Join
 from streamwatch.core.join.mismatch import AgreementState, ClassAgreement, Mismatch, mismatches
-from streamwatch.core.join.models import JoinModelsState
+from streamwatch.core.join.models import JoinModelsState, joined_folds
 from streamwatch.core.join.pairing import PairingState
 from streamwatch.core.join.reorder import OrderBuffer, OrderState
 from streamwatch.core.join.series import counter_families, gauge_families, identities, model_families
@@ -80,6 +82,7 @@ class PipelineState:
     start_ms: int | None
     oldest_pending_ms: int | None
     agreement: AgreementState = field(default_factory=AgreementState)
+    fold_streams: dict[str, Stream] = field(default_factory=dict[str, Stream])
     pairing: PairingState = field(default_factory=PairingState)
 
 
@@ -170,11 +173,15 @@ class Pipeline:
     def _retire(self, idle: list[str]) -> None:
         self._join.counters.models_retired += len(idle)
         monitored = set(self._monitors.models())
+        names = list(self._join.predictions.join_models.models)
+        alive = {model_of(name) for name in names}
         for model in idle:
             self._agreement.forget(model)
-            self._join.counters.model_records_invalid.pop(model, None)
+            if model_of(model) not in alive:  # the last of its folds, if it has any
+                self._join.counters.model_records_invalid.pop(model_of(model), None)
             if model in monitored:
                 self._monitors.retire(model)
+        self._join.predictions.fold_streams.keep(names)
 
     @property
     def start_ms(self) -> int | None:
@@ -200,7 +207,7 @@ class Pipeline:
 
     def caveats(self) -> dict[str, Caveats]:
         """Caveats beside verdicts, by model."""
-        return caveats(self._join.predictions.join_models.models, self._spec, self.clock_ms)
+        return caveats(joined_folds(self._join.predictions.join_models.models), self._spec, self.clock_ms)
 
     def join_families(self) -> list[Family]:
         """Series of the join."""
@@ -236,6 +243,7 @@ class Pipeline:
                 labels.start_ms,
                 predictions.oldest_ms,
                 self._agreement.state(),
+                predictions.fold_streams.state(),
                 PairingState() if predictions.pairing is None else predictions.pairing.state(),
             )
         )
@@ -261,5 +269,6 @@ class Pipeline:
         labels.early, labels.unmatched, labels.retained = state.early, state.unmatched, state.retained
         labels.start_ms = state.start_ms
         self._agreement.restore(state.agreement)
+        predictions.fold_streams.restore(state.fold_streams)
         if predictions.pairing is not None:
             predictions.pairing.restore(state.pairing)

@@ -157,9 +157,9 @@ class ComparisonSpec:
 def columns_suffice(join: JoinSpec) -> bool:
     """Tell whether the compiled join does all that a join is to do, where nothing is to last.
 
-    It holds no outcomes for the order of predictions, and compares no models.
+    It holds no outcomes for the order of predictions, compares no models and knows no folds.
     """
-    return join.order == "resolution" and not join.comparisons
+    return join.order == "resolution" and not join.comparisons and not join.folds
 
 
 def champion_of(comparisons: Sequence[ComparisonSpec], one: str, other: str) -> str | None:
@@ -202,6 +202,10 @@ class MonitorsSpec:
     """Whom every model is judged against."""
     utilities: tuple[UtilitySpec, ...] = (UtilitySpec(),)
     """The first whose pattern matches a model holds; without one, accuracy."""
+    folds: str = ""
+    """The scheme of folds in words, "" without one; under another scheme folds begin anew."""
+    folds_share_stream: bool = False
+    """As in `JoinSpec`: the label at a fold's prediction is then the previous label of its model's stream."""
     verdict_outcomes: int = 100_000
     """N: outcomes within which a false verdict has probability `confidence_delta`, and after which a verdict
     that nothing confirms opens."""
@@ -228,5 +232,10 @@ class JoinSpec:
     max_reordered: int = 1_000_000
     retain_unmatched: bool = True
     max_models: int = 1_000
+    folds: bool = False
+    """Whether models may predict in folds."""
+    folds_share_stream: bool = False
+    """Whether the previous label of a fold's outcome is that of its model's stream, of all its folds: where a
+    fold tests some ids only."""
     comparisons: tuple[ComparisonSpec, ...] = ()
     """Which models' outcomes of one id are paired."""

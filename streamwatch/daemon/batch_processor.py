@@ -13,6 +13,7 @@ from streamwatch.core.column_pipeline import ColumnPipeline
 from streamwatch.core.commit.checkpoint import Checkpoint
 from streamwatch.core.events import Alarm, Invalid, Partition, Side
 from streamwatch.core.fetched import APPENDED, FetchedRecords
+from streamwatch.core.fold_names import fold_of, model_of
 from streamwatch.core.join.caveats import details_with_caveats
 from streamwatch.core.join.mismatch import details_with
 from streamwatch.core.merge import Arrivals, Merge, MergeProgress, MergeSpec, Released
@@ -220,7 +221,7 @@ class BatchProcessor:
         self._taken += taken
         self._uncommitted += taken + len(result.changed)
         self._alarms += result.alarms
-        self._retired += [model for _, model in result.retired]
+        self._note_retired([name for _, name in result.retired])
         if self._taken == len(ready):
             self._ready = None
             self._advance_positions()
@@ -245,6 +246,14 @@ class BatchProcessor:
         self._ready = released if len(released) else None
         if self._ready is None:
             self._advance_positions()
+
+    def _note_retired(self, names: Sequence[str]) -> None:
+        """Remember models that retired; one that predicts in folds has when its last fold has."""
+        alive = {model_of(name) for name in self._monitors.models()} if names else set[str]()
+        for name in names:
+            model = model_of(name)
+            if fold_of(name) is None or model not in alive:
+                self._retired.append(model)
 
     def _advance_positions(self) -> None:
         """Go on where reading stands in partitions of which nothing is held: past control records, too."""

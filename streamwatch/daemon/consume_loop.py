@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from streamwatch.core.events import Partition
+from streamwatch.core.fold_names import shown_name
 from streamwatch.core.ports import DeadLetters, Poll, Source
 from streamwatch.daemon.alerting import event_of
 from streamwatch.daemon.batch_processor import yield_to_loop
@@ -186,7 +187,7 @@ class ConsumeLoop:
         if resumed.restarted or resumed.dropped:
             self._telemetry.emit(EstimatorsChanged(resumed.continued, resumed.restarted, resumed.dropped))
         for model, reason in resumed.refused.items():
-            self._telemetry.emit(ModelStateDiscarded(model, reason))
+            self._telemetry.emit(ModelStateDiscarded(shown_name(model), reason))
         if state.store.durable:
             self._spec.offset_metadata.opened(state.store.identity, state.checkpoint.commits)
         self._opened()

@@ -21,6 +21,7 @@ from streamwatch.settings.durations import PATTERN as DURATION_PATTERN
 from streamwatch.settings.durations import format_duration
 from streamwatch.settings.estimators import MonitorsSection
 from streamwatch.settings.faults import Layer, SettingsError, describe, is_secret, step_text
+from streamwatch.settings.folds import FoldsSection
 from streamwatch.settings.http import HttpSection
 from streamwatch.settings.sections import (
     JoinSection,
@@ -45,6 +46,7 @@ class Settings(BaseSettings):
     join: JoinSection = JoinSection()
     time: TimeSection = TimeSection()
     monitors: MonitorsSection = MonitorsSection()
+    folds: FoldsSection = FoldsSection()
     alerts: AlertsSection = AlertsSection()
     http: HttpSection = HttpSection()
     state: StateSection = StateSection()

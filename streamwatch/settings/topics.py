@@ -39,16 +39,6 @@ def as_text(value: object) -> object:
     return str(value) if isinstance(value, int) else value
 
 
-def unfolded(value: object) -> object:
-    """Refuse to read folds: nothing evaluates them yet."""
-    if value is not None:
-        raise ValueError(
-            "folds are not supported yet: leave the key out (predictions with a field `fold` are then "
-            "counted and not evaluated) or set null (the field is not looked at)"
-        )
-    return None
-
-
 FieldLocation = Annotated[str, AfterValidator(placed), Field(json_schema_extra={"pattern": PLACE})]
 Class = Annotated[str, BeforeValidator(as_text, json_schema_input_type=str | int | bool)]
 
@@ -81,8 +71,8 @@ class MappingSection(Section):
     """Unit of `timestamp`: ms, s, us, ns (since 1970) or iso8601."""
     scores: FieldLocation | None = "value.scores"
     """Probability per class, if there are any."""
-    fold: Annotated[None, BeforeValidator(unfolded, json_schema_input_type=None)] = None
-    """Not supported yet: predictions with a `fold` are counted and not evaluated."""
+    fold: FieldLocation | None = "value.fold"
+    """Which fold of the model predicted, where it has several (`folds`); null: the field is not looked at."""
     classes: dict[Class, Class] = Field(default_factory=dict[str, str])
     """Aliases: the class as records write it → the class meant."""
     kind: KindSection | None = None

@@ -28,6 +28,7 @@ REASONS: dict[str, dict[str, Any]] = {
     "state that lasts": {"state": {"kind": "rocksdb", "directory": "/somewhere"}},
     "outcomes that wait for the order of predictions": {"join": {"order": "prediction_time"}},
     "models that are compared": {"monitors": {"comparisons": [{"champion": "a", "challengers": ["b"]}]}},
+    "models that predict in folds": {"folds": {"scheme": "split-validation", "k": 5}},
 }
 
 

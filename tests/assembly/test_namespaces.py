@@ -9,15 +9,17 @@ import pytest
 from streamwatch.assembly import specs
 from streamwatch.assembly.topics import build_topics
 from streamwatch.core.events import Label, Prediction
-from streamwatch.settings import Settings
+from streamwatch.folds import Scheme
+from streamwatch.settings import Settings, SettingsError
 from tests.edge.decoders.records import of
 
 
-def settings(topics: dict[str, Any], kind: str = "memory") -> Settings:
+def settings(topics: dict[str, Any], kind: str = "memory", **sections: Any) -> Settings:
     document: dict[str, Any] = {
         "kafka": {"bootstrap_servers": ["none:0"]},
         "topics": topics,
         "state": {"kind": kind},
+        **sections,
     }
     return Settings(**document)
 
@@ -51,8 +53,22 @@ def test_a_model_named_in_two_namespaces_is_told_to_be_one() -> None:
     assert specs.shared_models(settings(two_use_cases()).topics) == {}
 
 
-def test_a_fold_is_looked_at_to_be_refused_unless_settings_say_null() -> None:
+def test_a_fold_is_looked_at_unless_settings_say_null() -> None:
     default = settings({"predictions": "p", "labels": "l"})
     silent = settings({"predictions": {"name": "p", "mapping": {"fold": None}}, "labels": "l"})
     assert specs.mappings(default.topics)["p"].fold == "value.fold"
     assert specs.mappings(silent.topics)["p"].fold is None
+    assert specs.folds_scheme(default) is None
+    assert specs.monitors_spec(default).folds == ""
+    assert not specs.join_spec(default).folds
+
+
+def test_folds_that_test_some_ids_only_need_the_order_of_resolution() -> None:
+    topics = {"predictions": "p", "labels": "l"}
+    folds = {"scheme": "cross-validation", "k": 5, "prequential": False}
+    found = settings(topics, folds=folds)
+    assert specs.folds_scheme(found) == Scheme("cross-validation", 5, prequential=False)
+    assert specs.join_spec(found).folds_share_stream
+    assert specs.monitors_spec(found).folds_share_stream
+    with pytest.raises(SettingsError, match=r"join.order: expected resolution with folds.prequential: false"):
+        specs.folds_scheme(settings(topics, folds=folds, join={"order": "prediction_time"}))

@@ -13,7 +13,8 @@ from tests.contracts.readme_metrics import every_family
 FAMILIES = every_family()
 BOUNDED_LABELS = {
     "baseline", "bound", "cause", "challenger", "champion", "class", "detector", "drift_weighted", "event",
-    "forgetting", "implementation", "limit", "model", "opponent", "part", "partition", "reason", "receiver",
+    "fold", "forgetting",
+    "implementation", "limit", "model", "opponent", "part", "partition", "reason", "receiver",
     "severity", "side", "topic", "version",
 }  # fmt: skip
 CORE_SET = {

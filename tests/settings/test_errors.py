@@ -107,8 +107,8 @@ def complaint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., 
         (
             "zoo: {}",
             (
-                "zoo in streamwatch.yaml: unknown key; known: alerts, http, join, kafka, log, monitors, state, "
-                "time, topics"
+                "zoo in streamwatch.yaml: unknown key; known: alerts, folds, http, join, kafka, log, monitors, "
+                "state, time, topics"
             ),
         ),
         ("join: 3", "join in streamwatch.yaml: expected a mapping, got 3"),
@@ -267,17 +267,34 @@ def complaint_contains(lines: list[str], word: str) -> bool:
             "{predictions: {name: a, namespace: x, mapping: {kind: {}}}, labels: {name: a, mapping: {kind: {}}}}",
             "topics in --set: topic 'a' carries predictions and labels: give both one namespace",
         ),
-        (
-            "{predictions: {name: a, mapping: {fold: value.fold}}, labels: b}",
-            (
-                "topics.predictions[0].mapping.fold in --set: folds are not supported yet: leave the key out "
-                "(predictions with a field `fold` are then counted and not evaluated) or set null (the field is "
-                "not looked at)"
-            ),
-        ),
     ],
 )
 def test_topics_that_contradict_each_other_are_told(topics: str, message: str) -> None:
     with pytest.raises(SettingsError) as caught:
         load(None, ["kafka.bootstrap_servers=x:1", f"topics={topics}"], {})
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("folds", "message"),
+    [
+        (
+            "{scheme: jackknife}",
+            (
+                "folds.scheme in --set: expected 'cross-validation', 'split-validation' or 'bootstrap', "
+                "got 'jackknife'"
+            ),
+        ),
+        (
+            "{scheme: cross-validation, k: 1}",
+            "folds in --set: k must be at least 2 under cross-validation, got 1",
+        ),
+        ("{scheme: bootstrap, k: 0}", "folds.k in --set: must be in [1, 1000], got 0"),
+    ],
+)
+def test_folds_that_cannot_be_are_told(folds: str, message: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        load(
+            None, ["kafka.bootstrap_servers=x:1", "topics={predictions: a, labels: b}", f"folds={folds}"], {}
+        )
     assert str(caught.value) == message

@@ -23,6 +23,7 @@ from streamwatch.core.commit.sections import DocumentError, document_of, spec_of
 from streamwatch.core.estimators.kernel.rows import TableFull
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Outcome
+from streamwatch.core.fold_names import fold_of, model_of
 from streamwatch.core.join.working_set import BatchResult
 from streamwatch.core.pipeline import Pipeline
 from streamwatch.core.specs import MonitorsSpec
@@ -98,15 +99,18 @@ class Checkpoint:
         """Build the next commit; `sections` and `outbox` are what others add to it."""
         self.commits = number = self.commits + 1
         models: dict[str, bytes | None] = {}
-        ended = bool(self._left)
+        gone = [model for _, model in self._left]
         for position, model in self._left:
             models[model] = _ENCODER.encode(ModelCheckpoint(JournalPosition(number, position), None))
             self._retired[model] = number
             self._journal.forget(model)
         self._left = []
         entry = self._journal.close(number)
-        due = [*self.monitors.models(), COMPARISONS] if self._all_new else self._journal.overdue()
-        if ended and COMPARISONS not in due:
+        if self._all_new:
+            due = [*self.monitors.models(), COMPARISONS]
+        else:
+            due = self._with_folds(self._journal.overdue(), gone)
+        if gone and COMPARISONS not in due:
             due.append(COMPARISONS)  # the journal does not say where a comparison ended
         self._all_new = False
         own: dict[str, bytes] = {}
@@ -133,6 +137,19 @@ class Checkpoint:
         held = self.pipeline.order.changes()
         return CommitBatch({**own, **sections}, models, entry, floor, held, outbox or {})
 
+    def _with_folds(self, due: Sequence[str], gone: Sequence[str]) -> list[str]:
+        """Add the other folds of models some of whose folds are due, or are gone.
+
+        The verdict on a model looks at all of its folds: evaluated once more, they must stand at one place.
+        """
+        chosen = {model_of(name) for name in (*due, *gone) if fold_of(name) is not None}
+        if not chosen:
+            return list(due)
+        others = [
+            name for name in self.monitors.models() if fold_of(name) is not None and model_of(name) in chosen
+        ]
+        return list(dict.fromkeys((*due, *others)))
+
     def restore(
         self, saved: RecoveredState, monitors_of: Callable[[MonitorsSpec], EstimatorSet] = EstimatorSet
     ) -> Resumed:
@@ -158,7 +175,7 @@ class Checkpoint:
         monitors.restore_totals(saved.sections[ESTIMATORS])
         refused: dict[str, str] = {}
         if changed:
-            refused = self._take_over(monitors)
+            refused = self._take_over(monitors, same_folds=before.folds == self._spec.folds)
             self._left = [(0, model) for model in refused]  # or a later start would find them again
             self.monitors.restore_totals(saved.sections[ESTIMATORS])
         now = self.monitors.estimators()
@@ -211,10 +228,13 @@ class Checkpoint:
                 comparisons.fold(outcomes)
                 yield number, outcomes
 
-    def _take_over(self, old: EstimatorSet) -> dict[str, str]:
+    def _take_over(self, old: EstimatorSet, *, same_folds: bool) -> dict[str, str]:
         """Move every model from monitors under the old settings into those under the new ones."""
         refused: dict[str, str] = {}
         for model in old.models():
+            if not same_folds and fold_of(model) is not None:
+                refused[model] = "folds are validated by another scheme"
+                continue
             try:
                 self.monitors.restore(old.snapshot(model))
             except (ValueError, TableFull) as error:

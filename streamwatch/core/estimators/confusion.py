@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.estimators.kernel.shadow import FADING_FACTOR
 from streamwatch.core.estimators.names import Classes
 from streamwatch.core.specs import FadingSpec
+
+
+def joined_confusion(documents: Sequence[Mapping[str, Any]]) -> dict[str, object]:
+    """The confusion matrix of several folds: their counts added up, by class name."""
+    names = list(dict.fromkeys(name for document in documents for name in document["classes"]))
+    counts = np.zeros((len(names), len(names)))
+    for document in documents:
+        at = [names.index(name) for name in document["classes"]]
+        counts[np.ix_(at, at)] += np.array(document["counts"])
+    return {"forgetting": documents[0]["forgetting"], "classes": names, "counts": counts.tolist()}
 
 
 def confusion_document(counts: NDArray[np.float64], classes: Classes) -> dict[str, object]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from streamwatch.core.estimators.agreement import Totals
 from streamwatch.core.estimators.measures.measures import accuracy
 from streamwatch.core.estimators.measures.uncertainty import hoeffding_half_width
+from streamwatch.core.fold_names import model_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,4 +40,22 @@ def levels_of(
         model: Level(error[i], bound[i], n_eff[i], seen[i])
         for i, model in enumerate(models)
         if bound[i] == bound[i]  # NaN is not itself
+    }
+
+
+def joined_levels(levels: Mapping[str, Level]) -> dict[str, Level]:
+    """Levels of models by name, that of one with several folds as the mean over them."""
+    by_model: dict[str, list[Level]] = {}
+    for name, level in levels.items():
+        by_model.setdefault(model_of(name), []).append(level)
+    return {
+        model: Level(
+            fmean(level.error for level in folds),
+            fmean(level.bound for level in folds),
+            fmean(level.n_eff for level in folds),
+            max(level.outcomes for level in folds),
+        )
+        if len(folds) > 1
+        else folds[0]
+        for model, folds in by_model.items()
     }

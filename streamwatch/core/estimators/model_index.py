@@ -17,6 +17,7 @@ from streamwatch.core.estimators.kernel.rows import TableFull
 from streamwatch.core.estimators.kernel.table import ModelTable
 from streamwatch.core.estimators.names import Batch, Classes, fold_overflow, score_columns
 from streamwatch.core.events import Outcome
+from streamwatch.core.fold_names import fold_of, model_of
 from streamwatch.core.specs import MonitorsSpec, UtilitySpec
 
 NOT_SCORED: Mapping[int, list[tuple[int, float]]] = MappingProxyType({})
@@ -52,7 +53,8 @@ class _Costed:
 
 def utility_of(spec: MonitorsSpec, model: str) -> UtilitySpec:
     """The utility a model is judged by."""
-    return next((u for u in spec.utilities if fnmatchcase(model, u.models)), UtilitySpec())
+    name = model_of(model)
+    return next((u for u in spec.utilities if fnmatchcase(name, u.models)), UtilitySpec())
 
 
 class ModelIndex:
@@ -69,6 +71,8 @@ class ModelIndex:
         """By limit: outcomes with a class beyond `max_classes`, outcomes not evaluated for want of a row."""
         self.retired = 0
         """How many models have retired."""
+        self.folds: dict[str, list[str]] = {}
+        """Names of the folds of each model that has any, in the order of their numbers."""
         self._by_costs: dict[int, _Costed] = {}
         """Rows of models that are judged by costs."""
 
@@ -85,6 +89,9 @@ class ModelIndex:
             if drift_weighted.drift_signal == "reference" and drift_weighted.reference == model:
                 self._table.follow(index, row)
         self._index[model] = entry = (row, classes)
+        if fold_of(model) is not None:
+            self.folds.setdefault(model_of(model), []).append(model)
+            self._join_folds(model_of(model))
         return entry
 
     def retire(self, model: str) -> None:
@@ -92,6 +99,9 @@ class ModelIndex:
         row = self.models.pop(model).row
         self.retired += 1
         del self._index[model]
+        if fold_of(model) is not None:
+            self.folds[model_of(model)].remove(model)
+            self._join_folds(model_of(model))
         self._table.retire(row)
         self._clear(row)
         self._by_costs.pop(row, None)
@@ -169,6 +179,15 @@ class ModelIndex:
         except TableFull:
             self.over_limit["models"] += 1
             return -1, Classes(self._spec.max_classes)
+
+    def _join_folds(self, model: str) -> None:
+        """Tell the table which rows are folds of a model, in an order that only their numbers decide."""
+        names = self.folds[model]
+        if not names:
+            del self.folds[model]
+            return
+        names.sort(key=lambda name: fold_of(name) or 0)
+        self._table.join_folds([self.models[name].row for name in names])
 
     def _clear(self, row: int) -> None:
         for register in self._registers:

@@ -16,9 +16,12 @@ from numpy.typing import NDArray
 from streamwatch.core.estimators import catalogue
 from streamwatch.core.estimators.agreement import Totals
 from streamwatch.core.estimators.alarms import Alarms
+from streamwatch.core.estimators.fold_report import join_folds, of_stream
 from streamwatch.core.estimators.kernel.table import ModelTable
 from streamwatch.core.estimators.label_delays import Integers, LabelDelays
 from streamwatch.core.estimators.names import Classes
+from streamwatch.core.estimators.verdicts.readout import Verdicts
+from streamwatch.core.fold_names import SEPARATOR
 from streamwatch.core.series import Family, Histogram
 from streamwatch.core.specs import AdwinSpec, MonitorsSpec
 
@@ -42,6 +45,8 @@ class SeriesReport:
         self._spec = spec
         self._samples: dict[str, list[Sample]] = {m.name: [] for m in catalogue.metrics()}
         self._skipped_per_class = 0
+        self._folds = False
+        self._plain: set[str] = set()
         names = [f.name for f in spec.forgetting]
         # Mechanisms may be chosen without a thought to per-class series, which then follow the first one.
         self._per_class = spec.per_class if spec.per_class in names or not spec.per_class else names[0]
@@ -49,12 +54,16 @@ class SeriesReport:
     def add(self, chosen: Sequence[Slice], table: ModelTable, delays: LabelDelays, alarms: Alarms) -> None:
         """Read the series of some models."""
         models = [c.model for c in chosen]
+        folds = np.array([SEPARATOR in model for model in models], np.bool_)
+        self._folds = self._folds or bool(folds.any())
+        shared = folds & self._spec.folds_share_stream
+        self._plain.update(models)
         plain = _keys(models)
         rows = np.array([c.row for c in chosen], np.int64)
         self._put("outcomes_total", plain, table.outcomes(rows))
         self._put("errors_total", plain, table.errors(rows))
         for index, forgetting in enumerate(self._spec.forgetting):
-            totals = table.totals(rows, index)
+            totals = of_stream(table.totals(rows, index), shared)
             keys = self._add_measures(forgetting.name, models, totals)
             if forgetting.name == self._per_class:
                 self._add_per_class(forgetting.name, chosen, totals)
@@ -62,12 +71,17 @@ class SeriesReport:
                 self._put("adwin_window_outcomes", keys, table.adwin_width(rows, index))
         self._add_weighted(models, rows, table)
         self._add_detectors(models, rows, table, alarms)
-        self._add_verdicts(models, rows, table)
+        unfolded = np.flatnonzero(~folds).tolist()
+        self._add_verdicts([models[i] for i in unfolded], table.verdicts(rows[~folds]), table.opponents)
         self._put("last_label_timestamp_seconds", plain, delays.latest_seconds(rows))
         self._samples["label_delay_seconds"] += zip(plain, delays.histograms(rows), strict=True)
 
     def families(self) -> list[Family]:
         """The report, within `max_series`."""
+        if self._folds:
+            several = len(self._spec.drift_weighted) > 1
+            prefixed = {name: int(several and name.startswith("drift_weighted")) for name in self._samples}
+            join_folds(self._samples, catalogue.metrics(), prefixed)
         dropped = self._skipped_per_class
         per_class = {measure.name for measure in catalogue.PER_CLASS}
         size = {name: _series(samples) for name, samples in self._samples.items()}
@@ -144,9 +158,13 @@ class SeriesReport:
             self._put("alarms_total", keys, count)
             self._put("last_alarm_timestamp_seconds", keys, alarms.latest_seconds(rows, index))
 
-    def _add_verdicts(self, models: list[str], rows: Integers, table: ModelTable) -> None:
-        said = table.verdicts(rows)
-        for index, opponent in enumerate(table.opponents):
+    def add_folds(self, model: str, rows: Sequence[int], table: ModelTable) -> None:
+        """Read the verdict on a model that predicts in folds; its other series are joined from theirs."""
+        if model not in self._plain:
+            self._add_verdicts([model], table.fold_verdicts(rows), table.opponents)
+
+    def _add_verdicts(self, models: list[str], said: Verdicts, opponents: Sequence[str]) -> None:
+        for index, opponent in enumerate(opponents):
             keys = [(m, opponent) for m in models]
             self._put("verdict", keys, said.verdict[index])
             self._put("verdict_since_timestamp_seconds", keys, said.since_seconds[index])

@@ -6,6 +6,7 @@ what it counted.
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Generator, Mapping, Sequence
 from typing import TypeVar
@@ -19,9 +20,11 @@ from streamwatch.core.estimators.column_index import ColumnIndex
 from streamwatch.core.estimators.comparisons.set import ComparisonSet
 from streamwatch.core.estimators.confusion import confusion_document
 from streamwatch.core.estimators.detectors.alarm import AlarmRow
+from streamwatch.core.estimators.fold_report import joined_details
 from streamwatch.core.estimators.kernel.table import ModelTable
 from streamwatch.core.estimators.label_delays import LabelDelays
-from streamwatch.core.estimators.level import Level, levels_of
+from streamwatch.core.estimators.level import Level, joined_levels, levels_of
+from streamwatch.core.estimators.measures.measures import accuracy
 from streamwatch.core.estimators.model_index import ModelIndex, ModelSlot
 from streamwatch.core.estimators.model_snapshot import ModelSnapshot, decode, encode
 from streamwatch.core.estimators.names import Batch
@@ -29,6 +32,7 @@ from streamwatch.core.estimators.report import SeriesReport, Slice
 from streamwatch.core.estimators.trace import TraceColumns
 from streamwatch.core.estimators.trace_chunk import Cell, TraceChunk
 from streamwatch.core.events import VERDICT, Alarm, Judgement, Outcome
+from streamwatch.core.fold_names import fold_of, model_of
 from streamwatch.core.outcomes import OutcomeBatch
 from streamwatch.core.series import Family
 from streamwatch.core.specs import AdwinSpec, FadingSpec, LandmarkSpec, MonitorsSpec, SlidingSpec
@@ -140,12 +144,16 @@ class EstimatorSet:
     def families_in_slices(self) -> Generator[None, None, list[Family]]:
         """As `families`, giving way between slices of models; models that retire meanwhile are left out."""
         report = SeriesReport(self._spec)
+        folds = sorted(self._watched.folds)
         names = sorted(self._watched.models)
         while names:
             chosen, names = self._next_slice(names)
             if chosen:
                 report.add(chosen, self._table, self._delays, self._alarms)
             yield
+        for model in folds:
+            if model in self._watched.folds:
+                report.add_folds(model, self._rows_of_folds(model), self._table)
         families = report.families()
         return families if self.comparisons is None else families + self.comparisons.families()
 
@@ -157,10 +165,16 @@ class EstimatorSet:
         """As `details`, giving way between slices of models; models that retire meanwhile are left out."""
         details: dict[str, dict[str, object]] = {}
         for number, name in enumerate(sorted(self._watched.models), 1):
-            if (model := self._watched.models.get(name)) is not None:
+            if (model := self._watched.models.get(name)) is not None and fold_of(name) is None:
                 details[name] = self._details(model)
             if number % _SLICE_MODELS == 0:
                 yield
+        for name in sorted(self._watched.folds):
+            of_folds = [self._watched.models[fold] for fold in self._watched.folds.get(name, ())]
+            if of_folds:
+                joined = joined_details([self._details(slot) for slot in of_folds])
+                details[name] = {**joined, **details.get(name, {}), "folds": self._fold_accuracies(name)}
+            yield
         return details
 
     def snapshot(self, model: str) -> bytes:
@@ -203,8 +217,8 @@ class EstimatorSet:
 
     def first_ms(self, model: str) -> int:
         """Event time of a model's first outcome; 0 for one that is not watched (any more)."""
-        slot = self._watched.models.get(model)
-        return 0 if slot is None else slot.first_ms
+        slots = [self._watched.models.get(name) for name in self._names_of(model)]
+        return min((slot.first_ms for slot in slots if slot is not None), default=0)
 
     def levels(self, models: Sequence[str]) -> dict[str, Level]:
         """Recent error rates of these models, under the first mechanism that fades, or else slides.
@@ -213,12 +227,12 @@ class EstimatorSet:
         """
         recent = [i for i, f in enumerate(self._spec.forgetting) if isinstance(f, FadingSpec)]
         recent += [i for i, f in enumerate(self._spec.forgetting) if isinstance(f, SlidingSpec)]
-        watched = [model for model in models if model in self._watched.models]
+        watched = [name for model in models for name in self._names_of(model) if name in self._watched.models]
         if not recent or not watched:
             return {}
-        rows = np.array([self._watched.models[model].row for model in watched], np.int64)
+        rows = np.array([self._watched.models[name].row for name in watched], np.int64)
         totals, outcomes = self._table.totals(rows, recent[0]), self._table.outcomes(rows)
-        return levels_of(watched, totals, outcomes, self._spec.confidence_delta)
+        return joined_levels(levels_of(watched, totals, outcomes, self._spec.confidence_delta))
 
     def class_shift(self, model: str, level: float) -> ClassShift | None:
         """Tell whether a changed error looks like a change of the classes or of the model.
@@ -251,6 +265,25 @@ class EstimatorSet:
         self._watched.over_limit |= over_limit
         self._alarms.recent = deque(recent, maxlen=self._alarms.recent.maxlen)
 
+    def _names_of(self, model: str) -> Sequence[str]:
+        """Names under which a model is evaluated: its own, or those of its folds."""
+        return [model] if model in self._watched.models else self._watched.folds.get(model, [model])
+
+    def _rows_of_folds(self, model: str) -> list[int]:
+        return [self._watched.models[name].row for name in self._watched.folds[model]]
+
+    def _fold_accuracies(self, model: str) -> dict[str, dict[str, float]]:
+        """Accuracy of each fold of a model by mechanism and fold, at one time."""
+        rows = np.array(self._rows_of_folds(model), np.int64)
+        numbers = [str(fold_of(name)) for name in self._watched.folds[model]]
+        found: dict[str, dict[str, float]] = {}
+        for index, forgetting in enumerate(self._spec.forgetting):
+            values = accuracy(self._table.totals(rows, index)).tolist()
+            found[forgetting.name] = {
+                number: value for number, value in zip(numbers, values, strict=True) if math.isfinite(value)
+            }
+        return found
+
     def _details(self, model: ModelSlot) -> dict[str, object]:
         details: dict[str, object] = {
             "classes": list(model.classes),
@@ -269,12 +302,13 @@ class EstimatorSet:
         """Name the kernel's alarms and remember them."""
         detectors = self._spec.detectors
         alarms: list[Alarm] = []
-        for f in found:
+        ordinals = self._ordinals(batch, found)
+        for f, ordinal in zip(found, ordinals, strict=True):
             cause = batch.outcomes[f.position]
             alarm = Alarm(
-                model=cause.model,
+                model=model_of(cause.model),
                 detector=detectors[f.detector].name if f.detector < len(detectors) else VERDICT,
-                ordinal=f.ordinal,
+                ordinal=ordinal,
                 outcome=f.outcome,
                 event_ms=cause.event_ms,
                 statistic=f.statistic,
@@ -287,6 +321,22 @@ class EstimatorSet:
             self._alarms.record(f.row, min(f.detector, len(detectors)), alarm)
             alarms.append(alarm)
         return alarms
+
+    def _ordinals(self, batch: Batch, found: Sequence[AlarmRow]) -> list[int]:
+        """The ordinal of each alarm; a detector's alarms in all folds of a model are counted together."""
+        ordinals = [f.ordinal for f in found]
+        later: dict[tuple[str, int], int] = {}
+        for k in reversed(range(len(found))):
+            f, name = found[k], batch.outcomes[found[k].position].model
+            if fold_of(name) is None or f.detector >= len(self._spec.detectors):
+                continue
+            key = model_of(name), f.detector
+            if key not in later:
+                rows = np.array(self._rows_of_folds(key[0]), np.int64)
+                later[key] = int(self._table.detector_state(rows, f.detector)[2].sum())
+            ordinals[k] = later[key]
+            later[key] -= 1
+        return ordinals
 
     def _judgement(self, found: AlarmRow) -> Judgement | None:
         """What a verdict says; None of a detector."""

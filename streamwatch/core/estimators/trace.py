@@ -17,6 +17,7 @@ from streamwatch.core.estimators.kernel.tracing import Trace
 from streamwatch.core.estimators.trace_chunk import Cell
 from streamwatch.core.estimators.verdicts.readout import Verdicts
 from streamwatch.core.events import Outcome
+from streamwatch.core.fold_names import shown_name
 from streamwatch.core.specs import AdwinSpec, MonitorsSpec
 
 VERDICTS = (
@@ -67,7 +68,7 @@ class TraceColumns:
     ) -> list[list[Cell]]:
         """One row per outcome, in order; `ordinals` are their 1-based indices among the model's outcomes."""
         columns: list[Sequence[Cell]] = [
-            [o.model for o in outcomes],
+            [shown_name(o.model) for o in outcomes],
             ordinals,
             [o.true_class for o in outcomes],
             [o.predicted_class for o in outcomes],

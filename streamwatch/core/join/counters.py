@@ -63,6 +63,7 @@ class JoinCounters:
     dedup_entries_evicted: int = 0
     models_retired: int = 0
     models_over_limit: int = 0
+    predictions_wrong_fold: int = 0
     pairs_made: int = 0
     pairs_labels_differ: int = 0
     pairs_expired: int = 0

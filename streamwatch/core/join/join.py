@@ -17,6 +17,7 @@ from streamwatch.core.join.results import JOINED, ORPHAN
 from streamwatch.core.join.rules import JoinRules
 from streamwatch.core.join.waiting_labels import WaitingLabels
 from streamwatch.core.join.waiting_predictions import WaitingPredictions
+from streamwatch.core.join.working_set import EVICTIONS
 from streamwatch.core.specs import JoinSpec
 
 __all__ = ["Join", "JoinEntry"]
@@ -33,7 +34,7 @@ class Join:
         self.counters = JoinCounters()
         self.labels = WaitingLabels(spec, self.counters)
         self.predictions = WaitingPredictions(spec, self.counters)
-        self._rules = JoinRules(self.predictions, self.labels, self.counters)
+        self._rules = JoinRules(spec, self.predictions, self.labels, self.counters)
 
     def holdings(self) -> Holdings:
         """What it holds now."""
@@ -72,8 +73,10 @@ class Join:
         This is the hot loop. What nearly every event is, is dealt with here and counted in local variables: a
         model's first prediction of an id, whether its label is kept already or yet to come; a label whose
         prediction is pending; a label for every model of an id, all of whose predictions are pending.
-        `JoinRules` has the rules for all others.
+        `JoinRules` has the rules for all others, and for everything where models predict in folds.
         """
+        if self._spec.folds:
+            return self._take_by_rules(events, start, limit_ms)
         keep, find = self._by_id.setdefault, self._by_id.get
         predictions, labels, rules, counters = self.predictions, self.labels, self._rules, self.counters
         models = predictions.join_models.models
@@ -237,6 +240,25 @@ class Join:
         counters.with_model.joined += joined
         counters.with_model.accepted += named
         return stop
+
+    def _take_by_rules(self, events: Sequence[Event], start: int, limit_ms: int) -> int:
+        """As `take`, every event by the rules: a label that names a model may be for several folds."""
+        rules = self._rules
+        for position in range(start, len(events)):
+            event = events[position]
+            if event.record_ms >= limit_ms:
+                return position
+            if type(event) is Prediction:
+                rules.predict(event)
+                for _ in range(min(EVICTIONS, self.predictions.pending - self._spec.max_pending)):
+                    self.predictions.evict(event.record_ms)
+            elif type(event) is not Label:
+                rules.rest(event)
+            elif event.model is None:
+                rules.label_all(event)
+            else:
+                rules.label_folds(event, event.model)
+        return len(events)
 
     def pass_time(self, clock_ms: int, reached_s: tuple[int, int, int]) -> bool:
         """Let fall due what the clock has passed: predictions, then labels, then dedup entries.

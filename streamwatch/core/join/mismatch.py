@@ -13,7 +13,8 @@ from typing import Final
 import msgspec
 
 from streamwatch.core.events import Outcome
-from streamwatch.core.join.models import ModelActivity
+from streamwatch.core.fold_names import model_of
+from streamwatch.core.join.models import ModelActivity, joined_folds
 
 JUDGED_AFTER: Final = 100
 """Outcomes of a model before its classes are called disjoint."""
@@ -133,10 +134,12 @@ def mismatches(
     since_ms
         A model that predicted before this clock, and none of whose predictions met a label, is told.
     """
-    disjoint = agreement.disjoint()
+    disjoint: dict[str, ClassSets] = {}
+    for name, sets in agreement.disjoint().items():
+        disjoint.setdefault(model_of(name), sets)  # of several folds, one tells what is wrong
     unmatched = {
         name: activity.accepted
-        for name, activity in models.items()
+        for name, activity in joined_folds(models).items()
         if not activity.joined and activity.accepted and activity.first_ms <= since_ms
     }
     found: list[Mismatch] = []

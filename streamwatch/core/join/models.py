@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from streamwatch.core.fold_names import SEPARATOR, model_of
 from streamwatch.core.join.expiry import deadline
 
 _NEVER: Final = 2**62
@@ -12,7 +14,7 @@ _NEVER: Final = 2**62
 
 @dataclass(slots=True)
 class ModelActivity:
-    """Activity of one model in the join."""
+    """Activity of one model, or of one fold of a model, in the join."""
 
     name: str
     pending: int
@@ -44,6 +46,24 @@ class JoinModelsState:
     models: list[ModelActivity]
     looked_s: int
     next_look_s: int
+
+
+def joined_folds(models: Mapping[str, ModelActivity]) -> Mapping[str, ModelActivity]:
+    """Activity of every model, that of its folds added up; the same mapping where none predicts in folds."""
+    if not any(SEPARATOR in name for name in models):
+        return models
+    found: dict[str, ModelActivity] = {}
+    for name, own in models.items():
+        model = model_of(name)
+        so_far = found.setdefault(model, ModelActivity(model, 0, 0, own.last_ms, first_ms=own.first_ms))
+        so_far.pending += own.pending
+        so_far.held += own.held
+        so_far.joined += own.joined
+        so_far.left += own.left
+        so_far.first_ms = min(so_far.first_ms, own.first_ms)
+        so_far.last_ms = max(so_far.last_ms, own.last_ms)
+        so_far.last_event_ms = max(so_far.last_event_ms, own.last_event_ms)
+    return found
 
 
 class JoinModels:

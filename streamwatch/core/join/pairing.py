@@ -3,6 +3,9 @@
 A dedup entry keeps a model's class and its label for `join.dedup_horizon`, so whichever model of an id is
 resolved later finds the others there, and nothing else has to be remembered. The pair belongs to the later
 outcome. Predictions that expired under `join.on_expiry: assume` count as resolved.
+
+Models that predict in folds have no partners: several answers of one model on one id are no pair, and folds
+are compared by themselves (`estimators.fold_comparison`).
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from streamwatch.core.events import PairedAnswer
+from streamwatch.core.fold_names import fold_of
 from streamwatch.core.join.counters import JoinCounters
 from streamwatch.core.join.dedup import DedupIndex
 from streamwatch.core.join.entry import EXPIRED, RESOLVED, JoinEntry
@@ -151,5 +155,9 @@ class Pairing:
         try:
             return related[partner]
         except KeyError:
-            found = related[partner] = champion_of(self._comparisons, model, partner) is not None
+            found = related[partner] = (
+                fold_of(model) is None  # a pattern may match the name of a fold
+                and fold_of(partner) is None
+                and champion_of(self._comparisons, model, partner) is not None
+            )
             return found

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from streamwatch.core.events import Event, Invalid, Label, NullRecord, Prediction
+from streamwatch.core.events import Event, Invalid, Label, NullRecord, Prediction, WrongFold
+from streamwatch.core.fold_names import model_of
 from streamwatch.core.join.counters import JoinCounters
 from streamwatch.core.join.entry import (
     EARLY,
@@ -18,6 +19,7 @@ from streamwatch.core.join.entry import (
 from streamwatch.core.join.results import JOINED, ORPHAN, result_of
 from streamwatch.core.join.waiting_labels import WaitingLabels
 from streamwatch.core.join.waiting_predictions import WaitingPredictions
+from streamwatch.core.specs import JoinSpec
 
 
 class JoinRules:
@@ -29,11 +31,12 @@ class JoinRules:
     unusable (withdrawn, evicted, over limit).
     """
 
-    __slots__ = ("_by_id", "_counters", "_labels", "_predictions")
+    __slots__ = ("_by_id", "_counters", "_labels", "_predictions", "_spec")
 
     def __init__(
-        self, predictions: WaitingPredictions, labels: WaitingLabels, counters: JoinCounters
+        self, spec: JoinSpec, predictions: WaitingPredictions, labels: WaitingLabels, counters: JoinCounters
     ) -> None:
+        self._spec = spec
         self._predictions = predictions
         self._labels = labels
         self._counters = counters
@@ -56,17 +59,24 @@ class JoinRules:
             invalid[event.reason] = invalid.get(event.reason, 0) + 1
             if event.model is not None:
                 self._count_invalid(event.model)
+        elif type(event) is WrongFold:
+            self._counters.predictions_wrong_fold += 1
 
     def _count_invalid(self, model: str) -> None:
         """Count an invalid record by its model: one that has a place in the join, or has room here."""
         counts, places = self._counters.model_records_invalid, self._predictions.join_models
-        if model in counts or model in places.models or len(counts) < places.maximum:
+        if model in counts or len(counts) < places.maximum or self._has_place(model):
             counts[model] = counts.get(model, 0) + 1
+
+    def _has_place(self, model: str) -> bool:
+        """Whether a model, or a fold of it, has a place in the join."""
+        models = self._predictions.join_models.models
+        return model in models or (self._spec.folds and any(model_of(name) == model for name in models))
 
     def _withdraw(self, key: str, model: str | None, record_ms: int) -> None:
         record = self._by_id.get(key)
         while record is not None:
-            if record.state == PENDING and (model is None or model == record.model):
+            if record.state == PENDING and (model is None or model == model_of(record.model or "")):
                 self._predictions.withdraw(record, record_ms)
             record = record.next
 
@@ -89,7 +99,10 @@ class JoinRules:
         append(self._by_id, record)
         if early is not None:
             predictions.resolve(record, activity, early.true_class, own_time(early), record_ms)
-            self._labels.take(early, JOINED)
+            if self._spec.folds and early.model != model:
+                self._labels.share(early, record_ms)
+            elif early.state == EARLY:
+                self._labels.take(early, JOINED)
             if bare is not None:
                 self._labels.met(bare, result_of(bare, early.true_class))
         elif bare is not None:
@@ -104,23 +117,28 @@ class JoinRules:
         record = JoinEntry(event.id, event.model, OVER_LIMIT, event.predicted_class, "", event.record_ms)
         append(self._by_id, record)
         self._predictions.dedup.add(record, OVER_LIMIT, event.record_ms)
-        if early is not None:
+        if early is not None and early.state == EARLY and early.model == event.model:
             self._labels.take(early, OVER_LIMIT)
         if bare is not None:
             self._labels.met(bare, OVER_LIMIT)
 
     def _find(self, key: str, model: str) -> tuple[JoinEntry | None, JoinEntry | None, JoinEntry | None]:
-        """A pair's prediction or dedup entry, its waiting label, and the waiting label for all models."""
+        """A pair's prediction or dedup entry, its waiting label, and the waiting label for all models.
+
+        The waiting label of a fold is that of its model.
+        """
         own = early = bare = None
+        owner = model_of(model)
         record = self._by_id.get(key)
         while record is not None:
             following = record.next
             if record.model is None:
                 bare = record
-            elif record.model == model:
-                if record.state == EARLY:
+            elif record.state in (EARLY, RETAINED):
+                if record.model == owner:
                     early = record
-                elif record.state == PENDING or record.generation >= self._predictions.dedup.floor:
+            elif record.model == model:
+                if record.state == PENDING or record.generation >= self._predictions.dedup.floor:
                     own = record
                 else:
                     forget(self._by_id, record)  # dead; the store has not come round to it yet
@@ -132,6 +150,42 @@ class JoinRules:
         own, early, bare = self._find(event.id, model)
         if (known := own or early or bare) is not None:
             self._counters.with_model.count(result_of(known, event.true_class))
+        else:
+            self._labels.hold(event)
+
+    def label_folds(self, event: Label, model: str) -> None:
+        """A label with a model that may have predicted in folds: resolves every fold pending on its id.
+
+        It is kept for those to come. The label is counted once, by the first that applies of: joined,
+        corrected, duplicate, late, unusable.
+        """
+        predictions, named = self._predictions, self._counters.with_model
+        named.accepted += 1
+        result = ORPHAN
+        folded = False
+        record = self._by_id.get(event.id)
+        while record is not None:
+            following, state = record.next, record.state
+            if record.model is None or model_of(record.model) != model or state in (EARLY, RETAINED):
+                pass
+            elif state == PENDING:
+                result = JOINED
+                folded = folded or record.model != model
+                activity = predictions.join_models.models[record.model]
+                predictions.resolve(record, activity, event.true_class, own_time(event), event.record_ms)
+            elif record.generation < predictions.dedup.floor:
+                forget(self._by_id, record)
+            else:
+                result = min(result, result_of(record, event.true_class))
+            record = following
+        if result != ORPHAN:
+            named.count(result)
+            if folded:
+                self._labels.keep_for_folds(event, own_time(event), event.record_ms)
+            return
+        _, early, bare = self._find(event.id, model)
+        if (earlier := early or bare) is not None:
+            named.count(result_of(earlier, event.true_class))
         else:
             self._labels.hold(event)
 
@@ -147,10 +201,10 @@ class JoinRules:
                 result = JOINED
                 activity = predictions.join_models.models[record.model or ""]
                 predictions.resolve(record, activity, event.true_class, own_time(event), event.record_ms)
-            elif state in (UNMATCHED, RETAINED):
+            elif state in (UNMATCHED, RETAINED) and record.model is None:
                 self._labels.repeat(event, record)
                 return
-            elif state == EARLY:
+            elif state in (EARLY, RETAINED):
                 pass
             elif record.generation < predictions.dedup.floor:
                 forget(self._by_id, record)

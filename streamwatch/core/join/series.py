@@ -8,6 +8,7 @@ from typing import Protocol
 from streamwatch.core.join.counters import JoinCounters
 from streamwatch.core.join.holdings import Holdings
 from streamwatch.core.join.mismatch import Mismatch
+from streamwatch.core.join.models import joined_folds
 from streamwatch.core.metrics import family, single
 from streamwatch.core.series import Family
 
@@ -19,6 +20,7 @@ _COUNTERS = (
     "predictions_expired",
     "predictions_evicted",
     "predictions_withdrawn",
+    "predictions_wrong_fold",
     "outcomes_assumed",
     "outcomes_released_early",
     "labels_early",
@@ -100,10 +102,11 @@ def gauge_families(join: Joining) -> list[Family]:
         "order_buffer_outcomes": holdings.held,
         "join_identities_violated": len(identities(join)),
     }
-    pending = [((name,), activity.pending) for name, activity in holdings.models.items()]
+    models = joined_folds(holdings.models)
+    pending = [((name,), activity.pending) for name, activity in models.items()]
     latest = [
         ((name,), activity.last_event_ms / 1000)
-        for name, activity in holdings.models.items()
+        for name, activity in models.items()
         if activity.last_event_ms >= 0
     ]
     oldest_ms = holdings.oldest_ms
@@ -117,7 +120,7 @@ def gauge_families(join: Joining) -> list[Family]:
 
 def model_families(join: Joining, found: Sequence[Mismatch]) -> list[Family]:
     """Show the share of each model in the join, and what is silently wrong with which (others: no sample)."""
-    models = join.holdings().models
+    models = joined_folds(join.holdings().models)
     return [
         family(
             "model_predictions_total", [((name,), activity.accepted) for name, activity in models.items()]

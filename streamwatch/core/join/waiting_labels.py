@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from streamwatch.core.events import Label
 from streamwatch.core.join.counters import JoinCounters, LabelCounters
-from streamwatch.core.join.entry import EARLY, RETAINED, UNMATCHED, JoinEntry, append, forget
+from streamwatch.core.join.entry import EARLY, RETAINED, UNMATCHED, JoinEntry, append, forget, own_time
 from streamwatch.core.join.expiry import Deadlines, deadline
-from streamwatch.core.join.results import ORPHAN, result_of
+from streamwatch.core.join.results import JOINED, ORPHAN, result_of
 from streamwatch.core.join.working_set import EVICTIONS
 from streamwatch.core.specs import JoinSpec
 
@@ -15,10 +15,10 @@ class WaitingLabels:
     """At most `max_labels`, the oldest by record time leave first.
 
     A label that names its model waits `early_horizon` for the prediction. One without a model is retained
-    for `horizon`, met or not. Either that met nobody is an orphan, unless reading began later than the
-    topics do (`start_ms`) and its prediction may be older than that: a label less than one horizon past the
-    start is then counted as `before_start`. With `retain_unmatched` off, a label that meets nobody is not
-    kept at all.
+    for `horizon`, met or not; so is one with a model from when it has met a fold of it. Either that met
+    nobody is an orphan, unless reading began later than the topics do (`start_ms`) and its prediction may be
+    older than that: a label less than one horizon past the start is then counted as `before_start`. With
+    `retain_unmatched` off, a label that meets nobody is not kept at all.
     """
 
     __slots__ = (
@@ -53,7 +53,7 @@ class WaitingLabels:
         self.unmatched = 0
         """Labels without a model that have met nobody."""
         self.retained = 0
-        """All labels without a model that are kept."""
+        """All labels without a model that are kept, and those with one that are kept for its folds."""
         self.start_ms: int | None = None
         self.changed: list[str] = []
         """Ids whose waiting labels left without an event of theirs."""
@@ -117,6 +117,21 @@ class WaitingLabels:
             self._bucket = self._retained_index.add(deadline_s, record)
             self._until_ms = deadline_s * 1000 - spec.horizon_ms
             self._since_ms = self._until_ms - 1000
+        self._retained_index.entries += 1
+        self.retained += 1
+        self._evict_beyond()
+
+    def share(self, record: JoinEntry, record_ms: int) -> None:
+        """A label with a model has met a fold of it at the clock: from here on it is kept for the others."""
+        if record.state == EARLY:
+            self.take(record, JOINED)
+            self.keep_for_folds(record, own_time(record), record_ms)
+
+    def keep_for_folds(self, label: Label | JoinEntry, label_ms: int, record_ms: int) -> None:
+        """Keep a label with a model that met a fold for `horizon`, as one without a model is kept."""
+        record = JoinEntry(label.id, label.model, RETAINED, "", label.true_class, record_ms, label_ms)
+        append(self._by_id, record)
+        self._retained_index.add(deadline(record_ms, self._spec.horizon_ms), record)
         self._retained_index.entries += 1
         self.retained += 1
         self._evict_beyond()

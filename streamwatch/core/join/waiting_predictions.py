@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from streamwatch.core.events import Outcome, PairedAnswer, Prediction
+from streamwatch.core.fold_names import SEPARATOR
 from streamwatch.core.join.counters import JoinCounters
 from streamwatch.core.join.dedup import DedupIndex
 from streamwatch.core.join.entry import EVICTED, EXPIRED, PENDING, RESOLVED, WITHDRAWN, JoinEntry, own_time
 from streamwatch.core.join.expiry import Deadlines, deadline
+from streamwatch.core.join.fold_streams import FoldStreams
 from streamwatch.core.join.models import JoinModels, ModelActivity
 from streamwatch.core.join.pairing import Pairing
 from streamwatch.core.join.reorder import OrderBuffer
@@ -27,6 +29,7 @@ class WaitingPredictions:
         "buffer",
         "changed",
         "dedup",
+        "fold_streams",
         "index",
         "join_models",
         "oldest_ms",
@@ -44,6 +47,7 @@ class WaitingPredictions:
         self.dedup = DedupIndex(spec.dedup_horizon_ms, spec.max_dedup_entries)
         self.buffer = OrderBuffer(spec.reorder_window_ms, spec.max_reordered)
         self.index = Deadlines(PENDING, PENDING)
+        self.fold_streams = FoldStreams()
         self.pairing = Pairing(spec.comparisons, self.dedup) if spec.comparisons else None
         """Finds partners; None where no models are compared."""
         self._by_id: dict[str, JoinEntry] = {}
@@ -116,7 +120,7 @@ class WaitingPredictions:
             delay_ms,
             False,
             record.scores,
-            record.label_at_prediction,
+            self._earlier_label(record, activity, true_class),
             self.partners(record, true_class),
         )
         activity.last_label = true_class
@@ -191,7 +195,7 @@ class WaitingPredictions:
             delay_ms,
             True,
             record.scores,
-            record.label_at_prediction,
+            self._earlier_label(record, activity, true_class),
             self.partners(record, true_class),
         )
         record.true_class = true_class
@@ -199,6 +203,12 @@ class WaitingPredictions:
             self.hold(outcome, activity, prediction_ms, deadline_ms)
         else:
             self.outcomes.append(outcome)
+
+    def _earlier_label(self, record: JoinEntry, activity: ModelActivity, true_class: str) -> str | None:
+        """The label known at the prediction; of a fold that tests some ids only, see `FoldStreams`."""
+        if self._spec.folds_share_stream and SEPARATOR in activity.name:
+            return self.fold_streams.previous_label(activity.name, record.id, true_class)
+        return record.label_at_prediction
 
     def hold(self, outcome: Outcome, activity: ModelActivity, prediction_ms: int, resolved_ms: int) -> None:
         """Let an outcome wait for its turn in the order of predictions."""

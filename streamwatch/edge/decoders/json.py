@@ -7,7 +7,8 @@ from typing import Any, NoReturn
 
 import msgspec
 
-from streamwatch.core.events import Event, Invalid, Label, NullRecord, Prediction, Side
+from streamwatch.core.events import Event, Invalid, Label, NullRecord, Prediction, Side, WrongFold
+from streamwatch.core.fold_names import fold_name
 from streamwatch.core.ports import Record
 from streamwatch.core.records import RecordBatch
 from streamwatch.core.vocabulary import Vocabulary
@@ -20,10 +21,12 @@ from streamwatch.edge.decoders.fields import (
     probability,
     timestamp_ms,
 )
+from streamwatch.edge.decoders.folds import fold_tests, judged_fold
 from streamwatch.edge.decoders.mapping import TimestampUnit, TopicMapping
 from streamwatch.edge.decoders.names import Names, judged
 from streamwatch.edge.decoders.paths import Row
 from streamwatch.edge.keys import IdKeys
+from streamwatch.folds import Scheme
 
 _PREDICTION = ("id", "model", "prediction", "timestamp", "scores", "fold")
 _LABEL = ("id", "model", "label", "timestamp")
@@ -50,6 +53,8 @@ class JsonDecoder:
         What valid ids are known as from here on (as keys of a state on disk), if not as they are.
     vocabulary
         Numbers the names in batches; one for all topics of a sequence.
+    folds
+        Which fold tests which id; without it, predictions with a fold are invalid.
 
     Raises
     ------
@@ -64,6 +69,7 @@ class JsonDecoder:
         mapping: TopicMapping,
         keys: IdKeys | None = None,
         vocabulary: Vocabulary | None = None,
+        folds: Scheme | None = None,
     ) -> None:
         if side == "both" and mapping.kind is None:
             raise ValueError(f"topic {topic!r} carries predictions and labels: expected a kind rule")
@@ -72,6 +78,7 @@ class JsonDecoder:
                 raise ValueError(f"a class must be 1 to 128 bytes without control characters, got {name!r}")
         self._side: Side = side
         self._keys = keys
+        self._folds = folds
         self._kind = mapping.kind
         self._slots = _SLOTS[side]
         self._locations = FieldLocations(topic, mapping, self._slots)
@@ -108,7 +115,7 @@ class JsonDecoder:
         return events
 
     def decode(self, record: Record, record_ms: int) -> Event:
-        """`Prediction`, `Label` or `NullRecord`; else `Invalid` with one of `reasons.REASONS`."""
+        """`Prediction`, `WrongFold`, `Label`, `NullRecord`; else `Invalid` with one of `reasons.REASONS`."""
         value = record.value
         if value is None:
             return self._unread(record, record.fault) if record.fault else self._null(record, record_ms)
@@ -145,13 +152,16 @@ class JsonDecoder:
         if not reason and scores is not None:
             scores = self._scores(scores)
             reason = "invalid_scores" if scores is None else ""
+        number = -1
         if not reason and fold is not None:
-            reason = "fold_not_supported"
-        return (
-            self._invalid(record, reason, model)
-            if reason
-            else Prediction(self._key(id_), name, predicted_class, record_ms, stamp, scores)
-        )
+            number, reason = judged_fold(fold, self._folds)
+        if reason:
+            return self._invalid(record, reason, model)
+        if number >= 0:
+            if not fold_tests(id_, number, self._folds):
+                return WrongFold(record_ms)
+            name = fold_name(name, number)
+        return Prediction(self._key(id_), name, predicted_class, record_ms, stamp, scores)
 
     def _label(self, row: Row, record: Record, record_ms: int) -> Event:
         id_, model, shown, stamp = row

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal, TypeAlias
-
-FOLD: Final = "value.fold"
-"""Where a fold is looked for."""
+from typing import Literal, TypeAlias
 
 TimestampUnit: TypeAlias = Literal["ms", "s", "us", "ns", "iso8601"]
 
@@ -37,8 +34,8 @@ class TopicMapping:
     timestamp: str | None = "value.timestamp"
     timestamp_unit: TimestampUnit = "ms"
     scores: str | None = "value.scores"
-    fold: str | None = FOLD
-    """Predictions that carry one are refused: two folds of one id would take each other for a conflict."""
+    fold: str | None = "value.fold"
+    """Which fold of the model predicted; refused where settings have no scheme of folds."""
     classes: Mapping[str, str] = field(default_factory=dict[str, str])
     """Aliases, as they are written in records → the class meant (`{"true": "fraud"}`)."""
     kind: KindRule | None = None

@@ -7,11 +7,14 @@ from typing import Any
 
 import pytest
 
-from streamwatch.core.events import Event, Invalid, Label, NullRecord, Prediction, Side
+from streamwatch.core.events import Event, Invalid, Label, NullRecord, Prediction, Side, WrongFold
+from streamwatch.core.fold_names import fold_of, model_of
 from streamwatch.edge.decoders.json import MAX_SCORES, JsonDecoder
 from streamwatch.edge.decoders.mapping import KindRule, TopicMapping
 from streamwatch.edge.decoders.names import MAX_REMEMBERED
 from streamwatch.edge.decoders.reasons import REASONS
+from streamwatch.edge.keys import id_keys
+from streamwatch.folds import Scheme, roles
 from tests.edge.decoders.fetched import fetched
 from tests.edge.decoders.records import AT_MS, FakeRecord, of
 
@@ -55,12 +58,46 @@ def test_scores_come_along():
     assert event == Prediction("a1", "fraud-v3", "ok", AT_MS, 1_700_000_000_000, {"ok": 0.75, "bad": 0.25})
 
 
+BOOTSTRAP = Scheme("bootstrap", 10)
+
+
 @pytest.mark.parametrize("fold", [0, 3, "3", -1, 0.5, True, []])
-def test_a_prediction_of_one_fold_is_refused_since_two_folds_of_an_id_would_be_a_conflict(fold: Any):
-    assert reason(of(FLAT | {"fold": fold})) == "fold_not_supported"
+def test_a_prediction_of_one_fold_is_refused_without_a_scheme(fold: Any):
+    assert reason(of(FLAT | {"fold": fold})) == "fold_without_scheme"
     assert reason(of({"id": "a", "part": fold} | FLAT), mapping=TopicMapping(fold="value.part")) == (
-        "fold_not_supported"
+        "fold_without_scheme"
     )
+
+
+@pytest.mark.parametrize("fold", [0, 9, "9", 3.0])
+def test_a_fold_is_part_of_the_name_under_which_a_model_is_monitored(fold: Any):
+    decoder = JsonDecoder("t", "prediction", TopicMapping(), folds=BOOTSTRAP)
+    event = decoder.decode(of(FLAT | {"fold": fold}), 0)
+    assert isinstance(event, Prediction)
+    assert (model_of(event.model), fold_of(event.model)) == (FLAT["model"], int(float(fold)))
+
+
+@pytest.mark.parametrize("fold", [10, -1, "03", "", "x", 0.5, True, [], {}, "1" * 5_000, "٣", 1e30])
+def test_a_fold_that_the_scheme_does_not_have_is_invalid(fold: Any):
+    decoder = JsonDecoder("t", "prediction", TopicMapping(), folds=BOOTSTRAP)
+    event = decoder.decode(of(FLAT | {"fold": fold}), 0)
+    assert isinstance(event, Invalid)
+    assert event.reason == "invalid_fold"
+
+
+@pytest.mark.parametrize("validation", ["cross-validation", "split-validation", "bootstrap"])
+@pytest.mark.parametrize("digest", [False, True])
+def test_a_fold_is_evaluated_where_it_tests_the_id_as_trainers_write_it(validation: Any, *, digest: bool):
+    scheme = Scheme(validation, 5, prequential=False)
+    keys = id_keys("churn", digest=digest)
+    decoder = JsonDecoder("t", "prediction", TopicMapping(), keys, folds=scheme)
+    for number in range(60):
+        for fold in range(5):
+            record = of({"id": number, "model": "m", "prediction": "x", "fold": fold})
+            tests = roles(str(number), fold, scheme).tests
+            assert type(decoder.decode(record, 0)) is (Prediction if tests else WrongFold)
+            (at_once,) = decoder.decode_all([record], [7])
+            assert at_once == decoder.decode(record, 7)
 
 
 def test_a_fold_is_no_matter_where_it_is_null_not_looked_at_or_on_a_label():

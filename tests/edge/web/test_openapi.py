@@ -22,7 +22,7 @@ from tests.edge.web.http_faces import BEGAN_MS, FakeHealth, Model, alarm, report
 DESCRIBED = document()
 PATHS = sorted(DESCRIBED["paths"])
 EXAMPLES = {"model": "model-1", "champion": "model-1", "file": "main.js"}
-QUERIES = {"since": "1.5", "limit": "2", "model": "model-1"}
+QUERIES = {"since": "1.5", "forgetting": "landmark", "limit": "2", "model": "model-1"}
 REPORTS = {
     "before the first report": None,
     "with everything of the catalogue": Report(
@@ -33,7 +33,17 @@ REPORTS = {
                 "classes": ["a"],
                 "first_seen_timestamp_seconds": 1.5,
                 "confusion": {"forgetting": "fading:0.999", "classes": ["a"], "counts": [[2.5]]},
-            }
+                "folds": {"landmark": {"0": 0.5, "1": 0.75}, "fading:0.999": {"0": 0.25, "1": 0.5}},
+            },
+            **{
+                name: {
+                    "folds": {
+                        "landmark": {"0": accuracy, "1": 0.5},
+                        "fading:0.999": {"0": accuracy, "1": 0.5},
+                    }
+                }
+                for name, accuracy in (("model-2", 0.5), ("model-3", 0.75))
+            },
         },
         [alarm("model-1"), alarm("model-1", 2, statistic=float("inf"))],
     ),

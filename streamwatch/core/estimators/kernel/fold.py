@@ -111,6 +111,7 @@ def learn(
 def fold(
     models,
     spans,
+    next_fold,
     class_counts,
     class_counts_allocator,
     rings,
@@ -155,6 +156,7 @@ def fold(
     )
     offsets, classes, values = without_refcount(offsets), without_refcount(classes), without_refcount(values)
     utilities, event_ms = without_refcount(utilities), without_refcount(event_ms)
+    next_fold = without_refcount(next_fold)
     verdict, position = admit(
         models,
         spans,
@@ -183,7 +185,8 @@ def fold(
             m, shadows, shadow_allocator, p, y, y_hat, label_at_prediction[i], offsets, classes, values, i
         )
         count = judge(
-            m,
+            models,
+            next_fold,
             class_counts,
             utilities,
             p,
@@ -238,6 +241,7 @@ def show(models, parameters, rows, statistic, threshold, alarms, warned):
 @entry
 def trace(
     models,
+    next_fold,
     class_counts,
     rings,
     blocks,
@@ -278,7 +282,8 @@ def trace(
             m, shadows, shadow_allocator, p, y, y_hat, label_at_prediction[t], offsets, classes, values, t
         )
         count = judge(
-            m,
+            models,
+            next_fold,
             class_counts,
             utilities,
             p,

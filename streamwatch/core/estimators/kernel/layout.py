@@ -233,7 +233,8 @@ def _parameters(
         ("counts_majority", "i8"),
         ("verdict_start", "i8"),  # of the verdicts, in a model's record
         ("verdict_bytes", "i8"),  # of one of them
-        ("verdict", VERDICT_PARAMETERS, (1,)),
+        ("folds_share", "i8"),  # whether the label at a fold's prediction is the previous of its stream
+        ("verdict", VERDICT_PARAMETERS, (2,)),  # of a model; of a fold, which never claims by itself
         ("opponents", OPPONENT_PARAMETERS, (len(opponents_of(spec)),)),
         ("fading", FADING_PARAMETERS, (len(fading),)),
         ("sliding", SLIDING_PARAMETERS, (len(sliding),)),
@@ -250,7 +251,9 @@ def _parameters(
     row["counts_majority"] = MAJORITY in kinds
     row["verdict_start"] = _offset(model, "verdicts")
     row["verdict_bytes"] = VERDICT.itemsize
+    row["folds_share"] = spec.folds_share_stream
     row["verdict"] = verdict_parameters(spec.verdict_outcomes, spec.confidence_delta)
+    row["verdict"]["threshold"][0, 1] = np.inf
     for j, kind in enumerate(kinds):
         notifies = len(spec.detectors) + j + 1 if OPPONENTS[kind] == HEADLINE else 0
         row["opponents"][0, j] = (kind, notifies)

@@ -36,6 +36,8 @@ class Pools:
         self.models: Records = _zeros(rows, layout.model)
         self.spans: NDArray[np.int32] = np.full(rows, -1, np.int32)
         """Class rows each model owns; -1 where no model lives."""
+        self.next_fold: NDArray[np.int32] = np.full(rows, -1, np.int32)
+        """Row of the next fold of the same model, in a ring by number; -1 of a model without folds."""
         self.rings: NDArray[Any] = np.zeros((rows, layout.ring_size), layout.ring)
         self.class_counts: NDArray[np.float64] = _zeros(
             (_at_first(2 * span * max_models, 8 * width), width), np.dtype(np.float64)
@@ -58,6 +60,7 @@ class Pools:
             self.rings = _enlarged(self.rings, more)
             added = more - len(self.spans)
             self.spans = np.concatenate([self.spans, np.full(added, -1, np.int32)])
+            self.next_fold = np.concatenate([self.next_fold, np.full(added, -1, np.int32)])
             self.shadow_spans = np.concatenate([self.shadow_spans, np.full(added, NO_MORE, np.int32)])
 
     def reserve_batch(self, outcomes: int, models: int) -> None:

@@ -28,7 +28,7 @@ from streamwatch.core.estimators.kernel.shadow_state import confusion
 from streamwatch.core.estimators.kernel.snapshot import apply_snapshot, section_names, take_snapshot
 from streamwatch.core.estimators.kernel.tracing import Trace, traced
 from streamwatch.core.estimators.memory.totals import N
-from streamwatch.core.estimators.verdicts.readout import Verdicts, read_verdicts
+from streamwatch.core.estimators.verdicts.readout import Verdicts, read_fold_verdicts, read_verdicts
 from streamwatch.core.specs import MonitorsSpec, UtilitySpec
 
 _ACCURACY = UtilitySpec()
@@ -69,8 +69,25 @@ class ModelTable:
         self._pools.class_counts[start : start + len(names), -1] = [table.index(name) for name in names]
 
     def retire(self, row: int) -> None:
-        """Forget a model and everything it held."""
+        """Forget a model and everything it held; a fold must have been left out of `join_folds` before."""
+        self._pools.next_fold[row] = -1
         self._rows.retire(row)
+
+    def join_folds(self, rows: Sequence[int]) -> None:
+        """Say which rows are the folds of one model, in the order of their numbers: one verdict is on all."""
+        self._pools.next_fold[list(rows)] = [*rows[1:], *rows[:1]]
+
+    def fold_verdicts(self, rows: Sequence[int]) -> Verdicts:
+        """Verdicts on the model with these folds, each array (opponents, 1).
+
+        The verdict is that of the fold that has seen most changes (see `verdicts.folds`), the evidence that
+        of the mean M; lead, limits and dispersion are means over the folds.
+        """
+        models = self._pools.models[self._rows.live(np.array(rows, np.int64))]
+        threshold = float(self._layout.parameters["verdict"]["threshold"][0, 0])
+        return read_fold_verdicts(
+            models["pace"]["steps"].T, models["verdicts"].T, self._spec.confidence_delta, threshold
+        )
 
     def fold(
         self,
@@ -107,6 +124,7 @@ class ModelTable:
             verdict, count = kernel.fold(
                 pools.models,
                 pools.spans,
+                pools.next_fold,
                 pools.class_counts,
                 pools.class_counts_allocator,
                 pools.rings,

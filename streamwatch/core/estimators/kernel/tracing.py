@@ -53,6 +53,7 @@ def traced(spec: MonitorsSpec, layout: Layout, pools: Pools, batch: Batch, alarm
     said = np.zeros((len(layout.opponents), n), SAID)
     count = kernel.trace(
         pools.models,
+        pools.next_fold,
         pools.class_counts,
         pools.rings,
         pools.blocks,

@@ -20,6 +20,7 @@ import numpy as np
 
 from streamwatch.core.estimators.forgetting.mechanisms import LIMIT, SHRINK
 from streamwatch.core.estimators.verdicts.detector import observe_lead
+from streamwatch.core.estimators.verdicts.folds import CHANGED, UNCHANGED, observe_fold
 from streamwatch.core.estimators.verdicts.utility import ALPHA as BALANCED_FADING
 from streamwatch.core.estimators.verdicts.utility import balanced_weight
 from streamwatch.core.jit import hot, inner
@@ -77,6 +78,20 @@ def answer_of(m, kind, known):
     return answer
 
 
+@hot
+def answer_of_stream(kind, previous, m):
+    """The answer to a fold that tests some ids only; `previous` is the previous label of its model's stream.
+
+    Opponents that learn from successive labels have none: the fold does not see them all.
+    """
+    answer = -1
+    if kind == PERSISTENT:
+        answer = previous
+    elif kind == MAJORITY:
+        answer = answer_of(m, kind, previous)
+    return answer
+
+
 @inner
 def cost_class(m, class_counts, k, classes):
     """Where a class stands in the table of costs; one that the model has not shown is any other."""
@@ -122,15 +137,30 @@ def append_change(pace, v, p, detector, position, row, outcome, before, alarms, 
 
 @hot
 def judge(
-    m, class_counts, utilities, p, true_class, predicted_class, known, event_ms, position, row, alarms, count
+    models,
+    next_fold,
+    class_counts,
+    utilities,
+    p,
+    true_class,
+    predicted_class,
+    known,
+    event_ms,
+    position,
+    row,
+    alarms,
+    count,
 ):
     """Judge the outcome at hand against every opponent, then count its label; gives the number of alarms.
 
     Called before the model learns from it. `known` is the label known at the prediction, −1 for none.
     """
+    m = models[row]
     outcome = m.outcomes + 1
+    folded = next_fold[row] >= 0
     for j in range(len(m.verdicts)):
-        answer = answer_of(m, p.opponents[j].kind, known)
+        kind = p.opponents[j].kind
+        answer = answer_of_stream(kind, known, m) if folded and p.folds_share else answer_of(m, kind, known)
         if answer < 0:
             continue
         lead = 0.0
@@ -141,8 +171,14 @@ def judge(
                 lead = other_lead(m, class_counts, utilities, true_class, predicted_class, answer)
         pace = m.pace[j]
         v = m.verdicts[j]
-        before = v.verdict
-        if observe_lead(pace, v, p.verdict[0], lead, outcome, event_ms) and p.opponents[j].notifies:
+        if folded:
+            told = observe_fold(models, next_fold, row, j, p, lead, outcome, event_ms)
+            before = told - CHANGED
+            changed = told != UNCHANGED
+        else:
+            before = v.verdict
+            changed = observe_lead(pace, v, p.verdict[0], lead, outcome, event_ms)
+        if changed and p.opponents[j].notifies:
             detector = p.opponents[j].notifies - 1
             count = append_change(
                 pace, v, p.verdict[0], detector, position, row, outcome, before, alarms, count

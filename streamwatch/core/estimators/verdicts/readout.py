@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.estimators.verdicts.state import BETTER, WORSE
+from streamwatch.core.estimators.verdicts.state import BETTER, FIRST_CLAIM, WORSE
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -94,3 +94,39 @@ def read_verdicts(
         worse=judged * worse,
         dispersion=judged * dispersion(records),
     )
+
+
+def read_fold_verdicts(
+    steps: NDArray[np.int64], records: NDArray[Any], delta: float, threshold: float
+) -> Verdicts:
+    """What the records of k folds of one model say together, each array (opponents, 1).
+
+    Parameters
+    ----------
+    steps, records
+        Of shape (opponents, k).
+    delta, threshold
+        δ and A.
+    """
+    single = read_verdicts(steps, records, delta, threshold)
+    leading = np.argmax(records["changes"], axis=1)[:, None]
+    counted = np.where(steps >= FIRST_CLAIM, 1.0, 0.0)
+    sums = (records["sums"] * counted[..., None, None]).mean(axis=1, keepdims=True)
+    found = np.log(np.maximum(sums.mean(axis=-1), 1.0)) / np.log(threshold)
+    judged = np.where((steps > 0).any(axis=1, keepdims=True), 1.0, np.nan)
+    return Verdicts(
+        verdict=judged * np.take_along_axis(records["verdict"], leading, 1),
+        since_seconds=np.take_along_axis(single.since_seconds, leading, 1),
+        since=np.take_along_axis(single.since, leading, 1),
+        lead=_mean_over_folds(single.lead),
+        lower=_mean_over_folds(single.lower),
+        upper=_mean_over_folds(single.upper),
+        better=judged * found[..., BETTER],
+        worse=judged * found[..., WORSE],
+        dispersion=_mean_over_folds(single.dispersion),
+    )
+
+
+def _mean_over_folds(values: Floats) -> Floats:
+    """Mean over the last axis, kept as one; NaN where any is: a mean of some folds is not the model's."""
+    return values.mean(axis=-1, keepdims=True)

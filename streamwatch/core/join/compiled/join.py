@@ -54,14 +54,14 @@ class CompiledJoin:
     Parameters
     ----------
     spec
-        With `order` "resolution", without comparisons.
+        With `order` "resolution", without comparisons and folds.
     digests
         What makes the ids' digests.
 
     Raises
     ------
     ValueError
-        If outcomes are to wait for the order of predictions, or to be compared: that is `Join`'s.
+        If outcomes are to wait for the order of predictions, or to be compared, or are of folds: see `Join`.
     """
 
     def __init__(self, spec: JoinSpec, digests: Digests) -> None:
@@ -69,6 +69,8 @@ class CompiledJoin:
             raise ValueError(f"the order of a compiled join must be 'resolution', got {spec.order!r}")
         if spec.comparisons:
             raise ValueError(f"a compiled join compares no models, got comparisons {spec.comparisons!r}")
+        if spec.folds:
+            raise ValueError("a compiled join knows no folds, got folds true")
         self._builder = RowBuilder(digests)
         self.models = self._builder.models
         self.classes = self._builder.classes

@@ -22,7 +22,13 @@ from streamwatch.core.join.compiled.names import HeldScores, NumberedNames
 Digests: TypeAlias = Callable[[Sequence[str]], bytes]
 """128-bit digests of ids, 16 bytes each, the upper half first; equal ones stand for one id."""
 
-_SIDES: Final = {Prediction: PREDICTION, Label: LABEL, NullRecord: NOTHING, Invalid: NOTHING}
+_SIDES: Final[dict[type[object], int]] = {
+    Prediction: PREDICTION,
+    Label: LABEL,
+    NullRecord: NOTHING,
+    Invalid: NOTHING,
+}
+"""No `WrongFold`: models that predict in folds are joined row by row."""
 
 
 class RowBuilder:

@@ -23,7 +23,8 @@ is kept (models with at most `monitors.shadow_max_classes` classes)::
 
     {"forgetting": "fading:0.999", "classes": ["down", "up"], "counts": [[310.2, 40.9], [25.0, 498.7]]}
 
-with one row of `counts` per true class, one number per predicted class, in outcomes.
+with one row of `counts` per true class, one number per predicted class, in outcomes. `details` of a model
+that predicts in folds has `folds`: the accuracy of each by forgetting and fold.
 """
 
 from __future__ import annotations

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from streamwatch.core.events import Prediction
+from streamwatch.core.fold_names import fold_name
 from tests.core.join.join_stream import Stream
 from tests.core.join.test_join_model import a_script, a_spec
 from tests.edge.stores.rocksdb.stream import DurableStream, alive_now, digested
@@ -24,19 +27,33 @@ def batches(chance, events):
         events = events[size:]
 
 
+def folded(chance, spec, events):
+    """The same where models predict in folds, and folds perhaps share a stream."""
+    spec = replace(spec, folds=True, max_models=chance.choice([2, 9]))
+    if spec.order == "resolution":
+        spec = replace(spec, folds_share_stream=chance.random() < 0.5)
+    for event in events:
+        if type(event) is Prediction:
+            event.model = fold_name(event.model, chance.randrange(3))
+    return spec, events
+
+
 @settings(max_examples=examples(1.5))
 @given(
     st.integers(0, 2**32),
     st.integers(0, 300),
     st.sampled_from([0, 1, 5, 50, 1000]),
     st.sampled_from([0, 1, 3, 5_000]),
+    st.booleans(),
 )
 def test_outcomes_counters_and_records_are_those_of_the_memory_store(
-    seed, length, cache_entries, due_records
+    seed, length, cache_entries, due_records, in_folds
 ):
     chance = Random(seed)
     spec = a_spec(chance)
     events = digested(a_script(chance, 300)[:length])
+    if in_folds:
+        spec, events = folded(chance, spec, events)
     directory = Path(tempfile.mkdtemp())
     memory = Stream(spec)
     durable = DurableStream(directory / "state", spec, cache_entries, due_records)

@@ -4,6 +4,7 @@ import { Alarms } from "./alarms.js";
 import { events, get, Unauthorized } from "./api.js";
 import { Comparisons } from "./comparisons.js";
 import { byId, mark, say } from "./dom.js";
+import { Folds } from "./folds.js";
 import { time, zone } from "./format.js";
 import { renderHealth } from "./health.js";
 import { askToken, welcome } from "./login.js";
@@ -122,7 +123,9 @@ function route() {
   const named = /^#\/model\/(.+)$/.exec(location.hash);
   const left = model?.name;
   model?.destroy();
-  model = named ? new Model(decodeURIComponent(named[1])) : location.hash === "#/comparisons" ? new Comparisons() : null;
+  if (named) model = new Model(decodeURIComponent(named[1]));
+  else if (location.hash === "#/comparisons") model = new Comparisons();
+  else model = location.hash === "#/folds" ? new Folds() : null;
   byId("overview").hidden = model !== null;
   if (model) {
     scrollTo(0, 0);

@@ -92,6 +92,19 @@ def paths() -> Schema:
             ],
             errors=("BadRequest",),
         ),
+        "/api/v1/folds": _get(
+            "Models that predict in folds, compared over them at the last report",
+            "Folds",
+            tag="models",
+            parameters=[
+                _query(
+                    "forgetting",
+                    {"type": "string", "minLength": 1, "maxLength": 64},
+                    "Accuracies under this forgetting; the first that fades, else the first, without it",
+                )
+            ],
+            errors=("BadRequest",),
+        ),
         "/api/v1/health": _get("How the daemon itself is", "Health", tag="daemon"),
         "/api/v1/openapi.json": {
             "get": {

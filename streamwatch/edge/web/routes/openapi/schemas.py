@@ -24,6 +24,12 @@ def schemas() -> Schema:
     }
     names = {"type": "array", "items": {"type": "string"}}
     points = {"type": "array", "items": {"type": ["number", "null"]}}
+    ratios = {"type": "object", "additionalProperties": _ratio("Accuracy")}
+    accuracies = {
+        "type": "object",
+        "additionalProperties": ratios,
+        "description": "Accuracy by forgetting and fold, of a model that predicts in folds",
+    }
     caveats = {
         "first_horizon_ends_timestamp_seconds": {
             "type": "number",
@@ -45,6 +51,7 @@ def schemas() -> Schema:
                 "classes_disjoint": _object({"predicted_class": names, "true": names}),
                 "nothing_joins": _object({"predictions": {"type": "integer"}}),
                 "confusion": ref("Confusion"),
+                "folds": accuracies,
                 **caveats,
             },
         },
@@ -138,6 +145,49 @@ def schemas() -> Schema:
                 "gone": {"type": "array", "items": {"type": "string"}},
                 "alarms": {**alarms, "description": "Raised since the event before, newest first"},
             }
+        ),
+        "Folds": _object(
+            {
+                "published_timestamp_seconds": published,
+                "forgetting": forgetting,
+                "mechanisms": names,
+                "accuracies": {**accuracies, "description": "Accuracy by model and fold"},
+                "models": {"type": "object", "additionalProperties": ref("FoldSpread")},
+                "pairs": {"type": "array", "items": ref("FoldPair")},
+                "ranks": {"oneOf": [ref("FoldRanks"), {"type": "null"}]},
+                "left_out": {"type": "integer", "minimum": 0, "description": "Models not compared"},
+            }
+        ),
+        "FoldSpread": _object(
+            {"folds": {"type": "integer", "minimum": 0}},
+            mean=_ratio("Mean accuracy over the folds"),
+            deviation={"type": "number", "minimum": 0, "description": "Standard deviation, of n - 1"},
+        ),
+        "FoldPair": _object(
+            {
+                "first": {"type": "string"},
+                "second": {"type": "string"},
+                "folds": {"type": "integer", "minimum": 2, "description": "Folds that both have"},
+                "difference": _lead("Mean accuracy of the first less that of the second"),
+                "sign": _object(
+                    {"wins": {"type": "integer"}, "losses": {"type": "integer"}}, p=_ratio("Two-sided, exact")
+                ),
+                "wilcoxon": _object(
+                    {"positive": {"type": "number"}, "negative": {"type": "number"}},
+                    p=_ratio("Two-sided, exact, ties included"),
+                ),
+            }
+        ),
+        "FoldRanks": _object(
+            {
+                "folds": {"type": "integer", "minimum": 2, "description": "Folds that all models have"},
+                "mean_ranks": {"type": "object", "additionalProperties": {"type": "number", "minimum": 1}},
+                "alpha": _ratio("Level of the critical difference"),
+                "critical_difference": {"type": "number", "minimum": 0, "description": "Nemenyi's"},
+                "diagram": {"type": "string", "description": "SVG of the ranks"},
+            },
+            statistic={"type": "number", "description": "Friedman's, corrected for ties"},
+            p=_ratio("Of Friedman's test"),
         ),
         "Judgement": _object(
             {

@@ -1,0 +1,131 @@
+"""The series of models that predict in folds: what the folds of a model say becomes what the model says.
+
+A model's estimate is the mean of its folds' (Bifet et al. 2015, §3); n_eff and limits are means, too: a mean
+of estimates is no less sure than one of them, however the folds depend on one another. Counts and histograms
+are sums, times the latest. A detector's statistic is of one fold and belongs to no model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from statistics import fmean, stdev
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.estimators.agreement import Totals
+from streamwatch.core.estimators.confusion import joined_confusion
+from streamwatch.core.fold_names import SEPARATOR, fold_of, model_of
+from streamwatch.core.metrics import Metric
+from streamwatch.core.series import Histogram
+
+Key: TypeAlias = tuple[str, ...]
+Sample: TypeAlias = tuple[Key, float | Histogram]
+Samples: TypeAlias = dict[str, list[Sample]]
+
+OF_ONE_FOLD: Final = frozenset({"detector_statistic", "detector_threshold", "detector_warning"})
+"""What has no meaning for several folds together."""
+LATEST: Final = frozenset({"last_alarm_timestamp_seconds", "last_label_timestamp_seconds"})
+_WITHOUT_STREAM: Final = (
+    "label_at_prediction_repeats", "label_at_prediction_pairs", "corrected", "scored", "augmented",
+    "augmented_n", "transition", "transition_n", "lost_twice",
+)  # fmt: skip
+
+
+def of_stream(totals: Totals, folds: NDArray[np.bool_]) -> Totals:
+    """Totals in which the previous label of these models is that of their stream of all folds.
+
+    Folds that test some ids only carry it in the place of the label known at the prediction. What needs
+    successive outcomes of the stream is undefined for them.
+    """
+    if not folds.any():
+        return totals
+    absent = {name: np.where(folds, np.nan, getattr(totals, name)) for name in _WITHOUT_STREAM}
+    return replace(
+        totals,
+        repeats=np.where(folds, totals.label_at_prediction_repeats, totals.repeats),
+        pairs=np.where(folds, totals.label_at_prediction_pairs, totals.pairs),
+        **absent,
+    )
+
+
+def join_folds(samples: Samples, metrics: Sequence[Metric], prefixed: Mapping[str, int]) -> None:
+    """Replace the series of folds by those of their models, in place; add those that are about folds.
+
+    Parameters
+    ----------
+    samples
+        Samples by metric.
+    metrics
+        The metrics of models.
+    prefixed
+        Label values that stand before those a metric names, by metric.
+    """
+    for metric in metrics:
+        if "model" not in metric.labels:
+            continue
+        at = metric.labels.index("model") + prefixed.get(metric.name, 0)
+        own = [sample for sample in samples[metric.name] if SEPARATOR not in sample[0][at]]
+        folds = [sample for sample in samples[metric.name] if SEPARATOR in sample[0][at]]
+        if not folds:
+            continue
+        samples[metric.name] = own
+        if metric.name in OF_ONE_FOLD:
+            continue
+        by_model: dict[Key, list[tuple[str, float | Histogram]]] = {}
+        for key, value in folds:
+            by_model.setdefault((*key[:at], model_of(key[at]), *key[at + 1 :]), []).append((key[at], value))
+        _add_series_of_folds(samples, metric.name, by_model)
+        taken = {key for key, _ in own}
+        samples[metric.name] = own + [
+            (key, _joined(metric, [value for _, value in values]))
+            for key, values in by_model.items()
+            if key not in taken
+        ]
+
+
+def _add_series_of_folds(
+    samples: Samples, name: str, by_model: Mapping[Key, Sequence[tuple[str, float | Histogram]]]
+) -> None:
+    """Every fold's accuracy and outcomes, how much accuracies differ, and the number of folds."""
+    if name == "outcomes_total":
+        for (model,), values in by_model.items():
+            samples["folds_evaluated"].append(((model,), float(len(values))))
+            samples["fold_outcomes_total"] += [((_number(fold), model), value) for fold, value in values]
+    elif name == "accuracy_ratio":
+        for (forgetting, model), values in by_model.items():
+            numbers = [value for _, value in values if not isinstance(value, Histogram)]
+            if len(numbers) > 1:
+                samples["fold_accuracy_deviation"].append(((forgetting, model), stdev(numbers)))
+            samples["fold_accuracy_ratio"] += [
+                ((_number(fold), forgetting, model), value) for fold, value in values
+            ]
+
+
+def _joined(metric: Metric, values: Sequence[float | Histogram]) -> float | Histogram:
+    histograms = [value for value in values if isinstance(value, Histogram)]
+    if histograms:
+        counts = zip(*(h.counts for h in histograms), strict=True)
+        return Histogram(tuple(map(sum, counts)), sum(h.total for h in histograms))
+    numbers = [value for value in values if not isinstance(value, Histogram)]
+    if metric.kind == "counter":
+        return sum(numbers)
+    return max(numbers) if metric.name in LATEST else fmean(numbers)
+
+
+def _number(name: str) -> str:
+    return str(fold_of(name))
+
+
+def joined_details(folds: Sequence[Mapping[str, Any]]) -> dict[str, object]:
+    """Details of a model from those of its folds, in the order of their numbers."""
+    details: dict[str, object] = {
+        "classes": list(dict.fromkeys(name for fold in folds for name in fold["classes"])),
+        "first_seen_timestamp_seconds": min(fold["first_seen_timestamp_seconds"] for fold in folds),
+    }
+    documents = [fold["confusion"] for fold in folds if "confusion" in fold]
+    if len(documents) == len(folds):
+        details["confusion"] = joined_confusion(documents)
+    return details

@@ -1,0 +1,128 @@
+"""The verdict on a model that predicts in folds: the mean over its folds of what each has as evidence.
+
+Every fold has an e-detector of its own (see `detector`) that never claims by itself. With M_f = Σ_λ M_λ/8 of
+fold f, the model is judged by M̄ = Σ_f M_f/k: a mean of e-detectors is one, whatever their dependence, so the
+folds may test the same ids. Folds with fewer than `FIRST_CLAIM` steps have M_f = 0 in the mean. M̄ is looked
+at when a fold with as many takes a step with d ≠ 0:
+
+    claim when M̄ ≥ A; then every fold's M and C of that side are 0
+
+*Since* is the start of the λ and the fold in the mean with the largest C, in that fold's outcomes. The
+verdict is written into the record of every fold; it opens after N steps of any one fold without a claim of
+its own side.
+
+The folds of a model are a ring by `next_fold`, in the order of their numbers; −1 is a model without folds.
+"""
+
+# pyright: reportUnknownParameterType=false, reportMissingParameterType=false
+from __future__ import annotations
+
+from streamwatch.core.estimators.verdicts.detector import (
+    change,
+    observe_lead,
+    restart_below_one,
+    start_anew,
+    total,
+)
+from streamwatch.core.estimators.verdicts.state import BETTER, FIRST_CLAIM, STAKES, WORSE
+from streamwatch.core.jit import inner
+
+UNCHANGED, CHANGED = 0, 2
+"""What a step says: nothing, or the verdict before (−1, 0, 1) plus 2."""
+
+
+@inner
+def leading_fold(models, next_fold, row, j):
+    """Row of the fold that has seen most changes of the verdict on opponent j: not one that came later."""
+    best = row
+    k = next_fold[row]
+    while k != row:
+        if models[k].verdicts[j].changes > models[best].verdicts[j].changes:
+            best = k
+        k = next_fold[k]
+    return best
+
+
+@inner
+def observe_fold(models, next_fold, row, j, p, lead, outcome, event_ms):
+    """Take one step of one fold: the lead at its outcome.
+
+    Gives `UNCHANGED`, or the verdict on the model that was changed plus `CHANGED`.
+    """
+    pace = models[row].pace[j]
+    v = models[row].verdicts[j]
+    before = v.verdict
+    if observe_lead(pace, v, p.verdict[1], lead, outcome, event_ms):
+        open_folds(models, next_fold, row, j, outcome, event_ms)
+        return before + CHANGED
+    if lead == 0.0 or pace.steps < FIRST_CLAIM:
+        return UNCHANGED
+    better = 0.0
+    worse = 0.0
+    folds = 0
+    k = row
+    while folds == 0 or k != row:
+        if models[k].pace[j].steps >= FIRST_CLAIM:
+            better += total(models[k].verdicts[j], BETTER)
+            worse += total(models[k].verdicts[j], WORSE)
+        folds += 1
+        k = next_fold[k]
+    enough = p.verdict[0].threshold * len(STAKES) * folds
+    if max(better, worse) < enough:
+        return UNCHANGED
+    side = BETTER if better > worse else WORSE
+    if lead < 0.0 if side == BETTER else lead > 0.0:
+        restart_below_one(v, side, outcome, event_ms)
+    evidence = max(better, worse) / (len(STAKES) * folds)
+    before = models[leading_fold(models, next_fold, row, j)].verdicts[j].verdict
+    claim_folds(models, next_fold, row, j, side, evidence, p.verdict[0].outcomes)
+    k = row
+    first = True
+    while first or k != row:
+        if better >= enough:
+            start_anew(models[k].verdicts[j], BETTER)
+        if worse >= enough:
+            start_anew(models[k].verdicts[j], WORSE)
+        first = False
+        k = next_fold[k]
+    return before + CHANGED if before != (1 if side == BETTER else -1) else UNCHANGED
+
+
+@inner
+def open_folds(models, next_fold, row, j, outcome, event_ms):
+    """Open the verdict in the records of the other folds, too."""
+    k = next_fold[row]
+    while k != row:
+        models[k].pace[j].reopens = 0
+        if models[k].verdicts[j].verdict != 0:
+            change(models[k].pace[j], models[k].verdicts[j], 0, outcome, event_ms, 0.0)
+        k = next_fold[k]
+
+
+@inner
+def claim_folds(models, next_fold, row, j, side, evidence, outcomes):
+    """Let a side have the verdict for N steps of each fold."""
+    said = 1 if side == BETTER else -1
+    source = row
+    best = 0
+    k = next_fold[row]
+    for i in range(len(STAKES)):
+        if models[row].verdicts[j].maxima[side, i] > models[row].verdicts[j].maxima[side, best]:
+            best = i
+    while k != row:
+        if models[k].pace[j].steps >= FIRST_CLAIM:
+            for i in range(len(STAKES)):
+                if models[k].verdicts[j].maxima[side, i] > models[source].verdicts[j].maxima[side, best]:
+                    source = k
+                    best = i
+        k = next_fold[k]
+    since = models[source].verdicts[j].starts[side, best]
+    since_ms = models[source].verdicts[j].start_ms[side, best]
+    first = True
+    while first or k != row:
+        pace = models[k].pace[j]
+        pace.reopens = pace.steps + outcomes
+        if models[k].verdicts[j].verdict != said:
+            change(pace, models[k].verdicts[j], said, since, since_ms, evidence)
+        first = False
+        k = next_fold[k]

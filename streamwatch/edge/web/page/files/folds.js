@@ -1,0 +1,92 @@
+// Models that predict in folds: how much their folds differ, and whether the models do.
+
+import { get } from "./api.js";
+import { byId, element, mark, say } from "./dom.js";
+import { count, percent, ratio, signed } from "./format.js";
+import { table } from "./tables.js";
+
+const p = (value) => (value === undefined ? "–" : value < 0.001 ? "< 0.001" : ratio(value));
+
+export class Folds {
+  constructor() {
+    this.name = "Folds";
+    this.everything = true; // any model's report changes it
+    this.leave = new AbortController();
+    this.node = byId("model");
+    this.chosen = element("select", { "aria-label": "Forgetting" });
+    this.chosen.addEventListener("change", () => this.refresh());
+    this.message = element("p", { class: "sentence" }, "Fetching…");
+    this.tables = element("div", { class: "tables" });
+    this.ranks = element("section", { class: "panel", hidden: true });
+    this.node.replaceChildren(
+      element("p", { class: "back" }, element("a", { href: "#/" }, "← All models")),
+      element("div", { class: "bar" }, element("h1", { tabindex: "-1" }, "Folds"), element("label", { class: "soft" }, "Forgetting ", this.chosen)),
+      this.message, this.ranks, this.tables,
+    );
+    this.node.hidden = false;
+    this.busy = false;
+  }
+
+  // After every report and choice; one at a time, and once more if something happened meanwhile.
+  async refresh() {
+    this.again = this.busy;
+    if (this.busy || this.leave.signal.aborted) return;
+    this.busy = true;
+    try {
+      const asked = this.chosen.value;
+      const found = await get(`api/v1/folds${asked ? `?forgetting=${encodeURIComponent(asked)}` : ""}`, this.leave.signal);
+      if (!this.leave.signal.aborted) this.render(found);
+    } catch (error) {
+      if (!this.leave.signal.aborted) throw error;
+    } finally {
+      this.busy = false;
+      if (this.again) setTimeout(() => this.refresh());
+    }
+  }
+
+  render(found) {
+    if (found.mechanisms.join("\n") !== this.mechanisms) {
+      this.mechanisms = found.mechanisms.join("\n");
+      this.chosen.replaceChildren(...found.mechanisms.map((name) => element("option", { value: name, selected: name === found.forgetting }, name)));
+    }
+    const models = Object.entries(found.models);
+    say(this.message, models.length
+      ? "Accuracies of the folds at the last report. The tests hold for one look, and for folds that are independent: folds of one stream are not quite."
+      : "No model predicts in folds. Predictions with a field “fold” appear here once settings have folds.scheme.");
+    this.tables.replaceChildren(
+      ...(models.length ? [table("Accuracy over folds", ["model", "mean", "standard deviation", "folds"],
+        models.map(([name, { mean, deviation, folds }]) => [name, percent(mean), deviation === undefined ? "–" : percent(deviation), count(folds)]), "wide")] : []),
+      ...(found.pairs.length ? [table("Two models over their folds", ["models", "difference", "folds won – lost", "sign test p", "W⁺, W⁻", "Wilcoxon p"],
+        found.pairs.map(({ first, second, difference, sign, wilcoxon }) => [
+          `${first} – ${second}`, signed(difference), `${sign.wins} – ${sign.losses}`, p(sign.p), `${wilcoxon.positive}, ${wilcoxon.negative}`, p(wilcoxon.p),
+        ]), "wide")] : []),
+    );
+    this.renderRanks(found.ranks, found.left_out);
+  }
+
+  renderRanks(ranks, leftOut) {
+    this.ranks.hidden = !ranks;
+    if (!ranks) {
+      this.ranks.replaceChildren();
+      return;
+    }
+    const told = Object.entries(ranks.mean_ranks).map(([name, rank]) => `${name} ${rank.toFixed(2)}`).join(", ");
+    const left = leftOut ? ` ${count(leftOut)} models, the last by name, are left out.` : "";
+    const picture = element("img", { class: "diagram", alt: `Mean ranks: ${told}`, src: `data:image/svg+xml;charset=utf-8,${encodeURIComponent(ranks.diagram)}` });
+    const friedman = ranks.p === undefined ? "All models tie on every fold." : `Friedman's test over ${count(ranks.folds)} folds: p ${p(ranks.p)}.`;
+    this.ranks.replaceChildren(
+      element("h2", {}, "Mean ranks"),
+      element("p", { class: "minor" }, `${friedman} Models joined by a bar are not told apart at ${percent(ranks.alpha)} (Nemenyi); left is better.${left}`),
+      picture,
+    );
+    mark(this.ranks, "aria-label", "Mean ranks");
+  }
+
+  repaint() {}
+
+  destroy() {
+    this.leave.abort();
+    this.node.hidden = true;
+    this.node.replaceChildren();
+  }
+}
