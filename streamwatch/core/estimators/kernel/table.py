@@ -78,7 +78,7 @@ class ModelTable:
         self._pools.next_fold[list(rows)] = [*rows[1:], *rows[:1]]
 
     def fold_verdicts(self, rows: Sequence[int]) -> Verdicts:
-        """What the verdicts on the model with these folds say, each array (opponents, 1).
+        """Verdicts on the model with these folds, each array (opponents, 1).
 
         The verdict is that of the fold that has seen most changes (see `verdicts.folds`), the evidence that
         of the mean M; lead, limits and dispersion are means over the folds.
