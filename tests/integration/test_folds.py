@@ -180,7 +180,7 @@ async def test_folds_are_evaluated_where_they_test_and_told_with_their_spread(
 
     dumped(broker, topics, PARTITIONS, tmp_path / "log.jsonl")
     settings = overrides(broker, topics, scheme, None)
-    replay = await asyncio.to_thread(replayed, tmp_path / "log.jsonl", settings)
+    replay = (await asyncio.to_thread(replayed, tmp_path / "log.jsonl", settings))["models"]
     for model in MODELS:
         live, again = found["models"][model], replay[model]
         assert {n: v for n, v in again["metrics"].items() if live["metrics"].get(n) != v} == {}
