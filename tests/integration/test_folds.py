@@ -22,8 +22,9 @@ from scipy.stats import binomtest
 from streamwatch.core.fold_names import SEPARATOR
 from streamwatch.folds import Scheme, roles
 from tests.integration.conftest import Broker
+from tests.integration.one_log import dumped, replayed
 from tests.integration.running import DEADLINE_SECONDS, Child, child, parsed, value
-from tests.integration.test_one_order import PARTITIONS, dumped, replayed
+from tests.integration.test_one_order import PARTITIONS
 from tests.integration.topics import create_topic, fresh
 
 IDS, FOLDS, MODELS = 400, 5, ("a", "b", "c")
@@ -177,9 +178,9 @@ async def test_folds_are_evaluated_where_they_test_and_told_with_their_spread(
         assert "a" in said
         assert SEPARATOR not in said
 
-    dumped(broker, topics, tmp_path / "log.jsonl")
+    dumped(broker, topics, PARTITIONS, tmp_path / "log.jsonl")
     settings = overrides(broker, topics, scheme, None)
-    replay = await asyncio.to_thread(replayed, tmp_path / "log.jsonl", settings)
+    replay = (await asyncio.to_thread(replayed, tmp_path / "log.jsonl", settings))["models"]
     for model in MODELS:
         live, again = found["models"][model], replay[model]
         assert {n: v for n, v in again["metrics"].items() if live["metrics"].get(n) != v} == {}

@@ -9,10 +9,11 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 
-from streamwatch.core.events import Label, NullRecord, Prediction, WrongFold
+from streamwatch.core.events import Invalid, Label, NullRecord, PairedAnswer, Prediction, WrongFold
 from streamwatch.core.fold_names import fold_name, fold_of, folds_by_model, model_of, shown_name
+from streamwatch.core.join.caveats import Caveats
 from streamwatch.core.join.join import Join
-from streamwatch.core.specs import JoinSpec
+from streamwatch.core.specs import ComparisonSpec, JoinSpec
 from tests.core.join.join_stream import (
     DAY,
     RecordingEstimatorSet,
@@ -236,3 +237,32 @@ def test_names_of_folds_are_read_back_and_sorted_by_number():
     assert shown_name(names[0]) == "m (fold 10)"
     assert (fold_of("m"), model_of("m"), shown_name("m")) == (None, "m", "m")
     assert isinstance(RecordingEstimatorSet().models(), list)
+
+
+def test_models_that_predict_in_folds_are_not_paired_and_others_beside_them_are():
+    stream = Stream(replace(FOLDS, comparisons=(ComparisonSpec("old", ("*",)), ComparisonSpec("m", ("*",)))))
+    for name in (fold_name("m", 0), fold_name("m", 1), fold_name("old", 0), fold_name("n", 1), "old", "new"):
+        stream.feed(predict("1", "x", 0, name))
+    found = {outcome.model: outcome.pairs for outcome in stream.feed(label_for_all("1", "x", 1))}
+    assert {name: pairs for name, pairs in found.items() if pairs} == {"new": (PairedAnswer("old", "x"),)}
+    assert len(found) == 6
+    stream.until(30 * DAY)
+    assert (stream.value("pairs_made_total"), stream.value("pairs_expired_total")) == (1, 0)
+
+
+def test_invalid_records_of_a_model_are_counted_until_its_last_fold_retires_whatever_room_there_is():
+    stream = Stream(replace(FOLDS, horizon_ms=1_000, dedup_horizon_ms=1_000, max_models=2))
+    stream.feed(fold(0), fold(1, at=1_500), label_for_all(at=1_600))
+    stream.feed(*(Invalid("t", 0, 0, "no_id", stream.pipeline.clock_ms, model) for model in "xyzmm"))
+    counted = {model: stream.value("model_records_invalid_total", model) for model in "xyzm"}
+    assert counted == {"x": 1, "y": 1, "z": None, "m": 2}
+    stream.until(2_100)
+    assert stream.value("model_records_invalid_total", "m") == 2
+    stream.until(9_000)
+    assert stream.value("model_records_invalid_total", "m") is None
+
+
+def test_the_caveat_on_a_model_is_that_of_its_first_fold():
+    stream = Stream(replace(FOLDS, horizon_ms=DAY))
+    stream.feed(fold(1, at=5), fold(0, at=9))
+    assert stream.pipeline.caveats() == {"m": Caveats(5 + DAY, None)}

@@ -10,12 +10,13 @@ from dataclasses import replace
 import pytest
 import xxhash
 
-from streamwatch.core.events import Event, Invalid, Label, Prediction, Side
+from streamwatch.core.events import Event, Invalid, Label, Prediction, Side, WrongFold
 from streamwatch.core.records import LABEL, OBJECT, PREDICTION, RecordBatch
 from streamwatch.core.vocabulary import Vocabulary
 from streamwatch.edge.decoders.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import KindRule, TopicMapping
 from streamwatch.edge.keys import IdKeys, id_keys
+from streamwatch.folds import Scheme
 from tests.edge.decoders.fetched import fetched
 from tests.edge.decoders.mutations import mutated
 from tests.edge.decoders.records import FakeRecord, of
@@ -123,6 +124,40 @@ def test_mappings_that_the_scanner_cannot_read_are_read_one_by_one(side: Side, m
     for event, expected in zip(batch.events(), alone, strict=True):
         expected.record_ms = event.record_ms
         assert event == expected
+
+
+@pytest.mark.parametrize("place", ["value.fold", "value.a.fold", "header:fold", "key"])
+@pytest.mark.parametrize(
+    "scheme", [None, Scheme("cross-validation", 3, prequential=False), Scheme("bootstrap", 3)]
+)
+def test_a_record_with_a_fold_is_never_a_row_and_those_beside_it_are(
+    place: str, scheme: Scheme | None
+) -> None:
+    decoder = JsonDecoder("predictions", "prediction", TopicMapping(fold=place), folds=scheme)
+
+    def record(n: int, fold: object) -> FakeRecord:
+        content: dict[str, object] = {"id": f"{n}", "model": "m", "prediction": "x"}
+        key, headers = None, ()
+        if place == "value.fold":
+            content["fold"] = fold
+        elif place == "value.a.fold":
+            content = {"a": {"fold": fold}} | content
+        elif fold is not None:
+            text = str(fold).encode()
+            key, headers = (text, ()) if place == "key" else (None, (("fold", text),))
+        return FakeRecord(json.dumps(content).encode(), key=key, headers=headers)
+
+    folds = [None, 0, "1", 2, None, 3, 1.0, True, "x", None] * 6
+    records = [record(n, fold) for n, fold in enumerate(folds)]
+    together(decoder, records)  # the names are learnt
+    batch, alone = together(decoder, records)
+    assert [side == OBJECT for side in batch.rows["side"].tolist()] == [fold is not None for fold in folds]
+    kinds: set[type] = set()
+    for event, expected in zip(batch.events(), alone, strict=True):
+        event.record_ms = expected.record_ms
+        assert event == expected
+        kinds.add(type(event))
+    assert kinds == {Prediction, Invalid} | ({WrongFold} if scheme and not scheme.prequential else set())
 
 
 def test_names_beyond_the_vocabulary_are_objects_and_those_within_stay_numbers() -> None:
