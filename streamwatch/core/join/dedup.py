@@ -154,7 +154,7 @@ class DedupIndex:
         return dedup_added, dropped
 
     def state(self) -> DedupState:
-        """What `restore` continues from; between batches."""
+        """State that `restore` continues from; between batches."""
         opened = Generation(self.number, self._base, self.newest_ms)
         return DedupState(list(self._closed), opened, self._opened_ms, self._clock_ms, self.floor)
 

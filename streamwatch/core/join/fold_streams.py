@@ -53,7 +53,7 @@ class FoldStreams:
             del self._streams[model]
 
     def state(self) -> dict[str, Stream]:
-        """What `restore` continues from."""
+        """State that `restore` continues from."""
         return dict(sorted(self._streams.items()))
 
     def restore(self, state: Mapping[str, Stream]) -> None:

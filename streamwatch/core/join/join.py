@@ -37,7 +37,7 @@ class Join:
         self._rules = JoinRules(spec, self.predictions, self.labels, self.counters)
 
     def holdings(self) -> Holdings:
-        """What it holds now."""
+        """Holdings as of now."""
         predictions, labels = self.predictions, self.labels
         return Holdings(
             predictions.join_models.models,

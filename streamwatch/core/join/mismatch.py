@@ -41,7 +41,7 @@ class AgreementState(msgspec.Struct, frozen=True, array_like=True):
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """What is wrong with one model, undefined parts empty.
+    """Mismatch of one model, undefined parts empty.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class Mismatch:
 
 
 class ClassAgreement:
-    """Whether predicted and true classes of each model have anything in common.
+    """Classes predicted and true of each model, and whether they have anything in common.
 
     Of up to `max_models` models; those beyond are not evaluated either. Once a class was seen on both sides a
     model is settled for the rest of its life. Of more than `REMEMBERED` classes on a side only one of
@@ -98,7 +98,7 @@ class ClassAgreement:
                     names.append(name)
 
     def is_settled(self, model: str) -> bool:
-        """Whether a class of the model was seen on both sides."""
+        """Tell whether a class of the model was seen on both sides."""
         return model in self._settled
 
     def forget(self, model: str) -> None:
@@ -111,7 +111,7 @@ class ClassAgreement:
         return {name: sets for name, sets in sorted(self._open.items()) if sets.outcomes >= JUDGED_AFTER}
 
     def state(self) -> AgreementState:
-        """What `restore` continues from."""
+        """State that `restore` continues from."""
         return AgreementState(dict(sorted(self._open.items())), sorted(self._settled))
 
     def restore(self, state: AgreementState) -> None:

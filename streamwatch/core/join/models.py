@@ -120,7 +120,7 @@ class JoinModels:
         return idle
 
     def state(self) -> JoinModelsState:
-        """What `restore` continues from."""
+        """State that `restore` continues from."""
         return JoinModelsState(list(self.models.values()), self._looked_s, self._next_look_s)
 
     def restore(self, state: JoinModelsState) -> None:

@@ -129,7 +129,7 @@ class Pairing:
             counters.pairs_expired += max(0, self._waiting.pop(generation, 0))
 
     def state(self) -> PairingState:
-        """What `restore` continues from; between batches."""
+        """State that `restore` continues from; between batches."""
         return PairingState(
             repr(self._comparisons), self._generation, dict(self._known_since), sorted(self._waiting.items())
         )

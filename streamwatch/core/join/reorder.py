@@ -152,7 +152,7 @@ class OrderBuffer:
         self._windows = self._open_windows()
 
     def state(self, *, held: bool = True) -> OrderState:
-        """What `restore` continues from."""
+        """State that `restore` continues from."""
         if not held:
             return OrderState([], [], self._bound, self._sequence)
         return OrderState(sorted(self._held, key=_key), self._open_windows(), self._bound, self._sequence)

@@ -47,7 +47,7 @@ class Joining(Protocol):
         ...
 
     def holdings(self) -> Holdings:
-        """What it holds now."""
+        """Holdings as of now."""
         ...
 
 

@@ -94,7 +94,7 @@ class Columns:
         return ids if self._keys is None else self._keys(ids)
 
     def _found(self, records: Sequence[Record]) -> list[Any] | None:
-        """What the values hold; None if one of them was refused, or an id is not plain ASCII."""
+        """Contents of the values; None if one of them was refused, or an id is not plain ASCII."""
         values: list[Any] = [record.value for record in records]
         try:
             found = list(map(self._strict, values))

@@ -32,7 +32,7 @@ FRAMED = Unusable()
 
 
 class FieldLocations:
-    """Where the slots of one topic's records are found.
+    """Places at which the slots of one topic's records are found.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ class FieldLocations:
 
 
 def is_framed(content: bytes) -> bool:
-    """Whether content begins as the Confluent wire format does: a zero byte and a schema id of four."""
+    """Tell whether content begins as the Confluent wire format does: a zero byte and a schema id of four."""
     return len(content) >= _FRAME_BYTES and content[0] == 0
 
 

@@ -22,5 +22,5 @@ def judged_fold(raw: Any, scheme: Scheme | None) -> tuple[int, str]:
 
 
 def fold_tests(event_id: str, fold: int, scheme: Scheme | None) -> bool:
-    """Whether a fold tests an id, given as trainers know it; every fold does in the prequential form."""
+    """Tell whether a fold tests an id, given as trainers know it; every fold does in the prequential form."""
     return scheme is None or scheme.prequential or roles(event_id, fold, scheme).tests

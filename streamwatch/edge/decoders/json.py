@@ -101,11 +101,11 @@ class JsonDecoder:
         self._batches = Batches(topic, side, mapping, self._locations.by_slot, keys, vocabulary)
 
     def decode_batch(self, records: Sequence[Record]) -> RecordBatch:
-        """What `decode_all` gives, as columns; events of records that are out of the ordinary are objects."""
+        """Decode records into columns; events of records that are out of the ordinary are objects."""
         return self._batches.decode(records, self.decode_all)
 
     def decode_all(self, records: Sequence[Record], stamps: Sequence[int]) -> Sequence[Event]:
-        """What `decode` gives for each record with its stamp."""
+        """Decode each record with its stamp, as `decode` does."""
         if self._at_once is None:
             return list(map(self.decode, records, stamps))
         events: list[Event] = []
@@ -183,7 +183,7 @@ class JsonDecoder:
         return id_ if self._keys is None else self._keys((id_,))[0]
 
     def _side_of(self, kind: Any) -> Side | None:
-        """What the kind rule says of one record."""
+        """Apply the kind rule to one record."""
         text = canonical_text(kind)
         if self._kind is None or text is None:
             return None

@@ -20,7 +20,7 @@ class KindRule:
 
 @dataclass(frozen=True, slots=True)
 class TopicMapping:
-    """Where each field lives, as `value.a.b`, `key`, `header:x`, `topic` or a constant `=fraud-v3`.
+    """Places of the fields, as `value.a.b`, `key`, `header:x`, `topic` or a constant `=fraud-v3`.
 
     The defaults fit flat JSON with the fields' own names. None means that records do not carry the field. A
     field that only the other kind has (`prediction` on a label topic) is never looked at.

@@ -115,7 +115,7 @@ def _struct(tree: Tree, names: Mapping[str, str], constants: Mapping[str, object
 
 
 def _attribute(tree: Tree, names: Mapping[str, str], path: Path) -> str:
-    """Where `_struct` put the leaf of a path, as `attrgetter` wants it."""
+    """Path of attributes at which `_struct` put the leaf of a path, as `attrgetter` wants it."""
     attributes, here = [names[path[0]]], tree[path[0]]
     for name in path[1:]:
         attributes.append(_numbered(here)[name])

@@ -21,7 +21,7 @@ class CostTable:
     """(K + 1, K + 1): of a true class (row) and an answer (column)."""
 
     def index(self, name: str) -> int:
-        """Where a class stands in `utilities`."""
+        """Index of a class in `utilities`."""
         return self.classes.index(name) + 1 if name in self.classes else 0
 
 

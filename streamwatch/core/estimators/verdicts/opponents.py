@@ -94,7 +94,7 @@ def answer_of_stream(kind, previous, m):
 
 @inner
 def cost_class(m, class_counts, k, classes):
-    """Where a class stands in the table of costs; one that the model has not shown is any other."""
+    """Index of a class in the table of costs; one that the model has not shown is any other."""
     return int(class_counts[m.class_counts + k, majority_column(class_counts) + 2]) if k < classes else 0
 
 

@@ -58,7 +58,7 @@ def dispersion(records: NDArray[Any]) -> Floats:
 
 
 class Verdicts(NamedTuple):
-    """What the verdicts of m models on all opponents say, each array (opponents, m); NaN where undefined."""
+    """Verdicts of m models on all opponents, each array (opponents, m); NaN where undefined."""
 
     verdict: Floats
     """1 better, −1 worse, 0 open; undefined before the opponent's first answer."""
@@ -78,7 +78,7 @@ class Verdicts(NamedTuple):
 def read_verdicts(
     steps: NDArray[np.int64], records: NDArray[Any], delta: float, threshold: float
 ) -> Verdicts:
-    """What records (`VERDICT` or `SAID`) say after so many steps, judged by δ and A."""
+    """Read records (`VERDICT` or `SAID`) after so many steps, judged by δ and A."""
     judged = np.where(steps > 0, 1.0, np.nan)
     known = np.where(records["since"] > 0, 1.0, np.nan)
     lower, upper = lead_bounds(records, delta)
@@ -99,7 +99,7 @@ def read_verdicts(
 def read_fold_verdicts(
     steps: NDArray[np.int64], records: NDArray[Any], delta: float, threshold: float
 ) -> Verdicts:
-    """What the records of k folds of one model say together, each array (opponents, 1).
+    """Read the records of k folds of one model together, each array (opponents, 1).
 
     Parameters
     ----------

@@ -196,7 +196,7 @@ class CompiledJoin:
         )
 
     def holdings(self) -> Holdings:
-        """What it holds now."""
+        """Holdings as of now."""
         self._update_models()
         totals = self._arrays.totals[0]
         oldest = int(totals["first"][PREDICTIONS])

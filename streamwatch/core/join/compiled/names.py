@@ -40,7 +40,7 @@ class NumberedNames(dict[str, int]):
 
     @property
     def crowded(self) -> bool:
-        """Whether it is time to release names: there are twice as many as were needed last."""
+        """Tell whether it is time to release names: there are twice as many as were needed last."""
         return len(self) > self._crowded
 
     def release_all_but(self, needed: Iterable[NDArray[np.int32]]) -> NDArray[np.intp]:

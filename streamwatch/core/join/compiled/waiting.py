@@ -46,7 +46,7 @@ def dequeue(entries, totals, queue, x):
 
 @hot
 def is_alive(totals, e):
-    """Whether the generation of a dedup entry has not been dropped."""
+    """Tell whether the generation of a dedup entry has not been dropped."""
     return (e.earlier_or_generation - totals.floor) & NUMBERS < 2**30
 
 

@@ -16,7 +16,7 @@ from streamwatch.edge.decoders.scanner.tokens import TokenTable
 
 
 class Plan(NamedTuple):
-    """Where a topic's contents are found; a content is -1 where records do not carry it."""
+    """Places of a topic's contents; a content is -1 where records do not carry it."""
 
     fields: Fields
     key: int

@@ -162,7 +162,7 @@ def _integers(values: Sequence[int]) -> NDArray[np.int64]:
 
 
 def _starts(sizes: Sequence[int]) -> NDArray[np.int64]:
-    """Where texts of these sizes begin that stand behind one another."""
+    """Starts of texts of these sizes that stand behind one another."""
     return np.cumsum([0, *sizes])[:-1].astype(np.int64)
 
 

@@ -25,7 +25,7 @@ _FEWEST: Final = 512
 
 
 class Scanned(NamedTuple):
-    """What was read of some records."""
+    """Rows and places that were read of some records."""
 
     rows: NDArray[np.void]
     """Of dtype `core.records.ROW`."""

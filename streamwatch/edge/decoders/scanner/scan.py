@@ -38,7 +38,7 @@ _UNKNOWN: Final = -1
 
 @hot
 def _side(data: Any, plan: Plan, trace: Trace) -> int:
-    """What the record's kind says; -1 if it is not plain."""
+    """Side that the record's kind tells; -1 if it is not plain."""
     leaf = plan.kind
     start, stop = trace.start[leaf], trace.stop[leaf]
     if trace.kind[leaf] == TEXT:

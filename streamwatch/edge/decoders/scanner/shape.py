@@ -58,7 +58,7 @@ class Fields(NamedTuple):
 
 
 class Trace(NamedTuple):
-    """What was found in the value at hand."""
+    """Fields found in the value at hand."""
 
     kind: NDArray[np.int64]
     """By content, like the two that follow: its kind, `text.ABSENT` and so on."""
@@ -188,7 +188,7 @@ def read_value(  # noqa: C901, PLR0911, PLR0912, PLR0915 - compiled: one loop
 
 @hot
 def fits(data: Any, at: int, end: int, template: Template, trace: Trace) -> bool:
-    """Whether the value has the shape of the template; then its fields are in the trace."""
+    """Tell whether the value has the shape of the template; then its fields are in the trace."""
     last = template.state[0] - 1
     for i in range(last):
         size = template.pieces[i, 1]

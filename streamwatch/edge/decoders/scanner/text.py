@@ -111,7 +111,7 @@ def first_word(data: Any, at: int, size: int) -> Any:
 
 @hot
 def same(data: Any, at: int, other: Any, place: int, size: int) -> bool:
-    """Whether `size` bytes of two arrays are equal."""
+    """Tell whether `size` bytes of two arrays are equal."""
     while size >= 8:
         if word_at(data, at) != word_at(other, place):
             return False
