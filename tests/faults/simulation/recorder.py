@@ -35,6 +35,8 @@ class Recorder:
         self.errors: dict[str, int] = {}
         self.records_over_limit = {"classes": 0, "models": 0}
         self.recent_alarms: deque[Alarm] = deque(maxlen=50)
+        self.comparisons = None
+        """No model is compared with another."""
 
     def fold(self, outcomes):
         alarms = []
@@ -49,6 +51,10 @@ class Recorder:
                         alarms.append(self._alarm(outcome, detector, errors // every, errors / len(folded)))
         self.recent_alarms.extend(alarms)
         return alarms
+
+    def fold_models(self, outcomes):
+        """All there is to fold, without comparisons."""
+        return self.fold(outcomes)
 
     def _alarm(self, outcome, detector, ordinal, before):
         count = len(self.outcomes[outcome.model])
