@@ -10,7 +10,7 @@ from pkgutil import iter_modules
 
 import pytest
 
-from streamwatch.core.estimators import kernel
+from streamwatch.core.estimators import comparisons, kernel
 from streamwatch.core.estimators.warming import ENTRIES
 from streamwatch.core.jit import CompiledFunction
 
@@ -105,6 +105,7 @@ def test_every_compiled_function_that_python_calls_is_counted() -> None:
 
 
 def _modules() -> Iterator[str]:
-    for found in iter_modules(kernel.__path__, f"{kernel.__name__}."):
-        if found.name in sys.modules:
-            yield found.name
+    for package in (kernel, comparisons):
+        for found in iter_modules(package.__path__, f"{package.__name__}."):
+            if found.name in sys.modules:
+                yield found.name
