@@ -227,8 +227,8 @@ def test_predictions_of_folds_are_counted_and_not_taken_for_labels(replayed):
         prediction(2, "a", 1, label="a", fold=1),
     ]
     document = replayed({"rows.jsonl": [*lines, prediction(3, "a", 2)]})
-    assert document["invalid"] == {"fold_not_supported": 3}
-    assert document["stream"]["records_invalid_total"] == {"fold_not_supported": {"predictions": 3}}
+    assert document["invalid"] == {"fold_without_scheme": 3}
+    assert document["stream"]["records_invalid_total"] == {"fold_without_scheme": {"predictions": 3}}
     assert document["stream"]["predictions_accepted_total"] == 1
 
 
