@@ -28,7 +28,7 @@ from streamwatch.daemon import (
 from streamwatch.daemon.source_positions import SourcePositions
 from streamwatch.edge.decoders.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import TopicMapping
-from streamwatch.edge.keys import digest_ids
+from streamwatch.edge.keys import id_keys
 from streamwatch.edge.stores.rocksdb import RocksSpec, RocksStore
 from streamwatch.telemetry import Telemetry
 from tests.daemon.fake_daemon import (
@@ -62,7 +62,7 @@ class LeapingFakeDaemon:
     def life(self, *polls) -> FakeDaemon:
         telemetry = Telemetry(stream=io.StringIO())
         topics = {
-            name: Topic(side, JsonDecoder(name, side, TopicMapping(), digest_ids))
+            name: Topic(side, JsonDecoder(name, side, TopicMapping(), id_keys("", digest=True)))
             for name, side in (("predictions", "prediction"), ("labels", "label"))
         }
 

@@ -203,7 +203,7 @@ def test_a_directory_that_may_not_be_written_is_refused(killed: Path) -> None:
         state.chmod(0o555)
         for path in (state, empty, empty / "new"):
             said = opened_by_somebody_else_than_root(path)
-            assert said.startswith("StateRefused "), said
+            assert said.startswith("StateForbidden "), said
             assert "may not be read or written" in said
             assert "state.directory" in said
         state.chmod(0o755)
