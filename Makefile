@@ -23,7 +23,7 @@ demo: .cache/stamp-run  ## the whole thing on this machine: embedded broker, sim
 WORKERS ?= 2
 PYTEST = $(RUN)/python -m pytest -n $(WORKERS) --dist loadgroup
 
-test-fast: kernels  ## what needs no broker, browser or minutes: while writing code (under a minute)
+test-fast: kernels  ## what needs no broker, browser or minutes: while writing code (minutes)
 	STREAMWATCH_TESTS=fast $(PYTEST) -q $(ARGS)
 
 test: kernels  ## before handing in: all parts, those that need Kafka, Prometheus … say so where they cannot be had

@@ -16,7 +16,7 @@ from streamwatch.core.join.compiled.layout import (
     WITHOUT_MODEL,
 )
 from streamwatch.core.join.compiled.table import give_entry, unchain
-from streamwatch.core.join.compiled.waiting import bury, deadline, dequeue
+from streamwatch.core.join.compiled.waiting import add_dedup_entry, deadline, dequeue
 from streamwatch.core.join.entry import (
     EVICTED,
     EXPIRED,
@@ -93,7 +93,7 @@ def resolve(t, x, true_class, label_ms, record_ms):
     a.last_label = true_class
     counters.predictions_resolved += 1
     e.true_or_scores = true_class
-    bury(t.entries, totals, t.generations, counters, t.limits[0], x, RESOLVED, record_ms)
+    add_dedup_entry(t.entries, totals, t.generations, counters, t.limits[0], x, RESOLVED, record_ms)
 
 
 @inner
@@ -107,7 +107,7 @@ def leave(t, x, state, record_ms):
     totals.pending -= 1
     dequeue(t.entries, totals, PREDICTIONS, x)
     e.true_or_scores = -1
-    bury(t.entries, totals, t.generations, t.counters[0], t.limits[0], x, state, record_ms)
+    add_dedup_entry(t.entries, totals, t.generations, t.counters[0], t.limits[0], x, state, record_ms)
 
 
 @inner

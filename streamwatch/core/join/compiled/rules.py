@@ -30,7 +30,7 @@ from streamwatch.core.join.compiled.leaving import (
     resolve,
 )
 from streamwatch.core.join.compiled.table import append, take_entry
-from streamwatch.core.join.compiled.waiting import bury, dequeue, enqueue, is_alive
+from streamwatch.core.join.compiled.waiting import add_dedup_entry, dequeue, enqueue, is_alive
 from streamwatch.core.join.entry import (
     EARLY,
     OVER_LIMIT,
@@ -119,7 +119,7 @@ def refuse(t, shift, row, i, early, bare, last):
         t.slots, t.entries, totals, i, last, row.low, row.high, row.model, row.record_ms, NO_TIME, OVER_LIMIT
     )
     t.entries[x].predicted_class = row["class"]
-    bury(t.entries, totals, t.generations, counters, t.limits[0], x, OVER_LIMIT, row.record_ms)
+    add_dedup_entry(t.entries, totals, t.generations, counters, t.limits[0], x, OVER_LIMIT, row.record_ms)
     if early >= 0:
         take_early(t, shift, early, OVER_LIMIT)
     if bare >= 0:

@@ -51,7 +51,7 @@ def is_alive(totals, e):
 
 
 @hot
-def bury(entries, totals, generations, counters, limits, x, state, record_ms):
+def add_dedup_entry(entries, totals, generations, counters, limits, x, state, record_ms):
     """Make a dedup entry of an entry that waits no longer, settled at `record_ms` (`DedupIndex.add`)."""
     e = entries[x]
     e.state = state
