@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from streamwatch.assembly import specs
-from streamwatch.edge.decoders.json import JsonDecoder
+from streamwatch.edge.decoders.formats.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import InValue, TimestampUnit, TopicMapping, parse_field_location
 from streamwatch.edge.keys import id_keys
 from streamwatch.lab.fitting import RecordedTopic

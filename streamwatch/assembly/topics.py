@@ -5,7 +5,7 @@ from __future__ import annotations
 from streamwatch.assembly import specs
 from streamwatch.core.vocabulary import Vocabulary
 from streamwatch.daemon.batch_processor import Topic
-from streamwatch.edge.decoders.json import JsonDecoder
+from streamwatch.edge.decoders.formats.json import JsonDecoder
 from streamwatch.edge.keys import id_keys
 from streamwatch.settings import Settings, SettingsError
 

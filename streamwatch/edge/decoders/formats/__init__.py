@@ -1,0 +1,1 @@
+"""Formats of record values: one file per format."""
