@@ -1,6 +1,7 @@
 # Every target sets up what it needs: a machine with Python 3.11 (or newer) and make is enough.
 PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3.13 || command -v python3)
 UV_VERSION := 0.13.8
+HELM_VERSION := v3.16.4
 TOOLS := .cache/tools
 UV := $(TOOLS)/bin/uv
 RUN := .venv/bin
@@ -11,7 +12,7 @@ export UV_PROJECT_ENVIRONMENT := .venv
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test-fast test test-all kernels demo-check check lint types imports format bench faults attack soak pictures \
-  generated clean
+  generated helm clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -81,6 +82,11 @@ generated: .cache/stamp-dev  ## everything in deploy/ and the README that is mad
 	$(RUN)/python -m deploy.grafana.generate
 	$(RUN)/python deploy/kubernetes/generate.py
 	$(RUN)/python -m tests.contracts.readme_metrics --write
+
+helm: .cache/helm/helm  ## Helm, built from its source, for the chart's tests (needs Go 1.23 or newer)
+
+.cache/helm/helm:
+	GOBIN="$(CURDIR)/.cache/helm" go install helm.sh/helm/v3/cmd/helm@$(HELM_VERSION)
 
 clean:  ## forget the environment and every cache
 	rm -rf .venv .cache .pytest_cache .ruff_cache .hypothesis build dist
