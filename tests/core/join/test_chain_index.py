@@ -12,11 +12,8 @@ from streamwatch.core.join import pairing
 from streamwatch.core.join.chain_index import ChainIndex
 from streamwatch.core.join.entry import PENDING, JoinEntry, append, forget
 from streamwatch.core.specs import ComparisonSpec, JoinSpec
+from tests.core.join import test_join_model
 from tests.core.join.join_stream import Stream, alive, label, label_for_all, predict
-from tests.core.join.test_join_model import (
-    cases,
-    test_every_counter_and_outcome_equals_a_naive_join_after_every_event,
-)
 from tests.tiers import examples
 
 
@@ -30,11 +27,11 @@ def nothing_walked():
 
 def test_with_the_index_every_counter_and_outcome_is_that_of_the_naive_join():
     with nothing_walked():
-        test_every_counter_and_outcome_equals_a_naive_join_after_every_event()
+        test_join_model.test_every_counter_and_outcome_equals_a_naive_join_after_every_event()
 
 
 @settings(max_examples=examples(4))
-@given(cases(), st.data())
+@given(test_join_model.cases(), st.data())
 def test_the_index_finds_what_the_walk_finds_however_batches_are_cut(case, choose):
     spec, events = case
     walked, found = Stream(spec), Stream(spec)
