@@ -24,7 +24,7 @@ import aiohttp
 from aiokafka.record.util import calc_crc32c
 
 from tests.attack.reading import told, total
-from tests.attack.siege import Siege, around
+from tests.attack.siege import Siege, around, rounds
 from tests.edge.sources.kafka.raw_batches import ZSTD, RawBatch, record
 from tests.integration.kafka_broker import KafkaBroker, unavailable_jars
 from tests.integration.raw_produce import produce
@@ -134,7 +134,7 @@ async def _tried(kafka: KafkaBroker, folder: Path, count: int, labelled: int, *,
     first_ms = int(time.time() * 1_000) - 3_600_000
     for made in batches(count, first_ms, '{"id":"p#","model":"m","prediction":"a"}'):
         await produce(servers, predictions, {0: made})
-    settings = ["state.directory=null" if memory else f"state.directory={folder / 'state'}"]
+    settings = ["state.kind=memory" if memory else f"state.directory={folder / 'state'}"]
     accepted = {"predictions_accepted_total": count, "predictions_evicted_total": 0, "outcomes_total": 0}
     resolved = accepted | {"outcomes_total": labelled, "pending_predictions": count - labelled}
     right = True
@@ -151,6 +151,7 @@ async def _tried(kafka: KafkaBroker, folder: Path, count: int, labelled: int, *,
             found = await counted(besieged, resolved)
             right &= found == resolved
             _tell(life, f"{labelled:,} labelled: {found}", began, besieged)
+            await rounds(besieged, 20)
             health = besieged.health()
             print(  # noqa: T201
                 f"{life} life: health asked {health.asked} times, beyond a bare server's: median "
