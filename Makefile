@@ -9,6 +9,8 @@ RUN := .venv/bin
 INTERPRETER = $(shell $(PYTHON) -c 'import sys; print(sys.executable)')
 export UV_PYTHON_DOWNLOADS := never
 export UV_PROJECT_ENVIRONMENT := .venv
+# Without bytecode on disk every process compiles hundreds of modules of its own.
+export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test-fast test test-all kernels demo-check check lint types imports format bench faults attack soak pictures \

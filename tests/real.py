@@ -38,7 +38,7 @@ PROBES: dict[str, Callable[[], str]] = {
     "loop mount": volume.unavailable,
 }
 """Why a component cannot be had, or an empty string. Others are programs on the PATH."""
-GIVEN = frozenset({"loop mount", "helm"})
+GIVEN = frozenset({"loop mount", "helm", "toxiproxy-server"})
 """What no package brings, as the machine allows it or not: never a failure, always listed by name."""
 
 

@@ -9,8 +9,9 @@ proved in `default` that `all` leaves out.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from hashlib import sha256
+from itertools import islice
 from pathlib import Path
 from subprocess import run
 from typing import Final, TypeVar
@@ -20,7 +21,7 @@ TIERS: Final = ("fast", "default", "all")
 TIER: Final = os.environ.get("STREAMWATCH_TESTS") or "default"
 EXAMPLES: Final = {"fast": 10, "default": 50, "all": 100}
 """Examples that hypothesis draws for a property, of which a test may ask for a multiple."""
-SLOW_ROOMS: Final = ("browser", "calibration", "faults", "golden", "integration")
+SLOW_ROOMS: Final = ("attack", "browser", "calibration", "faults", "golden", "integration")
 """Folders of tests that start brokers, browsers and processes, or draw by the thousand."""
 ROTATION: Final = 4
 """Of what is rotated, `default` does one in so many, another share at every commit."""
@@ -32,6 +33,11 @@ if TIER not in TIERS:
 def by_tier(*, fast: Item, default: Item, everything: Item) -> Item:
     """What to take at this tier."""
     return {"fast": fast, "default": default, "all": everything}[TIER]
+
+
+def few(several: Iterable[Item], number: int) -> list[Item]:
+    """The first of them in `fast`, all from `default` on: for tests that take a second or so each."""
+    return list(islice(several, by_tier(fast=number, default=None, everything=None)))
 
 
 def examples(multiple: float) -> int:

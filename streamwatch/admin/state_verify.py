@@ -126,6 +126,9 @@ def _names(state: Inspection) -> Check:
         if key != name_key(number):
             faults.add(f"name {number} is missing: {key!r} stands in its place")
             break
+    else:
+        if len(keys) < state.manifest.names:
+            faults.add(f"name {len(keys)} is missing: there were {state.manifest.names} at the last commit")
     for name, times in Counter(state.names).items():
         if times > 1:
             faults.add(f"{name!r} has {times} numbers")

@@ -24,7 +24,7 @@ from streamwatch.core.series import Family, Report
 from streamwatch.daemon.mismatch import MismatchReporter
 from streamwatch.daemon.recent_records import RecentRecords
 from streamwatch.daemon.rejected_records import RejectedRecords
-from streamwatch.daemon.turns import RECORDS_PER_TURN, in_turns, up_to_scores
+from streamwatch.daemon.turns import RECORDS_PER_TURN, SCORES_PER_TURN, in_turns, scores_of, up_to_scores
 from streamwatch.telemetry import (
     HostClockBehind,
     HostClockRight,
@@ -124,7 +124,7 @@ class BatchProcessor:
         self._read: Mapping[Partition, int] = {}
         self._host_was_behind = False
         self._mismatches = MismatchReporter(telemetry)
-        self._uncommitted = 0
+        self._uncommitted = self._uncommitted_scores = 0
         self._alarms: list[Alarm] = []
         self._retired: list[str] = []
         self.records = 0
@@ -141,13 +141,18 @@ class BatchProcessor:
         return self._uncommitted
 
     @property
+    def uncommitted_scores(self) -> int:
+        """Scores of predictions and outcomes evaluated since `settle`; 0 where nothing is durable."""
+        return self._uncommitted_scores
+
+    @property
     def has_ready(self) -> bool:
         """Tell whether released records wait to be evaluated."""
         return self._ready is not None
 
     def settle(self) -> tuple[Sequence[Alarm], Sequence[str]]:
         """Hand over alarms and retired models since the last commit, which are being committed."""
-        self._uncommitted = 0
+        self._uncommitted = self._uncommitted_scores = 0
         alarms, self._alarms = self._alarms, []
         retired, self._retired = self._retired, []
         return alarms, retired
@@ -207,12 +212,17 @@ class BatchProcessor:
         found = self._store.fetch(self.pipeline.read_set(events))
         result = self.pipeline.advance(events, found)
         self._store.apply(result)
+        scores = 0
         if self._store.durable:
             self._checkpoint.take(result)
+            scores = scores_of(result.events, result.outcomes)
+            self._uncommitted_scores += scores
         taken = len(result.events)
         # Where more falls due than is lent at once, small batches reach further.
         whole = taken == len(events)
         self._step = min(2 * self._step, RECORDS_PER_TURN) if whole else max(1, len(events) // 2)
+        if scores > SCORES_PER_TURN:  # labels are small, the scores of the predictions they meet are not
+            self._step = max(1, taken * SCORES_PER_TURN // scores)
         self.progress.note(ready.part(self._taken, self._taken + taken))
         for event in result.events:
             if type(event) is Invalid:

@@ -15,6 +15,7 @@ from streamwatch.daemon.alerting import NOTHING, Outgoing
 from streamwatch.daemon.batch_processor import yield_to_loop
 from streamwatch.daemon.source_positions import MERGE, POSITIONS, LogCounts, SourcePositions, encoded_progress
 from streamwatch.daemon.state import State
+from streamwatch.daemon.turns import SCORES_PER_TURN
 
 RELAX = 10.0
 """Committing and reporting take at most about one part in this many of the time."""
@@ -22,10 +23,12 @@ RELAX = 10.0
 
 @dataclass(frozen=True, slots=True)
 class CommitSpec:
-    """Limits of what stays in memory only: a time, a number of events."""
+    """Limits of what stays in memory only: a time, a number of events, of scores."""
 
     interval_seconds: float = 1.0
     events: int = 5_000
+    scores: int = SCORES_PER_TURN
+    """A commit is written in one turn of the event loop, and each score in it takes about a microsecond."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +112,12 @@ class Commits:
             or (alerting is not None and alerting.due(behind=self._behind()))
         )
 
+    @property
+    def _filled(self) -> float:
+        """Share of what a commit may hold that is uncommitted, of whichever there is more."""
+        processor, spec = self._state.processor, self._spec
+        return max(processor.uncommitted / spec.events, processor.uncommitted_scores / spec.scores)
+
     async def settle(self, *, soon: bool) -> None:
         """Commit if it is time; `soon`: there is nothing better to do, or somebody waits for an alarm.
 
@@ -123,13 +132,13 @@ class Commits:
         self._was_behind = behind
         if self._flushing is not None and self._flushing.done():
             await self._flushed()
-        events = self._state.processor.uncommitted
+        filled = self._filled
         now = self._clock()
         time_is_up = now >= (self._soon if soon else self._due)
-        if events < self._spec.events and not (time_is_up and (self._changed or self._unreported)):
+        if filled < 1 and not (time_is_up and (self._changed or self._unreported)):
             return
         if self._flushing is not None:
-            if events < 2 * self._spec.events:
+            if filled < 2:
                 return
             await self._flushed()
         await self._commit(now, report=now >= self._report_soon)

@@ -6,10 +6,10 @@ hundreds of thousands of scores, each of which takes a microsecond or more.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from typing import Final
 
-from streamwatch.core.events import Event, Partition, Prediction
+from streamwatch.core.events import Event, Outcome, Partition, Prediction
 from streamwatch.core.fetched import FetchedRecords
 from streamwatch.core.ports import Record
 
@@ -57,6 +57,12 @@ def up_to_scores(events: Sequence[Event]) -> Sequence[Event]:
             if room < 0 and count:
                 return events[:count]
     return events
+
+
+def scores_of(events: Sequence[Event], outcomes: Iterable[Outcome]) -> int:
+    """Number of scores that these events bring, and of those that these outcomes take along."""
+    brought = sum(len(event.scores) for event in events if type(event) is Prediction and event.scores)
+    return brought + sum(len(outcome.scores) for outcome in outcomes if outcome.scores)
 
 
 def _sizes(records: Sequence[Record]) -> list[int]:

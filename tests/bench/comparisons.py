@@ -4,7 +4,8 @@
 
 Default mechanisms (landmark, one that fades, one that slides) and the verdict. The streams differ in how
 often one model is right and the other wrong, which is when the verdict has work to do. "With names" is the
-whole way from outcomes, which looks up models and partners.
+whole way from outcomes, which looks up models and partners. "Join" is the resolving of an id's predictions,
+with the pairing and without.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ import numpy as np
 from streamwatch.core.estimators.comparisons.set import ComparisonSet
 from streamwatch.core.estimators.comparisons.table import ComparisonTable
 from streamwatch.core.events import Outcome, PairedAnswer
-from streamwatch.core.specs import ComparisonSpec, MonitorsSpec
+from streamwatch.core.specs import ComparisonSpec, JoinSpec, MonitorsSpec
 from tests.core.estimators.comparisons.plain_comparison import PlainComparison
+from tests.core.join.join_stream import Stream, label, label_for_all, predict
 
 PAIRS = 200_000
 ROUNDS = 8
@@ -65,6 +67,27 @@ def set_nanoseconds(discordant: float, number: int = 50_000) -> float:
     return (time.process_time() - began) / number * 1e9
 
 
+def join_microseconds(challengers: int, *, everyone: bool, ids: int = 20) -> tuple[float, float]:
+    """CPU time of an outcome in the join of one champion and so many challengers: compared, and not."""
+    models = ["old", *(f"new-{number}" for number in range(challengers))]
+    found: list[float] = []
+    for compared in ((ComparisonSpec("old", ("new-*",)),), ()):
+        least = np.inf
+        for _ in range(ROUNDS):
+            stream = Stream(JoinSpec(max_models=2 * len(models), comparisons=compared))
+            stream.feed(*(predict("warm", "x", 0, model) for model in models), label_for_all("warm", "x", 0))
+            stream.feed(*(predict(str(i), "x", 1, model) for i in range(ids) for model in models))
+            if everyone:
+                labels = [label_for_all(str(i), "x", 2) for i in range(ids)]
+            else:
+                labels = [label(str(i), "x", 2, model) for i in range(ids) for model in models]
+            began = time.process_time()
+            stream.feed(*labels)
+            least = min(least, (time.process_time() - began) / (ids * len(models)) * 1e6)
+        found.append(float(least))
+    return found[0], found[1]
+
+
 def plain_nanoseconds(number: int = 300) -> float:
     """CPU time of a pair by the definition over the whole past, at the given length."""
     plain = PlainComparison()
@@ -88,6 +111,14 @@ def main() -> None:
                 f"({said} {GOAL_NANOSECONDS})"
             )
     print(f"with names, one comparison: {set_nanoseconds(0.1):.0f} ns a pair")
+    for challengers in (1, 10, 100, 400):
+        for everyone in (True, False):
+            compared, alone = join_microseconds(challengers, everyone=everyone)
+            told = "a label for all" if everyone else "labels by model"
+            print(
+                f"join, {challengers:>3} challengers, {told}: {compared:5.2f} µs an outcome, "
+                f"{alone:5.2f} where nothing is compared"
+            )
     print(f"plain definition over 300 pairs: {plain_nanoseconds():,.0f} ns a pair")
 
 

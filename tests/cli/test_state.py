@@ -202,6 +202,10 @@ def manifest_without_entries(database):
     put(database, "meta", STATE_KEY, encoded(msgspec.structs.replace(manifest, entries=1)))
 
 
+def without_last_name(database):
+    put(database, "meta", name_key(len(names_of(database)) - 1), None)
+
+
 def same_name_twice(database):
     """Names have their numbers in whatever order records were written."""
     put(database, "meta", name_key(4), names_of(database)[1].encode())
@@ -231,6 +235,7 @@ def altered_snapshot(database):
         (cut_short("entries"), "records", "cannot be decoded"),
         (manifest_without_entries, "index of deadlines", "of the index is none that was written"),
         (write("meta", name_key(1), None), "names", "name 1 is missing"),
+        (without_last_name, "names", r"name \d+ is missing: there were \d+ at the last commit"),
         (same_name_twice, "names", "has 2 numbers"),
         (write("meta", SECTION_PREFIX + b"pipeline", None), "sections", "the section 'pipeline' is missing"),
         (write("meta", SECTION_PREFIX + b"positions", None), "positions", "KeyError: 'positions'"),

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.tiers import few
+
 NUMBA_FREE = (
     "streamwatch.settings",
     "streamwatch.core.commit.sections",
@@ -39,7 +41,7 @@ def loaded_by(code: str, modules: tuple[str, ...], home: Path) -> set[str]:
     return set(done.stdout.splitlines()[-1].split())
 
 
-@pytest.mark.parametrize("module", NUMBA_FREE)
+@pytest.mark.parametrize("module", few(NUMBA_FREE, 1))
 def test_importing_it_loads_no_compiler_and_writes_no_file(module: str, tmp_path: Path) -> None:
     assert loaded_by(f"import {module}", ("numba", "llvmlite"), tmp_path) == set()
     assert list(tmp_path.iterdir()) == []
@@ -58,7 +60,7 @@ except SystemExit:
     assert loaded_by(code, HEAVY, tmp_path) == set()
 
 
-@pytest.mark.parametrize("command", ["example", "schema"])
+@pytest.mark.parametrize("command", few(["example", "schema"], 1))
 def test_writing_a_configuration_loads_no_compiler_and_no_client(command: str, tmp_path: Path) -> None:
     code = f"""
 import sys
@@ -72,6 +74,7 @@ except SystemExit:
     assert loaded_by(code, ("aiohttp", "aiokafka", "numba", "rocksdict"), tmp_path) == set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "module", ["streamwatch.assembly.specs", "streamwatch.assembly.checks", "streamwatch.edge.web"]
 )
@@ -79,6 +82,7 @@ def test_only_what_serves_loads_the_http_server(module: str, tmp_path: Path) -> 
     assert loaded_by(f"import {module}", ("aiohttp", "numba"), tmp_path) == set()
 
 
+@pytest.mark.slow
 def test_estimators_load_the_compiler_when_they_are_first_fed(tmp_path: Path) -> None:
     """The control of the tests above: they would see it."""
     code = "from streamwatch.core.estimators.warming import ENTRIES\nENTRIES[0].dispatcher"

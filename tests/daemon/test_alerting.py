@@ -106,6 +106,7 @@ class FakeBatchProcessor:
     retired: list[str] = field(default_factory=list)
     positions: Mapping[Partition, int] = field(default_factory=dict)
     uncommitted: int = 0
+    uncommitted_scores: int = 0
     records: int = 0
     has_ready: bool = False
     progress: MergeProgress = field(default_factory=MergeProgress)
@@ -113,7 +114,8 @@ class FakeBatchProcessor:
 
     def settle(self) -> tuple[list[Alarm], list[str]]:
         found = self.alarms, self.retired
-        self.alarms, self.retired, self.uncommitted = [], [], 0
+        self.alarms, self.retired = [], []
+        self.uncommitted = self.uncommitted_scores = 0
         return found
 
     def report_in_slices(self) -> Generator[None, None, Report]:

@@ -273,6 +273,7 @@ async def test_an_alarm_is_told_only_when_it_is_durable() -> None:
         disk,
         poll(*(prediction(i) for i in numbers)),
         poll(*(label(i, "b" if i in wrong else "a") for i in numbers)),
+        commits=CommitSpec(0.05, 1_000),  # what fills two commits would wait for the disk
     )
     running = asyncio.create_task(h.daemon.run())
     await h.source.drained.wait()

@@ -56,6 +56,7 @@ def test_promtool_accepts_the_configuration_and_the_rules_it_names(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.real("promtool")
 def test_every_alert_does_what_its_unit_tests_say(real_component: Callable[[str], str]) -> None:
     assert "FAILED" not in run(real_component("promtool"), "test", "rules", *TEST_FILES)

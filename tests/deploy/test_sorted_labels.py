@@ -123,6 +123,7 @@ def expected(expr: str, minutes: int, models: Sequence[str]) -> dict[str, Any]:
     return {"expr": expr, "eval_time": f"{minutes}m", "exp_samples": samples}
 
 
+@pytest.mark.slow
 @pytest.mark.real("promtool")
 @pytest.mark.parametrize(
     ("arrive", "order", "below", "worse", "doubtful"),

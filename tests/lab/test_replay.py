@@ -263,6 +263,7 @@ def two_class_measures(y, p, forgetting):
     }
 
 
+@pytest.mark.slow
 def test_the_whole_of_elec2_ends_at_the_numbers_of_a_direct_computation(played):
     true_class, models = elec2()
     result, _ = played(as_csv(true_class, models), "elec2.csv")
@@ -323,6 +324,7 @@ def test_page_hinkley_in_a_trace_is_the_textbook_recursion(played):
         assert float(row["detector_statistic:page_hinkley"]) == pytest.approx(statistic, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_the_golden_stream_of_moa_is_matched_at_every_step(played):
     with gzip.open(GOLDEN / "S1_binary_input.csv.gz", "rt") as file:
         text = "id,model,prediction,label\n" + "".join(

@@ -21,8 +21,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import nan
-from statistics import NormalDist
-from typing import Literal, TypeAlias
+from statistics import NormalDist, fmean
+from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 import numpy as np
@@ -145,17 +145,65 @@ def shift_between(
     level
         As for `class_shift`.
     """
+    found = _sides(past, windows)
+    if found is None:
+        return None
+    z = NormalDist().inv_cdf(1.0 - delta / 2.0)
+    return class_shift(found.before, found.recent, names, z, found.correlation, level)
+
+
+def shift_over_folds(
+    folds: Sequence[tuple[Totals, Sequence[Totals], Sequence[str]]], delta: float, level: float
+) -> ClassShift | None:
+    """Split the change of the error of a model that predicts in folds, as `shift_between` does for one.
+
+    Counts are means over those folds that have a window: shares and errors are then the folds' together, and
+    it is no surer than one fold, however folds depend on one another (every fold may test every id).
+
+    Parameters
+    ----------
+    folds
+        Of each fold: `past`, `windows` and `names` as for `shift_between`, the names in an order of its own.
+    delta, level
+        As for `shift_between`.
+    """
+    told = [(found, names) for past, windows, names in folds if (found := _sides(past, windows)) is not None]
+    if not told:
+        return None
+    union = list(dict.fromkeys(name for _, names in told for name in names))
+    counts = np.zeros((2, 2, len(union)))
+    for found, names in told:
+        at = np.array([union.index(name) for name in names], np.int64)
+        for which, (n, hits) in enumerate((found.before, found.recent)):
+            counts[which, 0, at] += n[: len(at)] / len(told)
+            counts[which, 1, at] += hits[: len(at)] / len(told)
+    labels, losses = (
+        fmean(max(0.0, rho) if rho == rho else 0.0 for rho in each)  # noqa: PLR0124 - not NaN
+        for each in zip(*(found.correlation for found, _ in told), strict=True)
+    )
+    z = NormalDist().inv_cdf(1.0 - delta / 2.0)
+    before, recent = ((side[0], side[1]) for side in counts)
+    return class_shift(before, recent, union, z, (labels, losses), level)
+
+
+class _Sides(NamedTuple):
+    before: tuple[Floats, Floats]
+    recent: tuple[Floats, Floats]
+    correlation: tuple[float, float]
+    """Lag-1, of labels and of losses, in the window."""
+
+
+def _sides(past: Totals, windows: Sequence[Totals]) -> _Sides | None:
+    """Outcomes and hits of each class before the shortest window of at least `LEAST` outcomes, and in it."""
     wide = [totals for totals in windows if totals.n[0] >= LEAST]
     if not wide:
         return None
     recent = min(wide, key=lambda totals: float(totals.n[0]))
     n, hits = recent.true_class[0], recent.agreed[0]
-    before = past.true_class[0] - n, past.agreed[0] - hits
     share = n / max(float(n.sum()), 1.0)
     labels = label_correlation(share, float(recent.repeats[0]), float(recent.pairs[0]))
-    correlation = labels, float(loss_autocorrelation(recent)[0])
-    z = NormalDist().inv_cdf(1.0 - delta / 2.0)
-    return class_shift(before, (n, hits), names, z, correlation, level)
+    before = past.true_class[0] - n, past.agreed[0] - hits
+    return _Sides(before, (n, hits), (labels, float(loss_autocorrelation(recent)[0])))
 
 
 def label_correlation(share: Floats, repeats: float, pairs: float) -> float:

@@ -14,8 +14,9 @@ from typing import TypeVar
 import msgspec
 import numpy as np
 
+from streamwatch.core.estimators.agreement import Totals
 from streamwatch.core.estimators.alarms import Alarms
-from streamwatch.core.estimators.class_shift import ClassShift, shift_between
+from streamwatch.core.estimators.class_shift import ClassShift, shift_between, shift_over_folds
 from streamwatch.core.estimators.column_index import ColumnIndex
 from streamwatch.core.estimators.comparisons.set import ComparisonSet
 from streamwatch.core.estimators.confusion import confusion_document
@@ -35,7 +36,14 @@ from streamwatch.core.events import VERDICT, Alarm, Judgement, Outcome
 from streamwatch.core.fold_names import fold_of, model_of
 from streamwatch.core.outcomes import OutcomeBatch
 from streamwatch.core.series import Family
-from streamwatch.core.specs import AdwinSpec, FadingSpec, LandmarkSpec, MonitorsSpec, SlidingSpec
+from streamwatch.core.specs import (
+    AdwinSpec,
+    FadingSpec,
+    ForgettingSpec,
+    LandmarkSpec,
+    MonitorsSpec,
+    SlidingSpec,
+)
 
 _SLICE_MODELS = 100
 _SLICE_CELLS = 60_000
@@ -237,18 +245,28 @@ class EstimatorSet:
     def class_shift(self, model: str, level: float) -> ClassShift | None:
         """Tell whether a changed error looks like a change of the classes or of the model.
 
-        `level` is its mean loss before, as a detector found it, or NaN. None for a model that is not watched,
-        with few outcomes, and where settings have no landmark beside a sliding or ADWIN window.
+        `level` is its mean loss before, as a detector found it, or NaN. Of a model that predicts in folds it
+        is told over all of them. None for one that is not watched, with few outcomes, and where settings have
+        no landmark beside a sliding or ADWIN window.
         """
-        slot = self._watched.models.get(model)
+        names = [name for name in self._names_of(model) if name in self._watched.models]
         kinds = [type(forgetting) for forgetting in self._spec.forgetting]
-        if slot is None or LandmarkSpec not in kinds:
+        if not names or LandmarkSpec not in kinds:
             return None
+        delta = self._spec.confidence_delta
+        parts = [self._parts(self._watched.models[name], kinds) for name in names]
+        if names == [model]:
+            return shift_between(*parts[0], delta, level)
+        return shift_over_folds(parts, delta, level)
+
+    def _parts(
+        self, slot: ModelSlot, kinds: Sequence[type[ForgettingSpec]]
+    ) -> tuple[Totals, Sequence[Totals], Sequence[str]]:
+        """Totals without forgetting and over windows of a model or fold, and its classes."""
         rows = np.array([slot.row], np.int64)
         past = self._table.totals(rows, kinds.index(LandmarkSpec))
         windows = [self._table.totals(rows, i) for i, k in enumerate(kinds) if k in (SlidingSpec, AdwinSpec)]
-        names = slot.classes.names(folded=past.true_class.shape[1] > slot.classes.limit)
-        return shift_between(past, windows, names, self._spec.confidence_delta, level)
+        return past, windows, slot.classes.names(folded=past.true_class.shape[1] > slot.classes.limit)
 
     def estimators(self) -> dict[str, str]:
         """Contents of each section of a snapshot, in words; a section of another name does not continue."""

@@ -12,13 +12,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
+from typing import Final
 
 from streamwatch.core.events import PairedAnswer
 from streamwatch.core.fold_names import fold_of
+from streamwatch.core.join.chain_index import ChainIndex
 from streamwatch.core.join.counters import JoinCounters
 from streamwatch.core.join.dedup import DedupIndex
 from streamwatch.core.join.entry import EXPIRED, RESOLVED, JoinEntry
 from streamwatch.core.specs import ComparisonSpec, champion_of
+
+WALKED: Final = 16
+"""Where so few models are known, a chain is walked: it is shorter than an index of it is made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +55,17 @@ class Pairing:
         The dedup entries that hold classes.
     """
 
-    __slots__ = ("_comparisons", "_dedup", "_expected", "_generation", "_known_since", "_related", "_waiting")
+    __slots__ = (
+        "_chains",
+        "_comparisons",
+        "_dedup",
+        "_expected",
+        "_generation",
+        "_known_since",
+        "_related",
+        "_waiting",
+        "_wanted",
+    )
 
     def __init__(self, comparisons: Sequence[ComparisonSpec], dedup: DedupIndex) -> None:
         self._comparisons = comparisons
@@ -59,6 +75,12 @@ class Pairing:
         self._waiting: dict[int, int] = {}  # partners not resolved yet, by generation
         self._related: dict[str, dict[str, bool]] = {}
         self._expected: dict[str, int] = {}  # partners that an entry of the open generation waits for
+        self._chains = ChainIndex()
+        self._wanted: dict[str, tuple[int, dict[str, None]]] = {}  # partners of a model among so many names
+
+    def begin(self) -> None:
+        """Begin a batch: its chains are others."""
+        self._chains.begin()
 
     def meet(
         self,
@@ -96,8 +118,7 @@ class Pairing:
                 self._are_related(related, model, each) for each, known in since.items() if known < never
             )
         found: list[PairedAnswer] = []
-        entry = first
-        while entry is not None:
+        for entry in self._candidates(first, model, related, len(models)):
             partner = entry.model
             # Evaluated: with its label, or with the class assumed for it (only then an expired one has any).
             if (
@@ -115,7 +136,6 @@ class Pairing:
                     found.append(PairedAnswer(partner, entry.predicted_class))
                 else:
                     counters.pairs_labels_differ += 1
-            entry = entry.next
         if still:
             self._waiting[generation] = self._waiting.get(generation, 0) + still
         if not found:
@@ -142,6 +162,8 @@ class Pairing:
         self._waiting = dict(state.waiting)
         self._related = {}
         self._expected = {}
+        self._wanted = {}
+        self._chains.clear()
 
     def _open(self, generation: int, models: Collection[str]) -> None:
         """From here on entries wait for the models known now; in the very first generation for none."""
@@ -150,6 +172,25 @@ class Pairing:
         self._known_since = {model: self._known_since.get(model, since) for model in models}
         self._related = {}
         self._expected = {}
+        self._wanted = {}
+        self._chains.clear()
+
+    def _candidates(
+        self, first: JoinEntry | None, model: str, related: dict[str, bool], models: int
+    ) -> Iterable[JoinEntry]:
+        """Entries of a chain, in its order, among which all partners of a model are."""
+        if first is None:
+            return ()
+        if models <= WALKED:
+            return _entries(first)
+        chains = self._chains
+        chains.update(first)
+        seen, wanted = self._wanted.get(model) or (0, {})
+        if seen < len(chains.names):
+            news = islice(chains.names, seen, None)
+            wanted |= dict.fromkeys(name for name in news if self._are_related(related, model, name))
+            self._wanted[model] = len(chains.names), wanted
+        return chains.find(first, wanted)
 
     def _are_related(self, related: dict[str, bool], model: str, partner: str) -> bool:
         try:
@@ -161,3 +202,12 @@ class Pairing:
                 and champion_of(self._comparisons, model, partner) is not None
             )
             return found
+
+
+def _entries(first: JoinEntry) -> list[JoinEntry]:
+    """Entries of a chain."""
+    found, entry = [first], first.next
+    while entry is not None:
+        found.append(entry)
+        entry = entry.next
+    return found

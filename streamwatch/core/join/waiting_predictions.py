@@ -66,6 +66,8 @@ class WaitingPredictions:
         self._counters = counters
         self.outcomes = []
         self.changed = []
+        if self.pairing is not None:
+            self.pairing.begin()
 
     def end(self, *, whole: bool) -> None:
         """Tell the index how much of it is alive, and see what waits longest, if the index reaches so far."""

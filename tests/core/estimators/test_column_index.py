@@ -14,7 +14,7 @@ from streamwatch.core.events import Outcome
 from streamwatch.core.outcomes import OUTCOME, OutcomeBatch
 from streamwatch.core.specs import UtilitySpec
 from tests.layouts import EVERYTHING, TINY
-from tests.tiers import by_tier
+from tests.tiers import by_tier, few
 
 ROUNDS = by_tier(fast=2, default=3, everything=60)
 MODELS = [f"model-{number}" for number in range(9)]
@@ -80,7 +80,7 @@ SPECS = {
 }
 
 
-@pytest.mark.parametrize("spec", SPECS.values(), ids=SPECS)
+@pytest.mark.parametrize("spec", few(SPECS.values(), 1), ids=few(SPECS, 1))
 @pytest.mark.parametrize("patience", [0, 32], ids=["name by name", "by number"])
 def test_outcomes_in_columns_leave_the_same_state_and_raise_the_same_alarms(spec, patience, monkeypatch):
     monkeypatch.setattr(column_index, "_PATIENCE", patience)

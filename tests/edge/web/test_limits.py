@@ -123,6 +123,7 @@ def large(models: int = 30_000) -> dict[str, Model]:
     return {f"{'a-name-that-is-rather-long-' * 4}{number}": Model() for number in range(models)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bound", ["send_timeout", "max_buffered_bytes"])
 async def test_who_does_not_read_is_cut_off(telemetry: Telemetry, log: StringIO, bound: str) -> None:
     limits = {"send_timeout": "500ms"} if bound == "send_timeout" else {"max_buffered_bytes": 1_048_576}
@@ -168,6 +169,7 @@ async def test_what_is_no_request_is_cut_off_and_counted_without_a_traceback(
         assert not caplog.records
 
 
+@pytest.mark.slow
 async def test_a_client_that_leaves_in_the_middle_of_an_answer_is_no_news(
     telemetry: Telemetry, log: StringIO, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -12,6 +12,7 @@ import pytest
 from streamwatch.core.series import Family, Report
 from streamwatch.edge.web.routes.history import MAX_CLASSES, TIER_POINTS, TIER_SECONDS, HistoryExporter
 from tests.edge.web.http_faces import BEGAN_MS, FADING, Model, report_of
+from tests.tiers import few
 
 JSON = "application/json; charset=utf-8"
 BEGAN = BEGAN_MS / 1000
@@ -81,6 +82,7 @@ def test_undefined_and_not_yet_known_values_are_null() -> None:
     assert past(history)["series"]["kappa"] == [None, 0.25, None]
 
 
+@pytest.mark.slow
 def test_a_day_is_kept_finely_near_and_coarsely_far() -> None:
     history = HistoryExporter()
     observed(history, [float(second) for second in range(20_000)])
@@ -104,7 +106,7 @@ def test_a_clock_set_back_does_not_stop_the_history() -> None:
     assert len(past(history)["timestamps"]) == 4
 
 
-@pytest.mark.parametrize("models", [1, 50, 400])
+@pytest.mark.parametrize("models", few([1, 50, 400], 2))
 def test_memory_is_bounded_however_many_models_there_are(models: int) -> None:
     history = HistoryExporter(max_values=60_000, tier_points=50)
     many = {f"m{n}": Model() for n in range(models)}

@@ -27,6 +27,7 @@ from rocksdict import (
 
 from streamwatch.edge.stores.errors import StateFailed, StateRefused
 from streamwatch.edge.stores.rocksdb.failures import failures
+from streamwatch.edge.stores.rocksdb.manifest_tail import require_whole_manifest
 
 FAMILIES: Final = ("entries", "expiry", "dedup", "journal", "models", "held", "outbox", "meta")
 MEBIBYTE: Final = 2**20
@@ -95,6 +96,7 @@ class Database:
         if recovery is not None:
             options.set_wal_recovery_mode(recovery)
         with failures(directory):
+            require_whole_manifest(directory)
             self._database = Rdict(
                 str(directory),
                 options,

@@ -57,6 +57,14 @@ def translated(error: Exception, directory: Path) -> Exception:
     return StateFailed(f"the state in {directory} could not be read or written: {text}")
 
 
+def undecodable(key: bytes, error: Exception) -> StateDamaged:
+    """The store's error for a record of which what was read makes no sense."""
+    return StateDamaged(
+        f"the state is damaged: the record of id {key.hex()} cannot be decoded "
+        f"({type(error).__name__}: {error}); `streamwatch state verify` tells what else is"
+    )
+
+
 def _damaged_file(text: str, directory: Path) -> str:
     if named := _FILE.search(text):
         return str(directory / Path(named.group()).name)

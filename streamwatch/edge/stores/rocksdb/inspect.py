@@ -14,6 +14,7 @@ from streamwatch.core.join.entry import JoinEntry
 from streamwatch.edge.stores.errors import StateDamaged, StateNewer, StateRefused
 from streamwatch.edge.stores.rocksdb.codec import ChainCodec
 from streamwatch.edge.stores.rocksdb.database import FAMILIES, size_on_disk
+from streamwatch.edge.stores.rocksdb.failures import undecodable
 from streamwatch.edge.stores.rocksdb.keys import (
     dedup_parts,
     expiry_parts,
@@ -141,10 +142,7 @@ class Inspection:
             try:
                 chain = self.chain(key, value)
             except (ValueError, LookupError, TypeError) as error:
-                raise StateDamaged(
-                    f"the state is damaged: the record of id {key.hex()} cannot be decoded "
-                    f"({error}); `streamwatch state verify` tells what else is"
-                ) from error
+                raise undecodable(key, error) from error
             yield key.decode("latin-1"), chain
 
     def due(self) -> Iterator[Due]:

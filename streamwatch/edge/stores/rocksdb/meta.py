@@ -6,8 +6,15 @@ from collections.abc import Iterator
 
 import msgspec
 
+from streamwatch.edge.stores.errors import StateDamaged
 from streamwatch.edge.stores.rocksdb.database import Database
-from streamwatch.edge.stores.rocksdb.keys import IDENTITY_KEY, NAME_PREFIX, SECTION_PREFIX, STATE_KEY
+from streamwatch.edge.stores.rocksdb.keys import (
+    IDENTITY_KEY,
+    NAME_PREFIX,
+    SECTION_PREFIX,
+    STATE_KEY,
+    key_number,
+)
 
 SCHEMA = 2
 """Of everything on disk; a change of meaning is a new number and a migration."""
@@ -26,6 +33,8 @@ class StoreManifest(msgspec.Struct, frozen=True, array_like=True):
     horizon_ms: int = 0
     """Horizons the state began with: deadlines are written as differences from theirs."""
     early_horizon_ms: int = 0
+    names: int = 0
+    """Number of names of models and classes; 0 in a state written before this was."""
 
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -50,8 +59,31 @@ def identity_of(database: Database) -> str | None:
 
 
 def names_of(database: Database) -> list[str]:
-    """Models and classes, by number."""
+    """Models and classes, by number, as far as they are there."""
     return [value.decode() for _, value in prefixed(database, NAME_PREFIX)]
+
+
+def all_names_of(database: Database, manifest: StoreManifest) -> list[str]:
+    """Models and classes, by number.
+
+    Raises
+    ------
+    StateDamaged
+        If one is missing: what was written with its number could not be read, or would get another's name.
+    """
+    names: list[str] = []
+    for key, value in prefixed(database, NAME_PREFIX):
+        if key_number(key) != len(names):
+            break
+        names.append(value.decode())
+    else:
+        if len(names) >= manifest.names:
+            return names
+    raise StateDamaged(
+        f"the state is damaged: a file in {database.directory} is not what was written (of "
+        f"{manifest.names or 'all'} names of models and classes in commit {manifest.commits}, number "
+        f"{len(names)} is missing); restore a backup of the directory, or move it away to begin anew"
+    )
 
 
 def sections_of(database: Database) -> dict[str, bytes]:

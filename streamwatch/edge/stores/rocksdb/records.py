@@ -11,6 +11,7 @@ from streamwatch.core.join.entry import RESOLVED, JoinEntry, forget
 from streamwatch.edge.stores.rocksdb.codec import ChainCodec, pack_rows, unpack_rows
 from streamwatch.edge.stores.rocksdb.database import Database
 from streamwatch.edge.stores.rocksdb.expiry_cache import KIND_OF, Entry, ExpiryCache
+from streamwatch.edge.stores.rocksdb.failures import undecodable
 from streamwatch.edge.stores.rocksdb.keys import DIGEST_BYTES, expiry_key, expiry_parts, split_digests
 
 
@@ -59,9 +60,13 @@ class Records:
         values = self._database.get_all("entries", [key.encode("latin-1") for key in ordered])
         unpack = self._codec.unpack
         found: dict[str, JoinEntry] = {}
-        for key, value in zip(ordered, values, strict=True):
-            if value is not None and (first := unpack(key, value)) is not None:
-                found[key] = first
+        key = ""
+        try:
+            for key, value in zip(ordered, values, strict=True):
+                if value is not None and (first := unpack(key, value)) is not None:
+                    found[key] = first
+        except (ValueError, LookupError, TypeError) as error:
+            raise undecodable(key.encode("latin-1"), error) from error
         return found
 
     def chains(self, ids: Sequence[str]) -> Mapping[str, JoinEntry]:

@@ -32,10 +32,10 @@ from streamwatch.edge.stores.rocksdb.keys import (
 )
 from streamwatch.edge.stores.rocksdb.meta import (
     StoreManifest,
+    all_names_of,
     encoded,
     identity_of,
     manifest_of,
-    names_of,
     sections_of,
 )
 from streamwatch.edge.stores.rocksdb.names import Names
@@ -58,7 +58,7 @@ class RocksStore:
         manifest = manifest_of(database) or StoreManifest()
         self._manifest = manifest
         self._identity = identity_of(database) or ""
-        self._names = Names(names_of(database))
+        self._names = Names(all_names_of(database, manifest))
         self._codec = ChainCodec(self._names, manifest.horizon_ms, manifest.early_horizon_ms, manifest.floor)
         empty = manifest.commits == 0
         self._records = Records(database, self._codec, spec.cache_entries, empty=empty)
@@ -182,6 +182,7 @@ class RocksStore:
             (pending, early, retained),
             manifest.horizon_ms,
             manifest.early_horizon_ms,
+            len(self._names.names),
         )
         into("meta", batch)
         batch[STATE_KEY] = encoded(self._manifest)

@@ -52,7 +52,9 @@ def accuracy(table, name, weight):
     ("spec", "classes", "stationary", "n"),
     [
         pytest.param(SPEC, 5, 0, 1_500, id="five classes, a change every 300"),
-        pytest.param(SPEC, 12, 3_300, 3_700, id="windows long enough for blocks are cut"),
+        pytest.param(
+            SPEC, 12, 3_300, 3_700, id="windows long enough for blocks are cut", marks=pytest.mark.slow
+        ),
         pytest.param(SPEC, 22, 0, 1_500, id="more classes than shadow classifiers take"),
         pytest.param(
             replace(SPEC, shadow_max_classes=0),

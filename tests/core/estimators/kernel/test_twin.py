@@ -30,7 +30,13 @@ def assert_same_alarms(alarms, expected) -> None:
     ("classes", "stationary", "n"),
     [
         pytest.param(2, 0, 1_500, id="two classes, a change every 300"),
-        pytest.param(30, 3_300, 4_000, id="classes appear, windows long enough for blocks are cut"),
+        pytest.param(
+            30,
+            3_300,
+            4_000,
+            id="classes appear, windows long enough for blocks are cut",
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_every_estimator_equals_the_twin_after_every_outcome(classes: int, stationary: int, n: int) -> None:

@@ -9,6 +9,7 @@ from streamwatch.core.estimators.verdicts.readout import dispersion, evidence, l
 from streamwatch.core.estimators.verdicts.state import verdict_parameters
 from tests.core.estimators.verdicts.plain_verdict import PlainVerdict
 from tests.core.estimators.verdicts.runs import history
+from tests.tiers import few
 
 
 def random_leads(seed, n=3_000):
@@ -79,14 +80,14 @@ def assert_equal_at_every_step(leads, outcomes, delta):
     return got
 
 
-@pytest.mark.parametrize("seed", range(15))
+@pytest.mark.parametrize("seed", few(range(15), 1))
 def test_every_number_is_that_of_the_definition_at_every_step(seed) -> None:
     outcomes, delta = [(100_000, 0.05), (300, 0.9), (1_000, 0.5)][seed % 3]
     assert_equal_at_every_step(random_leads(seed), outcomes, delta)
 
 
 @pytest.mark.parametrize(("outcomes", "delta"), [(100_000, 0.05), (500, 0.9)])
-@pytest.mark.parametrize("name", ADVERSARIAL)
+@pytest.mark.parametrize("name", few(ADVERSARIAL, 4))
 def test_every_number_is_that_of_the_definition_on_streams_made_to_break_it(name, outcomes, delta) -> None:
     assert_equal_at_every_step(ADVERSARIAL[name], outcomes, delta)
 

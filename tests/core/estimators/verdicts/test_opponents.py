@@ -21,6 +21,7 @@ from tests.core.estimators.kernel.streams import (
 from tests.core.estimators.kernel.twin import TwinShadow
 from tests.core.estimators.verdicts.plain_verdict import PlainVerdict
 from tests.layouts import EVERYTHING
+from tests.tiers import by_tier
 
 NAMES = [f"class {k}" for k in range(40)]
 COSTS = UtilitySpec(
@@ -111,7 +112,10 @@ class PlainJudge:
 @pytest.mark.parametrize("utility", UTILITIES, ids=lambda u: u.kind)
 @pytest.mark.parametrize(
     ("classes", "n"),
-    [pytest.param(4, 4_500, id="4 classes"), pytest.param(20, 3_000, id="more than shadowed")],
+    [
+        pytest.param(4, 4_500, id="4 classes", marks=pytest.mark.slow),
+        pytest.param(20, 3_000, id="more than shadowed"),
+    ],
 )
 def test_every_verdict_equals_the_definition_after_every_outcome(utility, classes, n) -> None:
     true_class, predicted_class, known, scores = stream(n, classes, seed=classes)
@@ -158,7 +162,7 @@ def test_every_verdict_equals_the_definition_after_every_outcome(utility, classe
 
 
 @pytest.mark.parametrize("utility", UTILITIES, ids=lambda u: u.kind)
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=by_tier(fast=2, default=6, everything=6))
 @given(seed=st.integers(0, 3), cuts=st.lists(st.integers(1, 3_999), max_size=5), stop=st.integers(1, 3_999))
 def test_verdicts_do_not_depend_on_batches_or_on_stopping_and_resuming(utility, seed, cuts, stop) -> None:
     n = 4_000

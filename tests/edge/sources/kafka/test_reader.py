@@ -40,6 +40,7 @@ from tests.edge.sources.kafka.raw_batches import (
     sized,
     varint,
 )
+from tests.tiers import examples
 
 HERE = Partition("events", 3)
 MOST = 1 << 22
@@ -148,7 +149,7 @@ def sound_batches(draw: st.DrawFn) -> bytes:
 
 
 @given(sound_batches(), st.integers(1, 10), st.data())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(4))
 def test_sound_batches_give_what_the_client_library_gives(data: bytes, room: int, draw: st.DataObject):
     (first,) = struct.unpack_from(">q", data)
     position = first + draw.draw(st.integers(0, 8))
@@ -164,7 +165,7 @@ def test_sound_batches_give_what_the_client_library_gives(data: bytes, room: int
 
 
 @given(sound_batches(), st.binary(max_size=30), st.data())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(6))
 def test_no_bytes_raise_and_every_step_goes_forward(data: bytes, noise: bytes, draw: st.DataObject):
     (position,) = struct.unpack_from(">q", data)
     mutated = bytearray(data)
@@ -189,7 +190,7 @@ def test_no_bytes_raise_and_every_step_goes_forward(data: bytes, noise: bytes, d
 
 
 @given(st.lists(st.binary(max_size=60), max_size=3), st.integers(0, 3), st.data())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(6))
 def test_records_of_any_bytes_under_a_right_checksum_never_raise(
     bodies: list[bytes], codec: int, draw: st.DataObject
 ):
@@ -202,14 +203,14 @@ def test_records_of_any_bytes_under_a_right_checksum_never_raise(
 
 
 @given(sound_batches())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(1))
 def test_the_compiled_scan_gives_the_rows_of_the_plain_one(scanner: Scanner, data: bytes):
     (position,) = struct.unpack_from(">q", data)
     assert drained(reader(data, position, scanner)) == drained(reader(data, position))
 
 
 @given(st.binary(max_size=80), st.integers(-(2**63), 2**63 - 1), st.integers(-1, 50))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(6))
 def test_the_compiled_scan_gives_the_rows_of_the_plain_one_for_any_bytes(
     scanner: Scanner, noise: bytes, first_ms: int, last_delta: int
 ):
@@ -435,7 +436,7 @@ def test_messages_of_old_formats_give_what_the_client_library_gives(magic: int, 
 @given(
     st.binary(min_size=1, max_size=60), st.sampled_from([0, 1]), st.sampled_from([0, GZIP, SNAPPY, LZ4, ZSTD])
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(4))
 def test_old_messages_of_any_bytes_never_raise(noise: bytes, magic: int, codec: int):
     inner = message(0, noise, magic=magic) + noise + message(1, noise, magic=magic)
     for value in (noise, compressed(codec, noise), compressed(codec, inner)):

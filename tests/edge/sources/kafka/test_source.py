@@ -115,6 +115,7 @@ async def test_an_absent_topic_is_refused_by_name_and_not_created(broker: Embedd
     assert await probe(spec(broker), ["events"]) == {"events": Probed(3, has_records=False)}
 
 
+@pytest.mark.slow
 async def test_a_topic_that_brokers_come_to_know_a_moment_later_is_no_mistake(broker: EmbeddedBroker):
     source = KafkaSource(spec(broker, topic_grace_ms=5_000), ["late"], lambda _: None)
     starting = asyncio.create_task(source.start({}))
@@ -161,6 +162,7 @@ async def test_held_partitions_deliver_nothing_and_lose_nothing(broker: Embedded
         assert sorted(seen) == [(p, o) for p in range(3) for o in range(1_000)]
 
 
+@pytest.mark.slow
 async def test_with_everything_held_listings_show_that_brokers_are_there(broker: EmbeddedBroker):
     await send(broker, 300)
     async with started(spec(broker, alive_ms=3_000)) as source:
@@ -172,6 +174,7 @@ async def test_with_everything_held_listings_show_that_brokers_are_there(broker:
             assert source.up
 
 
+@pytest.mark.slow
 async def test_an_outage_is_noticed_survived_and_costs_no_record(broker: EmbeddedBroker):
     await send(broker, 300)
     heard: list[InternalEvent] = []
@@ -192,6 +195,7 @@ async def test_an_outage_is_noticed_survived_and_costs_no_record(broker: Embedde
         assert any(isinstance(h, KafkaRecovered) for h in heard)
 
 
+@pytest.mark.slow
 async def test_a_connection_that_stays_silent_is_replaced(broker: EmbeddedBroker):
     heard: list[InternalEvent] = []
     async with started(spec(broker, stall_ms=2_000, alive_ms=500), heard.append) as source:
