@@ -123,9 +123,10 @@ function route() {
   const named = /^#\/model\/(.+)$/.exec(location.hash);
   const left = model?.name;
   model?.destroy();
-  if (named) model = new Model(decodeURIComponent(named[1]));
+  if (named) model = new Model(decodeURIComponent(named[1]), overview.address());
   else if (location.hash === "#/comparisons") model = new Comparisons();
   else model = location.hash === "#/folds" ? new Folds() : null;
+  if (model === null) overview.read(/^#\/\?(.*)$/.exec(location.hash)?.[1] ?? "");
   byId("overview").hidden = model !== null;
   if (model) {
     scrollTo(0, 0);

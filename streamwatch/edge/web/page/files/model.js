@@ -6,6 +6,7 @@ import { caveatsOf } from "./caveats.js";
 import { Chart, COLOURS } from "./charts.js";
 import { classCharts, classesOf } from "./classes.js";
 import { byId, element, mark, say } from "./dom.js";
+import { changeOf } from "./overview.js";
 import { count, duration, moment, percent, ratio, short, signed, when, wholePercent } from "./format.js";
 import { Past } from "./past.js";
 import { state } from "./state.js";
@@ -26,7 +27,7 @@ function leadOf(row) {
 
 
 export class Model {
-  constructor(name) {
+  constructor(name, back = "#/") {
     this.name = name;
     this.past = new Past(name);
     this.leave = new AbortController();
@@ -35,13 +36,15 @@ export class Model {
     this.verdict = element("span", { class: "badge large" });
     this.sentence = element("p", { class: "sentence" });
     this.caveats = element("p", { class: "sentence caveat" });
+    this.warning = element("p", { class: "warnings", hidden: true });
+    this.incidents = element("ul", { class: "incidents", "aria-label": "Open incidents", hidden: true });
     this.message = element("p", { class: "empty" }, "Fetching the recent past…");
     this.chartsNode = element("div", { class: "charts" });
     this.tablesNode = element("div", { class: "tables" });
     this.node.replaceChildren(
-      element("p", { class: "back" }, element("a", { href: "#/" }, "← All models")),
+      element("p", { class: "back" }, element("a", { href: back }, "← All models")),
       element("div", { class: "bar" }, element("h1", { tabindex: "-1" }, name), this.verdict),
-      this.caveats, this.sentence, this.message, this.chartsNode, this.tablesNode,
+      this.caveats, this.warning, this.incidents, this.sentence, this.message, this.chartsNode, this.tablesNode,
     );
     this.node.hidden = false;
     this.busy = false;
@@ -74,6 +77,7 @@ export class Model {
     if (this.leave.signal.aborted) return;
     this.message.hidden = true;
     this.tellVerdict();
+    this.tellIncidents(details.open_incidents ?? []);
     const shape = JSON.stringify([this.past.forgetting, [...this.past.columns.keys()], classesOf(this.past)]);
     if (shape !== this.shape) {
       this.shape = shape;
@@ -92,7 +96,10 @@ export class Model {
     if (!row) return;
     mark(this.verdict, "data-verdict", row.verdict);
     const since = row.verdict === "open" || row.verdict_since_outcome === undefined ? "" : `, since ${when(row.verdict_since_timestamp_seconds)}, outcome ${count(row.verdict_since_outcome)}`;
-    say(this.verdict, `${SENTENCE[row.verdict]}${since}.`);
+    const changed = changeOf(row);
+    say(this.verdict, `${SENTENCE[row.verdict]}${since}${changed && `, ${changed}`}.`);
+    this.warning.hidden = row.warning === undefined;
+    say(this.warning, row.warning === undefined ? "" : `Warning: ${row.warning}.`);
     const caveats = caveatsOf(row);
     this.caveats.hidden = caveats.length === 0;
     say(this.caveats, caveats.map(([, meaning]) => meaning).join(" "));
@@ -102,6 +109,19 @@ export class Model {
       `Right ${percent(row.accuracy)} of the time${bound} over what is worth ${count(row.effective_sample_size)} recent outcomes; ` +
         `no change, the previous label, is right ${percent(row.persistent)}, the most frequent class ${percent(row.majority)}.${leadOf(row)}`,
     );
+  }
+
+  tellIncidents(incidents) {
+    const lines = incidents.map(({ severity, started_timestamp_seconds: started, alarms }) => {
+      const errors = alarms.filter((alarm) => alarm.after !== undefined).map((alarm) => `${alarm.detector}: error ${percent(alarm.before)} → ${percent(alarm.after)}`);
+      const verdict = alarms.some((alarm) => alarm.detector === "verdict") ? ["worse than no change"] : [];
+      return `Incident (${severity}), open since ${when(started)}. ${[...verdict, ...errors].join("; ")}.`;
+    });
+    const text = lines.join("\n");
+    if (text === this.incidentsTold) return;
+    this.incidentsTold = text;
+    this.incidents.replaceChildren(...lines.map((line) => element("li", {}, line)));
+    this.incidents.hidden = lines.length === 0;
   }
 
   buildCharts() {

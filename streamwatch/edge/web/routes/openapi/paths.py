@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from streamwatch.edge.web.routes.alarms import DEFAULT_LIMIT
-from streamwatch.edge.web.routes.openapi.schemas import Schema, ref
+from streamwatch.edge.web.routes.openapi.parts import Schema, ref
 
 _STATUS = {"BadRequest": "400", "Unauthorized": "401", "NotFound": "404", "TooMany": "503"}
 
