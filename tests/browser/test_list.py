@@ -9,9 +9,10 @@ import pytest
 from playwright.async_api import Page, expect
 
 from streamwatch.core.events import Judgement
+from streamwatch.core.series import Family, Report
 from streamwatch.edge.web.server import HttpServer
 from tests.browser.conftest import Opened
-from tests.edge.web.http_faces import BEGAN_MS, Model, alarm, report_of, worse
+from tests.edge.web.http_faces import BEGAN_MS, FakeHealth, Model, alarm, report_of, worse
 from tests.edge.web.test_trouble import with_open_alarm
 
 pytestmark = [pytest.mark.real("chromium"), pytest.mark.asyncio(loop_scope="session")]
@@ -58,6 +59,52 @@ async def test_a_change_of_verdict_is_in_the_list(server: HttpServer, opened: Op
     page = await opened(server.url)
     await expect(page.locator("#rows tr").first).to_contain_text("was better until")
     await expect(page.locator("#rows tr").nth(1)).not_to_contain_text("was")
+
+
+def predictions_only(model: str, predictions: int, second: float = 0) -> Report:
+    """The report while no label has met a prediction of the model; beside one that is evaluated."""
+    made = report_of({"healthy": Model()}, second)
+    families = [
+        replace(family, samples=[*family.samples, ((model,), predictions)])
+        if family.name == "pending_predictions"
+        else family
+        for family in made.families
+    ]
+    families += [
+        Family(name, "counter", "h", ("model",), [((model,), value), (("healthy",), 1_207.0)])
+        for name, value in (("model_predictions_total", predictions), ("model_predictions_joined_total", 0.0))
+    ]
+    ends = {"first_horizon_ends_timestamp_seconds": BEGAN_MS / 1000 + 86_400}
+    return replace(made, families=families, details={model: ends})
+
+
+async def test_a_model_whose_predictions_wait_has_its_row_and_its_page_with_the_reason(
+    server: HttpServer, health: FakeHealth, opened: Opened
+) -> None:
+    health.facts |= {"labels_accepted_total": 40.0, "labels_joined_total": 31.0}
+    made = predictions_only("mute", 120)
+    server.publish(made)
+    page = await opened(server.url)
+    row = page.locator("#rows tr").first
+    await expect(row).to_contain_text("no label has met any of 120 predictions yet")
+    await expect(row.locator(".badge").first).to_have_text("Waiting")
+    await page.get_by_role("link", name="mute").click()
+    shown = page.locator("#model")
+    await expect(shown).to_contain_text("No label has met any prediction of this model: 120 wait for theirs")
+    await expect(shown).to_contain_text("waited for at least until")
+    await expect(shown).to_contain_text("Of 40 labels read so far 31 have met a prediction of some model")
+    await expect(shown.get_by_role("region", name="Labels")).to_contain_text("120")
+    assert await page.get_by_role("img").count() == 0
+    server.publish(
+        replace(
+            made,
+            published_ms=made.published_ms + 1_000,
+            details={"mute": {"nothing_joins": {"predictions": 120}}},
+        )
+    )
+    await expect(shown).to_contain_text("their ids may be written otherwise")
+    server.publish(report_of({"healthy": Model(), "mute": Model()}, 2))
+    await expect(page.get_by_role("img").first).to_be_visible()
 
 
 async def test_sorting_filter_and_page_are_in_the_address_and_come_back(

@@ -26,6 +26,24 @@ function leadOf(row) {
 }
 
 
+function without404(error) {
+  if (error.status !== 404) throw error;
+}
+
+// Why a model that predicts has no outcome: what is known of it, and what to look at.
+function reasonOf(row, details) {
+  const { labels_accepted_total: labels, labels_joined_total: joined } = state.health?.stream ?? {};
+  const ends = details.first_horizon_ends_timestamp_seconds;
+  return [
+    `No label has met any prediction of this model: ${count(row.pending)} wait for theirs.`,
+    details.nothing_joins
+      ? "They have waited for join.early_horizon and longer: their ids may be written otherwise than those of the labels, no labels come for them, or labels take longer."
+      : "Its numbers appear here once one of them has met its label.",
+    ends === undefined ? "" : `Labels are waited for at least until ${moment(ends)}, join.horizon after its first prediction.`,
+    labels === undefined ? "" : labels === 0 ? "No label of any model has been read so far: do the label topics hold records?" : `Of ${count(labels)} labels read so far ${count(joined)} have met a prediction of some model.`,
+  ].filter((text) => text).join(" ");
+}
+
 export class Model {
   constructor(name, back = "#/") {
     this.name = name;
@@ -57,14 +75,14 @@ export class Model {
     try {
       const [document] = await Promise.all([
         get(`api/v1/models/${segment(this.name)}`, this.leave.signal),
-        this.past.refresh(this.leave.signal),
+        this.past.refresh(this.leave.signal).catch(without404), // nothing of it has been kept yet
       ]);
       if (!this.leave.signal.aborted) requestAnimationFrame(() => this.render(document));
     } catch (error) {
       if (this.leave.signal.aborted) return;
       if (error.status === 404) {
         this.message.hidden = false;
-        say(this.message, `No model named “${this.name}” has been evaluated. Its numbers appear here once one of its predictions has met its label.`);
+        say(this.message, `No model named “${this.name}” has been evaluated, and no prediction of it waits. It appears here with its first prediction.`);
         return;
       }
       throw error;
@@ -75,9 +93,16 @@ export class Model {
 
   render({ metrics, details, published_timestamp_seconds: published }) {
     if (this.leave.signal.aborted) return;
-    this.message.hidden = true;
+    const waits = metrics.outcomes_total === undefined;
+    this.message.hidden = !waits;
+    this.sentence.hidden = this.chartsNode.hidden = waits;
     this.tellVerdict();
     this.tellIncidents(details.open_incidents ?? []);
+    if (waits) {
+      say(this.message, reasonOf(state.models.get(this.name) ?? {}, details));
+      this.renderTables(metrics, details);
+      return;
+    }
     const shape = JSON.stringify([this.past.forgetting, [...this.past.columns.keys()], classesOf(this.past)]);
     if (shape !== this.shape) {
       this.shape = shape;
@@ -94,10 +119,10 @@ export class Model {
   tellVerdict() {
     const row = state.models.get(this.name);
     if (!row) return;
-    mark(this.verdict, "data-verdict", row.verdict);
+    mark(this.verdict, "data-verdict", row.waiting ? "waiting" : row.verdict);
     const since = row.verdict === "open" || row.verdict_since_outcome === undefined ? "" : `, since ${when(row.verdict_since_timestamp_seconds)}, outcome ${count(row.verdict_since_outcome)}`;
     const changed = changeOf(row);
-    say(this.verdict, `${SENTENCE[row.verdict]}${since}${changed && `, ${changed}`}.`);
+    say(this.verdict, row.waiting ? "Waiting for its first label." : `${SENTENCE[row.verdict]}${since}${changed && `, ${changed}`}.`);
     this.warning.hidden = row.warning === undefined;
     say(this.warning, row.warning === undefined ? "" : `Warning: ${row.warning}.`);
     const caveats = caveatsOf(row);

@@ -51,7 +51,8 @@ class Row {
     this.caveat = element("span", { class: "minor caveat" });
     this.cells.verdict.append(element("span", { class: "stack" }, this.badge, this.since, this.changed, this.incident, this.caveat));
     this.warning = element("span", { class: "minor warned" });
-    this.cells.model.append(this.warning);
+    this.waiting = element("span", { class: "minor waits" });
+    this.cells.model.append(this.warning, this.waiting);
     this.bullet = new Bullet();
     this.accuracy = element("span", { class: "value" });
     this.bound = element("span", { class: "minor" });
@@ -67,15 +68,16 @@ class Row {
   update(row, floor) {
     if (row !== this.shown) {
       const verdict = VERDICTS[row.verdict];
-      mark(this.badge, "data-verdict", row.verdict);
-      mark(this.badge, "title", verdict.title);
-      say(this.badge, verdict.text);
+      mark(this.badge, "data-verdict", row.waiting ? "waiting" : row.verdict);
+      say(this.badge, row.waiting ? "Waiting" : verdict.text);
+      mark(this.badge, "title", row.waiting ? "No label has met a prediction of this model yet" : verdict.title);
       say(this.since, row.verdict === "open" || row.verdict_since_timestamp_seconds === undefined ? "" : `since ${when(row.verdict_since_timestamp_seconds)}`);
       say(this.changed, changeOf(row));
       mark(this.node, "data-trouble", row.trouble);
       say(this.incident, incidentOf(row));
       mark(this.incident, "data-severity", row.incident_severity);
-      say(this.warning, row.warning ?? row.waiting ?? "");
+      say(this.warning, row.warning ?? "");
+      say(this.waiting, row.warning ? "" : row.waiting ?? "");
       const caveats = caveatsOf(row);
       say(this.caveat, caveats.map(([text]) => text).join(", "));
       mark(this.caveat, "title", caveats.length ? caveats.map(([, meaning]) => meaning).join(" ") : null);
@@ -293,8 +295,8 @@ export class Overview {
 
 function waitingFor() {
   const facts = state.health?.stream;
-  if (state.health && !state.health.ready) return `Not ready yet: ${state.health.reasons.join("; ")}. Models appear here once their first labels have come.`;
+  if (state.health && !state.health.ready) return `Not ready yet: ${state.health.reasons.join("; ")}. Models appear here with their first predictions.`;
   const accepted = facts?.predictions_accepted_total ?? 0;
-  if (accepted > 0) return `Waiting for the first labels… ${count(accepted)} predictions have come. A model appears here once the first of its predictions meets its label.`;
-  return "Waiting for the first labels… A model appears here once one of its predictions has met its label. Nothing has been read from the prediction topics so far.";
+  if (accepted > 0) return `Waiting for the first report… ${count(accepted)} predictions have come.`;
+  return "Waiting for the first predictions… A model appears here with its first prediction. Nothing has been read from the prediction topics so far.";
 }
