@@ -3,7 +3,7 @@
 
 /* global uPlot */
 import { element, say } from "./dom.js";
-import { time, zone } from "./format.js";
+import { both, bothClocks, time } from "./format.js";
 
 const HEIGHT = 210;
 export const COLOURS = ["line-3", "line-2", "line-4", "line-5", "line-6"];
@@ -28,6 +28,7 @@ export class Chart {
     this.marks = [];
     this.canvas = element("div", { class: "canvas", role: "img", "aria-label": title });
     this.values = lines.map(() => element("span", { class: "legend-value" }));
+    this.at = element("li", { class: "soft" });
     const items = lines.map((line, index) => {
       if (line.hidden) return null;
       const swatch = element("span", { class: `swatch${line.dash ? " dashed" : ""}` });
@@ -38,7 +39,7 @@ export class Chart {
       "figure",
       { class: "chart" },
       element("figcaption", {}, element("h3", {}, title), element("p", { class: "soft" }, hint)),
-      element("ul", { class: "chart-legend" }, ...items),
+      element("ul", { class: "chart-legend" }, ...items, this.at),
       this.canvas,
     );
     const axis = { stroke: colour("soft"), grid: { stroke: colour("grid"), width: 1 }, ticks: { show: false }, font: "11px system-ui, sans-serif" };
@@ -86,12 +87,14 @@ export class Chart {
       const last = lastDefined(columns[index]);
       return last === null ? [] : [`${line.name} ${this.format(last)}`];
     });
-    const span = times.length > 1 ? ` from ${time(times[0])} to ${time(times[times.length - 1])} ${zone()}` : "";
+    const span = times.length > 1 ? ` from ${bothClocks(times[0])} to ${bothClocks(times[times.length - 1])}` : "";
     const alarms = marks.length === 1 ? "; 1 alarm" : marks.length ? `; ${marks.length} alarms` : "";
     this.canvas.setAttribute("aria-label", `${this.title}${span}. Latest: ${told.join(", ") || "nothing yet"}${alarms}.`);
   }
 
   tell(index) {
+    const at = this.plot.data[0][index ?? this.plot.data[0].length - 1];
+    say(this.at, at === undefined ? "" : `at ${both(at)}`);
     this.lines.forEach((line, at) => {
       const column = this.plot.data[at + 1];
       const value = index === null || index === undefined ? lastDefined(column) : column[index];

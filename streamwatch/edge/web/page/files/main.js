@@ -5,7 +5,7 @@ import { events, get, Unauthorized } from "./api.js";
 import { Comparisons } from "./comparisons.js";
 import { byId, mark, say } from "./dom.js";
 import { Folds } from "./folds.js";
-import { time, zone } from "./format.js";
+import { both, moment, time, zone } from "./format.js";
 import { renderHealth } from "./health.js";
 import { askToken, welcome } from "./login.js";
 import { Model } from "./model.js";
@@ -58,12 +58,13 @@ function connected() {
   state.lost = false;
   byId("banner").hidden = true;
   connection(state.published ? `live · ${time(state.published)}` : "live", "live");
+  mark(byId("connection"), "title", state.published ? moment(state.published) : null);
 }
 
 function lost(why) {
   connection("reconnecting…", "lost");
   lostTimer ??= setTimeout(() => {
-    say(byId("banner"), `${why} ${state.published ? `The numbers are those of ${time(state.published)}.` : ""} Trying again…`);
+    say(byId("banner"), `${why} ${state.published ? `The numbers are those of ${both(state.published)}.` : ""} Trying again…`);
     byId("banner").hidden = false;
     state.lost = true;
     draw();
@@ -150,7 +151,7 @@ byId("theme").addEventListener("click", () => {
   const now = document.documentElement.dataset.theme ?? "automatic";
   theme(THEMES[(THEMES.indexOf(now) + 1) % THEMES.length]);
 });
-say(byId("zone"), `Times in ${zone()}`);
+say(byId("zone"), `Times in ${zone()}, UTC beside them`);
 say(byId("theme-name"), document.documentElement.dataset.theme ?? "automatic");
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => model?.repaint());
 byId("skip").addEventListener("click", () => byId("content").focus());

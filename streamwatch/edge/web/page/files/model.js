@@ -7,7 +7,7 @@ import { Chart, COLOURS } from "./charts.js";
 import { classCharts, classesOf } from "./classes.js";
 import { byId, element, mark, say } from "./dom.js";
 import { changeOf } from "./overview.js";
-import { count, duration, moment, percent, ratio, short, signed, when, wholePercent } from "./format.js";
+import { both, count, duration, moment, percent, ratio, short, signed, wholePercent } from "./format.js";
 import { Past } from "./past.js";
 import { state } from "./state.js";
 import { confusion, table, weighted } from "./tables.js";
@@ -120,7 +120,7 @@ export class Model {
     const row = state.models.get(this.name);
     if (!row) return;
     mark(this.verdict, "data-verdict", row.waiting ? "waiting" : row.verdict);
-    const since = row.verdict === "open" || row.verdict_since_outcome === undefined ? "" : `, since ${when(row.verdict_since_timestamp_seconds)}, outcome ${count(row.verdict_since_outcome)}`;
+    const since = row.verdict === "open" || row.verdict_since_outcome === undefined ? "" : `, since ${both(row.verdict_since_timestamp_seconds)}, outcome ${count(row.verdict_since_outcome)}`;
     const changed = changeOf(row);
     say(this.verdict, row.waiting ? "Waiting for its first label." : `${SENTENCE[row.verdict]}${since}${changed && `, ${changed}`}.`);
     this.warning.hidden = row.warning === undefined;
@@ -140,7 +140,7 @@ export class Model {
     const lines = incidents.map(({ severity, started_timestamp_seconds: started, alarms }) => {
       const errors = alarms.filter((alarm) => alarm.after !== undefined).map((alarm) => `${alarm.detector}: error ${percent(alarm.before)} → ${percent(alarm.after)}`);
       const verdict = alarms.some((alarm) => alarm.detector === "verdict") ? ["worse than no change"] : [];
-      return `Incident (${severity}), open since ${when(started)}. ${[...verdict, ...errors].join("; ")}.`;
+      return `Incident (${severity}), open since ${both(started)}. ${[...verdict, ...errors].join("; ")}.`;
     });
     const text = lines.join("\n");
     if (text === this.incidentsTold) return;

@@ -3,7 +3,7 @@
 import { Bullet, floorOf } from "./bullet.js";
 import { caveatsOf } from "./caveats.js";
 import { arrange, byId, element, mark, say } from "./dom.js";
-import { ago, count, duration, moment, percent, ratio, when } from "./format.js";
+import { ago, both, count, duration, moment, percent, ratio, when } from "./format.js";
 import { state } from "./state.js";
 
 export const VERDICTS = {
@@ -72,10 +72,13 @@ class Row {
       say(this.badge, row.waiting ? "Waiting" : verdict.text);
       mark(this.badge, "title", row.waiting ? "No label has met a prediction of this model yet" : verdict.title);
       say(this.since, row.verdict === "open" || row.verdict_since_timestamp_seconds === undefined ? "" : `since ${when(row.verdict_since_timestamp_seconds)}`);
-      say(this.changed, changeOf(row));
+      mark(this.since, "title", row.verdict_since_timestamp_seconds === undefined ? null : moment(row.verdict_since_timestamp_seconds));
+      say(this.changed, changeOf(row, when));
+      mark(this.changed, "title", row.verdict_changed_timestamp_seconds === undefined ? null : moment(row.verdict_changed_timestamp_seconds));
       mark(this.node, "data-trouble", row.trouble);
       say(this.incident, incidentOf(row));
       mark(this.incident, "data-severity", row.incident_severity);
+      mark(this.incident, "title", row.incidents ? moment(row.incident_since_timestamp_seconds) : null);
       say(this.warning, row.warning ?? "");
       say(this.waiting, row.warning ? "" : row.waiting ?? "");
       const caveats = caveatsOf(row);
@@ -113,10 +116,10 @@ function namesInOrder() {
 }
 
 // A first verdict is no change that somebody would look for.
-export function changeOf(row) {
+export function changeOf(row, told = both) {
   const before = row.verdict_before;
   if (before === undefined || before === "open" || before === row.verdict) return "";
-  return `was ${before} until ${when(row.verdict_changed_timestamp_seconds)}`;
+  return `was ${before} until ${told(row.verdict_changed_timestamp_seconds)}`;
 }
 
 function incidentOf(row) {
