@@ -15,6 +15,7 @@ from streamwatch.edge.web.routes.history import HistoryExporter
 from streamwatch.edge.web.routes.json_api import JsonExporter
 from streamwatch.edge.web.routes.openapi import OpenApiExporter
 from streamwatch.edge.web.routes.overview import OverviewExporter
+from streamwatch.edge.web.routes.past import PastExporter
 from streamwatch.edge.web.routes.prometheus import PrometheusExporter
 from streamwatch.edge.web.routes.stream import OverviewStream
 from streamwatch.edge.web.server import HttpServer
@@ -35,6 +36,7 @@ def build_server(
         (
             PrometheusExporter(max_series),
             history,  # before the models, whose route would take its path for a name
+            PastExporter(),
             JsonExporter(),
             OverviewExporter(),
             comparisons,

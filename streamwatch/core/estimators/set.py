@@ -28,12 +28,14 @@ from streamwatch.core.estimators.measures.measures import accuracy
 from streamwatch.core.estimators.model_index import ModelIndex, ModelSlot
 from streamwatch.core.estimators.model_snapshot import ModelSnapshot, decode, encode
 from streamwatch.core.estimators.names import Batch
+from streamwatch.core.estimators.pasts import Pasts
 from streamwatch.core.estimators.report import SeriesReport, Slice
 from streamwatch.core.estimators.trace import TraceColumns
 from streamwatch.core.estimators.trace_chunk import Cell, TraceChunk
 from streamwatch.core.events import VERDICT, Alarm, Judgement, Outcome
 from streamwatch.core.fold_names import fold_of, model_of
 from streamwatch.core.outcomes import OutcomeBatch
+from streamwatch.core.past import PastView
 from streamwatch.core.series import Family
 from streamwatch.core.specs import AdwinSpec, FadingSpec, LandmarkSpec, MonitorsSpec, SlidingSpec
 
@@ -53,7 +55,8 @@ class EstimatorSet:
         self._table = ModelTable(spec)
         self._delays = LabelDelays(spec.max_models)
         self._alarms = Alarms(spec.max_models, [*(d.name for d in spec.detectors), VERDICT])
-        self._watched = ModelIndex(spec, self._table, (self._delays, self._alarms))
+        self._pasts = Pasts(spec.max_models, spec.history_days)
+        self._watched = ModelIndex(spec, self._table, (self._delays, self._alarms, self._pasts))
         self._columns = ColumnIndex(self._watched, spec.max_classes)
         self.comparisons = ComparisonSet(spec) if spec.comparisons else None
         """Of models with each other; None where none are asked for."""
@@ -69,6 +72,11 @@ class EstimatorSet:
         if self.comparisons is None:
             return self._watched.over_limit
         return {**self._watched.over_limit, "comparisons": self.comparisons.over_limit}
+
+    @property
+    def history_days(self) -> int:
+        """Days over which the past of models is kept."""
+        return self._spec.history_days
 
     def models(self) -> list[str]:
         """Names of the models being watched, in the order in which they appeared."""
@@ -177,6 +185,16 @@ class EstimatorSet:
             yield
         return details
 
+    def pasts(self) -> dict[str, tuple[PastView, ...]]:
+        """The past of every model: one view, or one for each of its folds; empty where none is kept."""
+        if not self._spec.history_days:
+            return {}
+        views: dict[str, tuple[PastView, ...]] = {}
+        for name, slot in self._watched.models.items():
+            model = model_of(name)
+            views[model] = (*views.get(model, ()), self._pasts.view(slot.row))
+        return views
+
     def snapshot(self, model: str) -> bytes:
         """Everything remembered of a model, canonical: equal states give equal bytes."""
         slot = self._watched.models[model]
@@ -189,6 +207,7 @@ class EstimatorSet:
                 delays=self._delays.snapshot(slot.row),
                 last_alarms_ms=self._alarms.snapshot(slot.row),
                 sections=self._table.snapshot(slot.row),
+                past=self._pasts.snapshot(slot.row),
             )
         )
 
@@ -213,6 +232,7 @@ class EstimatorSet:
         self._table.restore(row, state.sections)
         self._delays.restore(row, state.delays)
         self._alarms.restore(row, state.last_alarms_ms)
+        self._pasts.restore(row, state.past)
         return state.model
 
     def first_ms(self, model: str) -> int:
@@ -294,7 +314,8 @@ class EstimatorSet:
         return details
 
     def _observe_labels(self, batch: Batch) -> None:
-        """Count the delays of labels that came (an assumed one did not)."""
+        """Count outcomes by time, and the delays of labels that came (an assumed one did not)."""
+        self._pasts.observe(batch)
         observed = batch.only(~batch.assumed)
         self._delays.observe(observed.rows, observed.delay_ms, observed.event_ms)
 

@@ -7,6 +7,7 @@ import { both, bothClocks, time } from "./format.js";
 
 const HEIGHT = 210;
 export const COLOURS = ["line-3", "line-2", "line-4", "line-5", "line-6"];
+const daily = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
 const hourly = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
 
 // What a custom property is in the theme at hand: a canvas does not know light-dark().
@@ -21,7 +22,7 @@ export function colour(name) {
 
 export class Chart {
   // lines: [{name, colour, dash, width, hidden}], bands: [[upper, lower]] by index of the line
-  constructor({ title, hint, lines, band, format, axisFormat = format, range, sync }) {
+  constructor({ title, hint, lines, band, format, axisFormat = format, range, sync, dated = false }) {
     this.title = title;
     this.lines = lines;
     this.format = format;
@@ -52,7 +53,7 @@ export class Chart {
         cursor: { sync: { key: sync }, points: { size: 6 }, drag: { x: true, y: false } },
         scales: { x: { time: true }, y: { range } },
         axes: [
-          { ...axis, space: 70, size: 28, values: (_, ticks) => ticks.map((at) => tick(at, ticks)) },
+          { ...axis, space: 70, size: 28, values: (_, ticks) => ticks.map((at) => tick(at, ticks, dated)) },
           { ...axis, size: 52, space: 34, values: (_, ticks) => ticks.map((value) => axisFormat(value)) },
         ],
         series: [
@@ -132,7 +133,8 @@ export class Chart {
 }
 
 // Seconds are told only where ticks are closer than a minute.
-function tick(at, ticks) {
+function tick(at, ticks, dated) {
+  if (dated && ticks.length > 1 && ticks.at(-1) - ticks[0] > 86_400) return ticks[1] - ticks[0] < 86_400 ? `${daily.format(at * 1000)} ${hourly.format(at * 1000)}` : daily.format(at * 1000);
   return ticks.length > 1 && ticks[1] - ticks[0] < 60 ? time(at) : hourly.format(at * 1000);
 }
 

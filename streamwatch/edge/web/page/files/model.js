@@ -5,6 +5,7 @@ import { get, segment } from "./api.js";
 import { caveatsOf } from "./caveats.js";
 import { Chart, COLOURS } from "./charts.js";
 import { classCharts, classesOf } from "./classes.js";
+import { Days } from "./days.js";
 import { byId, element, mark, say } from "./dom.js";
 import { changeOf } from "./overview.js";
 import { both, count, duration, moment, percent, ratio, short, signed, wholePercent } from "./format.js";
@@ -48,8 +49,10 @@ export class Model {
   constructor(name, back = "#/") {
     this.name = name;
     this.past = new Past(name);
+    this.days = new Days(name);
     this.leave = new AbortController();
     this.charts = [];
+    this.daysChart = null;
     this.node = byId("model");
     this.verdict = element("span", { class: "badge large" });
     this.sentence = element("p", { class: "sentence" });
@@ -76,6 +79,7 @@ export class Model {
       const [document] = await Promise.all([
         get(`api/v1/models/${segment(this.name)}`, this.leave.signal),
         this.past.refresh(this.leave.signal).catch(without404), // nothing of it has been kept yet
+        this.days.refresh(this.leave.signal),
       ]);
       if (!this.leave.signal.aborted) requestAnimationFrame(() => this.render(document));
     } catch (error) {
@@ -103,7 +107,7 @@ export class Model {
       this.renderTables(metrics, details);
       return;
     }
-    const shape = JSON.stringify([this.past.forgetting, [...this.past.columns.keys()], classesOf(this.past)]);
+    const shape = JSON.stringify([this.past.forgetting, [...this.past.columns.keys()], classesOf(this.past), this.days.is_empty]);
     if (shape !== this.shape) {
       this.shape = shape;
       this.buildCharts();
@@ -113,6 +117,7 @@ export class Model {
     for (const { chart, columns, alarms } of this.charts) {
       chart.update(past.moments(), columns.map((path) => past.column(...path)), alarms.flatMap((name) => past.rises("alarms_total", name)));
     }
+    if (this.daysChart) this.days.draw(this.daysChart, state.alarms.filter((alarm) => alarm.model === this.name).map((alarm) => alarm.timestamp_seconds));
     this.renderTables(metrics, details);
   }
 
@@ -150,7 +155,7 @@ export class Model {
   }
 
   buildCharts() {
-    for (const { chart } of this.charts) chart.destroy();
+    this.destroyCharts();
     const { past } = this;
     const main = past.forgetting;
     const detectors = [...new Set([...past.names("detector_statistic"), ...past.names("alarms_total")])];
@@ -217,7 +222,9 @@ export class Model {
         alarms: [name],
       })),
     ];
-    this.chartsNode.replaceChildren(...this.charts.map(({ chart }) => chart.node));
+    this.daysChart = this.days.is_empty ? null : this.days.chart();
+    const nodes = this.charts.map(({ chart }) => chart.node);
+    this.chartsNode.replaceChildren(...nodes.slice(0, 2), ...(this.daysChart ? [this.daysChart.node] : []), ...nodes.slice(2));
   }
 
   renderTables(metrics, details) {
@@ -276,9 +283,15 @@ export class Model {
     this.refresh();
   }
 
+  destroyCharts() {
+    for (const { chart } of this.charts) chart.destroy();
+    this.daysChart?.destroy();
+    this.daysChart = null;
+  }
+
   destroy() {
     this.leave.abort();
-    for (const { chart } of this.charts) chart.destroy();
+    this.destroyCharts();
     this.node.hidden = true;
     this.node.replaceChildren();
   }

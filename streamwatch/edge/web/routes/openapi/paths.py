@@ -36,6 +36,13 @@ def paths() -> Schema:
             ],
             errors=("NotFound", "BadRequest"),
         ),
+        "/api/v1/models/{model}/past": _get(
+            "The past of one model as the state keeps it, coarser as it ages (`monitors.history_days`)",
+            "Past",
+            tag="models",
+            parameters=model,
+            errors=("NotFound",),
+        ),
         "/api/v1/overview": _get("One short row for every model, and the latest alarms", "Overview"),
         "/api/v1/comparisons": _get(
             "Every comparison of two models on the same ids", "Comparisons", tag="models"

@@ -85,6 +85,17 @@ def schemas() -> Schema:
                 "series": ref("Series"),
             }
         ),
+        "Past": object_of(
+            {
+                "model": {"type": "string"},
+                "days": {"type": "integer", "minimum": 0},
+                "starts": {"type": "array", "items": {"type": "integer"}, "description": "Event times"},
+                "seconds": {"type": "array", "items": {"enum": [60, 600, 3600]}},
+                "outcomes": {"type": "array", "items": {"type": "integer", "minimum": 1}},
+                "accuracy": {"type": "array", "items": ratio("Of the stretch alone")},
+                "persistent": {**points, "description": "No change; null for models in several folds"},
+            }
+        ),
         "Overview": object_of(
             {
                 "published_timestamp_seconds": published,
