@@ -39,7 +39,7 @@ export class Chart {
     this.node = element(
       "figure",
       { class: "chart" },
-      element("figcaption", {}, element("h3", {}, title), element("p", { class: "soft" }, hint)),
+      element("figcaption", {}, element("h2", {}, title), element("p", { class: "soft" }, hint)),
       element("ul", { class: "chart-legend" }, ...items, this.at),
       this.canvas,
     );

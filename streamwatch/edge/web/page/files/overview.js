@@ -193,7 +193,7 @@ export class Overview {
   heading(column) {
     const button = element("button", { type: "button", title: column.hint }, column.title);
     button.addEventListener("click", () => this.choose(column, this.by === column ? !this.down : undefined));
-    const cell = element("th", { role: "columnheader", scope: "col", "aria-label": column.title, class: `c-${column.key}${column.number ? " number" : ""}` }, button);
+    const cell = element("th", { role: "columnheader", scope: "col", class: `c-${column.key}${column.number ? " number" : ""}` }, button, element("span", { class: "heading" }, column.title));
     byId("headings").append(cell);
     return { column, cell };
   }

@@ -113,6 +113,7 @@ def paths() -> Schema:
             errors=("BadRequest",),
         ),
         "/api/v1/health": _get("How the daemon itself is", "Health", tag="daemon"),
+        "/api": _get("This list: every route with one line on it", "Index", tag="daemon"),
         "/api/v1/openapi.json": {
             "get": {
                 "summary": "This document",
@@ -162,6 +163,7 @@ def paths() -> Schema:
             }
         },
         "/": _file("The status page", "text/html"),
+        "/docs": _file("This description as a page", "text/html"),
         "/page/{file}": _file(
             "A part of the status page",
             "*/*",

@@ -238,6 +238,15 @@ def schemas() -> Schema:
                 "stream": ref("Tree"),
             }
         ),
+        "Index": object_of(
+            {
+                **{name: {"type": "string"} for name in ("title", "version", "openapi", "docs")},
+                "routes": {
+                    "type": "array",
+                    "items": object_of({"path": {"type": "string"}, "summary": {"type": "string"}}),
+                },
+            }
+        ),
         "Alive": object_of({"status": {"const": "alive"}}),
         "Ready": object_of(
             {"ready": {"type": "boolean"}, "reasons": {"type": "array", "items": {"type": "string"}}}
