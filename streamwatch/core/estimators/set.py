@@ -21,11 +21,12 @@ from streamwatch.core.estimators.comparisons.set import ComparisonSet
 from streamwatch.core.estimators.confusion import confusion_document
 from streamwatch.core.estimators.detectors.alarm import AlarmRow
 from streamwatch.core.estimators.fold_report import joined_details
+from streamwatch.core.estimators.imbalance import accuracy_misleads
 from streamwatch.core.estimators.kernel.table import ModelTable
 from streamwatch.core.estimators.label_delays import LabelDelays
-from streamwatch.core.estimators.level import Level, joined_levels, levels_of
+from streamwatch.core.estimators.level import Level, joined_levels, levels_of, recent_of
 from streamwatch.core.estimators.measures.measures import accuracy
-from streamwatch.core.estimators.model_index import ModelIndex, ModelSlot
+from streamwatch.core.estimators.model_index import ModelIndex, ModelSlot, utility_of
 from streamwatch.core.estimators.model_snapshot import ModelSnapshot, decode, encode
 from streamwatch.core.estimators.names import Batch
 from streamwatch.core.estimators.pasts import Pasts
@@ -37,7 +38,7 @@ from streamwatch.core.fold_names import fold_of, model_of
 from streamwatch.core.outcomes import OutcomeBatch
 from streamwatch.core.past import PastView
 from streamwatch.core.series import Family
-from streamwatch.core.specs import AdwinSpec, FadingSpec, LandmarkSpec, MonitorsSpec, SlidingSpec
+from streamwatch.core.specs import AdwinSpec, LandmarkSpec, MonitorsSpec, SlidingSpec
 
 _SLICE_MODELS = 100
 _SLICE_CELLS = 60_000
@@ -245,13 +246,12 @@ class EstimatorSet:
 
         Models that are not watched, and all where there is no such mechanism, are left out.
         """
-        recent = [i for i, f in enumerate(self._spec.forgetting) if isinstance(f, FadingSpec)]
-        recent += [i for i, f in enumerate(self._spec.forgetting) if isinstance(f, SlidingSpec)]
+        recent = recent_of(self._spec)
         watched = [name for model in models for name in self._names_of(model) if name in self._watched.models]
-        if not recent or not watched:
+        if recent is None or not watched:
             return {}
         rows = np.array([self._watched.models[name].row for name in watched], np.int64)
-        totals, outcomes = self._table.totals(rows, recent[0]), self._table.outcomes(rows)
+        totals, outcomes = self._table.totals(rows, recent), self._table.outcomes(rows)
         return joined_levels(levels_of(watched, totals, outcomes, self._spec.confidence_delta))
 
     def class_shift(self, model: str, level: float) -> ClassShift | None:
@@ -269,6 +269,16 @@ class EstimatorSet:
         windows = [self._table.totals(rows, i) for i, k in enumerate(kinds) if k in (SlidingSpec, AdwinSpec)]
         names = slot.classes.names(folded=past.true_class.shape[1] > slot.classes.limit)
         return shift_between(past, windows, names, self._spec.confidence_delta, level)
+
+    def accuracy_misleads(self, model: str) -> bool:
+        """Tell whether a model is judged by accuracy that says little of its use (`imbalance`).
+
+        False for a model that is not watched or predicts in folds, and where no mechanism tells of now.
+        """
+        slot, recent = self._watched.models.get(model), recent_of(self._spec)
+        if slot is None or recent is None or utility_of(self._spec, model).kind != "accuracy":
+            return False
+        return bool(accuracy_misleads(self._table.totals(np.array([slot.row], np.int64), recent))[0])
 
     def estimators(self) -> dict[str, str]:
         """Contents of each section of a snapshot, in words; a section of another name does not continue."""

@@ -1,7 +1,7 @@
 // Recent alarms, newest first; each is told once to a screen reader.
 
 import { arrange, byId, element, say } from "./dom.js";
-import { both, iso, moment, percent, when, zone } from "./format.js";
+import { both, iso, moment, percent, when, zones } from "./format.js";
 import { alarmKey, state } from "./state.js";
 
 const SHOWN = 20;
@@ -13,7 +13,7 @@ export const change = (alarm) =>
     ? `${JUDGED[alarm.judgement.verdict]} since ${both(alarm.judgement.since_timestamp_seconds)}, outcome ${alarm.judgement.since_outcome.toLocaleString("en")}`
     : `error ${percent(alarm.before)} → ${percent(alarm.after)}`;
 
-export const meaning = () => `Error before → after the change. Times are those of the outcomes, in ${zone()}; UTC is told where one points.`;
+export const meaning = () => `Error before → after the change. Times are those of the outcomes, in ${zones()}.`;
 
 export class Alarms {
   constructor() {

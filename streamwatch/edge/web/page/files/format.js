@@ -64,6 +64,9 @@ export const iso = (seconds) => (dated(seconds) ? new Date(seconds * 1000).toISO
 // Of this browser, as all times on the page are: "UTC", "CET", "GMT+5:30".
 export const zone = () => new Intl.DateTimeFormat("en-GB", { timeZoneName: "short" }).formatToParts().find(({ type }) => type === "timeZoneName").value;
 
+// What all times on a page are in.
+export const zones = () => (new Date().getTimezoneOffset() === 0 ? "UTC" : `${zone()}, UTC beside them`);
+
 export function when(seconds) {
   if (!dated(seconds)) return DASH;
   const today = new Date().toDateString() === new Date(seconds * 1000).toDateString();

@@ -5,7 +5,7 @@ import { events, get, Unauthorized } from "./api.js";
 import { Comparisons } from "./comparisons.js";
 import { byId, mark, say } from "./dom.js";
 import { Folds } from "./folds.js";
-import { both, moment, time, zone } from "./format.js";
+import { both, moment, time, zones } from "./format.js";
 import { renderHealth } from "./health.js";
 import { askToken, welcome } from "./login.js";
 import { Model } from "./model.js";
@@ -151,7 +151,7 @@ byId("theme").addEventListener("click", () => {
   const now = document.documentElement.dataset.theme ?? "automatic";
   theme(THEMES[(THEMES.indexOf(now) + 1) % THEMES.length]);
 });
-say(byId("zone"), `Times in ${zone()}, UTC beside them`);
+say(byId("zone"), `Times in ${zones()}`);
 say(byId("theme-name"), document.documentElement.dataset.theme ?? "automatic");
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => model?.repaint());
 byId("skip").addEventListener("click", () => byId("content").focus());
