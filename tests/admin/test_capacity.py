@@ -78,7 +78,7 @@ def test_the_past_of_models_is_bounded_by_days_and_models_in_memory_and_on_disk(
         ]
         said = [part for part in parts if "monitors.history_days" in part.what]
         assert len(said) == 2
-        assert all(10 * 24 * slots <= part.bytes <= 10 * (24 * slots + 10_000) for part in said)
+        assert all(10 * 24 * slots <= part.bytes <= 10 * (24 * slots + 20_000) for part in said)
         assert said[0].what.startswith(f"{days} days of the past of 10 models")
     none = worst_case(JoinSpec(), replace(ten, history_days=0))
     assert not any("history_days" in part.what for part in none)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -9,7 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.estimators.names import Batch
-from streamwatch.core.past import MINUTE_S, NONE, OPEN_MINUTES, STRETCH, PastView, Stretches, differ, merged
+from streamwatch.core.past import (
+    GATHERED,
+    MINUTE_S,
+    NONE,
+    NOTHING,
+    STRETCH,
+    PastView,
+    Stretches,
+    differ,
+    merged,
+)
 
 _UNSEEN: Final = -1
 
@@ -24,8 +35,14 @@ class PastSnapshot(NamedTuple):
 @dataclass(slots=True)
 class _Kept:
     settled: Stretches = field(default_factory=lambda: NONE)
-    open: dict[int, list[int]] = field(default_factory=dict[int, list[int]])
+    gathered: NDArray[np.int64] = field(default_factory=lambda: np.zeros((GATHERED, 4), np.int64))
+    used: int = 0
+    """Rows of `gathered`."""
     view: PastView | None = None
+
+    def look(self) -> PastView:
+        """Give what is kept, without a copy of what may change."""
+        return PastView(self.settled, self.gathered[: self.used])
 
 
 class Pasts:
@@ -65,35 +82,35 @@ class Pasts:
         for row, minute, *counts in zip(*(column.tolist() for column in columns), strict=True):
             self._add(row, minute, counts)
 
-    def _add(self, row: int, minute: int, counts: list[int]) -> None:
+    def _add(self, row: int, minute: int, counts: Sequence[int]) -> None:
         kept = self._kept.get(row)
         if kept is None:
             kept = self._kept[row] = _Kept()
         kept.view = None
-        entry = kept.open.get(minute)
-        if entry is None:
-            if len(kept.open) >= OPEN_MINUTES:
-                kept.settled, kept.open = self._settled(kept), {}
-            kept.open[minute] = counts
+        if kept.used and kept.gathered[kept.used - 1, 0] == minute:
+            kept.gathered[kept.used - 1, 1:] += counts
             return
-        for at, count in enumerate(counts):
-            entry[at] += count
+        if kept.used == GATHERED:
+            kept.settled, kept.used = merged([kept.look()], self._days), 0
+        kept.gathered[kept.used] = (minute, *counts)
+        kept.used += 1
 
     def view(self, row: int) -> PastView:
         """Everything kept of a row; later outcomes do not change it."""
         kept = self._kept.get(row)
         if kept is None:
-            return PastView(NONE, ())
+            return PastView(NONE, NOTHING)
         if kept.view is None:
-            kept.view = PastView(kept.settled, _gathered(kept))
+            kept.view = PastView(kept.settled, kept.gathered[: kept.used].copy())
         return kept.view
 
     def snapshot(self, row: int) -> PastSnapshot | None:
         """State of a row, canonical: the same outcomes give the same bytes; None where nothing is kept."""
         if not self._days:
             return None
-        kept = self._kept.get(row, _Kept())
-        return PastSnapshot(int(self._previous[row]), self._settled(kept).tobytes())
+        kept = self._kept.get(row)
+        stretches = NONE if kept is None else merged([kept.look()], self._days)
+        return PastSnapshot(int(self._previous[row]), stretches.tobytes())
 
     def restore(self, row: int, state: PastSnapshot | None) -> None:
         """Set a row to a snapshot; without one its past begins now.
@@ -111,12 +128,6 @@ class Pasts:
                 f"got {len(state.stretches)} bytes"
             )
         read = np.frombuffer(state.stretches, STRETCH)
-        self._kept[row] = _Kept(merged([PastView(read, ())], self._days))  # days may have changed since
+        # Days may have changed since.
+        self._kept[row] = _Kept(merged([PastView(read, NOTHING)], self._days))
         self._previous[row] = state.previous
-
-    def _settled(self, kept: _Kept) -> Stretches:
-        return merged([PastView(kept.settled, _gathered(kept))], self._days)
-
-
-def _gathered(kept: _Kept) -> tuple[tuple[int, int, int, int], ...]:
-    return tuple((minute, n, right, no_change) for minute, (n, right, no_change) in kept.open.items())
