@@ -37,6 +37,11 @@ class Recorder:
         self.recent_alarms: deque[Alarm] = deque(maxlen=50)
         self.comparisons = None
         """No model is compared with another."""
+        self.history_days = 0
+
+    def pasts(self):
+        """No past is kept."""
+        return {}
 
     def fold(self, outcomes):
         alarms = []
