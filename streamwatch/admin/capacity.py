@@ -8,6 +8,7 @@ from streamwatch.core.estimators.comparisons.table import comparison_bytes
 from streamwatch.core.estimators.kernel.layout import layout_of
 from streamwatch.core.estimators.kernel.shadow import shadow_words
 from streamwatch.core.estimators.memory.allocator import HEADER
+from streamwatch.core.past import past_bytes
 from streamwatch.core.specs import JoinSpec, MonitorsSpec, columns_suffice
 from streamwatch.edge.stores.rocksdb import RocksSpec
 from streamwatch.edge.web.routes.history import MAX_VALUES
@@ -73,6 +74,7 @@ def worst_case(join: JoinSpec, monitors: MonitorsSpec, disk: DiskSpec | None = N
         *_comparisons(monitors),
         Part(f"{monitors.max_series:,} series (monitors.max_series)", monitors.max_series * SERIES_BYTES),
         Part("the recent past of models, for the status page", HISTORY_BYTES),
+        *_pasts(monitors),
         *(_all_in_memory(join) if disk is None else _hot(disk)),
     ]
     if join.order == "prediction_time":
@@ -87,6 +89,15 @@ def _comparisons(monitors: MonitorsSpec) -> list[Part]:
         return []
     size = 2 * monitors.max_comparisons * comparison_bytes(monitors)
     return [Part(f"{monitors.max_comparisons:,} comparisons (monitors.max_comparisons)", size)]
+
+
+def _pasts(monitors: MonitorsSpec) -> list[Part]:
+    """What is kept of each model's past: on disk as in memory."""
+    if not monitors.history_days:
+        return []
+    days, models = monitors.history_days, monitors.max_models
+    size = models * past_bytes(days)
+    return [Part(f"{days} days of the past of {models:,} models (monitors.history_days, max_models)", size)]
 
 
 def _all_in_memory(join: JoinSpec) -> list[Part]:
@@ -134,6 +145,7 @@ def worst_case_disk(join: JoinSpec, monitors: MonitorsSpec, disk: DiskSpec) -> l
             join.max_dedup_entries * DISK_DEDUP_ENTRY_BYTES,
         ),
         *_comparisons(monitors),
+        *_pasts(monitors),
         Part(f"snapshots of {models:,} models (monitors.max_models)", models * model_bytes(monitors)),
         Part(
             f"{disk.journal_outcomes + held:,} outcomes (state.journal_outcomes, join.max_reordered)",

@@ -50,7 +50,10 @@ def alarms_spec(settings: Settings) -> AlarmsSpec:
             "min_outcomes": rule.min_outcomes,
         }
         given = {key: value for key, value in said.items() if value is not None}
-        rules.append(replace(otherwise, detector=rule.detector, model=rule.model, **given))
+        chosen = rule.severity is not None
+        rules.append(
+            replace(otherwise, detector=rule.detector, model=rule.model, severity_given=chosen, **given)
+        )
     return AlarmsSpec(
         rules=tuple(rules),
         otherwise=otherwise,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from streamwatch.edge.web.access import Access
 from streamwatch.edge.web.limits import HttpLimits
-from streamwatch.edge.web.page import StatusPage
+from streamwatch.edge.web.page import StatusPage, docs_page
 from streamwatch.edge.web.ports import Health
 from streamwatch.edge.web.routes.alarms import AlarmsExporter
 from streamwatch.edge.web.routes.comparison_history import ComparisonHistory
@@ -14,7 +14,9 @@ from streamwatch.edge.web.routes.health import HealthExporter
 from streamwatch.edge.web.routes.history import HistoryExporter
 from streamwatch.edge.web.routes.json_api import JsonExporter
 from streamwatch.edge.web.routes.openapi import OpenApiExporter
+from streamwatch.edge.web.routes.openapi.index import ApiIndexExporter
 from streamwatch.edge.web.routes.overview import OverviewExporter
+from streamwatch.edge.web.routes.past import PastExporter
 from streamwatch.edge.web.routes.prometheus import PrometheusExporter
 from streamwatch.edge.web.routes.stream import OverviewStream
 from streamwatch.edge.web.server import HttpServer
@@ -35,6 +37,7 @@ def build_server(
         (
             PrometheusExporter(max_series),
             history,  # before the models, whose route would take its path for a name
+            PastExporter(),
             JsonExporter(),
             OverviewExporter(),
             comparisons,
@@ -43,7 +46,9 @@ def build_server(
             FoldsExporter(),
             HealthExporter(health.unready),
             OpenApiExporter(),
+            ApiIndexExporter(),
             StatusPage(),
+            docs_page(),
         ),
         host=section.host,
         port=section.port,

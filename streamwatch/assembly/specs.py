@@ -240,4 +240,5 @@ def monitors_spec(settings: Settings) -> MonitorsSpec:
         folds_share_stream=_shares_stream(settings),
         comparisons=comparison_specs(monitors.comparisons),
         max_comparisons=monitors.max_comparisons,
+        history_days=monitors.history_days,
     )

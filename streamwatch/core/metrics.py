@@ -116,6 +116,13 @@ def metrics_of(
             _PER_DETECTOR,
         ),
         Metric(
+            "accuracy_misleads",
+            "gauge",
+            "1 for a model judged by accuracy whose largest class is at least 90 % of labels and whose kappa "
+            "is 3 standard errors above 0: to lose in accuracy says little of its use (others: no sample)",
+            ("model",),
+        ),
+        Metric(
             "verdict",
             "gauge",
             "1 if the model is better than the opponent, -1 if worse, 0 if open, however often one looks; "
@@ -287,6 +294,7 @@ _NEEDED: tuple[str, ...] = (
     "verdict",
     "alarms_total",
     "alarms_open",
+    "accuracy_misleads",
     "nothing_joins",
     "classes_disjoint",
     "accuracy_ratio",

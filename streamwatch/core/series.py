@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
 
 from streamwatch.core.events import Alarm
+
+if TYPE_CHECKING:  # names of series need no arrays
+    from streamwatch.core.past import PastView
 
 PREFIX = "streamwatch_"
 _STANDARD = ("process_", "python_")
@@ -48,10 +51,13 @@ class Report:
     """Report of one durable commit; every sink renders the same value.
 
     `details` is per model what is not a number (class names, when it was first seen), for the API. `alarms`
-    are the latest of all models, oldest first.
+    are the latest of all models, oldest first. `pasts` are what is kept of each model's past, one view for
+    each of its folds if it has any (`EstimatorSet.pasts`), of at most `history_days`.
     """
 
     families: Sequence[Family]
     published_ms: int
     details: Mapping[str, Mapping[str, object]]
     alarms: Sequence[Alarm] = ()
+    pasts: Mapping[str, Sequence[PastView]] = field(default_factory=dict[str, "Sequence[PastView]"])
+    history_days: int = 0

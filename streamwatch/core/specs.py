@@ -211,6 +211,8 @@ class MonitorsSpec:
     that nothing confirms opens."""
     comparisons: tuple[ComparisonSpec, ...] = ()
     """Which models are compared with which."""
+    history_days: int = 30
+    """Days over which outcomes and hits per hour are kept; 0 for none, and none of finer stretches."""
     max_comparisons: int = 100
     """Pairs of models compared at most, those that first met an id together."""
 

@@ -245,7 +245,14 @@ class BatchProcessor:
         self._mismatches.tell(found)
         details = details_with((yield from self._monitors.details_in_slices()), found)
         details = details_with_caveats(details, self.pipeline.caveats())
-        return Report(families, self._clocks.host_ms(), details, tuple(self._monitors.recent_alarms))
+        return Report(
+            families,
+            self._clocks.host_ms(),
+            details,
+            tuple(self._monitors.recent_alarms),
+            self._monitors.pasts(),
+            self._monitors.history_days,
+        )
 
     def families(self) -> Sequence[Family]:
         """Records held by the merge, the partitions waited for, and dead letters."""

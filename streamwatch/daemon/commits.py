@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from streamwatch.core.alerting.open_incidents import details_with_incidents
 from streamwatch.core.events import Alarm, Partition
 from streamwatch.core.metrics import single
 from streamwatch.core.series import Family, Report
@@ -221,7 +222,12 @@ class Commits:
             try:
                 next(slices)
             except StopIteration as end:
-                return replace(end.value, families=[*end.value.families, *outgoing.families])
+                built: Report = end.value
+                return replace(
+                    built,
+                    families=[*built.families, *outgoing.families],
+                    details=details_with_incidents(built.details, outgoing.open_incidents),
+                )
             await yield_to_loop()
 
     def families(self) -> Sequence[Family]:

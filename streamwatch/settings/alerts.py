@@ -146,7 +146,7 @@ class RuleSection(Section):
     model: str = "*"
     """Name of a model, or a pattern."""
     severity: SeverityName | None = None
-    """info, warning, error or critical."""
+    """info, warning, error or critical; given here, it holds for verdicts on imbalanced classes, too."""
     cooldown: Duration | None = None
     """Event time around an announced alarm in which no other is announced."""
     min_outcomes: Annotated[int, Bounded(least=0)] | None = None
@@ -164,7 +164,8 @@ class AlertsSection(Section):
     """Exceptions, the first that matches holds: {model: fraud-*, severity: critical, cooldown: 1h}. Keys:
     detector, model, severity, cooldown, min_outcomes."""
     severity: SeverityName = "warning"
-    """Of alarms no rule is about: info, warning, error or critical."""
+    """Of alarms no rule is about: info, warning, error or critical. A verdict by accuracy on a model that
+    tells its rare classes well above chance (the largest is 90 % of labels or more) is info."""
     cooldown: Duration = 600_000
     """Event time around an announced alarm in which no other of its model and detector is announced."""
     min_outcomes: Annotated[int, Bounded(least=0)] = 100

@@ -148,6 +148,9 @@ class MonitorsSection(Section):
         _DEFAULT.max_comparisons
     )
     """Pairs of models compared at most, those that first meet on an id; pairs of others are counted."""
+    history_days: Annotated[int, Bounded("history_days", least=0, most=366)] = _DEFAULT.history_days
+    """Days over which outcomes and hits of each hour are kept in the state, for the page and the API (finer
+    for the last hours); 0 for none."""
     shadow_max_classes: Annotated[int, Bounded("shadow_max_classes", least=0, most=64)] = (
         _DEFAULT.shadow_max_classes
     )

@@ -14,6 +14,7 @@ from pydantic_core import ErrorDetails
 
 from streamwatch.settings.estimators import DETECTOR_KINDS, FORGETTING_KINDS
 from streamwatch.settings.kinds import OneOf, OneOrMore
+from streamwatch.settings.renamed import said_of
 
 SECRETS = ("password", "routing_key", "secrets", "token", "url")
 """Parts of the names of keys whose contents may be, or hold, a secret."""
@@ -88,6 +89,8 @@ def _message(detail: ErrorDetails, root: type[BaseModel], path: Sequence[str | i
 
 
 def _unknown_key(root: type[BaseModel], path: Sequence[str | int]) -> str:
+    if (said := said_of(".".join(step for step in path if isinstance(step, str)))) is not None:
+        return said
     expected = sorted(_keys(root, path[:-1]))
     near = difflib.get_close_matches(str(path[-1]), expected, n=1, cutoff=0.5)
     return f"unknown key; did you mean {near[0]!r}?" if near else f"unknown key; known: {', '.join(expected)}"

@@ -69,6 +69,21 @@ def test_what_is_served_from_memory_bounds_the_worst_case_where_state_is_on_disk
     assert most(600_000) - most(300_000) >= 300_000 * 990
 
 
+def test_the_past_of_models_is_bounded_by_days_and_models_in_memory_and_on_disk() -> None:
+    ten = MonitorsSpec(max_models=10)
+    for days, slots in ((1, 240 + 288 + 24), (30, 240 + 288 + 720)):
+        parts = [
+            *worst_case(JoinSpec(), replace(ten, history_days=days)),
+            *worst_case_disk(JoinSpec(), replace(ten, history_days=days), DISK),
+        ]
+        said = [part for part in parts if "monitors.history_days" in part.what]
+        assert len(said) == 2
+        assert all(10 * 24 * slots <= part.bytes <= 10 * (24 * slots + 20_000) for part in said)
+        assert said[0].what.startswith(f"{days} days of the past of 10 models")
+    none = worst_case(JoinSpec(), replace(ten, history_days=0))
+    assert not any("history_days" in part.what for part in none)
+
+
 def test_the_worst_case_grows_with_classes_and_with_what_waits_for_its_order() -> None:
     assert model_bytes(MonitorsSpec(max_classes=1_000)) > 10 * model_bytes(MonitorsSpec(max_classes=10))
     ordered = JoinSpec(order="prediction_time")

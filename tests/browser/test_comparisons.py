@@ -33,6 +33,14 @@ def grown(comparisons: ComparisonSet, pairs: int) -> None:
     comparisons.fold(pair(EQUAL, right=at % 10 < 7, champion_right=at % 10 > 2) for at in range(pairs))
 
 
+def compared() -> Report:
+    """A report in which two models are compared with a third."""
+    comparisons = ComparisonSet(SPEC)
+    grown(comparisons, 400)
+    models = families_of({name: Model() for name in (CHAMPION, BEST, EQUAL)})
+    return Report([*models, *comparisons.families()], BEGAN_MS, {})
+
+
 async def test_the_page_has_champion_challengers_by_lead_discordance_and_q_over_time(
     server: HttpServer, opened: Opened
 ) -> None:

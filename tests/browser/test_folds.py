@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from playwright.async_api import expect
 
+from streamwatch.core.series import Report
 from streamwatch.edge.web.server import HttpServer
 from tests.browser.conftest import Opened
 from tests.edge.web.http_faces import Model, report_of
@@ -30,6 +31,11 @@ def details(names: list[str], shift: float = 0.0) -> dict[str, dict[str, object]
         }
         for name in names
     }
+
+
+def folded() -> Report:
+    """A report of models that predict in folds."""
+    return replace(report_of({name: Model() for name in ACCURACIES}), details=details(list(ACCURACIES)))
 
 
 async def test_folds_are_shown_with_their_tests_and_follow_reports(

@@ -139,9 +139,32 @@ async def test_times_say_their_zone(server: HttpServer, opened: Opened) -> None:
     await expect(page.locator("#alarms time")).to_have_attribute("datetime", "2025-10-09T08:53:20.000Z")
     await expect(page.locator("#alarms time")).to_contain_text("14:23:20")
     await expect(page.locator("#alarms-meaning")).to_contain_text("in GMT+5:30")
-    await expect(page.locator("footer")).to_contain_text("Times in GMT+5:30")
+    await expect(page.locator("footer")).to_contain_text("Times in GMT+5:30, UTC beside them")
+    utc = re.compile(r"14:23:2[01] GMT\+5:30 \(08:53:2[01] UTC\)$")
+    for place in ("#alarms time", "#connection", "#rows .c-last_alarm_timestamp_seconds[title]"):
+        await expect(page.locator(place).first).to_have_attribute("title", utc)
+    await expect(page.locator("#health dd[title]").last).to_have_attribute("title", utc)
+    await expect(page.locator("#rows .minor[title]").first).to_have_attribute("title", utc)
     await page.locator("#rows").get_by_role("link", name="better").click()
-    await expect(page.get_by_role("img").first).to_have_attribute("aria-label", re.compile(r"GMT\+5:30"))
+    await expect(page.get_by_role("img").first).to_have_attribute(
+        "aria-label", re.compile(r"from 14:23:20 \(08:53:20 UTC\) to 14:23:21 \(08:53:21 UTC\)")
+    )
+    await expect(page.locator(".chart-legend").first).to_contain_text("at 9 Oct, 14:23:21 (08:53:21 UTC)")
+    since = page.locator("#model .badge.large")
+    await expect(since).to_contain_text("since 9 Oct, 14:23:20 (08:53:20 UTC), outcome 17")
+
+
+async def test_another_day_in_utc_is_said_and_utc_itself_is_not_said_twice(
+    server: HttpServer, opened: Opened
+) -> None:
+    late = alarm("better", event_ms=1_760_050_800_000)  # 23:00 UTC, the next day in Kolkata
+    server.publish(report_of(MODELS, 0, [late]))
+    shown = "#alarms time"
+    page = await opened(server.url, timezone_id="Asia/Kolkata")
+    await expect(page.locator(shown)).to_have_text("10 Oct, 04:30:00")
+    await expect(page.locator(shown)).to_have_attribute("title", re.compile(r"\(9 Oct, 23:00:00 UTC\)$"))
+    page = await opened(server.url, timezone_id="UTC")
+    await expect(page.locator(shown)).to_have_attribute("title", re.compile(r"23:00:00 UTC$"))
 
 
 async def test_charts_and_tables_tell_the_same_where_the_past_leaves_the_latest_report_out(
@@ -163,7 +186,9 @@ async def test_a_model_nobody_has_seen_is_said_to_be_unknown(
 ) -> None:
     server.publish(report_of(MODELS))
     page = await opened(f"{server.url}/#/model/fruad-v3")
-    await expect(page.locator("#model")).to_contain_text("No model named “fruad-v3” has been evaluated")
+    await expect(page.locator("#model")).to_contain_text(
+        "No model named “fruad-v3” has been evaluated, and no prediction of it waits"
+    )
     await page.close()
     assert all("404" in complaint for complaint in complaints)
     complaints.clear()

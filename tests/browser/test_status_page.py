@@ -188,7 +188,7 @@ async def test_before_the_first_labels_the_page_says_what_it_waits_for(
     )
     health.reasons = []
     server.publish(report_of({}))
-    await expect(page.locator("#no-models")).to_contain_text("Waiting for the first labels")
+    await expect(page.locator("#no-models")).to_contain_text("Waiting for the first predictions")
     await expect(page.get_by_text("No alarm yet")).to_be_visible()
     server.publish(report_of({"m": Model()}, 1))
     await expect(page.locator("#no-models")).to_be_hidden()

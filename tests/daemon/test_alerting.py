@@ -90,6 +90,10 @@ class FakeModels:
     def first_ms(self, model: str) -> int:
         return len(model)
 
+    def accuracy_misleads(self, model: str) -> bool:
+        del model
+        return False
+
     def class_shift(self, model: str, level: float) -> ClassShift | None:
         moved = Moved(model, 0.1, 0.4)
         return ClassShift("classes", 0.135, 0.135, 0.0, 0.02, moved, None) if level < 1 else None

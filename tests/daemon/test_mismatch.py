@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 
 from streamwatch.core.pipeline import Pipeline
+from streamwatch.edge.web.routes.history import HistoryExporter
+from streamwatch.edge.web.routes.json_api import JsonExporter
+from streamwatch.edge.web.routes.overview import OverviewExporter
 from tests.daemon.fake_daemon import (
     NOW_MS,
     FakeDaemon,
@@ -67,6 +70,34 @@ async def test_a_model_that_meets_no_label_is_told_though_it_has_no_estimates():
     assert [(line["event"], line["model"], line["predictions"]) for line in told(h)] == [
         ("nothing_joins", "m", 4)
     ]
+
+
+async def test_a_model_whose_predictions_wait_has_its_row_its_page_and_its_reason_before_anything_is_wrong():
+    h = fake_daemon()
+    await taken(h.processor, poll(*(prediction(n, record_ms=BASE_MS) for n in range(3))))
+    made = report(h)
+    assert told(h) == []
+    ends = made.details["m"]["first_horizon_ends_timestamp_seconds"]
+    assert ends == (BASE_MS + h.processor.pipeline._spec.horizon_ms) / 1000
+    history = HistoryExporter()
+    history.observe(made)
+    asked = [
+        (OverviewExporter(), {}),
+        (JsonExporter(), {"model": "m"}),
+        (history, {"model": "m"}),
+    ]
+    overview, model, past = (
+        json.loads(exporter.render(made, (), "application/json", asked)) for exporter, asked in asked
+    )
+    row = overview["models"]["m"]
+    assert row["waiting"] == "no label has met any of 3 predictions yet"
+    assert (row["verdict"], row["trouble"], row["pending"]) == ("open", "open", 3)
+    assert row["first_horizon_ends_timestamp_seconds"] == ends
+    assert model["metrics"]["pending_predictions"] == 3
+    assert past["series"]["pending_predictions"] == [3]
+    await taken(h.processor, poll(label(0, record_ms=BASE_MS + 5)))
+    made = report(h)
+    assert "waiting" not in json.loads(OverviewExporter().render(made, (), "", {}))["models"]["m"]
 
 
 async def test_records_and_invalid_ones_are_counted_by_topic_and_survive_a_restore():

@@ -64,7 +64,7 @@ def test_rules_inherit_what_they_do_not_say() -> None:
         )
     )
     assert spec.rules == (
-        AlarmRule("*", "fraud-*", "critical", 300_000, 7),
+        AlarmRule("*", "fraud-*", "critical", 300_000, 7, severity_given=True),
         AlarmRule("adwin", "*", "info", 3_600_000, 0),
     )
     assert spec.otherwise == AlarmRule("*", "*", "info", 300_000, 7)

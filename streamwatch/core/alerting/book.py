@@ -21,7 +21,7 @@ import msgspec
 
 from streamwatch.core.alerting.digest import BacklogDigest, Gathered
 from streamwatch.core.alerting.incidents import Incident, Incidents
-from streamwatch.core.alerting.notification import Notification
+from streamwatch.core.alerting.notification import Notification, Severity
 from streamwatch.core.alerting.resolution import is_back
 from streamwatch.core.alerting.rules import AlarmsSpec
 from streamwatch.core.estimators.class_shift import ClassShift
@@ -56,6 +56,10 @@ class WatchedModels(Protocol):
 
     def levels(self, models: Sequence[str]) -> Mapping[str, Level]:
         """Present levels by name; models without one are left out."""
+        ...
+
+    def accuracy_misleads(self, model: str) -> bool:
+        """Tell whether a model is judged by accuracy that says little of its use."""
         ...
 
     def class_shift(self, model: str, level: float) -> ClassShift | None:
@@ -115,14 +119,21 @@ class AlarmBook:
                 self._suppressed["already_open"] += 1
                 self._incidents.renew(alarm, now_ms)
             elif behind and now_ms - alarm.event_ms > self._spec.stale_after_ms:
-                self._digest.add(alarm, rule.severity, now_ms)
+                self._digest.add(alarm, self._severity(alarm, models), now_ms)
             elif last_ms is not None and abs(alarm.event_ms - last_ms) < rule.cooldown_ms:
                 self._suppressed["cooldown"] += 1
             else:
                 shift = models.class_shift(alarm.model, nan if alarm.judgement else alarm.before)
-                self._incidents.begin(alarm, rule.severity, models.first_ms(alarm.model), shift, now_ms)
+                severity = self._severity(alarm, models)
+                self._incidents.begin(alarm, severity, models.first_ms(alarm.model), shift, now_ms)
                 self._announced_at_ms[key] = alarm.event_ms
         return self._incidents.tell(now_ms)
+
+    def _severity(self, alarm: Alarm, models: WatchedModels) -> Severity:
+        """Severity of an alarm that begins; of a verdict it depends on what accuracy says of the model."""
+        judged = alarm.judgement is not None
+        misleads = judged and models.accuracy_misleads(alarm.model)
+        return self._spec.rule(alarm.model, alarm.detector).severity_of(judged=judged, misleads=misleads)
 
     def review(self, models: WatchedModels, now_ms: int, *, behind: bool) -> list[Notification]:
         """Resolve what has ended, and let the digest go when it is time; once before each commit.

@@ -22,6 +22,21 @@ class AlarmRule:
     """Event time around an announced alarm in which no other of its (model, detector) is announced."""
     min_outcomes: int = 100
     """Outcomes a model must have had before its alarms are announced."""
+    severity_given: bool = False
+    """Whether somebody chose the severity for these models; then it holds whatever the classes are."""
+
+    def severity_of(self, *, judged: bool, misleads: bool) -> Severity:
+        """Severity of an alarm.
+
+        Parameters
+        ----------
+        judged
+            Whether it is of a verdict.
+        misleads
+            Whether the model is judged by accuracy that says little of its use; a verdict is then told as
+            information, unless a severity was chosen for the model.
+        """
+        return "info" if judged and misleads and not self.severity_given else self.severity
 
     def matches(self, model: str, detector: str) -> bool:
         """Tell whether a rule is about a model and detector; patterns distinguish upper and lower case."""

@@ -13,6 +13,7 @@ from streamwatch.core.estimators.agreement import Totals
 from streamwatch.core.estimators.measures.measures import accuracy
 from streamwatch.core.estimators.measures.uncertainty import hoeffding_half_width
 from streamwatch.core.fold_names import model_of
+from streamwatch.core.specs import FadingSpec, MonitorsSpec, SlidingSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,13 @@ class Level:
     n_eff: float
     outcomes: int
     """All that were ever evaluated, as `Alarm.outcome` counts them."""
+
+
+def recent_of(spec: MonitorsSpec) -> int | None:
+    """Index of the mechanism that tells of now: the first that fades, or else slides; None without one."""
+    fading = [i for i, f in enumerate(spec.forgetting) if isinstance(f, FadingSpec)]
+    sliding = [i for i, f in enumerate(spec.forgetting) if isinstance(f, SlidingSpec)]
+    return next(iter((*fading, *sliding)), None)
 
 
 def levels_of(

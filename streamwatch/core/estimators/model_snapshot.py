@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from streamwatch.core.estimators.pasts import PastSnapshot
+
 VERSION = 1
 
 
@@ -22,6 +24,8 @@ class ModelSnapshot(msgspec.Struct, frozen=True):
     sections: dict[str, bytes]
     """One per estimator, by name."""
     version: int = VERSION
+    past: PastSnapshot | None = None
+    """None in states of before there was one, and where none is kept."""
 
 
 _ENCODER = msgspec.msgpack.Encoder(order="deterministic")

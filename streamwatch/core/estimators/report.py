@@ -17,8 +17,11 @@ from streamwatch.core.estimators import catalogue
 from streamwatch.core.estimators.agreement import Totals
 from streamwatch.core.estimators.alarms import Alarms
 from streamwatch.core.estimators.fold_report import join_folds, of_stream
+from streamwatch.core.estimators.imbalance import accuracy_misleads
 from streamwatch.core.estimators.kernel.table import ModelTable
 from streamwatch.core.estimators.label_delays import Integers, LabelDelays
+from streamwatch.core.estimators.level import recent_of
+from streamwatch.core.estimators.model_index import utility_of
 from streamwatch.core.estimators.names import Classes
 from streamwatch.core.estimators.verdicts.readout import Verdicts
 from streamwatch.core.fold_names import SEPARATOR
@@ -69,6 +72,7 @@ class SeriesReport:
                 self._add_per_class(forgetting.name, chosen, totals)
             if isinstance(forgetting, AdwinSpec):
                 self._put("adwin_window_outcomes", keys, table.adwin_width(rows, index))
+        self._add_imbalance(models, shared, rows, table)
         self._add_weighted(models, rows, table)
         self._add_detectors(models, rows, table, alarms)
         unfolded = np.flatnonzero(~folds).tolist()
@@ -138,6 +142,20 @@ class SeriesReport:
                 # A class known from scores only is not counted, and may have no place in the row.
                 keys = [(c, forgetting, one.model) for c in names[: len(row)]]
                 samples += _defined(keys, row[: len(names)])
+
+    def _add_imbalance(
+        self, models: list[str], shared: NDArray[np.bool_], rows: Integers, table: ModelTable
+    ) -> None:
+        """Name the models that accuracy judges and misjudges, under the mechanism of recent levels."""
+        recent = recent_of(self._spec)
+        if recent is None:
+            return
+        flags = accuracy_misleads(of_stream(table.totals(rows, recent), shared)).tolist()
+        self._samples["accuracy_misleads"] += [
+            ((model,), 1.0)
+            for model, flag in zip(models, flags, strict=True)
+            if flag and SEPARATOR not in model and utility_of(self._spec, model).kind == "accuracy"
+        ]
 
     def _add_weighted(self, models: list[str], rows: Integers, table: ModelTable) -> None:
         several = len(self._spec.drift_weighted) > 1

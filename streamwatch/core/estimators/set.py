@@ -22,19 +22,22 @@ from streamwatch.core.estimators.comparisons.set import ComparisonSet
 from streamwatch.core.estimators.confusion import confusion_document
 from streamwatch.core.estimators.detectors.alarm import AlarmRow
 from streamwatch.core.estimators.fold_report import joined_details
+from streamwatch.core.estimators.imbalance import accuracy_misleads
 from streamwatch.core.estimators.kernel.table import ModelTable
 from streamwatch.core.estimators.label_delays import LabelDelays
-from streamwatch.core.estimators.level import Level, joined_levels, levels_of
+from streamwatch.core.estimators.level import Level, joined_levels, levels_of, recent_of
 from streamwatch.core.estimators.measures.measures import accuracy
-from streamwatch.core.estimators.model_index import ModelIndex, ModelSlot
+from streamwatch.core.estimators.model_index import ModelIndex, ModelSlot, utility_of
 from streamwatch.core.estimators.model_snapshot import ModelSnapshot, decode, encode
 from streamwatch.core.estimators.names import Batch
+from streamwatch.core.estimators.pasts import Pasts
 from streamwatch.core.estimators.report import SeriesReport, Slice
 from streamwatch.core.estimators.trace import TraceColumns
 from streamwatch.core.estimators.trace_chunk import Cell, TraceChunk
 from streamwatch.core.events import VERDICT, Alarm, Judgement, Outcome
 from streamwatch.core.fold_names import fold_of, model_of
 from streamwatch.core.outcomes import OutcomeBatch
+from streamwatch.core.past import PastView
 from streamwatch.core.series import Family
 from streamwatch.core.specs import (
     AdwinSpec,
@@ -61,7 +64,8 @@ class EstimatorSet:
         self._table = ModelTable(spec)
         self._delays = LabelDelays(spec.max_models)
         self._alarms = Alarms(spec.max_models, [*(d.name for d in spec.detectors), VERDICT])
-        self._watched = ModelIndex(spec, self._table, (self._delays, self._alarms))
+        self._pasts = Pasts(spec.max_models, spec.history_days)
+        self._watched = ModelIndex(spec, self._table, (self._delays, self._alarms, self._pasts))
         self._columns = ColumnIndex(self._watched, spec.max_classes)
         self.comparisons = ComparisonSet(spec) if spec.comparisons else None
         """Of models with each other; None where none are asked for."""
@@ -77,6 +81,11 @@ class EstimatorSet:
         if self.comparisons is None:
             return self._watched.over_limit
         return {**self._watched.over_limit, "comparisons": self.comparisons.over_limit}
+
+    @property
+    def history_days(self) -> int:
+        """Days over which the past of models is kept."""
+        return self._spec.history_days
 
     def models(self) -> list[str]:
         """Names of the models being watched, in the order in which they appeared."""
@@ -185,6 +194,16 @@ class EstimatorSet:
             yield
         return details
 
+    def pasts(self) -> dict[str, tuple[PastView, ...]]:
+        """The past of every model: one view, or one for each of its folds; empty where none is kept."""
+        if not self._spec.history_days:
+            return {}
+        views: dict[str, tuple[PastView, ...]] = {}
+        for name, slot in self._watched.models.items():
+            model = model_of(name)
+            views[model] = (*views.get(model, ()), self._pasts.view(slot.row))
+        return views
+
     def snapshot(self, model: str) -> bytes:
         """Everything remembered of a model, canonical: equal states give equal bytes."""
         slot = self._watched.models[model]
@@ -197,6 +216,7 @@ class EstimatorSet:
                 delays=self._delays.snapshot(slot.row),
                 last_alarms_ms=self._alarms.snapshot(slot.row),
                 sections=self._table.snapshot(slot.row),
+                past=self._pasts.snapshot(slot.row),
             )
         )
 
@@ -221,6 +241,7 @@ class EstimatorSet:
         self._table.restore(row, state.sections)
         self._delays.restore(row, state.delays)
         self._alarms.restore(row, state.last_alarms_ms)
+        self._pasts.restore(row, state.past)
         return state.model
 
     def first_ms(self, model: str) -> int:
@@ -233,13 +254,12 @@ class EstimatorSet:
 
         Models that are not watched, and all where there is no such mechanism, are left out.
         """
-        recent = [i for i, f in enumerate(self._spec.forgetting) if isinstance(f, FadingSpec)]
-        recent += [i for i, f in enumerate(self._spec.forgetting) if isinstance(f, SlidingSpec)]
+        recent = recent_of(self._spec)
         watched = [name for model in models for name in self._names_of(model) if name in self._watched.models]
-        if not recent or not watched:
+        if recent is None or not watched:
             return {}
         rows = np.array([self._watched.models[name].row for name in watched], np.int64)
-        totals, outcomes = self._table.totals(rows, recent[0]), self._table.outcomes(rows)
+        totals, outcomes = self._table.totals(rows, recent), self._table.outcomes(rows)
         return joined_levels(levels_of(watched, totals, outcomes, self._spec.confidence_delta))
 
     def class_shift(self, model: str, level: float) -> ClassShift | None:
@@ -267,6 +287,16 @@ class EstimatorSet:
         past = self._table.totals(rows, kinds.index(LandmarkSpec))
         windows = [self._table.totals(rows, i) for i, k in enumerate(kinds) if k in (SlidingSpec, AdwinSpec)]
         return past, windows, slot.classes.names(folded=past.true_class.shape[1] > slot.classes.limit)
+
+    def accuracy_misleads(self, model: str) -> bool:
+        """Tell whether a model is judged by accuracy that says little of its use (`imbalance`).
+
+        False for a model that is not watched or predicts in folds, and where no mechanism tells of now.
+        """
+        slot, recent = self._watched.models.get(model), recent_of(self._spec)
+        if slot is None or recent is None or utility_of(self._spec, model).kind != "accuracy":
+            return False
+        return bool(accuracy_misleads(self._table.totals(np.array([slot.row], np.int64), recent))[0])
 
     def estimators(self) -> dict[str, str]:
         """Contents of each section of a snapshot, in words; a section of another name does not continue."""
@@ -312,7 +342,8 @@ class EstimatorSet:
         return details
 
     def _observe_labels(self, batch: Batch) -> None:
-        """Count the delays of labels that came (an assumed one did not)."""
+        """Count outcomes by time, and the delays of labels that came (an assumed one did not)."""
+        self._pasts.observe(batch)
         observed = batch.only(~batch.assumed)
         self._delays.observe(observed.rows, observed.delay_ms, observed.event_ms)
 

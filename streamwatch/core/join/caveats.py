@@ -41,8 +41,11 @@ def caveats(models: Mapping[str, ModelActivity], spec: JoinSpec, clock_ms: int) 
 def details_with_caveats(
     details: Mapping[str, Mapping[str, object]], found: Mapping[str, Caveats]
 ) -> dict[str, Mapping[str, object]]:
-    """Add caveats to what the API shows of models beside numbers; models without outcomes have none."""
-    return {model: {**told, **_fields(found.get(model, Caveats()))} for model, told in details.items()}
+    """Add caveats to what the API shows of models beside numbers, also of models without outcomes."""
+    return {
+        model: {**details.get(model, {}), **_fields(found.get(model, Caveats()))}
+        for model in (*details, *(name for name in found if name not in details))
+    }
 
 
 def _fields(caveat: Caveats) -> dict[str, object]:

@@ -78,7 +78,7 @@ class Alertmanager:
                     "model": part.alarm.model,
                     "detector": part.alarm.detector,
                 },
-                "annotations": _annotations(notification) | _figures(part),
+                "annotations": _annotations(notification, self.external_url) | _figures(part),
                 "startsAt": iso(starts_ms),
                 "endsAt": iso(ends_ms),
             },
@@ -93,7 +93,7 @@ class Alertmanager:
                     "alertname": "StreamwatchDriftDigest",
                     "severity": notification.severity,
                 },
-                "annotations": _annotations(notification),
+                "annotations": _annotations(notification, self.external_url),
                 "startsAt": iso(notification.issued_ms),
                 "endsAt": iso(notification.issued_ms + DIGEST_MS),
             },
@@ -105,10 +105,10 @@ class Alertmanager:
         return alert | {"generatorURL": page} if page else alert
 
 
-def _annotations(notification: Notification) -> dict[str, str]:
+def _annotations(notification: Notification, external_url: str) -> dict[str, str]:
     return {
         "summary": title(notification),
-        "description": description(notification),
+        "description": description(notification, external_url),
         "incident": notification.incident,
     }
 

@@ -39,7 +39,10 @@ class PagerDuty:
             "client": "streamwatch",
         }
         if self.external_url:
-            event["client_url"] = link(self.external_url, notification)
+            event["client_url"] = page = link(self.external_url, notification)
+            event["links"] = [
+                {"href": page, "text": "The model's page" if notification.model else "All models"}
+            ]
         return HttpRequestBody(msgspec.json.encode(event))
 
     def _payload(self, notification: Notification) -> dict[str, Any]:
@@ -49,7 +52,10 @@ class PagerDuty:
             "severity": notification.severity,
             "timestamp": iso(notification.started_at_ms),
             "class": _class_of(notification),
-            "custom_details": {"description": description(notification), "notification": notification.id},
+            "custom_details": {
+                "description": description(notification, self.external_url),
+                "notification": notification.id,
+            },
         }
         if notification.parts:
             payload["component"] = notification.model

@@ -39,7 +39,7 @@ class Slack:
                 "type": "header",
                 "text": {"type": "plain_text", "text": _cut(headline, _HEADER), "emoji": True},
             },
-            {"type": "section", "text": _markdown(description(notification))},
+            {"type": "section", "text": _markdown(description(notification, self.external_url))},
         ]
         if notification.parts:
             figures = {

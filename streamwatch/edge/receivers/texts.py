@@ -54,8 +54,37 @@ def title(notification: Notification) -> str:
     return f"{test}{update}{_state(notification)}"
 
 
-def description(notification: Notification) -> str:
-    """A few sentences: what was found, when, and what that rests on; news first."""
+def description(notification: Notification, external_url: str = "") -> str:
+    """A few sentences: what was found, when, and what that rests on; news first, what to look at last."""
+    look = look_first(notification, external_url)
+    return " ".join(filter(None, (_found(notification), look)))
+
+
+def look_first(notification: Notification, external_url: str = "") -> str:
+    """Say what to look at first, and where; empty once an incident is over.
+
+    Parameters
+    ----------
+    notification
+        What it is about.
+    external_url
+        Where the page is; without it, only what to look at is said.
+    """
+    if notification.kind == "resolved":
+        return ""
+    if notification.digest is not None:
+        what = "the models with most alarms, what needs a look first"
+    elif (shift := notification.shift) is not None and shift.looks_like == "classes":
+        what = "the share of each class"
+    elif any(part.is_open and part.alarm.judgement is None for part in notification.parts):
+        what = "the recall of each class, and what changed upstream at that time"
+    else:
+        what = "accuracy beside its baselines, and the recall of each class"
+    page = link(external_url, notification)
+    return f"Look first at {what}: {page}" if page else f"Look first at {what}, on the model's page."
+
+
+def _found(notification: Notification) -> str:
     digest = notification.digest
     if digest is not None:
         most = ", ".join(f"{t.model} {t.detector} {t.alarms}×" for t in digest.tallies)

@@ -21,7 +21,7 @@ from streamwatch.core.alerting.notification import Notification, Part
 from streamwatch.edge.receivers.http import EndpointSpec, HttpReceiver
 from streamwatch.edge.receivers.kind import ReceiverKind, ReceiverOptions
 from streamwatch.edge.receivers.request import HttpRequestBody
-from streamwatch.edge.receivers.texts import description, iso, link, title
+from streamwatch.edge.receivers.texts import description, iso, link, look_first, title
 
 MAX_BYTES = 20_000
 """Larger payloads are for the receiver to fetch, says the specification."""
@@ -83,7 +83,7 @@ def body_of(notification: Notification, external_url: str) -> bytes:
         "test": notification.test,
         "severity": notification.severity,
         "title": title(notification),
-        "description": description(notification)[:2_000],
+        "description": _cut(notification, external_url),
         "started_at": iso(notification.started_at_ms),
         "ended_at": None if notification.ended_at_ms is None else iso(notification.ended_at_ms),
     }
@@ -105,6 +105,13 @@ def body_of(notification: Notification, external_url: str) -> bytes:
         del part["newest"]
         body = msgspec.json.encode(envelope)
     return body
+
+
+def _cut(notification: Notification, external_url: str) -> str:
+    """The description, in 2,000 characters: what to look at is kept whole."""
+    look = look_first(notification, external_url)
+    said = description(notification, external_url).removesuffix(look)
+    return said[: max(0, 2_000 - len(look))] + look
 
 
 def _part(part: Part) -> dict[str, Any]:

@@ -49,6 +49,7 @@ class Told:
     firsts: dict[str, int] = field(default_factory=dict)
     shifts: dict[str, ClassShift] = field(default_factory=dict)
     asked: list[Sequence[str]] = field(default_factory=list)
+    misled: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.book = AlarmBook(self.spec, self.identity)
@@ -64,6 +65,9 @@ class Told:
 
     def first_ms(self, model: str) -> int:
         return self.firsts.get(model, 7)
+
+    def accuracy_misleads(self, model: str) -> bool:
+        return model in self.misled
 
     def class_shift(self, model: str, level: float) -> ClassShift | None:
         del level
@@ -430,3 +434,16 @@ def test_a_verdict_survives_a_restart(told: Told) -> None:
     assert again.book.open_incidents() == [fires]
     (ends,) = again.hears(judged(0, ordinal=2))
     assert ends.incident == fires.incident
+
+
+def test_a_verdict_on_a_model_that_accuracy_misjudges_is_information_unless_a_severity_was_chosen():
+    def judged(model: str) -> Alarm:
+        made = alarm(model, "verdict", before=0.0, after=-1.0)
+        return msgspec.structs.replace(made, judgement=Judgement("persistent", -1, 900, NOW_MS))
+
+    chosen = AlarmRule(model="chosen", severity="critical", severity_given=True)
+    told = Told(AlarmsSpec(rules=(chosen,), otherwise=RULE), misled={"fraud", "chosen"})
+    severities = {n.model: n.severity for n in told.hears(judged("fraud"), judged("chosen"), judged("plain"))}
+    assert severities == {"fraud": "info", "chosen": "critical", "plain": "warning"}
+    (drift,) = told.hears(alarm("fraud", "adwin", outcome=9_000))
+    assert drift.severity == "warning", "a change of its error is one whatever the classes are"

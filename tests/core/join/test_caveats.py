@@ -52,4 +52,5 @@ def test_the_api_shows_them_beside_a_models_other_details():
             "labels_assumed_as": "legit",
         },
         "n": {},
+        "unseen": {"first_horizon_ends_timestamp_seconds": 0.001},  # predictions only
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -18,6 +19,7 @@ from streamwatch.settings.http import HttpSection
 from streamwatch.telemetry import Telemetry
 from tests.edge.web.exposition import realistic
 from tests.edge.web.http_faces import BEGAN_MS, FakeHealth, Model, alarm, report_of, serving
+from tests.edge.web.test_trouble import changed_verdict, with_open_alarm
 
 DESCRIBED = document()
 PATHS = sorted(DESCRIBED["paths"])
@@ -48,6 +50,13 @@ REPORTS = {
         [alarm("model-1"), alarm("model-1", 2, statistic=float("inf"))],
     ),
     "with little": report_of({"model-1": Model()}),
+    "with trouble": with_open_alarm(
+        replace(
+            report_of({"model-1": Model()}, 0, [changed_verdict("model-1")]),
+            details={"model-1": {"nothing_joins": {"predictions": 9}}},
+        ),
+        "model-1",
+    ),
 }
 
 
@@ -106,7 +115,7 @@ async def test_events_are_as_described() -> None:
     async with serving() as server, aiohttp.ClientSession(server.url, read_bufsize=2**20) as session:
         server.publish(report_of({"a": Model()}, 0, [alarm("a")]))
         async with session.get("/api/v1/stream") as stream:
-            for second, name in ((1, "Overview"), (2, "CommitBatch")):
+            for second, name in ((1, "Overview"), (2, "Changes")):
                 await stream.content.readuntil(b"data: ")
                 data = json.loads(await stream.content.readline())
                 validate(data, {"$ref": f"#/components/schemas/{name}"})

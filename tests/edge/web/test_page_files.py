@@ -41,15 +41,17 @@ def test_no_other_host_is_asked_for_anything(name: str) -> None:
     assert urls <= {"http://www.w3.org/2000/svg"}
 
 
-def test_the_page_has_no_inline_script_or_style() -> None:
-    page = text("index.html")
+@pytest.mark.parametrize("name", ["index.html", "docs.html"])
+def test_the_page_has_no_inline_script_or_style(name: str) -> None:
+    page = text(name)
     assert not re.findall(r"<script(?![^>]*\bsrc=)", page)
     assert not re.findall(r"<style|\bstyle=|\bon\w+=|javascript:", page)
 
 
 def test_every_file_the_page_names_is_served_with_its_type() -> None:
     page = StatusPage()
-    named = set(re.findall(r"""(?:src|href)="page/([^"]+)\"""", text("index.html")))
+    pages = text("index.html") + text("docs.html")
+    named = set(re.findall(r"""(?:src|href)="page/([^"]+)\"""", pages))
     for name in OURS:
         if name.endswith(".js"):
             named |= set(re.findall(r"""from "\./([^"]+)\"""", text(name)))

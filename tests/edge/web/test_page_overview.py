@@ -52,6 +52,7 @@ def test_a_row_has_the_numbers_of_the_models_document() -> None:
             "kappa_plus": metrics["kappa_plus"][FADING],
             "alarms": sum(metrics["alarms_total"].values()),
             "last_alarm_timestamp_seconds": max(metrics["last_alarm_timestamp_seconds"].values()),
+            "trouble": judged(metrics)["verdict"],
             **judged(metrics),
         }
 

@@ -37,6 +37,11 @@ class Recorder:
         self.recent_alarms: deque[Alarm] = deque(maxlen=50)
         self.comparisons = None
         """No model is compared with another."""
+        self.history_days = 0
+
+    def pasts(self):
+        """No past is kept."""
+        return {}
 
     def fold(self, outcomes):
         alarms = []
@@ -72,6 +77,10 @@ class Recorder:
         recent = folded[-RECENT:]
         error = sum(outcome.true_class != outcome.predicted_class for outcome in recent) / len(recent)
         return Level(error, 0.2, float(RECENT), len(folded))
+
+    def accuracy_misleads(self, model):
+        del model
+        return False
 
     def class_shift(self, model, level):
         """Of a model by the numbers that are at hand, so that each notification has one of its own."""

@@ -1,8 +1,8 @@
 """A page for people: static files that ask the API, so they hold no number and need no token.
 
-`/` is the page itself, `/page/{file}` its parts. Nothing is asked of another host, nothing is built, and the
-content security policy allows no inline script or style. `vendor/` holds uPlot as its authors published it
-(see `vendor/README.md`).
+`/` is the page itself, `/docs` the API's description for people, `/page/{file}` their parts. Nothing is asked
+of another host, nothing is built, and the content security policy allows no inline script or style. `vendor/`
+holds uPlot as its authors published it (see `vendor/README.md`).
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _TYPES = {
     "txt": "text/plain; charset=utf-8",
 }
 _INDEX = "index.html"
+_DOCS = "docs.html"
 
 
 class StatusPage:
-    """`/` and what it loads."""
+    """`/`, or `/docs`, and what they load."""
 
-    routes: Sequence[str] = ("/", "/page/{file:.+}")
     query: Mapping[str, str] = {}
     headers: Mapping[str, str] = {
         "Content-Security-Policy": (
@@ -37,20 +37,27 @@ class StatusPage:
     }
     public = True
 
-    def __init__(self) -> None:
+    def __init__(self, first: str = _INDEX, routes: Sequence[str] = ("/", "/page/{file:.+}")) -> None:
+        self.routes = routes
+        self._first = first
         self._files = dict(_read(files("streamwatch.edge.web.page").joinpath("files")))
 
     def media_type(self, accept: str, asked: Mapping[str, str]) -> str:
         """Media type by the file's name."""
         del accept
-        return _TYPES.get(asked.get("file", _INDEX).rpartition(".")[2], "application/octet-stream")
+        return _TYPES.get(asked.get("file", self._first).rpartition(".")[2], "application/octet-stream")
 
     def render(
         self, report: Report | None, live: Sequence[Family], media_type: str, asked: Mapping[str, str]
     ) -> bytes | None:
         """The file; None for one that is not part of the page."""
         del report, live, media_type
-        return self._files.get(asked.get("file", _INDEX))
+        return self._files.get(asked.get("file", self._first))
+
+
+def docs_page() -> StatusPage:
+    """`/docs`: the OpenAPI document, as a page."""
+    return StatusPage(_DOCS, ("/docs",))
 
 
 def _read(folder: Traversable, prefix: str = "") -> list[tuple[str, bytes]]:

@@ -66,7 +66,7 @@ class JsonExporter:
         families = () if report is None else report.families
         wanted = asked.get("model")
         if wanted is not None:
-            wanted = named(wanted, lambda: _names(families))
+            wanted = named(wanted, lambda: names_of(families))
         published = None if report is None else report.published_ms / 1000
         models, stream = by_model(chain(live, families), wanted)
         details = {} if report is None else report.details
@@ -120,7 +120,7 @@ def by_model(families: Iterable[Family], only: str | None = None) -> tuple[dict[
     return models, stream
 
 
-def _names(families: Iterable[Family]) -> set[str]:
+def names_of(families: Iterable[Family]) -> set[str]:
     """Models that a report has series of."""
     return {
         values[family.labels.index("model")]

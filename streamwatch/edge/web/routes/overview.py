@@ -10,10 +10,16 @@
                       "alarms": 2, "last_alarm_timestamp_seconds": 1759999990.0,
                       "delay_median_seconds": 1.2, "delay_p90_seconds": 3.4, "pending": 17,
                       "joined": 0.97, "warning": "no label has met any of 120 predictions",
+                      "trouble": "incident", "incidents": 1, "incident_severity": "warning",
+                      "incident_since_timestamp_seconds": 1759999990.0,
+                      "verdict_before": "open", "verdict_changed_timestamp_seconds": 1759990100.0,
                       "first_horizon_ends_timestamp_seconds": 1761200000.0, "labels_assumed_as": "legit"}},
      "alarms": [{"model": "m", "detector": "adwin", "ordinal": 2, …}]}
 
-`joined` is the share of predictions that have met their label so far. `warning` says what is silently wrong.
+`trouble` is the first that holds of worse, incident, warning, open and better: the order in which models need
+a look (`trouble`). `joined` is the share of predictions that have met their label so far. `warning` says what
+is silently wrong, `waiting` why a model that predicts has no outcome yet. `verdict_before` is the verdict
+before the last change of it that is among the recent alarms.
 `first_horizon_ends_timestamp_seconds` is there until the first prediction is one horizon old: until then only
 quick labels are in. `labels_assumed_as` is there where predictions without a label count as a class
 (`join.on_expiry`). Undefined values are absent. `alarms` are the latest, newest first.
@@ -31,6 +37,14 @@ from streamwatch.core.specs import HEADLINE
 from streamwatch.edge.web.json_text import JSON, encode, number
 from streamwatch.edge.web.quantiles import quantile
 from streamwatch.edge.web.routes.alarms import VERDICTS, told
+from streamwatch.edge.web.routes.trouble import (
+    caveats_of,
+    incidents_of,
+    labels_stopped,
+    trouble_of,
+    verdict_changes,
+    warning_of,
+)
 
 Row: TypeAlias = "dict[str, float | str]"
 ALARMS_SHOWN = 50
@@ -69,6 +83,9 @@ _NAMED = {
 }
 _JOINED, _ACCEPTED = "model_predictions_joined_total", "model_predictions_total"
 _INVALID = "model_records_invalid_total"
+_LAST_PREDICTION, _LAST_LABEL = "last_prediction_timestamp_seconds", "last_label_timestamp_seconds"
+_BESIDE = {_JOINED, _ACCEPTED, _INVALID, _LAST_PREDICTION, _LAST_LABEL}
+"""Families that are not read sample by sample."""
 _READ = {"alarms_total", "last_alarm_timestamp_seconds", "label_delay_seconds", *_PLAIN, *_FORGETTING} | {
     name for name, _ in _NAMED
 }
@@ -119,11 +136,7 @@ def overview(report: Report | None) -> Overview:
     """One row for each model that has any number."""
     if report is None:
         return Overview(None, None, {})
-    families = {
-        family.name: family
-        for family in report.families
-        if family.name in {*_READ, _JOINED, _ACCEPTED, _INVALID}
-    }
+    families = {family.name: family for family in report.families if family.name in _READ | _BESIDE}
     forgetting = main_forgetting(families.get("accuracy_ratio"))
     rows: dict[str, Row] = {}
     for family in families.values():
@@ -134,14 +147,27 @@ def overview(report: Report | None) -> Overview:
         for (model, *_), value in invalid.samples:
             if not isinstance(value, Histogram):
                 rows.setdefault(model, {})["invalid"] = value
-    for model, details in report.details.items():
-        if warning := warning_of(details):
-            rows.setdefault(model, {})["warning"] = warning
-        if model in rows:
-            rows[model] |= caveats_of(details)
+    _add_signs(rows, report, families)
     for row in rows.values():
         row["verdict"] = VERDICTS[int(_number(row, "verdict") or 0.0)]
+        row["trouble"] = trouble_of(row)
     return Overview(report.published_ms, forgetting, dict(sorted(rows.items())))
+
+
+def _add_signs(rows: dict[str, Row], report: Report, families: Mapping[str, Family]) -> None:
+    """Put what is no number of a family into the rows: warnings, caveats, incidents, changes of verdict."""
+    stopped = labels_stopped(
+        families.get(_LAST_PREDICTION), families.get(_LAST_LABEL), families.get("label_delay_seconds")
+    )
+    for model in rows.keys() | report.details.keys():
+        details = report.details.get(model, {})
+        if warning := "; ".join(filter(None, (warning_of(details), stopped.get(model)))):
+            rows.setdefault(model, {})["warning"] = warning
+        if model in rows:
+            rows[model] |= {**caveats_of(details), **incidents_of(details)}
+    for model, change in verdict_changes(report.alarms).items():
+        if model in rows:
+            rows[model] |= change
 
 
 def main_forgetting(accuracy: Family | None) -> str | None:
@@ -153,49 +179,17 @@ def main_forgetting(accuracy: Family | None) -> str | None:
     return next((name for name in names if name.startswith("fading:")), names[0] if names else None)
 
 
-def warning_of(details: Mapping[str, object]) -> str:
-    """Say what is silently wrong with a model; empty if nothing is."""
-    said: list[str] = []
-    match details:
-        case {"classes_disjoint": {"predicted_class": [*predicted_class], "true": [*true]}}:
-            said.append(
-                f"predicted classes ({', '.join(map(str, predicted_class))}) and true classes "
-                f"({', '.join(map(str, true))}) have nothing in common"
-            )
-        case _:
-            pass
-    match details:
-        case {"nothing_joins": {"predictions": int(predictions)}}:
-            said.append(f"no label has met any of {predictions:,} predictions")
-        case _:
-            pass
-    return "; ".join(said)
-
-
-def caveats_of(details: Mapping[str, object]) -> Row:
-    """Caveats beside the verdict, under the same names as in `details`."""
-    said: Row = {}
-    match details:
-        case {"first_horizon_ends_timestamp_seconds": float(ends)}:
-            said["first_horizon_ends_timestamp_seconds"] = ends
-        case _:
-            pass
-    match details:
-        case {"labels_assumed_as": str(assumed)}:
-            said["labels_assumed_as"] = assumed
-        case _:
-            pass
-    return said
-
-
 def _join(joined: Family | None, accepted: Family | None, rows: dict[str, Row]) -> None:
-    """Put the share of predictions that met their label into the rows."""
+    """Put the share of predictions that met their label into the rows, and who waits for the first label."""
     if joined is None or accepted is None:
         return
     totals = {values[0]: value for values, value in accepted.samples if not isinstance(value, Histogram)}
     for (model, *_), value in joined.samples:
         if not isinstance(value, Histogram) and totals.get(model):
-            rows.setdefault(model, {})["joined"] = value / totals[model]
+            row = rows.setdefault(model, {})
+            row["joined"] = value / totals[model]
+            if not value and not row.get("outcomes"):
+                row["waiting"] = f"no label has met any of {totals[model]:,.0f} predictions yet"
 
 
 def _read(family: Family, forgetting: str | None, rows: dict[str, Row]) -> None:

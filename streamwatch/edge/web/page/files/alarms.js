@@ -1,7 +1,7 @@
 // Recent alarms, newest first; each is told once to a screen reader.
 
 import { arrange, byId, element, say } from "./dom.js";
-import { iso, moment, percent, when, zone } from "./format.js";
+import { both, iso, moment, percent, when, zones } from "./format.js";
 import { alarmKey, state } from "./state.js";
 
 const SHOWN = 20;
@@ -10,10 +10,10 @@ const JUDGED = { better: "better than no change", worse: "worse than no change",
 
 export const change = (alarm) =>
   alarm.judgement
-    ? `${JUDGED[alarm.judgement.verdict]} since ${when(alarm.judgement.since_timestamp_seconds)}, outcome ${alarm.judgement.since_outcome.toLocaleString("en")}`
+    ? `${JUDGED[alarm.judgement.verdict]} since ${both(alarm.judgement.since_timestamp_seconds)}, outcome ${alarm.judgement.since_outcome.toLocaleString("en")}`
     : `error ${percent(alarm.before)} → ${percent(alarm.after)}`;
 
-export const meaning = () => `Error before → after the change. Times are those of the outcomes, in ${zone()}.`;
+export const meaning = () => `Error before → after the change. Times are those of the outcomes, in ${zones()}.`;
 
 export class Alarms {
   constructor() {

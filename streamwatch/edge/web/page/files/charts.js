@@ -3,10 +3,11 @@
 
 /* global uPlot */
 import { element, say } from "./dom.js";
-import { time, zone } from "./format.js";
+import { both, bothClocks, time } from "./format.js";
 
 const HEIGHT = 210;
 export const COLOURS = ["line-3", "line-2", "line-4", "line-5", "line-6"];
+const daily = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
 const hourly = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
 
 // What a custom property is in the theme at hand: a canvas does not know light-dark().
@@ -21,13 +22,14 @@ export function colour(name) {
 
 export class Chart {
   // lines: [{name, colour, dash, width, hidden}], bands: [[upper, lower]] by index of the line
-  constructor({ title, hint, lines, band, format, axisFormat = format, range, sync }) {
+  constructor({ title, hint, lines, band, format, axisFormat = format, range, sync, dated = false }) {
     this.title = title;
     this.lines = lines;
     this.format = format;
     this.marks = [];
     this.canvas = element("div", { class: "canvas", role: "img", "aria-label": title });
     this.values = lines.map(() => element("span", { class: "legend-value" }));
+    this.at = element("li", { class: "soft" });
     const items = lines.map((line, index) => {
       if (line.hidden) return null;
       const swatch = element("span", { class: `swatch${line.dash ? " dashed" : ""}` });
@@ -37,8 +39,8 @@ export class Chart {
     this.node = element(
       "figure",
       { class: "chart" },
-      element("figcaption", {}, element("h3", {}, title), element("p", { class: "soft" }, hint)),
-      element("ul", { class: "chart-legend" }, ...items),
+      element("figcaption", {}, element("h2", {}, title), element("p", { class: "soft" }, hint)),
+      element("ul", { class: "chart-legend" }, ...items, this.at),
       this.canvas,
     );
     const axis = { stroke: colour("soft"), grid: { stroke: colour("grid"), width: 1 }, ticks: { show: false }, font: "11px system-ui, sans-serif" };
@@ -51,7 +53,7 @@ export class Chart {
         cursor: { sync: { key: sync }, points: { size: 6 }, drag: { x: true, y: false } },
         scales: { x: { time: true }, y: { range } },
         axes: [
-          { ...axis, space: 70, size: 28, values: (_, ticks) => ticks.map((at) => tick(at, ticks)) },
+          { ...axis, space: 70, size: 28, values: (_, ticks) => ticks.map((at) => tick(at, ticks, dated)) },
           { ...axis, size: 52, space: 34, values: (_, ticks) => ticks.map((value) => axisFormat(value)) },
         ],
         series: [
@@ -86,12 +88,14 @@ export class Chart {
       const last = lastDefined(columns[index]);
       return last === null ? [] : [`${line.name} ${this.format(last)}`];
     });
-    const span = times.length > 1 ? ` from ${time(times[0])} to ${time(times[times.length - 1])} ${zone()}` : "";
+    const span = times.length > 1 ? ` from ${bothClocks(times[0])} to ${bothClocks(times[times.length - 1])}` : "";
     const alarms = marks.length === 1 ? "; 1 alarm" : marks.length ? `; ${marks.length} alarms` : "";
     this.canvas.setAttribute("aria-label", `${this.title}${span}. Latest: ${told.join(", ") || "nothing yet"}${alarms}.`);
   }
 
   tell(index) {
+    const at = this.plot.data[0][index ?? this.plot.data[0].length - 1];
+    say(this.at, at === undefined ? "" : `at ${both(at)}`);
     this.lines.forEach((line, at) => {
       const column = this.plot.data[at + 1];
       const value = index === null || index === undefined ? lastDefined(column) : column[index];
@@ -129,7 +133,8 @@ export class Chart {
 }
 
 // Seconds are told only where ticks are closer than a minute.
-function tick(at, ticks) {
+function tick(at, ticks, dated) {
+  if (dated && ticks.length > 1 && ticks.at(-1) - ticks[0] > 86_400) return ticks[1] - ticks[0] < 86_400 ? `${daily.format(at * 1000)} ${hourly.format(at * 1000)}` : daily.format(at * 1000);
   return ticks.length > 1 && ticks[1] - ticks[0] < 60 ? time(at) : hourly.format(at * 1000);
 }
 

@@ -3,7 +3,7 @@
 import { get, segment } from "./api.js";
 import { Chart } from "./charts.js";
 import { byId, element, mark, say } from "./dom.js";
-import { count, percent, ratio, short, signed, when } from "./format.js";
+import { both, count, percent, ratio, short, signed } from "./format.js";
 
 const TEXT = { better: "Better", worse: "Worse", open: "Open" };
 const TITLE = {
@@ -161,7 +161,7 @@ class Group {
 function challengers(own, forgetting) {
   const rows = own.map((each) => {
     const found = each.measures[forgetting] ?? {};
-    const since = each.verdict === "open" || each.verdict_since_timestamp_seconds === undefined ? "" : `since ${when(each.verdict_since_timestamp_seconds)}`;
+    const since = each.verdict === "open" || each.verdict_since_timestamp_seconds === undefined ? "" : `since ${both(each.verdict_since_timestamp_seconds)}`;
     const badge = element("span", { class: "badge", title: TITLE[each.verdict] }, TEXT[each.verdict]);
     mark(badge, "data-verdict", each.verdict);
     const bounds = each.lead_lower === undefined ? "" : `${signed(each.lead_lower)} to ${signed(each.lead_upper)}`;

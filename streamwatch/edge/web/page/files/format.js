@@ -4,6 +4,8 @@ export const DASH = "–";
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 const full = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "long" });
+const utcClock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit", timeZone: "UTC" });
+const utcDay = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", timeZone: "UTC" });
 const day = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
 
 const defined = (value) => typeof value === "number" && Number.isFinite(value);
@@ -43,12 +45,27 @@ export function bytes(value) {
 const dated = (seconds) => defined(seconds) && Math.abs(seconds) < 8.64e12;
 
 export const time = (seconds) => (dated(seconds) ? clock.format(seconds * 1000) : DASH);
-export const moment = (seconds) => (dated(seconds) ? full.format(seconds * 1000) : `${short(seconds)} s`);
+export const moment = (seconds) => (dated(seconds) ? `${full.format(seconds * 1000)}${beside(seconds)}` : `${short(seconds)} s`);
+
+// The same time in UTC, in brackets; with the day where that is another one; nothing where local time is UTC.
+function beside(seconds) {
+  const at = seconds * 1000;
+  if (new Date(at).getTimezoneOffset() === 0) return "";
+  const utc = utcDay.format(at);
+  return ` (${utc === day.format(at) ? "" : `${utc}, `}${utcClock.format(at)} UTC)`;
+}
+
+// Local time with UTC beside it, for sentences; elsewhere UTC is the title of what shows local time.
+export const both = (seconds) => `${when(seconds)}${dated(seconds) ? beside(seconds) || " UTC" : ""}`;
+export const bothClocks = (seconds) => `${time(seconds)}${dated(seconds) ? beside(seconds) || " UTC" : ""}`;
 
 export const iso = (seconds) => (dated(seconds) ? new Date(seconds * 1000).toISOString() : null);
 
 // Of this browser, as all times on the page are: "UTC", "CET", "GMT+5:30".
 export const zone = () => new Intl.DateTimeFormat("en-GB", { timeZoneName: "short" }).formatToParts().find(({ type }) => type === "timeZoneName").value;
+
+// What all times on a page are in.
+export const zones = () => (new Date().getTimezoneOffset() === 0 ? "UTC" : `${zone()}, UTC beside them`);
 
 export function when(seconds) {
   if (!dated(seconds)) return DASH;

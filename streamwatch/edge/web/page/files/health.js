@@ -55,8 +55,8 @@ function facts(health) {
     ["Expired unlabelled", count(stream.predictions_expired_total)],
     ["Alerts waiting", stream.notifications_pending === undefined ? null : count(total(stream.notifications_pending))],
     ["Memory", bytes(stream.process_resident_memory_bytes)],
-    ["Started", stream.process_start_time_seconds ? ago(stream.process_start_time_seconds) : "–"],
-    ["Last report", state.published ? ago(state.published) : "none yet"],
+    ["Started", stream.process_start_time_seconds ? ago(stream.process_start_time_seconds) : "–", stream.process_start_time_seconds],
+    ["Last report", state.published ? ago(state.published) : "none yet", state.published],
     ["Version", version],
   ].filter(([, value]) => value !== null);
 }
@@ -72,10 +72,11 @@ export function renderHealth() {
     mark(kept.chips[index], "data-state", how);
   });
   arrange(byId("chips"), kept.chips.slice(0, shown.length));
-  const nodes = facts(state.health).flatMap(([name, value]) => {
+  const nodes = facts(state.health).flatMap(([name, value, at]) => {
     if (!kept.facts.has(name)) kept.facts.set(name, [element("dt", {}, name), element("dd")]);
     const pair = kept.facts.get(name);
     say(pair[1], value);
+    mark(pair[1], "title", at ? moment(at) : null);
     return pair;
   });
   arrange(byId("health"), nodes);

@@ -5,7 +5,7 @@ import { events, get, Unauthorized } from "./api.js";
 import { Comparisons } from "./comparisons.js";
 import { byId, mark, say } from "./dom.js";
 import { Folds } from "./folds.js";
-import { time, zone } from "./format.js";
+import { both, moment, time, zones } from "./format.js";
 import { renderHealth } from "./health.js";
 import { askToken, welcome } from "./login.js";
 import { Model } from "./model.js";
@@ -58,12 +58,13 @@ function connected() {
   state.lost = false;
   byId("banner").hidden = true;
   connection(state.published ? `live · ${time(state.published)}` : "live", "live");
+  mark(byId("connection"), "title", state.published ? moment(state.published) : null);
 }
 
 function lost(why) {
   connection("reconnecting…", "lost");
   lostTimer ??= setTimeout(() => {
-    say(byId("banner"), `${why} ${state.published ? `The numbers are those of ${time(state.published)}.` : ""} Trying again…`);
+    say(byId("banner"), `${why} ${state.published ? `The numbers are those of ${both(state.published)}.` : ""} Trying again…`);
     byId("banner").hidden = false;
     state.lost = true;
     draw();
@@ -123,9 +124,10 @@ function route() {
   const named = /^#\/model\/(.+)$/.exec(location.hash);
   const left = model?.name;
   model?.destroy();
-  if (named) model = new Model(decodeURIComponent(named[1]));
+  if (named) model = new Model(decodeURIComponent(named[1]), overview.address());
   else if (location.hash === "#/comparisons") model = new Comparisons();
   else model = location.hash === "#/folds" ? new Folds() : null;
+  if (model === null) overview.read(/^#\/\?(.*)$/.exec(location.hash)?.[1] ?? "");
   byId("overview").hidden = model !== null;
   if (model) {
     scrollTo(0, 0);
@@ -149,7 +151,7 @@ byId("theme").addEventListener("click", () => {
   const now = document.documentElement.dataset.theme ?? "automatic";
   theme(THEMES[(THEMES.indexOf(now) + 1) % THEMES.length]);
 });
-say(byId("zone"), `Times in ${zone()}`);
+say(byId("zone"), `Times in ${zones()}`);
 say(byId("theme-name"), document.documentElement.dataset.theme ?? "automatic");
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => model?.repaint());
 byId("skip").addEventListener("click", () => byId("content").focus());

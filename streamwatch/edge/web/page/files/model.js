@@ -5,8 +5,10 @@ import { get, segment } from "./api.js";
 import { caveatsOf } from "./caveats.js";
 import { Chart, COLOURS } from "./charts.js";
 import { classCharts, classesOf } from "./classes.js";
+import { Days } from "./days.js";
 import { byId, element, mark, say } from "./dom.js";
-import { count, duration, moment, percent, ratio, short, signed, when, wholePercent } from "./format.js";
+import { changeOf } from "./overview.js";
+import { both, count, duration, moment, percent, ratio, short, signed, wholePercent } from "./format.js";
 import { Past } from "./past.js";
 import { state } from "./state.js";
 import { confusion, table, weighted } from "./tables.js";
@@ -25,23 +27,45 @@ function leadOf(row) {
 }
 
 
+function without404(error) {
+  if (error.status !== 404) throw error;
+}
+
+// Why a model that predicts has no outcome: what is known of it, and what to look at.
+function reasonOf(row, details) {
+  const { labels_accepted_total: labels, labels_joined_total: joined } = state.health?.stream ?? {};
+  const ends = details.first_horizon_ends_timestamp_seconds;
+  return [
+    `No label has met any prediction of this model: ${count(row.pending)} wait for theirs.`,
+    details.nothing_joins
+      ? "They have waited for join.early_horizon and longer: their ids may be written otherwise than those of the labels, no labels come for them, or labels take longer."
+      : "Its numbers appear here once one of them has met its label.",
+    ends === undefined ? "" : `Labels are waited for at least until ${moment(ends)}, join.horizon after its first prediction.`,
+    labels === undefined ? "" : labels === 0 ? "No label of any model has been read so far: do the label topics hold records?" : `Of ${count(labels)} labels read so far ${count(joined)} have met a prediction of some model.`,
+  ].filter((text) => text).join(" ");
+}
+
 export class Model {
-  constructor(name) {
+  constructor(name, back = "#/") {
     this.name = name;
     this.past = new Past(name);
+    this.days = new Days(name);
     this.leave = new AbortController();
     this.charts = [];
+    this.daysChart = null;
     this.node = byId("model");
     this.verdict = element("span", { class: "badge large" });
     this.sentence = element("p", { class: "sentence" });
     this.caveats = element("p", { class: "sentence caveat" });
+    this.warning = element("p", { class: "warnings", hidden: true });
+    this.incidents = element("ul", { class: "incidents", "aria-label": "Open incidents", hidden: true });
     this.message = element("p", { class: "empty" }, "Fetching the recent past…");
     this.chartsNode = element("div", { class: "charts" });
     this.tablesNode = element("div", { class: "tables" });
     this.node.replaceChildren(
-      element("p", { class: "back" }, element("a", { href: "#/" }, "← All models")),
+      element("p", { class: "back" }, element("a", { href: back }, "← All models")),
       element("div", { class: "bar" }, element("h1", { tabindex: "-1" }, name), this.verdict),
-      this.caveats, this.sentence, this.message, this.chartsNode, this.tablesNode,
+      this.caveats, this.warning, this.incidents, this.sentence, this.message, this.chartsNode, this.tablesNode,
     );
     this.node.hidden = false;
     this.busy = false;
@@ -54,14 +78,15 @@ export class Model {
     try {
       const [document] = await Promise.all([
         get(`api/v1/models/${segment(this.name)}`, this.leave.signal),
-        this.past.refresh(this.leave.signal),
+        this.past.refresh(this.leave.signal).catch(without404), // nothing of it has been kept yet
+        this.days.refresh(this.leave.signal),
       ]);
       if (!this.leave.signal.aborted) requestAnimationFrame(() => this.render(document));
     } catch (error) {
       if (this.leave.signal.aborted) return;
       if (error.status === 404) {
         this.message.hidden = false;
-        say(this.message, `No model named “${this.name}” has been evaluated. Its numbers appear here once one of its predictions has met its label.`);
+        say(this.message, `No model named “${this.name}” has been evaluated, and no prediction of it waits. It appears here with its first prediction.`);
         return;
       }
       throw error;
@@ -72,9 +97,17 @@ export class Model {
 
   render({ metrics, details, published_timestamp_seconds: published }) {
     if (this.leave.signal.aborted) return;
-    this.message.hidden = true;
+    const waits = metrics.outcomes_total === undefined;
+    this.message.hidden = !waits;
+    this.sentence.hidden = this.chartsNode.hidden = waits;
     this.tellVerdict();
-    const shape = JSON.stringify([this.past.forgetting, [...this.past.columns.keys()], classesOf(this.past)]);
+    this.tellIncidents(details.open_incidents ?? []);
+    if (waits) {
+      say(this.message, reasonOf(state.models.get(this.name) ?? {}, details));
+      this.renderTables(metrics, details);
+      return;
+    }
+    const shape = JSON.stringify([this.past.forgetting, [...this.past.columns.keys()], classesOf(this.past), this.days.is_empty]);
     if (shape !== this.shape) {
       this.shape = shape;
       this.buildCharts();
@@ -84,15 +117,19 @@ export class Model {
     for (const { chart, columns, alarms } of this.charts) {
       chart.update(past.moments(), columns.map((path) => past.column(...path)), alarms.flatMap((name) => past.rises("alarms_total", name)));
     }
+    if (this.daysChart) this.days.draw(this.daysChart, state.alarms.filter((alarm) => alarm.model === this.name).map((alarm) => alarm.timestamp_seconds));
     this.renderTables(metrics, details);
   }
 
   tellVerdict() {
     const row = state.models.get(this.name);
     if (!row) return;
-    mark(this.verdict, "data-verdict", row.verdict);
-    const since = row.verdict === "open" || row.verdict_since_outcome === undefined ? "" : `, since ${when(row.verdict_since_timestamp_seconds)}, outcome ${count(row.verdict_since_outcome)}`;
-    say(this.verdict, `${SENTENCE[row.verdict]}${since}.`);
+    mark(this.verdict, "data-verdict", row.waiting ? "waiting" : row.verdict);
+    const since = row.verdict === "open" || row.verdict_since_outcome === undefined ? "" : `, since ${both(row.verdict_since_timestamp_seconds)}, outcome ${count(row.verdict_since_outcome)}`;
+    const changed = changeOf(row);
+    say(this.verdict, row.waiting ? "Waiting for its first label." : `${SENTENCE[row.verdict]}${since}${changed && `, ${changed}`}.`);
+    this.warning.hidden = row.warning === undefined;
+    say(this.warning, row.warning === undefined ? "" : `Warning: ${row.warning}.`);
     const caveats = caveatsOf(row);
     this.caveats.hidden = caveats.length === 0;
     say(this.caveats, caveats.map(([, meaning]) => meaning).join(" "));
@@ -104,8 +141,21 @@ export class Model {
     );
   }
 
+  tellIncidents(incidents) {
+    const lines = incidents.map(({ severity, started_timestamp_seconds: started, alarms }) => {
+      const errors = alarms.filter((alarm) => alarm.after !== undefined).map((alarm) => `${alarm.detector}: error ${percent(alarm.before)} → ${percent(alarm.after)}`);
+      const verdict = alarms.some((alarm) => alarm.detector === "verdict") ? ["worse than no change"] : [];
+      return `Incident (${severity}), open since ${both(started)}. ${[...verdict, ...errors].join("; ")}.`;
+    });
+    const text = lines.join("\n");
+    if (text === this.incidentsTold) return;
+    this.incidentsTold = text;
+    this.incidents.replaceChildren(...lines.map((line) => element("li", {}, line)));
+    this.incidents.hidden = lines.length === 0;
+  }
+
   buildCharts() {
-    for (const { chart } of this.charts) chart.destroy();
+    this.destroyCharts();
     const { past } = this;
     const main = past.forgetting;
     const detectors = [...new Set([...past.names("detector_statistic"), ...past.names("alarms_total")])];
@@ -172,7 +222,9 @@ export class Model {
         alarms: [name],
       })),
     ];
-    this.chartsNode.replaceChildren(...this.charts.map(({ chart }) => chart.node));
+    this.daysChart = this.days.is_empty ? null : this.days.chart();
+    const nodes = this.charts.map(({ chart }) => chart.node);
+    this.chartsNode.replaceChildren(...nodes.slice(0, 2), ...(this.daysChart ? [this.daysChart.node] : []), ...nodes.slice(2));
   }
 
   renderTables(metrics, details) {
@@ -231,9 +283,15 @@ export class Model {
     this.refresh();
   }
 
+  destroyCharts() {
+    for (const { chart } of this.charts) chart.destroy();
+    this.daysChart?.destroy();
+    this.daysChart = null;
+  }
+
   destroy() {
     this.leave.abort();
-    for (const { chart } of this.charts) chart.destroy();
+    this.destroyCharts();
     this.node.hidden = true;
     this.node.replaceChildren();
   }

@@ -3,23 +3,24 @@
 import { Bullet, floorOf } from "./bullet.js";
 import { caveatsOf } from "./caveats.js";
 import { arrange, byId, element, mark, say } from "./dom.js";
-import { ago, count, duration, moment, percent, ratio, when } from "./format.js";
+import { ago, both, count, duration, moment, percent, ratio, when } from "./format.js";
 import { state } from "./state.js";
 
 export const VERDICTS = {
-  worse: { rank: 0, text: "Worse", title: "Currently worse than predicting the previous label" },
-  open: { rank: 1, text: "Open", title: "Neither better nor worse than predicting the previous label is shown" },
-  better: { rank: 2, text: "Better", title: "Currently better than predicting the previous label" },
+  worse: { text: "Worse", title: "Currently worse than predicting the previous label" },
+  open: { text: "Open", title: "Neither better nor worse than predicting the previous label is shown" },
+  better: { text: "Better", title: "Currently better than predicting the previous label" },
 };
+// In the order in which models need a look; the server says which of them holds.
+const TROUBLES = ["worse", "incident", "warning", "open", "better"];
 const PAGE = 300;
 const WARNINGS = 5;
 const SLICE = 60; // rows written in one frame: with hundreds of models none takes long
-const names = new Intl.Collator("en", { numeric: true });
 
 const COLUMNS = [
-  { key: "model", title: "Model", sort: (name) => name },
-  { key: "verdict", title: "Better than no change?", hint: "Currently better than predicting the previous label?", sort: (_, r) => VERDICTS[r.verdict].rank },
-  { key: "accuracy", title: "Accuracy", hint: "Under the forgetting below the table, and where the true accuracy lies", number: true, sort: (_, r) => r.accuracy },
+  { key: "model", title: "Model", sort: (_, name) => namesInOrder().get(name) },
+  { key: "verdict", title: "Better than no change?", hint: "Currently better than predicting the previous label?", sort: (r) => TROUBLES.indexOf(r.trouble) },
+  { key: "accuracy", title: "Accuracy", hint: "Under the forgetting below the table, and where the true accuracy lies", number: true },
   { key: "persistent", title: "Persistent", hint: "Accuracy of no change: predicting the previous label", number: true, text: (r) => percent(r.persistent) },
   { key: "majority", title: "Majority", hint: "Accuracy of always guessing the most frequent class", number: true, text: (r) => percent(r.majority) },
   { key: "kappa_plus", title: "κ⁺", hint: "Gain over chance and over the last label together; 0 unless both are positive", number: true, text: (r) => ratio(r.kappa_plus) },
@@ -45,8 +46,13 @@ class Row {
     this.cells.model.append(element("a", { href: `#/model/${encodeURIComponent(name)}` }, name));
     this.badge = element("span", { class: "badge" });
     this.since = element("span", { class: "minor" });
+    this.changed = element("span", { class: "minor" });
+    this.incident = element("span", { class: "badge incident" });
     this.caveat = element("span", { class: "minor caveat" });
-    this.cells.verdict.append(element("span", { class: "stack" }, this.badge, this.since, this.caveat));
+    this.cells.verdict.append(element("span", { class: "stack" }, this.badge, this.since, this.changed, this.incident, this.caveat));
+    this.warning = element("span", { class: "minor warned" });
+    this.waiting = element("span", { class: "minor waits" });
+    this.cells.model.append(this.warning, this.waiting);
     this.bullet = new Bullet();
     this.accuracy = element("span", { class: "value" });
     this.bound = element("span", { class: "minor" });
@@ -62,10 +68,19 @@ class Row {
   update(row, floor) {
     if (row !== this.shown) {
       const verdict = VERDICTS[row.verdict];
-      mark(this.badge, "data-verdict", row.verdict);
-      mark(this.badge, "title", verdict.title);
-      say(this.badge, verdict.text);
+      mark(this.badge, "data-verdict", row.waiting ? "waiting" : row.verdict);
+      say(this.badge, row.waiting ? "Waiting" : verdict.text);
+      mark(this.badge, "title", row.waiting ? "No label has met a prediction of this model yet" : verdict.title);
       say(this.since, row.verdict === "open" || row.verdict_since_timestamp_seconds === undefined ? "" : `since ${when(row.verdict_since_timestamp_seconds)}`);
+      mark(this.since, "title", row.verdict_since_timestamp_seconds === undefined ? null : moment(row.verdict_since_timestamp_seconds));
+      say(this.changed, changeOf(row, when));
+      mark(this.changed, "title", row.verdict_changed_timestamp_seconds === undefined ? null : moment(row.verdict_changed_timestamp_seconds));
+      mark(this.node, "data-trouble", row.trouble);
+      say(this.incident, incidentOf(row));
+      mark(this.incident, "data-severity", row.incident_severity);
+      mark(this.incident, "title", row.incidents ? moment(row.incident_since_timestamp_seconds) : null);
+      say(this.warning, row.warning ?? "");
+      say(this.waiting, row.warning ? "" : row.waiting ?? "");
       const caveats = caveatsOf(row);
       say(this.caveat, caveats.map(([text]) => text).join(", "));
       mark(this.caveat, "title", caveats.length ? caveats.map(([, meaning]) => meaning).join(" ") : null);
@@ -89,39 +104,96 @@ class Row {
   }
 }
 
+// Names in their order, by name; sorted anew only where models came or went.
+let ordered = { of: -1, ranks: new Map() };
+function namesInOrder() {
+  if (ordered.of !== state.membership) {
+    const names = new Intl.Collator("en", { numeric: true });
+    const sorted = [...state.models.keys()].sort((a, b) => names.compare(a, b) || (a < b ? -1 : 1));
+    ordered = { of: state.membership, ranks: new Map(sorted.map((name, rank) => [name, rank])) };
+  }
+  return ordered.ranks;
+}
+
+// A first verdict is no change that somebody would look for.
+export function changeOf(row, told = both) {
+  const before = row.verdict_before;
+  if (before === undefined || before === "open" || before === row.verdict) return "";
+  return `was ${before} until ${told(row.verdict_changed_timestamp_seconds)}`;
+}
+
+function incidentOf(row) {
+  if (!row.incidents) return "";
+  const since = `since ${when(row.incident_since_timestamp_seconds)}`;
+  return row.incidents === 1 ? `Incident ${since}` : `${count(row.incidents)} incidents, the latest ${since}`;
+}
+
+const CHOICES = [["sort", "verdict"], ["order", null], ["filter", ""], ["page", "1"]];
+
 export class Overview {
   constructor() {
     this.rows = new Map();
-    this.by = COLUMNS[1];
-    this.down = false;
-    this.limit = PAGE;
     this.floor = 0.9;
     this.buttons = COLUMNS.map((column) => this.heading(column));
-    byId("filter").addEventListener("input", () => this.changed());
-    byId("more-button").addEventListener("click", () => {
-      this.limit += PAGE;
-      this.changed();
-    });
     const sorter = byId("sorter");
-    for (const column of COLUMNS) sorter.append(element("option", { value: column.key, selected: column === this.by }, column.title));
-    sorter.addEventListener("change", () => {
-      this.by = COLUMNS.find((column) => column.key === sorter.value);
-      this.down = Boolean(this.by.downFirst);
-      this.changed();
-    });
+    for (const column of COLUMNS) sorter.append(element("option", { value: column.key }, column.key === "verdict" ? "What needs a look" : column.title));
     this.changed = () => {};
+    this.read("");
+    byId("filter").addEventListener("input", () => {
+      this.page = 0;
+      this.keep();
+    });
+    byId("previous").addEventListener("click", () => this.turn(-1));
+    byId("next").addEventListener("click", () => this.turn(1));
+    sorter.addEventListener("change", () => this.choose(COLUMNS.find((column) => column.key === sorter.value)));
+  }
+
+  // What the address says after "#/?"; anything else than a choice there is the default.
+  read(query) {
+    const said = new URLSearchParams(query);
+    this.by = COLUMNS.find((column) => column.key === said.get("sort")) ?? COLUMNS[1];
+    this.down = said.has("order") ? said.get("order") === "descending" : Boolean(this.by.downFirst);
+    this.page = Math.max(0, (Number.parseInt(said.get("page"), 10) || 1) - 1);
+    byId("sorter").value = this.by.key;
+    byId("filter").value = said.get("filter") ?? "";
     this.markSorted();
+  }
+
+  // The address that `read` understands; what is by default is left out.
+  address() {
+    const chosen = {
+      sort: this.by.key,
+      order: this.down === Boolean(this.by.downFirst) ? null : this.down ? "descending" : "ascending",
+      filter: byId("filter").value.trim(),
+      page: String(this.page + 1),
+    };
+    const said = new URLSearchParams(CHOICES.filter(([key, usual]) => chosen[key] !== usual).map(([key]) => [key, chosen[key]]));
+    return said.size ? `#/?${said}` : "#/";
+  }
+
+  keep() {
+    history.replaceState(null, "", this.address());
+    this.changed();
+  }
+
+  choose(column, down = Boolean(column.downFirst)) {
+    this.by = column;
+    this.down = down;
+    this.page = 0;
+    byId("sorter").value = column.key;
+    this.keep();
+  }
+
+  turn(pages) {
+    this.page += pages;
+    this.keep();
+    byId("models").scrollIntoView({ block: "nearest" });
   }
 
   heading(column) {
     const button = element("button", { type: "button", title: column.hint }, column.title);
-    button.addEventListener("click", () => {
-      this.down = this.by === column ? !this.down : Boolean(column.downFirst);
-      this.by = column;
-      byId("sorter").value = column.key;
-      this.changed();
-    });
-    const cell = element("th", { role: "columnheader", scope: "col", "aria-label": column.title, class: `c-${column.key}${column.number ? " number" : ""}` }, button);
+    button.addEventListener("click", () => this.choose(column, this.by === column ? !this.down : undefined));
+    const cell = element("th", { role: "columnheader", scope: "col", class: `c-${column.key}${column.number ? " number" : ""}` }, button, element("span", { class: "heading" }, column.title));
     byId("headings").append(cell);
     return { column, cell };
   }
@@ -136,24 +208,24 @@ export class Overview {
     const wanted = byId("filter").value.trim().toLowerCase();
     const found = [...state.models].filter(([name]) => !wanted || name.toLowerCase().includes(wanted));
     this.sort(found);
-    const shown = found.slice(0, this.limit);
+    const pages = Math.max(1, Math.ceil(found.length / PAGE));
+    const first = Math.min(this.page, pages - 1) * PAGE; // fewer may be found than when the address was made
+    const shown = found.slice(first, first + PAGE);
     this.floor = Math.min(this.floor, floorOf(state.models.values()));
-    for (const name of this.rows.keys()) if (!state.models.has(name)) this.rows.delete(name);
-    const kept = shown.map(([name]) => {
-      if (!this.rows.has(name)) this.rows.set(name, new Row(name));
-      return this.rows.get(name);
-    });
+    const kept = shown.map(([name]) => this.rows.get(name) ?? new Row(name));
+    this.rows = new Map(kept.map((row) => [row.name, row]));
     arrange(byId("rows"), kept.map((row) => row.node));
     cancelAnimationFrame(this.writing);
     this.write(kept, 0);
     this.markSorted();
-    this.summarise(found.length - shown.length, wanted);
+    this.summarise(found.length, first, shown.length, wanted);
     this.warn();
   }
 
   // Mistakes that look like results: each in words, the first few of them.
   warn() {
-    const warned = [...state.models].filter(([, row]) => row.warning).sort(([a], [b]) => names.compare(a, b));
+    const ranks = namesInOrder();
+    const warned = [...state.models].filter(([, row]) => row.warning).sort(([a], [b]) => ranks.get(a) - ranks.get(b));
     const lines = warned.slice(0, WARNINGS).map(([name, row]) => `${name}: ${row.warning}`);
     if (warned.length > WARNINGS) lines.push(`… and ${count(warned.length - WARNINGS)} more models.`);
     this.warnings ??= [];
@@ -171,29 +243,42 @@ export class Overview {
   }
 
   sort(found) {
-    const value = this.by.sort ?? ((_, row) => row[this.by.key]);
+    const value = this.by.sort ?? ((row) => row[this.by.key]);
     const sign = this.down ? -1 : 1;
-    found.sort(([a, rowA], [b, rowB]) => {
-      const [x, y] = [value(a, rowA), value(b, rowB)];
-      if (x === undefined || y === undefined) return (x === undefined) - (y === undefined) || names.compare(a, b);
-      const order = typeof x === "string" ? names.compare(x, y) : x - y;
-      return order * sign || names.compare(a, b);
+    const ranks = namesInOrder();
+    const values = new Map(found.map(([name, row]) => [name, value(row, name)]));
+    found.sort(([a], [b]) => {
+      const [x, y] = [values.get(a), values.get(b)];
+      const byName = ranks.get(a) - ranks.get(b);
+      if (x === undefined || y === undefined) return (x === undefined) - (y === undefined) || byName;
+      return (x - y) * sign || byName;
     });
   }
 
-  summarise(hidden, wanted) {
+  summarise(found, first, shown, wanted) {
     const verdicts = { better: 0, open: 0, worse: 0 };
-    for (const row of state.models.values()) verdicts[row.verdict] += 1;
+    let [incidents, warned] = [0, 0];
+    for (const row of state.models.values()) {
+      verdicts[row.verdict] += 1;
+      incidents += row.incidents ? 1 : 0;
+      warned += row.warning ? 1 : 0;
+    }
     const all = state.models.size;
-    say(byId("summary"), all === 0 ? "" : `${count(all)} watched · ${count(verdicts.better)} better than no change · ${count(verdicts.open)} open · ${count(verdicts.worse)} worse`);
+    const told = [
+      `${count(all)} watched`, `${count(verdicts.better)} better than no change`, `${count(verdicts.open)} open`, `${count(verdicts.worse)} worse`,
+      incidents ? `${count(incidents)} with an open incident` : null, warned ? `${count(warned)} with a warning` : null,
+    ];
+    say(byId("summary"), all === 0 ? "" : told.filter((text) => text !== null).join(" · "));
     byId("models").hidden = all === 0;
     byId("rule").hidden = all === 0;
     const empty = byId("no-models");
     const nothing = all === 0 ? waitingFor() : `No model's name contains “${wanted}”.`;
     empty.hidden = all > 0 && (!wanted || this.rowsShown() > 0);
     say(empty, nothing);
-    byId("more").hidden = hidden <= 0;
-    say(byId("more-text"), `… and ${count(hidden)} more.`);
+    byId("pager").hidden = found <= PAGE;
+    say(byId("pager-text"), `${count(first + 1)} to ${count(first + shown)} of ${count(found)}`);
+    byId("previous").disabled = first === 0;
+    byId("next").disabled = first + shown >= found;
     say(byId("forgetting"), state.forgetting ?? "–");
   }
 
@@ -213,8 +298,8 @@ export class Overview {
 
 function waitingFor() {
   const facts = state.health?.stream;
-  if (state.health && !state.health.ready) return `Not ready yet: ${state.health.reasons.join("; ")}. Models appear here once their first labels have come.`;
+  if (state.health && !state.health.ready) return `Not ready yet: ${state.health.reasons.join("; ")}. Models appear here with their first predictions.`;
   const accepted = facts?.predictions_accepted_total ?? 0;
-  if (accepted > 0) return `Waiting for the first labels… ${count(accepted)} predictions have come. A model appears here once the first of its predictions meets its label.`;
-  return "Waiting for the first labels… A model appears here once one of its predictions has met its label. Nothing has been read from the prediction topics so far.";
+  if (accepted > 0) return `Waiting for the first report… ${count(accepted)} predictions have come.`;
+  return "Waiting for the first predictions… A model appears here with its first prediction. Nothing has been read from the prediction topics so far.";
 }

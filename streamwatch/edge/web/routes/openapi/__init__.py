@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from streamwatch import __version__
 from streamwatch.core.series import Family, Report
 from streamwatch.edge.web.json_text import JSON, encode
+from streamwatch.edge.web.routes.openapi.parts import Schema
 from streamwatch.edge.web.routes.openapi.paths import errors, paths
-from streamwatch.edge.web.routes.openapi.schemas import Schema, schemas
+from streamwatch.edge.web.routes.openapi.schemas import schemas
 
 
 class OpenApiExporter:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from streamwatch.edge.web.routes.alarms import DEFAULT_LIMIT
-from streamwatch.edge.web.routes.openapi.schemas import Schema, ref
+from streamwatch.edge.web.routes.openapi.parts import Schema, ref
 
 _STATUS = {"BadRequest": "400", "Unauthorized": "401", "NotFound": "404", "TooMany": "503"}
 
@@ -35,6 +35,13 @@ def paths() -> Schema:
                 ),
             ],
             errors=("NotFound", "BadRequest"),
+        ),
+        "/api/v1/models/{model}/past": _get(
+            "The past of one model as the state keeps it, coarser as it ages (`monitors.history_days`)",
+            "Past",
+            tag="models",
+            parameters=model,
+            errors=("NotFound",),
         ),
         "/api/v1/overview": _get("One short row for every model, and the latest alarms", "Overview"),
         "/api/v1/comparisons": _get(
@@ -106,6 +113,7 @@ def paths() -> Schema:
             errors=("BadRequest",),
         ),
         "/api/v1/health": _get("How the daemon itself is", "Health", tag="daemon"),
+        "/api": _get("This list: every route with one line on it", "Index", tag="daemon"),
         "/api/v1/openapi.json": {
             "get": {
                 "summary": "This document",
@@ -155,6 +163,7 @@ def paths() -> Schema:
             }
         },
         "/": _file("The status page", "text/html"),
+        "/docs": _file("This description as a page", "text/html"),
         "/page/{file}": _file(
             "A part of the status page",
             "*/*",

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
 from streamwatch.edge.web.routes.comparisons import RULE as COMPARISON_RULE
-from streamwatch.edge.web.routes.overview import RULE
-
-Schema: TypeAlias = "dict[str, Any]"
+from streamwatch.edge.web.routes.openapi.parts import NUMBER, Schema, lead, object_of, ratio, ref
+from streamwatch.edge.web.routes.openapi.rows import CAVEATS, row_schemas
 
 
 def schemas() -> Schema:
@@ -16,30 +13,18 @@ def schemas() -> Schema:
         "type": ["number", "null"],
         "description": "Seconds since 1970; null before the first report",
     }
-    number = {"oneOf": [{"type": "number"}, {"enum": ["+Inf", "-Inf"]}]}
     tree = {
         "type": "object",
         "description": "Metric (without the prefix) → value, nested by label values in the labels' order",
-        "additionalProperties": {"oneOf": [*number["oneOf"], {"$ref": "#/components/schemas/Tree"}]},
+        "additionalProperties": {"oneOf": [*NUMBER["oneOf"], {"$ref": "#/components/schemas/Tree"}]},
     }
     names = {"type": "array", "items": {"type": "string"}}
     points = {"type": "array", "items": {"type": ["number", "null"]}}
-    ratios = {"type": "object", "additionalProperties": _ratio("Accuracy")}
+    ratios = {"type": "object", "additionalProperties": ratio("Accuracy")}
     accuracies = {
         "type": "object",
         "additionalProperties": ratios,
         "description": "Accuracy by forgetting and fold, of a model that predicts in folds",
-    }
-    caveats = {
-        "first_horizon_ends_timestamp_seconds": {
-            "type": "number",
-            "description": "When the first prediction is one join.horizon old; absent once it is. Until then "
-            "only quick labels are in, and slower ones may say otherwise of the model",
-        },
-        "labels_assumed_as": {
-            "type": "string",
-            "description": "Class that predictions without a label count as (join.on_expiry); else absent",
-        },
     }
     document = {
         "metrics": ref("Tree"),
@@ -48,11 +33,12 @@ def schemas() -> Schema:
             "properties": {
                 "classes": {"type": "array", "items": {"type": "string"}},
                 "first_seen_timestamp_seconds": {"type": "number"},
-                "classes_disjoint": _object({"predicted_class": names, "true": names}),
-                "nothing_joins": _object({"predictions": {"type": "integer"}}),
+                "classes_disjoint": object_of({"predicted_class": names, "true": names}),
+                "nothing_joins": object_of({"predictions": {"type": "integer"}}),
+                "open_incidents": {"type": "array", "items": ref("Incident")},
                 "confusion": ref("Confusion"),
                 "folds": accuracies,
-                **caveats,
+                **CAVEATS,
             },
         },
     }
@@ -60,17 +46,20 @@ def schemas() -> Schema:
     rows = {"type": "object", "additionalProperties": ref("Row")}
     forgetting = {"type": ["string", "null"], "description": "The forgetting under which the numbers are"}
     return {
+        **row_schemas(),
         "Tree": tree,
-        "Models": _object(
+        "Models": object_of(
             {
                 "published_timestamp_seconds": published,
-                "models": {"type": "object", "additionalProperties": _object(document)},
+                "models": {"type": "object", "additionalProperties": object_of(document)},
                 "stream": ref("Tree"),
             }
         ),
-        "Model": _object({"published_timestamp_seconds": published, "model": {"type": "string"}, **document}),
+        "Model": object_of(
+            {"published_timestamp_seconds": published, "model": {"type": "string"}, **document}
+        ),
         "Confusion": {
-            **_object(
+            **object_of(
                 {
                     "forgetting": {"type": "string"},
                     "classes": {"type": "array", "items": {"type": "string"}},
@@ -88,7 +77,7 @@ def schemas() -> Schema:
             "additionalProperties": {"oneOf": [points, ref("Series")]},
             "description": "One value for each timestamp, null where undefined, nested as in Tree",
         },
-        "History": _object(
+        "History": object_of(
             {
                 "model": {"type": "string"},
                 "forgetting": forgetting,
@@ -96,39 +85,18 @@ def schemas() -> Schema:
                 "series": ref("Series"),
             }
         ),
-        "Row": _object(
+        "Past": object_of(
             {
-                "verdict": {
-                    "enum": ["better", "worse", "open"],
-                    "description": f"Better than no change? {RULE}",
-                }
-            },
-            verdict_since_timestamp_seconds={"type": "number", "description": "Event time since which"},
-            verdict_since_outcome={"type": "integer", "minimum": 1, "description": "Outcome since which"},
-            lead=_lead("Mean utility of the model less that of no change, since the verdict last changed"),
-            lead_lower=_lead("The mean lead is at least this, however often one looks"),
-            lead_upper=_lead("The mean lead is at most this, however often one looks"),
-            outcomes=number,
-            accuracy=_ratio("Share of outcomes the model got right"),
-            lower=_ratio("Hoeffding bound: the true accuracy is at least this"),
-            upper=_ratio("Hoeffding bound: the true accuracy is at most this"),
-            effective_sample_size=number,
-            persistent=_ratio("Accuracy of no change: predicting the previous label"),
-            majority=_ratio("Accuracy of always guessing the most frequent class"),
-            kappa_plus=number,
-            alarms=number,
-            last_alarm_timestamp_seconds=number,
-            delay_median_seconds={"type": "number", "minimum": 0},
-            delay_p90_seconds={"type": "number", "minimum": 0},
-            pending=number,
-            joined=_ratio("Share of predictions that have met their label so far"),
-            warning={
-                "type": "string",
-                "description": "What is silently wrong: classes or ids that never agree",
-            },
-            **caveats,
+                "model": {"type": "string"},
+                "days": {"type": "integer", "minimum": 0},
+                "starts": {"type": "array", "items": {"type": "integer"}, "description": "Event times"},
+                "seconds": {"type": "array", "items": {"enum": [60, 600, 3600]}},
+                "outcomes": {"type": "array", "items": {"type": "integer", "minimum": 1}},
+                "accuracy": {"type": "array", "items": ratio("Of the stretch alone")},
+                "persistent": {**points, "description": "No change; null for models in several folds"},
+            }
         ),
-        "Overview": _object(
+        "Overview": object_of(
             {
                 "published_timestamp_seconds": published,
                 "forgetting": forgetting,
@@ -137,7 +105,7 @@ def schemas() -> Schema:
                 "alarms": alarms,
             }
         ),
-        "CommitBatch": _object(
+        "Changes": object_of(
             {
                 "published_timestamp_seconds": {"type": "number"},
                 "forgetting": forgetting,
@@ -146,7 +114,7 @@ def schemas() -> Schema:
                 "alarms": {**alarms, "description": "Raised since the event before, newest first"},
             }
         ),
-        "Folds": _object(
+        "Folds": object_of(
             {
                 "published_timestamp_seconds": published,
                 "forgetting": forgetting,
@@ -158,38 +126,38 @@ def schemas() -> Schema:
                 "left_out": {"type": "integer", "minimum": 0, "description": "Models not compared"},
             }
         ),
-        "FoldSpread": _object(
+        "FoldSpread": object_of(
             {"folds": {"type": "integer", "minimum": 0}},
-            mean=_ratio("Mean accuracy over the folds"),
+            mean=ratio("Mean accuracy over the folds"),
             deviation={"type": "number", "minimum": 0, "description": "Standard deviation, of n - 1"},
         ),
-        "FoldPair": _object(
+        "FoldPair": object_of(
             {
                 "first": {"type": "string"},
                 "second": {"type": "string"},
                 "folds": {"type": "integer", "minimum": 2, "description": "Folds that both have"},
-                "difference": _lead("Mean accuracy of the first less that of the second"),
-                "sign": _object(
-                    {"wins": {"type": "integer"}, "losses": {"type": "integer"}}, p=_ratio("Two-sided, exact")
+                "difference": lead("Mean accuracy of the first less that of the second"),
+                "sign": object_of(
+                    {"wins": {"type": "integer"}, "losses": {"type": "integer"}}, p=ratio("Two-sided, exact")
                 ),
-                "wilcoxon": _object(
+                "wilcoxon": object_of(
                     {"positive": {"type": "number"}, "negative": {"type": "number"}},
-                    p=_ratio("Two-sided, exact, ties included"),
+                    p=ratio("Two-sided, exact, ties included"),
                 ),
             }
         ),
-        "FoldRanks": _object(
+        "FoldRanks": object_of(
             {
                 "folds": {"type": "integer", "minimum": 2, "description": "Folds that all models have"},
                 "mean_ranks": {"type": "object", "additionalProperties": {"type": "number", "minimum": 1}},
-                "alpha": _ratio("Level of the critical difference"),
+                "alpha": ratio("Level of the critical difference"),
                 "critical_difference": {"type": "number", "minimum": 0, "description": "Nemenyi's"},
                 "diagram": {"type": "string", "description": "SVG of the ranks"},
             },
             statistic={"type": "number", "description": "Friedman's, corrected for ties"},
-            p=_ratio("Of Friedman's test"),
+            p=ratio("Of Friedman's test"),
         ),
-        "Judgement": _object(
+        "Judgement": object_of(
             {
                 "opponent": {"type": "string"},
                 "verdict": {"enum": ["better", "worse", "open"]},
@@ -197,7 +165,7 @@ def schemas() -> Schema:
                 "since_timestamp_seconds": {"type": "number", "description": "Event time of that outcome"},
             }
         ),
-        "Alarm": _object(
+        "Alarm": object_of(
             {
                 "model": {"type": "string"},
                 "detector": {"type": "string"},
@@ -212,11 +180,11 @@ def schemas() -> Schema:
             after={"type": "number", "description": "Mean loss after it"},
             effective_sample_size={"type": "number"},
         ),
-        "Comparison": _object(
+        "Comparison": object_of(
             {
                 "champion": {"type": "string"},
                 "challenger": {"type": "string"},
-                "pairs": {**number, "description": "Ids on which both met the same label"},
+                "pairs": {**NUMBER, "description": "Ids on which both met the same label"},
                 "last_pair_timestamp_seconds": {"type": "number"},
                 "verdict": {"enum": ["better", "worse", "open"], "description": COMPARISON_RULE},
                 "evidence": {
@@ -233,12 +201,12 @@ def schemas() -> Schema:
             },
             verdict_since_timestamp_seconds={"type": "number", "description": "Event time since which"},
             verdict_since_pair={"type": "integer", "minimum": 1, "description": "Pair since which"},
-            lead=_lead("Mean utility of the challenger less the champion's, since the verdict last changed"),
-            lead_lower=_lead("The mean lead is at least this, however often one looks"),
-            lead_upper=_lead("The mean lead is at most this, however often one looks"),
-            lead_dispersion=number,
+            lead=lead("Mean utility of the challenger less the champion's, since the verdict last changed"),
+            lead_lower=lead("The mean lead is at least this, however often one looks"),
+            lead_upper=lead("The mean lead is at most this, however often one looks"),
+            lead_dispersion=NUMBER,
         ),
-        "Comparisons": _object(
+        "Comparisons": object_of(
             {
                 "published_timestamp_seconds": published,
                 "forgetting": forgetting,
@@ -250,19 +218,19 @@ def schemas() -> Schema:
                 },
             }
         ),
-        "ComparisonHistory": _object(
+        "ComparisonHistory": object_of(
             {
                 "champion": {"type": "string"},
                 "forgetting": forgetting,
                 "timestamps": {"type": "array", "items": {"type": "number"}},
                 "challengers": {
                     "type": "object",
-                    "additionalProperties": _object({"q": points, "lead": points}),
+                    "additionalProperties": object_of({"q": points, "lead": points}),
                 },
             }
         ),
-        "Alarms": _object({"published_timestamp_seconds": published, "alarms": alarms}),
-        "Health": _object(
+        "Alarms": object_of({"published_timestamp_seconds": published, "alarms": alarms}),
+        "Health": object_of(
             {
                 "ready": {"type": "boolean"},
                 "reasons": {"type": "array", "items": {"type": "string"}},
@@ -270,31 +238,18 @@ def schemas() -> Schema:
                 "stream": ref("Tree"),
             }
         ),
-        "Alive": _object({"status": {"const": "alive"}}),
-        "Ready": _object(
+        "Index": object_of(
+            {
+                **{name: {"type": "string"} for name in ("title", "version", "openapi", "docs")},
+                "routes": {
+                    "type": "array",
+                    "items": object_of({"path": {"type": "string"}, "summary": {"type": "string"}}),
+                },
+            }
+        ),
+        "Alive": object_of({"status": {"const": "alive"}}),
+        "Ready": object_of(
             {"ready": {"type": "boolean"}, "reasons": {"type": "array", "items": {"type": "string"}}}
         ),
-        "Error": _object({"error": {"type": "string"}, "status": {"type": "integer"}}),
+        "Error": object_of({"error": {"type": "string"}, "status": {"type": "integer"}}),
     }
-
-
-def ref(name: str) -> Schema:
-    """The schema of this name, wherever one is expected."""
-    return {"$ref": f"#/components/schemas/{name}"}
-
-
-def _object(required: Schema, **optional: Schema) -> Schema:
-    return {
-        "type": "object",
-        "properties": {**required, **optional},
-        "required": list(required),
-        "additionalProperties": False,
-    }
-
-
-def _lead(description: str) -> Schema:
-    return {"type": "number", "minimum": -1, "maximum": 1, "description": description}
-
-
-def _ratio(description: str) -> Schema:
-    return {"type": "number", "minimum": 0, "maximum": 1, "description": description}

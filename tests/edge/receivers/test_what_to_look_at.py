@@ -1,0 +1,81 @@
+"""Every kind of receiver is told what changed, since when, and what to look at first, with the link."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from streamwatch.core.alerting.notification import Notification
+from streamwatch.edge.receivers import KINDS
+from streamwatch.edge.receivers.alertmanager import Alertmanager
+from streamwatch.edge.receivers.pagerduty import PagerDuty
+from streamwatch.edge.receivers.slack import Slack
+from streamwatch.edge.receivers.texts import look_first
+from streamwatch.edge.receivers.webhook import Webhook
+from tests.edge.receivers.notifications import NOW_MS, digest, firing, judged, part, resolved
+
+PAGE = "https://watch.example.com"
+MODEL = "https://watch.example.com/#/model/fraud-v3"
+FORMS: dict[str, Any] = {
+    "webhook": Webhook([b"k" * 24], PAGE),
+    "alertmanager": Alertmanager(external_url=PAGE),
+    "slack": Slack(PAGE),
+    "pagerduty": PagerDuty("key", external_url=PAGE),
+}
+
+
+def sent(kind: str, notification: Notification) -> str:
+    """Every text of the request, as one."""
+
+    def texts(value: Any) -> list[str]:
+        if isinstance(value, dict):
+            return [text for each in value.values() for text in texts(each)]
+        if isinstance(value, list):
+            return [text for each in value for text in texts(each)]
+        return [str(value)]
+
+    return "\n".join(texts(json.loads(FORMS[kind].request_body(notification, NOW_MS).body)))
+
+
+def test_every_kind_is_asked() -> None:
+    assert FORMS.keys() == KINDS.keys()
+
+
+@pytest.mark.parametrize("kind", FORMS)
+def test_what_changed_since_when_and_where_to_look_are_in_every_kind(kind: str) -> None:
+    said = sent(kind, firing())
+    assert "error of fraud-v3 went from 10.0 % to 31.2 %" in said
+    assert "at 2023-11-14T22:13:15.000Z" in said
+    assert f"Look first at the recall of each class, and what changed upstream at that time: {MODEL}" in said
+    assert f"Look first at the models with most alarms, what needs a look first: {PAGE}" in sent(
+        kind, digest()
+    )
+    assert "Look first" not in sent(kind, resolved(firing()))
+
+
+@pytest.mark.parametrize("kind", FORMS)
+def test_a_verdict_points_to_the_baselines(kind: str) -> None:
+    verdict = judged()
+    said = sent(kind, firing(parts=(part(verdict),), news=("verdict",)))
+    assert "is worse than no change since 2023-11-14T22:12:20.000Z, outcome 4,000" in said
+    assert f"Look first at accuracy beside its baselines, and the recall of each class: {MODEL}" in said
+
+
+def test_without_an_address_it_says_what_to_look_at() -> None:
+    assert look_first(firing()) == (
+        "Look first at the recall of each class, and what changed upstream at that time, on the model's page."
+    )
+
+
+def test_pagerduty_has_the_page_as_a_link() -> None:
+    event = json.loads(FORMS["pagerduty"].request_body(firing(), NOW_MS).body)
+    assert event["links"] == [{"href": MODEL, "text": "The model's page"}]
+
+
+def test_a_long_description_keeps_what_to_look_at() -> None:
+    long = digest(listed=200, model="m" * 100)
+    data = json.loads(FORMS["webhook"].request_body(long, NOW_MS).body)["data"]
+    assert len(data["description"]) <= 2_000
+    assert data["description"].endswith(PAGE)
