@@ -1,7 +1,8 @@
 """Readers by schema: each schema is fetched and compiled once, and waited for as long as it takes.
 
-What a registry says does not exist is believed for a minute; what it cannot be asked is asked again, after
-ever longer pauses. Fetching runs beside the loop, compiling in threads: nobody waits in between.
+What a registry says does not exist is believed for a minute, but not just after it was away: one that comes
+back may have to load what it knows. What it cannot be asked is asked again, after ever longer pauses.
+Fetching runs beside the loop, compiling in threads: nobody waits in between.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ MAX_SCHEMAS: Final = 1_000
 """Readers and names of unknown schemas that are remembered, and all that one poll asks for."""
 BELIEVED_SECONDS: Final = 60.0
 """Time after which a schema that the registry did not know is asked for again."""
+DOUBT_SECONDS: Final = 30.0
+"""Time after the end of an outage in which a registry is not believed that it does not know a schema."""
 WAIT_SECONDS: Final = 0.25
 """Time for which one call waits for what is being fetched."""
 RETRY_SECONDS: Final = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
@@ -91,6 +94,8 @@ class SchemaCache:
         self._failures = 0
         self._lost_at = 0.0
         self._retry_at = 0.0
+        self._doubt_until: float | None = 0.0
+        """None from a failure to the next answer."""
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -154,17 +159,29 @@ class SchemaCache:
     async def _load(self, wanted: Wanted) -> None:
         try:
             schema = await self._registry.schema(wanted.ref)
+            self._answered()
             self._recovered()
             self._entries[wanted] = await asyncio.to_thread(wanted.compile, schema)
         except SchemaUnknown:
+            now = self._monotonic()
+            if now < self._answered():
+                self._lost(f"it was away, and does not know schema {wanted.ref} yet")
+                return
             self._recovered()
-            until = self._monotonic() + BELIEVED_SECONDS
-            self._entries[wanted] = _Refusal(UNKNOWN, until, f"{self._registry.host} does not know it")
+            why = f"{self._registry.host} does not know it"
+            self._entries[wanted] = _Refusal(UNKNOWN, now + BELIEVED_SECONDS, why)
         except SchemaUnusable as error:
             self._emit(SchemaRejected(str(wanted.ref), str(error)))
             self._entries[wanted] = _Refusal(UNUSABLE, float("inf"), str(error))
         except SchemaUnavailable as error:
+            self._doubt_until = None
             self._lost(str(error))
+
+    def _answered(self) -> float:
+        """Note that the registry answers; the time until which its not knowing is doubted."""
+        if self._doubt_until is None:
+            self._doubt_until = self._monotonic() + DOUBT_SECONDS
+        return self._doubt_until
 
     def _recovered(self) -> None:
         self._retry_at, self._failures = 0.0, 0

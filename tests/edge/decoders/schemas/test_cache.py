@@ -15,7 +15,9 @@ import pytest
 from streamwatch.edge.decoders.schemas.avro import compile_avro
 from streamwatch.edge.decoders.schemas.cache import (
     BELIEVED_SECONDS,
+    DOUBT_SECONDS,
     MAX_SCHEMAS,
+    RETRY_SECONDS,
     UNKNOWN,
     UNUSABLE,
     SchemaCache,
@@ -212,6 +214,33 @@ async def test_a_registry_that_is_away_is_asked_again_after_ever_longer_pauses_a
     await cache.close()
     assert cache.problem is None
     assert isinstance(told[-1], SchemaRegistryRecovered)
+
+
+async def test_a_registry_that_comes_back_without_a_schema_is_not_believed_at_once() -> None:
+    clock, told = Clock(), list[InternalEvent]()
+    registry = FakeRegistry()
+    cache = SchemaCache(client(registry), told.append, clock)
+    while cache.problem is None:
+        assert not await cache.fetch(wanted(1))
+    async with registry:
+        for _ in range(3):
+            clock.seconds += RETRY_SECONDS[-1]
+            before = len(registry.asked)
+            while len(registry.asked) == before or cache.problem is None:
+                assert not await cache.fetch(wanted(1))
+            assert "it was away, and does not know schema 1 yet" in (cache.problem or "")
+            clock.seconds -= RETRY_SECONDS[-1] / 2
+        registry.add(1, TEXT)
+        clock.seconds += RETRY_SECONDS[-1]
+        while not await cache.fetch(wanted(1)):
+            pass
+        assert not isinstance(cache.reader(*wanted(1)), str)
+        assert cache.problem is None
+        clock.seconds += DOUBT_SECONDS
+        while not await cache.fetch(wanted(2)):
+            pass
+        assert cache.reader(*wanted(2)) == UNKNOWN
+    await cache.close()
 
 
 async def test_what_is_remembered_is_bounded_but_never_less_than_one_poll_needs() -> None:
