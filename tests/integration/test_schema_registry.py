@@ -12,6 +12,8 @@ import pytest
 import yaml
 from confluent_kafka import Producer
 
+from streamwatch.assembly.checks import check_all
+from streamwatch.settings import Settings
 from tests.edge.decoders.schemas.avro_bytes import EVENT, event, framed
 from tests.edge.decoders.schemas.test_protobuf import field
 from tests.integration.apicurio import Apicurio
@@ -55,7 +57,7 @@ async def made(broker: Broker) -> dict[str, str]:
 
 def configured(
     folder: Path, broker: Broker, registry: Apicurio, topics: Mapping[str, str], **formats: Any
-) -> None:
+) -> dict[str, Any]:
     document = {
         "kafka": {"bootstrap_servers": broker.bootstrap_servers},
         "schema_registry": {"url": registry.url},
@@ -71,6 +73,7 @@ def configured(
         },
     }
     (folder / "streamwatch.yaml").write_text(yaml.safe_dump(document))
+    return document
 
 
 def scored(schema: int, ids: Iterable[int]) -> Iterable[bytes]:
@@ -103,7 +106,13 @@ async def test_each_format_is_read_with_the_registry_s_schemas_and_every_record_
         headers=[("__value_schema_id", framed(avro, b""))],
     )
     produce(kafka, topics["labels"], (label(protobuf, i) for i in range(COUNT + 10)))
-    configured(tmp_path, kafka, schema_registry, topics)
+    document = configured(tmp_path, kafka, schema_registry, topics)
+    results = await check_all(Settings(**document, state={"kind": "memory"}))  # type: ignore[arg-type]
+    assert all(result.good for result in results), results
+    assert [result.what for result in results if "sample" in result.what] == [
+        f"topic {topics['predictions']}: avro, 100 of 100 records of a sample were decoded",
+        f"topic {topics['labels']}: protobuf, 100 of 100 records of a sample were decoded",
+    ]
     with child(tmp_path) as process:
         async with aiohttp.ClientSession() as session:
             daemon = running(process, session)

@@ -11,24 +11,21 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-import msgspec
 import numpy as np
 
 from streamwatch.core.events import Event
-from streamwatch.core.fetched import (
-    FAULT,
-    HEADER_COUNT,
-    OFFSET,
-    PADDING,
-    TIMESTAMP,
-    VALUE,
-    VALUE_BYTES,
-    FetchedRecords,
-)
+from streamwatch.core.fetched import FAULT, HEADER_COUNT, VALUE, VALUE_BYTES, FetchedRecords
 from streamwatch.core.ports import Record
-from streamwatch.core.records import OBJECT, ROW, RecordBatch
+from streamwatch.core.records import RecordBatch
 from streamwatch.edge.decoders.formats.json import JsonDecoder
 from streamwatch.edge.decoders.formats.kind import FormatMisused, FormatOptions
+from streamwatch.edge.decoders.formats.transcoded import (
+    TranscodedRecord,
+    faulty,
+    joined,
+    refs_of,
+    with_values,
+)
 from streamwatch.edge.decoders.schemas.schema import (
     Compile,
     Readers,
@@ -89,20 +86,6 @@ def from_options(choice: SchemaChoice, kind: str, options: FormatOptions) -> Sch
     return replace(choice, fixed=options.fixed, framed=options.fixed is None)
 
 
-class TranscodedRecord(msgspec.Struct, frozen=True, gc=False):
-    """A record whose value is JSON text, whatever it was; implements `core.ports.Record`."""
-
-    topic: str
-    partition: int
-    offset: int
-    timestamp: int
-    key: bytes | None
-    value: bytes | None
-    headers: Sequence[tuple[str, bytes | None]]
-    fault: str | None
-    timestamp_type: int
-
-
 class SchemaDecoder:
     """Decodes the records of one topic; implements `core.ports.Decoder`.
 
@@ -128,7 +111,7 @@ class SchemaDecoder:
             return ()
         if choice.fixed is not None:
             return (Wanted(choice.fixed, choice.compile),) if len(records) else ()
-        return {Wanted(ref, choice.compile) for ref in _refs(records)}
+        return {Wanted(ref, choice.compile) for ref in refs_of(records)}
 
     def decode_all(self, records: Sequence[Record], stamps: Sequence[int]) -> Sequence[Event]:
         """Decode each record with its stamp."""
@@ -139,17 +122,17 @@ class SchemaDecoder:
         if not isinstance(records, FetchedRecords):
             return self._json.decode_batch([self._transcoded(record) for record in records])
         texts, faults = self._texts(records)
-        plain = _with_values(records, texts)
+        plain = with_values(records, texts)
         if not faults:
             return self._json.decode_batch(plain)
         good = np.ones(len(records), np.bool_)
         good[list(faults)] = False
         batch = self._json.decode_batch(plain.part(plain.rows[good]))
-        return _joined(batch, records, self._refused(records, faults))
+        return joined(batch, records, self._refused(records, faults))
 
     def _refused(self, records: FetchedRecords, faults: Mapping[int, str]) -> Mapping[int, Event]:
         """Events of the records that have no text, by place."""
-        found = {place: _faulty(records.record(place), reason) for place, reason in faults.items()}
+        found = {place: faulty(records.record(place), reason) for place, reason in faults.items()}
         events = self._json.decode_all(list(found.values()), [each.timestamp for each in found.values()])
         return dict(zip(found, events, strict=True))
 
@@ -182,7 +165,7 @@ class SchemaDecoder:
             return record
         verdict = self._text(record.value, in_header(record.headers))
         if isinstance(verdict, str):
-            return _faulty(record, verdict)
+            return faulty(record, verdict)
         return TranscodedRecord(
             record.topic,
             record.partition,
@@ -214,71 +197,3 @@ class SchemaDecoder:
             return reader.to_json(value, start, preface)
         except Undecodable:
             return choice.invalid
-
-
-def _refs(records: Sequence[Record]) -> set[SchemaRef]:
-    """Every schema that one of the records names."""
-    refs: set[SchemaRef] = set()
-    if isinstance(records, FetchedRecords):
-        rows = records.rows
-        plain = (rows[:, HEADER_COUNT] == 0) & (rows[:, VALUE_BYTES] >= 5) & (rows[:, FAULT] == 0)
-        starts = rows[plain, VALUE]
-        numbered = starts[records.data[starts] == 0]
-        if len(numbered):
-            digits = records.data[numbered[:, None] + np.arange(1, 5)].astype(np.int64)
-            refs.update(np.unique(digits @ np.array([1 << 24, 1 << 16, 1 << 8, 1])).tolist())
-        others = np.flatnonzero(~plain & (rows[:, VALUE_BYTES] >= 0))
-        glob = np.flatnonzero(plain)[records.data[starts] == 1]
-        records = [records.record(place) for place in (*others.tolist(), *glob.tolist())]
-    for record in records:
-        if record.value is not None:
-            header = in_header(record.headers)
-            named = named_in(record.value if header is None else header)
-            if named is not None:
-                refs.add(named[0])
-    return refs
-
-
-def _faulty(record: Record, reason: str) -> TranscodedRecord:
-    """The record without a value, and why; key and headers may still name its model."""
-    return TranscodedRecord(
-        record.topic,
-        record.partition,
-        record.offset,
-        record.timestamp,
-        record.key,
-        None,
-        record.headers,
-        reason,
-        record.timestamp_type,
-    )
-
-
-def _with_values(records: FetchedRecords, texts: Sequence[bytes | None]) -> FetchedRecords:
-    """The records with these values in place of theirs, where there is one."""
-    end = len(records.data) - PADDING
-    rows = records.rows.copy()
-    places: list[int] = []
-    starts: list[int] = []
-    sizes: list[int] = []
-    for place, text in enumerate(texts):
-        if text is not None:
-            places.append(place)
-            starts.append(end)
-            sizes.append(len(text))
-            end += len(text)
-    rows[places, VALUE], rows[places, VALUE_BYTES] = starts, sizes
-    written = np.frombuffer(b"".join(text for text in texts if text is not None), np.uint8)
-    return records.over(np.concatenate([records.data[:-PADDING], written, records.data[-PADDING:]]), rows)
-
-
-def _joined(batch: RecordBatch, records: FetchedRecords, refused: Mapping[int, Event]) -> RecordBatch:
-    """The batch with the events of refused records at their places."""
-    rows = np.zeros(len(refused), ROW)
-    places = list(refused)
-    rows["side"], rows["object"] = OBJECT, len(batch.objects) + np.arange(len(refused))
-    rows["model"] = rows["class"] = -1
-    rows["offset"], rows["record_ms"] = records.rows[places, OFFSET], records.rows[places, TIMESTAMP]
-    both = np.concatenate([batch.rows, rows])
-    order = np.argsort(both["offset"], kind="stable")
-    return RecordBatch(both[order], batch.texts, [*batch.objects, *refused.values()], batch.vocabulary)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection, Mapping, Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 from streamwatch.core.events import Partition
 from streamwatch.core.metrics import single
@@ -11,6 +12,9 @@ from streamwatch.core.ports import Record
 from streamwatch.core.series import Family
 from streamwatch.edge.decoders.schemas.cache import SchemaCache
 from streamwatch.edge.decoders.schemas.schema import Wanted
+
+RECORDS_PER_TURN: Final = 2_000
+"""Records that are asked for their schemas before others have a turn."""
 
 
 class WantsSchemas(Protocol):
@@ -35,6 +39,8 @@ class TopicSchemas:
     def __init__(self, cache: SchemaCache, decoders: Mapping[str, WantsSchemas]) -> None:
         self._cache = cache
         self._decoders = decoders
+        self._looked_at: object = None
+        self._wanted: set[Wanted] = set()
 
     @property
     def problem(self) -> str | None:
@@ -43,11 +49,24 @@ class TopicSchemas:
 
     async def ready(self, records: Mapping[Partition, Sequence[Record]]) -> bool:
         """Have the schemas of these records at hand; False, after a moment, if they are not yet."""
+        if records is not self._looked_at:
+            self._wanted = await self._wanted_by(records)
+            self._looked_at = records
+        if self._wanted and not await self._cache.fetch(self._wanted):
+            return False
+        self._looked_at = None
+        return True
+
+    async def _wanted_by(self, records: Mapping[Partition, Sequence[Record]]) -> set[Wanted]:
+        """The schemas that records name, looked at in turns."""
         wanted: set[Wanted] = set()
         for partition, delivered in records.items():
-            if (decoder := self._decoders.get(partition.topic)) is not None:
-                wanted.update(decoder.wanted(delivered))
-        return not wanted or await self._cache.fetch(wanted)
+            if (decoder := self._decoders.get(partition.topic)) is None:
+                continue
+            for start in range(0, len(delivered), RECORDS_PER_TURN):
+                wanted.update(decoder.wanted(delivered[start : start + RECORDS_PER_TURN]))
+                await asyncio.sleep(0)
+        return wanted
 
     def families(self) -> Sequence[Family]:
         """State of the registry, and the number of schemas at hand."""
