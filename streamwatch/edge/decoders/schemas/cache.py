@@ -2,7 +2,7 @@
 
 What a registry says does not exist is believed for a minute, but not just after it was away: one that comes
 back may have to load what it knows. What it cannot be asked is asked again, after ever longer pauses.
-Fetching runs beside the loop, compiling in threads: nobody waits in between.
+Fetching runs beside the loop, compiling in a thread: nobody waits in between.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Collection
+from concurrent.futures import ThreadPoolExecutor
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from streamwatch.edge.decoders.schemas.schema import (
@@ -94,6 +95,8 @@ class SchemaCache:
         self._failures = 0
         self._lost_at = 0.0
         self._retry_at = 0.0
+        # A thread of its own: a text that keeps protoc busy must not hold up flushes of the state.
+        self._compiling = ThreadPoolExecutor(1, "schemas")
         self._doubt_until: float | None = 0.0
         """None from a failure to the next answer."""
 
@@ -145,6 +148,7 @@ class SchemaCache:
             task.cancel()
         await asyncio.gather(*self._fetching.values(), return_exceptions=True)
         self._fetching.clear()
+        self._compiling.shutdown(wait=False, cancel_futures=True)
         await self._registry.close()
 
     def _sweep(self) -> None:
@@ -161,7 +165,8 @@ class SchemaCache:
             schema = await self._registry.schema(wanted.ref)
             self._answered()
             self._recovered()
-            self._entries[wanted] = await asyncio.to_thread(wanted.compile, schema)
+            loop = asyncio.get_running_loop()
+            self._entries[wanted] = await loop.run_in_executor(self._compiling, wanted.compile, schema)
         except SchemaUnknown:
             now = self._monotonic()
             if now < self._answered():

@@ -153,8 +153,10 @@ class RegistryClient:
                 headers={
                     "User-Agent": f"streamwatch/{__version__}",
                     "Accept": "application/vnd.schemaregistry.v1+json, application/json",
+                    "Accept-Encoding": "identity",
                     **_credentials(spec),
                 },
+                auto_decompress=False,  # a few bytes would unpack to very many before they are counted
                 trust_env=False,
             )
         return self._session

@@ -163,6 +163,13 @@ def test_null_values_and_records_that_could_not_be_read_stay_what_they_are() -> 
         assert getattr(one, "reason", "") == getattr(other, "reason", "")
 
 
+def test_a_batch_may_hold_nothing_that_has_a_value() -> None:
+    decoding = decoder("avro", TopicMapping(id="key"))
+    assert len(decoding.decode_batch(fetched([FakeRecord(None, key=b"a")] * 2))) == 2
+    assert len(decoding.decode_batch(fetched([]))) == 0
+    assert list(decoding.wanted(fetched([FakeRecord(None, key=b"a")]))) == []
+
+
 def test_a_schema_in_a_file_reads_records_that_name_none() -> None:
     decoding = decoder("avro", schema_text=json.dumps(EVENT))
     assert isinstance(both_ways(decoding, [FakeRecord(event())])[0], Prediction)

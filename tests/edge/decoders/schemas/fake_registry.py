@@ -23,6 +23,7 @@ class FakeRegistry:
     authorization: str | None = None
     status: int | None = None
     body: bytes | None = None
+    encoding: str = "identity"
     asked: list[str] = field(default_factory=list)
     port: int = field(default_factory=lambda: free_ports(1)[0])
     _runner: web.AppRunner | None = None
@@ -72,7 +73,7 @@ class FakeRegistry:
         if self.authorization is not None and request.headers.get("Authorization") != self.authorization:
             return web.json_response({"error_code": 40101, "message": "Unauthorized"}, status=401)
         if self.status is not None or self.body is not None:
-            headers = {"Location": "/elsewhere"}
+            headers = {"Location": "/elsewhere", "Content-Encoding": self.encoding}
             return web.Response(status=self.status or 200, body=self.body, headers=headers)
         return self._known(path)
 

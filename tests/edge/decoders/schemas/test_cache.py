@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 from collections.abc import Collection
 from contextlib import suppress
@@ -35,6 +36,7 @@ from streamwatch.edge.decoders.schemas.spec import RegistrySpec
 from streamwatch.telemetry import InternalEvent, SchemaRegistryLost, SchemaRegistryRecovered, SchemaRejected
 from tests.edge.decoders.schemas.fake_registry import FakeRegistry
 
+BOMB = gzip.compress(bytes(100_000_000))
 TEXT = json.dumps({"type": "record", "name": "R", "fields": [{"name": "id", "type": "string"}]})
 
 
@@ -98,6 +100,10 @@ async def test_references_in_a_circle_come_to_an_end() -> None:
         ({"body": b"<html>"}, "no schema: is it a schema registry"),
         ({"body": b'{"schema": 7}'}, "no schema: is it a schema registry"),
         ({"body": b"\xff" * (MAX_BYTES + 1)}, "answers with more than"),
+        (
+            {"body": gzip.compress(bytes(100_000_000)), "encoding": "gzip"},
+            "no schema: is it a schema registry",
+        ),
     ],
 )
 async def test_whatever_is_no_answer_of_a_registry_means_that_nothing_is_known(
