@@ -15,9 +15,8 @@ import numpy as np
 
 from streamwatch.core.events import Event
 from streamwatch.core.fetched import FAULT, HEADER_COUNT, VALUE, VALUE_BYTES, FetchedRecords
-from streamwatch.core.ports import Record
+from streamwatch.core.ports import Decoder, Record
 from streamwatch.core.records import RecordBatch
-from streamwatch.edge.decoders.formats.json import JsonDecoder
 from streamwatch.edge.decoders.formats.kind import FormatMisused, FormatOptions
 from streamwatch.edge.decoders.formats.transcoded import (
     TranscodedRecord,
@@ -99,7 +98,7 @@ class SchemaDecoder:
         Decodes what values become.
     """
 
-    def __init__(self, choice: SchemaChoice, readers: Readers | None, json: JsonDecoder) -> None:
+    def __init__(self, choice: SchemaChoice, readers: Readers | None, json: Decoder) -> None:
         self._choice = choice
         self._readers = readers
         self._json = json
