@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.disk import volume
-from tests.integration import kafka_broker
+from tests.integration import apicurio, kafka_broker
 
 REQUIRED = os.environ.get("STREAMWATCH_REQUIRE_REAL") == "1"
 left_out: dict[str, str] = {}
@@ -35,6 +35,7 @@ PROBES: dict[str, Callable[[], str]] = {
     "kafka": kafka_broker.unavailable,
     "a Kafka of its own": kafka_broker.unavailable_jars,
     "helm": lambda: "" if helm() else "neither on the PATH nor built by make helm",
+    "schema registry": apicurio.unavailable,
     "loop mount": volume.unavailable,
 }
 """Why a component cannot be had, or an empty string. Others are programs on the PATH."""

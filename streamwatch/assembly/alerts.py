@@ -17,9 +17,9 @@ from streamwatch.core.alerting.receiver import Delivered, Receiver
 from streamwatch.core.alerting.rules import AlarmRule, AlarmsSpec
 from streamwatch.core.events import VERDICT, Alarm
 from streamwatch.daemon.delivery import Deliveries, DeliverySpec
+from streamwatch.edge.outgoing.ssrf_guard import refused
 from streamwatch.edge.receivers import KINDS, EndpointSpec, HttpReceiver, ReceiverKind, ReceiverOptions
 from streamwatch.edge.receivers.http_result import meaning
-from streamwatch.edge.receivers.ssrf_guard import refused
 from streamwatch.edge.receivers.webhook import key_of
 from streamwatch.settings import Settings, SettingsError
 from streamwatch.settings.alerts import ReceiverSection

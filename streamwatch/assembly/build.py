@@ -9,6 +9,7 @@ from typing import Any
 from streamwatch.assembly import specs
 from streamwatch.assembly.alerts import build_deliveries
 from streamwatch.assembly.http import build_server
+from streamwatch.assembly.schemas import build_schema_cache, topic_schemas
 from streamwatch.assembly.state import consume_loop_spec, joins_in_columns
 from streamwatch.assembly.topics import build_topics
 from streamwatch.core.estimators.warming import warm_up
@@ -61,14 +62,17 @@ def build_daemon(
         Settings that contradict each other.
     """
     telemetry = telemetry or build_telemetry(settings)
-    topics = topics or build_topics(settings)
+    cache = build_schema_cache(settings, telemetry.emit)
+    topics = topics or build_topics(settings, cache)
     estimators = specs.monitors_spec(settings)
     deliveries = deliveries or build_deliveries(settings, telemetry)
-    reading = reading or consume_loop_spec(settings, topics, telemetry, deliveries)
+    reading = reading or consume_loop_spec(
+        settings, topics, telemetry, deliveries, schemas=topic_schemas(cache, topics)
+    )
     source = SOURCES["kafka"].build(
         specs.kafka_spec(settings.kafka), list(topics), telemetry.emit, reading.offset_metadata
     )
-    status = DaemonStatus(source, telemetry, (deliveries,))
+    status = DaemonStatus(source, telemetry, (deliveries,), schemas=reading.schemas)
     server = build_server(settings.http, status, telemetry, settings.monitors.max_series)
     supervisor = Supervisor.from_environment(os.environ)
     attachments = Attachments(tuple(sinks), deliveries, supervisor)

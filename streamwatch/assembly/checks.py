@@ -2,38 +2,85 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from streamwatch.admin.capacity import DiskSpec
 from streamwatch.admin.capacity_check import Limits, check_state, check_worst_case
 from streamwatch.admin.check_result import CheckResult
 from streamwatch.admin.kafka_check import check_kafka
+from streamwatch.admin.schema_check import check_schemas, sample
 from streamwatch.assembly import specs
 from streamwatch.assembly.topics import build_topics
+from streamwatch.daemon.batch_processor import Topic
+from streamwatch.edge.decoders.schemas.cache import SchemaCache
+from streamwatch.edge.sources import KINDS as SOURCES
+from streamwatch.edge.sources.kafka import ReadingEnded, TopicsMissing
 from streamwatch.settings import Settings, SettingsError
+from streamwatch.telemetry import InternalEvent, SchemaRejected
 
 
 async def check_all(settings: Settings) -> Sequence[CheckResult]:
     """Everything that can be known before starting; creates nothing, reads one batch of each topic."""
     try:
         monitors = specs.monitors_spec(settings)
-        build_topics(settings)
+        told: list[InternalEvent] = []
+        cache = _schema_cache(settings, told.append)
+        topics = build_topics(settings, cache)
     except SettingsError as error:
         return [CheckResult(str(error), good=False)]
     limits = capacity_limits(settings)
     forgetting = ", ".join(spec.name for spec in monitors.forgetting)
     detectors = ", ".join(spec.name for spec in monitors.detectors) or "none"
+    kafka = await check_kafka(
+        specs.kafka_spec(settings.kafka), specs.sides(settings.topics), settings.kafka.dead_letter_topic
+    )
     return [
         CheckResult("settings", good=True, details=(f"forgetting: {forgetting}", f"detectors: {detectors}")),
         *_namespace_findings(settings),
-        *await check_kafka(
-            specs.kafka_spec(settings.kafka),
-            specs.sides(settings.topics),
-            settings.kafka.dead_letter_topic,
+        *kafka,
+        *(await _check_formats(settings, topics, cache) if all(result.good for result in kafka) else ()),
+        *(
+            CheckResult(f"schema {event.schema}: {event.error}", good=False)
+            for event in told
+            if isinstance(event, SchemaRejected)
         ),
         *check_state(limits),
         check_worst_case(limits),
     ]
+
+
+def _schema_cache(settings: Settings, emit: Callable[[InternalEvent], None]) -> SchemaCache | None:
+    """Readers of the registry's schemas; the HTTP client is loaded only where one is set."""
+    if settings.schema_registry.url is None:
+        return None
+    from streamwatch.assembly.schemas import build_schema_cache  # noqa: PLC0415
+
+    return build_schema_cache(settings, emit)
+
+
+async def _check_formats(
+    settings: Settings, topics: Mapping[str, Topic], cache: SchemaCache | None
+) -> Sequence[CheckResult]:
+    """Decode a sample of each topic whose format has schemas."""
+    named = {name: section.type for name, section in specs.formats(settings.topics).items()}
+    formats = {name: kind for name, kind in named.items() if kind != "json"}
+    if not formats:
+        return ()
+    from streamwatch.assembly.schemas import topic_schemas  # noqa: PLC0415
+
+    spec = replace(specs.kafka_spec(settings.kafka), group_id=None, start_from="earliest")
+    source = SOURCES["kafka"].build(spec, list(formats), lambda _: None, lambda: "")
+    schemas = topic_schemas(cache, topics)
+    try:
+        samples = await sample(source, list(formats))
+        decoders = {name: topics[name].decoder for name in formats}
+        return await check_schemas(formats, samples, decoders, schemas)
+    except (ReadingEnded, TopicsMissing) as error:
+        return [CheckResult(str(error), good=False)]
+    finally:
+        if schemas is not None:
+            await schemas.close()
 
 
 def _namespace_findings(settings: Settings) -> Sequence[CheckResult]:

@@ -15,6 +15,7 @@ from streamwatch.edge.stores.rocksdb.spec import RocksSpec
 from streamwatch.folds import Scheme
 from streamwatch.settings import Settings, SettingsError
 from streamwatch.settings.estimators import CostsSection, MonitorsSection, Utility, comparison_specs
+from streamwatch.settings.formats import FormatSection
 from streamwatch.settings.sections import KafkaSection, OnExpiry
 from streamwatch.settings.topics import MappingSection, TopicsSection
 
@@ -80,7 +81,7 @@ def shared_models(section: TopicsSection) -> dict[str, list[str]]:
     return {model: sorted(spaces) for model, spaces in sorted(found.items()) if len(spaces) > 1}
 
 
-def formats(section: TopicsSection) -> dict[str, str]:
+def formats(section: TopicsSection) -> dict[str, FormatSection]:
     """Format of each topic's records."""
     return {topic.name: topic.format for topic in (*section.predictions, *section.labels)}
 

@@ -12,7 +12,7 @@ from streamwatch.core.column_pipeline import ColumnPipeline
 from streamwatch.core.commit.checkpoint import Checkpoint, Resumed
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.pipeline import Pipeline
-from streamwatch.core.ports import DeadLetters, Store
+from streamwatch.core.ports import DeadLetters, Schemas, Store
 from streamwatch.core.specs import columns_suffice
 from streamwatch.daemon import (
     MERGE,
@@ -54,6 +54,7 @@ def consume_loop_spec(
     telemetry: Telemetry,
     deliveries: Deliveries | None = None,
     clocks: HostClocks | None = None,
+    schemas: Schemas | None = None,
 ) -> ConsumeLoopSpec:
     """Functions by which the daemon's reading loop opens and commits state."""
     state = settings.state
@@ -61,10 +62,12 @@ def consume_loop_spec(
     letters = build_dead_letters(settings, telemetry)
     opening = state_opening(settings, topics, telemetry, deliveries, clocks, letters)
     if not specs.store_kind(settings).durable:
-        return ConsumeLoopSpec(opening, commits, dead_letters=letters)
+        return ConsumeLoopSpec(opening, commits, dead_letters=letters, schemas=schemas)
     space = Space(state.directory, state.min_free_megabytes * 1_000_000)
     fail = settings.kafka.on_data_loss == "fail"
-    return ConsumeLoopSpec(opening, commits, space.is_low, dead_letters=letters, fail_on_lost_state=fail)
+    return ConsumeLoopSpec(
+        opening, commits, space.is_low, dead_letters=letters, schemas=schemas, fail_on_lost_state=fail
+    )
 
 
 def build_dead_letters(settings: Settings, telemetry: Telemetry) -> DeadLetters | None:

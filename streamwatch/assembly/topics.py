@@ -6,18 +6,28 @@ from streamwatch.assembly import specs
 from streamwatch.core.ports import Decoder
 from streamwatch.core.vocabulary import Vocabulary
 from streamwatch.daemon.batch_processor import Topic
-from streamwatch.edge.decoders.formats import KINDS, DecoderSpec, FormatOptions
+from streamwatch.edge.decoders.formats import KINDS, DecoderSpec, FormatMisused, FormatOptions
+from streamwatch.edge.decoders.schemas.schema import Readers, SchemaRef, Version
 from streamwatch.edge.keys import id_keys
 from streamwatch.settings import Settings, SettingsError
+from streamwatch.settings.formats import FormatSection
 
 
-def build_topics(settings: Settings) -> dict[str, Topic]:
+def build_topics(settings: Settings, readers: Readers | None = None) -> dict[str, Topic]:
     """Side and decoder of each topic.
+
+    Parameters
+    ----------
+    settings
+        Whatever the operator chose.
+    readers
+        Readers of the registry's schemas; None without a registry.
 
     Raises
     ------
     SettingsError
-        A constant or an alias in a mapping is no valid name, or dead letters go to a topic that is read.
+        A constant or an alias in a mapping is no valid name, a format cannot be used, or dead letters go to
+        a topic that is read.
     """
     if (letters := settings.kafka.dead_letter_topic) in specs.sides(settings.topics):
         raise SettingsError(f"kafka.dead_letter_topic: expected a topic that is not read, got {letters!r}")
@@ -30,24 +40,37 @@ def build_topics(settings: Settings) -> dict[str, Topic]:
         try:
             keys = id_keys(namespaces[name], digest=digest)
             spec = DecoderSpec(name, side, mappings[name], keys, vocabulary, folds)
-            topics[name] = Topic(side, build_decoder(spec, formats[name]))
+            topics[name] = Topic(side, build_decoder(spec, formats[name], readers))
         except ValueError as error:
             raise SettingsError(f"topics: mapping of {name}: {error}") from None
     return topics
 
 
-def build_decoder(spec: DecoderSpec, name: str) -> Decoder:
-    """Decoder of one topic by the name of its format.
+def build_decoder(spec: DecoderSpec, section: FormatSection, readers: Readers | None = None) -> Decoder:
+    """Decoder of one topic by its format.
 
     Raises
     ------
     SettingsError
-        There is no such format.
+        There is no such format, or it cannot be used.
     ValueError
         The mapping cannot be used.
     """
-    kind = KINDS.get(name)
+    kind = KINDS.get(section.type)
     if kind is None:
         expected = ", ".join(KINDS)
-        raise SettingsError(f"topics: format of {spec.topic}: expected one of {expected}, got {name!r}")
-    return kind.build(spec, FormatOptions())
+        raise SettingsError(
+            f"topics: format of {spec.topic}: expected one of {expected}, got {section.type!r}"
+        )
+    try:
+        options = FormatOptions(readers, _fixed(section), section.read_schema(), section.message or "")
+        return kind.build(spec, options)
+    except (FormatMisused, UnicodeDecodeError) as error:
+        raise SettingsError(f"topics: format {section.type} of {spec.topic}: {error}") from None
+
+
+def _fixed(section: FormatSection) -> SchemaRef | None:
+    """The registry's schema of every record; None where each names its own, or a file has it."""
+    if section.subject is not None:
+        return Version(section.subject, section.version)
+    return section.schema_id

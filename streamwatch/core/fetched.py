@@ -50,6 +50,10 @@ class FetchedRecords(Sequence["Record"]):
     def part(self, rows: NDArray[np.int64]) -> Self:
         """Take some of the rows, over the same data."""
 
+    @abstractmethod
+    def over(self, data: NDArray[np.uint8], rows: NDArray[np.int64]) -> Self:
+        """The same partition's records over other data."""
+
     @property
     def sizes_bytes(self) -> NDArray[np.int64]:
         """Bytes of key and value of each record: int64, shape (n,)."""

@@ -619,6 +619,8 @@ DAEMON: Final = (
         "kafka_position_unverified_total",
         "Times the log could not be recognised, since the record remembered is no longer in it.",
     ),
+    _gauge("schema_registry_up", "1 unless records wait for a schema registry; only where one is set."),
+    _gauge("schemas_cached", "Schemas at hand, and names that the registry did not know."),
     _counter(
         "dead_letters_written_total",
         "Invalid records written to kafka.dead_letter_topic since the start.",

@@ -75,6 +75,27 @@ class Decoder(Protocol):
         ...
 
 
+class Schemas(Protocol):
+    """Schemas that records are written with: at hand before anything is decoded."""
+
+    @property
+    def problem(self) -> str | None:
+        """Reason why schemas cannot be had just now; None while they can."""
+        ...
+
+    async def ready(self, records: Mapping[Partition, Sequence[Record]]) -> bool:
+        """Have the schemas of these records at hand; False, after a moment, if they are not yet."""
+        ...
+
+    def families(self) -> Sequence[Family]:
+        """As series."""
+        ...
+
+    async def close(self) -> None:
+        """Give up what is being fetched, and leave."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class PartitionState:
     """State of one partition as of a poll."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 
 from streamwatch.core.events import Partition
 from streamwatch.core.fold_names import shown_name
-from streamwatch.core.ports import DeadLetters, Poll, Source
+from streamwatch.core.ports import DeadLetters, Poll, Schemas, Source
 from streamwatch.daemon.alerting import event_of
 from streamwatch.daemon.batch_processor import yield_to_loop
 from streamwatch.daemon.commits import Commits, CommitSpec, Durable
@@ -53,6 +54,8 @@ class ConsumeLoopSpec:
     """Kept up to date with what is durable."""
     dead_letters: DeadLetters | None = None
     """Given to every state that is opened; left at the end."""
+    schemas: Schemas | None = None
+    """Had at hand before anything is decoded; None where no format needs any."""
     fail_on_lost_state: bool = False
     """Whether a state that is removed while it is open ends the daemon, instead of beginning anew."""
     monotonic: Callable[[], float] = time.monotonic
@@ -103,6 +106,7 @@ class ConsumeLoop:
         self._records_before = 0
         self._gone = 0
         self._commits: Commits | None = None
+        self._polls: deque[Poll] = deque()
         self.state: State | None = None
 
     @property
@@ -131,11 +135,18 @@ class ConsumeLoop:
             await self._leave(LEAVE_SECONDS)
             if self._spec.dead_letters is not None:
                 await self._spec.dead_letters.stop()
+            if self._spec.schemas is not None:
+                await self._spec.schemas.close()
 
     async def _next(self, stop: asyncio.Event) -> Poll | None:
         """The next poll; None when it is time to stop, be it that the brokers kept a poll waiting."""
         if stop.is_set():
             return None
+        if self._polls:
+            return self._polls.popleft()
+        return await self._polled(stop)
+
+    async def _polled(self, stop: asyncio.Event) -> Poll | None:
         try:
             return await self._source.poll()
         except asyncio.CancelledError:
@@ -199,6 +210,7 @@ class ConsumeLoop:
             self._with_lost_states(state.source_positions.counts),
         )
         self._status.log_counts = counts
+        self._polls.clear()
         self._source.count_from(counts.losses, counts.records_lost, counts.position_unverified)
         if self._started:
             await self._source.rewind(source_positions.positions, source_positions.fingerprints)
@@ -266,7 +278,10 @@ class ConsumeLoop:
                 return
         self._source.tell()
         self._status.partitions = poll.partitions
-        await processor.receive(poll, connected=self._source.up and not self._low)
+        at_hand = await self._schemas_at_hand(poll, commits, stop)
+        if at_hand is None:
+            return
+        await processor.receive(poll, connected=at_hand and self._source.up and not self._low)
         self._source.pause(self._held_back(poll))
         alarms = await self._evaluate(commits, stop)
         if self._behind and not self._is_behind():
@@ -275,6 +290,24 @@ class ConsumeLoop:
             self._telemetry.emit(CatchUpCompleted(self.records, seconds))
         await commits.settle(soon=not poll.records or (alarms > 0 and not self._behind))
         await yield_to_loop()
+
+    async def _schemas_at_hand(self, poll: Poll, commits: Commits, stop: asyncio.Event) -> bool | None:
+        """Wait until the records of a poll can be decoded; whether that took no time, None if told to stop.
+
+        Meanwhile nothing more is read, but Kafka is heard, and what was evaluated before becomes durable.
+        Records given up at a stop are read again: positions follow what was evaluated.
+        """
+        schemas, waited = self._spec.schemas, False
+        while schemas is not None and not await schemas.ready(poll.records):
+            waited = True
+            self._source.pause(frozenset(poll.partitions))
+            heard = await self._polled(stop)
+            if stop.is_set() or heard is None:
+                return None
+            if heard.moved or heard.records:
+                self._polls.append(heard)
+            await commits.settle(soon=True)
+        return not waited
 
     async def _evaluate(self, commits: Commits, stop: asyncio.Event) -> int:
         """Evaluate what was released, with commits in between; the number of alarms raised."""

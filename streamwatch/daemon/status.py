@@ -9,7 +9,7 @@ from typing import Protocol
 from streamwatch import __version__
 from streamwatch.core.events import Partition
 from streamwatch.core.metrics import family, single
-from streamwatch.core.ports import PartitionState, Source
+from streamwatch.core.ports import PartitionState, Schemas, Source
 from streamwatch.core.series import Family
 from streamwatch.daemon.process import process_families
 from streamwatch.daemon.source_positions import LogCounts
@@ -40,6 +40,8 @@ class DaemonStatus:
         Its counters are among the facts.
     parts
         Further parts of the daemon, asked about themselves.
+    schemas
+        Asked whether records wait for some; None where no format needs any.
     clock
         Seconds since the epoch.
     """
@@ -50,11 +52,13 @@ class DaemonStatus:
         telemetry: Telemetry,
         parts: Sequence[MetricsProvider] = (),
         *,
+        schemas: Schemas | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._source = source
         self._telemetry = telemetry
         self._parts = parts
+        self._schemas = schemas
         self.durable = False
         """Whether what is shown survives a restart."""
         self.disk_low = False
@@ -84,6 +88,8 @@ class DaemonStatus:
             reasons.append("Kafka cannot be reached")
         if not self._source.assigned:
             reasons.append("no partitions are assigned yet")
+        if self._schemas is not None and (problem := self._schemas.problem) is not None:
+            reasons.append(f"records wait for their schemas: {problem}")
         return reasons
 
     def families(self) -> Sequence[Family]:
@@ -102,6 +108,7 @@ class DaemonStatus:
             single("state_disk_low", float(self.disk_low)),
             family("consumer_lag_records", lag),
             *_of_logs(self.log_counts),
+            *(self._schemas.families() if self._schemas else ()),
             *(self.commits.families() if self.commits else ()),
             *(each for part in self._parts for each in part.families()),
             *self._telemetry.families(),

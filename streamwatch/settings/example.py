@@ -73,10 +73,11 @@ def _mapping() -> Iterator[str]:
 
 
 def _namespace() -> Iterator[str]:
-    """The namespace of a topic's ids."""
-    field = TopicSection.model_fields["namespace"]
-    yield from (f"{INDENT}#     {line}" for line in _comment(field.description or "", INDENT))
-    yield f"{INDENT}#     {INDENT}namespace: {_inline(field.default)}"
+    """The namespace of a topic's ids, and the format of its values."""
+    for name, value in (("namespace", ""), ("format", "json")):
+        told = TopicSection.model_fields[name].description or ""
+        yield from (f"{INDENT}#     {line}" for line in _comment(told, INDENT))
+        yield f"{INDENT}#     {INDENT}{name}: {_inline(value)}"
 
 
 def _comment(text: str, indent: str) -> Iterator[str]:

@@ -22,6 +22,7 @@ from streamwatch.settings.durations import format_duration
 from streamwatch.settings.estimators import MonitorsSection
 from streamwatch.settings.faults import Layer, SettingsError, describe, is_secret, step_text
 from streamwatch.settings.folds import FoldsSection
+from streamwatch.settings.formats import SchemaRegistrySection
 from streamwatch.settings.http import HttpSection
 from streamwatch.settings.sections import (
     JoinSection,
@@ -43,6 +44,7 @@ class Settings(BaseSettings):
 
     kafka: KafkaSection
     topics: TopicsSection
+    schema_registry: SchemaRegistrySection = SchemaRegistrySection()
     join: JoinSection = JoinSection()
     time: TimeSection = TimeSection()
     monitors: MonitorsSection = MonitorsSection()

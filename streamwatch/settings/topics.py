@@ -7,9 +7,9 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
+from streamwatch.settings.formats import Format, FormatSection
 from streamwatch.settings.sections import Section
 
-FORMATS = ("json",)
 NAMESPACE = r"^[A-Za-z0-9._-]{0,64}$"
 PLACE = r"^(key|topic|header:.+|=.+|value(\.[^.]+)+)$"
 
@@ -80,13 +80,6 @@ class MappingSection(Section):
     """Only on a topic that carries both predictions and labels: how to tell them apart."""
 
 
-def one_format(text: object) -> object:
-    """Check the name of a format; the error names what there is to choose from."""
-    if text not in FORMATS:
-        raise ValueError(f"expected one of {', '.join(FORMATS)}, got {text!r}")
-    return text
-
-
 def one_namespace(text: str) -> str:
     """Check the name of a namespace."""
     if not re.fullmatch(NAMESPACE, text):
@@ -103,12 +96,8 @@ class TopicSection(Section):
         str, AfterValidator(one_namespace), Field(json_schema_extra={"pattern": NAMESPACE})
     ] = ""
     """Ids of different namespaces never meet: one for each use case that numbers its ids on its own."""
-    format: Annotated[
-        str,
-        BeforeValidator(one_format, json_schema_input_type=str),
-        Field(json_schema_extra={"enum": list(FORMATS)}),
-    ] = "json"
-    """Format of its records' values."""
+    format: Format = FormatSection()
+    """Format of its records' values: json, avro, protobuf, json_schema, or {type: avro, schema_file: …}."""
     mapping: MappingSection = MappingSection()
     """Where each field lives in its records."""
 

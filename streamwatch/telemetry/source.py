@@ -182,3 +182,30 @@ class CatchUpCompleted(InternalEvent):
 
     records: int
     seconds: float
+
+
+@dataclass(frozen=True)
+class SchemaRegistryLost(InternalEvent):
+    """The schema registry cannot be asked: records that need a schema wait, and none is lost."""
+
+    level: ClassVar[Level] = "warning"
+    sampled_by: ClassVar[str | None] = "error"
+    error: str
+    retry_in_seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class SchemaRegistryRecovered(InternalEvent):
+    """The schema registry answers again; reading goes on where it stood."""
+
+    after_seconds: float
+
+
+@dataclass(frozen=True)
+class SchemaRejected(InternalEvent):
+    """A schema cannot be compiled: records that name it are invalid."""
+
+    level: ClassVar[Level] = "error"
+    sampled_by: ClassVar[str | None] = "error"
+    schema: str
+    error: str

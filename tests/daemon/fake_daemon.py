@@ -13,7 +13,7 @@ from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Fingerprint, Partition
 from streamwatch.core.merge import MergeProgress, MergeSpec
 from streamwatch.core.pipeline import Pipeline
-from streamwatch.core.ports import PartitionState, Poll
+from streamwatch.core.ports import PartitionState, Poll, Schemas
 from streamwatch.core.series import Family, Report
 from streamwatch.core.specs import AdwinDriftSpec, JoinSpec, MonitorsSpec, PageHinkleySpec
 from streamwatch.daemon import (
@@ -207,6 +207,7 @@ def fake_daemon(
     merge: MergeSpec = AT_ONCE,
     monotonic_ms: Callable[[], int] = CLOCKS.monotonic_ms,
     progress: MergeProgress | None = None,
+    schemas: Schemas | None = None,
 ) -> FakeDaemon:
     log = io.StringIO()
     telemetry = Telemetry(stream=log)
@@ -223,8 +224,8 @@ def fake_daemon(
     )
     state = State(store, checkpoint, processor, SourcePositions(), Resumed())
     source, server = FakeSource(list(polls)), FakeServer()
-    status = DaemonStatus(source, telemetry, clock=lambda: NOW_MS / 1_000)
-    reading = ConsumeLoopSpec(lambda: state, CommitSpec())
+    status = DaemonStatus(source, telemetry, schemas=schemas, clock=lambda: NOW_MS / 1_000)
+    reading = ConsumeLoopSpec(lambda: state, CommitSpec(), schemas=schemas)
     daemon = Daemon(source, reading, server, status, telemetry, warm_up)
     return FakeDaemon(source, server, status, processor, daemon, log)
 

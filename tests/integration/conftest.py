@@ -12,6 +12,7 @@ import pytest
 
 from streamwatch.lab.embedded import EmbeddedBroker
 from tests import real
+from tests.integration.apicurio import Apicurio
 from tests.integration.kafka_broker import KafkaBroker
 
 
@@ -66,3 +67,15 @@ def broker(request: pytest.FixtureRequest) -> Broker:
     if real.need_or_embedded(request.node.nodeid, "kafka"):
         return request.getfixturevalue("kafka")
     return request.getfixturevalue("_embedded")
+
+
+@pytest.fixture
+def schema_registry(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Apicurio]:
+    """Apicurio Registry, empty, which the test may kill; or the test is left out."""
+    real.need(request.node.nodeid, "schema registry")
+    registry = Apicurio(tmp_path)
+    try:
+        registry.start()
+        yield registry
+    finally:
+        registry.kill()

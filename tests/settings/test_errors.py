@@ -108,6 +108,7 @@ def complaint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., 
             "zoo: {}",
             (
                 "zoo in streamwatch.yaml: unknown key; known: alerts, folds, http, join, kafka, log, monitors, "
+                "schema_registry, "
                 "state, time, topics"
             ),
         ),

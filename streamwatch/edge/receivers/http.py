@@ -17,10 +17,10 @@ from yarl import URL
 from streamwatch import __version__
 from streamwatch.core.alerting.notification import Notification, Severity
 from streamwatch.core.alerting.receiver import DeliveryResult, Failed, Refused
+from streamwatch.edge.outgoing.resolver import SystemResolver
+from streamwatch.edge.outgoing.ssrf_guard import AddressRefusedError, GuardedResolver, refused
 from streamwatch.edge.receivers.http_result import result_of
 from streamwatch.edge.receivers.request import Format, HttpRequestBody, Reminder
-from streamwatch.edge.receivers.resolver import SystemResolver
-from streamwatch.edge.receivers.ssrf_guard import AddressRefusedError, GuardedResolver, refused
 
 CONNECT_SECONDS = 5.0
 """Of `timeout_seconds`, what a connection may take."""

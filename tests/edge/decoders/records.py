@@ -19,6 +19,7 @@ class FakeRecord:
     offset: int = 42
     timestamp: int = AT_MS
     fault: str | None = None
+    timestamp_type: int = 0
 
 
 def of(content: Any, **places: Any) -> FakeRecord:

@@ -2,6 +2,9 @@
 
 ===============  =====================================================================================
 ``json``         UTF-8 text of one JSON object
+``avro``         Apache Avro, schema from a registry or a file
+``protobuf``     Protocol Buffers, schema from a registry or a file
+``json_schema``  JSON behind the name of its schema in a registry
 ===============  =====================================================================================
 """
 
@@ -10,10 +13,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from streamwatch.edge.decoders.formats import json
-from streamwatch.edge.decoders.formats.kind import DecoderSpec, FormatKind, FormatOptions
+from streamwatch.edge.decoders.formats import avro, json, json_schema, protobuf
+from streamwatch.edge.decoders.formats.kind import DecoderSpec, FormatKind, FormatMisused, FormatOptions
 
-__all__ = ["KINDS", "DecoderSpec", "FormatKind", "FormatOptions"]
+__all__ = ["KINDS", "DecoderSpec", "FormatKind", "FormatMisused", "FormatOptions"]
 
-KINDS: Mapping[str, FormatKind] = MappingProxyType({module.KIND.name: module.KIND for module in (json,)})
+KINDS: Mapping[str, FormatKind] = MappingProxyType(
+    {module.KIND.name: module.KIND for module in (json, avro, protobuf, json_schema)}
+)
 """Formats by name."""

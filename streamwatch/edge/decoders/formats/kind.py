@@ -10,6 +10,7 @@ from streamwatch.core.events import Side
 from streamwatch.core.ports import Decoder
 from streamwatch.core.vocabulary import Vocabulary
 from streamwatch.edge.decoders.mapping import TopicMapping
+from streamwatch.edge.decoders.schemas.schema import Readers, SchemaRef
 from streamwatch.edge.keys import IdKeys
 from streamwatch.folds import Scheme
 
@@ -31,7 +32,20 @@ class DecoderSpec:
 
 @dataclass(frozen=True, slots=True)
 class FormatOptions:
-    """Settings of a topic's format; each format takes those that are its own."""
+    """Settings of a topic's format, files read; each format takes those that are its own."""
+
+    readers: Readers | None = None
+    """Readers of the registry's schemas; None without a registry."""
+    fixed: SchemaRef | None = None
+    """The schema of every record; None where each names its own."""
+    schema_text: str | None = None
+    """The schema of every record itself."""
+    message: str = ""
+    """Full name of the message that records hold, where they do not name it; empty for the first."""
+
+
+class FormatMisused(ValueError):  # noqa: N818
+    """Settings of a format that cannot be used, or a package that it needs and that is missing."""
 
 
 class FormatKind(NamedTuple):
@@ -40,6 +54,6 @@ class FormatKind(NamedTuple):
     name: str
     """Value of `format` in the settings."""
     settings: tuple[str, ...]
-    """Keys of the section that only this format has."""
+    """Keys of the section that it takes beside its name."""
     build: Callable[[DecoderSpec, FormatOptions], Decoder]
-    """Raises ValueError where the mapping cannot be used."""
+    """Raises ValueError where the mapping cannot be used, FormatMisused where the format cannot."""

@@ -76,6 +76,10 @@ class KafkaRecords(FetchedRecords):
         """Take some of the rows, over the same data."""
         return KafkaRecords(self.partition, self.data, rows)
 
+    def over(self, data: NDArray[np.uint8], rows: NDArray[np.int64]) -> KafkaRecords:
+        """The same partition's records over other data."""
+        return KafkaRecords(self.partition, data, rows)
+
     def record(self, row: int) -> KafkaRecord:
         """Make an object of one record; what it holds is copied."""
         topic, number = self.partition

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from streamwatch.core.alerting.receiver import Delivered, DeliveryResult, Failed
+from streamwatch.edge.outgoing.resolver import SystemResolver
 from streamwatch.edge.receivers import EndpointSpec, HttpReceiver, Slack
-from streamwatch.edge.receivers.resolver import SystemResolver
 from tests.edge.receivers.endpoint import endpoint, until
 from tests.edge.receivers.notifications import NOW_MS, firing
 

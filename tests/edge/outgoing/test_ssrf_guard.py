@@ -8,8 +8,8 @@ import pytest
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from streamwatch.core.alerting.receiver import Delivered, Failed
+from streamwatch.edge.outgoing.ssrf_guard import refused
 from streamwatch.edge.receivers import EndpointSpec, HttpReceiver, Slack
-from streamwatch.edge.receivers.ssrf_guard import refused
 from tests.edge.receivers.endpoint import endpoint
 from tests.edge.receivers.notifications import NOW_MS, firing
 

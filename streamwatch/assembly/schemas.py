@@ -1,0 +1,62 @@
+"""From the `schema_registry` section to what fetches and keeps schemas."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from yarl import URL
+
+from streamwatch.daemon.batch_processor import Topic
+from streamwatch.edge.decoders.formats.schema_decoder import SchemaDecoder
+from streamwatch.edge.decoders.schemas.cache import SchemaCache
+from streamwatch.edge.decoders.schemas.client import RegistryClient
+from streamwatch.edge.decoders.schemas.spec import RegistrySpec
+from streamwatch.edge.decoders.schemas.topics import TopicSchemas
+from streamwatch.edge.outgoing.ssrf_guard import refused
+from streamwatch.settings import Settings, SettingsError
+from streamwatch.telemetry import InternalEvent
+
+
+def build_schema_cache(settings: Settings, emit: Callable[[InternalEvent], None]) -> SchemaCache | None:
+    """Readers of the registry's schemas; None where no registry is set. Secrets are read from files here.
+
+    Raises
+    ------
+    SettingsError
+        The URL or a file cannot be used.
+    """
+    section = settings.schema_registry
+    if section.url is None:
+        return None
+    host = URL(section.url).host
+    if host is None or refused(host):
+        raise SettingsError("schema_registry.url: expected a host that is no link-local address (not shown)")
+    spec = RegistrySpec(
+        url=section.url,
+        username=section.username,
+        password=section.read_password(),
+        token=section.read_token(),
+        ca_file=_authorities(section.ca_file),
+        timeout_seconds=section.timeout / 1_000,
+    )
+    return SchemaCache(RegistryClient(spec), emit)
+
+
+def topic_schemas(cache: SchemaCache | None, topics: Mapping[str, Topic]) -> TopicSchemas | None:
+    """Schemas of the topics whose format needs some; None where no registry is set."""
+    if cache is None:
+        return None
+    decoders = {name: topic.decoder for name, topic in topics.items()}
+    return TopicSchemas(cache, {n: each for n, each in decoders.items() if isinstance(each, SchemaDecoder)})
+
+
+def _authorities(file: Path | None) -> str | None:
+    if file is None:
+        return None
+    try:
+        ssl.create_default_context(cafile=file)
+    except ssl.SSLError:
+        raise SettingsError(f"schema_registry.ca_file: expected PEM certificates in {file}") from None
+    return str(file)

@@ -1,0 +1,30 @@
+"""Avro, with the schema from a registry or a file."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Final
+
+from streamwatch.edge.decoders.formats import json
+from streamwatch.edge.decoders.formats.kind import DecoderSpec, FormatKind, FormatMisused, FormatOptions
+from streamwatch.edge.decoders.formats.schema_decoder import SchemaChoice, SchemaDecoder, from_options
+from streamwatch.edge.decoders.schemas.avro import compile_avro
+
+INVALID: Final = "invalid_avro"
+
+
+def build(spec: DecoderSpec, options: FormatOptions) -> SchemaDecoder:
+    """Decode Avro.
+
+    Raises
+    ------
+    FormatMisused
+        fastavro is not installed, or there is neither a registry nor a usable file.
+    """
+    if find_spec("fastavro") is None:
+        raise FormatMisused("a package is missing: install it with pip install 'streamwatchd[avro]'")
+    choice = from_options(SchemaChoice(compile_avro, INVALID), "AVRO", options)
+    return SchemaDecoder(choice, options.readers, json.build(spec, options))
+
+
+KIND = FormatKind("avro", ("schema_id", "subject", "version", "schema_file"), build)

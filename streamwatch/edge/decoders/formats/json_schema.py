@@ -1,0 +1,39 @@
+"""JSON that names its schema in the wire format of a registry.
+
+JSON says by itself what its fields are, so that no schema is fetched: a registry that is away holds nothing
+up. What a schema would forbid is judged by the mapping, as of plain JSON.
+"""
+
+from __future__ import annotations
+
+from streamwatch.edge.decoders.formats import json
+from streamwatch.edge.decoders.formats.kind import DecoderSpec, FormatKind, FormatOptions
+from streamwatch.edge.decoders.formats.schema_decoder import SchemaChoice, SchemaDecoder
+from streamwatch.edge.decoders.schemas.schema import Schema
+
+
+class JsonReader:
+    """Reads JSON behind the name of its schema."""
+
+    def to_json(self, value: bytes, start: int, preface: bytes | None) -> bytes:
+        """The text as it is."""
+        del preface
+        return value[start:]
+
+
+_READER = JsonReader()
+
+
+def compile_json(schema: Schema) -> JsonReader:
+    """Give the one reader there is, whatever the schema."""
+    del schema
+    return _READER
+
+
+def build(spec: DecoderSpec, options: FormatOptions) -> SchemaDecoder:
+    """Decode JSON behind the name of its schema."""
+    choice = SchemaChoice(compile_json, "invalid_json", reader=_READER)
+    return SchemaDecoder(choice, None, json.build(spec, options))
+
+
+KIND = FormatKind("json_schema", (), build)

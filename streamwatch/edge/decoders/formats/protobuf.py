@@ -1,0 +1,34 @@
+"""Protocol Buffers, with the schema from a registry or a file."""
+
+from __future__ import annotations
+
+from functools import partial
+from importlib.util import find_spec
+from typing import Final
+
+from streamwatch.edge.decoders.formats import json
+from streamwatch.edge.decoders.formats.kind import DecoderSpec, FormatKind, FormatMisused, FormatOptions
+from streamwatch.edge.decoders.formats.schema_decoder import SchemaChoice, SchemaDecoder, from_options
+from streamwatch.edge.decoders.schemas.protobuf import compile_protobuf
+
+INVALID: Final = "invalid_protobuf"
+
+
+def build(spec: DecoderSpec, options: FormatOptions) -> SchemaDecoder:
+    """Decode Protocol Buffers.
+
+    Raises
+    ------
+    FormatMisused
+        A package is not installed, or there is neither a registry nor a usable file.
+    """
+    if find_spec("google.protobuf") is None or find_spec("grpc_tools") is None:
+        raise FormatMisused("a package is missing: install it with pip install 'streamwatchd[protobuf]'")
+    make = compile_protobuf
+    if options.fixed is not None or options.schema_text is not None:
+        make = partial(compile_protobuf, message=options.message)  # such values do not name their message
+    choice = from_options(SchemaChoice(make, INVALID), "PROTOBUF", options)
+    return SchemaDecoder(choice, options.readers, json.build(spec, options))
+
+
+KIND = FormatKind("protobuf", ("schema_id", "subject", "version", "schema_file", "message"), build)

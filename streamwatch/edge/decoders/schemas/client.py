@@ -1,0 +1,228 @@
+"""Asks a schema registry: one request at a time, in bounded time and size, without redirects or proxies.
+
+`GET /schemas/ids/{id}`, `/schemas/guids/{guid}`, `/subjects/{subject}/versions/{version}` (Confluent Schema
+Registry, API reference). A schema is unknown only where the registry says so in its own words (error codes
+40401 to 40403): a proxy's 404, like anything else that is no answer, means that nothing is known.
+"""
+
+from __future__ import annotations
+
+import base64
+import ssl
+from collections.abc import Mapping
+from typing import Any, Final
+from urllib.parse import quote
+from uuid import UUID
+
+import aiohttp
+import msgspec
+from aiohttp.abc import AbstractResolver
+from yarl import URL
+
+from streamwatch import __version__
+from streamwatch.edge.decoders.schemas.schema import (
+    Schema,
+    SchemaRef,
+    SchemaUnavailable,
+    SchemaUnknown,
+    SchemaUnusable,
+    Version,
+)
+from streamwatch.edge.decoders.schemas.spec import RegistrySpec
+from streamwatch.edge.outgoing.resolver import SystemResolver
+from streamwatch.edge.outgoing.ssrf_guard import AddressRefusedError, GuardedResolver, refused
+
+MAX_BYTES: Final = 2 * 2**20
+"""An answer with more is not read."""
+MAX_REFERENCES: Final = 200
+"""Schemas that one schema may refer to, whatever the way."""
+_NOT_FOUND: Final = frozenset({40401, 40402, 40403})
+_DENIED: Final = frozenset({401, 403})
+_CONNECT_SECONDS: Final = 5.0
+
+
+class Reference(msgspec.Struct, frozen=True):
+    """A schema's reference to another."""
+
+    name: str
+    subject: str
+    version: int
+
+
+class Answer(msgspec.Struct, frozen=True, rename={"type": "schemaType"}):
+    """A schema in the words of a registry."""
+
+    schema: str
+    type: str | None = None
+    references: list[Reference] | None = None
+
+
+class _Fault(msgspec.Struct, frozen=True):
+    error_code: int = 0
+
+
+_ANSWER: Final = msgspec.json.Decoder(Answer)
+_FAULT: Final = msgspec.json.Decoder(_Fault)
+
+
+class RegistryClient:
+    """Fetches schemas with everything they refer to.
+
+    Parameters
+    ----------
+    spec
+        Where, and as whom.
+    resolver
+        Resolves names; the system's by default. Whatever it answers is checked.
+    """
+
+    def __init__(self, spec: RegistrySpec, resolver: AbstractResolver | None = None) -> None:
+        self._spec = spec
+        self._base = spec.url.rstrip("/")
+        self._host = URL(spec.url).host or ""
+        self._resolver = resolver
+        self._session: aiohttp.ClientSession | None = None
+
+    @property
+    def host(self) -> str:
+        """Host of the registry."""
+        return self._host
+
+    async def schema(self, ref: SchemaRef) -> Schema:
+        """Fetch a schema.
+
+        Raises
+        ------
+        SchemaUnknown
+            The registry has none of this name.
+        SchemaUnusable
+            It refers to more schemas than are fetched.
+        SchemaUnavailable
+            The registry cannot be reached, lets nobody in or answers something else.
+        """
+        answer = await self._ask(_path(ref))
+        references: dict[str, str] = {}
+        await self._follow(answer, references)
+        return Schema(answer.type or "AVRO", answer.schema, tuple(references.items()))
+
+    async def _follow(self, answer: Answer, found: dict[str, str]) -> None:
+        """Fetch what an answer refers to, what that refers to first."""
+        for reference in answer.references or ():
+            if reference.name in found:
+                continue
+            if len(found) >= MAX_REFERENCES:
+                raise SchemaUnusable(f"refers to more than {MAX_REFERENCES} schemas")
+            found[reference.name] = ""  # a circle ends here
+            other = await self._ask(_path(Version(reference.subject, reference.version)))
+            await self._follow(other, found)
+            del found[reference.name]
+            found[reference.name] = other.schema
+
+    async def close(self) -> None:
+        """Close the connections."""
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    async def _ask(self, path: str) -> Answer:
+        if refused(self._host):
+            raise SchemaUnavailable("link-local address, which is never spoken to")
+        session = self._opened()
+        try:
+            url = URL(self._base + path, encoded=True)
+            async with session.get(url, allow_redirects=False) as answer:
+                body = await _limited(answer)
+                return _understood(answer.status, body)
+        except TimeoutError:
+            raise SchemaUnavailable(f"no answer within {self._spec.timeout_seconds:g} s") from None
+        except (aiohttp.ClientError, ssl.SSLError, OSError) as error:
+            if isinstance(error, SchemaUnavailable):
+                raise
+            raise SchemaUnavailable(_problem(error)) from None
+
+    def _opened(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            spec = self._spec
+            trusted = ssl.create_default_context(cafile=spec.ca_file) if spec.ca_file else True
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(
+                    resolver=GuardedResolver(self._resolver or SystemResolver()), ssl=trusted, limit=8
+                ),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                timeout=aiohttp.ClientTimeout(total=spec.timeout_seconds, connect=_CONNECT_SECONDS),
+                headers={
+                    "User-Agent": f"streamwatch/{__version__}",
+                    "Accept": "application/vnd.schemaregistry.v1+json, application/json",
+                    "Accept-Encoding": "identity",
+                    **_credentials(spec),
+                },
+                auto_decompress=False,  # a few bytes would unpack to very many before they are counted
+                trust_env=False,
+            )
+        return self._session
+
+
+def _credentials(spec: RegistrySpec) -> Mapping[str, str]:
+    if spec.token is not None:
+        return {"Authorization": f"Bearer {spec.token}"}
+    if spec.username is not None:
+        pair = f"{spec.username}:{spec.password or ''}".encode()
+        return {"Authorization": f"Basic {base64.b64encode(pair).decode()}"}
+    return {}
+
+
+def _path(ref: SchemaRef) -> str:
+    match ref:
+        case Version(subject, number):
+            version = "latest" if number is None else str(number)
+            return f"/subjects/{quote(subject, safe='')}/versions/{version}"
+        case UUID():
+            return f"/schemas/guids/{ref}"
+        case _:
+            return f"/schemas/ids/{ref}"
+
+
+async def _limited(answer: aiohttp.ClientResponse) -> bytes:
+    body = bytearray()
+    async for chunk in answer.content.iter_chunked(65_536):
+        body += chunk
+        if len(body) > MAX_BYTES:
+            raise SchemaUnavailable(f"answers with more than {MAX_BYTES} bytes")
+    return bytes(body)
+
+
+def _understood(status: int, body: bytes) -> Answer:
+    """The schema in an answer."""
+    if status == 200:
+        try:
+            return _ANSWER.decode(body)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            raise SchemaUnavailable("answers something that is no schema: is it a schema registry?") from None
+    if status == 404 and _error_code(body) in _NOT_FOUND:
+        raise SchemaUnknown
+    if status in _DENIED:
+        raise SchemaUnavailable(f"answers {status}: it does not let this user in")
+    raise SchemaUnavailable(f"answers {status}")
+
+
+def _error_code(body: bytes) -> int:
+    try:
+        return _FAULT.decode(body).error_code
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return 0
+
+
+def _problem(error: BaseException) -> str:
+    """A failed request in words that name neither credentials nor path."""
+    seen: Any = error
+    while seen is not None:
+        if isinstance(seen, AddressRefusedError):
+            return "link-local address, which is never spoken to"
+        seen = seen.__cause__ or seen.__context__
+    if isinstance(error, aiohttp.ClientConnectorDNSError):
+        return "its name cannot be resolved"
+    if isinstance(error, aiohttp.ClientSSLError | ssl.SSLError):
+        return "its certificate is not trusted, or it does not speak TLS"
+    if isinstance(error, aiohttp.ClientConnectionError | OSError):
+        return "the connection fails"
+    return "does not answer in HTTP"

@@ -1,0 +1,239 @@
+"""Messages → JSON text: fields by the names the schema has for them, numbers as numbers.
+
+Differs from the canonical JSON of Protocol Buffers in that: names stay as written, and 64-bit numbers are no
+text. As there, enums are names, bytes are base64, timestamps are RFC 3339, a field without presence that is
+not on the wire has its default, and one with presence that is not set is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
+
+import msgspec
+
+from streamwatch.edge.decoders.schemas.schema import SchemaUnusable, Undecodable
+
+MAX_INDEXES: Final = 100
+"""Depth of nested message types that a record's indexes may name."""
+_FREE_FIELDS: Final = 65_536
+"""Fields that a value may have beyond four a byte: empty messages repeat at two bytes each."""
+_FIELDS_PER_BYTE: Final = 4
+_AS_TEXT: Final = frozenset(
+    {"google.protobuf.Timestamp", "google.protobuf.Duration", "google.protobuf.FieldMask"}
+)
+_BY_LIBRARY: Final = frozenset(
+    {
+        "google.protobuf.Struct",
+        "google.protobuf.Value",
+        "google.protobuf.ListValue",
+        "google.protobuf.Any",
+        *(
+            f"google.protobuf.{name}Value"
+            for name in ("Double", "Float", "Int64", "UInt64", "Int32", "UInt32", "Bool", "String", "Bytes")
+        ),
+    }
+)
+
+Convert: TypeAlias = Callable[[Any, list[int]], Any]
+"""From contents, and the fields that may still be made, to what JSON can say."""
+Member: TypeAlias = tuple[str, bool, Convert | None]
+"""Name of a field, whether it has presence, and its conversion; None where contents stay as they are."""
+
+
+class ProtobufReader:
+    """Reads values of one file of messages.
+
+    Parameters
+    ----------
+    files
+        FileDescriptorSet of the file and what it imports.
+    main
+        Name of the file that the indexes are about.
+    message
+        Full name of the message that all values hold, empty for the first; None where each names it by its
+        indexes.
+
+    Raises
+    ------
+    SchemaUnusable
+        There is no such message.
+    """
+
+    def __init__(self, files: Any, main: str, message: str | None) -> None:
+        from google.protobuf import descriptor_pool, message_factory  # noqa: PLC0415 - an extra
+        from google.protobuf.message import DecodeError  # noqa: PLC0415
+
+        self._faults: tuple[type[Exception], ...] = (
+            DecodeError,
+            UnicodeDecodeError,
+            ValueError,
+            OverflowError,
+            TypeError,
+            RecursionError,
+        )
+        pool = descriptor_pool.DescriptorPool()
+        try:
+            for file in files.file:
+                pool.Add(file)
+            written = next(file for file in files.file if file.name == main)
+            self._names = _names(written.message_type, written.package)
+            self._classes = {
+                name: message_factory.GetMessageClass(pool.FindMessageTypeByName(name))
+                for name in self._names.values()
+            }
+        except (TypeError, KeyError) as error:
+            raise SchemaUnusable(f"has descriptors that do not fit together: {error}"[:300]) from None
+        message = self._names.get((0,), "") if message == "" else message
+        if message is not None and message not in self._classes:
+            known = ", ".join(list(self._classes)[:10]) or "(none)"
+            raise SchemaUnusable(f"expected one of its messages ({known}), got {message!r}")
+        self._message = message
+        self._converters: dict[str, _Messages] = {}
+        self._encode = msgspec.json.Encoder().encode
+
+    def to_json(self, value: bytes, start: int, preface: bytes | None) -> bytes:
+        """Write a value as JSON text; raises Undecodable."""
+        name = self._message
+        if name is None:
+            indexes, end = read_indexes(value, start) if preface is None else read_indexes(preface, 0)
+            start = end if preface is None else start
+            name = self._names.get(indexes)
+            if name is None:
+                raise Undecodable
+        try:
+            message = self._classes[name].FromString(value[start:])
+            converter = self._converter(message.DESCRIPTOR)
+            budget = [_FREE_FIELDS + _FIELDS_PER_BYTE * len(value)]
+            return self._encode(converter.to_plain(message, budget))
+        except self._faults:
+            raise Undecodable from None
+
+    def _converter(self, descriptor: Any) -> _Messages:
+        found = self._converters.get(descriptor.full_name)
+        if found is None:
+            found = self._converters[descriptor.full_name] = _Messages(descriptor, self._converter)
+        return found
+
+
+class _Messages:
+    """Converts messages of one type."""
+
+    def __init__(self, descriptor: Any, others: Callable[[Any], _Messages]) -> None:
+        self._descriptor = descriptor
+        self._others = others
+        self._library: Callable[[Any], Any] | None = None
+        if descriptor.full_name in _AS_TEXT:
+            self._library = _as_text
+        elif descriptor.full_name in _BY_LIBRARY:
+            self._library = _by_library
+        self._members: list[Member] | None = None
+
+    def to_plain(self, message: Any, budget: list[int]) -> Any:
+        """Make objects, lists and scalars of a message, within a budget of fields."""
+        if self._library is not None:
+            return self._library(message)
+        if self._members is None:
+            self._members = [self._member(field) for field in self._descriptor.fields]
+        budget[0] -= len(self._members) + 1
+        if budget[0] < 0:
+            raise ValueError("more fields than are read")
+        plain: dict[str, Any] = {}
+        for name, presence, convert in self._members:
+            if not presence or message.HasField(name):
+                content = getattr(message, name)
+                plain[name] = content if convert is None else convert(content, budget)
+        return plain
+
+    def _member(self, field: Any) -> Member:
+        name, presence = str(field.name), bool(field.has_presence)
+        if not field.is_repeated:
+            return name, presence, self._single(field)
+        entry = field.message_type
+        if entry is not None and entry.GetOptions().map_entry:
+            each = self._single(entry.fields_by_name["value"])
+            return name, presence, lambda items, budget: _converted_map(items, each, budget)
+        each = self._single(field)
+        return name, presence, lambda items, budget: _converted(items, each, budget)
+
+    def _single(self, field: Any) -> Convert | None:
+        """How one content is converted; None if it stays as it is."""
+        if field.message_type is not None:
+            return self._others(field.message_type).to_plain
+        if field.enum_type is None:
+            return None
+        names = {number: value.name for number, value in field.enum_type.values_by_number.items()}
+        return lambda content, _: names.get(content, content)
+
+
+def _converted(items: Any, each: Convert | None, budget: list[int]) -> list[Any]:
+    return list(items) if each is None else [each(item, budget) for item in items]
+
+
+def _converted_map(items: Any, each: Convert | None, budget: list[int]) -> dict[str, Any]:
+    if each is None:
+        return {_key(key): item for key, item in items.items()}
+    return {_key(key): each(items[key], budget) for key in items}
+
+
+def _key(key: Any) -> str:
+    return str(key).lower() if isinstance(key, bool) else str(key)
+
+
+def _as_text(message: Any) -> str:
+    return message.ToJsonString()
+
+
+def _by_library(message: Any) -> Any:
+    from google.protobuf import json_format  # noqa: PLC0415 - an extra
+
+    try:
+        return json_format.MessageToDict(message, preserving_proto_field_name=True)
+    except json_format.Error as error:
+        raise ValueError(str(error)) from None
+
+
+def _names(messages: Any, scope: str, prefix: tuple[int, ...] = ()) -> dict[tuple[int, ...], str]:
+    """Full name of each message type by its indexes; entries of maps are no types that anybody wrote."""
+    found: dict[tuple[int, ...], str] = {}
+    written = [message for message in messages if not message.options.map_entry]
+    for index, message in enumerate(written):
+        name = f"{scope}.{message.name}" if scope else message.name
+        found[*prefix, index] = name
+        found |= _names(message.nested_type, name, (*prefix, index))
+    return found
+
+
+def read_indexes(content: bytes, at: int) -> tuple[tuple[int, ...], int]:
+    """Read the indexes of a message type, zigzag varints after their count, and where they end.
+
+    A single zero stands for the first message of the file.
+
+    Raises
+    ------
+    Undecodable
+        They are not whole, or more than `MAX_INDEXES`.
+    """
+    count, at = _varint(content, at)
+    if count == 0:
+        return (0,), at
+    if not 0 < count <= MAX_INDEXES:
+        raise Undecodable
+    indexes: list[int] = []
+    for _ in range(count):
+        index, at = _varint(content, at)
+        indexes.append(index)
+    return tuple(indexes), at
+
+
+def _varint(content: bytes, at: int) -> tuple[int, int]:
+    value = 0
+    for shift in range(0, 35, 7):
+        if at >= len(content):
+            raise Undecodable
+        byte = content[at]
+        at += 1
+        value |= (byte & 127) << shift
+        if byte < 128:
+            return value >> 1 ^ -(value & 1), at
+    raise Undecodable

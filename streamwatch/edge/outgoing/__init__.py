@@ -1,0 +1,1 @@
+"""Rules for whatever this process connects to: names, and addresses that are never spoken to."""
