@@ -41,7 +41,6 @@ from streamwatch.core.past import PastView
 from streamwatch.core.series import Family
 from streamwatch.core.specs import (
     AdwinSpec,
-    FadingSpec,
     ForgettingSpec,
     LandmarkSpec,
     MonitorsSpec,
