@@ -12,8 +12,11 @@ from typing import Final
 from streamwatch.core.events import Event, Partition, Prediction
 from streamwatch.core.fetched import FetchedRecords
 from streamwatch.core.ports import Record
+from streamwatch.core.records import RecordBatch
 
 RECORDS_PER_TURN: Final = 500
+ROWS_PER_TURN: Final = 4_096
+"""Records in columns that are joined before others have a turn; no more than 500 of them are objects."""
 BYTES_PER_TURN: Final = 1 << 18
 """Of values and keys that are decoded before others have a turn."""
 SCORES_PER_TURN: Final = 20_000
@@ -57,6 +60,17 @@ def up_to_scores(events: Sequence[Event]) -> Sequence[Event]:
             if room < 0 and count:
                 return events[:count]
     return events
+
+
+def rows_up_to_objects(records: RecordBatch) -> int:
+    """Number of the first of these records among which no more are objects, with scores, than fit a turn."""
+    count = min(len(records), ROWS_PER_TURN)
+    places = records.part(0, count).object_places()
+    if not len(places):
+        return count
+    most = places[:RECORDS_PER_TURN]
+    events = up_to_scores([records.objects[number] for number in records.rows["object"][most].tolist()])
+    return count if len(events) == len(places) else int(places[len(events)])
 
 
 def _sizes(records: Sequence[Record]) -> list[int]:
