@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from streamwatch.core.events import Event
 
 _FEWEST = 1_024
+_MOST_EMPTY = 1 << 16
 
 
 class Kept:
@@ -34,6 +35,13 @@ class Kept:
         self._used = 0
         self._objects: list[Event] = []
         self._vocabulary: Vocabulary | None = None
+
+    def clear(self) -> None:
+        """Let go of all records; the room for rows is used again, unless it is very large."""
+        self.count = self._used = 0
+        if len(self._words) > _MOST_EMPTY:
+            self._words = words_of(np.empty(0, ROW))
+        self._texts, self._objects, self._vocabulary = None, [], None
 
     def add(self, batch: RecordBatch) -> None:
         """Put the records of a batch behind those that are kept.
