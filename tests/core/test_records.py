@@ -79,7 +79,7 @@ def test_kept_records_are_given_back_whatever_was_added_let_go_and_moved_in_betw
         for _ in range(12):
             events = drawn(chance, chance.randrange(300), digests=digests)
             held |= dict(enumerate(events, kept.count))
-            kept.add(in_columns(copy.deepcopy(events), vocabulary, digests=digests))
+            kept.add([in_columns(copy.deepcopy(events), vocabulary, digests=digests)])
             places = chance.sample(sorted(held), len(held) // 2)
             taken = kept.take(np.array(places, np.int64), np.arange(len(places)))
             expected = at([held.pop(place) for place in places], range(len(places)))
@@ -96,13 +96,13 @@ def test_kept_records_are_given_back_whatever_was_added_let_go_and_moved_in_betw
 def test_records_of_two_vocabularies_or_spellings_are_not_kept_together() -> None:
     events: list[Event] = [Label("a", "c", -1)]
     kept, vocabulary = Kept(), Vocabulary()
-    kept.add(in_columns(events, vocabulary, digests=False))
-    kept.add(batch_of(events, np.zeros(1, np.int64)))  # objects name nothing by number
+    kept.add([in_columns(events, vocabulary, digests=False)])
+    kept.add([batch_of(events, np.zeros(1, np.int64))])  # objects name nothing by number
     with pytest.raises(ValueError, match="one vocabulary"):
-        kept.add(in_columns(events, Vocabulary(), digests=False))
+        kept.add([in_columns(events, Vocabulary(), digests=False)])
     spelt = in_columns([Label(key_of("a", digests=True), "c", -1)], vocabulary, digests=True)
     with pytest.raises(ValueError, match="texts of keys"):
-        kept.add(spelt)
+        kept.add([spelt])
 
 
 def test_objects_pass_as_they_were_given() -> None:

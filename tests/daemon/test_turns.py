@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from streamwatch.core.events import Invalid, Label, Partition, Prediction
 from streamwatch.daemon.turns import (
     BYTES_PER_TURN,
-    RECORDS_PER_TURN,
+    DECODED_PER_TURN,
     SCORES_PER_TURN,
     in_turns,
     up_to_scores,
@@ -20,16 +20,16 @@ from tests.tiers import examples
 
 SIZES = st.lists(
     st.sampled_from([0, 1, 300, BYTES_PER_TURN // 3, BYTES_PER_TURN, 3 * BYTES_PER_TURN])
-    | st.just(RECORDS_PER_TURN + 7),
+    | st.just(DECODED_PER_TURN + 7),
     max_size=6,
 )
 
 
 def records(sizes: Sequence[int]) -> list[FakeRecord]:
-    """One of each size; a number of small ones instead where it is `RECORDS_PER_TURN + 7`."""
+    """One of each size; a number of small ones instead where it is `DECODED_PER_TURN + 7`."""
     found: list[int] = []
     for size in sizes:
-        found += [10] * size if size == RECORDS_PER_TURN + 7 else [size]
+        found += [10] * size if size == DECODED_PER_TURN + 7 else [size]
     return [FakeRecord(bytes(size), offset=i) for i, size in enumerate(found)]
 
 
@@ -43,7 +43,7 @@ def test_every_record_has_its_turn_in_order_and_no_turn_is_larger_than_allowed(
     for turn in in_turns(delivered):
         taken = [record for each in turn.values() for record in each]
         assert taken
-        assert all(0 < len(each) <= RECORDS_PER_TURN for each in turn.values())
+        assert all(0 < len(each) <= DECODED_PER_TURN for each in turn.values())
         assert len(taken) == 1 or sum(len(record.value) for record in taken[:-1]) < BYTES_PER_TURN
         for partition, each in turn.items():
             seen[partition] += each

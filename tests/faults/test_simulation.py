@@ -129,7 +129,7 @@ def waits_for_nobody_at_rest(patch):
     patch.setattr(
         Partitions, "found", lambda self, at, ms: found(self, at, None if ms is None else ms + 10**12)
     )
-    patch.setattr(Merge, "_late", lambda _: 0)
+    patch.setattr(Merge, "_late", lambda _: (-1, -1))
 
 
 def restarts_without_its_place(patch):

@@ -109,10 +109,10 @@ class Held:
         first: int,
         stamps_ms: NDArray[np.int64],
         decodable: NDArray[np.bool_],
-        place: int,
+        places: NDArray[np.int64],
         arrived_ms: int,
     ) -> None:
-        """Put records of one partition into the pool, from `first` on; they have no time and no turn yet."""
+        """Put records of partitions into the pool, from `first` on; they have no time and no turn yet."""
         stop = first + len(stamps_ms)
         if stop > len(self._pool):
             pool = np.empty((max(2 * stop, 1_024), COLUMNS), np.int64)
@@ -121,7 +121,7 @@ class Held:
         part = self._pool[first:stop]
         part[:, TIME] = stamps_ms
         part[:, ARRIVED] = arrived_ms
-        part[:, PLACE] = place
+        part[:, PLACE] = places
         part[:, REASON] = np.where(decodable, BELIEVED, TIMELESS)
 
     def put_elsewhere(self, first: int, stop: int, places: NDArray[np.int64]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import TypeAlias
 
 import numpy as np
@@ -50,7 +50,8 @@ class Inbox:
     def waiting(self) -> NDArray[np.bool_]:
         """Tell of each partition whether records of it wait for their time."""
         waiting = np.zeros(len(self._partitions.names), np.bool_)
-        waiting[list(self._doubtful)] = True
+        if self._doubtful:
+            waiting[list(self._doubtful)] = True
         return waiting
 
     def waits(self, place: int) -> bool:
@@ -75,15 +76,16 @@ class Inbox:
         self._doubtful = {int(places[place]): ids for place, ids in self._doubtful.items()}
         self._appended = {int(places[place]): said for place, said in self._appended.items()}
 
-    def add(self, place: int, now_ms: int, first_id: int, arrivals: Arrivals) -> None:
-        """Take in what was delivered of a partition; its rows are kept from `first_id` on, behind others."""
-        self._held.put(first_id, arrivals.stamps_ms, arrivals.decodable, place, now_ms)
-        self._span = (self._span[0] if self._fresh else first_id, first_id + len(arrivals))
-        self._fresh.append((place, now_ms))
+    def add(self, first_id: int, now_ms: int, delivered: Mapping[int, Arrivals]) -> None:
+        """Take in what was delivered, by place; it is in the pool from `first_id` on, behind the last."""
+        count = sum(map(len, delivered.values()))
+        self._span = (self._span[0] if self._fresh else first_id, first_id + count)
+        self._fresh += [(place, now_ms) for place in delivered]
         # Where a topic's configuration changes in between, what waits is judged as producers' times.
-        self._appended[place] = arrivals.appended and (
-            self._appended.get(place, True) or place not in self._doubtful
-        )
+        for place, arrivals in delivered.items():
+            self._appended[place] = arrivals.appended and (
+                self._appended.get(place, True) or place not in self._doubtful
+            )
 
     def crowded(self, most: int) -> NDArray[np.bool_]:
         """Tell of each partition whether more than `most` records of it wait, more than are asked."""
@@ -115,7 +117,8 @@ class Inbox:
         """Queue the fresh records of the partitions in which nothing is doubtful; the others become so."""
         partitions, held = self._partitions, self._held
         odd = np.zeros(len(partitions.names), np.bool_)
-        odd[list(doubtful)] = True
+        if doubtful:
+            odd[list(doubtful)] = True
         span, self._span, self._fresh = self._span, (0, 0), []
         if held.queue_plain(span, partitions.running_ms, odd, partitions.held, self._max_future_ms):
             for place in np.flatnonzero(odd).tolist():

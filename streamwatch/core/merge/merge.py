@@ -121,14 +121,18 @@ class Merge:
         if not (some := {name: arrivals for name, arrivals in delivered.items() if len(arrivals)}):
             return
         self._compact()
-        for name, arrivals in some.items():
-            order = self._partitions.order[name]
-            self._inbox.add(order, now_ms, self._kept.count, arrivals)
-            self._kept.add(arrivals.records)
-            self._partitions.heard(order, max(len(arrivals), arrivals.size_bytes))
-        self._host.look(
-            {name: arrivals.stamps_ms[arrivals.decodable] for name, arrivals in some.items()}, now_ms
-        )
+        order, parts = self._partitions.order, list(some.values())
+        delivered_of = [order[name] for name in some]
+        stamps_ms = np.concatenate([arrivals.stamps_ms for arrivals in parts])
+        decodable = np.concatenate([arrivals.decodable for arrivals in parts])
+        counts = [len(arrivals) for arrivals in parts]
+        places = np.repeat(np.array(delivered_of, np.int64), counts)
+        self._held.put(self._kept.count, stamps_ms, decodable, places, now_ms)
+        self._inbox.add(self._kept.count, now_ms, dict(zip(delivered_of, parts, strict=True)))
+        self._kept.add([arrivals.records for arrivals in parts])
+        sizes_bytes = [max(len(arrivals), arrivals.size_bytes) for arrivals in parts]
+        self._partitions.heard(np.array(delivered_of, np.int64), np.array(sizes_bytes, np.int64))
+        self._host.look(list(some), stamps_ms, decodable, counts, now_ms)
 
     def found(self, ends_ms: Mapping[Partition, int | None]) -> None:
         """Note when the fetches were sent that found partitions at their end; None: not known to be there."""

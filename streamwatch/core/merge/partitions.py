@@ -88,11 +88,11 @@ class Partitions:
         self.places = np.arange(len(names))
         return places
 
-    def heard(self, place: int, size_bytes: int) -> None:
-        """Note that a partition delivered records."""
-        self.size_bytes[place] += size_bytes
-        self.holds_since_ms[place] = -1
-        self.left_behind[place] = False
+    def heard(self, places: NDArray[np.int64], sizes_bytes: NDArray[np.int64]) -> None:
+        """Note that these partitions, all different, delivered records."""
+        self.size_bytes[places] += sizes_bytes
+        self.holds_since_ms[places] = -1
+        self.left_behind[places] = False
 
     def found(self, place: int, at_end_ms: int | None) -> None:
         """Note when the fetch was sent that found a partition at its end; None: not known to be there."""

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Final
 
+import numpy as np
+
 from streamwatch.core.jit import entry, hot, without_refcount
 from streamwatch.core.merge.timestamps import FARTHEST, TIMELESS
 
@@ -215,3 +217,25 @@ def walk(pool, firsts, ids):
             ids[k] = i
             k += 1
             i = pool[i, NEXT]
+
+
+@entry
+def lower_medians(stamps, counted, counts, found):
+    """Write of each stretch of `stamps`, as long as `counts` says, how many count and their lower median."""
+    chosen = np.empty_like(stamps)
+    start = 0
+    for part in range(counts.shape[0]):
+        count = 0
+        is_sorted = True
+        for i in range(start, start + counts[part]):
+            if counted[i]:
+                chosen[count] = stamps[i]
+                is_sorted = is_sorted and (count == 0 or chosen[count - 1] <= stamps[i])
+                count += 1
+        start += counts[part]
+        found[part, 0] = count
+        middle = (count - 1) // 2
+        if count == 0:
+            found[part, 1] = -1
+        else:
+            found[part, 1] = chosen[middle] if is_sorted else np.sort(chosen[:count])[middle]

@@ -28,8 +28,8 @@ def agree_where_plain(
     count, held, alike = len(moving), Held(), np.zeros(3, np.int64)
     running, odd = np.array([running_ms, running_ms, -1]), np.zeros(3, np.bool_)
     held.reorder(np.empty(0, np.int64), 3)
-    for place in range(3):
-        held.put(place * count, moving, readable, place, 0)
+    places = np.repeat(np.arange(3), count)
+    held.put(0, np.concatenate((moving,) * 3), np.concatenate((readable,) * 3), places, 0)
     left = held.queue_plain((0, 3 * count), running, odd, alike, MAX_FUTURE)
     assert odd[0] == odd[1]
     assert odd[2] or not count, "of a new partition nothing is plain"
