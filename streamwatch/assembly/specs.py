@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from streamwatch.core.events import Side
 from streamwatch.core.merge import MergeSpec
-from streamwatch.core.specs import FadingSpec, JoinSpec, MonitorsSpec, UtilitySpec
+from streamwatch.core.specs import FadingSpec, JoinSpec, MonitorsSpec, UtilitySpec, columns_suffice
 from streamwatch.edge.decoders.mapping import KindRule, TopicMapping
 from streamwatch.edge.sources.kafka.spec import Ago, At, KafkaSpec, parse_start
 from streamwatch.edge.stores.rocksdb.spec import RocksSpec
@@ -119,6 +119,16 @@ def join_spec(settings: Settings) -> JoinSpec:
         folds_share_stream=_shares_stream(settings),
         comparisons=comparison_specs(settings.monitors.comparisons),
     )
+
+
+def joins_in_columns(settings: Settings) -> bool:
+    """Tell whether the compiled join is used: nothing is durable, and columns suffice."""
+    return settings.state.kind == "memory" and columns_suffice(join_spec(settings))
+
+
+def keys_are_digests(settings: Settings) -> bool:
+    """Tell whether ids are known by their digests alone: on disk, and where they are joined in columns."""
+    return settings.state.kind != "memory" or joins_in_columns(settings)
 
 
 def folds_scheme(settings: Settings) -> Scheme | None:

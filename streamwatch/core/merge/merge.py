@@ -260,15 +260,19 @@ class Merge:
             taken.reasons,
         )
 
+    def compact(self) -> None:
+        """Let go of what was released; nothing may have been added since the last release."""
+        queued, doubtful = self._held.ids(), self._inbox.ids()
+        self._held.moved(queued, np.concatenate(doubtful) if doubtful else queued[:0])
+        self._kept.keep([queued, *doubtful])
+
     def _compact(self) -> None:
         """Let go of records that were released, when they are most of what is kept."""
         held = self.held_records
         if held == 0:
             self._kept.clear()
         elif self._kept.count > 4 * held + _LEAST and not self._inbox.has_fresh:
-            queued, doubtful = self._held.ids(), self._inbox.ids()
-            self._held.moved(queued, np.concatenate(doubtful) if doubtful else queued[:0])
-            self._kept.keep([queued, *doubtful])
+            self.compact()
 
     def _wait(self, now_ms: int, *, connected: bool) -> bool:
         """Note for whom the smallest record waits; whether somebody was left behind, so that it may go."""
