@@ -17,10 +17,11 @@ from streamwatch.core.fetched import FetchedRecords
 from streamwatch.core.ports import Record
 from streamwatch.core.records import RecordBatch
 
-DECODED_PER_TURN: Final = 2_000
-"""Records of a partition that are decoded before others have a turn."""
 RECORDS_PER_TURN: Final = 500
-"""Events that are joined and evaluated before others have a turn."""
+"""Records that are no columns: of a partition as many are decoded, or of all evaluated, before others have a
+turn."""
+FETCHED_PER_TURN: Final = 2_000
+"""Fetched records of a partition that are decoded before others have a turn."""
 ROWS_PER_TURN: Final = 4_096
 """Records in columns that are joined before others have a turn; no more than 500 of them are objects."""
 BYTES_PER_TURN: Final = 1 << 18
@@ -43,7 +44,8 @@ def in_turns(
         for partition, start in list(begin.items()):
             records = delivered[partition]
             if room > 0 or not turn:
-                ends = np.cumsum(_sizes(records[start : start + DECODED_PER_TURN]))
+                most = FETCHED_PER_TURN if isinstance(records, FetchedRecords) else RECORDS_PER_TURN
+                ends = np.cumsum(_sizes(records[start : start + most]))
                 count = min(len(ends), int(np.searchsorted(ends, room)) + 1)
                 end = start + count
                 if count:
