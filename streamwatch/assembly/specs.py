@@ -6,7 +6,7 @@ from typing import Any
 
 from streamwatch.core.events import Side
 from streamwatch.core.merge import MergeSpec
-from streamwatch.core.specs import FadingSpec, JoinSpec, MonitorsSpec, UtilitySpec
+from streamwatch.core.specs import FadingSpec, JoinSpec, MonitorsSpec, UtilitySpec, columns_suffice
 from streamwatch.edge.sources.kafka.spec import Ago, At, KafkaSpec, parse_start
 from streamwatch.edge.stores import KINDS as STORES
 from streamwatch.edge.stores import StoreKind
@@ -106,6 +106,16 @@ def join_spec(settings: Settings) -> JoinSpec:
         folds_share_stream=_shares_stream(settings),
         comparisons=comparison_specs(settings.monitors.comparisons),
     )
+
+
+def joins_in_columns(settings: Settings) -> bool:
+    """Tell whether the compiled join is used: nothing is durable, and columns suffice."""
+    return not store_kind(settings).durable and columns_suffice(join_spec(settings))
+
+
+def keys_are_digests(settings: Settings) -> bool:
+    """Tell whether ids are known by their digests alone: on disk, and where they are joined in columns."""
+    return store_kind(settings).durable or joins_in_columns(settings)
 
 
 def folds_scheme(settings: Settings) -> Scheme | None:

@@ -24,7 +24,7 @@ def build_topics(settings: Settings) -> dict[str, Topic]:
         raise SettingsError(f"kafka.dead_letter_topic: expected a topic that is not read, got {letters!r}")
     mappings, formats = mappings_of(settings.topics), specs.formats(settings.topics)
     envelopes = envelopes_of(settings.topics)
-    namespaces, digest = specs.namespaces(settings.topics), specs.store_kind(settings).durable
+    namespaces, digest = specs.namespaces(settings.topics), specs.keys_are_digests(settings)
     folds = specs.folds_scheme(settings)
     topics: dict[str, Topic] = {}
     vocabulary = Vocabulary()

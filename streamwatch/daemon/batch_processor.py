@@ -11,7 +11,7 @@ import numpy as np
 
 from streamwatch.core.column_pipeline import ColumnPipeline
 from streamwatch.core.commit.checkpoint import Checkpoint
-from streamwatch.core.events import Alarm, Invalid, Partition, Several, Side, is_decodable
+from streamwatch.core.events import Alarm, Partition, Several, Side, is_decodable
 from streamwatch.core.fetched import APPENDED, FetchedRecords
 from streamwatch.core.fold_names import fold_of, model_of
 from streamwatch.core.join.caveats import details_with_caveats
@@ -22,10 +22,11 @@ from streamwatch.core.merge.series import held_families, progress_families
 from streamwatch.core.ports import Decoder, Poll, Record, Store
 from streamwatch.core.records import OBJECT
 from streamwatch.core.series import Family, Report
+from streamwatch.daemon.evaluating import Evaluating, InColumns, RowByRow
 from streamwatch.daemon.mismatch import MismatchReporter
 from streamwatch.daemon.recent_records import RecentRecords
 from streamwatch.daemon.rejected_records import RejectedRecords
-from streamwatch.daemon.turns import RECORDS_PER_TURN, in_turns, up_to_scores
+from streamwatch.daemon.turns import in_turns
 from streamwatch.telemetry import (
     HostClockBehind,
     HostClockRight,
@@ -110,8 +111,9 @@ class BatchProcessor:
         self.pipeline = pipeline or checkpoint.pipeline
         self.progress = progress or MergeProgress()
         self._monitors = checkpoint.monitors
-        self._store = store
-        self._checkpoint = checkpoint
+        self._evaluating: Evaluating = RowByRow(checkpoint, store)
+        if pipeline is not None:
+            self._evaluating = InColumns(pipeline)
         self._topics = topics
         self._telemetry = telemetry
         self._clocks = clocks
@@ -121,7 +123,6 @@ class BatchProcessor:
         self.rejected = rejected or RejectedRecords()
         self._ready: Released | None = None
         self._taken = 0
-        self._step = RECORDS_PER_TURN
         self._read: Mapping[Partition, int] = {}
         self._host_was_behind = False
         self._mismatches = MismatchReporter(telemetry)
@@ -204,31 +205,19 @@ class BatchProcessor:
         ready = self._ready
         if ready is None:
             return 0
-        part = ready.part(self._taken, ready.end_of_record(self._taken + self._step))
-        events = part.records.events()
-        events = events[: part.end_of_record(len(up_to_scores(events)))]
-        found = self._store.fetch(self.pipeline.read_set(events))
-        result = self.pipeline.advance(events, found)
-        self._store.apply(result)
-        if self._store.durable:
-            self._checkpoint.take(result)
-        taken = len(result.events)
-        # Where more falls due than is lent at once, small batches reach further.
-        whole = taken == len(events)
-        self._step = min(2 * self._step, RECORDS_PER_TURN) if whole else max(1, len(events) // 2)
-        self.progress.note(ready.part(self._taken, self._taken + taken))
-        for event in result.events:
-            if type(event) is Invalid:
-                self._telemetry.emit(RecordRejected(event.topic, event.partition, event.offset, event.reason))
-                self.rejected.release(event)
-        self._taken += taken
-        self._uncommitted += taken + len(result.changed)
-        self._alarms += result.alarms
-        self._note_retired([name for _, name in result.retired])
+        done = self._evaluating.take(ready.records, self._taken, ready.end_of_record)
+        self.progress.note(ready.part(self._taken, self._taken + done.taken))
+        for event in done.invalid:
+            self._telemetry.emit(RecordRejected(event.topic, event.partition, event.offset, event.reason))
+            self.rejected.release(event)
+        self._taken += done.taken
+        self._uncommitted += done.taken + done.changed
+        self._alarms += done.alarms
+        self._note_retired(done.retired)
         if self._taken == len(ready):
             self._ready = None
             self._advance_positions()
-        return len(result.alarms)
+        return len(done.alarms)
 
     def report_in_slices(self) -> Generator[None, None, Report]:
         """Build the report, giving way between slices of models."""

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.events import Partition
+from streamwatch.core.merge.queues import IN_ORDER, NO_PLACE
 from streamwatch.core.records import RecordBatch, no_records, rows_of, words_of
 
-IN_ORDER: Final = -1
-NO_PLACE: Final = -2
+__all__ = ["CONTINUED", "IN_ORDER", "NO_PLACE", "Released", "together"]
+
 CONTINUED: Final = -3
 """Instead of its lateness: the row is of the same record as the next one, which says it of both."""
 
