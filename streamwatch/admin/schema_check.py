@@ -8,12 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Protocol
 
 from streamwatch.admin.check_result import CheckResult
-from streamwatch.core.events import Event, Invalid, Partition
-from streamwatch.core.ports import Record, Schemas, Source
+from streamwatch.core.events import Decoded, Invalid, Partition, Several
+from streamwatch.core.ports import Record, Schemas
 from streamwatch.edge.decoders.reasons import REASONS
 
-SAMPLE_RECORDS: Final = 100
-SAMPLE_SECONDS: Final = 20.0
 REGISTRY_SECONDS: Final = 20.0
 _HINT: Final = "where records name no schema, settings do: format: {type: avro, schema_file: event.avsc}"
 
@@ -21,32 +19,9 @@ _HINT: Final = "where records name no schema, settings do: format: {type: avro, 
 class Decoding(Protocol):
     """A decoder, as far as a sample needs it."""
 
-    def decode_all(self, records: Sequence[Record], stamps: Sequence[int]) -> Sequence[Event]:
+    def decode_all(self, records: Sequence[Record], stamps: Sequence[int]) -> Sequence[Decoded]:
         """Decode each record with its stamp."""
         ...
-
-
-async def sample(
-    source: Source, topics: Sequence[str], monotonic: Callable[[], float] = time.monotonic
-) -> Mapping[str, Sequence[Record]]:
-    """Read the first records of topics; fewer, or none, where there are no more or time is up."""
-    found: dict[str, list[Record]] = {topic: [] for topic in topics}
-    deadline = monotonic() + SAMPLE_SECONDS
-    await source.start({}, {})
-    try:
-        while monotonic() < deadline:
-            poll = await source.poll()
-            for partition, records in poll.records.items():
-                here = found[partition.topic]
-                here += [records[i] for i in range(min(len(records), SAMPLE_RECORDS - len(here)))]
-            full = {topic for topic, records in found.items() if len(records) >= SAMPLE_RECORDS}
-            left = [state for partition, state in poll.partitions.items() if partition.topic not in full]
-            source.pause(frozenset(partition for partition in poll.partitions if partition.topic in full))
-            if poll.partitions and all(state.caught_up for state in left):
-                break
-    finally:
-        await source.stop()
-    return found
 
 
 async def check_schemas(
@@ -83,9 +58,10 @@ async def check_schemas(
 def _decoded(topic: str, name: str, records: Sequence[Record], decoder: Decoding) -> CheckResult:
     if not records:
         return CheckResult(f"topic {topic}: {name}, empty: nothing to decode", good=True)
-    events = decoder.decode_all(records, [record.timestamp for record in records])
-    reasons = Counter(event.reason for event in events if isinstance(event, Invalid))
-    good = len(records) - reasons.total()
+    decoded = decoder.decode_all(records, [record.timestamp for record in records])
+    by_record = [each.events if isinstance(each, Several) else (each,) for each in decoded]
+    reasons = Counter(event.reason for events in by_record for event in events if isinstance(event, Invalid))
+    good = sum(not any(isinstance(event, Invalid) for event in events) for events in by_record)
     details = [f"{count} × {reason}: {REASONS[reason]}" for reason, count in reasons.most_common()]
     if "schema_missing" in reasons:
         details.append(_HINT)

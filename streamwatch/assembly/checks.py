@@ -9,10 +9,14 @@ from streamwatch.admin.capacity import DiskSpec
 from streamwatch.admin.capacity_check import Limits, check_state, check_worst_case
 from streamwatch.admin.check_result import CheckResult
 from streamwatch.admin.kafka_check import check_kafka
-from streamwatch.admin.schema_check import check_schemas, sample
+from streamwatch.admin.payload_check import check_payload, first_records
+from streamwatch.admin.schema_check import check_schemas
 from streamwatch.assembly import specs
+from streamwatch.assembly.mappings import mappings_of
 from streamwatch.assembly.topics import build_topics
+from streamwatch.core.ports import Record
 from streamwatch.daemon.batch_processor import Topic
+from streamwatch.edge.decoders.mapping import place_of
 from streamwatch.edge.decoders.schemas.cache import SchemaCache
 from streamwatch.edge.sources import KINDS as SOURCES
 from streamwatch.edge.sources.kafka import ReadingEnded, TopicsMissing
@@ -39,7 +43,7 @@ async def check_all(settings: Settings) -> Sequence[CheckResult]:
         CheckResult("settings", good=True, details=(f"forgetting: {forgetting}", f"detectors: {detectors}")),
         *_namespace_findings(settings),
         *kafka,
-        *(await _check_formats(settings, topics, cache) if all(result.good for result in kafka) else ()),
+        *(await _check_samples(settings, topics, cache) if all(result.good for result in kafka) else ()),
         *(
             CheckResult(f"schema {event.schema}: {event.error}", good=False)
             for event in told
@@ -59,25 +63,52 @@ def _schema_cache(settings: Settings, emit: Callable[[InternalEvent], None]) -> 
     return build_schema_cache(settings, emit)
 
 
-async def _check_formats(
+async def _check_samples(
     settings: Settings, topics: Mapping[str, Topic], cache: SchemaCache | None
 ) -> Sequence[CheckResult]:
-    """Decode a sample of each topic whose format has schemas."""
-    named = {name: section.type for name, section in specs.formats(settings.topics).items()}
-    formats = {name: kind for name, kind in named.items() if kind != "json"}
-    if not formats:
-        return ()
-    from streamwatch.assembly.schemas import topic_schemas  # noqa: PLC0415
-
+    """Decode the first records of each topic."""
     spec = replace(specs.kafka_spec(settings.kafka), group_id=None, start_from="earliest")
-    source = SOURCES["kafka"].build(spec, list(formats), lambda _: None, lambda: "")
-    schemas = topic_schemas(cache, topics)
+    source = SOURCES["kafka"].build(spec, list(topics), lambda _: None, lambda: "")
     try:
-        samples = await sample(source, list(formats))
-        decoders = {name: topics[name].decoder for name in formats}
-        return await check_schemas(formats, samples, decoders, schemas)
+        samples = await first_records(source, list(topics))
     except (ReadingEnded, TopicsMissing) as error:
         return [CheckResult(str(error), good=False)]
+    named = {name: section.type for name, section in specs.formats(settings.topics).items()}
+    formats = {name: kind for name, kind in named.items() if kind != "json"}
+    return [
+        *_check_payloads(settings, {name: topics[name] for name in topics.keys() - formats.keys()}, samples),
+        *(await _check_formats(formats, topics, samples, cache) if formats else ()),
+    ]
+
+
+def _check_payloads(
+    settings: Settings, topics: Mapping[str, Topic], samples: Mapping[str, Sequence[Record]]
+) -> Sequence[CheckResult]:
+    """Say what the mappings make of samples in plain JSON."""
+    places = {
+        name: place_of(each.mapping, "prediction")
+        for name, mappings in mappings_of(settings.topics).items()
+        for each in mappings
+        if each.side == "prediction"
+    }
+    return [
+        check_payload(name, places.get(name), samples[name], topics[name].decoder) for name in sorted(topics)
+    ]
+
+
+async def _check_formats(
+    formats: Mapping[str, str],
+    topics: Mapping[str, Topic],
+    samples: Mapping[str, Sequence[Record]],
+    cache: SchemaCache | None,
+) -> Sequence[CheckResult]:
+    """Fetch the schemas of samples whose format has some, and decode them."""
+    from streamwatch.assembly.schemas import topic_schemas  # noqa: PLC0415
+
+    schemas = topic_schemas(cache, topics)
+    try:
+        decoders = {name: topics[name].decoder for name in formats}
+        return await check_schemas(formats, samples, decoders, schemas)
     finally:
         if schemas is not None:
             await schemas.close()

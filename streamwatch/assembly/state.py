@@ -13,7 +13,6 @@ from streamwatch.core.commit.checkpoint import Checkpoint, Resumed
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.pipeline import Pipeline
 from streamwatch.core.ports import DeadLetters, Schemas, Store
-from streamwatch.core.specs import columns_suffice
 from streamwatch.daemon import (
     MERGE,
     POSITIONS,
@@ -31,7 +30,7 @@ from streamwatch.daemon import (
 from streamwatch.daemon.alerting import ALARMS, Alerting
 from streamwatch.daemon.clock import SteadyClock
 from streamwatch.daemon.delivery import Deliveries
-from streamwatch.edge.keys import digest_bytes
+from streamwatch.edge.keys import bytes_of_keys
 from streamwatch.edge.sources.kafka.dead_letters import DeadLetterTopic
 from streamwatch.edge.stores.space import Space
 from streamwatch.settings import Settings
@@ -112,8 +111,8 @@ def state_opening(
             merge_clocks = Clocks(clock, lambda: int(host.monotonic() * 1_000))
             rejected = RejectedRecords(dead_letters)
             columns = None
-            if joins_in_columns(settings):
-                columns = ColumnPipeline(join, monitors, digest_bytes)
+            if specs.joins_in_columns(settings):
+                columns = ColumnPipeline(join, monitors, bytes_of_keys)
                 columns.start_ms = start_ms
             processor = BatchProcessor(
                 checkpoint,
@@ -136,11 +135,6 @@ def state_opening(
         return State(store, checkpoint, processor, stands, resumed, alerting)
 
     return open_state
-
-
-def joins_in_columns(settings: Settings) -> bool:
-    """Tell whether the compiled join is used: nothing is durable, and columns suffice."""
-    return not specs.store_kind(settings).durable and columns_suffice(specs.join_spec(settings))
 
 
 def open_store(settings: Settings) -> Store:

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import repeat
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.events import Event, Label, Prediction
+from streamwatch.core.events import Decoded, Event, Label, Prediction
 from streamwatch.core.texts import gather_texts
 from streamwatch.core.vocabulary import Vocabulary
 
@@ -82,7 +82,7 @@ class RecordBatch:
 
     rows: NDArray[np.void]
     texts: NDArray[np.uint8] | None
-    objects: Sequence[Event]
+    objects: Sequence[Decoded]
     vocabulary: Vocabulary
 
     def __len__(self) -> int:
@@ -93,16 +93,20 @@ class RecordBatch:
         return RecordBatch(self.rows[start:stop], self.texts, self.objects, self.vocabulary)
 
     def given(self) -> list[Event]:
-        """Hand over the events of a batch in which all of them are objects, as they are."""
-        return [self.objects[place] for place in self.rows["object"].tolist()]
+        """Hand over the events of a batch that are all objects, as they are; none of them is `Several`."""
+        objects = cast("Sequence[Event]", self.objects)
+        return [objects[place] for place in self.rows["object"].tolist()]
 
     def events(self) -> list[Event]:
-        """Make an event object of each record, in order; objects are given the clock at their place."""
+        """Make an event object of each record, in order; objects are given the clock at their place.
+
+        None of them may be `Several`: `merge.elements.expanded` has made rows of those.
+        """
         sides = self.rows["side"]
         count = len(sides)
         numbers = np.bincount(sides, minlength=3) if count else np.zeros(3, np.int64)
         if numbers[OBJECT] == count:
-            return list(map(self._placed, self.rows["object"].tolist(), self.rows["record_ms"].tolist()))
+            return self.placed(np.arange(count))
         if numbers[PREDICTION] == count:
             return list(self._predictions(self.rows))
         if numbers[LABEL] == count:
@@ -114,16 +118,26 @@ class RecordBatch:
                 events[chosen] = list(made(self.rows.take(chosen)))
         if numbers[OBJECT]:
             chosen = np.flatnonzero(sides == OBJECT)
-            rows = self.rows.take(chosen)
-            objects, times = rows["object"].tolist(), rows["record_ms"].tolist()
-            for place, number, record_ms in zip(chosen.tolist(), objects, times, strict=True):
-                events[place] = self._placed(number, record_ms)
+            events[chosen] = self.placed(chosen)
         return events.tolist()
 
-    def _placed(self, place: int, record_ms: int) -> Event:
-        event = self.objects[place]
-        event.record_ms = record_ms
-        return event
+    def object_places(self) -> NDArray[np.intp]:
+        """Places of the rows that are objects."""
+        if not self.objects:
+            return np.empty(0, np.intp)
+        return np.flatnonzero(self.rows["side"] == OBJECT)
+
+    def placed(self, places: NDArray[np.intp]) -> list[Event]:
+        """Hand over the objects at these places, each with the clock at its place."""
+        events: list[Event] = []
+        rows = self.rows
+        for number, record_ms in zip(
+            rows["object"][places].tolist(), rows["record_ms"][places].tolist(), strict=True
+        ):
+            event = cast("Event", self.objects[number])
+            event.record_ms = record_ms
+            events.append(event)
+        return events
 
     def _predictions(self, rows: NDArray[np.void]) -> Iterable[Prediction]:
         return map(
@@ -169,7 +183,7 @@ def _present(column: NDArray[Any]) -> Iterable[int | None]:
 
 
 def batch_of(
-    events: Sequence[Event],
+    events: Sequence[Decoded],
     offsets: NDArray[np.int64],
     record_ms: NDArray[np.int64] | int = -1,
     vocabulary: Vocabulary | None = None,

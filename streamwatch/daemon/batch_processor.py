@@ -11,20 +11,22 @@ import numpy as np
 
 from streamwatch.core.column_pipeline import ColumnPipeline
 from streamwatch.core.commit.checkpoint import Checkpoint
-from streamwatch.core.events import Alarm, Invalid, Partition, Side
+from streamwatch.core.events import Alarm, Partition, Several, Side, is_decodable
 from streamwatch.core.fetched import APPENDED, FetchedRecords
 from streamwatch.core.fold_names import fold_of, model_of
 from streamwatch.core.join.caveats import details_with_caveats
 from streamwatch.core.join.mismatch import details_with
 from streamwatch.core.merge import Arrivals, Merge, MergeProgress, MergeSpec, Released
+from streamwatch.core.merge.elements import expanded
 from streamwatch.core.merge.series import held_families, progress_families
 from streamwatch.core.ports import Decoder, Poll, Record, Store
 from streamwatch.core.records import OBJECT
 from streamwatch.core.series import Family, Report
+from streamwatch.daemon.evaluating import Evaluating, InColumns, RowByRow
 from streamwatch.daemon.mismatch import MismatchReporter
 from streamwatch.daemon.recent_records import RecentRecords
 from streamwatch.daemon.rejected_records import RejectedRecords
-from streamwatch.daemon.turns import RECORDS_PER_TURN, SCORES_PER_TURN, in_turns, scores_of, up_to_scores
+from streamwatch.daemon.turns import in_turns
 from streamwatch.telemetry import (
     HostClockBehind,
     HostClockRight,
@@ -109,8 +111,9 @@ class BatchProcessor:
         self.pipeline = pipeline or checkpoint.pipeline
         self.progress = progress or MergeProgress()
         self._monitors = checkpoint.monitors
-        self._store = store
-        self._checkpoint = checkpoint
+        self._evaluating: Evaluating = RowByRow(checkpoint, store)
+        if pipeline is not None:
+            self._evaluating = InColumns(pipeline)
         self._topics = topics
         self._telemetry = telemetry
         self._clocks = clocks
@@ -120,7 +123,6 @@ class BatchProcessor:
         self.rejected = rejected or RejectedRecords()
         self._ready: Released | None = None
         self._taken = 0
-        self._step = RECORDS_PER_TURN
         self._read: Mapping[Partition, int] = {}
         self._host_was_behind = False
         self._mismatches = MismatchReporter(telemetry)
@@ -208,34 +210,20 @@ class BatchProcessor:
         ready = self._ready
         if ready is None:
             return 0
-        events = up_to_scores(ready.records.part(self._taken, self._taken + self._step).events())
-        found = self._store.fetch(self.pipeline.read_set(events))
-        result = self.pipeline.advance(events, found)
-        self._store.apply(result)
-        scores = 0
-        if self._store.durable:
-            self._checkpoint.take(result)
-            scores = scores_of(result.events, result.outcomes)
-            self._uncommitted_scores += scores
-        taken = len(result.events)
-        # Where more falls due than is lent at once, small batches reach further.
-        whole = taken == len(events)
-        self._step = min(2 * self._step, RECORDS_PER_TURN) if whole else max(1, len(events) // 2)
-        if scores > SCORES_PER_TURN:  # labels are small, the scores of the predictions they meet are not
-            self._step = max(1, taken * SCORES_PER_TURN // scores)
-        self.progress.note(ready.part(self._taken, self._taken + taken))
-        for event in result.events:
-            if type(event) is Invalid:
-                self._telemetry.emit(RecordRejected(event.topic, event.partition, event.offset, event.reason))
-                self.rejected.release(event)
-        self._taken += taken
-        self._uncommitted += taken + len(result.changed)
-        self._alarms += result.alarms
-        self._note_retired([name for _, name in result.retired])
+        done = self._evaluating.take(ready.records, self._taken, ready.end_of_record)
+        self.progress.note(ready.part(self._taken, self._taken + done.taken))
+        for event in done.invalid:
+            self._telemetry.emit(RecordRejected(event.topic, event.partition, event.offset, event.reason))
+            self.rejected.release(event)
+        self._taken += done.taken
+        self._uncommitted += done.taken + done.changed
+        self._uncommitted_scores += done.scores
+        self._alarms += done.alarms
+        self._note_retired(done.retired)
         if self._taken == len(ready):
             self._ready = None
             self._advance_positions()
-        return len(result.alarms)
+        return len(done.alarms)
 
     def report_in_slices(self) -> Generator[None, None, Report]:
         """Build the report, giving way between slices of models."""
@@ -260,7 +248,7 @@ class BatchProcessor:
 
     def _set_ready(self, released: Released) -> None:
         self._taken = 0
-        self._ready = released if len(released) else None
+        self._ready = expanded(released) if len(released) else None
         if self._ready is None:
             self._advance_positions()
 
@@ -294,11 +282,13 @@ class BatchProcessor:
         self._recent.add(partition, records)
         self.records += len(records)
         decodable = np.ones(len(batch), np.bool_)
+        held = len(batch.objects)
         if batch.objects:
-            invalid = np.array([type(event) is Invalid for event in batch.objects], np.bool_)
+            readable = np.array([is_decodable(event) for event in batch.objects], np.bool_)
             objects = np.flatnonzero(batch.rows["side"] == OBJECT)
-            decodable[objects] = ~invalid[batch.rows["object"][objects]]
-            self.rejected.keep(records, batch, np.flatnonzero(~decodable))
+            decodable[objects] = readable[batch.rows["object"][objects]]
+            self.rejected.keep(records, batch, objects)
+            held = sum(len(event.events) if isinstance(event, Several) else 1 for event in batch.objects)
         if isinstance(records, FetchedRecords):
             appended = bool(records.rows[:, APPENDED].all())
             size_bytes = records.size_bytes + _ROW_BYTES * len(batch)
@@ -311,7 +301,7 @@ class BatchProcessor:
             decodable,
             batch,
             appended=appended,
-            size_bytes=size_bytes + _OBJECT_BYTES * len(batch.objects),
+            size_bytes=size_bytes + _OBJECT_BYTES * held,
         )
 
     def _tell(self) -> None:

@@ -47,6 +47,7 @@ from streamwatch.telemetry.source import (
     SchemaRegistryLost,
     SchemaRegistryRecovered,
     SchemaRejected,
+    ScoresAsClasses,
     StateMismatchDetected,
     TopicsAssigned,
 )
@@ -101,6 +102,7 @@ __all__ = [
     "SchemaRegistryLost",
     "SchemaRegistryRecovered",
     "SchemaRejected",
+    "ScoresAsClasses",
     "Started",
     "StartedServing",
     "StateLost",

@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from streamwatch.admin.check_result import CheckResult
-from streamwatch.admin.schema_check import SAMPLE_RECORDS, check_schemas, sample
+from streamwatch.admin.payload_check import SAMPLE_RECORDS
+from streamwatch.admin.payload_check import first_records as sample
+from streamwatch.admin.schema_check import check_schemas
 from streamwatch.assembly.checks import check_all
 from streamwatch.core.events import Partition
 from streamwatch.core.ports import Poll

@@ -14,9 +14,15 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from streamwatch.edge.decoders.formats import avro, json, json_schema, protobuf
-from streamwatch.edge.decoders.formats.kind import DecoderSpec, FormatKind, FormatMisused, FormatOptions
+from streamwatch.edge.decoders.formats.kind import (
+    DecoderSpec,
+    FormatKind,
+    FormatMisused,
+    FormatOptions,
+    decoder_spec,
+)
 
-__all__ = ["KINDS", "DecoderSpec", "FormatKind", "FormatMisused", "FormatOptions"]
+__all__ = ["KINDS", "DecoderSpec", "FormatKind", "FormatMisused", "FormatOptions", "decoder_spec"]
 
 KINDS: Mapping[str, FormatKind] = MappingProxyType(
     {module.KIND.name: module.KIND for module in (json, avro, protobuf, json_schema)}

@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from streamwatch.core.events import Event
+from streamwatch.core.events import Decoded
 from streamwatch.core.fetched import FAULT, HEADER_COUNT, VALUE, VALUE_BYTES, FetchedRecords
 from streamwatch.core.ports import Decoder, Record
 from streamwatch.core.records import RecordBatch
@@ -112,7 +112,7 @@ class SchemaDecoder:
             return (Wanted(choice.fixed, choice.compile),) if len(records) else ()
         return {Wanted(ref, choice.compile) for ref in refs_of(records)}
 
-    def decode_all(self, records: Sequence[Record], stamps: Sequence[int]) -> Sequence[Event]:
+    def decode_all(self, records: Sequence[Record], stamps: Sequence[int]) -> Sequence[Decoded]:
         """Decode each record with its stamp."""
         return self._json.decode_all([self._transcoded(record) for record in records], stamps)
 
@@ -129,7 +129,7 @@ class SchemaDecoder:
         batch = self._json.decode_batch(plain.part(plain.rows[good]))
         return joined(batch, records, self._refused(records, faults))
 
-    def _refused(self, records: FetchedRecords, faults: Mapping[int, str]) -> Mapping[int, Event]:
+    def _refused(self, records: FetchedRecords, faults: Mapping[int, str]) -> Mapping[int, Decoded]:
         """Events of the records that have no text, by place."""
         found = {place: faulty(records.record(place), reason) for place, reason in faults.items()}
         events = self._json.decode_all(list(found.values()), [each.timestamp for each in found.values()])

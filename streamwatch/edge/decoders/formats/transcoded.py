@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 import numpy as np
 
-from streamwatch.core.events import Event
+from streamwatch.core.events import Decoded
 from streamwatch.core.fetched import (
     FAULT,
     HEADER_COUNT,
@@ -94,7 +94,7 @@ def with_values(records: FetchedRecords, texts: Sequence[bytes | None]) -> Fetch
     return records.over(np.concatenate([records.data[:-PADDING], written, records.data[-PADDING:]]), rows)
 
 
-def joined(batch: RecordBatch, records: FetchedRecords, refused: Mapping[int, Event]) -> RecordBatch:
+def joined(batch: RecordBatch, records: FetchedRecords, refused: Mapping[int, Decoded]) -> RecordBatch:
     """Put the events of refused records into a batch, at their places."""
     rows = np.zeros(len(refused), ROW)
     places = list(refused)

@@ -34,6 +34,7 @@ def schemas() -> Schema:
                 "classes": {"type": "array", "items": {"type": "string"}},
                 "first_seen_timestamp_seconds": {"type": "number"},
                 "classes_disjoint": object_of({"predicted_class": names, "true": names}),
+                "scores_as_classes": object_of({"predicted_class": names}),
                 "nothing_joins": object_of({"predictions": {"type": "integer"}}),
                 "open_incidents": {"type": "array", "items": ref("Incident")},
                 "confusion": ref("Confusion"),

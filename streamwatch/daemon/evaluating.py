@@ -1,0 +1,124 @@
+"""Released records through the core: row by row beside a store, or in columns where nothing is durable."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from streamwatch.core.column_pipeline import ColumnPipeline, Step
+from streamwatch.core.commit.checkpoint import Checkpoint
+from streamwatch.core.events import Alarm, Invalid
+from streamwatch.core.ports import Store
+from streamwatch.core.records import RecordBatch
+from streamwatch.daemon.turns import (
+    RECORDS_PER_TURN,
+    SCORES_PER_TURN,
+    rows_up_to_objects,
+    scores_of,
+    up_to_scores,
+)
+
+EndOfRecord: TypeAlias = Callable[[int], int]
+"""From a place among rows to the first one, from there on, before which a record ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluated:
+    """What came of the next of the released records."""
+
+    taken: int
+    """Records; none where time passed and so much fell due that others have a turn first."""
+    changed: int
+    """Ids that expired or were evicted without a record of their own, which a commit writes too."""
+    invalid: Sequence[Invalid]
+    alarms: Sequence[Alarm]
+    retired: Sequence[str]
+    """Names of models."""
+    scores: int = 0
+    """Scores that a commit writes: of the events, and of the outcomes."""
+
+
+class Evaluating(Protocol):
+    """Takes released records."""
+
+    def take(self, records: RecordBatch, start: int, end_of_record: EndOfRecord) -> Evaluated:
+        """Evaluate the rows from `start` on, so many as fit a turn, and the rest of the last one's record.
+
+        The next call has to go on where this one stopped, until all of them are taken.
+        """
+        ...
+
+
+class RowByRow:
+    """Through events and the entries that the store lends.
+
+    Parameters
+    ----------
+    checkpoint
+        The core, and what remembers what commits need.
+    store
+        Where state lives.
+    """
+
+    def __init__(self, checkpoint: Checkpoint, store: Store) -> None:
+        self._checkpoint = checkpoint
+        self._store = store
+        self._step = RECORDS_PER_TURN
+
+    def take(self, records: RecordBatch, start: int, end_of_record: EndOfRecord) -> Evaluated:
+        """See `Evaluating`."""
+        pipeline, store = self._checkpoint.pipeline, self._store
+        events = records.part(start, end_of_record(start + self._step)).events()
+        events = events[: end_of_record(start + len(up_to_scores(events))) - start]
+        result = pipeline.advance(events, store.fetch(pipeline.read_set(events)))
+        store.apply(result)
+        scores = 0
+        if store.durable:
+            self._checkpoint.take(result)
+            scores = scores_of(result.events, result.outcomes)
+        # Where more falls due than is lent at once, small batches reach further.
+        taken = len(result.events)
+        whole = taken == len(events)
+        self._step = min(2 * self._step, RECORDS_PER_TURN) if whole else max(1, len(events) // 2)
+        if scores > SCORES_PER_TURN:  # labels are small, the scores of the predictions they meet are not
+            self._step = max(1, taken * SCORES_PER_TURN // scores)
+        return Evaluated(
+            taken,
+            len(result.changed),
+            [event for event in result.events if type(event) is Invalid],
+            result.alarms,
+            [name for _, name in result.retired],
+            scores,
+        )
+
+
+class InColumns:
+    """Through the compiled join.
+
+    Parameters
+    ----------
+    pipeline
+        Keeps its entries itself.
+    """
+
+    def __init__(self, pipeline: ColumnPipeline) -> None:
+        self._pipeline = pipeline
+        self._steps: Iterator[Step] = iter(())
+        self._left = 0  # records that the next steps take
+        self._taken = 0  # by the steps made
+
+    def take(self, records: RecordBatch, start: int, end_of_record: EndOfRecord) -> Evaluated:
+        """See `Evaluating`."""
+        if not self._left:
+            most = rows_up_to_objects(records.part(start, len(records)))
+            self._left = end_of_record(start + most) - start
+            self._taken = 0
+            self._steps = self._pipeline.steps(records.part(start, start + self._left))
+        step = next(self._steps)
+        taken = step.taken - self._taken
+        self._taken = step.taken
+        self._left -= taken
+        some = records.part(start, start + taken)
+        invalid = [event for event in some.placed(some.object_places()) if type(event) is Invalid]
+        return Evaluated(taken, 0, invalid, step.alarms, [name for _, name in step.retired])
