@@ -1,0 +1,67 @@
+"""What could not be guessed, in words, with the candidates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import permutations
+from typing import Final
+
+from streamwatch.lab.inspection.classes import scores
+from streamwatch.lab.inspection.columns import Stream
+from streamwatch.lab.inspection.ids import affixes, id_columns
+from streamwatch.lab.inspection.pairing import Pairing
+
+SHOWN: Final = 5
+
+
+def no_ids_meet(streams: Mapping[str, Sequence[Stream]]) -> list[str]:
+    """Say why nothing meets: a prefix, another way of writing, or no candidates at all."""
+    wholes = [of_topic[0] for of_topic in streams.values() if of_topic]
+    if len(wholes) < 2:  # noqa: PLR2004
+        return ["id: a second topic is needed, or one whose records say whether they are predictions or labels"]
+    said: list[str] = []
+    for left, right in permutations(wholes, 2):
+        if left.topic > right.topic:
+            continue
+        found = affixes(left, right)
+        if found:
+            best = found[0]
+            said.append(
+                f"id: {left.topic} {best.left} and {right.topic} {best.right} would meet ({best.shared:,} ids), but "
+                f"{best.said}. Ids are compared as they are: have one side write them as the other does"
+            )
+    if said:
+        return said
+    told = [f"{stream.topic}: {_shown(stream)}" for stream in wholes]
+    return ["id: no field of one topic has contents in common with one of another; candidates: " + "; ".join(told)]
+
+
+def _shown(stream: Stream) -> str:
+    columns = sorted(id_columns(stream), key=lambda column: -column.uniqueness)[:SHOWN]
+    return ", ".join(f"{c.place} ({next(iter(c.counts))}, …)" for c in columns) or "none"
+
+
+def class_problems(pairing: Pairing) -> list[str]:
+    """Say what is wrong with the classes of a pairing; empty where nothing is."""
+    topics = f"{pairing.predictions.name} and {pairing.labels.name}"
+    if pairing.is_sound:
+        best = pairing.classes[0]
+        indexed = [place for place in (best.prediction, best.label, *_ids(pairing)) if "[" in place]
+        said = [f"{place}: an element of an array, which a mapping cannot name" for place in indexed]
+        return [*said, f"classes of {topics}: {best.unmatched}"] if best.unmatched else said
+    continuous = scores(pairing.predictions)
+    if continuous:
+        return [
+            f"prediction: {pairing.predictions.name} has no field with a class, but {', '.join(continuous[:SHOWN])} "
+            "is a score from 0 to 1: have the producer write the class that the score led to, too"
+        ]
+    pairs = [f"{pair.prediction} with {pair.label}" for pair in pairing.classes[:SHOWN]]
+    return [
+        f"prediction and label of {topics}: no two fields look like predicted and true classes"
+        + (f"; candidates: {', '.join(pairs)}" if pairs else "")
+        + ". Where each record of a topic means one class, its label is a constant: label: =fraud"
+    ]
+
+
+def _ids(pairing: Pairing) -> tuple[str, str]:
+    return pairing.ids[0].left, pairing.ids[0].right
