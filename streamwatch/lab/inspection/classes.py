@@ -75,7 +75,10 @@ ALIASED: Final = 0.7
 def _in_common(both: Counter[tuple[str, str]]) -> float:
     """Share of the joined records whose class the other side knows, on the side where it is smaller."""
     predicted, true = {x for x, _ in both}, {y for _, y in both}
-    known = [sum(n for (x, _), n in both.items() if x in true), sum(n for (_, y), n in both.items() if y in predicted)]
+    known = [
+        sum(n for (x, _), n in both.items() if x in true),
+        sum(n for (_, y), n in both.items() if y in predicted),
+    ]
     return min(known) / both.total()
 
 
@@ -93,8 +96,8 @@ def _judged(a: Column, b: Column, joined: Sequence[tuple[int, int]]) -> ClassPai
     rank += 0.0 if unmatched else ALIASED if aliases else _in_common(both)
     rank += association - 0.5 * (1 - b.filled)
     rank += 0.3 * (a.place.startswith("value") + b.place.startswith("value"))
-    if agreement == 1.0 and count >= COPIED_AFTER and names < NAMED:
-        rank -= 1.5
+    if agreement == 1.0 and count >= COPIED_AFTER:  # labels repeat what was decided, or both what was asked
+        rank -= 1.0 if names >= NAMED else 1.5
     if len(b.counts) == 1:
         rank -= 0.7
     return ClassPair(a.place, b.place, rank, agreement, association, aliases, unmatched)
@@ -115,9 +118,8 @@ def _aliases(both: Counter[tuple[str, str]], association: float) -> tuple[Mappin
     if len(alike) == len(odd) or (predicted & true and alike):
         return alike, ""
     signs = {polarity(x): x for x in predicted}
-    if len(predicted) == 2 and len(true) <= 2 and set(signs) == {1, -1} and all(map(polarity, true)):  # noqa: PLR2004
-        if len({polarity(y) for y in true}) == len(true):
-            return {y: signs[polarity(y)] for y in sorted(true)}, ""
+    if len(predicted) == 2 and len(true) <= 2 and set(signs) == {1, -1} and _are_opposite(true):
+        return {y: signs[polarity(y)] for y in sorted(true)}, ""
     by_true: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for (x, y), count in both.items():
         by_true[y][x] += count
@@ -126,6 +128,12 @@ def _aliases(both: Counter[tuple[str, str]], association: float) -> tuple[Mappin
         return matched, ""
     shown = ", ".join(sorted(predicted)[:5]), ", ".join(sorted(true)[:5])
     return {}, f"predicted classes ({shown[0]}) and true classes ({shown[1]}) have nothing in common"
+
+
+def _are_opposite(names: Collection[str]) -> bool:
+    """Tell whether each is a word of a side, and no two of the same."""
+    signs = {polarity(name) for name in names}
+    return 0 not in signs and len(signs) == len(names)
 
 
 def _written_alike(odd: Sequence[str], predicted: Collection[str]) -> dict[str, str]:
@@ -148,7 +156,7 @@ def cramers_v(both: Counter[tuple[str, str]]) -> float:
     for (x, y), n in both.items():
         rows[x] += n
         columns[y] += n
-    if min(len(rows), len(columns)) < 2 or count < 2:  # noqa: PLR2004
+    if min(len(rows), len(columns)) < 2 or count < 2:
         return 0.0
     total = sum(n * n / (rows[x] * columns[y]) for (x, y), n in both.items())
     phi = max(0.0, total - 1.0 - (len(rows) - 1) * (len(columns) - 1) / (count - 1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,9 +16,23 @@ FRACTIONAL: Final = 0.05
 """Share of numbers with a fraction from which a column is continuous."""
 
 
+_NUMBER: Final = re.compile(r"-?\d{1,18}(\.\d{1,25})?([eE][+-]?\d{1,2})?", re.ASCII)
+
+
+def _number(raw: Scalar | None) -> float | None:
+    if isinstance(raw, str):
+        return float(raw) if _NUMBER.fullmatch(raw) else None
+    if raw is None or isinstance(raw, bool) or abs(raw) > LARGEST:
+        return None
+    return float(raw)
+
+
+LARGEST: Final = 1e30
+
+
 @dataclass
 class Column:
-    """One place in the records of a stream; `raw` and `texts` have one entry per record, None where absent."""
+    """One place in the records of a stream; `raw` and `texts` have an entry per record, None where absent."""
 
     place: str
     raw: Sequence[Scalar | None]
@@ -44,8 +59,8 @@ class Column:
 
     @cached_property
     def numbers(self) -> Sequence[float]:
-        """Contents that are numbers; booleans are none."""
-        return [float(raw) for raw in self.raw if isinstance(raw, int | float) and not isinstance(raw, bool)]
+        """Contents that are numbers, or text that is one (cells of CSV are text); booleans are none."""
+        return [number for raw in self.raw if (number := _number(raw)) is not None]
 
     @cached_property
     def is_continuous(self) -> bool:
@@ -103,7 +118,10 @@ def streams_of(topic: str, records: Sequence[FlatRecord]) -> Sequence[Stream]:
     for column in whole.columns.values():
         if column.filled < KIND_FILLED or not 2 <= len(column.counts) <= MAX_KINDS or column.is_continuous:
             continue
-        groups = {text: [r for r, t in zip(readable, column.texts, strict=True) if t == text] for text in column.counts}
+        groups = {
+            text: [r for r, t in zip(readable, column.texts, strict=True) if t == text]
+            for text in column.counts
+        }
         shapes = {text: _shape(group) for text, group in groups.items()}
         if len(set(shapes.values())) > 1:
             found += [Stream(topic, group, (column.place, text)) for text, group in groups.items()]

@@ -29,7 +29,7 @@ CLOSE = 0.8
 
 
 def confidence(best: float, second: float | None) -> float:
-    """Confidence from the distance of two ranks: 0.5 where they are equal, 0.98 where nothing comes second."""
+    """Confidence from the distance of two ranks: 0.5 where they are equal, 0.98 at most."""
     return 0.98 if second is None else min(0.98, 1 / (1 + exp(-4 * (best - second))))
 
 
@@ -37,8 +37,9 @@ def confidence(best: float, second: float | None) -> float:
 class TopicGuess:
     """Mapping of one topic.
 
-    `model` is a place, a constant (`=name`) or None; `classes` are aliases as records write them; `kind` is the
-    place that tells predictions from labels with what stands there in each.
+    `model` is a place, a constant (`=name`) or None; `classes` are aliases as records write them; `kind` is
+    the place that tells predictions from labels with what stands there in each. `has_fold_field`: records
+    have what the default mapping takes for a fold.
     """
 
     topic: str
@@ -52,14 +53,15 @@ class TopicGuess:
     scores: str | None = None
     classes: Mapping[str, str] = field(default_factory=dict[str, str])
     kind: tuple[str, str, str] | None = None
+    has_fold_field: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Guess:
     """Everything guessed from one sample.
 
-    `problems` are what could not be guessed, with the candidates; where there is any the mapping is not complete
-    or would not join. `notes` are worth knowing and prevent nothing.
+    `problems` are what could not be guessed, with the candidates; where there is any the mapping is not
+    complete or would not join. `notes` are worth knowing and prevent nothing.
     """
 
     topics: tuple[TopicGuess, ...] = ()

@@ -42,8 +42,12 @@ def guess(samples: Mapping[str, Sequence[Record]]) -> Guess:
     if best is None:
         return Guess(problems=(*problems, *no_ids_meet(streams)), notes=tuple(notes))
     pairings = [best, *_further(best, streams)]
-    known = {pairing.predictions.topic for pairing in pairings} | {pairing.labels.topic for pairing in pairings}
-    problems += [f"topic {topic}: its ids meet those of no other topic" for topic in streams if topic not in known]
+    known = {pairing.predictions.topic for pairing in pairings} | {
+        pairing.labels.topic for pairing in pairings
+    }
+    problems += [
+        f"topic {topic}: its ids meet those of no other topic" for topic in streams if topic not in known
+    ]
     topics, found = _topics(pairings)
     return Guess(tuple(topics), (*problems, *found), tuple(notes))
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from os.path import commonprefix
 from typing import Final
 
 from streamwatch.lab.inspection.columns import Column, Stream
@@ -73,7 +72,9 @@ def _pair(a: Column, b: Column) -> IdPair | None:
         return None
     pairs = sum(a.counts[text] * b.counts[text] for text in common)
     fan_out = pairs / sum(max(a.counts[text], b.counts[text]) for text in common)
-    names = weight(a.place, ID) + weight(b.place, ID) + (0.3 if a.leaf.casefold() == b.leaf.casefold() else 0.0)
+    names = (
+        weight(a.place, ID) + weight(b.place, ID) + (0.3 if a.leaf.casefold() == b.leaf.casefold() else 0.0)
+    )
     rank = (
         (a.uniqueness * b.uniqueness) ** 0.5 / fan_out
         + 0.5 * cover**0.5
@@ -130,7 +131,7 @@ class Affix:
 
 
 def affixes(left: Stream, right: Stream) -> list[Affix]:
-    """Fields whose contents would meet but for a prefix, a suffix, case, dashes, zeros or spaces; best first."""
+    """Fields whose contents would meet but for a prefix, a suffix, case, dashes, zeros or spaces."""
     found: list[Affix] = []
     rights = id_columns(right)
     for a in id_columns(left):
@@ -158,7 +159,10 @@ def _affix(a: Column, b: Column) -> Affix | None:
             parts = Counter(part for text in one.counts for part in text.split(sign) if sign in text)
             shared = len(parts.keys() & other.counts.keys())
             if shared >= least:
-                said = f"ids at {one.place} have several parts with {sign!r}, one of which is the id at {other.place}"
+                said = (
+                    f"ids at {one.place} have several parts with {sign!r}, "
+                    f"one of which is the id at {other.place}"
+                )
                 places = (b.place, a.place) if swapped else (a.place, b.place)
                 return Affix(places[swapped], places[not swapped], said, shared)
     return None
@@ -167,12 +171,18 @@ def _affix(a: Column, b: Column) -> Affix | None:
 def _trimmed(counts: Counter[str]) -> tuple[str, str, frozenset[str]]:
     """Common prefix and suffix of all contents, and the contents without them."""
     texts = list(counts)
-    prefix = commonprefix(texts)
+    prefix = _common_start(texts)
     # digits in common belong to numbers that happen to begin alike
     prefix = prefix.rstrip("0123456789")
     rest = [text.removeprefix(prefix) for text in texts]
-    suffix = commonprefix([text[::-1] for text in rest])[::-1].lstrip("0123456789")
+    suffix = _common_start([text[::-1] for text in rest])[::-1].lstrip("0123456789")
     return prefix, suffix, frozenset(text.removesuffix(suffix) for text in rest)
+
+
+def _common_start(texts: Sequence[str]) -> str:
+    first, last = min(texts), max(texts)
+    length = next((at for at, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
+    return first[:length]
 
 
 def _told(

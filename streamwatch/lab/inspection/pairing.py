@@ -47,7 +47,9 @@ def paired(left: Stream, right: Stream) -> Pairing | None:
         joined = joined_rows(left, right, pair)
         places = [pair.left, pair.right, *([left.kind[0]] if left.kind else [])]
         classes = class_pairs(left, right, joined, places)
-        rank = 1.5 * pair.rank + (classes[0].rank if classes else -1.0) + _direction(left, right, pair, joined)
+        rank = (
+            1.5 * pair.rank + (classes[0].rank if classes else -1.0) + _direction(left, right, pair, joined)
+        )
         if best is None or rank > best.rank:
             ordered = [pair, *ids[:at], *ids[at + 1 :]]
             best = Pairing(left, right, ordered, classes, rank)
@@ -61,7 +63,9 @@ def best_pairing(streams: Mapping[str, Sequence[Stream]]) -> Pairing | None:
         for left in of_topic:
             found += _with(left, [right for right in of_topic if _are_kinds(left, right)])
         if of_topic:
-            found += _with(of_topic[0], [others[0] for name, others in streams.items() if name != topic and others])
+            found += _with(
+                of_topic[0], [others[0] for name, others in streams.items() if name != topic and others]
+            )
     return max(found, key=lambda pairing: pairing.rank, default=None)
 
 
@@ -70,7 +74,12 @@ def _with(left: Stream, rights: Sequence[Stream]) -> list[Pairing]:
 
 
 def _are_kinds(left: Stream, right: Stream) -> bool:
-    return left is not right and left.kind is not None and right.kind is not None and left.kind[0] == right.kind[0]
+    return (
+        left is not right
+        and left.kind is not None
+        and right.kind is not None
+        and left.kind[0] == right.kind[0]
+    )
 
 
 def _direction(left: Stream, right: Stream, pair: IdPair, joined: Sequence[tuple[int, int]]) -> float:

@@ -53,8 +53,12 @@ def unit_of(column: Column, record_ms: Collection[int]) -> TimestampUnit | None:
         return None
     near = [stamp for stamp in compress(record_ms, filled) if stamp > 0]
     texts = [raw for raw in contents if isinstance(raw, str)]
-    if len(texts) == len(contents) and not all(text.lstrip("-").replace(".", "", 1).isdigit() for text in texts):
-        dated = all(len(text) >= SHORTEST_TEXT and timestamp_ms(text, "iso8601") is not None for text in texts)
+    if len(texts) == len(contents) and not all(
+        text.lstrip("-").replace(".", "", 1).isdigit() for text in texts
+    ):
+        dated = all(
+            len(text) >= SHORTEST_TEXT and timestamp_ms(text, "iso8601") is not None for text in texts
+        )
         return "iso8601" if dated else None
     lowest, highest = (min(near) - BEFORE_MS, max(near) + AFTER_MS) if near else (OLDEST_MS, NEWEST_MS)
     for unit in UNITS:
@@ -80,7 +84,9 @@ def moments(stream: Stream, without: Collection[str] = ()) -> list[Moment]:
         if unit is None:
             continue
         gaps = [
-            abs(ms - at) for ms, at in zip(stamps(column, unit), record_ms, strict=True) if ms is not None and at > 0
+            abs(ms - at)
+            for ms, at in zip(stamps(column, unit), record_ms, strict=True)
+            if ms is not None and at > 0
         ]
         distance = median(gaps) if gaps else 0.0
         rank = weight(place, TIME) - 0.35 * log10(1 + distance / 1_000)

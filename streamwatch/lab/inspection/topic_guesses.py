@@ -35,6 +35,7 @@ def prediction_guess(pairing: Pairing) -> TopicGuess:
         timestamp,
         unit,
         _scores(stream, prediction.place),
+        has_fold_field="value.fold" in stream.columns,
     )
 
 
@@ -67,8 +68,10 @@ def both_guess(pairing: Pairing) -> tuple[TopicGuess | None, list[str]]:
     assert kinds[1] is not None  # noqa: S101
     if of_predictions.id.place != of_labels.id.place:
         return None, [
-            f"topic {of_predictions.topic}: the id is at {of_predictions.id.place} in predictions and at "
-            f"{of_labels.id.place} in labels; one topic has one place for it"
+            (
+                f"topic {of_predictions.topic}: the id is at {of_predictions.id.place} in predictions and at "
+                f"{of_labels.id.place} in labels; one topic has one place for it"
+            )
         ]
     one_time = (
         of_labels.timestamp is not None
@@ -89,6 +92,7 @@ def both_guess(pairing: Pairing) -> tuple[TopicGuess | None, list[str]]:
             of_predictions.scores,
             of_labels.classes,
             (kinds[0][0], kinds[0][1], kinds[1][1]),
+            of_predictions.has_fold_field,
         ),
         [],
     )
@@ -129,7 +133,7 @@ def _model(stream: Stream, id_place: str, taken: set[str]) -> Choice:
         name = re.sub(r"[^A-Za-z0-9._-]+", "-", stream.topic)
         return Choice(f"={name}", "no field names the model: one name for all of this topic", 0.5)
     best, *others = found
-    shown = ", ".join(best.models[:4]) + (", …" if len(best.models) > 4 else "")  # noqa: PLR2004
+    shown = ", ".join(best.models[:4]) + (", …" if len(best.models) > 4 else "")
     second = others[0] if others else None
     return Choice(
         best.place,
@@ -161,7 +165,10 @@ def _timestamp(stream: Stream, taken: set[str]) -> tuple[Choice | None, Timestam
     second = others[0] if others else None
     why = f"{best.distance_ms / 1_000:,.3g} s from the record time (median)" if best.distance_ms else ""
     choice = Choice(
-        best.place, why, confidence(best.rank, second.rank if second else None), second.place if second else ""
+        best.place,
+        why,
+        confidence(best.rank, second.rank if second else None),
+        second.place if second else "",
     )
     return choice, best.unit
 
@@ -175,14 +182,16 @@ def _copies(pairing: Pairing) -> set[str]:
     for moment in moments(pairing.labels):
         known = stamps(pairing.labels.columns[moment.place], moment.unit)
         for column in made:
-            both = [(column[i], known[j]) for i, j in joined if column[i] is not None and known[j] is not None]
+            both = [
+                (column[i], known[j]) for i, j in joined if column[i] is not None and known[j] is not None
+            ]
             if both and sum(a == b for a, b in both) > COPIED * len(both):
                 found.add(moment.place)
     return found
 
 
 def _scores(stream: Stream, prediction: str) -> str | None:
-    """Object with a probability for each class: numbers from 0 to 1 that add up to 1, named by the classes."""
+    """Object with a probability for each class: from 0 to 1, named by the classes."""
     classes = set(stream.columns[prediction].counts)
     parents = {place.rpartition(".")[0] for place, column in stream.columns.items() if column.numbers}
     for parent in sorted(parents - {"value", ""}):
@@ -192,7 +201,7 @@ def _scores(stream: Stream, prediction: str) -> str | None:
         sums = [
             sum(float(raw) for raw in row if isinstance(raw, int | float))
             for row in zip(*(column.raw for column in inner), strict=True)
-            if all(raw is None or (isinstance(raw, int | float) and -1e-6 <= raw <= 1.000001) for raw in row)  # noqa: PLR2004
+            if all(raw is None or (isinstance(raw, int | float) and -1e-6 <= raw <= 1.000001) for raw in row)
         ]
         if len(sums) == len(stream.records) and all(total <= SUM_AT_MOST for total in sums):
             return parent

@@ -10,7 +10,9 @@ from tests.lab.inspection.payloads import HOUR, Maker, Payload, iso, story
 def flat() -> Payload:
     found = Payload(
         "flat with the default names",
-        predictions={"predictions": {"id": "value.id", "model": "value.model", "prediction": "value.prediction"}},
+        predictions={
+            "predictions": {"id": "value.id", "model": "value.model", "prediction": "value.prediction"}
+        },
         labels={"labels": {"id": "value.id", "label": "value.label"}},
     )
     for item in story(1):
@@ -154,7 +156,9 @@ def in_header() -> Payload:
     )
     for item in story(8):
         headers = {"correlation-id": item.uuid, "content-type": "application/json"}
-        found.add("model-out", item.made_ms, {"pred": item.predicted, "ms": item.number % 30}, headers=headers)
+        found.add(
+            "model-out", item.made_ms, {"pred": item.predicted, "ms": item.number % 30}, headers=headers
+        )
         found.add("truth", item.labelled_ms, {"meta": {"correlation": item.uuid}, "y": item.true})
     return found
 
@@ -250,7 +254,12 @@ def debezium() -> Payload:
             "version": 1,
             "updated_at": item.labelled_ms,
         }
-        source = {"connector": "postgresql", "table": "claims", "ts_ms": item.labelled_ms, "lsn": item.number * 91}
+        source = {
+            "connector": "postgresql",
+            "table": "claims",
+            "ts_ms": item.labelled_ms,
+            "lsn": item.number * 91,
+        }
         payload = {"before": None, "after": after, "op": "u", "ts_ms": item.labelled_ms + 2, "source": source}
         found.add("db.claims", item.labelled_ms + 4, {"schema": None, "payload": payload})
     return found
@@ -296,6 +305,20 @@ def only_score() -> Payload:
 
 
 FIRST: tuple[Maker, ...] = (
-    flat, fraud, ads, churn, two_ids, int_and_text, in_key, in_header, prefixed, several_models, one_topic,
-    cloudevents, debezium, with_scores, framed, only_score,
+    flat,
+    fraud,
+    ads,
+    churn,
+    two_ids,
+    int_and_text,
+    in_key,
+    in_header,
+    prefixed,
+    several_models,
+    one_topic,
+    cloudevents,
+    debezium,
+    with_scores,
+    framed,
+    only_score,
 )

@@ -37,8 +37,8 @@ class Item:
 class Payload:
     """Records by topic, and what is right about them.
 
-    `right` has for each topic the places that matter; `cannot` the words that must be said where a person could
-    not write a mapping either.
+    `predictions` and `labels` have for each topic the places that matter; `cannot` the words that must be
+    said where a person could not write a mapping either.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Payload:
     labels: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     cannot: Sequence[str] = ()
 
-    def add(  # noqa: PLR0913
+    def add(
         self,
         topic: str,
         record_ms: int,
@@ -78,15 +78,13 @@ class Payload:
         for topic, records in self.topics.items():
             records.sort(key=lambda record: record.timestamp)
             self.topics[topic] = [
-                LineRecord(
-                    at + 1, r.value, topic, 0, at, r.timestamp, r.timestamp_type, r.key, r.headers
-                )
+                LineRecord(at + 1, r.value, topic, 0, at, r.timestamp, r.timestamp_type, r.key, r.headers)
                 for at, r in enumerate(records)
             ]
         return self
 
 
-def story(  # noqa: PLR0913
+def story(
     seed: int,
     count: int = 400,
     *,

@@ -54,7 +54,9 @@ def composite() -> Payload:
     found = Payload("a composite key here, its parts there", cannot=("key", "'|'", "value.order"))
     for item in story(103):
         order = f"{40_000 + item.number}"
-        found.add("decisions", item.made_ms, {"decision": item.predicted}, key=f"shop{item.number % 3}|{order}")
+        found.add(
+            "decisions", item.made_ms, {"decision": item.predicted}, key=f"shop{item.number % 3}|{order}"
+        )
         value = {"shop": f"shop{item.number % 3}", "order": order, "outcome": item.true}
         found.add("outcomes", item.labelled_ms, value)
     return found
@@ -76,7 +78,12 @@ def cases() -> Payload:
         value = {"caseId": item.uuid, "modelDecision": item.predicted, "queue": item.country}
         found.add("model-decisions", item.made_ms, value)
         disposition = item.true.upper().replace("_", " ")
-        value = {"caseId": item.uuid, "disposition": disposition, "closedBy": item.user, "queue": item.country}
+        value = {
+            "caseId": item.uuid,
+            "disposition": disposition,
+            "closedBy": item.user,
+            "queue": item.country,
+        }
         found.add("case-closed", item.labelled_ms, value)
     return found
 
@@ -128,15 +135,27 @@ def label_names_its_model() -> Payload:
             }
         },
         labels={
-            "ml.groundtruth.v1": {"id": "value.inferenceId", "model": "value.modelId", "label": "value.actualLabel"}
+            "ml.groundtruth.v1": {
+                "id": "value.inferenceId",
+                "model": "value.modelId",
+                "label": "value.actualLabel",
+            }
         },
     )
     for item in story(107, classes=("P", "N"), weights=(0.4, 0.6)):
         model = ("emea", "apac")[item.number % 2]
-        value = {"inferenceId": item.uuid, "modelId": model, "predictedLabel": item.predicted, "modelVersion": 4}
+        value = {
+            "inferenceId": item.uuid,
+            "modelId": model,
+            "predictedLabel": item.predicted,
+            "modelVersion": 4,
+        }
         found.add("ml.inference.v1", item.made_ms, value)
         value = {
-            "inferenceId": item.uuid, "modelId": model, "predictedLabel": item.predicted, "actualLabel": item.true,
+            "inferenceId": item.uuid,
+            "modelId": model,
+            "predictedLabel": item.predicted,
+            "actualLabel": item.true,
         }
         found.add("ml.groundtruth.v1", item.labelled_ms, value)
     return found
@@ -145,7 +164,13 @@ def label_names_its_model() -> Payload:
 def binary_cloudevents() -> Payload:
     found = Payload(
         "CloudEvents, binary, on one topic",
-        predictions={"loans": {"id": "header:ce_subject", "prediction": "value.recommendation", "kind": "header:ce_type"}},
+        predictions={
+            "loans": {
+                "id": "header:ce_subject",
+                "prediction": "value.recommendation",
+                "kind": "header:ce_type",
+            }
+        },
         labels={"loans": {"id": "header:ce_subject", "label": "value.final", "kind": "header:ce_type"}},
     )
     for item in story(108, classes=("approve", "reject"), weights=(0.6, 0.4)):
@@ -171,7 +196,11 @@ def codes() -> Payload:
     )
     names = {"J11": "flu", "J00": "cold", "U07": "covid"}
     for item in story(109, classes=("J11", "J00", "U07"), weights=(0.3, 0.5, 0.2)):
-        found.add("icd", item.made_ms, {"encounter": item.number + 10_000, "code": item.predicted, "ward": item.user})
+        found.add(
+            "icd",
+            item.made_ms,
+            {"encounter": item.number + 10_000, "code": item.predicted, "ward": item.user},
+        )
         value = {"encounter": item.number + 10_000, "diagnosis": names[item.true], "ward": item.user}
         found.add("diagnoses", item.labelled_ms, value)
     return found
@@ -184,9 +213,17 @@ def three_kinds() -> Payload:
         labels={"bus": {"id": "value.entity", "label": "value.body.truth", "kind": "value.event"}},
     )
     for item in story(110, classes=("x", "y"), weights=(0.5, 0.5)):
-        found.add("bus", item.made_ms - 500, {"event": "created", "entity": item.number, "body": {"size": item.amount}})
-        found.add("bus", item.made_ms, {"event": "scored", "entity": item.number, "body": {"label": item.predicted}})
-        found.add("bus", item.labelled_ms, {"event": "audited", "entity": item.number, "body": {"truth": item.true}})
+        found.add(
+            "bus",
+            item.made_ms - 500,
+            {"event": "created", "entity": item.number, "body": {"size": item.amount}},
+        )
+        found.add(
+            "bus", item.made_ms, {"event": "scored", "entity": item.number, "body": {"label": item.predicted}}
+        )
+        found.add(
+            "bus", item.labelled_ms, {"event": "audited", "entity": item.number, "body": {"truth": item.true}}
+        )
     return found
 
 
@@ -205,7 +242,11 @@ def rare_labels() -> Payload:
         for status in ("authorised", "captured", "settled"):
             value = {"payment_id": f"pay_{item.uuid[:12]}", "status": status, "dispute": None}
             found.add("payment-status", item.made_ms + 1_000, value)
-        value = {"payment_id": f"pay_{item.uuid[:12]}", "status": "disputed", "dispute": {"result": item.true}}
+        value = {
+            "payment_id": f"pay_{item.uuid[:12]}",
+            "status": "disputed",
+            "dispute": {"result": item.true},
+        }
         found.add("payment-status", item.labelled_ms, value)
     return found
 
@@ -231,9 +272,17 @@ def words_of_polarity() -> Payload:
         },
     )
     for item in story(113, classes=("good", "bad"), right=0.55, delay_ms=48 * HOUR):
-        value = {"loan_id": item.number * 11 + 5, "prediction": item.predicted, "income": 1_000 + item.number % 90}
+        value = {
+            "loan_id": item.number * 11 + 5,
+            "prediction": item.predicted,
+            "income": 1_000 + item.number % 90,
+        }
         found.add("credit", item.made_ms, value)
-        value = {"loan_id": item.number * 11 + 5, "defaulted": item.true == "bad", "income": 1_000 + item.number % 90}
+        value = {
+            "loan_id": item.number * 11 + 5,
+            "defaulted": item.true == "bad",
+            "income": 1_000 + item.number % 90,
+        }
         found.add("ledger", item.labelled_ms, value)
     return found
 
@@ -272,9 +321,17 @@ def meaningless_names() -> Payload:
         labels={"t2": {"id": "value.q", "label": "value.s"}},
     )
     for item in story(115, classes=("k1", "k2", "k3"), weights=(0.5, 0.3, 0.2)):
-        value = {"a": item.uuid[:13], "b": item.user, "c": item.amount, "d": item.predicted, "e": item.country}
+        value = {
+            "a": item.uuid[:13],
+            "b": item.user,
+            "c": item.amount,
+            "d": item.predicted,
+            "e": item.country,
+        }
         found.add("t1", item.made_ms, value)
-        found.add("t2", item.labelled_ms, {"q": item.uuid[:13], "r": item.country, "s": item.true, "t": item.user})
+        found.add(
+            "t2", item.labelled_ms, {"q": item.uuid[:13], "r": item.country, "s": item.true, "t": item.user}
+        )
     return found
 
 
@@ -348,7 +405,11 @@ def few_labels_many_numbers() -> Payload:
     )
     chance = random.Random(7)
     for item in story(120, 2_000, classes=("pass", "refer", "fail"), weights=(0.7, 0.2, 0.1)):
-        age, zip_code, cents = chance.randrange(18, 80), chance.randrange(10_000, 10_300), chance.randrange(2_000)
+        age, zip_code, cents = (
+            chance.randrange(18, 80),
+            chance.randrange(10_000, 10_300),
+            chance.randrange(2_000),
+        )
         value = {
             "applicationNo": 5_000_000 + item.number,
             "applicant": {"age": age, "zip": zip_code, "cents": cents},
@@ -356,13 +417,35 @@ def few_labels_many_numbers() -> Payload:
         }
         found.add("kyc", item.made_ms, value)
         if chance.random() < 0.03:
-            value = {"applicationNo": 5_000_000 + item.number, "age": age, "decision": item.true, "cents": cents}
+            value = {
+                "applicationNo": 5_000_000 + item.number,
+                "age": age,
+                "decision": item.true,
+                "cents": cents,
+            }
             found.add("manual-review", item.labelled_ms, value)
     return found
 
 
 SECOND: tuple[Maker, ...] = (
-    kserve, nanoseconds, composite, cases, champion_and_challenger, sequences, label_names_its_model,
-    binary_cloudevents, codes, three_kinds, rare_labels, upper_case_ids, words_of_polarity, german,
-    meaningless_names, urn_and_key, dates_only, double_encoded, floats, few_labels_many_numbers,
+    kserve,
+    nanoseconds,
+    composite,
+    cases,
+    champion_and_challenger,
+    sequences,
+    label_names_its_model,
+    binary_cloudevents,
+    codes,
+    three_kinds,
+    rare_labels,
+    upper_case_ids,
+    words_of_polarity,
+    german,
+    meaningless_names,
+    urn_and_key,
+    dates_only,
+    double_encoded,
+    floats,
+    few_labels_many_numbers,
 )

@@ -31,11 +31,21 @@ def name_and_number() -> Payload:
     names = ("cat", "dog", "fox", "hen")
     chance = random.Random(2)
     for item in story(202, classes=names, weights=(0.4, 0.3, 0.2, 0.1)):
-        detected = {"class_id": names.index(item.predicted), "class_name": item.predicted, "confidence": item.score}
-        value = {"image": f"img/{item.number}.png", "detected": detected, "previous_label": chance.choice(names)}
+        detected = {
+            "class_id": names.index(item.predicted),
+            "class_name": item.predicted,
+            "confidence": item.score,
+        }
+        value = {
+            "image": f"img/{item.number}.png",
+            "detected": detected,
+            "previous_label": chance.choice(names),
+        }
         found.add("vision", item.made_ms, value)
         annotation = {"value": item.true, "by": item.user}
-        found.add("annotations", item.labelled_ms, {"image": f"img/{item.number}.png", "annotation": annotation})
+        found.add(
+            "annotations", item.labelled_ms, {"image": f"img/{item.number}.png", "annotation": annotation}
+        )
     return found
 
 
@@ -77,15 +87,23 @@ def echo() -> Payload:
             }
         },
         labels={
-            "appeals": {"id": "value.policy", "label": "value.reviewDecision", "timestamp": "value.reviewedAt"}
+            "appeals": {
+                "id": "value.policy",
+                "label": "value.reviewDecision",
+                "timestamp": "value.reviewedAt",
+            }
         },
     )
     for item in story(205, classes=("grant", "deny"), weights=(0.6, 0.4), delay_ms=5 * HOUR):
         value = {"policy": f"PL{item.number:05d}", "decision": item.predicted, "decidedAt": str(item.made_ms)}
         found.add("underwriting", item.made_ms + 30, value)
         value = {
-            "policy": f"PL{item.number:05d}", "decision": item.predicted, "decidedAt": str(item.made_ms),
-            "reviewDecision": item.true, "reviewedAt": item.labelled_ms, "validUntil": item.labelled_ms + 30 * 24 * HOUR,
+            "policy": f"PL{item.number:05d}",
+            "decision": item.predicted,
+            "decidedAt": str(item.made_ms),
+            "reviewDecision": item.true,
+            "reviewedAt": item.labelled_ms,
+            "validUntil": item.labelled_ms + 30 * 24 * HOUR,
         }
         found.add("appeals", item.labelled_ms + 80, value)
     return found
@@ -101,7 +119,12 @@ def connect() -> Payload:
         schema = {"type": "struct", "optional": False, "name": "row", "version": 1}
         payload = {"ID": item.number + 700, "PREDICTED_TIER": item.predicted, "REGION": item.country}
         found.add("scores", item.made_ms, {"schema": schema, "payload": payload})
-        payload = {"ACCOUNT_ID": item.number + 700, "TIER": item.true, "REGION": item.country, "DELETED": False}
+        payload = {
+            "ACCOUNT_ID": item.number + 700,
+            "TIER": item.true,
+            "REGION": item.country,
+            "DELETED": False,
+        }
         found.add("tiers", item.labelled_ms, {"schema": schema, "payload": payload})
     return found
 
@@ -127,7 +150,9 @@ def labels_first() -> Payload:
         labels={"stream-b": {"id": "value.eventId", "label": "value.category"}},
     )
     for item in story(207, classes=("a", "b"), weights=(0.5, 0.5), delay_ms=10_000):
-        found.add("stream-a", item.made_ms + 12_000, {"eventId": item.uuid, "predictedCategory": item.predicted})
+        found.add(
+            "stream-a", item.made_ms + 12_000, {"eventId": item.uuid, "predictedCategory": item.predicted}
+        )
         found.add("stream-b", item.labelled_ms, {"eventId": item.uuid, "category": item.true})
     return found
 
@@ -137,17 +162,24 @@ def without_times() -> Payload:
         "a file without record times, in milliseconds and ISO",
         predictions={
             "predictions": {
-                "id": "value.order_id", "model": "value.meta.model.name", "prediction": "value.fraud_pred",
-                "timestamp": "value.meta.created_at", "timestamp_unit": "iso8601",
+                "id": "value.order_id",
+                "model": "value.meta.model.name",
+                "prediction": "value.fraud_pred",
+                "timestamp": "value.meta.created_at",
+                "timestamp_unit": "iso8601",
             }
         },
-        labels={"labels": {"id": "value.order_id", "label": "value.is_fraud", "timestamp": "value.labeled_at"}},
+        labels={
+            "labels": {"id": "value.order_id", "label": "value.is_fraud", "timestamp": "value.labeled_at"}
+        },
     )
     for item in story(208, classes=("0", "1")):
         model = {"name": "xgb", "version": "1.2", "type": "classifier"}
         value = {
-            "order_id": item.number + 9_000, "meta": {"created_at": iso(item.made_ms), "model": model},
-            "fraud_pred": int(item.predicted), "fraud_prob": item.score,
+            "order_id": item.number + 9_000,
+            "meta": {"created_at": iso(item.made_ms), "model": model},
+            "fraud_pred": int(item.predicted),
+            "fraud_prob": item.score,
         }
         found.add("predictions", -1, value)
         value = {"order_id": item.number + 9_000, "is_fraud": int(item.true), "labeled_at": item.labelled_ms}
@@ -158,18 +190,35 @@ def without_times() -> Payload:
 def many_models() -> Payload:
     found = Payload(
         "models by endpoint and variant, ids repeat for each",
-        predictions={"gateway": {"id": "value.traceId", "model": "value.target", "prediction": "value.answer.intent"}},
+        predictions={
+            "gateway": {"id": "value.traceId", "model": "value.target", "prediction": "value.answer.intent"}
+        },
         labels={"handover": {"id": "value.traceId", "label": "value.intent"}},
     )
     for item in story(209, classes=("refund", "status", "cancel"), weights=(0.4, 0.4, 0.2)):
         for target, said in (("bert-a", item.predicted), ("bert-b", item.true), ("rules", "status")):
-            value = {"traceId": item.uuid, "target": target, "answer": {"intent": said, "p": item.score}, "ok": True}
+            value = {
+                "traceId": item.uuid,
+                "target": target,
+                "answer": {"intent": said, "p": item.score},
+                "ok": True,
+            }
             found.add("gateway", item.made_ms, value)
-        found.add("handover", item.labelled_ms, {"traceId": item.uuid, "intent": item.true, "agent": item.user})
+        found.add(
+            "handover", item.labelled_ms, {"traceId": item.uuid, "intent": item.true, "agent": item.user}
+        )
     return found
 
 
 THIRD: tuple[Maker, ...] = (
-    two_tasks, name_and_number, rare_class, small, echo, connect, user_and_day, labels_first, without_times,
+    two_tasks,
+    name_and_number,
+    rare_class,
+    small,
+    echo,
+    connect,
+    user_and_day,
+    labels_first,
+    without_times,
     many_models,
 )
