@@ -28,7 +28,7 @@ NOWHERE = {"bootstrap_servers": "localhost:9092"}
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """What was guessed, what it makes of the sample, and the settings; no text where a part is missing."""
+    """A guess, what it makes of the sample, and the settings; no text where a part is missing."""
 
     guess: Guess
     sample: JoinedSample | None

@@ -7,7 +7,19 @@ from typing import Annotated
 import typer
 
 from streamwatch import __version__
-from streamwatch.cli import alerts, catalogue, check, config, demo, inspect, replay, run, simulate, state
+from streamwatch.cli import (
+    alerts,
+    catalogue,
+    check,
+    config,
+    demo,
+    doctor,
+    inspect,
+    replay,
+    run,
+    simulate,
+    state,
+)
 from streamwatch.cli.compile import compile_estimators
 
 app = typer.Typer(
@@ -26,6 +38,7 @@ app.command("simulate")(simulate.simulate)
 app.command("replay")(replay.replay)
 app.command("inspect")(inspect.inspect)
 app.command("check")(check.check)
+app.command("doctor")(doctor.doctor)
 app.command("compile")(compile_estimators)
 app.command("catalogue")(catalogue.catalogue)
 app.add_typer(config.app, name="config")

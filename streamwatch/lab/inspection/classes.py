@@ -115,19 +115,30 @@ def _aliases(both: Counter[tuple[str, str]], association: float) -> tuple[Mappin
     if not odd or (predicted & true and not _written_alike(odd, predicted)):
         return {}, ""
     alike = _written_alike(odd, predicted)
-    if len(alike) == len(odd) or (predicted & true and alike):
+    if predicted & true and alike:
         return alike, ""
-    signs = {polarity(x): x for x in predicted}
-    if len(predicted) == 2 and len(true) <= 2 and set(signs) == {1, -1} and _are_opposite(true):
-        return {y: signs[polarity(y)] for y in sorted(true)}, ""
+    if aliases := matched(predicted, true):
+        return aliases, ""
     by_true: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for (x, y), count in both.items():
         by_true[y][x] += count
-    matched = {y: counts.most_common(1)[0][0] for y, counts in sorted(by_true.items())}
-    if association >= CLEAR and len(set(matched.values())) == len(matched):
-        return matched, ""
+    likeliest = {y: counts.most_common(1)[0][0] for y, counts in sorted(by_true.items())}
+    if association >= CLEAR and len(set(likeliest.values())) == len(likeliest):
+        return likeliest, ""
     shown = ", ".join(sorted(predicted)[:5]), ", ".join(sorted(true)[:5])
     return {}, f"predicted classes ({shown[0]}) and true classes ({shown[1]}) have nothing in common"
+
+
+def matched(predicted: Collection[str], true: Collection[str]) -> Mapping[str, str]:
+    """Match true classes to predicted ones by how they are written, or as yes and no; else empty."""
+    odd = sorted(set(true) - set(predicted))
+    alike = _written_alike(odd, predicted)
+    if len(alike) == len(odd):
+        return alike
+    signs = {polarity(x): x for x in predicted}
+    if len(predicted) == 2 and set(signs) == {1, -1} and _are_opposite(true):
+        return {y: signs[polarity(y)] for y in sorted(true)}
+    return {}
 
 
 def _are_opposite(names: Collection[str]) -> bool:

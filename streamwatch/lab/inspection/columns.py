@@ -44,7 +44,7 @@ class Column:
 
     @cached_property
     def counts(self) -> Counter[str]:
-        """How often each text stands there."""
+        """Number of times that each text stands there."""
         return Counter(text for text in self.texts if text is not None)
 
     @cached_property

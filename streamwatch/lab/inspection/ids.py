@@ -122,7 +122,7 @@ def joined_rows(left: Stream, right: Stream, pair: IdPair) -> list[tuple[int, in
 
 @dataclass(frozen=True, slots=True)
 class Affix:
-    """How ids of two fields would meet: what one side has before or after that the other lacks."""
+    """Reason why the ids of two fields do not meet, such as what one side has before its own."""
 
     left: str
     right: str
@@ -136,13 +136,14 @@ def affixes(left: Stream, right: Stream) -> list[Affix]:
     rights = id_columns(right)
     for a in id_columns(left):
         for b in rights:
-            affix = _affix(a, b)
+            affix = affix_of(a, b)
             if affix is not None:
                 found.append(affix)
     return sorted(found, key=lambda affix: -affix.shared)
 
 
-def _affix(a: Column, b: Column) -> Affix | None:
+def affix_of(a: Column, b: Column) -> Affix | None:
+    """Reason why ids of two columns do not meet; None where they would not whatever is cut off."""
     least = max(MIN_SHARED, 0.2 * min(len(a.counts), len(b.counts)))
     for said, forms in _FORMS:
         left, right = ({forms(text) for text in column.counts} for column in (a, b))
