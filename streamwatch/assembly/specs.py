@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from streamwatch.core.events import Side
 from streamwatch.core.merge import MergeSpec
 from streamwatch.core.specs import FadingSpec, JoinSpec, MonitorsSpec, UtilitySpec
 from streamwatch.edge.decoders.mapping import KindRule, TopicMapping
 from streamwatch.edge.sources.kafka.spec import Ago, At, KafkaSpec, parse_start
+from streamwatch.edge.stores import KINDS as STORES
+from streamwatch.edge.stores import StoreKind
 from streamwatch.edge.stores.rocksdb.spec import RocksSpec
 from streamwatch.folds import Scheme
 from streamwatch.settings import Settings, SettingsError
@@ -74,6 +78,11 @@ def shared_models(section: TopicsSection) -> dict[str, list[str]]:
         if (model := topic.mapping.model or "").startswith("="):
             found.setdefault(model[1:], set()).add(topic.namespace)
     return {model: sorted(spaces) for model, spaces in sorted(found.items()) if len(spaces) > 1}
+
+
+def formats(section: TopicsSection) -> dict[str, str]:
+    """Format of each topic's records."""
+    return {topic.name: topic.format for topic in (*section.predictions, *section.labels)}
 
 
 def mappings(section: TopicsSection) -> dict[str, TopicMapping]:
@@ -152,6 +161,20 @@ def merge_spec(settings: Settings) -> MergeSpec:
         max_hold_back_ms=time.max_hold_back,
         max_held_bytes=time.max_held_megabytes * 1_000_000,
     )
+
+
+def store_kind(settings: Settings) -> StoreKind[Any]:
+    """The kind of store the settings ask for.
+
+    Raises
+    ------
+    SettingsError
+        There is no such kind.
+    """
+    kind = STORES.get(settings.state.kind)
+    if kind is None:
+        raise SettingsError(f"state.kind: expected one of {', '.join(STORES)}, got {settings.state.kind!r}")
+    return kind
 
 
 def rocks_spec(settings: Settings) -> RocksSpec:

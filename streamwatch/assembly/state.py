@@ -33,8 +33,6 @@ from streamwatch.daemon.clock import SteadyClock
 from streamwatch.daemon.delivery import Deliveries
 from streamwatch.edge.keys import digest_bytes
 from streamwatch.edge.sources.kafka.dead_letters import DeadLetterTopic
-from streamwatch.edge.stores.memory import MemoryStore
-from streamwatch.edge.stores.rocksdb import RocksStore
 from streamwatch.edge.stores.space import Space
 from streamwatch.settings import Settings
 from streamwatch.telemetry import Telemetry
@@ -62,7 +60,7 @@ def consume_loop_spec(
     commits = CommitSpec(state.commit_interval / 1_000, state.commit_events)
     letters = build_dead_letters(settings, telemetry)
     opening = state_opening(settings, topics, telemetry, deliveries, clocks, letters)
-    if state.kind == "memory":
+    if not specs.store_kind(settings).durable:
         return ConsumeLoopSpec(opening, commits, dead_letters=letters)
     space = Space(state.directory, state.min_free_megabytes * 1_000_000)
     fail = settings.kafka.on_data_loss == "fail"
@@ -139,14 +137,12 @@ def state_opening(
 
 def joins_in_columns(settings: Settings) -> bool:
     """Tell whether the compiled join is used: nothing is durable, and columns suffice."""
-    return settings.state.kind == "memory" and columns_suffice(specs.join_spec(settings))
+    return not specs.store_kind(settings).durable and columns_suffice(specs.join_spec(settings))
 
 
 def open_store(settings: Settings) -> Store:
-    """The store the settings ask for."""
-    if settings.state.kind == "memory":
-        return MemoryStore()
-    return RocksStore.open(specs.rocks_spec(settings))
+    """The store the settings ask for; raises as `specs.store_kind` and as its `open`."""
+    return specs.store_kind(settings).open(specs.rocks_spec(settings))
 
 
 def _now_ms() -> int:
