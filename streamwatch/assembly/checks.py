@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from streamwatch.admin.capacity import DiskSpec
 from streamwatch.admin.capacity_check import Limits, check_state, check_worst_case
 from streamwatch.admin.check_result import CheckResult
 from streamwatch.admin.kafka_check import check_kafka
+from streamwatch.admin.payload_check import check_payload, first_records
 from streamwatch.assembly import specs
+from streamwatch.assembly.mappings import mappings_of
 from streamwatch.assembly.topics import build_topics
+from streamwatch.daemon import Topic
+from streamwatch.edge.decoders.mapping import place_of
+from streamwatch.edge.sources import KINDS as SOURCES
+from streamwatch.edge.sources.kafka import ReadingEnded, TopicsMissing
 from streamwatch.settings import Settings, SettingsError
 
 
@@ -17,22 +24,43 @@ async def check_all(settings: Settings) -> Sequence[CheckResult]:
     """Everything that can be known before starting; creates nothing, reads one batch of each topic."""
     try:
         monitors = specs.monitors_spec(settings)
-        build_topics(settings)
+        topics = build_topics(settings)
     except SettingsError as error:
         return [CheckResult(str(error), good=False)]
     limits = capacity_limits(settings)
     forgetting = ", ".join(spec.name for spec in monitors.forgetting)
     detectors = ", ".join(spec.name for spec in monitors.detectors) or "none"
+    kafka = await check_kafka(
+        specs.kafka_spec(settings.kafka),
+        specs.sides(settings.topics),
+        settings.kafka.dead_letter_topic,
+    )
     return [
         CheckResult("settings", good=True, details=(f"forgetting: {forgetting}", f"detectors: {detectors}")),
         *_namespace_findings(settings),
-        *await check_kafka(
-            specs.kafka_spec(settings.kafka),
-            specs.sides(settings.topics),
-            settings.kafka.dead_letter_topic,
-        ),
+        *kafka,
+        *(await _check_payloads(settings, topics) if all(result.good for result in kafka) else ()),
         *check_state(limits),
         check_worst_case(limits),
+    ]
+
+
+async def _check_payloads(settings: Settings, topics: Mapping[str, Topic]) -> Sequence[CheckResult]:
+    """Decode the first records of each topic."""
+    spec = replace(specs.kafka_spec(settings.kafka), group_id=None, start_from="earliest")
+    source = SOURCES["kafka"].build(spec, list(topics), lambda _: None, lambda: "")
+    try:
+        records = await first_records(source, list(topics))
+    except (ReadingEnded, TopicsMissing) as error:
+        return [CheckResult(str(error), good=False)]
+    places = {
+        name: place_of(each.mapping, "prediction")
+        for name, mappings in mappings_of(settings.topics).items()
+        for each in mappings
+        if each.side == "prediction"
+    }
+    return [
+        check_payload(name, places.get(name), records[name], topic.decoder) for name, topic in topics.items()
     ]
 
 

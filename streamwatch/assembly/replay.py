@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from streamwatch.assembly import specs
-from streamwatch.edge.decoders.formats import KINDS, DecoderSpec, FormatOptions
-from streamwatch.edge.decoders.mapping import InValue, TimestampUnit, TopicMapping, parse_field_location
+from streamwatch.assembly.mappings import envelopes_of, mappings_of
+from streamwatch.edge.decoders.formats import KINDS, FormatOptions, decoder_spec
+from streamwatch.edge.decoders.mapping import (
+    InValue,
+    SidedMapping,
+    TimestampUnit,
+    parse_field_location,
+    place_of,
+)
 from streamwatch.edge.keys import id_keys
 from streamwatch.lab.fitting import RecordedTopic
 from streamwatch.lab.recorded import CsvColumns
@@ -46,61 +54,52 @@ def recorded_topics(
     if unknown := places.keys() - set(FIELDS):
         raise SettingsError(f"--columns: expected fields of {', '.join(FIELDS)}, got {', '.join(unknown)}")
     spaces = specs.namespaces(settings.topics)
-    mappings = specs.mappings(settings.topics)
+    mappings, envelopes = mappings_of(settings.topics), envelopes_of(settings.topics)
     folds = specs.folds_scheme(settings)
     topics: dict[str, RecordedTopic] = {}
     for name, side in specs.sides(settings.topics).items():
-        mapping = replace(mappings[name], **places)
+        changes: dict[str, Any] = dict(places)
         if model is not None:
-            mapping = replace(mapping, model=None if side == "label" else f"={model}")
+            changes["model"] = None if side == "label" else f"={model}"
         if unit is not None:
-            mapping = replace(mapping, timestamp_unit=unit)
+            changes["timestamp_unit"] = unit
+        own = [SidedMapping(each.side, replace(each.mapping, **changes)) for each in mappings[name]]
         try:
             keys = id_keys(spaces[name], digest=False)
             # Lines are JSON, whatever the records they were written from.
-            spec = DecoderSpec(name, side, mapping, keys, folds=folds)
+            spec = decoder_spec(name, side, own, envelopes[name], keys, folds=folds)
             decoder = KINDS["json"].build(spec, FormatOptions())
         except ValueError as error:
             raise SettingsError(f"topics: mapping of {name}: {error}") from None
-        topics[name] = RecordedTopic(side, mapping, decoder)
+        topics[name] = RecordedTopic(spec, decoder)
     return topics
 
 
 def csv_columns(topics: Mapping[str, RecordedTopic]) -> CsvColumns:
     """The columns that the mappings look for."""
-    mappings = [(topic.side, topic.mapping) for topic in topics.values()]
-    classes = [
-        place
-        for side, mapping in mappings
-        for place in (
-            (mapping.prediction, mapping.label)
-            if side == "both"
-            else (mapping.prediction if side == "prediction" else mapping.label,)
-        )
-    ]
+    mappings = [each for topic in topics.values() for each in topic.mappings]
     return CsvColumns(
-        ids=_names(*(mapping.id for _, mapping in mappings)),
-        classes=_names(*classes),
-        others=_names(*(mapping.model for _, mapping in mappings)),
-        scores=_names(*(mapping.scores for _, mapping in mappings)),
+        ids=_names(*(each.mapping.id for each in mappings)),
+        classes=_names(*(place_of(each.mapping, each.side) for each in mappings)),
+        others=_names(*(each.mapping.model for each in mappings)),
+        scores=_names(*(place_of(each.mapping, "scores") for each in mappings)),
     )
 
 
 def places_text(topics: Mapping[str, RecordedTopic]) -> str:
     """List the locations of each topic's fields, for a person whose lines had none there."""
     return "\n".join(
-        f"looked for in {name}: " + ", ".join(_looked_for(topic.side, topic.mapping))
+        f"looked for in {name}: " + ", ".join(_looked_for(each))
         for name, topic in topics.items()
+        for each in topic.mappings
     )
 
 
-def _looked_for(side: str, mapping: TopicMapping) -> list[str]:
-    shown = [f"id at {mapping.id}"]
-    if side != "label":
-        shown += [f"model at {mapping.model}", f"prediction at {mapping.prediction}"]
-    if side != "prediction":
-        shown.append(f"label at {mapping.label}")
-    return shown
+def _looked_for(sided: SidedMapping) -> list[str]:
+    shown = [f"id at {sided.mapping.id}"]
+    if sided.side == "prediction":
+        shown.append(f"model at {sided.mapping.model}")
+    return [*shown, f"{sided.side} at {place_of(sided.mapping, sided.side)}"]
 
 
 def _names(*places: str | None) -> tuple[str, ...]:

@@ -7,7 +7,6 @@ from typing import Any
 from streamwatch.core.events import Side
 from streamwatch.core.merge import MergeSpec
 from streamwatch.core.specs import FadingSpec, JoinSpec, MonitorsSpec, UtilitySpec
-from streamwatch.edge.decoders.mapping import KindRule, TopicMapping
 from streamwatch.edge.sources.kafka.spec import Ago, At, KafkaSpec, parse_start
 from streamwatch.edge.stores import KINDS as STORES
 from streamwatch.edge.stores import StoreKind
@@ -16,7 +15,7 @@ from streamwatch.folds import Scheme
 from streamwatch.settings import Settings, SettingsError
 from streamwatch.settings.estimators import CostsSection, MonitorsSection, Utility, comparison_specs
 from streamwatch.settings.sections import KafkaSection, OnExpiry
-from streamwatch.settings.topics import MappingSection, TopicsSection
+from streamwatch.settings.topics import TopicsSection
 
 
 def kafka_spec(section: KafkaSection) -> KafkaSpec:
@@ -75,36 +74,15 @@ def shared_models(section: TopicsSection) -> dict[str, list[str]]:
     """Models that mappings name as constants in several namespaces: each is evaluated as one."""
     found: dict[str, set[str]] = {}
     for topic in section.predictions:
-        if (model := topic.mapping.model or "").startswith("="):
-            found.setdefault(model[1:], set()).add(topic.namespace)
+        for mapping in topic.all_mappings:
+            if (model := mapping.model or "").startswith("="):
+                found.setdefault(model[1:], set()).add(topic.namespace)
     return {model: sorted(spaces) for model, spaces in sorted(found.items()) if len(spaces) > 1}
 
 
 def formats(section: TopicsSection) -> dict[str, str]:
     """Format of each topic's records."""
     return {topic.name: topic.format for topic in (*section.predictions, *section.labels)}
-
-
-def mappings(section: TopicsSection) -> dict[str, TopicMapping]:
-    """Mappings of all topics."""
-    return {topic.name: topic_mapping(topic.mapping) for topic in (*section.predictions, *section.labels)}
-
-
-def topic_mapping(section: MappingSection) -> TopicMapping:
-    """Mapping of one topic."""
-    kind = section.kind
-    return TopicMapping(
-        id=section.id,
-        model=section.model,
-        prediction=section.prediction,
-        label=section.label,
-        timestamp=section.timestamp,
-        timestamp_unit=section.timestamp_unit,
-        scores=section.scores,
-        fold=section.fold,
-        classes=dict(section.classes),
-        kind=KindRule(kind.field, kind.prediction, kind.label) if kind else None,
-    )
 
 
 def join_spec(settings: Settings) -> JoinSpec:

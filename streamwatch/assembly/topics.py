@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from streamwatch.assembly import specs
+from streamwatch.assembly.mappings import envelopes_of, mappings_of
 from streamwatch.core.ports import Decoder
 from streamwatch.core.vocabulary import Vocabulary
 from streamwatch.daemon.batch_processor import Topic
-from streamwatch.edge.decoders.formats import KINDS, DecoderSpec, FormatOptions
+from streamwatch.edge.decoders.formats import KINDS, DecoderSpec, FormatOptions, decoder_spec
 from streamwatch.edge.keys import id_keys
 from streamwatch.settings import Settings, SettingsError
 
@@ -21,7 +22,8 @@ def build_topics(settings: Settings) -> dict[str, Topic]:
     """
     if (letters := settings.kafka.dead_letter_topic) in specs.sides(settings.topics):
         raise SettingsError(f"kafka.dead_letter_topic: expected a topic that is not read, got {letters!r}")
-    mappings, formats = specs.mappings(settings.topics), specs.formats(settings.topics)
+    mappings, formats = mappings_of(settings.topics), specs.formats(settings.topics)
+    envelopes = envelopes_of(settings.topics)
     namespaces, digest = specs.namespaces(settings.topics), specs.store_kind(settings).durable
     folds = specs.folds_scheme(settings)
     topics: dict[str, Topic] = {}
@@ -29,7 +31,7 @@ def build_topics(settings: Settings) -> dict[str, Topic]:
     for name, side in specs.sides(settings.topics).items():
         try:
             keys = id_keys(namespaces[name], digest=digest)
-            spec = DecoderSpec(name, side, mappings[name], keys, vocabulary, folds)
+            spec = decoder_spec(name, side, mappings[name], envelopes[name], keys, vocabulary, folds)
             topics[name] = Topic(side, build_decoder(spec, formats[name]))
         except ValueError as error:
             raise SettingsError(f"topics: mapping of {name}: {error}") from None

@@ -79,6 +79,12 @@ class WrongFold(msgspec.Struct, gc=False):
     record_ms: int
 
 
+class Skipped(msgspec.Struct, gc=False):
+    """A record from which no mapping of its topic makes an event: it moves the clock, and nothing else."""
+
+    record_ms: int
+
+
 class Invalid(msgspec.Struct, gc=False):
     """A record that could not be decoded or broke a rule of SEMANTICS §1; `reason` is one of a closed set."""
 
@@ -91,7 +97,29 @@ class Invalid(msgspec.Struct, gc=False):
     """Where it can be read, and is a valid name."""
 
 
-Event: TypeAlias = Prediction | Label | NullRecord | WrongFold | Invalid
+Event: TypeAlias = Prediction | Label | NullRecord | WrongFold | Skipped | Invalid
+
+
+class Several(msgspec.Struct, gc=False):
+    """What one record holds where that is not one event: it has one time and one place in the sequence.
+
+    Its events follow one another there, and no commit comes between them.
+    """
+
+    events: tuple[Event, ...]
+    """None of them in a record that was skipped."""
+    record_ms: int = -1
+    tied: int = 0
+    """Predictions among them whose class was one of several with the largest score."""
+
+
+Decoded: TypeAlias = Event | Several
+
+
+def is_decodable(found: Decoded) -> bool:
+    """Tell whether a record could be read: whether it holds anything but invalid events."""
+    events = found.events if isinstance(found, Several) else (found,)
+    return not events or any(type(event) is not Invalid for event in events)
 
 
 class PairedAnswer(NamedTuple):

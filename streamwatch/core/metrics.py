@@ -289,6 +289,7 @@ _NEEDED: tuple[str, ...] = (
     "alarms_open",
     "nothing_joins",
     "classes_disjoint",
+    "scores_as_classes",
     "accuracy_ratio",
     "last_prediction_timestamp_seconds",
     "outcomes_total",
@@ -451,6 +452,11 @@ JOIN: Final = (
         "model",
     ),
     _gauge(
+        "scores_as_classes",
+        "1 for a model whose predicted classes are numbers of a scale, which a threshold has to divide.",
+        "model",
+    ),
+    _gauge(
         "nothing_joins",
         "1 for a model of which no prediction has met a label early_horizon after the first one.",
         "model",
@@ -549,6 +555,21 @@ MERGE: Final = (
         "topic",
     ),
     _counter("records_evaluated_total", "Records evaluated, by topic, whatever became of them.", "topic"),
+    _counter(
+        "events_evaluated_total",
+        "Events that these records hold: as many, or more where a record holds several; valid or not.",
+        "topic",
+    ),
+    _counter(
+        "records_skipped_total",
+        "Records among them of which no mapping of the topic makes an event (`when`, or an envelope).",
+        "topic",
+    ),
+    _counter(
+        "predictions_tied_total",
+        "Predictions whose class was one of several with the largest score: the first of these was taken.",
+        "topic",
+    ),
     _counter(
         "records_out_of_order_total",
         "Records that came after a later one; evaluated at the clock's time.",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from streamwatch.core.commit.batch import CommitBatch, RecoveredState
-from streamwatch.core.events import Event, Fingerprint, Partition
+from streamwatch.core.events import Decoded, Fingerprint, Partition
 from streamwatch.core.join.entry import JoinEntry
 from streamwatch.core.pipeline import BatchResult, ReadSet, WorkingSet
 from streamwatch.core.records import RecordBatch
@@ -66,8 +66,8 @@ class Record(Protocol):
 class Decoder(Protocol):
     """Turns the records of one topic into events; never raises on bad input."""
 
-    def decode_all(self, records: Sequence[Record], stamps: Sequence[int]) -> Sequence[Event]:
-        """For each record, with its timestamp: `Prediction`, `Label`, `NullRecord`, or `Invalid`."""
+    def decode_all(self, records: Sequence[Record], stamps: Sequence[int]) -> Sequence[Decoded]:
+        """For each record, with its timestamp: the event that it holds, or `Several`."""
         ...
 
     def decode_batch(self, records: Sequence[Record]) -> RecordBatch:

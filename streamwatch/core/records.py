@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import repeat
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.events import Event, Label, Prediction
+from streamwatch.core.events import Decoded, Event, Label, Prediction
 from streamwatch.core.texts import gather_texts
 from streamwatch.core.vocabulary import Vocabulary
 
@@ -82,7 +82,7 @@ class RecordBatch:
 
     rows: NDArray[np.void]
     texts: NDArray[np.uint8] | None
-    objects: Sequence[Event]
+    objects: Sequence[Decoded]
     vocabulary: Vocabulary
 
     def __len__(self) -> int:
@@ -93,11 +93,15 @@ class RecordBatch:
         return RecordBatch(self.rows[start:stop], self.texts, self.objects, self.vocabulary)
 
     def given(self) -> list[Event]:
-        """Hand over the events of a batch in which all of them are objects, as they are."""
-        return [self.objects[place] for place in self.rows["object"].tolist()]
+        """Hand over the events of a batch that are all objects, as they are; none of them is `Several`."""
+        objects = cast("Sequence[Event]", self.objects)
+        return [objects[place] for place in self.rows["object"].tolist()]
 
     def events(self) -> list[Event]:
-        """Make an event object of each record, in order; objects are given the clock at their place."""
+        """Make an event object of each record, in order; objects are given the clock at their place.
+
+        None of them may be `Several`: `merge.elements.expanded` has made rows of those.
+        """
         sides = self.rows["side"]
         count = len(sides)
         numbers = np.bincount(sides, minlength=3) if count else np.zeros(3, np.int64)
@@ -121,7 +125,7 @@ class RecordBatch:
         return events.tolist()
 
     def _placed(self, place: int, record_ms: int) -> Event:
-        event = self.objects[place]
+        event = cast("Event", self.objects[place])
         event.record_ms = record_ms
         return event
 
@@ -169,7 +173,7 @@ def _present(column: NDArray[Any]) -> Iterable[int | None]:
 
 
 def batch_of(
-    events: Sequence[Event],
+    events: Sequence[Decoded],
     offsets: NDArray[np.int64],
     record_ms: NDArray[np.int64] | int = -1,
     vocabulary: Vocabulary | None = None,

@@ -11,12 +11,13 @@ import numpy as np
 
 from streamwatch.core.column_pipeline import ColumnPipeline
 from streamwatch.core.commit.checkpoint import Checkpoint
-from streamwatch.core.events import Alarm, Invalid, Partition, Side
+from streamwatch.core.events import Alarm, Invalid, Partition, Several, Side, is_decodable
 from streamwatch.core.fetched import APPENDED, FetchedRecords
 from streamwatch.core.fold_names import fold_of, model_of
 from streamwatch.core.join.caveats import details_with_caveats
 from streamwatch.core.join.mismatch import details_with
 from streamwatch.core.merge import Arrivals, Merge, MergeProgress, MergeSpec, Released
+from streamwatch.core.merge.elements import expanded
 from streamwatch.core.merge.series import held_families, progress_families
 from streamwatch.core.ports import Decoder, Poll, Record, Store
 from streamwatch.core.records import OBJECT
@@ -203,7 +204,9 @@ class BatchProcessor:
         ready = self._ready
         if ready is None:
             return 0
-        events = up_to_scores(ready.records.part(self._taken, self._taken + self._step).events())
+        part = ready.part(self._taken, ready.end_of_record(self._taken + self._step))
+        events = part.records.events()
+        events = events[: part.end_of_record(len(up_to_scores(events)))]
         found = self._store.fetch(self.pipeline.read_set(events))
         result = self.pipeline.advance(events, found)
         self._store.apply(result)
@@ -243,7 +246,7 @@ class BatchProcessor:
 
     def _set_ready(self, released: Released) -> None:
         self._taken = 0
-        self._ready = released if len(released) else None
+        self._ready = expanded(released) if len(released) else None
         if self._ready is None:
             self._advance_positions()
 
@@ -277,11 +280,13 @@ class BatchProcessor:
         self._recent.add(partition, records)
         self.records += len(records)
         decodable = np.ones(len(batch), np.bool_)
+        held = len(batch.objects)
         if batch.objects:
-            invalid = np.array([type(event) is Invalid for event in batch.objects], np.bool_)
+            readable = np.array([is_decodable(event) for event in batch.objects], np.bool_)
             objects = np.flatnonzero(batch.rows["side"] == OBJECT)
-            decodable[objects] = ~invalid[batch.rows["object"][objects]]
-            self.rejected.keep(records, batch, np.flatnonzero(~decodable))
+            decodable[objects] = readable[batch.rows["object"][objects]]
+            self.rejected.keep(records, batch, objects)
+            held = sum(len(event.events) if isinstance(event, Several) else 1 for event in batch.objects)
         if isinstance(records, FetchedRecords):
             appended = bool(records.rows[:, APPENDED].all())
             size_bytes = records.size_bytes + _ROW_BYTES * len(batch)
@@ -294,7 +299,7 @@ class BatchProcessor:
             decodable,
             batch,
             appended=appended,
-            size_bytes=size_bytes + _OBJECT_BYTES * len(batch.objects),
+            size_bytes=size_bytes + _OBJECT_BYTES * held,
         )
 
     def _tell(self) -> None:

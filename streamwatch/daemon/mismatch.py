@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from streamwatch.core.join.mismatch import Mismatch
-from streamwatch.telemetry import ClassesDisjoint, NothingJoins, Telemetry
+from streamwatch.telemetry import ClassesDisjoint, NothingJoins, ScoresAsClasses, Telemetry
 
 
 class MismatchReporter:
@@ -24,6 +24,10 @@ class MismatchReporter:
                 if ("classes", each.model) not in self._told:
                     predicted_class, true = each.disjoint
                     self._telemetry.emit(ClassesDisjoint(each.model, tuple(predicted_class), tuple(true)))
+            if each.scores is not None:
+                now.add(("scores", each.model))
+                if ("scores", each.model) not in self._told:
+                    self._telemetry.emit(ScoresAsClasses(each.model, tuple(each.scores)))
             if each.predictions is not None:
                 now.add(("joins", each.model))
                 if ("joins", each.model) not in self._told:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.events import Invalid
+from streamwatch.core.events import Invalid, Several
 from streamwatch.core.ports import DeadLetters, Record
 from streamwatch.core.records import RecordBatch
 from streamwatch.core.series import Family
@@ -26,19 +26,21 @@ class RejectedRecords:
         self._letters = letters
         self._records: dict[tuple[str, int, int], Record] = {}
 
-    def keep(self, records: Sequence[Record], batch: RecordBatch, invalid: NDArray[np.int64]) -> None:
-        """Keep the records of a decoded batch that are invalid, by their places in it."""
+    def keep(self, records: Sequence[Record], batch: RecordBatch, objects: NDArray[np.int64]) -> None:
+        """Keep what is invalid of the records of a decoded batch that are objects, by their places in it."""
         if self._letters is not None:
-            for place, number in zip(invalid.tolist(), batch.rows["object"][invalid].tolist(), strict=True):
-                event = batch.objects[number]
-                if type(event) is Invalid:
-                    self._records[event.topic, event.partition, event.offset] = records[place]
+            for place, number in zip(objects.tolist(), batch.rows["object"][objects].tolist(), strict=True):
+                found = batch.objects[number]
+                for event in found.events if isinstance(found, Several) else (found,):
+                    if type(event) is Invalid:
+                        self._records[event.topic, event.partition, event.offset] = records[place]
 
     def release(self, event: Invalid) -> None:
-        """Hand over the record of an event whose turn has come."""
+        """Hand over the record of an event whose turn has come; once, whatever number of them is invalid."""
         if self._letters is not None:
-            record = self._records.pop((event.topic, event.partition, event.offset))
-            self._letters.put(record, event.reason)
+            record = self._records.pop((event.topic, event.partition, event.offset), None)
+            if record is not None:
+                self._letters.put(record, event.reason)
 
     async def deliver(self, *, only_if_full: bool = False) -> None:
         """Have what was released written: before the commit that is past it, or if very much waits."""

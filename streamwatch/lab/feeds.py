@@ -17,7 +17,19 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.events import Event, Invalid, Label, NullRecord, Outcome, Partition, Prediction, Side
+from streamwatch.core.events import (
+    Decoded,
+    Event,
+    Invalid,
+    Label,
+    NullRecord,
+    Outcome,
+    Partition,
+    Prediction,
+    Several,
+    Side,
+    is_decodable,
+)
 from streamwatch.lab.fitting import Both, Fitted, Fitting, RecordedTopic
 from streamwatch.lab.lines import BadLine, LineRecord, sample_of
 from streamwatch.lab.recorded import Recording
@@ -26,7 +38,7 @@ CHUNK: Final = 1_000
 """Lines decoded at once, and lines by which a file is told to hold one kind only."""
 _MIXED: Final = "recording"
 
-FeedEvent: TypeAlias = "Event | RecordedOutcome"
+FeedEvent: TypeAlias = "Decoded | RecordedOutcome"
 
 
 class RecordedOutcome(Outcome, frozen=True, gc=False, array_like=True):
@@ -168,7 +180,7 @@ class FeedReader:
             stamps: list[int] = []
             for event, record in fitted:
                 own_ms = _own_ms(event)
-                if type(event) is not Invalid:
+                if isinstance(event, Both) or is_decodable(event):
                     last_ms = last_ms + 1 if own_ms is None else max(1, own_ms)  # 0 is no time of a record
                 stamps.append(last_ms)
                 found.append(_placed(event, record, partition, last_ms))
@@ -202,27 +214,27 @@ class FeedReader:
             else:
                 records.append(line)
         fitted = self._fitting.decode(records, topic)
-        for event, record in zip(fitted, records, strict=True):
-            if type(event) is Invalid:
-                name = source if isinstance(source, str) else source[id(record)]
-                self._bad.add(BadLine(record.number, event.reason, sample_of(record.value), name))
+        for found, record in zip(fitted, records, strict=True):
+            for event in _each(found):
+                if isinstance(event, Invalid):
+                    name = source if isinstance(source, str) else source[id(record)]
+                    self._bad.add(BadLine(record.number, event.reason, sample_of(record.value), name))
         return list(zip(fitted, records, strict=True))
 
 
 def _side_of(events: Iterable[Fitted]) -> Side:
     """What a file holds by its first lines; `both` where they do not tell."""
-    kinds = {type(event) for event in events} & {Prediction, Label, Both}
+    kinds = {type(event) for found in events for event in _each(found)} & {Prediction, Label, Both}
     if kinds == {Prediction}:
         return "prediction"
     return "label" if kinds == {Label} else "both"
 
 
 def _own_ms(event: Fitted) -> int | None:
-    """The event's own time, of an outcome the later of two; None where it has none."""
-    if isinstance(event, Both):
-        stamps = [each.timestamp_ms for each in event if each.timestamp_ms is not None]
-        return max(stamps, default=None)
-    return event.timestamp_ms if isinstance(event, Prediction | Label) else None
+    """The event's own time, of several the latest; None where there is none."""
+    events = event if isinstance(event, Both) else _each(event)
+    stamps = [each.timestamp_ms for each in events if isinstance(each, Prediction | Label)]
+    return max((stamp for stamp in stamps if stamp is not None), default=None)
 
 
 def _placed(event: Fitted, record: LineRecord, partition: Partition, at_ms: int) -> FeedEvent:
@@ -241,11 +253,17 @@ def _placed(event: Fitted, record: LineRecord, partition: Partition, at_ms: int)
             scores=prediction.scores,
             id=prediction.id,
         )
-    if isinstance(event, Invalid):
-        event.partition, event.offset = partition.partition, record.offset
-    if isinstance(event, Invalid | NullRecord):
-        event.topic = partition.topic
+    for each in _each(event):
+        if isinstance(each, Invalid):
+            each.partition, each.offset = partition.partition, record.offset
+        if isinstance(each, Invalid | NullRecord):
+            each.topic = partition.topic
     return event
+
+
+def _each(found: Fitted) -> Sequence[Event | Both]:
+    """The events of one line."""
+    return found.events if isinstance(found, Several) else (found,)
 
 
 def _chunk(
@@ -255,6 +273,6 @@ def _chunk(
         found,
         np.array(offsets, np.int64),
         np.array(stamps_ms, np.int64),
-        np.array([type(each) is not Invalid for each in found], np.bool_),
+        np.array([isinstance(each, Outcome) or is_decodable(each) for each in found], np.bool_),
         appended,
     )

@@ -12,20 +12,35 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple, TypeAlias
 
-from streamwatch.core.events import Event, Invalid, Label, Prediction, Side
+from streamwatch.core.events import Decoded, Invalid, Label, Prediction, Side, is_decodable
 from streamwatch.core.ports import Decoder
-from streamwatch.edge.decoders.formats.json import JsonDecoder
-from streamwatch.edge.decoders.mapping import TopicMapping
+from streamwatch.edge.decoders.formats import DecoderSpec, FormatOptions, json
+from streamwatch.edge.decoders.mapping import SidedMapping, place_of
+from streamwatch.edge.decoders.trees import sided
 from streamwatch.lab.lines import LineRecord
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedTopic:
-    """Side of a topic, and the decoder of its records."""
+    """A topic, and the decoder of its records."""
 
-    side: Side
-    mapping: TopicMapping
+    spec: DecoderSpec
     decoder: Decoder
+
+    @property
+    def side(self) -> Side:
+        """What the topic carries."""
+        return self.spec.side
+
+    @property
+    def mappings(self) -> Sequence[SidedMapping]:
+        """Every mapping of the topic, those of predictions first."""
+        return self.spec.mappings or sided(self.spec.side, self.spec.mapping)
+
+    def has_constant_class(self, side: Side) -> bool:
+        """Tell whether a mapping names the class of every record."""
+        places = [place_of(each.mapping, each.side) or "" for each in self.mappings if each.side == side]
+        return any(place.startswith("=") for place in places)
 
 
 class Both(NamedTuple):
@@ -35,7 +50,7 @@ class Both(NamedTuple):
     label: Label
 
 
-Fitted: TypeAlias = "Event | Both"
+Fitted: TypeAlias = "Decoded | Both"
 
 _PERHAPS_A_LABEL: Final = frozenset({"missing_model", "missing_prediction", "unknown_kind"})
 
@@ -57,9 +72,11 @@ class Fitting:
         )
         # Without asking for a model: tells a label from a prediction that lacks one.
         self._nameless = [
-            JsonDecoder(name, topic.side, replace(topic.mapping, model="=any"))
-            for name, topic in topics.items()
-            if topic.side != "label"
+            json.build(
+                replace(topic.spec, mapping=replace(topic.spec.mapping, model="=any")), FormatOptions()
+            )
+            for topic in topics.values()
+            if topic.side != "label" and not topic.spec.mappings
         ]
 
     def decode(self, records: Sequence[LineRecord], topic: str | None) -> list[Fitted]:
@@ -76,9 +93,9 @@ class Fitting:
     def _chosen(
         self,
         record: LineRecord,
-        event: Event,
+        event: Decoded,
         by: RecordedTopic | None,
-        other: Event,
+        other: Decoded,
         other_by: RecordedTopic | None,
     ) -> Fitted:
         """One of what the prediction topics and the label topics make of a line, or both."""
@@ -86,11 +103,11 @@ class Fitting:
             return self._if_no_prediction(record, event, other)
         if type(event) is not Prediction or type(other) is not Label or by is None or other_by is None:
             return event
-        if other_by.mapping.label.startswith("="):
+        if other_by.has_constant_class("label"):
             return event
-        return other if by.mapping.prediction.startswith("=") else Both(event, other)
+        return other if by.has_constant_class("prediction") else Both(event, other)
 
-    def _if_no_prediction(self, record: LineRecord, refused: Invalid, other: Event) -> Event:
+    def _if_no_prediction(self, record: LineRecord, refused: Invalid, other: Decoded) -> Decoded:
         """The label a line holds instead, or the better of two reasons why it is of no use."""
         reason = refused.reason
         if reason not in _PERHAPS_A_LABEL or (reason == "missing_model" and self._lacks_a_model(record)):
@@ -107,17 +124,17 @@ class Fitting:
 
 def _first_fit(
     topics: Sequence[RecordedTopic], records: Sequence[LineRecord]
-) -> list[tuple[Event, RecordedTopic | None]]:
+) -> list[tuple[Decoded, RecordedTopic | None]]:
     """What the first topic that can makes of each record; the first one's reason where none can."""
-    found: list[tuple[Event, RecordedTopic | None]] = []
+    found: list[tuple[Decoded, RecordedTopic | None]] = []
     for topic in topics:
         if not found:
             found = [(event, topic) for event in topic.decoder.decode_all(records, [0] * len(records))]
             continue
-        left = [i for i, (event, _) in enumerate(found) if type(event) is Invalid]
+        left = [i for i, (event, _) in enumerate(found) if not is_decodable(event)]
         events = topic.decoder.decode_all([records[i] for i in left], [0] * len(left))
         for i, event in zip(left, events, strict=True):
-            if type(event) is not Invalid:
+            if is_decodable(event):
                 found[i] = event, topic
     if not found:
         return [(Invalid("", 0, record.offset, "missing_label"), None) for record in records]

@@ -21,12 +21,13 @@ from streamwatch.core.join.caveats import details_with_caveats
 from streamwatch.core.join.compiled.warming import warm_up_join
 from streamwatch.core.join.mismatch import details_with
 from streamwatch.core.merge import Arrivals, Merge, MergeProgress, MergeSpec, Released
+from streamwatch.core.merge.elements import expanded
 from streamwatch.core.merge.series import progress_families
 from streamwatch.core.pipeline import Pipeline
 from streamwatch.core.records import batch_of
 from streamwatch.core.series import Family, Histogram
 from streamwatch.core.specs import JoinSpec, MonitorsSpec, columns_suffice
-from streamwatch.edge.decoders.formats.json import JsonDecoder
+from streamwatch.edge.decoders.formats import DecoderSpec, FormatOptions, json
 from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.edge.keys import digest_bytes
 from streamwatch.edge.stores.memory import MemoryStore
@@ -47,7 +48,8 @@ def default_topics(mapping: TopicMapping | None = None) -> dict[str, RecordedTop
     """Predictions and labels with the default field names, or those of one mapping."""
     sides: dict[str, Side] = {"predictions": "prediction", "labels": "label"}
     found = mapping or TopicMapping()
-    return {name: RecordedTopic(side, found, JsonDecoder(name, side, found)) for name, side in sides.items()}
+    specs = [DecoderSpec(name, side, found) for name, side in sides.items()]
+    return {spec.topic: RecordedTopic(spec, json.build(spec, FormatOptions())) for spec in specs}
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +222,7 @@ class _Player:
         )
 
     def _join(self, released: Released) -> None:
+        released = expanded(released)
         found = cast("Sequence[FeedEvent]", released.records.given())
         for event, clock_ms in zip(found, released.clock_ms.tolist(), strict=True):
             if not isinstance(event, Outcome):

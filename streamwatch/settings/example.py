@@ -10,7 +10,8 @@ import yaml
 from pydantic import BaseModel
 
 from streamwatch.settings.loading import Settings
-from streamwatch.settings.topics import MappingSection, TopicSection
+from streamwatch.settings.mapping import MappingSection
+from streamwatch.settings.topics import TopicSection
 
 WIDTH = 100
 INDENT = "  "

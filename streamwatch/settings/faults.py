@@ -14,7 +14,10 @@ from pydantic_core import ErrorDetails
 
 from streamwatch.settings.estimators import DETECTOR_KINDS, FORGETTING_KINDS
 from streamwatch.settings.kinds import OneOf, OneOrMore
+from streamwatch.settings.mapping import WRITTEN_AS
 
+_FIELDS_OF_FORMS = ("prediction", "label", "scores")
+"""Keys of a mapping whose content is written in one of several forms."""
 SECRETS = ("password", "routing_key", "secrets", "token", "url")
 """Parts of the names of keys whose contents may be, or hold, a secret."""
 
@@ -177,6 +180,8 @@ def _without_tags(loc: Sequence[str | int], *, keep_field: bool) -> tuple[str | 
     while steps:
         step = steps.pop(0)
         path.append(step)
+        if step in _FIELDS_OF_FORMS and steps and steps[0] in WRITTEN_AS:
+            steps.pop(0)
         if isinstance(step, int) and steps and _is_tag(str(steps[0])):
             tag = steps.pop(0)
             if steps and steps[0] == tag and not keep_field:

@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
+from streamwatch.settings.mapping import MappingSection
 from streamwatch.settings.sections import Section
 
 FORMATS = ("json",)
+ENVELOPES = ("cloudevents", "debezium", "kserve_v1", "kserve_v2", "seldon")
 NAMESPACE = r"^[A-Za-z0-9._-]{0,64}$"
-PLACE = r"^(key|topic|header:.+|=.+|value(\.[^.]+)+)$"
-
-
-def placed(text: str) -> str:
-    """Check the notation of a place."""
-    if not re.fullmatch(PLACE, text):
-        raise ValueError(
-            f"expected value.some.field, key, header:name, topic or a constant =text, got {text!r}"
-        )
-    return text
 
 
 def listed(value: object) -> object:
@@ -33,57 +25,17 @@ def named(value: object) -> object:
     return {"name": value} if isinstance(value, str) else value
 
 
-def as_text(value: object) -> object:
-    """Classes written as numbers or booleans are meant as their text."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    return str(value) if isinstance(value, int) else value
-
-
-FieldLocation = Annotated[str, AfterValidator(placed), Field(json_schema_extra={"pattern": PLACE})]
-Class = Annotated[str, BeforeValidator(as_text, json_schema_input_type=str | int | bool)]
-
-
-class KindSection(Section):
-    """Rule by which predictions and labels are told apart on a topic that carries both."""
-
-    field: FieldLocation = "value.kind"
-    """The place that tells."""
-    prediction: Class = "prediction"
-    """What stands there in a prediction."""
-    label: Class = "label"
-    """What stands there in a label."""
-
-
-class MappingSection(Section):
-    """Location of each field: `value.a.b` (dotted path), `key`, `header:x`, `topic`, or a constant `=v3`."""
-
-    id: FieldLocation = "value.id"
-    """What a prediction and its label have in common."""
-    model: FieldLocation | None = "value.model"
-    """The model's name. A label without it is for every model that predicted the id."""
-    prediction: FieldLocation = "value.prediction"
-    """The predicted class."""
-    label: FieldLocation = "value.label"
-    """The true class."""
-    timestamp: FieldLocation | None = "value.timestamp"
-    """When it happened, if the record says so; else Kafka's timestamp counts."""
-    timestamp_unit: Literal["ms", "s", "us", "ns", "iso8601"] = "ms"
-    """Unit of `timestamp`: ms, s, us, ns (since 1970) or iso8601."""
-    scores: FieldLocation | None = "value.scores"
-    """Probability per class, if there are any."""
-    fold: FieldLocation | None = "value.fold"
-    """Which fold of the model predicted, where it has several (`folds`); null: the field is not looked at."""
-    classes: dict[Class, Class] = Field(default_factory=dict[str, str])
-    """Aliases: the class as records write it → the class meant."""
-    kind: KindSection | None = None
-    """Only on a topic that carries both predictions and labels: how to tell them apart."""
-
-
 def one_format(text: object) -> object:
     """Check the name of a format; the error names what there is to choose from."""
     if text not in FORMATS:
         raise ValueError(f"expected one of {', '.join(FORMATS)}, got {text!r}")
+    return text
+
+
+def one_envelope(text: object) -> object:
+    """Check the name of an envelope; the error names what there is to choose from."""
+    if text is not None and text not in ENVELOPES:
+        raise ValueError(f"expected one of {', '.join(ENVELOPES)}, got {text!r}")
     return text
 
 
@@ -109,8 +61,27 @@ class TopicSection(Section):
         Field(json_schema_extra={"enum": list(FORMATS)}),
     ] = "json"
     """Format of its records' values."""
+    envelope: Annotated[
+        str | None,
+        BeforeValidator(one_envelope, json_schema_input_type=str | None),
+        Field(json_schema_extra={"enum": [*ENVELOPES, None]}),
+    ] = None
+    """What records are wrapped in: cloudevents, debezium, kserve_v1, kserve_v2 or seldon."""
     mapping: MappingSection = MappingSection()
     """Where each field lives in its records."""
+    mappings: tuple[MappingSection, ...] = ()
+    """Several of them instead: each makes its own event of a record (two models in one record, say)."""
+
+    @model_validator(mode="after")
+    def _one_or_several(self) -> TopicSection:
+        if self.mappings and "mapping" in self.model_fields_set:
+            raise ValueError(f"topic {self.name!r} has both mapping and mappings: expected one of them")
+        return self
+
+    @property
+    def all_mappings(self) -> tuple[MappingSection, ...]:
+        """Every mapping of the topic, one at least."""
+        return self.mappings or (self.mapping,)
 
 
 Topics = Annotated[
@@ -134,14 +105,20 @@ class TopicsSection(Section):
             names = [topic.name for topic in topics]
             for name in names:
                 if names.count(name) > 1:
-                    raise ValueError(f"topic {name!r} is listed twice under {side}")
-        labels = {topic.name: topic.mapping for topic in self.labels}
-        predictions = {topic.name: topic.mapping for topic in self.predictions}
+                    raise ValueError(
+                        f"topic {name!r} is listed twice under {side}: list it once, with `mappings` for "
+                        "several events of one record"
+                    )
+        labels = {topic.name: topic.all_mappings for topic in self.labels}
+        predictions = {topic.name: topic.all_mappings for topic in self.predictions}
         for name in predictions.keys() & labels.keys():
-            if predictions[name].kind is None or predictions[name] != labels[name]:
+            kinds = [each.kind for each in (*predictions[name], *labels[name])]
+            is_told = kinds[0] is not None or predictions[name] != labels[name]
+            if not is_told or any(kind != kinds[0] for kind in kinds):
                 raise ValueError(
                     f"topic {name!r} carries predictions and labels: give it the same mapping under both, "
-                    "with `kind` to tell them apart"
+                    "with `kind` to tell them apart; or, if every record holds both, under each side "
+                    "a mapping of its own"
                 )
         spaces = {topic.name: topic.namespace for topic in self.predictions}
         for topic in self.labels:
@@ -154,7 +131,7 @@ class TopicsSection(Section):
             missing = "prediction" if space in labelled else "label"
             raise ValueError(f"namespace {space!r} has no {missing} topic: nothing in it could ever join")
         for name in predictions.keys() ^ labels.keys():
-            if (predictions | labels)[name].kind is not None:
+            if any(each.kind is not None for each in (predictions | labels)[name]):
                 raise ValueError(
                     f"the mapping of topic {name!r} has `kind`: list it under predictions and labels"
                 )
@@ -166,4 +143,10 @@ class TopicsSection(Section):
         for topic in self.labels:
             if formats.get(topic.name, topic.format) != topic.format:
                 raise ValueError(f"topic {topic.name!r} carries predictions and labels: give both one format")
+        envelopes = {topic.name: topic.envelope for topic in self.predictions}
+        for topic in self.labels:
+            if envelopes.get(topic.name, topic.envelope) != topic.envelope:
+                raise ValueError(
+                    f"topic {topic.name!r} carries predictions and labels: give both one envelope"
+                )
         return self

@@ -44,6 +44,7 @@ from streamwatch.telemetry.source import (
     PositionLost,
     PositionUnverified,
     RecordRejected,
+    ScoresAsClasses,
     StateMismatchDetected,
     TopicsAssigned,
 )
@@ -95,6 +96,7 @@ __all__ = [
     "PositionUnverified",
     "ReceiverGone",
     "RecordRejected",
+    "ScoresAsClasses",
     "Started",
     "StartedServing",
     "StateLost",

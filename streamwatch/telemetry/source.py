@@ -168,6 +168,17 @@ class ClassesDisjoint(InternalEvent):
 
 
 @dataclass(frozen=True)
+class ScoresAsClasses(InternalEvent):
+    """A model's predicted classes are numbers of a scale: each is a class of its own, and none is right."""
+
+    level: ClassVar[Level] = "warning"
+    model: str
+    predicted_class: tuple[str, ...]
+    write: str = "prediction: {score: value.field, threshold: 0.5, above: fraud, below: legit}"
+    """What the mapping may say instead."""
+
+
+@dataclass(frozen=True)
 class NothingJoins(InternalEvent):
     """No prediction of a model has met a label: ids differ, labels do not come, or they come much later."""
 

@@ -54,6 +54,7 @@ class Logged:
     key: bytes | None = None
     headers: Sequence[tuple[str, bytes]] = ()
     timestamp_type: int = 0
+    fault: str | None = None
 
     def of_kcat(self) -> str:
         text = {True: lambda raw: raw.decode(), False: lambda _: None}

@@ -243,12 +243,56 @@ def complaint_contains(lines: list[str], word: str) -> bool:
 @pytest.mark.parametrize(
     ("topics", "message"),
     [
-        ("{predictions: [a, a], labels: b}", "topics in --set: topic 'a' is listed twice under predictions"),
+        (
+            "{predictions: [a, a], labels: b}",
+            (
+                "topics in --set: topic 'a' is listed twice under predictions: list it once, with `mappings` for "
+                "several events of one record"
+            ),
+        ),
+        (
+            "{predictions: {name: a, mapping: {}, mappings: [{}]}, labels: b}",
+            "topics.predictions[0] in --set: topic 'a' has both mapping and mappings: expected one of them",
+        ),
+        (
+            "{predictions: {name: a, envelope: soap}, labels: b}",
+            (
+                "topics.predictions[0].envelope in --set: expected one of cloudevents, debezium, kserve_v1, "
+                "kserve_v2, seldon, got 'soap'"
+            ),
+        ),
+        (
+            "{predictions: {name: a, envelope: debezium}, labels: {name: a, mapping: {label: value.y}}}",
+            "topics in --set: topic 'a' carries predictions and labels: give both one envelope",
+        ),
+        (
+            "{predictions: {name: a, mapping: {prediction: {score: value.p, threshold: high}}}, labels: b}",
+            (
+                "topics.predictions[0].mapping.prediction.threshold in --set: input should be a valid number, "
+                "unable to parse string as a number, got 'high'\n"
+                "topics.predictions[0].mapping.prediction.above: required, but set nowhere (--set, --set)\n"
+                "topics.predictions[0].mapping.prediction.below: required, but set nowhere (--set, --set)"
+            ),
+        ),
+        (
+            "{predictions: {name: a, mapping: {prediction: {most: value.p}}}, labels: b}",
+            (
+                "topics.predictions[0].mapping.prediction in --set: expected a place, {score, threshold, above, "
+                "below} or {largest: place of the scores}, got {'most': 'value.p'}"
+            ),
+        ),
+        (
+            "{predictions: {name: a, mapping: {prediction: 'value.p[-1]'}}, labels: b}",
+            (
+                "topics.predictions[0].mapping.prediction in --set: expected an index that counts from the front, "
+                "from 0, got 'value.p[-1]'"
+            ),
+        ),
         (
             "{predictions: a, labels: a}",
             (
                 "topics in --set: topic 'a' carries predictions and labels: give it the same mapping under both, "
-                "with `kind` to tell them apart"
+                "with `kind` to tell them apart; or, if every record holds both, under each side a mapping of its own"
             ),
         ),
         (

@@ -1,4 +1,4 @@
-"""Mistakes that make no noise: classes with nothing in common, and predictions that never meet a label.
+"""Mistakes that make no noise: classes with nothing in common, scores as classes, labels never met.
 
 A model that says 1 and 0 where labels say fraud and legit is wrong every time, and one whose ids are written
 otherwise than those of its labels is never evaluated: both look like results.
@@ -6,6 +6,7 @@ otherwise than those of its labels is never evaluated: both look like results.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -22,6 +23,12 @@ REMEMBERED: Final = 32
 """Classes remembered of each side."""
 SHOWN: Final = 5
 """Classes given as examples of each side."""
+SCORES_FROM: Final = 20
+"""Predicted classes that are decimal fractions, all different, from which on they are taken for scores."""
+_SCORES_SHARE: Final = 0.9
+"""Share of them among the predicted classes that are remembered."""
+_FRACTION: Final = re.compile(r"-?\d+\.\d+(e-?\d+)?|-?\d+e-\d+")
+"""A number that is not whole, as decoders write it."""
 
 
 class ClassSets(msgspec.Struct, array_like=True, gc=False):
@@ -30,6 +37,13 @@ class ClassSets(msgspec.Struct, array_like=True, gc=False):
     outcomes: int = 0
     predicted_class: list[str] = []
     true: list[str] = []
+    met: bool = False
+    """A class was seen on both sides."""
+
+    @property
+    def are_scores(self) -> bool:
+        """Tell whether the predicted classes are numbers of a continuous scale."""
+        return are_scores(self.predicted_class)
 
 
 class AgreementState(msgspec.Struct, frozen=True, array_like=True):
@@ -56,14 +70,17 @@ class Mismatch:
     model: str
     disjoint: tuple[Sequence[str], Sequence[str]] | None = None
     predictions: int | None = None
+    scores: Sequence[str] | None = None
+    """Some of the predicted classes, if they are scores rather than names; None if they are not."""
 
 
 class ClassAgreement:
     """Classes predicted and true of each model, and whether they have anything in common.
 
-    Of up to `max_models` models; those beyond are not evaluated either. Once a class was seen on both sides a
-    model is settled for the rest of its life. Of more than `REMEMBERED` classes on a side only one of
-    those remembered, or an outcome that is right, can settle it.
+    Of up to `max_models` models; those beyond are not evaluated either. Once a class was seen on both sides,
+    and no predicted class was a decimal fraction up to there, or too few of them are for scores after
+    `JUDGED_AFTER` outcomes, a model is settled for the rest of its life. Of more than `REMEMBERED` classes on
+    a side only one of those remembered, or an outcome that is right, can settle it.
     """
 
     __slots__ = ("_maximum", "_open", "_settled")
@@ -87,15 +104,25 @@ class ClassAgreement:
                 if len(self._open) + len(settled) >= self._maximum:
                     continue
                 sets = self._open[model] = ClassSets()
-            predicted_class, true = outcome.predicted_class, outcome.true_class
-            if predicted_class == true or predicted_class in sets.true or true in sets.predicted_class:
+            self._look(sets, outcome.predicted_class, outcome.true_class)
+            if sets.met and self._is_no_score(sets):
                 del self._open[model]
                 settled.add(model)
-                continue
-            sets.outcomes += 1
-            for name, names in ((predicted_class, sets.predicted_class), (true, sets.true)):
-                if name not in names and len(names) < REMEMBERED:
-                    names.append(name)
+
+    @staticmethod
+    def _look(sets: ClassSets, predicted_class: str, true: str) -> None:
+        if predicted_class == true or predicted_class in sets.true or true in sets.predicted_class:
+            sets.met = True
+        sets.outcomes += 1
+        for name, names in ((predicted_class, sets.predicted_class), (true, sets.true)):
+            if name not in names and len(names) < REMEMBERED:
+                names.append(name)
+
+    @staticmethod
+    def _is_no_score(sets: ClassSets) -> bool:
+        if not any(map(_is_fraction, sets.predicted_class)):
+            return True
+        return sets.outcomes >= JUDGED_AFTER and not sets.are_scores
 
     def is_settled(self, model: str) -> bool:
         """Tell whether a class of the model was seen on both sides."""
@@ -108,7 +135,15 @@ class ClassAgreement:
 
     def disjoint(self) -> Mapping[str, ClassSets]:
         """Models with enough outcomes and no class in common, by name."""
-        return {name: sets for name, sets in sorted(self._open.items()) if sets.outcomes >= JUDGED_AFTER}
+        return {
+            name: sets
+            for name, sets in sorted(self._open.items())
+            if sets.outcomes >= JUDGED_AFTER and not sets.met
+        }
+
+    def scores(self) -> Mapping[str, ClassSets]:
+        """Models whose predicted classes are scores, by name."""
+        return {name: sets for name, sets in sorted(self._open.items()) if sets.are_scores}
 
     def state(self) -> AgreementState:
         """State that `restore` continues from."""
@@ -137,16 +172,17 @@ def mismatches(
     disjoint: dict[str, ClassSets] = {}
     for name, sets in agreement.disjoint().items():
         disjoint.setdefault(model_of(name), sets)  # of several folds, one tells what is wrong
+    scores = {model_of(name): sets.predicted_class[:SHOWN] for name, sets in agreement.scores().items()}
     unmatched = {
         name: activity.accepted
         for name, activity in joined_folds(models).items()
         if not activity.joined and activity.accepted and activity.first_ms <= since_ms
     }
     found: list[Mismatch] = []
-    for name in sorted(disjoint.keys() | unmatched.keys()):
+    for name in sorted(disjoint.keys() | unmatched.keys() | scores.keys()):
         sets = disjoint.get(name)
         examples = None if sets is None else (sets.predicted_class[:SHOWN], sets.true[:SHOWN])
-        found.append(Mismatch(name, examples, unmatched.get(name)))
+        found.append(Mismatch(name, examples, unmatched.get(name), scores.get(name)))
     return found
 
 
@@ -162,4 +198,23 @@ def details_with(
             told["classes_disjoint"] = {"predicted_class": list(predicted_class), "true": list(true)}
         if each.predictions is not None:
             told["nothing_joins"] = {"predictions": each.predictions}
+        if each.scores is not None:
+            told["scores_as_classes"] = {"predicted_class": list(each.scores)}
     return shown
+
+
+def are_scores(classes: Sequence[str], fewest: int = SCORES_FROM) -> bool:
+    """Tell whether different predicted classes are numbers of a continuous scale.
+
+    Parameters
+    ----------
+    classes
+        Some of the classes, each once.
+    fewest
+        Decimal fractions that there have to be among them.
+    """
+    return sum(map(_is_fraction, classes)) >= max(fewest, _SCORES_SHARE * len(classes))
+
+
+def _is_fraction(name: str) -> bool:
+    return _FRACTION.fullmatch(name) is not None

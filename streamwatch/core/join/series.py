@@ -130,6 +130,7 @@ def model_families(join: Joining, found: Sequence[Mismatch]) -> list[Family]:
             [((name,), activity.joined) for name, activity in models.items()],
         ),
         family("classes_disjoint", [((each.model,), 1) for each in found if each.disjoint is not None]),
+        family("scores_as_classes", [((each.model,), 1) for each in found if each.scores is not None]),
         family("nothing_joins", [((each.model,), 1) for each in found if each.predictions is not None]),
     ]
 

@@ -13,7 +13,7 @@ from streamwatch.core.texts import gather_texts
 from streamwatch.core.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from streamwatch.core.events import Event
+    from streamwatch.core.events import Decoded
 
 _FEWEST = 1_024
 
@@ -32,7 +32,7 @@ class Kept:
         self._words = words_of(np.empty(0, ROW))
         self._texts: NDArray[np.uint8] | None = None
         self._used = 0
-        self._objects: list[Event] = []
+        self._objects: list[Decoded] = []
         self._vocabulary: Vocabulary | None = None
 
     def add(self, batch: RecordBatch) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from streamwatch.core.events import Partition
-from streamwatch.core.merge.released import IN_ORDER, Released
+from streamwatch.core.merge.released import CONTINUED, IN_ORDER, Released
 from streamwatch.core.merge.timestamps import REASONS
 
 
@@ -44,6 +46,9 @@ class ReleasedState(msgspec.Struct, frozen=True, array_like=True):
     corrected: dict[str, int] = {}
     left_behind: int = 0
     evaluated: dict[str, int] = {}
+    events: dict[str, int] = {}
+    skipped: dict[str, int] = {}
+    tied: dict[str, int] = {}
 
 
 @dataclass(slots=True)
@@ -68,6 +73,12 @@ class MergeProgress:
     """Times a partition was no longer waited for."""
     evaluated: dict[str, int] = field(default_factory=dict[str, int])
     """Records evaluated, by topic."""
+    events: dict[str, int] = field(default_factory=dict[str, int])
+    """Events that these hold: predictions, labels, null records and what is invalid."""
+    skipped: dict[str, int] = field(default_factory=dict[str, int])
+    """Records among them from which no mapping makes an event."""
+    tied: dict[str, int] = field(default_factory=dict[str, int])
+    """Predictions whose class was one of several with the largest score."""
     newest: dict[Partition, int] = field(default_factory=dict[Partition, int])
     """Offset of the last record evaluated of each partition, since `take_newest`."""
 
@@ -83,10 +94,7 @@ class MergeProgress:
             self.positions[partition] = int(offsets[last]) + 1
             self.running_ms[partition] = int(times[last])
             self.newest[partition] = int(offsets[last])
-        for place, count in enumerate(np.bincount(places).tolist()):
-            if count:
-                topic = released.partitions[place].topic
-                self.evaluated[topic] = self.evaluated.get(topic, 0) + count
+        self._count(released)
         self.clock_ms = int(released.clock_ms[-1])
         if released.lateness_ms[-1] == IN_ORDER:  # what is late comes first
             self.last = Key(int(times[-1]), *released.partitions[int(places[-1])], int(offsets[-1]))
@@ -99,6 +107,26 @@ class MergeProgress:
             for code, count in zip(codes.tolist(), counts.tolist(), strict=True):
                 if REASONS[code]:
                     self.corrected[REASONS[code]] = self.corrected.get(REASONS[code], 0) + count
+
+    def _count(self, released: Released) -> None:
+        """Count records, and the events that they hold, by topic."""
+        places = released.places
+        if released.events is None or released.tied is None:
+            for place, count in enumerate(np.bincount(places).tolist()):
+                topic = released.partitions[place].topic
+                _add(self.evaluated, topic, count)
+                _add(self.events, topic, count)
+            return
+        is_record = released.lateness_ms != CONTINUED
+        columns: list[tuple[dict[str, int], NDArray[Any]]] = [
+            (self.evaluated, is_record),
+            (self.events, released.events),
+            (self.skipped, is_record & (released.events == 0)),
+            (self.tied, released.tied),
+        ]
+        for counts, weights in columns:
+            for place, count in enumerate(np.bincount(places, weights=weights).tolist()):
+                _add(counts, released.partitions[place].topic, int(count))
 
     def take_newest(self) -> Mapping[Partition, int]:
         """Hand over the offsets of the last records evaluated since the last call."""
@@ -125,6 +153,9 @@ class MergeProgress:
             _by_name(self.corrected),
             self.left_behind,
             _by_name(self.evaluated),
+            _by_name(self.events),
+            _by_name(self.skipped),
+            _by_name(self.tied),
         )
 
     @classmethod
@@ -141,7 +172,15 @@ class MergeProgress:
             dict(state.corrected),
             state.left_behind,
             dict(state.evaluated),
+            dict(state.events),
+            dict(state.skipped),
+            dict(state.tied),
         )
+
+
+def _add(counts: dict[str, int], topic: str, count: int) -> None:
+    if count:
+        counts[topic] = counts.get(topic, 0) + count
 
 
 def _by_name(counts: Mapping[str, int]) -> dict[str, int]:

@@ -14,6 +14,8 @@ from streamwatch.core.records import RecordBatch, no_records, rows_of, words_of
 
 IN_ORDER: Final = -1
 NO_PLACE: Final = -2
+CONTINUED: Final = -3
+"""Instead of its lateness: the row is of the same record as the next one, which says it of both."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +36,14 @@ class Released:
         int64: the clock at each record, in milliseconds since the epoch; not decreasing.
     lateness_ms
         int64: by how much the clock had passed the record's time when it came after a later one; `IN_ORDER`;
-        or `NO_PLACE`: it came after a later one, but could not be decoded and has no time that it could miss.
+        or `NO_PLACE`: it came after a later one, but could not be decoded and has no time that it could miss;
+        or `CONTINUED`.
     reasons
         uint8: why its timestamp was corrected (`timestamps.REASONS`), or 0.
+    events, tied
+        int64: events that the record holds, 0 if it was skipped, and predictions among them whose class was
+        one of several with the largest score. Of a record that has several rows, all are told at its last.
+        None where every record holds one event, and no class was tied.
     """
 
     records: RecordBatch
@@ -47,9 +54,18 @@ class Released:
     clock_ms: NDArray[np.int64]
     lateness_ms: NDArray[np.int64]
     reasons: NDArray[np.uint8]
+    events: NDArray[np.int64] | None = None
+    tied: NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
         return len(self.records)
+
+    def end_of_record(self, stop: int) -> int:
+        """Give the first place, from `stop` on, before which a record ends."""
+        if stop < len(self):
+            while self.lateness_ms[stop - 1] == CONTINUED:
+                stop += 1
+        return min(stop, len(self))
 
     def part(self, start: int, stop: int) -> Released:
         """Take the records from `start` up to `stop`."""
@@ -62,6 +78,8 @@ class Released:
             self.clock_ms[start:stop],
             self.lateness_ms[start:stop],
             self.reasons[start:stop],
+            None if self.events is None else self.events[start:stop],
+            None if self.tied is None else self.tied[start:stop],
         )
 
 

@@ -17,12 +17,19 @@ def progress_families(progress: MergeProgress) -> list[Family]:
         if ms >= 0
     ]
     late = [((topic,), float(count)) for topic, count in sorted(progress.out_of_order.items())]
-    evaluated = [((topic,), float(count)) for topic, count in sorted(progress.evaluated.items())]
     corrected = [((reason,), float(count)) for reason, count in sorted(progress.corrected.items())]
     return [
         single("clock_timestamp_seconds", progress.clock_ms / 1_000 if progress.clock_ms >= 0 else None),
         family("watermark_timestamp_seconds", watermarks),
-        family("records_evaluated_total", evaluated),
+        *(
+            family(name, [((topic,), float(count)) for topic, count in sorted(counts.items())])
+            for name, counts in (
+                ("records_evaluated_total", progress.evaluated),
+                ("events_evaluated_total", progress.events),
+                ("records_skipped_total", progress.skipped),
+                ("predictions_tied_total", progress.tied),
+            )
+        ),
         family("records_out_of_order_total", late),
         family(
             "records_lateness_seconds_total", [((topic,), sum_) for topic, sum_ in sorted(seconds.items())]

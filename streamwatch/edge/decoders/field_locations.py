@@ -10,6 +10,7 @@ from streamwatch.edge.decoders.fields import is_plain
 from streamwatch.edge.decoders.mapping import (
     Constant,
     FieldLocation,
+    InArray,
     InHeader,
     InKey,
     InTopic,
@@ -68,6 +69,8 @@ class FieldLocations:
                     fixed[slot] = text
                 case InKey() | InHeader():
                     self.outside[i] = location
+                case InArray():
+                    raise ValueError(f"{slot}: expected a place without arrays, got {location}")
                 case None:
                     pass
         self.paths = ValuePaths(paths, fixed)
@@ -80,15 +83,7 @@ class FieldLocations:
             text = mapping.kind.field if mapping.kind is not None else None
         else:
             text = getattr(mapping, slot)
-        try:
-            location = None if text is None else parse_field_location(text)
-        except ValueError as error:
-            raise ValueError(f"{slot}: {error}") from None
-        if isinstance(location, Constant) and not is_plain(location.text):
-            raise ValueError(
-                f"{slot}: a constant must be 1 to 128 bytes without control characters, got {text!r}"
-            )
-        return location
+        return located(slot, text)
 
     def completed(self, row: Row, record: Record) -> Row:
         """The row with what the record's key and headers carry."""
@@ -96,13 +91,37 @@ class FieldLocations:
             return row
         contents = list(row)
         for i, location in self.outside.items():
-            contents[i] = _text(record.key if isinstance(location, InKey) else _header(record, location.name))
+            contents[i] = text_outside(record, location)
         return tuple(contents)
+
+
+def located(slot: str, text: str | None) -> FieldLocation | None:
+    """Read the place of a slot; None where it has none.
+
+    Raises
+    ------
+    ValueError
+        Naming the slot: the place is not in the notation, or a constant that is no valid name.
+    """
+    try:
+        location = None if text is None else parse_field_location(text)
+    except ValueError as error:
+        raise ValueError(f"{slot}: {error}") from None
+    if isinstance(location, Constant) and not is_plain(location.text):
+        raise ValueError(
+            f"{slot}: a constant must be 1 to 128 bytes without control characters, got {text!r}"
+        )
+    return location
 
 
 def is_framed(content: bytes) -> bool:
     """Tell whether content begins as the Confluent wire format does: a zero byte and a schema id of four."""
     return len(content) >= _FRAME_BYTES and content[0] == 0
+
+
+def text_outside(record: Record, location: InKey | InHeader) -> object:
+    """The text of a record's key, or of the last header of a name; None where there is none."""
+    return _text(record.key if isinstance(location, InKey) else _header(record, location.name))
 
 
 def _header(record: Record, name: str) -> bytes | None:

@@ -21,6 +21,8 @@ _FORBIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _NUMBER = re.compile(r"[+-]?\d{1,25}(\.\d{1,25})?([eE][+-]?\d{1,3})?", re.ASCII)
 _BEYOND_TIME = 1e30
 """No timestamp in any unit; a float up to here stays finite in another unit."""
+_LARGEST_NUMBER = 1e300
+"""Sums of as many as a record may hold stay finite."""
 _BEYOND_TEXT = 10**MAX_TEXT_BYTES
 
 
@@ -49,6 +51,15 @@ def canonical_text(raw: Any) -> str | None:
         text = str(raw)
         return text if len(text) <= MAX_TEXT_BYTES else None
     return None
+
+
+def number_of(raw: Any) -> float | None:
+    """A finite number, or one written as text (of a header, or a cell)."""
+    if isinstance(raw, str):
+        raw = float(raw) if _NUMBER.fullmatch(raw) else None
+    if isinstance(raw, bool) or not isinstance(raw, int | float):
+        return None
+    return float(raw) if abs(raw) <= _LARGEST_NUMBER else None  # None for nan, too
 
 
 def timestamp_ms(raw: Any, unit: TimestampUnit) -> int | None:

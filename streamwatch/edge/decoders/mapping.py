@@ -4,7 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, cast
+
+from streamwatch.edge.decoders.places import (
+    Constant,
+    FieldLocation,
+    InArray,
+    InHeader,
+    InKey,
+    InTopic,
+    InValue,
+    parse_field_location,
+)
+
+__all__ = [
+    "ClassOfLargest",
+    "ClassOfScore",
+    "Constant",
+    "FieldLocation",
+    "InArray",
+    "InHeader",
+    "InKey",
+    "InTopic",
+    "InValue",
+    "KindRule",
+    "ScoreArray",
+    "SidedMapping",
+    "TimestampUnit",
+    "TopicMapping",
+    "parse_field_location",
+    "place_of",
+]
 
 TimestampUnit: TypeAlias = Literal["ms", "s", "us", "ns", "iso8601"]
 
@@ -19,6 +49,36 @@ class KindRule:
 
 
 @dataclass(frozen=True, slots=True)
+class ClassOfScore:
+    """A class by a threshold: `above` where the number at `score` is at least `threshold`, else `below`."""
+
+    score: str
+    threshold: float
+    above: str
+    below: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClassOfLargest:
+    """The class with the largest score.
+
+    `largest` is the place of an object of class → number, or of an array of numbers in the order of
+    `classes`. Of equal ones it is the first: of an object by the name of the class, of an array by position.
+    """
+
+    largest: str
+    classes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreArray:
+    """Probabilities as an array at `array`, in the order of `classes`."""
+
+    array: str
+    classes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class TopicMapping:
     """Places of the fields, as `value.a.b`, `key`, `header:x`, `topic` or a constant `=fraud-v3`.
 
@@ -29,72 +89,39 @@ class TopicMapping:
     id: str = "value.id"
     model: str | None = "value.model"
     """On labels optional: a label without it is for every model that predicted the id."""
-    prediction: str = "value.prediction"
-    label: str = "value.label"
+    prediction: str | ClassOfScore | ClassOfLargest = "value.prediction"
+    label: str | ClassOfScore = "value.label"
     timestamp: str | None = "value.timestamp"
     timestamp_unit: TimestampUnit = "ms"
-    scores: str | None = "value.scores"
+    scores: str | ScoreArray | None = "value.scores"
     fold: str | None = "value.fold"
     """Which fold of the model predicted; refused where settings have no scheme of folds."""
     classes: Mapping[str, str] = field(default_factory=dict[str, str])
     """Aliases, as they are written in records → the class meant (`{"true": "fraud"}`)."""
     kind: KindRule | None = None
+    when: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    """Place → texts one of which must stand there; any other record gives nothing by this mapping."""
+    optional: bool = False
+    """A record, or element, without the class gives nothing by this mapping; otherwise it is invalid."""
 
 
 @dataclass(frozen=True, slots=True)
-class InValue:
-    """A dotted path into the JSON value."""
+class SidedMapping:
+    """One of the mappings of a topic, and whether it makes predictions or labels."""
 
-    path: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class InKey:
-    """The record's key, as text."""
+    side: Literal["prediction", "label"]
+    mapping: TopicMapping
 
 
-@dataclass(frozen=True, slots=True)
-class InHeader:
-    """The last header of this name, as text."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class InTopic:
-    """The topic's name."""
-
-
-@dataclass(frozen=True, slots=True)
-class Constant:
-    """The same text for every record."""
-
-    text: str
-
-
-FieldLocation: TypeAlias = InValue | InKey | InHeader | InTopic | Constant
-
-
-def parse_field_location(text: str) -> FieldLocation:
-    """Read the notation of one place.
-
-    Raises
-    ------
-    ValueError
-        Naming the forms that are understood.
-    """
-    if text == "key":
-        return InKey()
-    if text == "topic":
-        return InTopic()
-    if text.startswith("=") and len(text) > 1:
-        return Constant(text[1:])
-    if text.startswith("header:") and len(text) > len("header:"):
-        return InHeader(text[len("header:") :])
-    head, dot, rest = text.partition(".")
-    path = tuple(rest.split("."))
-    if head == "value" and dot and all(path):
-        return InValue(path)
-    raise ValueError(
-        f"expected value.some.field, key, header:name, topic or a constant such as =fraud-v3; got {text!r}"
-    )
+def place_of(mapping: TopicMapping, slot: str) -> str | None:
+    """Give the place a mapping names for a field, whatever is made of the content."""
+    found: object = getattr(mapping, slot)
+    match found:
+        case ClassOfScore(score):
+            return score
+        case ClassOfLargest(largest):
+            return largest
+        case ScoreArray(array):
+            return array
+        case _:
+            return cast("str | None", found)

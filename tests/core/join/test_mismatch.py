@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamwatch.core.events import Outcome
-from streamwatch.core.join.mismatch import REMEMBERED, ClassAgreement, details_with
+from streamwatch.core.join.mismatch import REMEMBERED, ClassAgreement, Mismatch, details_with
 from streamwatch.core.pipeline import Pipeline
 from streamwatch.core.specs import JoinSpec
 from tests.core.join.join_stream import DAY, RecordingEstimatorSet, Stream, label, null, predict, tick
@@ -148,3 +148,24 @@ def test_an_assumed_class_counts_as_a_true_one(assume):
     stream = Stream(JoinSpec(horizon_ms=HOUR, assume=assume))
     stream.feed(*(predict(f"{n}", predicted_class="ok", at=n) for n in range(120)), tick(2 * HOUR))
     assert bool(samples(stream, "classes_disjoint")) == (assume is not None)
+
+
+def test_scores_in_place_of_classes_are_told_though_some_of_them_are_the_name_of_a_label():
+    scores = [(f"0.{n:03}", "1") for n in range(1, 25)] + [("1", "1"), ("0", "0")]
+    agreement = looked_at(scores + [("0.5", "0")] * 200)
+    assert agreement.scores()["m"].predicted_class[:2] == ["0.001", "0.002"]
+    assert agreement.disjoint() == {}
+
+
+def test_classes_that_are_numbers_are_no_scores():
+    doses = ["0.5", "1", "1.5", "2.5"]
+    assert looked_at([(dose, dose) for dose in doses] * 100).scores() == {}
+    whole = [(str(n), str(n + 1)) for n in range(500)]
+    assert looked_at(whole).scores() == {}
+    agreement = looked_at([(dose, dose) for dose in doses] * 100)
+    assert agreement.is_settled("m")
+
+
+def test_scores_are_part_of_what_the_api_tells_of_a_model():
+    found = [Mismatch("m", scores=["0.93", "0.1"])]
+    assert details_with({}, found) == {"m": {"scores_as_classes": {"predicted_class": ["0.93", "0.1"]}}}

@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from streamwatch.core.events import Event, Invalid, Label, NullRecord, Prediction
+from streamwatch.core.events import Event, Invalid, Label, NullRecord, Prediction, Skipped
 from streamwatch.core.join.compiled.layout import (
     LABEL,
     NO_TIME,
@@ -26,6 +26,7 @@ _SIDES: Final[dict[type[object], int]] = {
     Prediction: PREDICTION,
     Label: LABEL,
     NullRecord: NOTHING,
+    Skipped: NOTHING,
     Invalid: NOTHING,
 }
 """No `WrongFold`: models that predict in folds are joined row by row."""

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from streamwatch.edge.decoders.formats import json
-from streamwatch.edge.decoders.formats.kind import DecoderSpec, FormatKind, FormatOptions
+from streamwatch.edge.decoders.formats.kind import DecoderSpec, FormatKind, FormatOptions, decoder_spec
 
-__all__ = ["KINDS", "DecoderSpec", "FormatKind", "FormatOptions"]
+__all__ = ["KINDS", "DecoderSpec", "FormatKind", "FormatOptions", "decoder_spec"]
 
 KINDS: Mapping[str, FormatKind] = MappingProxyType({module.KIND.name: module.KIND for module in (json,)})
 """Formats by name."""

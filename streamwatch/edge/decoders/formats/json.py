@@ -7,36 +7,31 @@ from typing import Any, NoReturn
 
 import msgspec
 
-from streamwatch.core.events import Event, Invalid, Label, NullRecord, Prediction, Side, WrongFold
-from streamwatch.core.fold_names import fold_name
+from streamwatch.core.events import Event, Invalid, Side
 from streamwatch.core.ports import Record
 from streamwatch.core.records import RecordBatch
 from streamwatch.core.vocabulary import Vocabulary
 from streamwatch.edge.decoders.batches import Batches
 from streamwatch.edge.decoders.columns import PIECE, UNDECODED, Columns
 from streamwatch.edge.decoders.field_locations import UNREADABLE, FieldLocations, is_framed
-from streamwatch.edge.decoders.fields import (
-    canonical_text,
-    is_plain,
-    probability,
-    timestamp_ms,
-)
-from streamwatch.edge.decoders.folds import fold_tests, judged_fold
-from streamwatch.edge.decoders.formats.kind import DecoderSpec, FormatKind, FormatOptions
-from streamwatch.edge.decoders.mapping import TimestampUnit, TopicMapping
-from streamwatch.edge.decoders.names import Names, judged
+from streamwatch.edge.decoders.fields import canonical_text
+from streamwatch.edge.decoders.formats.kind import DecoderSpec, FormatKind, FormatOptions, tree_decoder
+from streamwatch.edge.decoders.judging import LABEL_SLOTS, PREDICTION_SLOTS, Judge
+from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.edge.decoders.paths import Row
+from streamwatch.edge.decoders.trees import TreeDecoder, Unread
 from streamwatch.edge.keys import IdKeys
 from streamwatch.folds import Scheme
 
-_PREDICTION = ("id", "model", "prediction", "timestamp", "scores", "fold")
-_LABEL = ("id", "model", "label", "timestamp")
-_SLOTS = {"prediction": _PREDICTION, "label": _LABEL, "both": (*_PREDICTION, "label", "kind")}
+_SLOTS = {
+    "prediction": PREDICTION_SLOTS,
+    "label": LABEL_SLOTS,
+    "both": (*PREDICTION_SLOTS, "label", "kind"),
+}
 _SYNTAX = msgspec.json.Decoder(msgspec.Raw)
-
-
-MAX_SCORES = 4_096
-"""Scores of a record: each is looked at, which takes a microsecond or two."""
+_TREE = msgspec.json.Decoder()
+UNREADABLE_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What a reader raises on a value that is no JSON."""
 
 
 class JsonDecoder:
@@ -74,27 +69,20 @@ class JsonDecoder:
     ) -> None:
         if side == "both" and mapping.kind is None:
             raise ValueError(f"topic {topic!r} carries predictions and labels: expected a kind rule")
-        for name in mapping.classes.values():
-            if not is_plain(name):
-                raise ValueError(f"a class must be 1 to 128 bytes without control characters, got {name!r}")
         self._side: Side = side
-        self._keys = keys
-        self._folds = folds
         self._kind = mapping.kind
         self._slots = _SLOTS[side]
         self._locations = FieldLocations(topic, mapping, self._slots)
         self._strict = self._locations.paths.strict or _refuse
         self._row = self._locations.paths.getter(self._slots)
-        self._unit: TimestampUnit = mapping.timestamp_unit
-        self._models = Names({}, "invalid_model")
-        self._classes = Names(mapping.classes, "invalid_class")
+        self._judge = Judge(mapping, keys, folds)
         self._at_once: Callable[[Sequence[Record], Sequence[int]], Sequence[Event] | None] | None = None
         if self._locations.paths.flat and not self._locations.outside and side != "both":
             columns = Columns(
                 self._strict,
-                self._models,
-                self._classes,
-                self._scores,
+                self._judge.models,
+                self._judge.classes,
+                self._judge.scores,
                 milliseconds=mapping.timestamp_unit == "ms",
                 keys=keys,
             )
@@ -136,52 +124,9 @@ class JsonDecoder:
             side = self._side_of(kind)
             row = (shared[0], shared[1], label, shared[3]) if side == "label" else tuple(shared)
         if side is None:
-            return self._invalid(record, "unknown_kind", row[1])
-        return (self._prediction if side == "prediction" else self._label)(row, record, record_ms)
-
-    def _prediction(self, row: Row, record: Record, record_ms: int) -> Event:
-        id_, model, shown, stamp, scores, fold = row
-        name = predicted_class = ""
-        id_, reason = judged(id_, "missing_id", "invalid_id")
-        if not reason:
-            name, reason = self._models.judged(model, "missing_model")
-        if not reason:
-            predicted_class, reason = self._classes.judged(shown, "missing_prediction")
-        if not reason and stamp is not None:
-            stamp = timestamp_ms(stamp, self._unit)
-            reason = "invalid_timestamp" if stamp is None else ""
-        if not reason and scores is not None:
-            scores = self._scores(scores)
-            reason = "invalid_scores" if scores is None else ""
-        number = -1
-        if not reason and fold is not None:
-            number, reason = judged_fold(fold, self._folds)
-        if reason:
-            return self._invalid(record, reason, model)
-        if number >= 0:
-            if not fold_tests(id_, number, self._folds):
-                return WrongFold(record_ms)
-            name = fold_name(name, number)
-        return Prediction(self._key(id_), name, predicted_class, record_ms, stamp, scores)
-
-    def _label(self, row: Row, record: Record, record_ms: int) -> Event:
-        id_, model, shown, stamp = row
-        name: str | None = None
-        true_class = ""
-        id_, reason = judged(id_, "missing_id", "invalid_id")
-        if not reason and model is not None:
-            name, reason = self._models.judged(model, "missing_model")
-        if not reason:
-            true_class, reason = self._classes.judged(shown, "missing_label")
-        if not reason and stamp is not None:
-            stamp = timestamp_ms(stamp, self._unit)
-            reason = "invalid_timestamp" if stamp is None else ""
-        if reason:
-            return self._invalid(record, reason, model)
-        return Label(self._key(id_), true_class, record_ms, name, stamp)
-
-    def _key(self, id_: str) -> str:
-        return id_ if self._keys is None else self._keys((id_,))[0]
+            return self._judge.invalid(record, "unknown_kind", row[1])
+        judge = self._judge.prediction if side == "prediction" else self._judge.label
+        return judge(row, record, record_ms)
 
     def _side_of(self, kind: Any) -> Side | None:
         """Apply the kind rule to one record."""
@@ -197,61 +142,42 @@ class JsonDecoder:
         row = self._locations.completed(self._locations.constants, record)
         found = dict(zip(self._slots, row, strict=True))
         side = self._side_of(found["kind"]) if self._side == "both" else self._side
-        id_: str | None = None
-        model: str | None = None
-        reason = ""
-        if found["id"] is not None:
-            id_, reason = judged(found["id"], "missing_id", "invalid_id")
-        if found["model"] is not None and not reason:
-            model, reason = self._models.judged(found["model"], "missing_model")
-        if reason:
-            return self._invalid(record, reason, found["model"])
-        return NullRecord(
-            record.topic,
-            None if id_ is None else self._key(id_),
-            model,
-            record_ms,
-            withdraws=side == "prediction",
-        )
+        withdraws = side == "prediction"
+        return self._judge.null(record, record_ms, found["id"], found["model"], withdraws=withdraws)
 
     def _unread(self, record: Record, reason: str) -> Invalid:
         """An invalid record whose value cannot be read; key, headers or the mapping may name its model."""
         row = self._locations.completed(self._locations.constants, record)
-        return self._invalid(record, reason, row[self._slots.index("model")])
-
-    def _invalid(self, record: Record, reason: str, model: Any) -> Invalid:
-        name, wrong = self._models.judged(model, "missing_model")
-        return Invalid(record.topic, record.partition, record.offset, reason, model=None if wrong else name)
+        return self._judge.invalid(record, reason, row[self._slots.index("model")])
 
     def _reluctantly(self, value: bytes) -> Row | str:
         """The contents of a value that the strict reader refused, or the reason why it has none."""
-        if is_framed(value):
-            return "schema_registry_framing"
         try:
             if not bytes(_SYNTAX.decode(value)).lstrip().startswith(b"{"):
                 return "not_an_object"
             contents = self._locations.paths.lax(value)
-        except UnicodeDecodeError:
-            return "invalid_utf8"
-        except (msgspec.DecodeError, RecursionError):
-            return "invalid_json" if _is_utf8(value) else "invalid_utf8"
+        except UNREADABLE_JSON:
+            return _reason(value)
         for slot, content in contents.items():
             if slot != "scores" and isinstance(content, dict | list):
                 contents[slot] = UNREADABLE
         return tuple(contents[slot] for slot in self._slots)
 
-    def _scores(self, raw: Any) -> dict[str, float] | None:
-        """Probabilities by class; classes that are aliases of one another add up."""
-        if not isinstance(raw, dict) or len(raw) > MAX_SCORES:
-            return None
-        scores: dict[str, float] = {}
-        for shown, number in raw.items():
-            name, reason = self._classes.judged(shown, "invalid_scores")
-            value = probability(number)
-            if reason or value is None:
-                return None
-            scores[name] = scores.get(name, 0.0) + value
-        return scores
+
+def read_json(value: bytes) -> Any | Unread:
+    """Read a value as a tree; the top of it is an object or an array."""
+    try:
+        tree = _TREE.decode(value)
+    except UNREADABLE_JSON:
+        return Unread(_reason(value))
+    return tree if isinstance(tree, dict | list) else Unread("not_an_object")
+
+
+def _reason(value: bytes) -> str:
+    """The reason why a value is no JSON."""
+    if is_framed(value):
+        return "schema_registry_framing"
+    return "invalid_json" if _is_utf8(value) else "invalid_utf8"
 
 
 def _refuse(_value: bytes) -> NoReturn:
@@ -267,9 +193,11 @@ def _is_utf8(value: bytes) -> bool:
     return True
 
 
-def build(spec: DecoderSpec, options: FormatOptions) -> JsonDecoder:
+def build(spec: DecoderSpec, options: FormatOptions) -> JsonDecoder | TreeDecoder:
     """Decode JSON."""
     del options
+    if spec.as_trees:
+        return tree_decoder(spec, read_json)
     return JsonDecoder(spec.topic, spec.side, spec.mapping, spec.keys, spec.vocabulary, spec.folds)
 
 

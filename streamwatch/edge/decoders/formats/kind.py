@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from streamwatch.core.events import Side
 from streamwatch.core.ports import Decoder
 from streamwatch.core.vocabulary import Vocabulary
-from streamwatch.edge.decoders.mapping import TopicMapping
+from streamwatch.edge.decoders.envelopes import EnvelopeKind
+from streamwatch.edge.decoders.mapping import SidedMapping, TopicMapping
+from streamwatch.edge.decoders.trees import ReadValue, TreeDecoder, needs_trees, sided
 from streamwatch.edge.keys import IdKeys
 from streamwatch.folds import Scheme
 
@@ -27,6 +29,47 @@ class DecoderSpec:
     """Numbers the names in batches; one for all topics of a sequence."""
     folds: Scheme | None = None
     """Which fold tests which id; without it, predictions with a fold are invalid."""
+    mappings: tuple[SidedMapping, ...] = ()
+    """Of a topic that has several mappings; `mapping` then is not looked at."""
+    envelope: EnvelopeKind | None = None
+    """What values are wrapped in."""
+
+    @property
+    def as_trees(self) -> bool:
+        """Tell whether values have to be read as a whole."""
+        return bool(self.mappings) or self.envelope is not None or needs_trees(self.mapping)
+
+
+def decoder_spec(
+    topic: str,
+    side: Side,
+    mappings: Sequence[SidedMapping],
+    envelope: EnvelopeKind | None = None,
+    keys: IdKeys | None = None,
+    vocabulary: Vocabulary | None = None,
+    folds: Scheme | None = None,
+) -> DecoderSpec:
+    """Describe a topic by all of its mappings: as one of one mapping wherever that says the same."""
+    first = mappings[0].mapping
+    is_one = len(mappings) == 1 or (
+        len(mappings) == len({each.side for each in mappings})
+        and first.kind is not None
+        and all(each.mapping == first for each in mappings)
+    )
+    several = () if is_one else tuple(mappings)
+    return DecoderSpec(topic, side, first, keys, vocabulary, folds, several, envelope)
+
+
+def tree_decoder(spec: DecoderSpec, read: ReadValue) -> TreeDecoder:
+    """Decode a topic's values as trees, of whatever format.
+
+    Raises
+    ------
+    ValueError
+        The mapping cannot be used.
+    """
+    mappings = spec.mappings or sided(spec.side, spec.mapping)
+    return TreeDecoder(spec.topic, mappings, read, spec.envelope, spec.keys, spec.folds)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from streamwatch.core.records import LABEL, PREDICTION
 from streamwatch.edge.decoders.mapping import (
     Constant,
     FieldLocation,
+    InArray,
     InHeader,
     InKey,
     InTopic,
@@ -101,6 +102,8 @@ def plan_of(
                 if leaf is None:
                     return None
                 leaves[slot] = leaf
+            case InArray():
+                return None
             case Constant() | InTopic():
                 if slot not in _CONSTANTS or numbers.get(slot, -1) < 0:
                     return None

@@ -165,6 +165,14 @@ def warning_of(details: Mapping[str, object]) -> str:
         case _:
             pass
     match details:
+        case {"scores_as_classes": {"predicted_class": [*scores]}}:
+            said.append(
+                f"predicted classes are scores ({', '.join(map(str, scores))}): map them as prediction: "
+                "{score: …, threshold: …, above: …, below: …}"
+            )
+        case _:
+            pass
+    match details:
         case {"nothing_joins": {"predictions": int(predictions)}}:
             said.append(f"no label has met any of {predictions:,} predictions")
         case _:

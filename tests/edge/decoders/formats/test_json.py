@@ -9,7 +9,8 @@ import pytest
 
 from streamwatch.core.events import Event, Invalid, Label, NullRecord, Prediction, Side, WrongFold
 from streamwatch.core.fold_names import fold_of, model_of
-from streamwatch.edge.decoders.formats.json import MAX_SCORES, JsonDecoder
+from streamwatch.edge.decoders.formats.json import JsonDecoder
+from streamwatch.edge.decoders.judging import MAX_SCORES
 from streamwatch.edge.decoders.mapping import KindRule, TopicMapping
 from streamwatch.edge.decoders.names import MAX_REMEMBERED
 from streamwatch.edge.decoders.reasons import REASONS
@@ -354,7 +355,9 @@ def test_a_flood_of_names_does_not_grow_what_is_remembered():
         event = decoder.decode(of({"id": "a", "model": f"m{i}", "prediction": i}), AT_MS)
         assert event == Prediction("a", f"m{i}", str(i), AT_MS)
     remembered = [
-        len(table) for names in (decoder._models, decoder._classes) for table in names._tables.values()
+        len(table)
+        for names in (decoder._judge.models, decoder._judge.classes)
+        for table in names._tables.values()
     ]
     assert max(remembered) <= MAX_REMEMBERED
 

@@ -49,6 +49,7 @@ def schemas() -> Schema:
                 "classes": {"type": "array", "items": {"type": "string"}},
                 "first_seen_timestamp_seconds": {"type": "number"},
                 "classes_disjoint": _object({"predicted_class": names, "true": names}),
+                "scores_as_classes": _object({"predicted_class": names}),
                 "nothing_joins": _object({"predictions": {"type": "integer"}}),
                 "confusion": ref("Confusion"),
                 "folds": accuracies,

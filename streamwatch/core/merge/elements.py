@@ -1,0 +1,81 @@
+"""Released records that hold several events, or none: from here on a row for each event.
+
+Until its release a record is one row, whatever it holds: what waits, what is late and where reading goes on
+is decided of records. Afterwards its events are rows of the same place and time, marked as belonging
+together (`CONTINUED`), so that neither a turn nor a commit ends between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.events import Decoded, Event, Several, Skipped
+from streamwatch.core.merge.released import CONTINUED, Released
+from streamwatch.core.records import OBJECT, RecordBatch, rows_of, words_of
+
+
+def expanded(released: Released) -> Released:
+    """Give a stretch of the sequence with a row for each event, and one for a record without any."""
+    places = np.flatnonzero(released.records.rows["side"] == OBJECT)
+    if not len(places):
+        return released
+    objects = released.records.objects
+    numbers: list[int] = released.records.rows["object"][places].tolist()
+    several = {
+        place: found
+        for place, number in zip(places.tolist(), numbers, strict=True)
+        if isinstance(found := objects[number], Several)
+    }
+    return _with_rows(released, several) if several else released
+
+
+def _with_rows(released: Released, several: dict[int, Several]) -> Released:
+    count = len(released)
+    at = np.fromiter(several, np.int64, len(several))
+    held, tied = np.ones(count, np.int64), np.zeros(count, np.int64)
+    held[at] = [len(each.events) for each in several.values()]
+    tied[at] = [each.tied for each in several.values()]
+    sizes = np.maximum(held, 1)
+    of = np.repeat(np.arange(count), sizes)
+    ends = np.cumsum(sizes) - 1
+    is_last = np.zeros(len(of), np.bool_)
+    is_last[ends] = True
+
+    def told_last(column: NDArray[np.int64]) -> NDArray[np.int64]:
+        return np.where(is_last, column[of], 0)
+
+    return Released(
+        _batch(released.records, of, several, ends - sizes + 1),
+        released.partitions,
+        released.places[of],
+        released.offsets[of],
+        released.times_ms[of],
+        released.clock_ms[of],
+        np.where(is_last, released.lateness_ms[of], CONTINUED),
+        np.where(is_last, released.reasons[of], 0).astype(np.uint8),
+        told_last(held),
+        told_last(tied),
+    )
+
+
+def _batch(
+    records: RecordBatch, of: NDArray[np.int64], several: dict[int, Several], starts: NDArray[np.int64]
+) -> RecordBatch:
+    """Rows with the objects of their own: those of before, then the events of records with several."""
+    rows = rows_of(words_of(records.rows).take(of, axis=0))
+    places = np.flatnonzero(records.rows["side"] == OBJECT).tolist()
+    objects: list[Decoded] = []
+    for place, number in zip(places, records.rows["object"][places].tolist(), strict=True):
+        found = several.get(place)
+        own: Sequence[Decoded] = (records.objects[number],) if found is None else _events(found)
+        first = int(starts[place])
+        rows["object"][first : first + len(own)] = np.arange(len(objects), len(objects) + len(own))
+        objects += own
+    return RecordBatch(rows, records.texts, objects, records.vocabulary)
+
+
+def _events(found: Several) -> Sequence[Event]:
+    return found.events or (Skipped(found.record_ms),)

@@ -1,0 +1,114 @@
+"""How a class is found where records do not name it: a score and a threshold, or the largest of several."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, TypeAlias, cast
+
+from streamwatch.edge.decoders.fields import is_plain, number_of
+from streamwatch.edge.decoders.mapping import ClassOfLargest, ClassOfScore
+from streamwatch.edge.decoders.names import Names
+
+ClassRule: TypeAlias = Callable[[Any, str], tuple[str, str]]
+"""From a content and the reason for an absent one: the class and no reason, or no class and the reason."""
+MAX_SCORES: Final = 4_096
+"""Scores of a record: each is looked at, which takes a microsecond or two."""
+
+
+def class_rule(rule: str | ClassOfScore | ClassOfLargest, classes: Names) -> ClassRule:
+    """Make the rule of a mapping; a place is one whose content is the class.
+
+    Raises
+    ------
+    ValueError
+        A class is no valid name, or is named twice.
+    """
+    match rule:
+        case ClassOfScore(_, threshold, above, below):
+            _check_names((above, below))
+            return ByThreshold(threshold, above, below)
+        case ClassOfLargest(_, names):
+            _check_names(names)
+            return ByLargest(classes, names)
+        case str():
+            return classes.judged
+
+
+def by_class(raw: Any, classes: Sequence[str]) -> dict[str, Any] | None:
+    """Scores of an array by class; None if it is not an array with one for each class."""
+    if not isinstance(raw, list):
+        return None
+    values = cast("list[Any]", raw)
+    return dict(zip(classes, values, strict=True)) if len(values) == len(classes) else None
+
+
+class ByThreshold:
+    """The class `above` for a number of at least `threshold`, else `below`."""
+
+    def __init__(self, threshold: float, above: str, below: str) -> None:
+        self._threshold, self._above, self._below = threshold, above, below
+
+    def __call__(self, raw: Any, missing: str) -> tuple[str, str]:
+        """Judge one content."""
+        if raw is None:
+            return "", missing
+        number = number_of(raw)
+        if number is None:
+            return "", "invalid_score"
+        return self._above if number >= self._threshold else self._below, ""
+
+
+class ByLargest:
+    """The class with the largest number; aliases of one class add up.
+
+    Parameters
+    ----------
+    classes
+        Judges the names of an object's fields.
+    names
+        Classes of an array's numbers, in order; without them contents are objects.
+    """
+
+    def __init__(self, classes: Names, names: Sequence[str]) -> None:
+        self._classes = classes
+        self._names = names
+        self._tied = 0
+
+    def take_tied(self) -> int:
+        """Count the contents since the last call in which several classes had the largest number."""
+        tied, self._tied = self._tied, 0
+        return tied
+
+    def __call__(self, raw: Any, missing: str) -> tuple[str, str]:
+        """Judge one content."""
+        if raw is None:
+            return "", missing
+        found = by_class(raw, self._names) if self._names else raw
+        if not isinstance(found, dict) or not 0 < len(cast("dict[str, Any]", found)) <= MAX_SCORES:
+            return "", "invalid_class_scores"
+        scores = self._scores(cast("dict[str, Any]", found))
+        if scores is None:
+            return "", "invalid_class_scores"
+        largest = max(scores.values())
+        tied = [name for name, score in scores.items() if score == largest]
+        self._tied += len(tied) > 1
+        return tied[0] if self._names else min(tied), ""
+
+    def _scores(self, found: Mapping[str, Any]) -> dict[str, float] | None:
+        scores: dict[str, float] = {}
+        for shown, content in found.items():
+            name, reason = self._classes.judged(shown, "invalid_class_scores")
+            number = number_of(content)
+            if reason or number is None:
+                return None
+            scores[name] = scores.get(name, 0.0) + number
+        return scores if all(map(math.isfinite, scores.values())) else None
+
+
+def _check_names(names: Sequence[str]) -> None:
+    for name in names:
+        if not is_plain(name):
+            raise ValueError(f"a class must be 1 to 128 bytes without control characters, got {name!r}")
+    if len(set(names)) < len(names):
+        raise ValueError(f"expected classes that differ from each other, got {', '.join(names)}")

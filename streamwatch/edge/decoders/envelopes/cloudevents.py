@@ -1,0 +1,82 @@
+"""CloudEvents 1.0 by their Kafka protocol binding: structured mode and binary mode give the same content.
+
+What places are looked up in is one object: the attributes (`value.id`, `value.source`, `value.type`,
+`value.time`, extensions) and `value.data`. In binary mode attributes are headers named `ce_…`, and the
+record's value is the data; in structured mode the value is a JSON object of both.
+
+Source: CloudEvents specification 1.0.2, "Kafka Protocol Binding" §3 and "JSON Event Format" §3.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from types import MappingProxyType
+from typing import Any, Final, cast
+
+import msgspec
+
+from streamwatch.core.ports import Record
+from streamwatch.edge.decoders.envelopes.kind import EnvelopeKind, Opened
+
+_PREFIX: Final = "ce_"
+_REQUIRED: Final = ("id", "source", "type")
+
+
+def event_of(tree: Any, record: Record) -> dict[str, Any] | str:
+    """The attributes of an event and its `data`, or the reason why the record holds none."""
+    event = _from_headers(tree, record) if _is_binary(record) else _from_object(tree)
+    if event is None or any(not isinstance(event.get(name), str) for name in _REQUIRED):
+        return "not_in_envelope"
+    return event
+
+
+def is_event(tree: Any, record: Record) -> bool:
+    """Tell whether a record says of itself that it is a CloudEvent."""
+    return _is_binary(record) or (isinstance(tree, dict) and "specversion" in tree)
+
+
+def _is_binary(record: Record) -> bool:
+    return any(name == f"{_PREFIX}specversion" for name, _ in record.headers)
+
+
+def _from_headers(tree: Any, record: Record) -> dict[str, Any] | None:
+    event: dict[str, Any] = {}
+    for name, content in record.headers:
+        if name.startswith(_PREFIX) and content is not None:
+            try:
+                event[name.removeprefix(_PREFIX)] = content.decode()
+            except UnicodeDecodeError:
+                return None
+    return event | {"data": tree}
+
+
+def _from_object(tree: Any) -> dict[str, Any] | None:
+    if not isinstance(tree, dict) or "specversion" not in tree:
+        return None
+    event = cast("dict[str, Any]", tree)
+    if "data_base64" not in event:
+        return event
+    data = _data(event["data_base64"])
+    return None if data is None else event | {"data": data}
+
+
+def _data(text: Any) -> Any:
+    """JSON written in base64; None if it is none."""
+    try:
+        return msgspec.json.decode(base64.b64decode(text, validate=True))
+    except (binascii.Error, TypeError, ValueError, RecursionError):
+        return None
+
+
+def open_event(tree: Any, record: Record) -> Opened | str | None:
+    """Open one event."""
+    event = event_of(tree, record)
+    return event if isinstance(event, str) else Opened(event)
+
+
+_FIELDS: Final = ("id", "model", "prediction", "label", "timestamp", "scores", "fold")
+
+KIND = EnvelopeKind(
+    "cloudevents", open_event, MappingProxyType({field: f"value.data.{field}" for field in _FIELDS})
+)

@@ -1,0 +1,54 @@
+"""Debezium's change events: a row that was inserted, read, changed or deleted in a database.
+
+What places are looked up in is the row as it is after the change (`value.<column>`), with `value.__op`,
+`value.__ts_ms` and `value.__source` beside its columns. The row of a delete is that before it: a pending
+prediction is withdrawn by it. Changes that are none of a row (`t`, truncate; `m`, message) are skipped. The
+schema that a JSON converter may put around the payload is not looked at.
+
+Source: Debezium 2.x documentation, "Data change events".
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import Any, Final, cast
+
+from streamwatch.core.ports import Record
+from streamwatch.edge.decoders.envelopes.kind import EnvelopeKind, Opened
+
+_WRITES: Final = frozenset({"c", "r", "u"})
+_DELETE: Final = "d"
+_NO_ROW: Final = frozenset({"t", "m"})
+
+
+def open_change(tree: Any, record: Record) -> Opened | str | None:
+    """Open one change."""
+    del record
+    change = _payload(tree)
+    if change is None:
+        return "not_in_envelope"
+    op, before, after = change["op"], change.get("before"), change.get("after")
+    if op in _NO_ROW:
+        return None
+    if op == _DELETE and (before is None or isinstance(before, dict)):
+        return Opened(_row(before or {}, change), deleted=True)
+    if op in _WRITES and isinstance(after, dict):
+        return Opened(_row(cast("dict[str, Any]", after), change))
+    return "not_in_envelope"
+
+
+def _payload(tree: Any) -> dict[str, Any] | None:
+    if isinstance(tree, dict) and "schema" in tree and "payload" in tree:
+        tree = cast("dict[str, Any]", tree)["payload"]
+    if not isinstance(tree, dict):
+        return None
+    change = cast("dict[str, Any]", tree)
+    return change if isinstance(change.get("op"), str) else None
+
+
+def _row(columns: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:
+    told = {"__op": change["op"], "__ts_ms": change.get("ts_ms"), "__source": change.get("source")}
+    return columns | told
+
+
+KIND = EnvelopeKind("debezium", open_change, MappingProxyType({}))

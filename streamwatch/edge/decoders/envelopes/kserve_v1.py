@@ -1,0 +1,42 @@
+"""KServe's v1 protocol: `instances` in the request, `predictions` in the answer.
+
+What places are looked up in: `value.id` and `value.model` (of the logger's CloudEvent, or beside the arrays),
+`value.instances` and `value.predictions`. Unless settings say otherwise each element of `predictions` is a
+class, and its id is `<id>#<index>`. A request alone is skipped.
+
+Source: KServe documentation, "V1 Inference Protocol" and "Inference Logger".
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import Any
+
+from streamwatch.core.ports import Record
+from streamwatch.edge.decoders.envelopes.kind import EnvelopeKind, Opened
+from streamwatch.edge.decoders.envelopes.serving import first_text, logged
+
+
+def open_v1(tree: Any, record: Record) -> Opened | str | None:
+    """Open one answer."""
+    found = logged(tree, record)
+    if isinstance(found, str):
+        return found
+    instances, predictions = found.request.get("instances"), found.response.get("predictions")
+    if not isinstance(predictions, list):
+        return None if isinstance(instances, list) else "not_in_envelope"
+    attributes, response = found.attributes, found.response
+    return Opened(
+        {
+            "id": first_text(attributes.get("id"), response.get("id"), found.request.get("id")),
+            "model": first_text(
+                attributes.get("inferenceservicename"), response.get("model_name"), attributes.get("model")
+            ),
+            "instances": instances,
+            "predictions": predictions,
+            "event": attributes,
+        }
+    )
+
+
+KIND = EnvelopeKind("kserve_v1", open_v1, MappingProxyType({"prediction": "value.predictions[]"}))

@@ -1,0 +1,83 @@
+"""The open inference protocol (KServe v2, Triton, MLServer): named tensors with a shape and flat data.
+
+What places are looked up in: `value.id`, `value.model`, `value.model_version`, and tensors as arrays with an
+element for each instance: `value.outputs.<name>`, `value.inputs.<name>`, and `value.output`, the first of the
+outputs. An element of a tensor with one value per instance is that value, of others the array of its values.
+Unless settings say otherwise each element of `value.output` is a class, and its id is `<id>#<index>`. A
+request alone is skipped. Data in the binary extension is not JSON and makes the record invalid.
+
+Source: Open Inference Protocol 2.0, "Inference Response JSON Object" and "Tensor Data".
+"""
+
+from __future__ import annotations
+
+import math
+from types import MappingProxyType
+from typing import Any, cast
+
+from streamwatch.core.ports import Record
+from streamwatch.edge.decoders.envelopes.kind import EnvelopeKind, Opened
+from streamwatch.edge.decoders.envelopes.serving import first_text, logged
+
+
+def open_v2(tree: Any, record: Record) -> Opened | str | None:
+    """Open one answer."""
+    found = logged(tree, record)
+    if isinstance(found, str):
+        return found
+    if "outputs" not in found.response:
+        return None if isinstance(found.request.get("inputs"), list) else "not_in_envelope"
+    outputs = _tensors(found.response["outputs"])
+    inputs = _tensors(found.request.get("inputs", []))
+    if not outputs or inputs is None:
+        return "not_in_envelope"
+    attributes, response = found.attributes, found.response
+    return Opened(
+        {
+            "id": first_text(response.get("id"), attributes.get("id"), found.request.get("id")),
+            "model": first_text(response.get("model_name"), attributes.get("inferenceservicename")),
+            "model_version": response.get("model_version"),
+            "outputs": outputs,
+            "output": next(iter(outputs.values())),
+            "inputs": inputs,
+            "parameters": response.get("parameters"),
+            "event": attributes,
+        }
+    )
+
+
+def _tensors(tensors: Any) -> dict[str, list[Any]] | None:
+    """Elements of each tensor by its name; None if one of them is no tensor."""
+    if not isinstance(tensors, list):
+        return None
+    found: dict[str, list[Any]] = {}
+    for each in cast("list[Any]", tensors):
+        tensor = cast("dict[str, Any]", each) if isinstance(each, dict) else {}
+        name, rows = tensor.get("name"), elements(tensor.get("shape"), tensor.get("data"))
+        if not isinstance(name, str) or rows is None:
+            return None
+        found[name] = rows
+    return found
+
+
+def elements(shape: Any, data: Any) -> list[Any] | None:
+    """Divide a tensor by its first dimension; None if data and shape do not fit.
+
+    Data may be flat, in row-major order, or nested already.
+    """
+    if not isinstance(data, list) or not isinstance(shape, list):
+        return None
+    values, sizes = cast("list[Any]", data), cast("list[Any]", shape)
+    if not sizes or any(type(size) is not int or size < 0 for size in sizes):
+        return None
+    if any(isinstance(value, list) for value in values):
+        return values if len(values) == sizes[0] else None
+    width = math.prod(sizes[1:])
+    if len(values) != sizes[0] * width:
+        return None
+    if width == 1:
+        return values
+    return [values[at : at + width] for at in range(0, len(values), width)] if width else []
+
+
+KIND = EnvelopeKind("kserve_v2", open_v2, MappingProxyType({"prediction": "value.output[]"}))

@@ -1,0 +1,89 @@
+"""Seldon Core's v1 protocol: a row per instance in `data.ndarray` or `data.tensor`, `data.names` above them.
+
+What places are looked up in: `value.id` (the logger's request id, or `meta.puid`), `value.model`,
+`value.rows` (an element for each instance, as it was), `value.columns` (each row as an object of column →
+number), `value.predictions` (rows of one value each, as that value), `value.names`, `value.meta`. Columns
+without a name are called by their number. Unless settings say otherwise the class of a row is its largest
+score, and its id is `<id>#<index>`. A request alone is skipped.
+
+Source: Seldon Core documentation, "Seldon Protocol" (SeldonMessage) and "Payload Logging".
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import Any, cast
+
+from streamwatch.core.ports import Record
+from streamwatch.edge.decoders.envelopes.kind import EnvelopeKind, Opened
+from streamwatch.edge.decoders.envelopes.kserve_v2 import elements
+from streamwatch.edge.decoders.envelopes.serving import first_text, logged
+from streamwatch.edge.decoders.mapping import ClassOfLargest
+
+
+def open_message(tree: Any, record: Record) -> Opened | str | None:
+    """Open one answer."""
+    found = logged(tree, record)
+    if isinstance(found, str):
+        return found
+    if not found.response:
+        return None if found.request else "not_in_envelope"
+    data, meta = _object(found.response.get("data")), _object(found.response.get("meta"))
+    rows = _rows(data)
+    if rows is None:
+        return "not_in_envelope"
+    names, attributes = data.get("names"), found.attributes
+    return Opened(
+        {
+            "id": first_text(
+                attributes.get("requestid"), meta.get("puid"), attributes.get("id"), found.response.get("id")
+            ),
+            "model": first_text(
+                attributes.get("inferenceservicename"), attributes.get("modelid"), attributes.get("model")
+            ),
+            "rows": rows,
+            "columns": _columns(rows, cast("list[Any]", names) if isinstance(names, list) else []),
+            "predictions": _singles(rows),
+            "names": names,
+            "meta": meta,
+            "event": attributes,
+        }
+    )
+
+
+def _object(found: Any) -> dict[str, Any]:
+    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+
+
+def _rows(data: dict[str, Any]) -> list[Any] | None:
+    if "ndarray" in data:
+        return data["ndarray"] if isinstance(data["ndarray"], list) else None
+    tensor = _object(data.get("tensor"))
+    return elements(tensor.get("shape"), tensor.get("values"))
+
+
+def _columns(rows: list[Any], names: list[Any]) -> list[dict[str, Any]] | None:
+    """Rows as objects; None where they are no arrays, or have not a value for each name."""
+    objects: list[dict[str, Any]] = []
+    for row in rows:
+        if not isinstance(row, list):
+            return None
+        values = cast("list[Any]", row)
+        named = names or list(range(len(values)))
+        if len(named) != len(values):
+            return None
+        objects.append(dict(zip(map(str, named), values, strict=True)))
+    return objects
+
+
+def _singles(rows: list[Any]) -> list[Any] | None:
+    """Rows of one value each, as that value; None where one has more."""
+    singles = [row[0] if isinstance(row, list) and len(cast("list[Any]", row)) == 1 else row for row in rows]
+    return None if any(isinstance(each, list) for each in singles) else singles
+
+
+KIND = EnvelopeKind(
+    "seldon",
+    open_message,
+    MappingProxyType({"prediction": ClassOfLargest("value.columns[]"), "scores": None}),
+)

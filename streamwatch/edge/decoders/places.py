@@ -1,0 +1,135 @@
+"""The notation of places: `value.a.b`, `value.a[0].b`, `value.a[].b`, `key`, `header:x`, `topic`, `=text`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+Step: TypeAlias = str | int
+"""A field's name, or an index."""
+
+PLACE: Final = r'^(key|topic|header:.+|=.+|value(\.("([^"]|"")+"|[^.\[\]"][^.\[\]]*)|\[[0-9]*\])+)$'
+"""The notation as a regular expression, for JSON Schema; `[]` at most once is not said by it."""
+_STEP = re.compile(r'\.(?:"((?:[^"]|"")+)"|([^.\[\]"][^.\[\]]*))|\[([0-9]{0,9})\]')
+_NEGATIVE = re.compile(r"\[-\d+\]")
+
+
+@dataclass(frozen=True, slots=True)
+class InValue:
+    """Names of fields, each in the object before it, from the value on."""
+
+    path: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class InArray:
+    """A path on which arrays lie.
+
+    Attributes
+    ----------
+    path
+        Names of fields, and indices from 0, from the value on.
+    each
+        What follows `[]`: `path` is then the place of an array, and this the place in each of its elements.
+        None: the place is one for the whole record.
+    """
+
+    path: tuple[Step, ...]
+    each: tuple[Step, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class InKey:
+    """The record's key, as text."""
+
+
+@dataclass(frozen=True, slots=True)
+class InHeader:
+    """The last header of this name, as text."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class InTopic:
+    """The topic's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """The same text for every record."""
+
+    text: str
+
+
+FieldLocation: TypeAlias = InValue | InArray | InKey | InHeader | InTopic | Constant
+
+
+def parse_field_location(text: str) -> FieldLocation:
+    """Read the notation of one place.
+
+    Raises
+    ------
+    ValueError
+        Naming the forms that are understood.
+    """
+    if text == "key":
+        return InKey()
+    if text == "topic":
+        return InTopic()
+    if text.startswith("=") and len(text) > 1:
+        return Constant(text[1:])
+    if text.startswith("header:") and len(text) > len("header:"):
+        return InHeader(text[len("header:") :])
+    steps = _steps(text.removeprefix("value")) if text.startswith("value") else []
+    if not steps:
+        raise ValueError(f"{_expected(text)}, got {text!r}")
+    if steps.count("[]") > 1:
+        raise ValueError(f"expected [] at most once (one event per element of one array), got {text!r}")
+    path = [step.name if isinstance(step, _Name) else step for step in steps]
+    if "[]" in steps:
+        at = steps.index("[]")
+        return InArray(tuple(path[:at]), tuple(path[at + 1 :]))
+    names = tuple(step for step in path if isinstance(step, str))
+    return InValue(names) if len(names) == len(path) else InArray(tuple(path))
+
+
+def is_each(location: FieldLocation | None) -> bool:
+    """Tell whether a place lies in each element of an array."""
+    return isinstance(location, InArray) and location.each is not None
+
+
+@dataclass(frozen=True, slots=True)
+class _Name:
+    """The name of a field: whatever it is, it is no `[]`."""
+
+    name: str
+
+
+def _steps(text: str) -> list[_Name | int | Literal["[]"]]:
+    """The steps of a path, as far as it is one; nothing if it is none."""
+    steps: list[_Name | int | Literal["[]"]] = []
+    at = 0
+    while at < len(text):
+        found = _STEP.match(text, at)
+        if found is None:
+            return []
+        quoted, name, index = found.groups()
+        if index is not None:
+            steps.append(int(index) if index else "[]")
+        else:
+            steps.append(_Name(quoted.replace('""', '"') if quoted is not None else name))
+        at = found.end()
+    return steps
+
+
+def _expected(text: str) -> str:
+    if _NEGATIVE.search(text):
+        return "expected an index that counts from the front, from 0"
+    if text.startswith("value") and any(sign in text for sign in '[]"'):
+        return (
+            "expected value.list[0].field for one element, value.list[].field for one event per element, or "
+            'value."name" for a name with dots or brackets'
+        )
+    return "expected value.some.field, key, header:name, topic or a constant =text"

@@ -1,0 +1,164 @@
+"""Decodes records whose mappings ask for more than fields by name: values are read whole, as trees.
+
+Elements of arrays, several mappings, classes made of scores, and envelopes need the whole value; a plain
+mapping is read by the decoder of its format, several times as fast, with the same events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from streamwatch.core.events import Decoded, Event, Several, Side
+from streamwatch.core.ports import Record
+from streamwatch.core.records import RecordBatch, batch_of
+from streamwatch.edge.decoders.envelopes import EnvelopeKind, Opened
+from streamwatch.edge.decoders.lookup import Content
+from streamwatch.edge.decoders.mapped_part import MappedPart
+from streamwatch.edge.decoders.mapping import SidedMapping, TopicMapping
+from streamwatch.edge.decoders.places import InArray, parse_field_location
+from streamwatch.edge.keys import IdKeys
+from streamwatch.folds import Scheme
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A value that cannot be read, and the reason why, one of `reasons.REASONS`."""
+
+    reason: str
+
+
+ReadValue: TypeAlias = Callable[[bytes], "Any | Unread"]
+"""From the bytes of a value to what they say, as of JSON: dict, list, str, int, float, bool or None."""
+
+
+def needs_trees(mapping: TopicMapping) -> bool:
+    """Tell whether a mapping asks for more than fields by name."""
+    plain = (mapping.id, mapping.model, mapping.prediction, mapping.label, mapping.timestamp, mapping.scores)
+    kind = None if mapping.kind is None else mapping.kind.field
+    texts = [place for place in (*plain, mapping.fold, kind) if place is None or isinstance(place, str)]
+    if mapping.when or mapping.optional or len(texts) < len(plain) + 2:
+        return True
+    return any(text is not None and _is_in_array(text) for text in texts)
+
+
+def _is_in_array(text: str) -> bool:
+    try:
+        return isinstance(parse_field_location(text), InArray)
+    except ValueError:
+        return False  # whichever decoder is built says what is wrong, and with which field
+
+
+class TreeDecoder:
+    """Decodes the records of one topic by one or more mappings. Never raises on bad input.
+
+    Parameters
+    ----------
+    topic
+        The topic's name.
+    mappings
+        What each mapping makes of a record. Events of a record follow in this order, predictions first, and
+        within one mapping in that of the elements.
+    read
+        Reads values.
+    envelope
+        What values are wrapped in.
+    keys
+        What valid ids are known as from here on, if not as they are.
+    folds
+        Which fold tests which id.
+
+    Raises
+    ------
+    ValueError
+        A place is not in the notation, or a constant, class or alias is no valid name.
+    """
+
+    def __init__(
+        self,
+        topic: str,
+        mappings: Sequence[SidedMapping],
+        read: ReadValue,
+        envelope: EnvelopeKind | None = None,
+        keys: IdKeys | None = None,
+        folds: Scheme | None = None,
+    ) -> None:
+        ordered = sorted(mappings, key=lambda each: each.side != "prediction")
+        self._parts = [MappedPart(topic, each.side, each.mapping, keys, folds) for each in ordered]
+        self._read = read
+        self._open = None if envelope is None else envelope.open
+
+    def decode_batch(self, records: Sequence[Record]) -> RecordBatch:
+        """Decode records into rows that all name objects, with their own timestamps."""
+        stamps = [record.timestamp for record in records]
+        offsets = np.array([record.offset for record in records], np.int64)
+        return batch_of(self.decode_all(records, stamps), offsets, np.array(stamps, np.int64))
+
+    def decode_all(self, records: Sequence[Record], stamps: Sequence[int]) -> Sequence[Decoded]:
+        """Decode each record with its stamp, as `decode` does."""
+        return list(map(self.decode, records, stamps))
+
+    def decode(self, record: Record, record_ms: int) -> Decoded:
+        """Decode one record: the event if it holds one, or `Several`."""
+        opened = self._opened(record)
+        if opened is None:
+            return Several((), record_ms)
+        if isinstance(opened, str):
+            return self._refused(record, opened)
+        content = Content(record, opened.tree)
+        if opened.deleted:
+            return _together(self._nulls(content, record_ms), record_ms)
+        return self._mapped(content, record_ms)
+
+    def _opened(self, record: Record) -> Opened | str | None:
+        """What is left to be mapped of a record, the reason why it is invalid, or None if it is skipped."""
+        if record.value is None:
+            return record.fault or Opened(None, deleted=True)
+        tree = self._read(record.value)
+        if isinstance(tree, Unread):
+            return tree.reason
+        return Opened(tree) if self._open is None else self._open(tree, record)
+
+    def _mapped(self, content: Content, record_ms: int) -> Decoded:
+        events: list[Event] = []
+        tied, unknown = 0, False
+        for part in self._parts:
+            applies = part.applies(content)
+            unknown |= applies is None
+            if applies:
+                events += part.events(content, record_ms)
+                tied += part.judge.take_tied()
+        if not events and unknown:
+            return self._parts[0].judge.invalid(content.record, "unknown_kind", self._model(content))
+        return _together(events, record_ms, tied)
+
+    def _nulls(self, content: Content, record_ms: int) -> Sequence[Event]:
+        """What is withdrawn, by each mapping that is for the record, or one record that withdraws nothing."""
+        applying = [part for part in self._parts if part.applies(content)]
+        if not applying:
+            return (self._parts[0].null(content, record_ms, withdraws=False),)
+        return [part.null(content, record_ms, withdraws=True) for part in applying]
+
+    def _refused(self, record: Record, reason: str) -> Event:
+        """An invalid record whose value cannot be read; key, headers or the mapping may name its model."""
+        return self._parts[0].judge.invalid(record, reason, self._model(Content(record)))
+
+    def _model(self, content: Content) -> Any:
+        """The content of the model's place, if all mappings find the same."""
+        found = [part.model(content) for part in self._parts]
+        return found[0] if all(each == found[0] for each in found) else None
+
+
+def sided(side: Side, mapping: TopicMapping) -> Sequence[SidedMapping]:
+    """What one mapping makes on a topic of a side."""
+    if side == "both":
+        return (SidedMapping("prediction", mapping), SidedMapping("label", mapping))
+    return (SidedMapping(side, mapping),)
+
+
+def _together(events: Sequence[Event], record_ms: int, tied: int = 0) -> Decoded:
+    """One event as it is; `Several` where there is more to say."""
+    return events[0] if len(events) == 1 and not tied else Several(tuple(events), record_ms, tied)

@@ -1,0 +1,63 @@
+"""`check` decodes the first records of each topic, and says what to write where classes are scores."""
+
+from __future__ import annotations
+
+import random
+
+from streamwatch.admin.payload_check import SAMPLE_RECORDS, check_payload, first_records
+from streamwatch.edge.decoders.formats.json import JsonDecoder
+from streamwatch.edge.decoders.mapping import TopicMapping
+from tests.daemon.fake_daemon import FakeSource, label, poll, prediction
+from tests.edge.decoders.records import FakeRecord, of
+
+DECODER = JsonDecoder("p", "prediction", TopicMapping())
+
+
+def records(classes: list[object]) -> list[FakeRecord]:
+    return [of({"id": n, "model": "m", "prediction": name}) for n, name in enumerate(classes)]
+
+
+def test_what_the_mapping_makes_of_a_sample_is_counted_with_the_reasons() -> None:
+    sample = [*records(["a", "b", None]), FakeRecord(b"{"), FakeRecord(None)]
+    result = check_payload("p", "value.prediction", sample, DECODER)
+    assert result.good
+    assert result.what == "topic p: 2 predictions, 2 invalid in the first 5 records"
+    assert result.details == (
+        "1 × missing_prediction: has no predicted class where the mapping looks for it",
+        "1 × invalid_json: is not JSON, is nested too deeply, or has a number out of range",
+    )
+
+
+def test_a_sample_in_which_nothing_is_valid_is_a_fault_and_an_empty_topic_is_none() -> None:
+    assert not check_payload("p", "value.prediction", [FakeRecord(b"{")], DECODER).good
+    assert check_payload("p", "value.prediction", [], DECODER).good
+    assert check_payload("p", "value.prediction", [FakeRecord(None)], DECODER).good
+
+
+def test_scores_in_place_of_classes_are_a_fault_with_what_to_write_instead() -> None:
+    chance = random.Random(1)
+    scores: list[object] = [round(chance.random(), 4) for _ in range(30)]
+    result = check_payload("p", "value.prediction", records([*scores, 1, 0]), DECODER)
+    assert not result.good
+    [detail] = result.details
+    assert detail.startswith("predicted classes are scores (0.1344, 0.8474, 0.7638, 0.2551, 0.4954, …)")
+    assert "write prediction: {score: value.prediction, threshold: 0.5, above: fraud, below: legit}" in detail
+
+
+def test_classes_that_are_a_few_numbers_are_no_fault() -> None:
+    assert check_payload("p", "value.prediction", records([0.5, 1, 1.5, 2] * 20), DECODER).good
+    assert check_payload("p", "value.prediction", records(list(range(100))), DECODER).good
+
+
+async def test_the_first_records_of_each_topic_are_read_and_no_more_than_asked_for() -> None:
+    source = FakeSource(
+        [
+            poll(*(prediction(n) for n in range(60)), caught_up=False),
+            poll(*(prediction(n) for n in range(60, 150)), label(0), caught_up=False),
+            poll(label(1)),
+        ]
+    )
+    found = await first_records(source, ["predictions", "labels"])
+    assert [record.offset for record in found["predictions"]] == list(range(SAMPLE_RECORDS))
+    assert [record.offset for record in found["labels"]] == [0, 1]
+    assert source.stopped
