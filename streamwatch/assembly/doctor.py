@@ -21,6 +21,7 @@ from streamwatch.core.events import Invalid, Label, Prediction
 from streamwatch.core.ports import Record
 from streamwatch.edge.sources.kafka.sample import sample
 from streamwatch.lab.fitting import RecordedTopic
+from streamwatch.lab.inspection.joined import events_of
 from streamwatch.settings import Settings
 
 SAMPLED = 1_000
@@ -145,7 +146,8 @@ def sampled(topic: RecordedTopic, records: Sequence[Record]) -> SampledTopic:
     """Decode records as the daemon would: ids by model ("" for labels), and a place for each reason."""
     ids: dict[str, list[str]] = {}
     invalid: dict[str, str] = {}
-    for event in topic.decoder.decode_all(records, [record.timestamp for record in records]):
+    found = topic.decoder.decode_all(records, [record.timestamp for record in records])
+    for event in events_of(found):
         match event:
             case Prediction():
                 ids.setdefault(event.model, []).append(event.id)

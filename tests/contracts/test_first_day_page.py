@@ -15,10 +15,10 @@ from streamwatch.admin.doctor.facts import Facts
 from streamwatch.cli import app
 from streamwatch.lab.inspection.guessing import guess
 from tests.admin.doctor.test_rules import WRONG, baselines, reading
-from tests.lab.inspection.first_payloads import framed, only_score, prefixed
+from tests.lab.inspection.first_payloads import framed, prefixed
 from tests.lab.inspection.payloads import Maker
 from tests.lab.inspection.second_payloads import composite, double_encoded, upper_case_ids
-from tests.lab.inspection.third_payloads import user_and_day
+from tests.lab.inspection.third_payloads import several_elements, user_and_day
 
 PAGE = Path(__file__).parents[2] / "docs" / "first-day.md"
 NOWHERE = ["-s", "kafka.bootstrap_servers=127.0.0.1:1", "-s", "topics.predictions=p", "-s", "topics.labels=l"]
@@ -58,7 +58,7 @@ SAID: Mapping[tuple[str, str], Callable[[], str]] = {
     ("ids are in capitals on one side", "`inspect`"): guessed(upper_case_ids),
     ("the key has several parts", "`inspect`"): guessed(composite),
     ("two fields together are the id", "`inspect`"): guessed(user_and_day),
-    ("predictions carry a score and no class", "`inspect`"): guessed(only_score),
+    ("each record has several predictions", "`inspect`"): guessed(several_elements),
     ("values are not plain JSON", "`inspect`"): guessed(framed),
     ("JSON is packed into a JSON string", "`inspect`"): guessed(double_encoded),
     ("ids of predictions have a prefix", "`doctor -c`"): rule("nothing_joins"),

@@ -24,13 +24,13 @@ _FRAME: Final = 5
 class FlatRecord:
     """A record's scalars by place (`value.a.b`, `key`, `header:x`).
 
-    `unaddressable` are names that the notation of places cannot write: with a dot, a bracket, or empty.
+    `unaddressable` are names that the notation of places cannot write: empty ones.
     """
 
     record: Record
     scalars: dict[str, Scalar] = field(default_factory=dict[str, Scalar])
-    arrays: set[str] = field(default_factory=set[str])
-    """Places of arrays."""
+    arrays: dict[str, int] = field(default_factory=dict[str, int])
+    """Elements of each array, by its place."""
     unaddressable: set[str] = field(default_factory=set[str])
     fault: str = ""
     """Reason why the value cannot be looked into; empty if it can."""
@@ -81,16 +81,25 @@ def _fill(flat: FlatRecord, value: bytes | None) -> str:
 def _walk(place: str, content: Any, flat: FlatRecord, depth: int) -> Iterator[tuple[str, Scalar]]:
     if isinstance(content, dict) and depth < MAX_DEPTH:
         for name, inner in content.items():
-            if not name or "." in name or "[" in name:
+            if not name:
                 flat.unaddressable.add(f"{place}: {name!r}")
             else:
-                yield from _walk(f"{place}.{name}", inner, flat, depth + 1)
+                yield from _walk(f"{place}.{_step(name)}", inner, flat, depth + 1)
     elif isinstance(content, list) and depth < MAX_DEPTH:
-        flat.arrays.add(place)
+        flat.arrays[place] = len(content)
         for at, inner in enumerate(content[:MAX_ELEMENTS]):
             yield from _walk(f"{place}[{at}]", inner, flat, depth + 1)
     elif isinstance(content, str | int | float):
         yield place, content
+
+
+def _step(name: str) -> str:
+    """Name of a field as a step of a place: quoted where it has a dot, a bracket or a quote."""
+    return f'"{name.replace(_QUOTE, _QUOTE * 2)}"' if _SPECIAL & set(name) else name
+
+
+_QUOTE: Final = '"'
+_SPECIAL: Final = frozenset('.[]"')
 
 
 def _text(content: bytes | None) -> str | None:

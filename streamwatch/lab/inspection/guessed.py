@@ -28,6 +28,15 @@ class Choice:
 CLOSE = 0.8
 
 
+@dataclass(frozen=True, slots=True)
+class ScoreChoice:
+    """Classes that a score stands for: `above` from the threshold on, else `below`."""
+
+    threshold: float
+    above: str
+    below: str
+
+
 def confidence(best: float, second: float | None) -> float:
     """Confidence from the distance of two ranks: 0.5 where they are equal, 0.98 at most."""
     return 0.98 if second is None else min(0.98, 1 / (1 + exp(-4 * (best - second))))
@@ -39,7 +48,7 @@ class TopicGuess:
 
     `model` is a place, a constant (`=name`) or None; `classes` are aliases as records write them; `kind` is
     the place that tells predictions from labels with what stands there in each. `has_fold_field`: records
-    have what the default mapping takes for a fold.
+    have what the default mapping takes for a fold. `optional`: many have no class.
     """
 
     topic: str
@@ -47,6 +56,7 @@ class TopicGuess:
     id: Choice
     model: Choice | None = None
     prediction: Choice | None = None
+    score: ScoreChoice | None = None
     label: Choice | None = None
     timestamp: Choice | None = None
     timestamp_unit: TimestampUnit = "ms"
@@ -54,6 +64,7 @@ class TopicGuess:
     classes: Mapping[str, str] = field(default_factory=dict[str, str])
     kind: tuple[str, str, str] | None = None
     has_fold_field: bool = False
+    optional: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,7 +61,7 @@ def _further(best: Pairing, streams: Mapping[str, Sequence[Stream]]) -> list[Pai
         if topic in {best.predictions.topic, best.labels.topic} or not of_topic:
             continue
         ways = [paired(of_topic[0], best.labels), paired(best.predictions, of_topic[0])]
-        sound = [way for way in ways if way is not None and way.is_sound]
+        sound = [way for way in ways if way is not None and way.is_usable]
         if sound:
             found.append(max(sound, key=lambda way: way.rank))
     return found
@@ -76,7 +76,7 @@ def _topics(pairings: Sequence[Pairing]) -> tuple[list[TopicGuess], list[str]]:
         return ([] if mixed is None else [mixed]), [*problems, *wrong]
     topics: dict[str, TopicGuess] = {}
     for pairing in pairings:
-        if not pairing.is_sound:
+        if not pairing.is_usable:
             continue
         if pairing.predictions.topic not in topics:
             topics[pairing.predictions.topic] = prediction_guess(pairing)
@@ -103,4 +103,4 @@ def _unaddressable(topic: str, records: Sequence[FlatRecord]) -> list[str]:
     names = sorted({name for record in records for name in record.unaddressable})
     if not names:
         return []
-    return [f"topic {topic}: names with a dot or a bracket cannot be mapped: {', '.join(names[:5])}"]
+    return [f"topic {topic}: fields without a name cannot be mapped: {', '.join(names[:5])}"]

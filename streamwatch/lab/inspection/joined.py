@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from streamwatch.core.events import Invalid, Label, Prediction
+from streamwatch.core.events import Decoded, Event, Invalid, Label, Prediction, Several
 from streamwatch.core.ports import Record
 from streamwatch.lab.fitting import RecordedTopic
 
@@ -58,6 +58,12 @@ class JoinedSample:
         return bool(self.delays_ms)
 
 
+def events_of(found: Iterable[Decoded]) -> Iterator[Event]:
+    """Events of records, of which one may hold several, in order."""
+    for each in found:
+        yield from each.events if isinstance(each, Several) else (each,)
+
+
 def joined_sample(
     topics: Mapping[str, RecordedTopic], samples: Mapping[str, Sequence[Record]]
 ) -> JoinedSample:
@@ -71,7 +77,8 @@ def joined_sample(
     sample = JoinedSample()
     for name, topic in topics.items():
         records = samples.get(name, ())
-        for event in topic.decoder.decode_all(records, [record.timestamp for record in records]):
+        found = topic.decoder.decode_all(records, [record.timestamp for record in records])
+        for event in events_of(found):
             match event:
                 case Prediction():
                     predictions.setdefault((event.id, event.model), event)

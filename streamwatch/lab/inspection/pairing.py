@@ -11,6 +11,7 @@ from streamwatch.lab.inspection.classes import ClassPair, class_pairs, scores
 from streamwatch.lab.inspection.columns import Stream
 from streamwatch.lab.inspection.ids import IdPair, id_pairs, joined_rows
 from streamwatch.lab.inspection.models import model_places
+from streamwatch.lab.inspection.scored import ScorePair, score_pair
 from streamwatch.lab.inspection.words import LABEL, LABEL_TOPIC, PREDICTION, PREDICTION_TOPIC, weight, words
 
 IDS_TRIED: Final = 3
@@ -28,6 +29,12 @@ class Pairing:
     ids: Sequence[IdPair]
     classes: Sequence[ClassPair]
     rank: float
+    scored: ScorePair | None = None
+
+    @property
+    def is_usable(self) -> bool:
+        """Tell whether there are classes, or a score to make them of."""
+        return self.is_sound or self.scored is not None
 
     @property
     def is_sound(self) -> bool:
@@ -52,7 +59,7 @@ def paired(left: Stream, right: Stream) -> Pairing | None:
         )
         if best is None or rank > best.rank:
             ordered = [pair, *ids[:at], *ids[at + 1 :]]
-            best = Pairing(left, right, ordered, classes, rank)
+            best = Pairing(left, right, ordered, classes, rank, score_pair(left, right, joined, places))
     return best
 
 

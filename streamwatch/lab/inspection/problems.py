@@ -62,9 +62,10 @@ def class_problems(pairing: Pairing) -> list[str]:
         ]
     if pairing.is_sound:
         best = pairing.classes[0]
-        indexed = [place for place in (best.prediction, best.label, *_ids(pairing)) if "[" in place]
-        said = [f"{place}: an element of an array, which a mapping cannot name" for place in indexed]
+        said = [*_longer(pairing.predictions, best.prediction), *_longer(pairing.labels, best.label)]
         return [*said, f"classes of {topics}: {best.unmatched}"] if best.unmatched else said
+    if pairing.scored is not None:
+        return []
     continuous = scores(pairing.predictions)
     if continuous:
         shown = ", ".join(continuous[:SHOWN])
@@ -79,5 +80,11 @@ def class_problems(pairing: Pairing) -> list[str]:
     ]
 
 
-def _ids(pairing: Pairing) -> tuple[str, str]:
-    return pairing.ids[0].left, pairing.ids[0].right
+def _longer(stream: Stream, place: str) -> list[str]:
+    """Say that a place is in an array of several elements, of which it would be one."""
+    array, bracket, _ = place.partition("[")
+    longest = max((record.arrays.get(array, 0) for record in stream.records), default=0)
+    if not bracket or longest <= 1:
+        return []
+    said = f"{stream.name}: {array} has up to {longest} elements: with {array}[] each is an event"
+    return [f"{said}, whose id, if it is not in the array, is followed by # and the number of the element"]

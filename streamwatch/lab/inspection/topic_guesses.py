@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from streamwatch.edge.decoders.mapping import TimestampUnit
 from streamwatch.lab.inspection.classes import ClassPair
 from streamwatch.lab.inspection.columns import Stream
-from streamwatch.lab.inspection.guessed import Choice, TopicGuess, confidence
+from streamwatch.lab.inspection.guessed import Choice, ScoreChoice, TopicGuess, confidence
 from streamwatch.lab.inspection.ids import IdPair, joined_rows
 from streamwatch.lab.inspection.models import model_places
 from streamwatch.lab.inspection.pairing import Pairing
@@ -17,12 +17,19 @@ from streamwatch.lab.inspection.times import moments, stamps
 COPIED = 0.9
 """Share of joined records with equal times from which a label's time is that of its prediction."""
 FILLED_LABEL = 0.98
+ALWAYS = 0.98
+"""Share of records with a class from which those without are mistakes."""
 
 
 def prediction_guess(pairing: Pairing) -> TopicGuess:
     """Mapping of a topic of predictions."""
     stream, ids = pairing.predictions, pairing.ids[0]
-    prediction = _class_choice(pairing.classes, label=False)
+    scored = None if pairing.is_sound else pairing.scored
+    if scored is None:
+        prediction = _class_choice(pairing.classes, label=False)
+    else:
+        why = f"a score, higher where {scored.above} is true in {scored.area:.0%} of pairs; 0.5 is a guess"
+        prediction = Choice(scored.score, why, 0.5)
     taken = {ids.left, prediction.place}
     timestamp, unit = _timestamp(stream, taken)
     return TopicGuess(
@@ -31,18 +38,24 @@ def prediction_guess(pairing: Pairing) -> TopicGuess:
         _id_choice(pairing, label=False),
         _model(stream, ids.left, taken),
         prediction,
+        None if scored is None else ScoreChoice(0.5, scored.above, scored.below),
         None,
         timestamp,
         unit,
         _scores(stream, prediction.place),
         has_fold_field="value.fold" in stream.columns,
+        optional=scored is None and stream.columns[prediction.place].filled < ALWAYS,
     )
 
 
 def label_guess(pairing: Pairing) -> TopicGuess:
     """Mapping of a topic of labels."""
     stream, ids = pairing.labels, pairing.ids[0]
-    label = _class_choice(pairing.classes, label=True)
+    scored = None if pairing.is_sound else pairing.scored
+    if scored is None:
+        label = _class_choice(pairing.classes, label=True)
+    else:
+        label = Choice(scored.label, f"{scored.above} where the score is high", 0.7)
     copies = _copies(pairing)
     timestamp, unit = _timestamp(stream, {ids.right, label.place, *copies})
     return TopicGuess(
@@ -51,16 +64,18 @@ def label_guess(pairing: Pairing) -> TopicGuess:
         _id_choice(pairing, label=True),
         _label_model(pairing, label.place),
         None,
+        None,
         label,
         timestamp,
         unit,
-        classes=dict(pairing.classes[0].aliases),
+        classes=dict(pairing.classes[0].aliases) if scored is None else {},
+        optional=stream.columns[label.place].filled < ALWAYS,
     )
 
 
 def both_guess(pairing: Pairing) -> tuple[TopicGuess | None, list[str]]:
     """Mapping of a topic that carries both, and why there is none."""
-    if not pairing.is_sound:
+    if not pairing.is_usable:
         return None, []
     of_predictions, of_labels = prediction_guess(pairing), label_guess(pairing)
     kinds = (pairing.predictions.kind, pairing.labels.kind)
@@ -86,6 +101,7 @@ def both_guess(pairing: Pairing) -> tuple[TopicGuess | None, list[str]]:
             of_predictions.id,
             of_predictions.model,
             of_predictions.prediction,
+            of_predictions.score,
             of_labels.label,
             of_predictions.timestamp if one_time else None,
             of_predictions.timestamp_unit if one_time else "ms",

@@ -77,7 +77,11 @@ def _fields(topic: TopicGuess) -> Iterator[tuple[str, Any, str]]:
     else:
         yield "model", None, "a label is for every model that predicted its id"
     for name, choice in (("prediction", topic.prediction), ("label", topic.label)):
-        if choice is not None:
+        if choice is not None and name == "prediction" and topic.score is not None:
+            score = topic.score
+            made = {"threshold": score.threshold, "above": score.above, "below": score.below}
+            yield name, {"score": choice.place, **made}, _said(choice)
+        elif choice is not None:
             yield name, choice.place, _said(choice)
     if topic.timestamp is not None:
         yield "timestamp", topic.timestamp.place, _said(topic.timestamp)
@@ -86,6 +90,8 @@ def _fields(topic: TopicGuess) -> Iterator[tuple[str, Any, str]]:
         yield "timestamp", None, "the record's time counts"
     if topic.side != "label":
         yield "scores", topic.scores, "a probability for each class" if topic.scores else ""
+    if topic.optional:
+        yield "optional", True, "many of its records have no class, and are not invalid for that"
     if topic.has_fold_field:
         yield "fold", None, "value.fold is there: name it, and set folds, if models predict in folds"
     if topic.classes:

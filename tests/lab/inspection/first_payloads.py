@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 
+from streamwatch.lab.inspection.guessed import ScoreChoice
 from tests.lab.inspection.payloads import HOUR, Maker, Payload, iso, story
 
 
@@ -296,7 +297,17 @@ def framed() -> Payload:
 
 
 def only_score() -> Payload:
-    found = Payload("a score and no class", cannot=("value.probability", "score"))
+    found = Payload(
+        "a score and no class",
+        predictions={
+            "p": {
+                "id": "value.id",
+                "prediction": "value.probability",
+                "score": ScoreChoice(0.5, "true", "false"),
+            }
+        },
+        labels={"l": {"id": "value.id", "label": "value.fraud"}},
+    )
     for item in story(16):
         probability = item.score if item.predicted == "fraud" else 1 - item.score
         found.add("p", item.made_ms, {"id": item.uuid, "probability": probability, "model": "m"})

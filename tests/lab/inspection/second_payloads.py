@@ -9,7 +9,17 @@ from tests.lab.inspection.payloads import HOUR, Maker, Payload, iso, story
 
 
 def kserve() -> Payload:
-    found = Payload("KServe v1: the class is an element of an array", cannot=("value.predictions[0]",))
+    found = Payload(
+        "KServe v1: the class is an element of an array",
+        predictions={
+            "kserve-responses": {
+                "id": "value.id",
+                "model": "value.model_name",
+                "prediction": "value.predictions[0]",
+            }
+        },
+        labels={"species": {"id": "value.id", "label": "value.species"}},
+    )
     for item in story(101, classes=("setosa", "virginica"), weights=(0.5, 0.5)):
         value = {"id": item.uuid, "model_name": "iris", "predictions": [item.predicted], "model_version": "2"}
         found.add("kserve-responses", item.made_ms, value)
@@ -231,7 +241,9 @@ def rare_labels() -> Payload:
     found = Payload(
         "labels are a quarter of their topic's records, and some are withdrawn",
         predictions={"risk-checks": {"id": "value.payment.id", "prediction": "value.check.decision"}},
-        labels={"payment-status": {"id": "value.payment_id", "label": "value.dispute.result"}},
+        labels={
+            "payment-status": {"id": "value.payment_id", "label": "value.dispute.result", "optional": True}
+        },
     )
     for item in story(111, classes=("allow", "block"), weights=(0.8, 0.2)):
         value = {

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import json
+import random
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
+from scipy.stats.contingency import association
+from sklearn.metrics import roc_auc_score
 
 from streamwatch.assembly import specs
 from streamwatch.assembly.inspection import Inspection, inspect
 from streamwatch.assembly.replay import recorded_topics
+from streamwatch.lab.inspection.classes import cramers_v
 from streamwatch.lab.inspection.guessed import Choice
 from streamwatch.lab.inspection.guessing import guess
+from streamwatch.lab.inspection.scored import area_under_roc
 from streamwatch.lab.replay import ReplaySpec, replay
 from streamwatch.settings import Settings
 from streamwatch.settings.yaml_text import parse
@@ -80,7 +86,7 @@ def test_the_settings_load_and_join_every_prediction_whose_label_the_sample_has(
     Settings(**parse(found.text))
     assert found.problems == []
     assert found.sample is not None
-    assert not found.sample.invalid or make.__name__ in {"rare_labels", "three_kinds"}
+    assert not found.sample.invalid or make.__name__ == "three_kinds"
     assert found.sample.labels_met > 0.95 * found.sample.labels
 
 
@@ -175,3 +181,22 @@ def test_a_topic_that_belongs_to_neither_side_is_named() -> None:
 
 def test_an_empty_topic_is_named() -> None:
     assert "topic p: no record was found" in guess({"p": [], "l": []}).problems
+
+
+def test_the_area_under_the_curve_is_that_of_scikit_learn() -> None:
+    chance = random.Random(5)
+    positive = [round(chance.betavariate(3, 2), 1) for _ in range(80)]
+    negative = [round(chance.betavariate(2, 3), 1) for _ in range(120)]
+    expected = roc_auc_score([1] * 80 + [0] * 120, positive + negative)
+    assert area_under_roc(positive, negative) == pytest.approx(expected, abs=1e-12)
+
+
+def test_cramers_v_is_that_of_scipy_but_for_the_correction_of_its_bias() -> None:
+    chance = random.Random(6)
+    pairs = Counter(
+        (x := chance.choice("abc"), x if chance.random() < 0.6 else chance.choice("abc")) for _ in range(900)
+    )
+    table = [[pairs[row, column] for column in "abc"] for row in "abc"]
+    phi = association(table, method="cramer") ** 2 * 2
+    corrected = max(0.0, phi - 4 / 899) / (2 - 4 / 899)
+    assert cramers_v(pairs) == pytest.approx(corrected**0.5, abs=1e-9)

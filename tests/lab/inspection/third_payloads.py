@@ -143,6 +143,28 @@ def user_and_day() -> Payload:
     return found
 
 
+def several_elements() -> Payload:
+    found = Payload("two predictions in each record", cannot=("value.predictions[]", "up to 2"))
+    for item in story(210, classes=("low", "high"), weights=(0.5, 0.5)):
+        value = {"id": item.uuid, "predictions": [item.predicted, "low"]}
+        found.add("batches", item.made_ms, value)
+        found.add("seen", item.labelled_ms, {"id": item.uuid, "actual": item.true})
+    return found
+
+
+def dots_in_names() -> Payload:
+    found = Payload(
+        "names with dots, as of flat documents",
+        predictions={"ecs": {"id": 'value."event.id"', "prediction": 'value."ml.prediction"'}},
+        labels={"triaged": {"id": 'value."event.id"', "label": 'value."triage.verdict"'}},
+    )
+    for item in story(211, classes=("benign", "attack"), weights=(0.8, 0.2)):
+        value = {"event.id": item.uuid, "ml.prediction": item.predicted, "host.name": item.country}
+        found.add("ecs", item.made_ms, value)
+        found.add("triaged", item.labelled_ms, {"event.id": item.uuid, "triage.verdict": item.true})
+    return found
+
+
 def labels_first() -> Payload:
     found = Payload(
         "labels are often there before the prediction; both topics are named alike",
@@ -218,6 +240,8 @@ THIRD: tuple[Maker, ...] = (
     echo,
     connect,
     user_and_day,
+    several_elements,
+    dots_in_names,
     labels_first,
     without_times,
     many_models,
