@@ -24,7 +24,7 @@ _FRAME: Final = 5
 class FlatRecord:
     """A record's scalars by place (`value.a.b`, `key`, `header:x`).
 
-    `unaddressable` are names that the notation of places cannot write: empty ones.
+    `unaddressable` are names of fields that no mapping can write.
     """
 
     record: Record
@@ -81,7 +81,7 @@ def _fill(flat: FlatRecord, value: bytes | None) -> str:
 def _walk(place: str, content: Any, flat: FlatRecord, depth: int) -> Iterator[tuple[str, Scalar]]:
     if isinstance(content, dict) and depth < MAX_DEPTH:
         for name, inner in content.items():
-            if not name:
+            if not name or not name.isprintable() or set(name) & _UNWRITABLE:
                 flat.unaddressable.add(f"{place}: {name!r}")
             else:
                 yield from _walk(f"{place}.{_step(name)}", inner, flat, depth + 1)
@@ -94,12 +94,12 @@ def _walk(place: str, content: Any, flat: FlatRecord, depth: int) -> Iterator[tu
 
 
 def _step(name: str) -> str:
-    """Name of a field as a step of a place: quoted where it has a dot, a bracket or a quote."""
-    return f'"{name.replace(_QUOTE, _QUOTE * 2)}"' if _SPECIAL & set(name) else name
+    """Name of a field as a step of a place: quoted where it has a dot or a bracket."""
+    return f'"{name}"' if _SPECIAL & set(name) else name
 
 
-_QUOTE: Final = '"'
-_SPECIAL: Final = frozenset('.[]"')
+_SPECIAL: Final = frozenset(".[]")
+_UNWRITABLE: Final = frozenset('"\\')
 
 
 def _text(content: bytes | None) -> str | None:
