@@ -6,15 +6,27 @@ from typing import Annotated
 
 import typer
 
-from streamwatch.cli import alerts, catalogue, check, config, demo, replay, run, simulate, state
+from streamwatch.cli import (
+    alerts,
+    catalogue,
+    check,
+    config,
+    demo,
+    doctor,
+    inspect,
+    replay,
+    run,
+    simulate,
+    state,
+)
 from streamwatch.cli.build import description
 from streamwatch.cli.compile import compile_estimators
 
 app = typer.Typer(
     help="Is a deployed classifier still better than guessing what came last, and since when not?\n\n"
     "See it work:  [bold]streamwatch demo[/bold]\n\n"
-    "On your own topics:  [bold]streamwatch config example > streamwatch.yaml[/bold], edit its first lines, "
-    "then  [bold]streamwatch check[/bold]  and  [bold]streamwatch run[/bold]",
+    "On your own topics:  [bold]streamwatch inspect -b broker:9092 -t scores -t outcomes -w streamwatch.yaml"
+    "[/bold], then  [bold]streamwatch check[/bold]  and  [bold]streamwatch run[/bold]",
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,  # a traceback with local variables would print what records contain
@@ -23,7 +35,9 @@ app.command("run")(run.run)
 app.command("demo")(demo.demo)
 app.command("simulate")(simulate.simulate)
 app.command("replay")(replay.replay)
+app.command("inspect")(inspect.inspect)
 app.command("check")(check.check)
+app.command("doctor")(doctor.doctor)
 app.command("compile")(compile_estimators)
 app.command("catalogue")(catalogue.catalogue)
 app.add_typer(config.app, name="config")

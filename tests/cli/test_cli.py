@@ -25,7 +25,7 @@ from streamwatch.edge.decoders.mapping import TopicMapping, parse_field_location
 from streamwatch.edge.sources.kafka import parse_start
 from streamwatch.settings import Settings, SettingsError, load
 
-COMMANDS = ("run", "demo", "simulate", "replay", "check", "catalogue", "state", "config")
+COMMANDS = ("run", "demo", "simulate", "replay", "inspect", "check", "doctor", "catalogue", "state", "config")
 NOWHERE = ["-s", "kafka.bootstrap_servers=127.0.0.1:1", "-s", "topics.predictions=p", "-s", "topics.labels=l"]
 MINIMAL = {"kafka": {"bootstrap_servers": "a:1"}, "topics": {"predictions": "p", "labels": "l"}}
 

@@ -54,7 +54,7 @@ async def list_topics(spec: KafkaSpec) -> Mapping[str, int]:
     KafkaUnreachable
         With what the client complained of.
     """
-    listing = await _asked(spec, _listing)
+    listing = await asked(spec, _listing)
     return {name: len(listed.partitions) for name, listed in sorted(listing.items())}
 
 
@@ -87,7 +87,7 @@ async def probe(spec: KafkaSpec, topics: Sequence[str]) -> Mapping[str, Probed]:
             raise ReadDenied(denied, spec)
         return found
 
-    return await _asked(spec, read)
+    return await asked(spec, read)
 
 
 async def probe_writing(spec: KafkaSpec, topic: str) -> None:
@@ -102,15 +102,21 @@ async def probe_writing(spec: KafkaSpec, topic: str) -> None:
     WriteDenied
         It may not be written.
     """
-    await _asked(spec, lambda connection: require_writable(connection, topic, spec))
+    await asked(spec, lambda connection: require_writable(connection, topic, spec))
 
 
 async def _listing(connection: Connection) -> Listing:
     return await connection.listing()
 
 
-async def _asked(spec: KafkaSpec, ask: Callable[[Connection], Awaitable[_Answer]]) -> _Answer:
-    """Open a connection for one question."""
+async def asked(spec: KafkaSpec, ask: Callable[[Connection], Awaitable[_Answer]]) -> _Answer:
+    """Open a connection for one question, and close it.
+
+    Raises
+    ------
+    KafkaUnreachable
+        With what the client complained of.
+    """
     client_log = ClientLogCapture()
     client_log.attach()
     connection = Connection(spec)

@@ -1,0 +1,107 @@
+"""What is known of a daemon: its metrics at two moments, its models' details, its settings and topics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from prometheus_client.parser import text_string_to_metric_families
+
+Key: TypeAlias = tuple[str, frozenset[tuple[str, str]]]
+PREFIX = "streamwatch_"
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Samples of `/metrics` by name, without prefix, and labels."""
+
+    samples: Mapping[Key, float]
+
+    def value(self, name: str, **labels: str) -> float | None:
+        """One sample with exactly these labels; None where there is none."""
+        return self.samples.get((name, frozenset(labels.items())))
+
+    def by(self, name: str, label: str, **given: str) -> dict[str, float]:
+        """Sums of a metric by the values of one label, sorted, among samples that have `given`."""
+        sums: dict[str, float] = {}
+        for (found, labels), value in self.samples.items():
+            if found == name and given.items() <= (named := dict(labels)).items() and label in named:
+                sums[named[label]] = sums.get(named[label], 0.0) + value
+        return dict(sorted(sums.items()))
+
+    def total(self, name: str, **given: str) -> float:
+        """Sum of a metric over all samples that have `given`; 0 where there is none."""
+        return sum(
+            value
+            for (found, labels), value in self.samples.items()
+            if found == name and given.items() <= dict(labels).items()
+        )
+
+
+def read(text: str) -> Reading:
+    """Read the text of `/metrics`.
+
+    Raises
+    ------
+    ValueError
+        It is not in Prometheus' text format.
+    """
+    return Reading(
+        {
+            (sample.name.removeprefix(PREFIX), frozenset(sample.labels.items())): sample.value
+            for family in text_string_to_metric_families(text)
+            for sample in family.samples
+        }
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Configured:
+    """Settings that rules look at; durations in milliseconds."""
+
+    horizon_ms: int
+    min_outcomes: int
+    """Outcomes of a model before its alarms are announced."""
+    utilities: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Utility by model, "" for all others: accuracy, balanced or costs."""
+    order: str = "resolution"
+    has_receivers: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class SampledTopic:
+    """Newest records of a topic, decoded: ids by model ("" for labels), and an offset for each reason."""
+
+    ids: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
+    invalid: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Reason → `partition 0 offset 17` of one such record."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Everything a rule may look at.
+
+    `before` was read `seconds` earlier. `configured` and `topics` are None and empty where only the daemon
+    was asked.
+    """
+
+    now: Reading
+    before: Reading = field(default_factory=lambda: Reading({}))
+    seconds: float = 0.0
+    reasons: Sequence[str] = ()
+    """Why the daemon is not ready, in its words."""
+    details: Mapping[str, Mapping[str, object]] = field(default_factory=dict[str, Mapping[str, object]])
+    """Of each model what is no number."""
+    configured: Configured | None = None
+    topics: Mapping[str, SampledTopic] = field(default_factory=dict[str, SampledTopic])
+
+    @property
+    def models(self) -> list[str]:
+        """Models that have predicted."""
+        return list(self.now.by("model_predictions_total", "model"))
+
+    def forgetting(self, model: str) -> str | None:
+        """Forgetting to judge by: the fading one if there is one, as on the page; None before any outcome."""
+        names = list(self.now.by("accuracy_ratio", "forgetting", model=model))
+        return next((name for name in names if name.startswith("fading:")), names[0] if names else None)

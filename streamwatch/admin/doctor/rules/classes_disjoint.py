@@ -1,0 +1,47 @@
+"""Predicted and true classes of a model have nothing in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from streamwatch.admin.doctor.facts import Facts
+from streamwatch.admin.doctor.finding import Finding, Rule, Weight
+from streamwatch.lab.inspection.classes import matched
+
+
+def _find(facts: Facts) -> Iterator[Finding]:
+    for model, details in sorted(facts.details.items()):
+        match details:
+            case {"classes_disjoint": {"predicted_class": [*predicted], "true": [*true]}}:
+                yield _finding(model, [str(name) for name in predicted], [str(name) for name in true])
+            case _:
+                pass
+
+
+def _finding(model: str, predicted: Sequence[str], true: Sequence[str]) -> Finding:
+    ours, theirs = ", ".join(map(repr, predicted)), ", ".join(map(repr, true))
+    said = f"is right in no outcome: it says {ours}, labels say {theirs}"
+    aliases = matched(predicted, true)
+    if aliases:
+        shown = ", ".join(f"{written!r}: {meant!r}" for written, meant in aliases.items())
+        change = f"in the mapping of the label topic: classes: {{{shown}}}"
+    else:
+        change = "in the mapping of one of the topics: classes: {as written: as meant}"
+    if _are_scores(predicted):
+        return Finding(
+            Weight.NOTHING_TRUE,
+            f"model {model}",
+            said,
+            "the mapped field holds a score and no class",
+            "map the field with the class that the score led to: topics.predictions … mapping: prediction",
+        )
+    return Finding(
+        Weight.NOTHING_TRUE, f"model {model}", said, "classes are written otherwise on both sides", change
+    )
+
+
+def _are_scores(names: Sequence[str]) -> bool:
+    return all(name.replace(".", "", 1).isdigit() and "." in name for name in names)
+
+
+RULE = Rule("classes_disjoint", _find)

@@ -1,0 +1,38 @@
+"""A limit of models, classes or series is reached."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from streamwatch.admin.doctor.facts import Facts
+from streamwatch.admin.doctor.finding import Finding, Rule, Weight
+
+CAUSES: Final[Mapping[str, str]] = {
+    "max_models": "more models predict than there is room for, or the mapped model is an id of each run",
+    "max_classes": "more classes appear than there is room for, or the mapped class is a score or free text",
+    "max_comparisons": "more pairs of models are to be compared than there is room for",
+}
+
+
+def _find(facts: Facts) -> Iterator[Finding]:
+    for limit, count in facts.now.by("records_over_limit_total", "limit").items():
+        if count:
+            yield Finding(
+                Weight.NOTHING_TRUE,
+                f"monitors.{limit}",
+                f"is reached: {count:,.0f} records are beyond it",
+                CAUSES.get(limit, "more appears than there is room for"),
+                f"monitors: {{{limit}: …}}; look at the names first: streamwatch inspect lists them",
+            )
+    if dropped := facts.now.total("series_dropped"):
+        yield Finding(
+            Weight.INCOMPLETE,
+            "monitors.max_series",
+            f"is reached: {dropped:,.0f} series are not in /metrics",
+            "models × estimators make more series than are allowed",
+            "monitors: {max_series: …}, or fewer monitors.forgetting; the API has all numbers",
+        )
+
+
+RULE = Rule("limits_reached", _find)

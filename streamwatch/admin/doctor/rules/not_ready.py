@@ -1,0 +1,25 @@
+"""The daemon is not ready."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streamwatch.admin.doctor.facts import Facts
+from streamwatch.admin.doctor.finding import Finding, Rule, Weight
+
+
+def _find(facts: Facts) -> Iterator[Finding]:
+    if facts.reasons:
+        kafka = facts.now.value("kafka_up") == 0
+        yield Finding(
+            Weight.NOTHING_WORKS,
+            "daemon",
+            f"is not ready: {'; '.join(facts.reasons)}",
+            "brokers do not answer, or refuse this user" if kafka else "it starts, recovers or waits",
+            "streamwatch check says what brokers answer; kafka.bootstrap_servers, kafka.security"
+            if kafka
+            else "wait; if it lasts, its log says what for",
+        )
+
+
+RULE = Rule("not_ready", _find)

@@ -1,0 +1,160 @@
+"""`streamwatch doctor`, put together: what a daemon tells, its settings, and a sample of its topics."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import ssl
+import urllib.error
+import urllib.request
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from streamwatch.admin.doctor.examination import examine
+from streamwatch.admin.doctor.facts import Configured, Facts, Reading, SampledTopic, read
+from streamwatch.admin.doctor.finding import Finding
+from streamwatch.assembly import specs
+from streamwatch.assembly.replay import recorded_topics
+from streamwatch.core.events import Invalid, Label, Prediction
+from streamwatch.core.ports import Record
+from streamwatch.edge.sources.kafka.sample import sample
+from streamwatch.lab.fitting import RecordedTopic
+from streamwatch.lab.inspection.joined import events_of
+from streamwatch.settings import Settings
+
+SAMPLED = 1_000
+"""Records of each topic that are looked at."""
+_TIMEOUT_SECONDS = 20.0
+
+
+class DaemonUnreachable(Exception):  # noqa: N818 - it names what is the case
+    """No daemon answered, or not as one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Address of a daemon, with the token it asks for and the file of certificates to trust."""
+
+    url: str
+    token: str | None = field(default=None, repr=False)
+    ca_file: Path | None = None
+
+    def get(self, path: str) -> bytes:
+        """Ask for one document.
+
+        Raises
+        ------
+        DaemonUnreachable
+            Nobody answered, or with an error.
+        """
+        headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
+        url = f"{self.url.rstrip('/')}{path}"
+        if not url.startswith(("http://", "https://")):
+            raise DaemonUnreachable(f"{self.url}: expected a URL such as http://127.0.0.1:9877")
+        context = None
+        try:
+            if url.startswith("https://"):
+                context = ssl.create_default_context(cafile=self.ca_file)
+            request = urllib.request.Request(url, headers=headers)  # noqa: S310 - http or https, see above
+            with urllib.request.urlopen(request, timeout=_TIMEOUT_SECONDS, context=context) as answer:  # noqa: S310
+                body: bytes = answer.read()
+                return body
+        except urllib.error.HTTPError as error:
+            asked = " (it asks for a token: --token-file)" if error.code == UNAUTHORIZED else ""
+            raise DaemonUnreachable(f"{url}: answered {error.code} {error.reason}{asked}") from None
+        except (OSError, ValueError) as error:
+            reason = error.reason if isinstance(error, urllib.error.URLError) else error
+            raise DaemonUnreachable(f"{url}: {reason}") from None
+
+
+UNAUTHORIZED = 401
+
+
+async def consult(address: Address, seconds: float, settings: Settings | None = None) -> Sequence[Finding]:
+    """Read a daemon twice and say what is wrong, the most important first.
+
+    Parameters
+    ----------
+    address
+        Of the daemon.
+    seconds
+        Time between both readings, by which growing lag is seen.
+    settings
+        Its settings, if they are at hand: its topics are then sampled, too.
+
+    Raises
+    ------
+    DaemonUnreachable
+        No daemon answered, or not as one.
+    KafkaUnreachable, TopicsMissing, ReadDenied
+        With settings: the topics cannot be sampled.
+    """
+    before = await asyncio.to_thread(_reading, address)
+    topics = {} if settings is None else await _sampled(settings)
+    await asyncio.sleep(seconds)
+    now = await asyncio.to_thread(_reading, address)
+    health = await asyncio.to_thread(_document, address, "/api/v1/health")
+    models: Mapping[str, Any] = (await asyncio.to_thread(_document, address, "/api/v1/models")).get(
+        "models", {}
+    )
+    details = {name: document.get("details", {}) for name, document in models.items()}
+    reasons = [str(reason) for reason in health.get("reasons", [])]
+    return examine(Facts(now, before, seconds, reasons, details, settings and configured(settings), topics))
+
+
+def _reading(address: Address) -> Reading:
+    try:
+        return read(address.get("/metrics").decode())
+    except ValueError as error:
+        raise DaemonUnreachable(f"{address.url}/metrics: is not that of streamwatch: {error}") from None
+
+
+def _document(address: Address, path: str) -> dict[str, Any]:
+    try:
+        found = json.loads(address.get(path))
+    except ValueError as error:
+        raise DaemonUnreachable(f"{address.url}{path}: is not that of streamwatch: {error}") from None
+    if not isinstance(found, dict):
+        raise DaemonUnreachable(f"{address.url}{path}: is not that of streamwatch: expected an object")
+    return found
+
+
+def configured(settings: Settings) -> Configured:
+    """Settings that rules look at."""
+    monitors = settings.monitors
+    utilities = {"": monitors.utility, **monitors.utility_by_model}
+    return Configured(
+        horizon_ms=settings.join.horizon,
+        min_outcomes=settings.alerts.min_outcomes,
+        utilities={
+            model: utility if isinstance(utility, str) else "costs" for model, utility in utilities.items()
+        },
+        order=settings.join.order,
+        has_receivers=bool(settings.alerts.receivers),
+    )
+
+
+async def _sampled(settings: Settings) -> dict[str, SampledTopic]:
+    topics = recorded_topics(settings)
+    found = await sample(specs.kafka_spec(settings.kafka), list(topics), SAMPLED)
+    return {name: sampled(topic, found[name].records) for name, topic in topics.items()}
+
+
+def sampled(topic: RecordedTopic, records: Sequence[Record]) -> SampledTopic:
+    """Decode records as the daemon would: ids by model ("" for labels), and a place for each reason."""
+    ids: dict[str, list[str]] = {}
+    invalid: dict[str, str] = {}
+    found = topic.decoder.decode_all(records, [record.timestamp for record in records])
+    for event in events_of(found):
+        match event:
+            case Prediction():
+                ids.setdefault(event.model, []).append(event.id)
+            case Label():
+                ids.setdefault("", []).append(event.id)
+            case Invalid():
+                invalid[event.reason] = f"partition {event.partition} offset {event.offset}"
+            case _:
+                pass
+    return SampledTopic(ids, invalid)

@@ -1,0 +1,109 @@
+"""`streamwatch doctor`: what a colleague would say about a running daemon."""
+
+# ruff: noqa: PLC0415  # what is heavy is imported when a command needs it
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from streamwatch.cli.options import EXIT_CONFIG, ConfigFile, Overrides, read_settings, refuse
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from streamwatch.admin.doctor.finding import Finding
+    from streamwatch.assembly.doctor import Address
+    from streamwatch.settings import Settings
+
+DEFAULT_URL = "http://127.0.0.1:9877"
+EXIT_FINDINGS = 1
+"""Exit code where something was found."""
+
+
+def doctor(  # one parameter per option
+    *,
+    url: Annotated[
+        str | None,
+        typer.Option("--url", help=f"Where the daemon serves; with -c its http.listen, else {DEFAULT_URL}."),
+    ] = None,
+    token_file: Annotated[
+        Path | None, typer.Option("--token-file", help="File with the token it asks for.", show_default=False)
+    ] = None,
+    ca_file: Annotated[
+        Path | None, typer.Option("--ca-file", help="Certificates to trust, PEM.", show_default=False)
+    ] = None,
+    seconds: Annotated[
+        float, typer.Option("--seconds", min=0, max=600, help="Time between its two looks: is lag growing?")
+    ] = 3.0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    config: ConfigFile = None,
+    overrides: Overrides = None,
+) -> None:
+    """Look at a running daemon and say what is wrong, the most important first, and what to change.
+
+    A daemon on this machine:
+
+        streamwatch doctor
+
+    With its settings its topics are sampled as well, so that ids and invalid records are shown:
+
+        streamwatch doctor -c streamwatch.yaml --url https://streamwatch.example.net --token-file token
+
+    Asks the daemon for its metrics, models and health, twice; changes nothing, joins no group. Each finding
+    has its figure, the likely cause, and the settings to change. Exit code: 0 when nothing was found, 1 when
+    something was, 2 when the daemon or its topics cannot be reached.
+    """
+    settings = read_settings(config, overrides) if config or overrides else None
+    findings = _consulted(_address(url, token_file, ca_file, settings), seconds, settings)
+    if as_json:
+        shown = [asdict(found) | {"weight": found.weight.name.lower()} for found in findings]
+        typer.echo(json.dumps({"findings": shown}, indent=2, ensure_ascii=False))
+    else:
+        _show(findings)
+    if findings:
+        raise typer.Exit(EXIT_FINDINGS)
+
+
+def _address(
+    url: str | None, token_file: Path | None, ca_file: Path | None, settings: Settings | None
+) -> Address:
+    from streamwatch.assembly.doctor import Address
+
+    token = settings.http.read_token() if settings else None
+    try:
+        token = token_file.read_text(encoding="utf-8").strip() if token_file else token
+    except (OSError, UnicodeDecodeError) as error:
+        refuse(f"--token-file: {token_file} cannot be read: {error}")
+    if url is None and settings is not None:
+        host = "127.0.0.1" if settings.http.host in {"0.0.0.0", "::", ""} else settings.http.host  # noqa: S104
+        shown = f"[{host}]" if ":" in host else host
+        url = f"{'https' if settings.http.tls else 'http'}://{shown}:{settings.http.port}"
+    return Address(url or DEFAULT_URL, token, ca_file)
+
+
+def _consulted(address: Address, seconds: float, settings: Settings | None) -> Sequence[Finding]:
+    import asyncio
+
+    from streamwatch.assembly.doctor import DaemonUnreachable, consult
+    from streamwatch.edge.sources.kafka import KafkaUnreachable, ReadDenied, TopicsMissing
+    from streamwatch.settings import SettingsError
+
+    try:
+        return asyncio.run(consult(address, seconds, settings))
+    except (DaemonUnreachable, KafkaUnreachable, ReadDenied, TopicsMissing, SettingsError) as error:
+        refuse(str(error), EXIT_CONFIG)
+
+
+def _show(findings: Sequence[Finding]) -> None:
+    if not findings:
+        typer.secho("✓ nothing was found", fg=typer.colors.GREEN)
+    for number, found in enumerate(findings, 1):
+        subject = typer.style(found.subject, bold=True)
+        typer.echo(f"{number}. {subject} {found.said}")
+        typer.echo(f"   cause:  {found.cause}")
+        typer.echo(f"   change: {found.change}")

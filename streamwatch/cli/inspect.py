@@ -1,0 +1,155 @@
+"""`streamwatch inspect`: settings guessed from what topics carry."""
+
+# ruff: noqa: PLC0415  # what is heavy is imported when a command needs it
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from streamwatch.cli.options import DEFAULT_FILE, ConfigFile, Overrides, refuse
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from streamwatch.core.ports import Record
+
+EXIT_UNGUESSED = 1
+"""Exit code where something could not be guessed."""
+
+
+def inspect(  # noqa: PLR0913  # one parameter per option
+    *,
+    topic: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--topic", "-t", metavar="NAME", help="A topic to look at. Repeat it.", show_default=False
+        ),
+    ] = None,
+    bootstrap_servers: Annotated[
+        str | None,
+        typer.Option("--bootstrap-servers", "-b", metavar="HOST:PORT,…", help="Brokers.", show_default=False),
+    ] = None,
+    file: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--file",
+            metavar="FILE",
+            help="In place of Kafka: JSON lines, CSV or lines of kcat -J, .gz too. Repeat it.",
+            show_default=False,
+        ),
+    ] = None,
+    sample: Annotated[
+        int, typer.Option("--sample", min=20, max=200_000, help="Records of each topic to read at most.")
+    ] = 10_000,
+    write: Annotated[
+        Path | None,
+        typer.Option("--write", "-w", metavar="FILE", help="Write the settings there.", show_default=False),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Let --write replace a file.")] = False,
+    config: ConfigFile = None,
+    overrides: Overrides = None,
+) -> None:
+    """Guess where predictions and labels live in your topics, and write it as settings.
+
+    Two topics, one with predictions and one with labels; which is which is found out:
+
+        streamwatch inspect -b broker:9092 -t scores -t outcomes --write streamwatch.yaml
+
+    Brokers that ask for a password, whose settings are in a file:
+
+        streamwatch inspect -c brokers.yaml -t scores -t outcomes > streamwatch.yaml
+
+    Files in place of Kafka:
+
+        streamwatch inspect --file predictions.jsonl --file labels.jsonl
+
+    Reads the newest records of each topic and some of the last 30 days, so that late labels meet their
+    predictions; joins no group, commits nothing, writes nothing to Kafka. Shows joined pairs, the join rate,
+    delays, classes, and ids that met nobody side by side. Settings go to stdout or to --write, all else to
+    stderr. Next: streamwatch check, then streamwatch run. Exit code: 0 when everything was guessed, 1 when
+    something was not (it is said, with the candidates), 2 when the options or settings must be changed.
+    """
+    from rich.console import Console
+
+    from streamwatch.assembly.inspection import inspect as guessed
+    from streamwatch.cli.inspection_page import show
+    from streamwatch.lab.inspection.printable import printable
+    from streamwatch.settings import SettingsError
+
+    if bool(topic) == bool(file):
+        refuse("expected --topic (with --bootstrap-servers or -c) or --file, one of both")
+    if write is not None and write.exists() and not force:
+        refuse(f"--write: {write} exists; --force replaces it")
+    console = Console(stderr=True, highlight=False, width=None)
+    try:
+        samples, kafka, where = (
+            _of_files(file, sample)
+            if file
+            else _of_kafka(topic or [], bootstrap_servers, sample, config, overrides)
+        )
+        found = guessed(samples, kafka, where)
+    except SettingsError as error:
+        refuse(str(error))
+    show(found.guess, found.sample, console)
+    for problem in found.problems:
+        typer.secho(f"✗ {printable(problem)}", err=True, fg=typer.colors.RED)
+    if found.text is not None:
+        _put(found.text, write)
+    else:
+        typer.secho("no settings were written: too much is missing", err=True, fg=typer.colors.RED)
+    if found.problems:
+        raise typer.Exit(EXIT_UNGUESSED)
+
+
+def _put(text: str, write: Path | None) -> None:
+    if write is None:
+        typer.echo(text, nl=False)
+        return
+    try:
+        write.write_text(text, encoding="utf-8")
+    except OSError as error:
+        refuse(f"--write: {write} cannot be written: {error.strerror or error}")
+    typer.secho(f"✓ wrote {write}; next: streamwatch check -c {write}", err=True, fg=typer.colors.GREEN)
+
+
+def _of_files(files: list[str], most: int) -> tuple[Mapping[str, Sequence[Record]], None, str]:
+    from streamwatch.assembly.inspection import read_files
+    from streamwatch.lab.recorded import RecordingError
+
+    try:
+        samples = read_files(files, most)
+    except RecordingError as error:
+        refuse(str(error))
+    return samples, None, f"the last lines of {', '.join(files)}"
+
+
+def _of_kafka(
+    topics: list[str], servers: str | None, most: int, config: Path | None, overrides: list[str] | None
+) -> tuple[Mapping[str, Sequence[Record]], Mapping[str, Any], str]:
+    """Sample the topics, telling how far that is."""
+    import asyncio
+
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from streamwatch.assembly.inspection import kafka_section, kafka_spec, kafka_written
+    from streamwatch.edge.sources.kafka import KafkaUnreachable, ReadDenied, TopicsMissing
+    from streamwatch.edge.sources.kafka.sample import sample
+
+    if config is None and servers is None and DEFAULT_FILE.is_file():
+        config = DEFAULT_FILE
+    section = kafka_section(config, servers, overrides or ())
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("sampling", total=most * len(topics))
+        try:
+            reading = sample(kafka_spec(section), topics, most, lambda count: bar.advance(task, count))
+            found = asyncio.run(reading)
+        except (KafkaUnreachable, TopicsMissing, ReadDenied) as error:
+            refuse(str(error))
+        except (OSError, ValueError) as error:  # certificates and keys are read before anybody is asked
+            refuse(f"kafka.security: {error}")
+    read = ", ".join(f"{len(s.records):,} of {s.in_log:,} records of {name}" for name, s in found.items())
+    return {name: s.records for name, s in found.items()}, kafka_written(section), read

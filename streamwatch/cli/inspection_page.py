@@ -1,0 +1,87 @@
+"""What `streamwatch inspect` shows beside the settings: pairs, rates, delays, classes, lone ids."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import zip_longest
+
+from rich.console import Console
+from rich.markup import escape as markup_escape
+from rich.table import Table
+
+from streamwatch.lab.inspection.guessed import Choice, Guess
+from streamwatch.lab.inspection.horizon import duration_text, quantile_ms
+from streamwatch.lab.inspection.joined import JoinedSample
+from streamwatch.lab.inspection.printable import printable
+
+
+def escape(text: str) -> str:
+    """Text of records as it may be printed."""
+    return markup_escape(printable(text))
+
+
+def show(guess: Guess, sample: JoinedSample | None, console: Console) -> None:
+    """Print what was found; nothing of it is settings."""
+    for note in guess.notes:
+        console.print(escape(note))
+    if guess.topics:
+        console.print(_mapping(guess))
+    if sample is None:
+        return
+    console.print(_pairs(sample))
+    met = f"{sample.joined:,} of {sample.predictions:,} predictions ({sample.rate:.1%})"
+    labels = f"{sample.labels_met:,} of {sample.labels:,} labels met a prediction"
+    console.print(f"join rate of the sample: {met} met their label; {labels}")
+    if sample.joined:
+        console.print(f"predicted class equals true class in {sample.agreed / sample.joined:.1%} of them")
+    if sample.dated:
+        shown = [duration_text(quantile_ms(sample.delays_ms, share)) for share in (0.5, 0.9)]
+        longest = duration_text(sample.delays_ms[-1])
+        console.print(f"label delay: median {shown[0]}, 90 % within {shown[1]}, longest {longest}")
+    for told, counts in (("predicted", sample.predicted_classes), ("true", sample.true_classes)):
+        console.print(f"{told} classes: {escape(_shares(counts))}")
+    for (topic, reason), count in sample.invalid.most_common():
+        console.print(f"[red]{count:,} records of {escape(topic)} would be invalid: {reason}[/red]")
+    if sample.lone_predictions or sample.lone_labels:
+        console.print(_lone(sample))
+
+
+def _mapping(guess: Guess) -> Table:
+    table = Table(title="guessed", title_justify="left")
+    for name in ("topic", "field", "place", "sure", "why", "else"):
+        table.add_column(name, overflow="fold")
+    for topic in guess.topics:
+        fields = ("id", "model", "prediction", "label", "timestamp")
+        chosen = [(name, getattr(topic, name)) for name in fields]
+        first = f"{topic.topic} ({topic.side})"
+        for name, choice in chosen:
+            if isinstance(choice, Choice):
+                cells = (first, name, choice.place, f"{choice.confidence:.0%}", choice.why, choice.runner_up)
+                table.add_row(*map(escape, cells))
+                first = ""
+    return table
+
+
+def _pairs(sample: JoinedSample) -> Table:
+    table = Table(title="some joined pairs", title_justify="left")
+    for name in ("id", "model", "predicted", "true", "delay"):
+        table.add_column(name)
+    for pair in sample.pairs:
+        delay = duration_text(pair.delay_ms) if sample.dated else "unknown"
+        table.add_row(*map(escape, (pair.id, pair.model, pair.predicted_class, pair.true_class)), delay)
+    return table
+
+
+def _lone(sample: JoinedSample) -> Table:
+    table = Table(title="ids that met nobody", title_justify="left")
+    table.add_column("of predictions")
+    table.add_column("of labels")
+    for prediction, label in zip_longest(sample.lone_predictions, sample.lone_labels, fillvalue=""):
+        table.add_row(escape(prediction), escape(label))
+    return table
+
+
+def _shares(counts: Counter[str]) -> str:
+    total = counts.total()
+    shown = ", ".join(f"{name} {count / total:.1%}" for name, count in counts.most_common(8))
+    return shown + (f", … ({len(counts)} classes)" if len(counts) > 8 else "")

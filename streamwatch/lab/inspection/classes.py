@@ -1,0 +1,176 @@
+"""Which field holds the predicted class and which the true one, looked at in records joined by their ids."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import sqrt
+from typing import Final
+
+from streamwatch.lab.inspection.columns import Column, Stream
+from streamwatch.lab.inspection.times import unit_of
+from streamwatch.lab.inspection.words import LABEL, PREDICTION, describes, polarity, weight
+
+MAX_CLASSES: Final = 200
+MIN_PAIRS: Final = 5
+CLEAR: Final = 0.3
+"""Association from which classes that are written otherwise on both sides are matched by it."""
+COPIED_AFTER: Final = 20
+"""Joined records from which equality of two fields in all of them is that of a copy."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClassPair:
+    """A field of predictions and one of labels that may hold the classes.
+
+    `agreement` is the share of joined records in which they say the same, `association` how much one tells of
+    the other, from 0 to 1 (Cramér's V). `aliases` are classes as labels write them → as predictions do;
+    `unmatched` says why classes cannot be matched.
+    """
+
+    prediction: str
+    label: str
+    rank: float
+    agreement: float
+    association: float
+    aliases: Mapping[str, str] = field(default_factory=dict[str, str])
+    unmatched: str = ""
+
+
+def class_pairs(
+    left: Stream, right: Stream, joined: Sequence[tuple[int, int]], without: Collection[str]
+) -> list[ClassPair]:
+    """Candidates by rank, the likeliest first; `without` are places with other parts already."""
+    lefts = [column for column in _candidates(left, without) if len(column.counts) > 1]
+    rights = _candidates(right, without)
+    found = [pair for a in lefts for b in rights if (pair := _judged(a, b, joined)) is not None]
+    return sorted(found, key=lambda pair: -pair.rank)
+
+
+def scores(stream: Stream) -> list[str]:
+    """Fields with continuous numbers from 0 to 1."""
+    return [column.place for column in stream.columns.values() if column.is_score]
+
+
+def _candidates(stream: Stream, without: Collection[str]) -> list[Column]:
+    record_ms = [record.record_ms for record in stream.records]
+    return [
+        column
+        for column in stream.columns.values()
+        if column.place not in without
+        and column.place != "key"
+        and column.filled >= FILLED
+        and not column.is_continuous
+        and len(column.counts) <= min(MAX_CLASSES, max(2, len(column.raw) // 3))
+        and unit_of(column, record_ms) is None
+    ]
+
+
+FILLED: Final = 0.1
+ALIASED: Final = 0.7
+"""What classes count that are written otherwise on both sides; those written alike count up to 1."""
+
+
+def _in_common(both: Counter[tuple[str, str]]) -> float:
+    """Share of the joined records whose class the other side knows, on the side where it is smaller."""
+    predicted, true = {x for x, _ in both}, {y for _, y in both}
+    known = [
+        sum(n for (x, _), n in both.items() if x in true),
+        sum(n for (_, y), n in both.items() if y in predicted),
+    ]
+    return min(known) / both.total()
+
+
+def _judged(a: Column, b: Column, joined: Sequence[tuple[int, int]]) -> ClassPair | None:
+    left, right = a.texts, b.texts
+    both = Counter((x, y) for i, j in joined if (x := left[i]) is not None and (y := right[j]) is not None)
+    count = both.total()
+    if count < MIN_PAIRS:
+        return None
+    agreement = sum(n for (x, y), n in both.items() if x == y) / count
+    association = cramers_v(both)
+    names = weight(a.place, PREDICTION) + weight(b.place, LABEL)
+    rank = names - 0.8 * (describes(a.place) + describes(b.place)) * (names < NAMED)
+    aliases, unmatched = _aliases(both, association)
+    rank += 0.0 if unmatched else ALIASED if aliases else _in_common(both)
+    rank += association - 0.5 * (1 - b.filled)
+    rank += 0.3 * (a.place.startswith("value") + b.place.startswith("value"))
+    if agreement == 1.0 and count >= COPIED_AFTER:  # labels repeat what was decided, or both what was asked
+        rank -= 1.0 if names >= NAMED else 1.5
+    if len(b.counts) == 1:
+        rank -= 0.7
+    return ClassPair(a.place, b.place, rank, agreement, association, aliases, unmatched)
+
+
+NAMED: Final = 1.0
+"""Weight of both names from which they count as those of classes."""
+
+
+def _aliases(both: Counter[tuple[str, str]], association: float) -> tuple[Mapping[str, str], str]:
+    """Match classes of labels to those of predictions; nothing to match where they are written alike."""
+    predicted = {x for x, _ in both}
+    true = {y for _, y in both}
+    odd = sorted(true - predicted)
+    if not odd or (predicted & true and not _written_alike(odd, predicted)):
+        return {}, ""
+    alike = _written_alike(odd, predicted)
+    if predicted & true and alike:
+        return alike, ""
+    if aliases := matched(predicted, true):
+        return aliases, ""
+    by_true: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for (x, y), count in both.items():
+        by_true[y][x] += count
+    likeliest = {y: counts.most_common(1)[0][0] for y, counts in sorted(by_true.items())}
+    if association >= CLEAR and len(set(likeliest.values())) == len(likeliest):
+        return likeliest, ""
+    shown = ", ".join(sorted(predicted)[:5]), ", ".join(sorted(true)[:5])
+    return {}, f"predicted classes ({shown[0]}) and true classes ({shown[1]}) have nothing in common"
+
+
+def matched(predicted: Collection[str], true: Collection[str]) -> Mapping[str, str]:
+    """Match true classes to predicted ones by how they are written, or as yes and no; else empty."""
+    odd = sorted(set(true) - set(predicted))
+    alike = _written_alike(odd, predicted)
+    if len(alike) == len(odd):
+        return alike
+    signs = {polarity(x): x for x in predicted}
+    if len(predicted) == 2 and set(signs) == {1, -1} and _are_opposite(true):
+        return {y: signs[polarity(y)] for y in sorted(true)}
+    return {}
+
+
+def _are_opposite(names: Collection[str]) -> bool:
+    """Tell whether each is a word of a side, and no two of the same."""
+    signs = {polarity(name) for name in names}
+    return 0 not in signs and len(signs) == len(names)
+
+
+def _written_alike(odd: Sequence[str], predicted: Collection[str]) -> dict[str, str]:
+    forms = {_form(x): x for x in predicted}
+    return {y: forms[_form(y)] for y in odd if _form(y) in forms}
+
+
+def _form(text: str) -> str:
+    """A class without what is easily written otherwise: case, spaces, hyphens, a fraction of zero."""
+    word = text.strip().casefold().replace("_", " ").replace("-", " ") if not text.startswith("-") else text
+    whole, dot, rest = word.partition(".")
+    return whole if dot and whole.isdigit() and not rest.strip("0") else word
+
+
+def cramers_v(both: Counter[tuple[str, str]]) -> float:
+    """Cramér's V of a table of counts, corrected for bias (Bergsma 2013); 0 where one side has one class."""
+    count = both.total()
+    rows: Counter[str] = Counter()
+    columns: Counter[str] = Counter()
+    for (x, y), n in both.items():
+        rows[x] += n
+        columns[y] += n
+    if min(len(rows), len(columns)) < 2 or count < 2:
+        return 0.0
+    total = sum(n * n / (rows[x] * columns[y]) for (x, y), n in both.items())
+    phi = max(0.0, total - 1.0 - (len(rows) - 1) * (len(columns) - 1) / (count - 1))
+    sides = [len(side) - (len(side) - 1) ** 2 / (count - 1) for side in (rows, columns)]
+    least = min(sides) - 1
+    return min(1.0, sqrt(phi / least)) if least > 0 else 0.0

@@ -1,0 +1,80 @@
+"""A guess of where predictions and labels live, and how sure each part of it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import exp
+
+from streamwatch.core.events import Side
+from streamwatch.edge.decoders.mapping import TimestampUnit
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One place chosen, why, how surely (0.5 to 1), and the next best where it is close."""
+
+    place: str
+    why: str = ""
+    confidence: float = 1.0
+    runner_up: str = ""
+
+    @property
+    def is_close(self) -> bool:
+        """Tell whether the runner-up deserves a look."""
+        return bool(self.runner_up) and self.confidence < CLOSE
+
+
+CLOSE = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreChoice:
+    """Classes that a score stands for: `above` from the threshold on, else `below`."""
+
+    threshold: float
+    above: str
+    below: str
+
+
+def confidence(best: float, second: float | None) -> float:
+    """Confidence from the distance of two ranks: 0.5 where they are equal, 0.98 at most."""
+    return 0.98 if second is None else min(0.98, 1 / (1 + exp(-4 * (best - second))))
+
+
+@dataclass(frozen=True, slots=True)
+class TopicGuess:
+    """Mapping of one topic.
+
+    `model` is a place, a constant (`=name`) or None; `classes` are aliases as records write them; `kind` is
+    the place that tells predictions from labels with what stands there in each. `has_fold_field`: records
+    have what the default mapping takes for a fold. `optional`: many have no class.
+    """
+
+    topic: str
+    side: Side
+    id: Choice
+    model: Choice | None = None
+    prediction: Choice | None = None
+    score: ScoreChoice | None = None
+    label: Choice | None = None
+    timestamp: Choice | None = None
+    timestamp_unit: TimestampUnit = "ms"
+    scores: str | None = None
+    classes: Mapping[str, str] = field(default_factory=dict[str, str])
+    kind: tuple[str, str, str] | None = None
+    has_fold_field: bool = False
+    optional: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """Everything guessed from one sample.
+
+    `problems` are what could not be guessed, with the candidates; where there is any the mapping is not
+    complete or would not join. `notes` are worth knowing and prevent nothing.
+    """
+
+    topics: tuple[TopicGuess, ...] = ()
+    problems: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()

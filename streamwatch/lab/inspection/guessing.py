@@ -1,0 +1,106 @@
+"""From samples of topics to a mapping: the parts put together, with what could not be told."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from streamwatch.core.ports import Record
+from streamwatch.lab.inspection.columns import Stream, streams_of
+from streamwatch.lab.inspection.envelopes import envelopes
+from streamwatch.lab.inspection.flatten import FlatRecord, flatten
+from streamwatch.lab.inspection.guessed import Guess, TopicGuess
+from streamwatch.lab.inspection.pairing import Pairing, best_pairing, paired
+from streamwatch.lab.inspection.problems import class_problems, no_ids_meet
+from streamwatch.lab.inspection.topic_guesses import both_guess, label_guess, prediction_guess
+
+READABLE: Final = 0.5
+"""Share of a topic's records that must be JSON objects for it to be looked into."""
+
+
+def guess(samples: Mapping[str, Sequence[Record]]) -> Guess:
+    """Guess the mapping of each topic.
+
+    Parameters
+    ----------
+    samples
+        Records by topic, of each some hundreds at best; labels should have met their predictions.
+    """
+    flats = {topic: [flatten(record) for record in records] for topic, records in samples.items()}
+    problems: list[str] = []
+    notes: list[str] = []
+    streams: dict[str, Sequence[Stream]] = {}
+    for topic, records in flats.items():
+        notes += [f"topic {topic}: {said}" for said in envelopes(records)]
+        if fault := _unreadable(topic, records):
+            problems.append(fault)
+        else:
+            notes += _unaddressable(topic, records)
+            streams[topic] = streams_of(topic, records)
+    best = best_pairing(streams)
+    if best is None:
+        return Guess(problems=(*problems, *no_ids_meet(streams)), notes=tuple(notes))
+    pairings = [best, *_further(best, streams)]
+    known = {pairing.predictions.topic for pairing in pairings} | {
+        pairing.labels.topic for pairing in pairings
+    }
+    problems += [
+        f"topic {topic}: its ids meet those of no other topic" for topic in streams if topic not in known
+    ]
+    topics, found = _topics(pairings)
+    return Guess(tuple(topics), (*problems, *found), tuple(notes))
+
+
+def _further(best: Pairing, streams: Mapping[str, Sequence[Stream]]) -> list[Pairing]:
+    """Further topics, each as predictions for the labels found or as labels for the predictions found."""
+    found: list[Pairing] = []
+    if best.predictions.kind is not None:
+        return found
+    for topic, of_topic in streams.items():
+        if topic in {best.predictions.topic, best.labels.topic} or not of_topic:
+            continue
+        ways = [paired(of_topic[0], best.labels), paired(best.predictions, of_topic[0])]
+        sound = [way for way in ways if way is not None and way.is_usable]
+        if sound:
+            found.append(max(sound, key=lambda way: way.rank))
+    return found
+
+
+def _topics(pairings: Sequence[Pairing]) -> tuple[list[TopicGuess], list[str]]:
+    """Mapping of each topic, once, and what is wrong with it."""
+    best = pairings[0]
+    problems = [problem for pairing in pairings for problem in class_problems(pairing)]
+    if best.predictions.kind is not None and best.predictions.topic == best.labels.topic:
+        mixed, wrong = both_guess(best)
+        return ([] if mixed is None else [mixed]), [*problems, *wrong]
+    topics: dict[str, TopicGuess] = {}
+    for pairing in pairings:
+        if not pairing.is_usable:
+            continue
+        if pairing.predictions.topic not in topics:
+            topics[pairing.predictions.topic] = prediction_guess(pairing)
+        if pairing.labels.topic not in topics:
+            topics[pairing.labels.topic] = label_guess(pairing)
+    return list(topics.values()), problems
+
+
+def _unreadable(topic: str, records: Sequence[FlatRecord]) -> str:
+    faults = Counter(record.fault for record in records if record.fault and record.fault != "null")
+    filled = sum(record.fault != "null" for record in records)
+    if not filled:
+        return f"topic {topic}: no record has a value" if records else f"topic {topic}: no record was found"
+    if faults.total() <= (1 - READABLE) * filled:
+        return ""
+    fault, count = faults.most_common(1)[0]
+    said = f"topic {topic}: {count:,} of {filled:,} records are {fault}"
+    if fault.startswith("framed"):
+        said += ": they are written with a schema registry, not as plain JSON"
+    return said
+
+
+def _unaddressable(topic: str, records: Sequence[FlatRecord]) -> list[str]:
+    names = sorted({name for record in records for name in record.unaddressable})
+    if not names:
+        return []
+    return [f"topic {topic}: names that cannot be mapped: {', '.join(names[:5])}"]

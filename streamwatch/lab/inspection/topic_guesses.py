@@ -1,0 +1,227 @@
+"""Mapping of one topic, from a pairing of predictions and labels."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from streamwatch.edge.decoders.mapping import TimestampUnit
+from streamwatch.lab.inspection.classes import ClassPair
+from streamwatch.lab.inspection.columns import Stream
+from streamwatch.lab.inspection.guessed import Choice, ScoreChoice, TopicGuess, confidence
+from streamwatch.lab.inspection.ids import IdPair, joined_rows
+from streamwatch.lab.inspection.models import model_places
+from streamwatch.lab.inspection.pairing import Pairing
+from streamwatch.lab.inspection.times import moments, stamps
+
+COPIED = 0.9
+"""Share of joined records with equal times from which a label's time is that of its prediction."""
+FILLED_LABEL = 0.98
+ALWAYS = 0.98
+"""Share of records with a class from which those without are mistakes."""
+
+
+def prediction_guess(pairing: Pairing) -> TopicGuess:
+    """Mapping of a topic of predictions."""
+    stream, ids = pairing.predictions, pairing.ids[0]
+    scored = None if pairing.is_sound else pairing.scored
+    if scored is None:
+        prediction = _class_choice(pairing.classes, label=False)
+    else:
+        why = f"a score, higher where {scored.above} is true in {scored.area:.0%} of pairs; 0.5 is a guess"
+        prediction = Choice(scored.score, why, 0.5)
+    taken = {ids.left, prediction.place}
+    timestamp, unit = _timestamp(stream, taken)
+    return TopicGuess(
+        stream.topic,
+        "prediction",
+        _id_choice(pairing, label=False),
+        _model(stream, ids.left, taken),
+        prediction,
+        None if scored is None else ScoreChoice(0.5, scored.above, scored.below),
+        None,
+        timestamp,
+        unit,
+        _scores(stream, prediction.place),
+        has_fold_field="value.fold" in stream.columns,
+        optional=scored is None and stream.columns[prediction.place].filled < ALWAYS,
+    )
+
+
+def label_guess(pairing: Pairing) -> TopicGuess:
+    """Mapping of a topic of labels."""
+    stream, ids = pairing.labels, pairing.ids[0]
+    scored = None if pairing.is_sound else pairing.scored
+    if scored is None:
+        label = _class_choice(pairing.classes, label=True)
+    else:
+        label = Choice(scored.label, f"{scored.above} where the score is high", 0.7)
+    copies = _copies(pairing)
+    timestamp, unit = _timestamp(stream, {ids.right, label.place, *copies})
+    return TopicGuess(
+        stream.topic,
+        "label",
+        _id_choice(pairing, label=True),
+        _label_model(pairing, label.place),
+        None,
+        None,
+        label,
+        timestamp,
+        unit,
+        classes=dict(pairing.classes[0].aliases) if scored is None else {},
+        optional=stream.columns[label.place].filled < ALWAYS,
+    )
+
+
+def both_guess(pairing: Pairing) -> tuple[TopicGuess | None, list[str]]:
+    """Mapping of a topic that carries both, and why there is none."""
+    if not pairing.is_usable:
+        return None, []
+    of_predictions, of_labels = prediction_guess(pairing), label_guess(pairing)
+    kinds = (pairing.predictions.kind, pairing.labels.kind)
+    assert kinds[0] is not None  # noqa: S101 - whoever calls has looked
+    assert kinds[1] is not None  # noqa: S101
+    if of_predictions.id.place != of_labels.id.place:
+        return None, [
+            (
+                f"topic {of_predictions.topic}: the id is at {of_predictions.id.place} in predictions and at "
+                f"{of_labels.id.place} in labels; one topic has one place for it"
+            )
+        ]
+    one_time = (
+        of_labels.timestamp is not None
+        and of_predictions.timestamp is not None
+        and of_labels.timestamp.place == of_predictions.timestamp.place
+        and of_labels.timestamp_unit == of_predictions.timestamp_unit
+    )
+    return (
+        TopicGuess(
+            of_predictions.topic,
+            "both",
+            of_predictions.id,
+            of_predictions.model,
+            of_predictions.prediction,
+            of_predictions.score,
+            of_labels.label,
+            of_predictions.timestamp if one_time else None,
+            of_predictions.timestamp_unit if one_time else "ms",
+            of_predictions.scores,
+            of_labels.classes,
+            (kinds[0][0], kinds[0][1], kinds[1][1]),
+            of_predictions.has_fold_field,
+        ),
+        [],
+    )
+
+
+def _id_choice(pairing: Pairing, *, label: bool) -> Choice:
+    best, *others = pairing.ids
+    place = best.right if label else best.left
+    other = next((pair for pair in others if (pair.right if label else pair.left) != place), None)
+    side, met = (pairing.labels, best.right) if label else (pairing.predictions, best.left)
+    distinct = len(side.columns[met].counts)
+    other_side = "predictions" if label else "labels"
+    return Choice(
+        place,
+        f"{best.shared:,} of its {distinct:,} ids were met in {other_side}",
+        confidence(best.rank, other.rank if other else None),
+        (other.right if label else other.left) if other else "",
+    )
+
+
+def _class_choice(classes: Sequence[ClassPair], *, label: bool) -> Choice:
+    best, *others = classes
+    place = best.label if label else best.prediction
+    other = next((pair for pair in others if (pair.label if label else pair.prediction) != place), None)
+    why = f"equal in {best.agreement:.0%} of joined records" if not best.aliases else "matched by `classes`"
+    return Choice(
+        place,
+        why,
+        confidence(best.rank, other.rank if other else None),
+        (other.label if label else other.prediction) if other else "",
+    )
+
+
+def _model(stream: Stream, id_place: str, taken: set[str]) -> Choice:
+    """Place of the model's name, or a constant made of the topic's."""
+    found = model_places(stream, id_place, taken)
+    if not found:
+        name = re.sub(r"[^A-Za-z0-9._-]+", "-", stream.topic)
+        return Choice(f"={name}", "no field names the model: one name for all of this topic", 0.5)
+    best, *others = found
+    shown = ", ".join(best.models[:4]) + (", …" if len(best.models) > 4 else "")
+    second = others[0] if others else None
+    return Choice(
+        best.place,
+        f"{len(best.models)} model{'s' * (len(best.models) > 1)}: {shown}",
+        confidence(best.rank, second.rank if second else None),
+        second.place if second else "",
+    )
+
+
+def _label_model(pairing: Pairing, label_place: str) -> Choice | None:
+    """Place of the model in labels, only where it names the model of the prediction that a label is of."""
+    ids = pairing.ids[0]
+    of_predictions = model_places(pairing.predictions, ids.left)
+    if not of_predictions:
+        return None
+    models = set(of_predictions[0].models)
+    for found in model_places(pairing.labels, ids.right, {label_place}):
+        column = pairing.labels.columns[found.place]
+        if set(found.models) <= models and column.filled >= FILLED_LABEL:
+            return Choice(found.place, "names the model that a label is of")
+    return None
+
+
+def _timestamp(stream: Stream, taken: set[str]) -> tuple[Choice | None, TimestampUnit]:
+    found = moments(stream, taken)
+    if not found:
+        return None, "ms"
+    best, *others = found
+    second = others[0] if others else None
+    why = f"{best.distance_ms / 1_000:,.3g} s from the record time (median)" if best.distance_ms else ""
+    choice = Choice(
+        best.place,
+        why,
+        confidence(best.rank, second.rank if second else None),
+        second.place if second else "",
+    )
+    return choice, best.unit
+
+
+def _copies(pairing: Pairing) -> set[str]:
+    """Times in labels that repeat a time of their prediction."""
+    ids: IdPair = pairing.ids[0]
+    joined = joined_rows(pairing.predictions, pairing.labels, ids)
+    made = [stamps(pairing.predictions.columns[m.place], m.unit) for m in moments(pairing.predictions)]
+    found: set[str] = set()
+    for moment in moments(pairing.labels):
+        known = stamps(pairing.labels.columns[moment.place], moment.unit)
+        for column in made:
+            both = [
+                (column[i], known[j]) for i, j in joined if column[i] is not None and known[j] is not None
+            ]
+            if both and sum(a == b for a, b in both) > COPIED * len(both):
+                found.add(moment.place)
+    return found
+
+
+def _scores(stream: Stream, prediction: str) -> str | None:
+    """Object with a probability for each class: from 0 to 1, named by the classes."""
+    classes = set(stream.columns[prediction].counts)
+    parents = {place.rpartition(".")[0] for place, column in stream.columns.items() if column.numbers}
+    for parent in sorted(parents - {"value", ""}):
+        inner = [column for place, column in stream.columns.items() if place.rpartition(".")[0] == parent]
+        if not classes & {column.leaf for column in inner} or "[" in parent:
+            continue
+        sums = [
+            sum(float(raw) for raw in row if isinstance(raw, int | float))
+            for row in zip(*(column.raw for column in inner), strict=True)
+            if all(raw is None or (isinstance(raw, int | float) and -1e-6 <= raw <= 1.000001) for raw in row)
+        ]
+        if len(sums) == len(stream.records) and all(total <= SUM_AT_MOST for total in sums):
+            return parent
+    return None
+
+
+SUM_AT_MOST = 1.02

@@ -1,0 +1,147 @@
+"""A guess as settings: the document itself, and the text of it with a comment on every choice."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import yaml
+
+from streamwatch.lab.inspection.guessed import Choice, Guess, TopicGuess
+from streamwatch.lab.inspection.horizon import (
+    DAY_MS,
+    HOUR_MS,
+    duration_text,
+    quantile_ms,
+    suggested_ms,
+    written,
+)
+from streamwatch.lab.inspection.joined import JoinedSample
+from streamwatch.lab.inspection.printable import printable
+
+DEFAULT_HORIZON_MS: Final = 14 * DAY_MS
+DEFAULT_EARLY_MS: Final = HOUR_MS
+WIDTH: Final = 100
+
+
+def document(guess: Guess, kafka: Mapping[str, Any], sample: JoinedSample | None = None) -> dict[str, Any]:
+    """Settings as nested mappings: Kafka, topics with their mappings, what delays ask of the join."""
+    both = [topic for topic in guess.topics if topic.side == "both"]
+    sides = {
+        "predictions": [*(topic for topic in guess.topics if topic.side == "prediction"), *both],
+        "labels": [*(topic for topic in guess.topics if topic.side == "label"), *both],
+    }
+    found: dict[str, Any] = {
+        "kafka": dict(kafka),
+        "topics": {
+            side: [
+                {"name": topic.topic, "mapping": {name: value for name, value, _ in _fields(topic)}}
+                for topic in topics
+            ]
+            for side, topics in sides.items()
+        },
+    }
+    if join := {name: value for name, value, _ in _join(sample)}:
+        found["join"] = join
+    return found
+
+
+def text(guess: Guess, kafka: Mapping[str, Any], sample: JoinedSample, heading: Sequence[str]) -> str:
+    """Settings of `document` as YAML, with why each place was chosen and what came second."""
+    lines = [f"# {line}" for part in heading for line in textwrap.wrap(printable(part), WIDTH)]
+    lines += ["", *_dumped({"kafka": dict(kafka)}), "", "topics:"]
+    found = document(guess, kafka)["topics"]
+    for side in ("predictions", "labels"):
+        lines.append(f"  {side}:")
+        for entry in found[side]:
+            topic = next(topic for topic in guess.topics if topic.topic == entry["name"])
+            lines += [f"    - name: {_inline(topic.topic)}", "      mapping:"]
+            for name, value, why in _fields(topic):
+                lines += _commented(why, 8)
+                lines.append(f"        {name}: {_inline(value)}")
+    if join := list(_join(sample)):
+        lines += ["", "join:"]
+        for name, value, why in join:
+            lines += _commented(why, 2)
+            lines.append(f"  {name}: {value}")
+    elif sample.dated:
+        lines += ["", *_commented(_horizon_note(sample), 0)]
+    return "\n".join(lines) + "\n"
+
+
+def _fields(topic: TopicGuess) -> Iterator[tuple[str, Any, str]]:
+    """Key, value and reason of each line of a mapping."""
+    yield "id", topic.id.place, _said(topic.id)
+    if topic.model is not None:
+        yield "model", topic.model.place, _said(topic.model)
+    else:
+        yield "model", None, "a label is for every model that predicted its id"
+    for name, choice in (("prediction", topic.prediction), ("label", topic.label)):
+        if choice is not None and name == "prediction" and topic.score is not None:
+            score = topic.score
+            made = {"threshold": score.threshold, "above": score.above, "below": score.below}
+            yield name, {"score": choice.place, **made}, _said(choice)
+        elif choice is not None:
+            yield name, choice.place, _said(choice)
+    if topic.timestamp is not None:
+        yield "timestamp", topic.timestamp.place, _said(topic.timestamp)
+        yield "timestamp_unit", topic.timestamp_unit, ""
+    else:
+        yield "timestamp", None, "the record's time counts"
+    if topic.side != "label":
+        yield "scores", topic.scores, "a probability for each class" if topic.scores else ""
+    if topic.optional:
+        yield "optional", True, "many of its records have no class, and are not invalid for that"
+    if topic.has_fold_field:
+        yield "fold", None, "value.fold is there: name it, and set folds, if models predict in folds"
+    if topic.classes:
+        yield "classes", dict(topic.classes), "classes as labels write them → as predictions do: check them"
+    if topic.kind is not None:
+        place, prediction, label = topic.kind
+        yield (
+            "kind",
+            {"field": place, "prediction": prediction, "label": label},
+            "tells predictions from labels",
+        )
+
+
+def _said(choice: Choice) -> str:
+    said = choice.why
+    if choice.is_close:
+        said += f"{'; ' if said else ''}{choice.confidence:.0%} sure, else {choice.runner_up}"
+    return said
+
+
+def _join(sample: JoinedSample | None) -> Iterator[tuple[str, str, str]]:
+    """Settings of the join that the delays of the sample ask for."""
+    if sample is None or not sample.dated:
+        return
+    horizon = suggested_ms(sample.delays_ms)
+    if horizon > DEFAULT_HORIZON_MS:
+        yield "horizon", written(horizon), f"the longest delay seen is {duration_text(sample.delays_ms[-1])}"
+    early = suggested_ms([-sample.delays_ms[0]])
+    if early > DEFAULT_EARLY_MS:
+        why = f"labels came up to {duration_text(-sample.delays_ms[0])} before their prediction"
+        yield "early_horizon", written(early), why
+
+
+def _horizon_note(sample: JoinedSample) -> str:
+    middle, longest = duration_text(quantile_ms(sample.delays_ms, 0.5)), duration_text(sample.delays_ms[-1])
+    return (
+        f"join.horizon stays at 14d. Delays seen: {middle} (median), {longest} (longest); if none can be "
+        f"much longer, join: {{horizon: {written(suggested_ms(sample.delays_ms))}}} needs less memory."
+    )
+
+
+def _commented(why: str, indent: int) -> list[str]:
+    return [f"{' ' * indent}# {line}" for line in textwrap.wrap(printable(why), WIDTH - indent)]
+
+
+def _inline(value: Any) -> str:
+    dumped = yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=1_000, allow_unicode=True)
+    return dumped.removesuffix("\n").removesuffix("...").rstrip()
+
+
+def _dumped(value: Any) -> list[str]:
+    return yaml.safe_dump(value, sort_keys=False, allow_unicode=True).splitlines()

@@ -1,0 +1,239 @@
+"""Each rule of `streamwatch doctor`: what it says where it should, and its silence where it should not."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Mapping
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from streamwatch.admin.doctor import rules
+from streamwatch.admin.doctor.examination import examine
+from streamwatch.admin.doctor.facts import Configured, Facts, Reading, SampledTopic, read
+from streamwatch.admin.doctor.finding import Rule, Weight
+from streamwatch.admin.doctor.rules import RULES
+
+MODULES: list[ModuleType] = [
+    importlib.import_module(f"{rules.__name__}.{found.name}")
+    for found in pkgutil.iter_modules(rules.__path__)
+]
+MODEL = """
+model_predictions_total{model="m"} 1000
+outcomes_total{model="m"} 900
+accuracy_ratio{model="m",forgetting="fading:0.999"} 0.95
+accuracy_ratio{model="m",forgetting="landmark"} 0.5
+"""
+
+
+def reading(text: str) -> Reading:
+    """Samples as the daemon writes them, without the prefix."""
+    return read("\n".join(f"streamwatch_{line}" for line in text.splitlines() if line) + "\n")
+
+
+def said(text: str = "", **rest: Any) -> list[str]:
+    """What is found, in words: subject, figure, cause and change in one line."""
+    found = examine(Facts(reading(text) if text else Reading({}), **rest))
+    return [f"{one.rule}: {one.subject} {one.said} | {one.cause} | {one.change}" for one in found]
+
+
+def baselines(persistent: float, majority: float) -> str:
+    return MODEL + "".join(
+        f'baseline_accuracy_ratio{{model="m",forgetting="fading:0.999",baseline="{name}"}} {value}\n'
+        for name, value in (("persistent", persistent), ("majority", majority))
+    )
+
+
+Case = tuple[Mapping[str, Any], str]
+CONFIGURED = Configured(horizon_ms=3_600_000, min_outcomes=100)
+WRONG: Mapping[str, Case] = {
+    "not_ready": (
+        {"text": "kafka_up 0", "reasons": ("Kafka cannot be reached",)},
+        "daemon is not ready: Kafka cannot be reached | brokers do not answer",
+    ),
+    "held_back": (
+        {"text": 'merge_held_records 400\nmerge_hold_seconds{topic="p",partition="3"} 95'},
+        "partition 3 of p has held 400 records back for 95 s",
+    ),
+    "clock_behind": ({"text": "host_clock_behind 1"}, "this host's clock is behind"),
+    "nothing_joins": (
+        {
+            "text": 'nothing_joins{model="m"} 1\nlabels_accepted_total 650\n'
+            'model_predictions_total{model="m"} 700',
+            "topics": {
+                "p": SampledTopic({"m": [f"pre-{number}" for number in range(50)]}),
+                "l": SampledTopic({"": [str(number) for number in range(50)]}),
+            },
+        },
+        "model m no label has met any of 700 predictions | ids at predictions start with 'pre-'",
+    ),
+    "classes_disjoint": (
+        {"details": {"m": {"classes_disjoint": {"predicted_class": ["0", "1"], "true": ["no", "yes"]}}}},
+        "model m is right in no outcome: it says '0', '1', labels say 'no', 'yes'",
+    ),
+    "undecodable": (
+        {
+            "text": 'records_evaluated_total{topic="l"} 1000\n'
+            'records_invalid_total{topic="l",reason="missing_label"} 390\n'
+            'records_invalid_total{topic="l",reason="invalid_json"} 10',
+            "topics": {"l": SampledTopic(invalid={"missing_label": "partition 0 offset 17"})},
+        },
+        "topic l 40.0% of its records are invalid (400), most by missing_label, such as partition 0 offset",
+    ),
+    "horizon_short": (
+        {"text": "labels_late_total 120\nlabels_joined_total 880", "configured": CONFIGURED},
+        "join.horizon is too short for 12.0% of the labels: 120 came after expiry",
+    ),
+    "labels_orphaned": (
+        {"text": "labels_orphaned_total 300\nlabels_accepted_total 1000\nlabels_joined_total 700"},
+        "labels 30.0% of them met no prediction (300 of 1,000)",
+    ),
+    "not_durable": ({"text": "state_durable 0"}, "state is not durable"),
+    "disk_low": (
+        {"text": 'state_disk_low 1\nstate_bytes{part="join"} 3000000'},
+        "disk is nearly full, so nothing is read (the state takes 3 MB)",
+    ),
+    "lag_grows": (
+        {
+            "text": 'consumer_lag_records{topic="p",partition="0"} 9000\n'
+            'records_evaluated_total{topic="p"} 500',
+            "before": reading(
+                'consumer_lag_records{topic="p",partition="0"} 5000\nrecords_evaluated_total{topic="p"} 200'
+            ),
+            "seconds": 3.0,
+        },
+        "lag grew by 4,000 records in 3 s and is 9,000, most of it of p (100 records evaluated per second)",
+    ),
+    "limits_reached": (
+        {"text": 'records_over_limit_total{limit="max_models"} 55'},
+        "monitors.max_models is reached: 55 records are beyond it",
+    ),
+    "evicted": (
+        {"text": "predictions_evicted_total 8"},
+        "join.max_pending is reached: 8 of the oldest were evicted",
+    ),
+    "persistent_wins": (
+        {"text": baselines(0.98, 0.99)},
+        "model m is right in 95.0%, the previous label in 98.0%, but classes are 99 : 1",
+    ),
+    "labels_sorted": (
+        {"text": baselines(0.99, 0.55)},
+        "model m the previous label is the next one in 99.0% of its outcomes, though",
+    ),
+    "out_of_order": (
+        {
+            "text": 'records_evaluated_total{topic="l"} 1000\nrecords_out_of_order_total{topic="l"} 50\n'
+            'records_lateness_seconds_total{topic="l"} 100'
+        },
+        "topic l 5.0% of its records came out of order, 2.0 s late on average",
+    ),
+    "detectors_silent": (
+        {
+            "text": 'model_predictions_total{model="m"} 90\noutcomes_total{model="m"} 40',
+            "configured": CONFIGURED,
+        },
+        "model m has 40 outcomes: its alarms are not announced before 100",
+    ),
+    "undelivered": (
+        {
+            "text": 'notifications_dropped_total{receiver="oncall",reason="gave_up"} 2\n'
+            'notifications_failed_total{receiver="oncall",reason="http_500"} 9\n'
+            'notifications_pending{receiver="oncall"} 1'
+        },
+        "receiver oncall 2 notifications given up, 1 wait; most attempts fail by http_500",
+    ),
+    "log_lost": (
+        {
+            "text": 'kafka_data_loss_total{cause="retention"} 1\n'
+            'kafka_records_lost_total{cause="retention"} 900'
+        },
+        "Kafka lost records before they were read: retention 1 times; 900 are known to be lost",
+    ),
+}
+"""For each rule a daemon on which it has something to say, and what it then says."""
+
+HEALTHY = (
+    MODEL
+    + """
+kafka_up 1
+ready 1
+state_durable 1
+state_disk_low 0
+host_clock_behind 0
+labels_accepted_total 920
+labels_joined_total 900
+labels_late_total 2
+labels_orphaned_total 3
+nothing_joins{model="m"} 0
+records_evaluated_total{topic="p"} 1000
+records_evaluated_total{topic="l"} 920
+records_out_of_order_total{topic="p"} 1
+consumer_lag_records{topic="p",partition="0"} 2000
+merge_hold_seconds{topic="p",partition="0"} 1.2
+predictions_evicted_total 0
+records_over_limit_total{limit="max_models"} 0
+kafka_data_loss_total{cause="retention"} 0
+notifications_failed_total{receiver="oncall",reason="http_500"} 1
+notifications_dropped_total{receiver="oncall",reason="gave_up"} 0
+notifications_pending{receiver="oncall"} 0
+"""
+)
+
+
+def test_every_file_of_rules_has_its_rule_under_its_name_and_each_is_applied() -> None:
+    assert {module.RULE.name for module in MODULES} == {
+        module.__name__.rpartition(".")[2] for module in MODULES
+    }
+    assert [module.RULE for module in MODULES] == list(RULES)
+    assert all(isinstance(module.RULE, Rule) for module in MODULES)
+
+
+def test_every_rule_has_a_test() -> None:
+    assert set(WRONG) == {rule.name for rule in RULES}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_rule_says_what_is_wrong_with_its_figure_and_nothing_else_is_found(name: str) -> None:
+    given, expected = WRONG[name]
+    [found] = said(**given)
+    assert found.startswith(f"{name}: {expected}")
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_rule_is_silent_on_a_healthy_daemon_and_on_one_that_tells_nothing(name: str) -> None:
+    find: Callable[[Facts], Any] = next(rule.find for rule in RULES if rule.name == name)
+    assert list(find(Facts(reading(HEALTHY), reading(HEALTHY), 3.0, configured=CONFIGURED))) == []
+    assert list(find(Facts(Reading({})))) == []
+
+
+def test_the_most_important_comes_first() -> None:
+    facts = Facts(
+        reading('state_durable 0\nstate_disk_low 1\nnothing_joins{model="m"} 1\nlabels_late_total 9')
+    )
+    weights = [found.weight for found in examine(facts)]
+    assert weights == sorted(weights)
+    assert weights[0] is Weight.NOTHING_WORKS
+
+
+def test_classes_that_only_differ_in_writing_are_matched_in_what_to_change() -> None:
+    disjoint = {"classes_disjoint": {"predicted_class": ["0", "1"], "true": ["no", "yes"]}}
+    [found] = said(details={"m": disjoint})
+    assert found.endswith("in the mapping of the label topic: classes: {'no': '0', 'yes': '1'}")
+
+
+def test_a_model_whose_predicted_classes_are_scores_is_told_so() -> None:
+    disjoint = {"classes_disjoint": {"predicted_class": ["0.93", "0.5"], "true": ["fraud"]}}
+    [found] = said(details={"m": disjoint})
+    assert "the mapped field holds a score and no class" in found
+
+
+def test_a_rare_class_is_no_finding_where_the_utility_is_balanced_already() -> None:
+    balanced = Configured(3_600_000, 100, {"": "accuracy", "m": "balanced"})
+    assert said(baselines(0.98, 0.99), configured=balanced) == []
+
+
+def test_nothing_joins_because_there_are_no_labels_at_all() -> None:
+    [found] = said('nothing_joins{model="m"} 1\nlabels_accepted_total 3')
+    assert "only 3 labels were read at all" in found

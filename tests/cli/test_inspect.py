@@ -1,0 +1,105 @@
+"""`streamwatch inspect` on files: settings on stdout, everything else on stderr, exit codes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from streamwatch.assembly.inspection import kafka_section, kafka_written
+from streamwatch.cli import app
+from streamwatch.settings import Settings, load
+from streamwatch.settings.yaml_text import parse
+from tests.lab.inspection.first_payloads import int_and_text, prefixed
+from tests.lab.inspection.payloads import Maker, story
+
+
+@pytest.fixture
+def streamwatch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CliRunner:
+    """Runs commands in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    return CliRunner()
+
+
+def files(make: Maker) -> list[str]:
+    """Arguments that name a file of JSON lines for each topic."""
+    arguments: list[str] = []
+    for topic, records in make().sort().topics.items():
+        file = Path(f"{topic}.jsonl")
+        file.write_bytes(b"\n".join(record.value or b"" for record in records))
+        arguments += ["--file", str(file)]
+    return arguments
+
+
+def test_stdout_is_nothing_but_settings_that_load(streamwatch: CliRunner) -> None:
+    result = streamwatch.invoke(app, ["inspect", *files(int_and_text)])
+    assert result.exit_code == 0, result.stderr
+    settings = Settings(**parse(result.stdout))
+    assert settings.topics.predictions[0].mapping.id == "value.order.number"
+    assert "join rate of the sample: 400 of 400 predictions (100.0%)" in result.stderr
+    assert "some joined pairs" in result.stderr
+
+
+def test_a_file_is_written_once_and_replaced_only_by_force(streamwatch: CliRunner) -> None:
+    asked = ["inspect", *files(int_and_text), "--write", "streamwatch.yaml"]
+    assert streamwatch.invoke(app, asked).exit_code == 0
+    assert load(Path("streamwatch.yaml")).topics.labels[0].name == "returns"
+    again = streamwatch.invoke(app, asked)
+    assert again.exit_code == 2
+    assert again.output == "--write: streamwatch.yaml exists; --force replaces it\n"
+    assert streamwatch.invoke(app, [*asked, "--force"]).exit_code == 0
+
+
+def test_what_cannot_be_guessed_is_said_with_exit_code_1_and_no_settings(streamwatch: CliRunner) -> None:
+    result = streamwatch.invoke(app, ["inspect", *files(prefixed)])
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    assert "ids at value.id start with 'txn-', those at value.txn do not" in result.stderr
+
+
+def test_cells_of_csv_are_looked_at_as_numbers(streamwatch: CliRunner) -> None:
+    items = story(601)
+    scored = [f"{item.number + 100},{item.predicted},{item.score}" for item in items]
+    Path("scored.csv").write_text("\n".join(["case_no,decision,probability", *scored]))
+    Path("closed.csv").write_text(
+        "\n".join(["case_no,result", *(f"{i.number + 100},{i.true}" for i in items)])
+    )
+    result = streamwatch.invoke(app, ["inspect", "--file", "scored.csv", "--file", "closed.csv"])
+    assert result.exit_code == 0, result.stderr
+    [topic] = Settings(**parse(result.stdout)).topics.predictions
+    assert (topic.mapping.id, topic.mapping.prediction) == ("value.case_no", "value.decision")
+
+
+@pytest.mark.parametrize("arguments", [[], ["--topic", "a", "--file", "b.jsonl"]])
+def test_topics_or_files_are_needed_and_not_both(streamwatch: CliRunner, arguments: list[str]) -> None:
+    result = streamwatch.invoke(app, ["inspect", *arguments])
+    assert result.exit_code == 2
+    assert result.output == "expected --topic (with --bootstrap-servers or -c) or --file, one of both\n"
+
+
+def test_a_file_that_is_not_there_is_named(streamwatch: CliRunner) -> None:
+    result = streamwatch.invoke(app, ["inspect", "--file", "absent.jsonl", "--file", "other.jsonl"])
+    assert result.exit_code == 2
+    assert result.output == "absent.jsonl cannot be read: No such file or directory\n"
+
+
+def test_brokers_that_do_not_answer_are_named(streamwatch: CliRunner) -> None:
+    result = streamwatch.invoke(app, ["inspect", "-b", "127.0.0.1:1", "-t", "a", "-t", "b"])
+    assert result.exit_code == 2
+    assert "Kafka at 127.0.0.1:1: " in result.output
+
+
+@pytest.mark.usefixtures("streamwatch")
+def test_security_of_the_settings_is_written_and_never_the_password() -> None:
+    Path("password").write_text("secret")
+    security = "{protocol: SASL_SSL, username: u, password_file: password}"
+    Path("brokers.yaml").write_text(f"kafka: {{bootstrap_servers: 'a:1', security: {security}}}")
+    written = kafka_written(kafka_section(Path("brokers.yaml"), "b:2", []))
+    assert written == {
+        "bootstrap_servers": "b:2",
+        "security": {"protocol": "SASL_SSL", "username": "u", "password_file": "password"},
+    }
+    hidden = kafka_section(None, "b:2", ["kafka.security.password=secret", "kafka.security.username=u"])
+    assert "secret" not in str(kafka_written(hidden))

@@ -1,0 +1,95 @@
+"""The table of mistakes in docs/first-day.md: each message is what a command says."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from streamwatch.admin.doctor.examination import examine
+from streamwatch.admin.doctor.facts import Facts
+from streamwatch.cli import app
+from streamwatch.lab.inspection.guessing import guess
+from tests.admin.doctor.test_rules import WRONG, baselines, reading
+from tests.lab.inspection.first_payloads import framed, prefixed
+from tests.lab.inspection.payloads import Maker
+from tests.lab.inspection.second_payloads import composite, double_encoded, upper_case_ids
+from tests.lab.inspection.third_payloads import several_elements, user_and_day
+
+PAGE = Path(__file__).parents[2] / "docs" / "first-day.md"
+NOWHERE = ["-s", "kafka.bootstrap_servers=127.0.0.1:1", "-s", "topics.predictions=p", "-s", "topics.labels=l"]
+
+
+def command(*arguments: str) -> Callable[[], str]:
+    return lambda: CliRunner().invoke(app, list(arguments)).output
+
+
+def guessed(make: Maker) -> Callable[[], str]:
+    return lambda: "\n".join(guess(make().sort().topics).problems)
+
+
+def rule(name: str) -> Callable[[], str]:
+    given = dict(WRONG[name][0])
+    text = given.pop("text", "")
+    return lambda: doctor(Facts(reading(str(text)), **given))
+
+
+def doctor(facts: Facts) -> str:
+    return "\n".join(f"{found.said} {found.cause} {found.change}" for found in examine(facts))
+
+
+def disjoint(predicted: str, true: str) -> Callable[[], str]:
+    classes = {"predicted_class": predicted.split(), "true": true.split()}
+    return lambda: doctor(Facts(reading(""), details={"m": {"classes_disjoint": classes}}))
+
+
+SAID: Mapping[tuple[str, str], Callable[[], str]] = {
+    ("a key of the settings is misspelt", "every command"): command(
+        "check", *NOWHERE, "-s", "join.horizn=3d"
+    ),
+    ("an alias of a class is empty", "`check`"): command(
+        "check", *NOWHERE, "-s", "topics.labels={name: l, mapping: {classes: {a: ''}}}"
+    ),
+    ("ids of predictions have a prefix", "`inspect`"): guessed(prefixed),
+    ("ids are in capitals on one side", "`inspect`"): guessed(upper_case_ids),
+    ("the key has several parts", "`inspect`"): guessed(composite),
+    ("two fields together are the id", "`inspect`"): guessed(user_and_day),
+    ("each record has several predictions", "`inspect`"): guessed(several_elements),
+    ("values are not plain JSON", "`inspect`"): guessed(framed),
+    ("JSON is packed into a JSON string", "`inspect`"): guessed(double_encoded),
+    ("ids of predictions have a prefix", "`doctor -c`"): rule("nothing_joins"),
+    ("classes are 0 and 1 here, no and yes there", "`doctor`"): disjoint("0 1", "no yes"),
+    ("a score was mapped as the class", "`doctor`"): disjoint("0.93 0.5", "fraud"),
+    ("labels lack their class", "`doctor`"): rule("undecodable"),
+    ("labels take longer than predictions wait", "`doctor`"): rule("horizon_short"),
+    ("a rare class is judged by accuracy", "`doctor`"): lambda: doctor(Facts(reading(baselines(0.98, 0.99)))),
+    ("nothing serves there", "`doctor`"): command("doctor", "--url", "http://127.0.0.1:1"),
+}
+
+
+def rows() -> dict[tuple[str, str], str]:
+    """Message by mistake and command."""
+    table = PAGE.read_text().partition("## Mistake")[2]
+    cells = [line.strip("|").split(" | ") for line in table.splitlines() if line.startswith("| ")][1:]
+    shown = re.compile(r"`(.*)`|<code>(.*)</code>")
+    return {
+        (mistake.strip(), said_by.strip()): html.unescape(next(filter(None, found.groups())))
+        for mistake, said_by, message in cells
+        if (found := shown.fullmatch(message.strip()))
+    }
+
+
+def test_every_row_of_the_page_is_tried_here() -> None:
+    assert rows().keys() == SAID.keys()
+
+
+@pytest.mark.parametrize("mistake", SAID, ids=lambda mistake: f"{mistake[0]} ({mistake[1]})")
+def test_a_mistake_is_answered_with_what_the_page_says(
+    mistake: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert rows()[mistake] in SAID[mistake]()

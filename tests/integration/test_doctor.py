@@ -1,0 +1,105 @@
+"""`streamwatch doctor` on a daemon that reads from Apache Kafka what cannot join."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from streamwatch.cli import app
+from tests.integration.conftest import Broker
+from tests.integration.running import daemon, value
+from tests.integration.topics import create_topic, fresh, producer
+from tests.lab.inspection.payloads import HOUR, story
+
+COUNT = 300
+
+
+@pytest.fixture
+def streamwatch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CliRunner:
+    """Runs commands in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    return CliRunner()
+
+
+async def produced(broker: Broker) -> tuple[str, str]:
+    """Predictions whose ids have a prefix, and labels of which every fourth has no class."""
+    predictions, labels = [await create_topic(broker, fresh(side)) for side in ("predictions", "labels")]
+    items = story(501, COUNT, delay_ms=HOUR)
+    start_ms = round(time.time() * 1_000) - 12 * HOUR - items[0].made_ms
+    async with producer(broker.bootstrap_servers) as client:
+        for item in items:
+            said = {"id": f"pre-{item.number}", "model": "m", "prediction": item.predicted}
+            await client.send(predictions, json.dumps(said).encode(), timestamp_ms=item.made_ms + start_ms)
+        for item in sorted(items, key=lambda item: item.labelled_ms):
+            true = {"id": str(item.number)} | ({"label": item.true} if item.number % 4 else {})
+            await client.send(labels, json.dumps(true).encode(), timestamp_ms=item.labelled_ms + start_ms)
+        await client.flush()
+    return predictions, labels
+
+
+def written(name: str, text: str) -> None:
+    Path(name).write_text(text)
+
+
+async def invoked(runner: CliRunner, *command: str) -> Result:
+    """A command in a thread: it has an event loop of its own."""
+    return await asyncio.to_thread(runner.invoke, app, list(command))
+
+
+async def test_ids_with_a_prefix_and_labels_without_a_class_are_found_with_what_to_change(
+    kafka: Broker, streamwatch: CliRunner
+) -> None:
+    predictions, labels = await produced(kafka)
+    document = {
+        "kafka": {"bootstrap_servers": kafka.bootstrap_servers},
+        "topics": {"predictions": predictions, "labels": labels},
+    }
+    written("streamwatch.json", json.dumps(document))  # YAML holds JSON
+    async with daemon(document) as running:
+        await running.until(lambda samples: value(samples, "nothing_joins", model="m") == 1.0)
+        asked = ["doctor", "--url", running.url, "--seconds", "0", "-c", "streamwatch.json"]
+        told = await invoked(streamwatch, *asked)
+        as_json = await invoked(streamwatch, *asked, "--json")
+        without_topics = await invoked(streamwatch, "doctor", "--url", running.url, "--seconds", "0")
+    assert told.exit_code == 1, told.output
+    assert f"model m no label has met any of {COUNT} predictions" in told.output
+    assert "start with 'pre-'" in told.output
+    assert (
+        f"topic {labels} 25.0% of its records are invalid (75), most by missing_label, such as" in told.output
+    )
+    assert "partition 0 offset 29" in told.output  # of the last such record
+    rules = [found["rule"] for found in json.loads(as_json.output)["findings"]]
+    assert set(rules) == {"nothing_joins", "undecodable", "not_durable"}
+    assert rules[-1] == "not_durable"
+    assert without_topics.exit_code == 1
+    assert "ids are probably written otherwise on both sides" in without_topics.output
+
+
+async def test_where_nothing_serves_it_says_so_with_exit_code_2(streamwatch: CliRunner) -> None:
+    result = await invoked(streamwatch, "doctor", "--url", "http://127.0.0.1:1")
+    assert result.exit_code == 2
+    assert result.output.startswith("http://127.0.0.1:1/metrics: ")
+
+
+async def test_a_daemon_that_asks_for_a_token_is_asked_with_it(kafka: Broker, streamwatch: CliRunner) -> None:
+    topics = [await create_topic(kafka, fresh(side)) for side in ("predictions", "labels")]
+    document = {
+        "kafka": {"bootstrap_servers": kafka.bootstrap_servers},
+        "topics": {"predictions": topics[0], "labels": topics[1]},
+        "http": {"listen": "127.0.0.1:0", "token": "a-token-that-is-long-enough"},
+    }
+    written("token", "a-token-that-is-long-enough\n")
+    async with daemon(document) as running:
+        refused = await invoked(streamwatch, "doctor", "--url", running.url, "--seconds", "0")
+        let_in = await invoked(
+            streamwatch, "doctor", "--url", running.url, "--seconds", "0", "--token-file", "token"
+        )
+    assert refused.exit_code == 2
+    assert "it asks for a token: --token-file" in refused.output
+    assert let_in.exit_code in {0, 1}, let_in.output
