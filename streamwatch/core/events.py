@@ -101,7 +101,7 @@ Event: TypeAlias = Prediction | Label | NullRecord | WrongFold | Skipped | Inval
 
 
 class Several(msgspec.Struct, gc=False):
-    """What one record holds where that is not one event: it has one time and one place in the sequence.
+    """Events of one record that holds several, or none: it has one time and one place in the sequence.
 
     Its events follow one another there, and no commit comes between them.
     """

@@ -29,7 +29,7 @@ class RecordedTopic:
 
     @property
     def side(self) -> Side:
-        """What the topic carries."""
+        """Side of the topic."""
         return self.spec.side
 
     @property

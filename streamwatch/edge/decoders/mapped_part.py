@@ -84,7 +84,7 @@ class MappedPart:
         return None if "model" in self._each else self._lookups["model"](content)
 
     def null(self, content: Content, record_ms: int, *, withdraws: bool) -> Event:
-        """What a record without a value makes, or one that says that a row was deleted."""
+        """Make the event of a record without a value, or of one that says that a row was deleted."""
         id_ = None if self._each else self._lookups["id"](content)
         withdraws = withdraws and self._is_prediction
         return self.judge.null(content.record, record_ms, id_, self.model(content), withdraws=withdraws)

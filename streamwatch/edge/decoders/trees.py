@@ -153,7 +153,7 @@ class TreeDecoder:
 
 
 def sided(side: Side, mapping: TopicMapping) -> Sequence[SidedMapping]:
-    """What one mapping makes on a topic of a side."""
+    """Name the sides for which one mapping makes events on a topic."""
     if side == "both":
         return (SidedMapping("prediction", mapping), SidedMapping("label", mapping))
     return (SidedMapping(side, mapping),)
