@@ -11,8 +11,10 @@ from typing import Any
 
 import yaml
 
-from streamwatch.assembly.topics import build_topics
+from streamwatch.assembly import specs
+from streamwatch.assembly.mappings import envelopes_of, mappings_of
 from streamwatch.core.events import Decoded, Event, Invalid, Label, NullRecord, Prediction, Several
+from streamwatch.edge.decoders.formats import KINDS, FormatOptions, decoder_spec
 from streamwatch.settings import Settings
 from tests.edge.decoders.records import FakeRecord
 
@@ -70,9 +72,14 @@ def _record(shown: dict[str, Any], offset: int) -> FakeRecord:
 
 
 def decoded(example: Example) -> list[Decoded]:
-    """What the decoders of the settings make of each record."""
-    topics = build_topics(example.topics())
-    return [topics[r.topic].decoder.decode_all([r], [r.timestamp])[0] for r in example.records]
+    """What the decoders of the settings make of each record, with ids as they are."""
+    topics = example.topics().topics
+    mappings, envelopes = mappings_of(topics), envelopes_of(topics)
+    decoders = {
+        name: KINDS["json"].build(decoder_spec(name, side, mappings[name], envelopes[name]), FormatOptions())
+        for name, side in specs.sides(topics).items()
+    }
+    return [decoders[r.topic].decode_all([r], [r.timestamp])[0] for r in example.records]
 
 
 def shown(found: Sequence[Decoded]) -> list[str]:
