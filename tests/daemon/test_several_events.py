@@ -256,5 +256,5 @@ async def test_a_record_with_invalid_events_is_a_dead_letter_once_and_its_other_
     }
     assert stream["events_evaluated_total"] == {"batches": 5, "truths": 4}
     assert stream["records_evaluated_total"] == {"batches": 2, "truths": 1}
-    assert (stream["predictions_resolved_total"], stream["pending_predictions"]) == (2, 0)
+    assert (stream["predictions_accepted_total"], stream["predictions_resolved_total"]) == (2, 2)
     assert Partition("batches", 0) in state.processor.positions
