@@ -76,6 +76,7 @@ def inspect(  # noqa: PLR0913  # one parameter per option
 
     from streamwatch.assembly.inspection import inspect as guessed
     from streamwatch.cli.inspection_page import show
+    from streamwatch.lab.inspection.printable import printable
     from streamwatch.settings import SettingsError
 
     if bool(topic) == bool(file):
@@ -94,7 +95,7 @@ def inspect(  # noqa: PLR0913  # one parameter per option
         refuse(str(error))
     show(found.guess, found.sample, console)
     for problem in found.problems:
-        typer.secho(f"✗ {problem}", err=True, fg=typer.colors.RED)
+        typer.secho(f"✗ {printable(problem)}", err=True, fg=typer.colors.RED)
     if found.text is not None:
         _put(found.text, write)
     else:

@@ -6,12 +6,18 @@ from collections import Counter
 from itertools import zip_longest
 
 from rich.console import Console
-from rich.markup import escape
+from rich.markup import escape as markup_escape
 from rich.table import Table
 
 from streamwatch.lab.inspection.guessed import Choice, Guess
 from streamwatch.lab.inspection.horizon import duration_text, quantile_ms
 from streamwatch.lab.inspection.joined import JoinedSample
+from streamwatch.lab.inspection.printable import printable
+
+
+def escape(text: str) -> str:
+    """Text of records as it may be printed."""
+    return markup_escape(printable(text))
 
 
 def show(guess: Guess, sample: JoinedSample | None, console: Console) -> None:

@@ -24,7 +24,7 @@ _FRAME: Final = 5
 class FlatRecord:
     """A record's scalars by place (`value.a.b`, `key`, `header:x`).
 
-    `unaddressable` are names that the notation of places cannot write: with a dot, a bracket, or empty.
+    `unaddressable` are names of fields that no mapping can write.
     """
 
     record: Record
@@ -81,7 +81,7 @@ def _fill(flat: FlatRecord, value: bytes | None) -> str:
 def _walk(place: str, content: Any, flat: FlatRecord, depth: int) -> Iterator[tuple[str, Scalar]]:
     if isinstance(content, dict) and depth < MAX_DEPTH:
         for name, inner in content.items():
-            if not name or "." in name or "[" in name:
+            if not name or not name.isprintable() or set(name) & _UNWRITABLE:
                 flat.unaddressable.add(f"{place}: {name!r}")
             else:
                 yield from _walk(f"{place}.{name}", inner, flat, depth + 1)
@@ -91,6 +91,9 @@ def _walk(place: str, content: Any, flat: FlatRecord, depth: int) -> Iterator[tu
             yield from _walk(f"{place}[{at}]", inner, flat, depth + 1)
     elif isinstance(content, str | int | float):
         yield place, content
+
+
+_UNWRITABLE: Final = frozenset('.[]"\\')
 
 
 def _text(content: bytes | None) -> str | None:

@@ -103,4 +103,4 @@ def _unaddressable(topic: str, records: Sequence[FlatRecord]) -> list[str]:
     names = sorted({name for record in records for name in record.unaddressable})
     if not names:
         return []
-    return [f"topic {topic}: names with a dot or a bracket cannot be mapped: {', '.join(names[:5])}"]
+    return [f"topic {topic}: names that cannot be mapped: {', '.join(names[:5])}"]

@@ -18,6 +18,7 @@ from streamwatch.lab.inspection.horizon import (
     written,
 )
 from streamwatch.lab.inspection.joined import JoinedSample
+from streamwatch.lab.inspection.printable import printable
 
 DEFAULT_HORIZON_MS: Final = 14 * DAY_MS
 DEFAULT_EARLY_MS: Final = HOUR_MS
@@ -48,7 +49,7 @@ def document(guess: Guess, kafka: Mapping[str, Any], sample: JoinedSample | None
 
 def text(guess: Guess, kafka: Mapping[str, Any], sample: JoinedSample, heading: Sequence[str]) -> str:
     """Settings of `document` as YAML, with why each place was chosen and what came second."""
-    lines = [f"# {line}" for part in heading for line in textwrap.wrap(part, WIDTH)]
+    lines = [f"# {line}" for part in heading for line in textwrap.wrap(printable(part), WIDTH)]
     lines += ["", *_dumped({"kafka": dict(kafka)}), "", "topics:"]
     found = document(guess, kafka)["topics"]
     for side in ("predictions", "labels"):
@@ -128,7 +129,7 @@ def _horizon_note(sample: JoinedSample) -> str:
 
 
 def _commented(why: str, indent: int) -> list[str]:
-    return [f"{' ' * indent}# {line}" for line in textwrap.wrap(why, WIDTH - indent)]
+    return [f"{' ' * indent}# {line}" for line in textwrap.wrap(printable(why), WIDTH - indent)]
 
 
 def _inline(value: Any) -> str:
