@@ -29,6 +29,8 @@ from streamwatch.edge.stores.errors import StateFailed, StateRefused
 from streamwatch.edge.stores.rocksdb.failures import failures
 
 FAMILIES: Final = ("entries", "expiry", "dedup", "journal", "models", "held", "outbox", "meta")
+COLD_RUNS: Final = "runs"
+"""Family of cold entries; no state of the present schema has it."""
 MEBIBYTE: Final = 2**20
 BLOCK_BYTES: Final = 4096
 OPEN_FILES: Final = 400
@@ -68,8 +70,10 @@ def options_of(family: str | None, cache: Cache, write_buffer_bytes: int) -> Opt
         table.set_bloom_filter(10, False)
         options.set_memtable_whole_key_filtering(True)
         options.set_memtable_prefix_bloom_ratio(0.05)
-    elif family in ("expiry", "dedup"):
+    elif family in ("expiry", "dedup", COLD_RUNS):
         options.set_compression_type(DBCompressionType.none())  # digests do not compress
+    if family == COLD_RUNS:
+        table.set_block_size(BLOCK_BYTES // 2)  # below a value, so that each is read alone
     options.set_block_based_table_factory(table)
     return options
 
@@ -86,6 +90,7 @@ class Database:
         read_only: bool = False,
         open_files: int = OPEN_FILES,
         recovery: DBRecoveryMode | None = None,
+        families: Sequence[str] = FAMILIES,
     ) -> None:
         self.directory = directory
         cache = Cache.new_hyper_clock_cache(cache_bytes, BLOCK_BYTES)
@@ -98,11 +103,11 @@ class Database:
             self._database = Rdict(
                 str(directory),
                 options,
-                {family: options_of(family, cache, write_buffer_bytes) for family in FAMILIES},
+                {family: options_of(family, cache, write_buffer_bytes) for family in families},
                 access,
             )
-            self._families = {family: self._database.get_column_family(family) for family in FAMILIES}
-            self._handles = {family: self._database.get_column_family_handle(family) for family in FAMILIES}
+            self._families = {family: self._database.get_column_family(family) for family in families}
+            self._handles = {family: self._database.get_column_family_handle(family) for family in families}
 
     @property
     def raw(self) -> Rdict:
@@ -154,6 +159,10 @@ class Database:
     def into(self, family: str, batch: WriteBatch) -> None:
         """Write what follows in the batch to this family."""
         batch.set_default_column_family(self._handles[family])
+
+    def delete_range(self, family: str, first: bytes, end: bytes, batch: WriteBatch) -> None:
+        """In the batch, remove the keys of a family from `first` to before `end`."""
+        batch.delete_range(first, end, self._handles[family])
 
     def delete(self, family: str, key: bytes, batch: WriteBatch) -> None:
         """In the batch, remove a key of another family than the one it is about."""
