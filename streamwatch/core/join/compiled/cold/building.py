@@ -9,11 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.jit import detached, prefetch
-from streamwatch.core.join.compiled.cold.bloom import add_id, filter_of
-from streamwatch.core.join.compiled.cold.run import Run, RunManifest, new_run
-from streamwatch.core.join.compiled.cold.spec import ColdSpec
-from streamwatch.core.join.compiled.cold.store import ENTRIES, RunStore, key_of
-from streamwatch.core.join.compiled.packed import (
+from streamwatch.core.join.compiled.cold.block import (
     PACKED_ENTRY,
     WORDS,
     Words,
@@ -21,6 +17,10 @@ from streamwatch.core.join.compiled.packed import (
     pack_entries,
     words_of,
 )
+from streamwatch.core.join.compiled.cold.bloom import add_id, filter_of
+from streamwatch.core.join.compiled.cold.run import Run, RunManifest, new_run
+from streamwatch.core.join.compiled.cold.spec import ColdSpec
+from streamwatch.core.join.compiled.cold.store import ENTRIES, RunStore, key_of
 from streamwatch.core.join.compiled.waiting import NUMBERS
 
 _AHEAD: Final = 16

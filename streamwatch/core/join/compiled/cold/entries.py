@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from streamwatch.core.join.compiled.cold.block import PACKED_ENTRY, WORDS
 from streamwatch.core.join.compiled.cold.building import RunWriter, sorted_entries
 from streamwatch.core.join.compiled.cold.looking_up import candidates, search
 from streamwatch.core.join.compiled.cold.merging import Merge
@@ -30,7 +31,6 @@ from streamwatch.core.join.compiled.cold.store import (
     run_of,
 )
 from streamwatch.core.join.compiled.layout import EARLY_LABELS, PREDICTIONS, RETAINED_LABELS
-from streamwatch.core.join.compiled.packed import PACKED_ENTRY, WORDS
 
 Planned = TypeVar("Planned", Merge, Taking)
 QUEUES: Final = (PREDICTIONS, EARLY_LABELS, RETAINED_LABELS, DEDUP_ENTRIES)

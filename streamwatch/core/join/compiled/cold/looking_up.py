@@ -7,9 +7,7 @@ import numpy as np
 
 from streamwatch.core.jit import entry, hot, prefetch, word_at
 from streamwatch.core.join.compiled.cold.bits import is_set
-from streamwatch.core.join.compiled.cold.bloom import line_of, may_have
-from streamwatch.core.join.compiled.cold.dropped import is_dropped
-from streamwatch.core.join.compiled.packed import (
+from streamwatch.core.join.compiled.cold.block import (
     HEADER_BYTES,
     SMALLEST_AT,
     WIDTHS_AT,
@@ -17,6 +15,8 @@ from streamwatch.core.join.compiled.packed import (
     mask_of,
     unpack_entries,
 )
+from streamwatch.core.join.compiled.cold.bloom import line_of, may_have
+from streamwatch.core.join.compiled.cold.dropped import is_dropped
 
 _AHEAD = 12
 _STEPS = 8

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.jit import detached
+from streamwatch.core.join.compiled.cold.block import WORDS
 from streamwatch.core.join.compiled.cold.building import ARRIVAL, RunWriter
 from streamwatch.core.join.compiled.cold.reading import Living, living
 from streamwatch.core.join.compiled.cold.run import Positions, Run
 from streamwatch.core.join.compiled.cold.spec import ColdSpec
 from streamwatch.core.join.compiled.cold.store import RunStore
-from streamwatch.core.join.compiled.packed import WORDS
 
 NOWHERE: Final = -1
 """An entry that was dead when the merge began has no place in the new run."""

@@ -9,11 +9,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from streamwatch.core.join.compiled.cold.block import PACKED_ENTRY, WORDS, Words
 from streamwatch.core.join.compiled.cold.reading import living
 from streamwatch.core.join.compiled.cold.run import Run
 from streamwatch.core.join.compiled.cold.spec import ColdSpec
 from streamwatch.core.join.compiled.cold.store import RunStore
-from streamwatch.core.join.compiled.packed import PACKED_ENTRY, WORDS, Words
 
 _BEYOND = 2**63 - 1
 

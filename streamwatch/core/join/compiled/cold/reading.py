@@ -11,10 +11,7 @@ from numpy.typing import NDArray
 
 from streamwatch.core.jit import detached
 from streamwatch.core.join.compiled.cold.bits import Bits, is_set
-from streamwatch.core.join.compiled.cold.dropped import is_dropped
-from streamwatch.core.join.compiled.cold.run import Run
-from streamwatch.core.join.compiled.cold.store import ENTRIES, ColdDamaged, RunStore, key_of
-from streamwatch.core.join.compiled.packed import (
+from streamwatch.core.join.compiled.cold.block import (
     PADDING,
     WORDS,
     Bytes,
@@ -23,6 +20,9 @@ from streamwatch.core.join.compiled.packed import (
     end_of_block,
     unpack_entries,
 )
+from streamwatch.core.join.compiled.cold.dropped import is_dropped
+from streamwatch.core.join.compiled.cold.run import Run
+from streamwatch.core.join.compiled.cold.store import ENTRIES, ColdDamaged, RunStore, key_of
 
 
 class Blocks(NamedTuple):

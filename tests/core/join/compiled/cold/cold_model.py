@@ -8,11 +8,11 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from streamwatch.core.join.compiled.cold.block import PACKED_ENTRY
 from streamwatch.core.join.compiled.cold.entries import DEDUP_ENTRIES, QUEUES, ColdEntries
 from streamwatch.core.join.compiled.cold.memory import MemoryRuns
 from streamwatch.core.join.compiled.cold.spec import ColdSpec
 from streamwatch.core.join.compiled.layout import NO_TIME
-from streamwatch.core.join.compiled.packed import PACKED_ENTRY
 from streamwatch.core.join.entry import PENDING, RESOLVED
 
 SMALL = ColdSpec(
@@ -27,7 +27,15 @@ SMALL = ColdSpec(
 )
 """Everything happens with few entries: merges of several tiers, ids across blocks, filters that err."""
 
-LOWS = [0, 1, 2**32, 2**63 - 1, 2**63, 2**64 - 1, *(number * 0x9E3779B97F4A7C15 % 2**64 for number in range(12))]
+LOWS = [
+    0,
+    1,
+    2**32,
+    2**63 - 1,
+    2**63,
+    2**64 - 1,
+    *(number * 0x9E3779B97F4A7C15 % 2**64 for number in range(12)),
+]
 IDS = [(low, high) for low in LOWS for high in (7, 2**64 - 1)]
 """Digests; each `low` belongs to two ids."""
 
@@ -143,7 +151,19 @@ class ColdMachine(RuleBasedStateMachine):
             if queue == DEDUP_ENTRIES:
                 row = (low, high, self.now_ms, NO_TIME, n, n % 5, 0, 1, -1, RESOLVED + n % 4, self.generation)
             else:
-                row = (low, high, self.now_ms, n if n % 2 else NO_TIME, n, n % 5 - 1, 1, -1, n % 3, PENDING, 0)
+                row = (
+                    low,
+                    high,
+                    self.now_ms,
+                    n if n % 2 else NO_TIME,
+                    n,
+                    n % 5 - 1,
+                    1,
+                    -1,
+                    n % 3,
+                    PENDING,
+                    0,
+                )
             made.append(Entry(row, queue))
         return made
 
@@ -160,7 +180,9 @@ class ColdMachine(RuleBasedStateMachine):
         self.cold.evict(queue, array_of(reversed(made) if backwards else made))
         self.model = replace(self.model, entries=(*self.model.entries, *made))
 
-    @rule(ids=st.lists(st.sampled_from(IDS), unique=True, max_size=10), gone=st.randoms(use_true_random=False))
+    @rule(
+        ids=st.lists(st.sampled_from(IDS), unique=True, max_size=10), gone=st.randoms(use_true_random=False)
+    )
     def take_out(self, ids, gone):
         found = self.ask(ids)
         chosen = [gone.random() < 0.6 for _ in found.asked]
@@ -257,5 +279,3 @@ class ColdMachine(RuleBasedStateMachine):
             oldest_ms = self.cold.oldest_ms(queue)
             assert (oldest_ms is None) == (not living)
             assert oldest_ms is None or oldest_ms <= living[0].record_ms
-
-

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from streamwatch.core.join.compiled.cold.block import HEADER_BYTES, PACKED_ENTRY, pack, unpack
 from streamwatch.core.join.compiled.layout import NO_TIME
-from streamwatch.core.join.compiled.packed import HEADER_BYTES, PACKED_ENTRY, pack, unpack
 from tests.tiers import examples
 
 TIME_MS = st.integers(0, 253_402_300_799_999) | st.integers(1_700_000_000_000, 1_700_000_001_000)
