@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
+from random import Random
 
 import numpy as np
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from streamwatch.core.join.compiled.cold.block import PACKED_ENTRY
 from streamwatch.core.join.compiled.cold.entries import DEDUP_ENTRIES, QUEUES, ColdEntries
 from streamwatch.core.join.compiled.cold.memory import MemoryRuns
+from streamwatch.core.join.compiled.cold.merging import Merge
+from streamwatch.core.join.compiled.cold.oldest import Taking
 from streamwatch.core.join.compiled.cold.spec import ColdSpec
 from streamwatch.core.join.compiled.layout import NO_TIME
 from streamwatch.core.join.entry import PENDING, RESOLVED
@@ -121,10 +123,38 @@ class CutRuns(MemoryRuns):
             getattr(self, what)(parts)
 
 
-class ColdMachine(RuleBasedStateMachine):
-    """Any sequence of steps; subclasses say where runs are kept."""
+STEPS = {
+    "evict": 5,
+    "take_out": 6,
+    "close_generation": 1,
+    "drop_generations": 1,
+    "plan_taking": 2,
+    "plan_merge": 5,
+    "finish": 6,
+    "give_up": 1,
+    "commit": 3,
+    "crash": 1,
+}
+"""Steps and how often they are drawn."""
+
+
+class ColdSteps:
+    """Any sequence of steps; subclasses say where runs are kept.
+
+    `seen` counts what has happened, so that a test can tell that it tried what it is about.
+    """
 
     spec = SMALL
+
+    def __init__(self, chance: Random) -> None:
+        self.chance = chance
+        self.seen: Counter[str] = Counter()
+        self.model = self.committed = Model()
+        self.arrivals = self.now_ms = 0
+        self.generation = 1
+        self.planned = None
+        self.meanwhile: set[Entry] = set()
+        self.cold = ColdEntries(self.open_store(), self.spec)
 
     def open_store(self):
         """Make a store, or the same again with what survives a crash."""
@@ -133,124 +163,98 @@ class ColdMachine(RuleBasedStateMachine):
     def commit_to_store(self, changes):
         raise NotImplementedError
 
-    @initialize()
-    def begin(self):
-        self.cold = ColdEntries(self.open_store(), self.spec)
-        self.model = self.committed = Model()
-        self.arrivals = self.now_ms = 0
-        self.generation = 1
-        self.planned = None
-        self.meanwhile: set[Entry] = set()
+    def walk(self, steps):
+        for _ in range(steps):
+            name = self.chance.choices(list(STEPS), list(STEPS.values()))[0]
+            getattr(self, name)()
+            self.check()
 
-    def new_entries(self, queue, ids, steps_ms):
+    def new_entries(self, queue, count):
         made = []
-        for (low, high), step_ms in zip(ids, steps_ms, strict=False):
+        for low, high in self.chance.choices(IDS, k=count):
             self.arrivals += 1
-            self.now_ms += step_ms
-            n = self.arrivals
+            self.now_ms += self.chance.choice((0, 0, 1, 3))
+            n, now_ms = self.arrivals, self.now_ms
             if queue == DEDUP_ENTRIES:
-                row = (low, high, self.now_ms, NO_TIME, n, n % 5, 0, 1, -1, RESOLVED + n % 4, self.generation)
+                row = (low, high, now_ms, NO_TIME, n, n % 5, 0, 1, -1, RESOLVED + n % 4, self.generation)
             else:
-                row = (
-                    low,
-                    high,
-                    self.now_ms,
-                    n if n % 2 else NO_TIME,
-                    n,
-                    n % 5 - 1,
-                    1,
-                    -1,
-                    n % 3,
-                    PENDING,
-                    0,
-                )
+                own_ms = n if n % 2 else NO_TIME
+                row = (low, high, now_ms, own_ms, n, n % 5 - 1, 1, -1, n % 3, PENDING, 0)
             made.append(Entry(row, queue))
         return made
 
-    @rule(
-        queue=st.sampled_from(QUEUES),
-        ids=st.lists(st.sampled_from(IDS), min_size=1, max_size=12),
-        steps_ms=st.lists(st.integers(0, 3), min_size=12, max_size=12),
-        backwards=st.booleans(),
-    )
-    def evict(self, queue, ids, steps_ms, backwards):
-        if isinstance(self.planned, tuple) and self.planned[0] == queue:
+    def evict(self):
+        queue = self.chance.choice(QUEUES[:1] * 3 + QUEUES[1:])
+        if isinstance(self.planned, Taking) and self.planned.queue == queue:
             return
-        made = self.new_entries(queue, ids, steps_ms)
-        self.cold.evict(queue, array_of(reversed(made) if backwards else made))
+        made = self.new_entries(queue, self.chance.randint(1, 14))
         self.model = replace(self.model, entries=(*self.model.entries, *made))
+        self.chance.shuffle(made)
+        self.cold.evict(queue, array_of(made))
 
-    @rule(
-        ids=st.lists(st.sampled_from(IDS), unique=True, max_size=10), gone=st.randoms(use_true_random=False)
-    )
-    def take_out(self, ids, gone):
-        found = self.ask(ids)
-        chosen = [gone.random() < 0.6 for _ in found.asked]
-        rows = rows_of(found.entries[chosen])
+    def take_out(self):
+        found = self.ask(self.chance.sample(IDS, self.chance.randint(1, len(IDS))))
+        share = self.chance.random()
+        chosen = np.array([self.chance.random() < share for _ in found.asked], np.bool_)
+        rows = set(rows_of(found.entries[chosen]))
         assert self.cold.take_out(found.runs[chosen], found.positions[chosen]) == len(rows)
         assert self.cold.take_out(found.runs[chosen], found.positions[chosen]) == 0
         died = {entry for entry in self.model.entries if entry.row in rows}
         self.meanwhile |= died
         self.model = self.model.without(died)
 
-    @rule()
     def close_generation(self):
         self.generation += 1
 
-    @precondition(lambda self: self.planned is None)
-    @rule(by=st.integers(1, 2))
-    def drop_generations(self, by):
-        floor = min(self.generation, self.model.floor + by)
+    def drop_generations(self):
+        floor = min(self.generation, self.model.floor + self.chance.randint(1, 2))
         self.model = replace(self.model, floor=floor)
         self.cold.floor = floor
 
-    @precondition(lambda self: self.planned is None)
-    @rule(queue=st.sampled_from(QUEUES[:DEDUP_ENTRIES]), count=st.integers(1, 20))
-    def plan_taking(self, queue, count):
-        expected = self.model.living(queue)[:count]
-        taking = self.cold.taking(queue, count)
-        self.planned = queue, taking, expected
-        self.meanwhile = set()
+    def plan_taking(self):
+        if self.planned is None:
+            queue, count = self.chance.choice((0, 0, 1, 2)), self.chance.randint(1, 20)
+            self.expected = self.model.living(queue)[:count]
+            self.planned = self.cold.taking(queue, count)
+            self.meanwhile = set()
 
-    @precondition(lambda self: self.planned is None)
-    @rule()
     def plan_merge(self):
-        self.planned = self.cold.merging()
-        self.meanwhile = set()
+        if self.planned is None:
+            self.planned = self.cold.merging()
+            self.meanwhile = set()
 
-    @precondition(lambda self: self.planned is not None)
-    @rule()
     def finish(self):
         planned, self.planned = self.planned, None
-        if not isinstance(planned, tuple):
-            planned.run()
+        if planned is None:
+            return
+        planned.run()
+        self.seen["died meanwhile"] += len(self.meanwhile)
+        if isinstance(planned, Merge):
+            self.seen[f"merges of {'several' if len(planned.runs) > 1 else 'one'}"] += 1
             self.cold.finish_merging(planned)
             return
-        _, taking, expected = planned
-        taking.run()
-        taken = self.cold.finish_taking(taking)
-        left = [entry for entry in expected if entry not in self.meanwhile]
+        taken = self.cold.finish_taking(planned)
+        left = [entry for entry in self.expected if entry not in self.meanwhile]
         assert rows_of(taken) == [entry.row for entry in left]
         self.model = self.model.without(left)
+        self.seen["taken"] += len(taken)
 
-    @precondition(lambda self: self.planned is not None)
-    @rule(begun=st.booleans())
-    def give_up(self, begun):
+    def give_up(self):
         planned, self.planned = self.planned, None
-        if begun:
-            (planned[1] if isinstance(planned, tuple) else planned).run()
+        if planned is not None and self.chance.random() < 0.5:
+            planned.run()
         self.cold.give_up()
 
-    @rule()
     def commit(self):
         self.commit_to_store(self.cold.changes())
         self.committed = self.model
+        self.seen["commits"] += 1
 
-    @rule(begun=st.booleans())
-    def crash(self, begun):
-        if begun and self.planned is not None:
-            (self.planned[1] if isinstance(self.planned, tuple) else self.planned).run()
+    def crash(self):
+        if self.planned is not None and self.chance.random() < 0.5:
+            self.planned.run()
         self.planned = None
+        self.seen["entries lost"] += len(set(self.model.entries) ^ set(self.committed.entries))
         self.model = self.committed
         self.cold = ColdEntries(self.open_store(), self.spec)
         self.cold.floor = self.model.floor
@@ -260,22 +264,15 @@ class ColdMachine(RuleBasedStateMachine):
         high = np.array([id_[1] for id_ in ids], np.uint64)
         return self.cold.look_up(low, high)
 
-    @invariant()
-    def every_id_has_what_the_list_has(self):
-        if not hasattr(self, "cold"):
-            return
+    def check(self):
+        """Every id has what the list has; queues have as many, and none older than they say."""
         found = self.ask(IDS)
         living = self.model.living()
         expected = [(n, entry.row) for n, id_ in enumerate(IDS) for entry in living if entry.id == id_]
         assert list(zip(found.asked.tolist(), rows_of(found.entries), strict=True)) == expected
-
-    @invariant()
-    def queues_have_as_many_and_none_older(self):
-        if not hasattr(self, "cold"):
-            return
         for queue in QUEUES[:DEDUP_ENTRIES]:
-            living = self.model.living(queue)
-            assert self.cold.alive(queue) == len(living)
+            waiting = self.model.living(queue)
+            assert self.cold.alive(queue) == len(waiting)
             oldest_ms = self.cold.oldest_ms(queue)
-            assert (oldest_ms is None) == (not living)
-            assert oldest_ms is None or oldest_ms <= living[0].record_ms
+            assert (oldest_ms is None) == (not waiting)
+            assert oldest_ms is None or oldest_ms <= waiting[0].record_ms
