@@ -163,11 +163,12 @@ class ColdSteps:
     def commit_to_store(self, changes):
         raise NotImplementedError
 
-    def walk(self, steps):
+    def walk(self, steps, *, checked=True):
         for _ in range(steps):
             name = self.chance.choices(list(STEPS), list(STEPS.values()))[0]
             getattr(self, name)()
-            self.check()
+            if checked:
+                self.check()
 
     def new_entries(self, queue, count):
         made = []

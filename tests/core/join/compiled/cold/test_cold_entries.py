@@ -11,7 +11,7 @@ import pytest
 from streamwatch.core.join.compiled.cold.block import pack
 from streamwatch.core.join.compiled.cold.entries import ColdEntries
 from streamwatch.core.join.compiled.cold.memory import MemoryRuns
-from streamwatch.core.join.compiled.cold.store import ENTRIES, FILTER, ColdDamaged, key_of
+from streamwatch.core.join.compiled.cold.store import DEAD, ENTRIES, FILTER, ColdDamaged, key_of
 from tests.core.join.compiled.cold.cold_model import IDS, SMALL, ColdSteps, CutRuns, array_of
 from tests.tiers import by_tier
 
@@ -113,6 +113,20 @@ def test_dead_bits_take_no_more_room_than_twice_the_bits_of_a_run_however_many_c
             assert store.nbytes <= before + 2 * (8 + len(key_of(b"d", 0)) * 3)
     assert cold.alive(0) == 0
     assert len(made) == 40
+
+
+def test_what_died_in_commits_before_and_after_a_start_stays_dead():
+    steps = InMemory(Random(1))
+    made = steps.new_entries(0, 1_000)
+    store = MemoryRuns()
+    cold = ColdEntries(store)
+    cold.evict(0, array_of(made))
+    for died in range(1, 8):
+        assert cold.take_out(np.array([0]), np.array([died])) == 1
+        store.commit(cold.changes())
+        cold = ColdEntries(store)
+        assert cold.alive(0) == len(made) - died
+    assert len(store.keys(key_of(DEAD, 0), key_of(DEAD, 1))) == 7, "in parts, not yet in one"
 
 
 @pytest.mark.parametrize("damage", ["cut short", "longer", "missing", "another's"])

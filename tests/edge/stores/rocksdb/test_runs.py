@@ -1,0 +1,92 @@
+"""Cold runs in RocksDB are what they are in memory, and after a crash what the last commit made them."""
+
+from __future__ import annotations
+
+import shutil
+from random import Random
+
+import pytest
+
+from streamwatch.core.join.compiled.cold.entries import ColdEntries
+from streamwatch.core.join.compiled.cold.store import ENTRIES, key_of
+from streamwatch.edge.stores.errors import StateDamaged
+from streamwatch.edge.stores.rocksdb.database import COLD_RUNS
+from streamwatch.edge.stores.rocksdb.runs import RocksRuns
+from tests.core.join.compiled.cold.cold_model import SMALL, array_of
+from tests.edge.stores.rocksdb.cold_steps import OnDisk, opened
+from tests.tiers import by_tier
+
+SEEDS = by_tier(fast=2, default=8, everything=200)
+STEPS = 100
+
+
+class LogCutShort(OnDisk):
+    """Of the write-ahead log only what was flushed is sure to survive; a cut leaves some of the rest."""
+
+    def __init__(self, chance, directory):
+        self.flushed = {}
+        super().__init__(chance, directory)
+
+    def commit_to_store(self, changes):
+        super().commit_to_store(changes)
+        self.flushed = {path.name: path.stat().st_size for path in self.directory.glob("*.log")}
+
+    def open_store(self):
+        if self.database is None:
+            return super().open_store()
+        # as the files are while it is open: closing would write what a crash does not
+        copy = self.directory.with_name(f"{self.directory.name}+")
+        shutil.copytree(self.directory, copy)
+        self.database.close()
+        self.database = None
+        self.directory = copy
+        for path in copy.glob("*.log"):
+            size = path.stat().st_size
+            flushed = min(size, self.flushed.get(path.name, 0))
+            with path.open("rb+") as file:
+                file.truncate(self.chance.randint(flushed, size))
+        return super().open_store()
+
+
+@pytest.mark.parametrize("kind", [OnDisk, LogCutShort])
+def test_any_sequence_of_steps_and_crashes_gives_what_a_list_gives(kind, tmp_path):
+    seen = 0
+    for seed in range(SEEDS):
+        steps = kind(Random(seed), tmp_path / f"state-{seed}")
+        steps.walk(STEPS)
+        steps.database.close()
+        seen += steps.seen["entries lost"]
+    assert seen > 0
+
+
+def test_what_was_never_committed_is_removed_at_the_next_start(tmp_path):
+    steps = OnDisk(Random(1), tmp_path / "state")
+    steps.cold.evict(0, array_of(steps.new_entries(0, 50)))
+    steps.open_store()
+    ColdEntries(RocksRuns(steps.database), SMALL)
+    assert list(steps.database.items(COLD_RUNS)) == []
+    steps.database.close()
+
+
+def read_all(directory):
+    """All blocks there are."""
+    database = opened(directory)
+    try:
+        return list(database.items(COLD_RUNS, key_of(ENTRIES, 0)))
+    finally:
+        database.close()
+
+
+def test_damage_of_a_file_is_named(tmp_path):
+    steps = OnDisk(Random(1), tmp_path / "state")
+    steps.cold.evict(0, array_of(steps.new_entries(0, 5_000)))
+    steps.commit()
+    steps.database.compact()
+    steps.database.close()
+    for path in steps.directory.glob("*.sst"):
+        data = bytearray(path.read_bytes())
+        for at in range(len(data) // 8, len(data) // 2, 512):
+            data[at] ^= 1
+        path.write_bytes(data)
+    with pytest.raises(StateDamaged, match=r"the state is damaged: .*sst"):
+        read_all(steps.directory)
