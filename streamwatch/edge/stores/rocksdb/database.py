@@ -180,6 +180,11 @@ class Database:
                 family.flush()
                 family.compact_range(None, None)
 
+    def compact_range(self, family: str, first: bytes, end: bytes) -> None:
+        """Free the disk of keys of a family, from `first` to before `end`, that were removed."""
+        with failures(self.directory):
+            self._families[family].compact_range(first, end)
+
     def figure(self, family: str, name: str) -> int:
         """One of RocksDB's own figures; 0 where there is none."""
         return self._families[family].property_int_value(f"rocksdb.{name}") or 0

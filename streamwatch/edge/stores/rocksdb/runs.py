@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from rocksdict import WriteBatch
 
-from streamwatch.core.join.compiled.cold.store import ColdChanges, KeyRange
+from streamwatch.core.join.compiled.cold.store import ENTRIES, ColdChanges, KeyRange
 from streamwatch.edge.stores.rocksdb.database import COLD_RUNS, Database
 
 
@@ -25,6 +25,7 @@ class RocksRuns:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._removed: list[KeyRange] = []
 
     def write(self, values: Sequence[tuple[bytes, bytes]]) -> None:
         """Write values; the operating system has them, not yet the disk."""
@@ -58,9 +59,20 @@ class RocksRuns:
     def write_changes(self, changes: ColdChanges, batch: WriteBatch) -> None:
         """Add what has changed to the batch of a commit."""
         self._remove(changes.removed, batch)
+        self._removed += changes.removed
         self._database.into(COLD_RUNS, batch)
         for key, value in changes.put.items():
             batch[key] = value
+
+    def reclaim(self) -> None:
+        """Free the disk of runs that commits have removed; for a thread.
+
+        RocksDB by itself leaves a removed range on the disk until it happens to rewrite its files.
+        """
+        removed, self._removed = self._removed, []
+        for first, end in removed:
+            if first.startswith(ENTRIES):
+                self._database.compact_range(COLD_RUNS, first, end)
 
     def _remove(self, ranges: Sequence[KeyRange], batch: WriteBatch) -> None:
         for first, end in ranges:

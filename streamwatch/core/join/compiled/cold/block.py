@@ -38,7 +38,7 @@ PACKED_ENTRY: Final = np.dtype(
 """An entry outside the table, unpacked: 64 bytes, and the columns of a block in this order.
 
 Fields as in `layout.ENTRY`. `arrival`: place in the queue of its kind, larger than that of any entry that has
-come before; its meaning is the caller's. `generation`: of a dedup entry; 0 of what waits.
+come before, so no two have the same. `generation`: of a dedup entry; 0 of what waits.
 """
 
 VERSION: Final = 1
@@ -50,9 +50,11 @@ HEADER_BYTES: Final = SMALLEST_AT + 8 * COLUMNS
 PADDING: Final = 8
 """Bytes that must exist behind a block in memory: values are read eight bytes at a time."""
 
+RECORD_MS, ARRIVAL, STATE_AND_GENERATION = 2, 4, 7
+"""Words of an entry; of the last the lower half is the state."""
 _LONG: Final = 5
 """Columns of 8 bytes; those behind them have 4."""
-_RECORD_MS, _TIMESTAMP = 2, 3
+_TIMESTAMP: Final = 3
 _SIGN: Final = np.uint64(1 << 63)
 _ZERO: Final = np.uint64(0)
 _ONE: Final = np.uint64(1)
@@ -73,9 +75,9 @@ def column_value(words, i, c):
     if c == _TIMESTAMP:
         if words[i, _TIMESTAMP] == _NO_TIME:
             return _ZERO
-        ahead = np.int64(words[i, _TIMESTAMP] - words[i, _RECORD_MS])
+        ahead = np.int64(words[i, _TIMESTAMP] - words[i, RECORD_MS])
         return np.uint64((ahead << 1) ^ (ahead >> 63)) + _ONE
-    if c < _RECORD_MS:
+    if c < RECORD_MS:
         return words[i, c]
     if c < _LONG:
         return words[i, c] ^ _SIGN
@@ -148,8 +150,8 @@ def put_value(words, i, c, value):
         else:
             zigzag = value - _ONE
             ahead = (zigzag >> _ONE) ^ (_ZERO - (zigzag & _ONE))
-            words[i, _TIMESTAMP] = words[i, _RECORD_MS] + ahead
-    elif c < _RECORD_MS:
+            words[i, _TIMESTAMP] = words[i, RECORD_MS] + ahead
+    elif c < RECORD_MS:
         words[i, c] = value
     elif c < _LONG:
         words[i, c] = value ^ _SIGN

@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from streamwatch.core.jit import detached, prefetch
 from streamwatch.core.join.compiled.cold.block import (
-    PACKED_ENTRY,
+    ARRIVAL,
+    RECORD_MS,
+    STATE_AND_GENERATION,
     WORDS,
     Words,
     most_bytes,
@@ -23,45 +25,44 @@ from streamwatch.core.join.compiled.cold.spec import ColdSpec
 from streamwatch.core.join.compiled.cold.store import ENTRIES, RunStore, key_of
 from streamwatch.core.join.compiled.waiting import NUMBERS
 
+BOUNDS: Final = (2**63 - 1, 2**63 - 1, 2**31, -1)
+"""Smallest arrival, record time and age of a generation, largest such age, of no entry."""
 _AHEAD: Final = 16
-ARRIVAL: Final = 4
-"""Word of a packed entry."""
 
 
 @detached
-def pack_blocks(words, count, block_entries, data, ends, bloom):
-    """Pack the first `count` entries as blocks one behind the other, and add their ids to the filter.
+def pack_blocks(words, block_entries, data, ends, bloom, floor, bounds):
+    """Pack entries as blocks one behind the other, and add their ids to the filter.
 
-    `ends`: where each block ends.
+    `ends`: where each block ends. `bounds`: `BOUNDS` of all entries so far.
     """
     at = 0
+    count = words.shape[0]
     for b in range(ends.shape[0]):
         start = b * block_entries
         at = pack_entries(words, start, min(block_entries, count - start), data, at)
         ends[b] = at
     for i in range(count):
         add_id(bloom, words[i, 0], words[i, 1])
+        bounds[0] = min(bounds[0], np.int64(words[i, ARRIVAL]))
+        bounds[1] = min(bounds[1], np.int64(words[i, RECORD_MS]))
+        age = (np.int64(words[i, STATE_AND_GENERATION] >> np.uint64(32)) - floor) & NUMBERS
+        bounds[2] = min(bounds[2], age)
+        bounds[3] = max(bounds[3], age)
 
 
 @detached
 def in_order(words, order, out):
-    """Copy entries in an order by `low`, and bring those of equal `low` into that of their arrival."""
+    """Copy entries in an order."""
     for i in range(order.shape[0]):
         if i + _AHEAD < order.shape[0]:
             prefetch(words, 8 * WORDS * order[i + _AHEAD])
-        source = order[i]
-        j = i
-        low, arrival = words[source, 0], np.int64(words[source, ARRIVAL])
-        while j > 0 and out[j - 1, 0] == low and np.int64(out[j - 1, ARRIVAL]) > arrival:
-            for w in range(WORDS):
-                out[j, w] = out[j - 1, w]
-            j -= 1
         for w in range(WORDS):
-            out[j, w] = words[source, w]
+            out[i, w] = words[order[i], w]
 
 
 def sorted_entries(entries: NDArray[np.void]) -> Words:
-    """Entries by `low`, then arrival, as words (n, 8)."""
+    """Entries by `low`, as words (n, 8)."""
     words = words_of(np.ascontiguousarray(entries))
     out = np.empty_like(words)
     in_order(words, np.argsort(entries["low"]), out)
@@ -101,12 +102,11 @@ class RunWriter:
         self._fences: list[NDArray[np.uint64]] = []
         self._blocks = 0
         self._count = 0
-        self._oldest = [2**63 - 1, 2**63 - 1]
-        self._ages = (2**31, -1)
+        self._bounds = np.array(BOUNDS)
 
     def add(self, words: Words) -> None:
         """Take in entries, behind all that came before."""
-        self._note(words)
+        self._count += len(words)
         if len(self._rest):
             words = np.concatenate([self._rest, words])
         whole = len(words) // self._spec.block_entries * self._spec.block_entries
@@ -119,6 +119,7 @@ class RunWriter:
         if not self._count:
             return None
         fences = np.concatenate(self._fences)
+        oldest_arrival, oldest_ms, smallest_age, largest_age = self._bounds.tolist()
         run = new_run(
             RunManifest(
                 self._number,
@@ -127,24 +128,16 @@ class RunWriter:
                 self._spec.block_entries,
                 len(fences),
                 len(self._bloom),
-                *self._oldest,
-                *((self._floor + age) & NUMBERS for age in self._ages),
+                oldest_arrival,
+                oldest_ms,
+                (self._floor + smallest_age) & NUMBERS,
+                (self._floor + largest_age) & NUMBERS,
             ),
             fences,
             self._bloom,
         )
         self._store.write(run.filter_values())
         return run
-
-    def _note(self, words: Words) -> None:
-        if not len(words):
-            return
-        self._count += len(words)
-        entries = words.reshape(-1).view(PACKED_ENTRY)
-        for place, name in enumerate(("arrival", "record_ms")):
-            self._oldest[place] = min(self._oldest[place], int(entries[name].min()))
-        ages = (entries["generation"].astype(np.int64) - self._floor) & NUMBERS
-        self._ages = min(self._ages[0], int(ages.min())), max(self._ages[1], int(ages.max()))
 
     def _write(self, words: Words) -> None:
         each = self._spec.block_entries
@@ -153,7 +146,7 @@ class RunWriter:
             part = words[start : start + step]
             ends = np.empty(-(-len(part) // each), np.int64)
             data = np.empty(most_bytes(0) * len(ends) + part.nbytes, np.uint8)
-            pack_blocks(part, len(part), each, data, ends, self._bloom)
+            pack_blocks(part, each, data, ends, self._bloom, self._floor, self._bounds)
             self._fences.append(part[::each, 0].copy())
             packed, began = data[: int(ends[-1])].tobytes(), 0
             values: list[tuple[bytes, bytes]] = []

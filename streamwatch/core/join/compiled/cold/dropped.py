@@ -8,11 +8,10 @@ from typing import Final
 import numpy as np
 
 from streamwatch.core.jit import hot
+from streamwatch.core.join.compiled.cold.block import STATE_AND_GENERATION
 from streamwatch.core.join.compiled.waiting import NUMBERS
 from streamwatch.core.join.entry import RESOLVED
 
-STATE_AND_GENERATION: Final = 7
-"""Word of a packed entry: its state in the lower half, its generation in the upper."""
 GONE_ROUND: Final = 2**30
 """Generations at least so far apart, modulo 2³¹, are in the other order: those alive are near each other."""
 _LOWER: Final = np.uint64(0xFFFFFFFF)

@@ -133,9 +133,11 @@ class ColdEntries:
         self, run: Run, low: NDArray[np.uint64], high: NDArray[np.uint64], sought: list[NDArray[np.int64]]
     ) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
         which, first, last = sought
+        numbers = first[np.diff(first, prepend=-1) > 0]
         several = np.flatnonzero(last > first).tolist()
-        spans = [first, *(np.arange(first[i] + 1, last[i] + 1) for i in several)]
-        numbers = np.unique(np.concatenate(spans))
+        if several:
+            spans = [np.arange(first[i] + 1, last[i] + 1) for i in several]
+            numbers = np.unique(np.concatenate([numbers, *spans]))
         blocks = read_blocks(self._store, run, numbers)
         slots, lasts = np.searchsorted(numbers, first), np.searchsorted(numbers, last)
         room = 4 * len(which) + 64
@@ -171,7 +173,7 @@ class ColdEntries:
         return min((run.oldest_ms for run in runs), default=None)
 
     def taking(self, queue: int, count: int) -> Taking:
-        """Plan to take the `count` oldest entries of a queue, and all of the last one's arrival.
+        """Plan to take the `count` oldest entries of a queue.
 
         Nothing may be evicted of the queue between this and `finish_taking` or `give_up`.
         """

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from streamwatch.core.jit import detached
 from streamwatch.core.join.compiled.cold.block import WORDS
-from streamwatch.core.join.compiled.cold.building import ARRIVAL, RunWriter
+from streamwatch.core.join.compiled.cold.building import RunWriter
 from streamwatch.core.join.compiled.cold.reading import Living, living
 from streamwatch.core.join.compiled.cold.run import Positions, Run
 from streamwatch.core.join.compiled.cold.spec import ColdSpec
@@ -43,15 +43,15 @@ def merge_entries(words, positions, heads, counts, offsets, start, out, moved):
     n = 0
     runs = words.shape[0]
     while n < out.shape[0]:
-        best, best_low, best_arrival = -1, np.uint64(0), np.int64(0)
+        best, best_low = -1, np.uint64(0)
         for k in range(runs):
             if counts[k] == 0:
                 continue
             if heads[k] == counts[k]:
                 return n
-            low, arrival = words[k, heads[k], 0], np.int64(words[k, heads[k], ARRIVAL])
-            if best < 0 or low < best_low or (low == best_low and arrival < best_arrival):
-                best, best_low, best_arrival = k, low, arrival
+            low = words[k, heads[k], 0]
+            if best < 0 or low < best_low:
+                best, best_low = k, low
         if best < 0:
             return n
         head = heads[best]

@@ -4,18 +4,51 @@ Runs are sorted by digest, not by age, so a look for the oldest reads every run 
 end to the other. It pays by taking many: those that are not due yet wait in the table, before all others.
 """
 
+# pyright: reportUnknownParameterType=false, reportMissingParameterType=false
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.join.compiled.cold.block import PACKED_ENTRY, WORDS, Words
+from streamwatch.core.jit import detached
+from streamwatch.core.join.compiled.cold.block import ARRIVAL, PACKED_ENTRY, RECORD_MS, WORDS, Words
+from streamwatch.core.join.compiled.cold.building import in_order
 from streamwatch.core.join.compiled.cold.reading import living
 from streamwatch.core.join.compiled.cold.run import Run
 from streamwatch.core.join.compiled.cold.spec import ColdSpec
 from streamwatch.core.join.compiled.cold.store import RunStore
 
+FROM_THEMSELVES = -1
 _BEYOND = 2**63 - 1
+
+
+@detached
+def add_older(words, positions, source, limit, count, all_words, all_positions, all_sources):
+    """Add entries whose arrival is not above the limit to those found; how many these are then.
+
+    A source of `FROM_THEMSELVES` picks from those found: they move to the front.
+    """
+    for i in range(words.shape[0]):
+        if np.int64(words[i, ARRIVAL]) <= limit:
+            for w in range(WORDS):
+                all_words[count, w] = words[i, w]
+            all_positions[count] = positions[i]
+            all_sources[count] = all_sources[i] if source == FROM_THEMSELVES else source
+            count += 1
+    return count
+
+
+@dataclass(slots=True)
+class _Room:
+    """Entries found, (count,) of what there is room for."""
+
+    count: int
+    words: Words
+    positions: NDArray[np.int64]
+    sources: NDArray[np.int32]
+    """Which of the runs."""
 
 
 class Taking:
@@ -48,11 +81,10 @@ class Taking:
         self.runs = sorted(runs, key=lambda run: run.oldest_arrival)
         self._bounds = [run.oldest_arrival for run in self.runs]
         self._dead = [run.dead.copy() for run in self.runs]
+        self._alive = sum(run.alive for run in runs)
         self._count = count
         self._floor = floor
-        self._from = np.empty(0, np.int64)
-        self._positions = np.empty(0, np.int64)
-        self._words = np.empty((0, WORDS), np.uint64)
+        self._found = _Room(0, np.empty((0, WORDS), np.uint64), np.empty(0, np.int64), np.empty(0, np.int32))
         self.limit = -1
         """No entry that is left has a smaller arrival, or an equal one."""
 
@@ -65,58 +97,70 @@ class Taking:
             If a block is not what was written.
         """
         self.limit = _BEYOND
+        chunk = self._spec.chunk_blocks * max((run.manifest.block_entries for run in self.runs), default=1)
+        size = min(2 * self._count, self._alive) + chunk
+        found = self._found = _Room(
+            0, np.empty((size, WORDS), np.uint64), np.empty(size, np.int64), np.empty(size, np.int32)
+        )
         for k, (run, bound, dead) in enumerate(zip(self.runs, self._bounds, self._dead, strict=True)):
             if bound > self.limit:
                 break
-            words, positions, held = [self._words], [self._positions], len(self._words)
-            sources = [self._from]
             for each in living(self._store, run, dead, self._floor, self._spec.chunk_blocks):
-                chosen = np.flatnonzero(arrivals(each.words) <= self.limit)
-                words.append(each.words[chosen])
-                positions.append(each.positions[chosen])
-                sources.append(np.full(len(chosen), k))
-                held += len(chosen)
-                if held > 2 * self._count:
-                    self._keep(words, positions, sources)
-                    words, positions, sources = [self._words], [self._positions], [self._from]
-                    held = len(self._words)
-            self._keep(words, positions, sources)
-        order = np.argsort(arrivals(self._words))
-        self._words, self._positions = self._words[order], self._positions[order]
-        self._from = self._from[order]
+                if found.count + len(each.positions) > size:
+                    self._keep()
+                    if found.count > self._count:
+                        raise ValueError(f"arrivals must differ, got {self.limit} several times")
+                found.count = add_older(
+                    each.words,
+                    each.positions,
+                    k,
+                    self.limit,
+                    found.count,
+                    found.words,
+                    found.positions,
+                    found.sources,
+                )
+            if found.count > self._count:
+                self._keep()
 
-    def _keep(
-        self, words: list[Words], positions: list[NDArray[np.int64]], sources: list[NDArray[np.int64]]
-    ) -> None:
-        """Keep the oldest of what was found so far, and all of the last one's arrival."""
-        self._words = np.concatenate(words)
-        self._positions, self._from = np.concatenate(positions), np.concatenate(sources)
-        if len(self._words) <= self._count:
-            return
-        found = arrivals(self._words)
-        self.limit = int(np.partition(found, self._count - 1)[self._count - 1])
-        chosen = np.flatnonzero(found <= self.limit)
-        self._words = self._words[chosen]
-        self._positions, self._from = self._positions[chosen], self._from[chosen]
+    def _keep(self) -> None:
+        """Keep the oldest of what was found so far."""
+        found = self._found
+        ages = arrivals(found.words[: found.count])
+        self.limit = int(np.partition(ages, self._count - 1)[self._count - 1])
+        found.count = add_older(
+            found.words[: found.count],
+            found.positions,
+            FROM_THEMSELVES,
+            self.limit,
+            0,
+            found.words,
+            found.positions,
+            found.sources,
+        )
 
     def taken(self) -> NDArray[np.void]:
         """Take those that still live out of their runs, and give them, oldest first."""
-        kept = np.ones(len(self._words), np.bool_)
-        latest_ms = 0
-        if len(self._words):
-            latest_ms = int(self._words[-1].view(PACKED_ENTRY)["record_ms"][0])
+        found = self._found
+        words, positions = found.words[: found.count], found.positions[: found.count]
+        sources = found.sources[: found.count]
+        kept = np.ones(found.count, np.bool_)
+        latest_ms = int(words[:, RECORD_MS].view(np.int64).max(initial=0))
         for k, run in enumerate(self.runs):
-            own = np.flatnonzero(self._from == k)
-            positions = self._positions[own]
-            kept[own] = (run.dead[positions >> 6] >> (positions & 63).astype(np.uint64)) & np.uint64(1) == 0
-            run.kill(positions.astype(np.uint32))
-            if self.limit == _BEYOND:
-                continue
-            run.oldest_arrival = max(run.oldest_arrival, self.limit + 1)
-            run.oldest_ms = max(run.oldest_ms, latest_ms)
-        return self._words[kept].reshape(-1).view(PACKED_ENTRY)
+            own = np.flatnonzero(sources == k)
+            places = positions[own]
+            kept[own] = (run.dead[places >> 6] >> (places & 63).astype(np.uint64)) & np.uint64(1) == 0
+            run.kill(places.astype(np.uint32))
+            if self.limit != _BEYOND:
+                run.oldest_arrival = max(run.oldest_arrival, self.limit + 1)
+                run.oldest_ms = max(run.oldest_ms, latest_ms)
+        alive = np.flatnonzero(kept)
+        order = alive[np.argsort(arrivals(words)[alive])]
+        out = np.empty((len(order), WORDS), np.uint64)
+        in_order(words, order, out)
+        return out.reshape(-1).view(PACKED_ENTRY)
 
 
 def arrivals(words: Words) -> NDArray[np.int64]:
     """Arrivals of packed entries, (n,)."""
-    return words[:, 4].view(np.int64)
+    return words[:, ARRIVAL].view(np.int64)

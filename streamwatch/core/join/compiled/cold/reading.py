@@ -22,7 +22,7 @@ from streamwatch.core.join.compiled.cold.block import (
 )
 from streamwatch.core.join.compiled.cold.dropped import is_dropped
 from streamwatch.core.join.compiled.cold.run import Run
-from streamwatch.core.join.compiled.cold.store import ENTRIES, ColdDamaged, RunStore, key_of
+from streamwatch.core.join.compiled.cold.store import ENTRIES, ColdDamaged, RunStore, keys_of
 
 
 class Blocks(NamedTuple):
@@ -81,7 +81,7 @@ def read_blocks(store: RunStore, run: Run, numbers: NDArray[np.int64]) -> Blocks
     ColdDamaged
         If one is missing, or is not one of this run.
     """
-    values = store.get_all([key_of(ENTRIES, run.number, number) for number in numbers.tolist()])
+    values = store.get_all(keys_of(ENTRIES, run.number, numbers))
     begins = np.zeros(len(values) + 1, np.int64)
     try:
         np.cumsum(np.fromiter(map(len, values), np.int64, len(values)), out=begins[1:])  # type: ignore[arg-type]

@@ -51,7 +51,7 @@ class RunManifest(msgspec.Struct, frozen=True):
 
 @dataclass(slots=True)
 class Run:
-    """Entries sorted by `low`, then arrival, in blocks of equally many."""
+    """Entries sorted by `low`, in blocks of equally many."""
 
     manifest: RunManifest
     fences: NDArray[np.uint64]

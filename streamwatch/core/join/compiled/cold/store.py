@@ -10,9 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from struct import Struct
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 _KEY: Final = Struct(">cII")
+_KEYS: Final = np.dtype([("kind", np.uint8), ("run", ">u4"), ("part", ">u4")])
 MANIFEST, FILTER, DEAD, ENTRIES = b"m", b"f", b"d", b"e"
 KINDS: Final = (MANIFEST, FILTER, DEAD, ENTRIES)
 MOST_RUNS: Final = 2**32 - 1
@@ -61,6 +65,15 @@ class ColdDamaged(ValueError):  # noqa: N818 - named by what happened, as those 
 def key_of(kind: bytes, run: int, part: int = 0) -> bytes:
     """Key of a part of a run."""
     return _KEY.pack(kind, run, part)
+
+
+def keys_of(kind: bytes, run: int, parts: NDArray[np.integer[Any]]) -> list[bytes]:
+    """Keys of many parts of a run."""
+    keys = np.empty(len(parts), _KEYS)
+    keys["kind"] = ord(kind)
+    keys["run"] = run
+    keys["part"] = parts
+    return keys.view(f"V{_KEYS.itemsize}").tolist()
 
 
 def run_of(key: bytes) -> tuple[bytes, int, int]:

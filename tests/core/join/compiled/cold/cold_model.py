@@ -271,6 +271,10 @@ class ColdSteps:
         living = self.model.living()
         expected = [(n, entry.row) for n, id_ in enumerate(IDS) for entry in living if entry.id == id_]
         assert list(zip(found.asked.tolist(), rows_of(found.entries), strict=True)) == expected
+        for number, entry in zip(found.runs.tolist(), found.entries, strict=True):
+            run = self.cold._runs[number]
+            assert run.oldest_arrival <= entry["arrival"]
+            assert run.oldest_ms <= entry["record_ms"]
         for queue in QUEUES[:DEDUP_ENTRIES]:
             waiting = self.model.living(queue)
             assert self.cold.alive(queue) == len(waiting)
