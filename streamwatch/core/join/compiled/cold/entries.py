@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.join.compiled.cold.block import PACKED_ENTRY, WORDS
+from streamwatch.core.join.compiled.cold.block import ARRIVAL, PACKED_ENTRY, WORDS
 from streamwatch.core.join.compiled.cold.building import RunWriter, sorted_entries
 from streamwatch.core.join.compiled.cold.looking_up import candidates, search
 from streamwatch.core.join.compiled.cold.merging import Merge
@@ -125,9 +125,10 @@ class ColdEntries:
         words = np.concatenate([part[0] for part in parts])
         where = np.concatenate([part[1] for part in parts])
         runs = np.repeat([part[2] for part in parts], [len(part[1]) for part in parts])
-        entries, asked = words.reshape(-1).view(PACKED_ENTRY), order[where[:, 0]]
-        sequence = np.lexsort((entries["arrival"], asked))
-        return Found(entries[sequence], asked[sequence], runs[sequence], where[sequence, 1])
+        asked = order[where[:, 0]]
+        sequence = np.lexsort((words[:, ARRIVAL].copy(), asked))
+        entries = words[sequence].reshape(-1).view(PACKED_ENTRY)
+        return Found(entries, asked[sequence], runs[sequence], where[sequence, 1])
 
     def _search(
         self, run: Run, low: NDArray[np.uint64], high: NDArray[np.uint64], sought: list[NDArray[np.int64]]
