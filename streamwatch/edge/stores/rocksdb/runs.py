@@ -7,11 +7,15 @@ it there.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from rocksdict import WriteBatch
 
 from streamwatch.core.join.compiled.cold.store import ENTRIES, ColdChanges, KeyRange
 from streamwatch.edge.stores.rocksdb.database import COLD_RUNS, Database
+
+RECLAIMED_SHARE: Final = 4
+"""Removed entries take their room on the disk until they are so large a share of the others."""
 
 
 class RocksRuns:
@@ -26,6 +30,7 @@ class RocksRuns:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._removed: list[KeyRange] = []
+        self._removed_entries = 0
 
     def write(self, values: Sequence[tuple[bytes, bytes]]) -> None:
         """Write values; the operating system has them, not yet the disk."""
@@ -59,20 +64,31 @@ class RocksRuns:
     def write_changes(self, changes: ColdChanges, batch: WriteBatch) -> None:
         """Add what has changed to the batch of a commit."""
         self._remove(changes.removed, batch)
-        self._removed += changes.removed
+        self._removed += [each for each in changes.removed if each[0].startswith(ENTRIES)]
+        self._removed_entries += changes.removed_entries
         self._database.into(COLD_RUNS, batch)
         for key, value in changes.put.items():
             batch[key] = value
 
-    def reclaim(self) -> None:
-        """Free the disk of runs that commits have removed; for a thread.
+    def reclaim(self, entries: int) -> None:
+        """Free the disk of runs that commits have removed, once it pays; for a thread.
 
-        RocksDB by itself leaves a removed range on the disk until it happens to rewrite its files.
+        RocksDB by itself leaves a removed range on the disk until it happens to rewrite its files; asking for
+        it rewrites their neighbours, too.
+
+        Parameters
+        ----------
+        entries
+            Entries in all runs that are left.
         """
-        removed, self._removed = self._removed, []
-        for first, end in removed:
-            if first.startswith(ENTRIES):
-                self._database.compact_range(COLD_RUNS, first, end)
+        if self._removed_entries < entries // RECLAIMED_SHARE:
+            return
+        removed, self._removed, self._removed_entries = sorted(self._removed), [], 0
+        while removed:
+            first, end = removed.pop(0)
+            while removed and removed[0][0] == end:
+                end = removed.pop(0)[1]
+            self._database.compact_range(COLD_RUNS, first, end)
 
     def _remove(self, ranges: Sequence[KeyRange], batch: WriteBatch) -> None:
         for first, end in ranges:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import shutil
 from random import Random
 
+import numpy as np
 import pytest
 
+from streamwatch.core.join.compiled.cold.block import PACKED_ENTRY
 from streamwatch.core.join.compiled.cold.entries import ColdEntries
+from streamwatch.core.join.compiled.cold.spec import ColdSpec
 from streamwatch.core.join.compiled.cold.store import ENTRIES, key_of
 from streamwatch.edge.stores.errors import StateDamaged
 from streamwatch.edge.stores.rocksdb.database import COLD_RUNS
@@ -66,6 +69,37 @@ def test_what_was_never_committed_is_removed_at_the_next_start(tmp_path):
     ColdEntries(RocksRuns(steps.database), SMALL)
     assert list(steps.database.items(COLD_RUNS)) == []
     steps.database.close()
+
+
+def bytes_of_files(directory):
+    return sum(path.stat().st_size for path in directory.glob("*.sst"))
+
+
+def test_room_of_removed_runs_is_reclaimed_once_they_are_a_quarter_of_the_others(tmp_path):
+    directory = tmp_path / "state"
+    database = opened(directory)
+    runs = RocksRuns(database)
+    cold = ColdEntries(runs, ColdSpec(fanout=2))
+    random = np.random.default_rng(1)
+    for first in (0, 60_000):
+        entries = np.zeros(60_000, PACKED_ENTRY)
+        entries["low"], entries["high"] = random.integers(0, 2**64 - 1, (2, 60_000), dtype=np.uint64)
+        entries["arrival"] = first + np.arange(60_000)
+        cold.evict(0, entries)
+    merge = cold.merging()
+    merge.run()
+    cold.finish_merging(merge)
+    changes = cold.changes()
+    assert changes.removed_entries == cold.entries == 120_000
+    with database.batch() as batch:
+        runs.write_changes(changes, batch)
+    runs.reclaim(4 * 120_000 + 4)
+    before = bytes_of_files(directory)
+    runs.reclaim(cold.entries)
+    assert bytes_of_files(directory) < 0.7 * before
+    found = cold.look_up(entries["low"][:500].copy(), entries["high"][:500].copy())
+    assert found.entries.tolist() == entries[:500].tolist()
+    database.close()
 
 
 def read_all(directory):

@@ -80,6 +80,11 @@ class ColdEntries:
         return sum(run.alive for run in self._runs.values() if run.manifest.queue == queue)
 
     @property
+    def entries(self) -> int:
+        """Entries in all runs, dead ones included."""
+        return sum(run.manifest.count for run in self._runs.values())
+
+    @property
     def runs(self) -> int:
         """Number of runs."""
         return len(self._runs)
@@ -236,6 +241,7 @@ class ColdEntries:
 
     def _drop(self, run: Run) -> None:
         del self._runs[run.number]
+        self._changes.removed_entries += run.manifest.count
         self._changes.removed += [range_of(kind, run.number, run.number + 1) for kind in KINDS]
 
 

@@ -32,6 +32,8 @@ class ColdChanges:
     put: dict[bytes, bytes] = field(default_factory=dict[bytes, bytes])
     removed: list[KeyRange] = field(default_factory=list[KeyRange])
     """Keys in these ranges go before others are put."""
+    removed_entries: int = 0
+    """Entries in the runs removed, dead ones included."""
 
 
 class RunStore(Protocol):
