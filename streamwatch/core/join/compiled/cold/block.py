@@ -12,12 +12,12 @@ each, then zeros up to 16); their smallest values (8 bytes each); the columns. N
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.jit import entry, hot, word_at
+from streamwatch.core.jit import hot, word_at
 
 PACKED_ENTRY: Final = np.dtype(
     [
@@ -180,6 +180,17 @@ def unpack_entries(data, at, first, count, words, start):
 
 
 @hot
+def long_at(data, at, c, i):
+    """Value of column c, `RECORD_MS` or `ARRIVAL`, of entry i of the block at byte `at`."""
+    column = at + HEADER_BYTES
+    for before in range(c):
+        column += np.int64(data[at + WIDTHS_AT + before]) * count_at(data, at)
+    width = np.int64(data[at + WIDTHS_AT + c])
+    value = (word_at(data, column + i * width) & mask_of(width)) + word_at(data, at + SMALLEST_AT + 8 * c)
+    return np.int64(value ^ _SIGN)
+
+
+@hot
 def end_of_block(data, at, limit):
     """Byte at which the block at byte `at` ends; -1 if what lies there before `limit` is no whole block."""
     if at + HEADER_BYTES > limit or word_at(data, at) & np.uint64(0xFFFFFFFF) != np.uint64(VERSION):
@@ -193,21 +204,6 @@ def end_of_block(data, at, limit):
     return end if end <= limit else -1
 
 
-@entry
-def _pack(words, data):
-    return pack_entries(words, 0, words.shape[0], data, 0)
-
-
-@entry
-def _measure(data, size):
-    return end_of_block(data, 0, size), count_at(data, 0)
-
-
-@entry
-def _unpack(data, words):
-    unpack_entries(data, 0, 0, words.shape[0], words, 0)
-
-
 def most_bytes(count: int) -> int:
     """Bytes that a block of so many entries takes at most."""
     return HEADER_BYTES + count * PACKED_ENTRY.itemsize
@@ -216,30 +212,3 @@ def most_bytes(count: int) -> int:
 def words_of(entries: NDArray[np.void]) -> Words:
     """`PACKED_ENTRY` (n,) as uint64 (n, 8), without a copy."""
     return entries.view(np.uint64).reshape(-1, WORDS)
-
-
-def pack(entries: NDArray[np.void]) -> bytes:
-    """Pack entries, `PACKED_ENTRY` (n,) with n < 2³², in their order, as one block."""
-    data: Bytes = np.empty(most_bytes(len(entries)), np.uint8)
-    end: Any = _pack(words_of(np.ascontiguousarray(entries)), data)
-    return data[:end].tobytes()
-
-
-def unpack(block: bytes) -> NDArray[np.void]:
-    """Entries of a block, `PACKED_ENTRY` (n,).
-
-    Raises
-    ------
-    ValueError
-        If it is not one whole block of this version.
-    """
-    data: Bytes = np.frombuffer(block + bytes(HEADER_BYTES), np.uint8)
-    end, count = _measure(data, len(block))
-    if end != len(block):
-        raise ValueError(
-            f"packed entries must be one whole block of version {VERSION}, got {len(block)} bytes that begin "
-            f"with {block[:8].hex(' ')}"
-        )
-    entries = np.zeros(count, PACKED_ENTRY)
-    _unpack(data, words_of(entries))
-    return entries

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import Final, NamedTuple, TypeVar
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,21 +12,16 @@ from streamwatch.core.join.compiled.cold.building import RunWriter, sorted_entri
 from streamwatch.core.join.compiled.cold.looking_up import candidates, search
 from streamwatch.core.join.compiled.cold.merging import Merge
 from streamwatch.core.join.compiled.cold.oldest import Taking
+from streamwatch.core.join.compiled.cold.opening import committed_runs
 from streamwatch.core.join.compiled.cold.reading import read_blocks
-from streamwatch.core.join.compiled.cold.run import DEDUP_ENTRIES, Run, RunManifest, read_run
+from streamwatch.core.join.compiled.cold.run import DEDUP_ENTRIES, Run
 from streamwatch.core.join.compiled.cold.schedule import due
 from streamwatch.core.join.compiled.cold.spec import ColdSpec
 from streamwatch.core.join.compiled.cold.store import (
     KINDS,
-    MANIFEST,
-    MOST_RUNS,
     ColdChanges,
-    ColdDamaged,
-    KeyRange,
     RunStore,
     range_of,
-    required,
-    run_of,
 )
 from streamwatch.core.join.compiled.layout import EARLY_LABELS, PREDICTIONS, RETAINED_LABELS
 
@@ -68,7 +61,7 @@ class ColdEntries:
     def __init__(self, store: RunStore, spec: ColdSpec = ColdSpec()) -> None:  # noqa: B008 - it is frozen
         self._store = store
         self._spec = spec
-        self._runs = {run.number: run for run in _committed(store)}
+        self._runs = {run.number: run for run in committed_runs(store)}
         self._next = max(self._runs, default=-1) + 1
         self._changes = ColdChanges()
         self._planned: Merge | Taking | None = None
@@ -183,8 +176,10 @@ class ColdEntries:
 
         Nothing may be evicted of the queue between this and `finish_taking` or `give_up`.
         """
+        if queue not in QUEUES or queue == DEDUP_ENTRIES:
+            raise ValueError(f"the queue of what is to fall due must be one of {QUEUES[:-1]}, got {queue}")
         runs = [run for run in self._runs.values() if run.manifest.queue == queue and run.alive]
-        return self._plan(Taking(self._store, self._spec, queue, runs, count, self.floor))
+        return self._plan(Taking(self._store, self._spec, queue, runs, count))
 
     def finish_taking(self, taking: Taking) -> NDArray[np.void]:
         """Take what was found and still lives, oldest first, `PACKED_ENTRY` (n,); after its `run`."""
@@ -243,26 +238,3 @@ class ColdEntries:
         del self._runs[run.number]
         self._changes.removed_entries += run.manifest.count
         self._changes.removed += [range_of(kind, run.number, run.number + 1) for kind in KINDS]
-
-
-def _committed(store: RunStore) -> list[Run]:
-    """Read the runs that a commit knows, and remove what belongs to none of them."""
-    keys = store.keys(*range_of(MANIFEST, 0, MOST_RUNS))
-    manifests: list[RunManifest] = []
-    for key, value in zip(keys, required(store, keys), strict=True):
-        try:
-            manifest = msgspec.msgpack.decode(value, type=RunManifest)
-        except msgspec.DecodeError as error:
-            raise ColdDamaged(f"the manifest of run {run_of(key)[1]} is not readable: {error}") from error
-        manifests.append(manifest)
-    numbers = [-1, *(manifest.number for manifest in manifests), MOST_RUNS]
-    strangers: list[KeyRange] = []
-    for kind in KINDS:
-        for before, after in itertools.pairwise(numbers):
-            first, end = range_of(kind, before + 1, after)
-            found = store.next_key(first)
-            if found is not None and found < end:
-                strangers.append((first, end))
-    if strangers:
-        store.remove(strangers)
-    return [read_run(store, manifest) for manifest in manifests]

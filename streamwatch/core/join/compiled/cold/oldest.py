@@ -13,31 +13,57 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.jit import detached
-from streamwatch.core.join.compiled.cold.block import ARRIVAL, PACKED_ENTRY, RECORD_MS, WORDS, Words
+from streamwatch.core.join.compiled.cold.bits import is_set
+from streamwatch.core.join.compiled.cold.block import (
+    ARRIVAL,
+    PACKED_ENTRY,
+    RECORD_MS,
+    WORDS,
+    Words,
+    count_at,
+    long_at,
+    unpack_entries,
+)
 from streamwatch.core.join.compiled.cold.building import in_order
-from streamwatch.core.join.compiled.cold.reading import living
+from streamwatch.core.join.compiled.cold.reading import living_blocks
 from streamwatch.core.join.compiled.cold.run import Run
 from streamwatch.core.join.compiled.cold.spec import ColdSpec
 from streamwatch.core.join.compiled.cold.store import RunStore
 
-FROM_THEMSELVES = -1
 _BEYOND = 2**63 - 1
 
 
 @detached
-def add_older(words, positions, source, limit, count, all_words, all_positions, all_sources):
-    """Add entries whose arrival is not above the limit to those found; how many these are then.
+def add_older(data, begins, first, block_entries, dead, source, limit, count, words, positions, sources):
+    """Add the living entries of blocks whose arrival is not above the limit; how many have been added then.
 
-    A source of `FROM_THEMSELVES` picks from those found: they move to the front.
+    Of the others only the arrival is read. `first` is the number of the first block.
     """
-    for i in range(words.shape[0]):
-        if np.int64(words[i, ARRIVAL]) <= limit:
-            for w in range(WORDS):
-                all_words[count, w] = words[i, w]
-            all_positions[count] = positions[i]
-            all_sources[count] = all_sources[i] if source == FROM_THEMSELVES else source
+    for b in range(begins.shape[0] - 1):
+        at = begins[b]
+        for i in range(count_at(data, at)):
+            position = (first + b) * block_entries + i
+            if is_set(dead, position) or long_at(data, at, ARRIVAL, i) > limit:
+                continue
+            unpack_entries(data, at, i, 1, words, count)
+            positions[count] = position
+            sources[count] = source
             count += 1
     return count
+
+
+@detached
+def keep_older(words, positions, sources, count, limit):
+    """Of the first `count` keep those whose arrival is not above the limit, in front; how many they are."""
+    kept = 0
+    for i in range(count):
+        if np.int64(words[i, ARRIVAL]) <= limit:
+            for w in range(WORDS):
+                words[kept, w] = words[i, w]
+            positions[kept] = positions[i]
+            sources[kept] = sources[i]
+            kept += 1
+    return kept
 
 
 @dataclass(slots=True)
@@ -66,13 +92,9 @@ class Taking:
         All of the queue.
     count
         Entries that are wanted.
-    floor
-        Oldest generation of dedup entries that counts.
     """
 
-    def __init__(
-        self, store: RunStore, spec: ColdSpec, queue: int, runs: list[Run], count: int, floor: int
-    ) -> None:
+    def __init__(self, store: RunStore, spec: ColdSpec, queue: int, runs: list[Run], count: int) -> None:
         if count < 1:
             raise ValueError(f"at least one entry must be wanted, got {count}")
         self._store = store
@@ -83,7 +105,6 @@ class Taking:
         self._dead = [run.dead.copy() for run in self.runs]
         self._alive = sum(run.alive for run in runs)
         self._count = count
-        self._floor = floor
         self._found = _Room(0, np.empty((0, WORDS), np.uint64), np.empty(0, np.int64), np.empty(0, np.int32))
         self.limit = -1
         """No entry that is left has a smaller arrival, or an equal one."""
@@ -98,21 +119,24 @@ class Taking:
         """
         self.limit = _BEYOND
         chunk = self._spec.chunk_blocks * max((run.manifest.block_entries for run in self.runs), default=1)
-        size = min(2 * self._count, self._alive) + chunk
+        size = min(2 * self._count, self._alive + chunk) + chunk
         found = self._found = _Room(
             0, np.empty((size, WORDS), np.uint64), np.empty(size, np.int64), np.empty(size, np.int32)
         )
         for k, (run, bound, dead) in enumerate(zip(self.runs, self._bounds, self._dead, strict=True)):
             if bound > self.limit:
                 break
-            for each in living(self._store, run, dead, self._floor, self._spec.chunk_blocks):
-                if found.count + len(each.positions) > size:
+            for data, begins, numbers in living_blocks(self._store, run, dead, self._spec.chunk_blocks):
+                if found.count + chunk > size:
                     self._keep()
                     if found.count > self._count:
                         raise ValueError(f"arrivals must differ, got {self.limit} several times")
                 found.count = add_older(
-                    each.words,
-                    each.positions,
+                    data,
+                    begins,
+                    int(numbers[0]),
+                    run.manifest.block_entries,
+                    dead,
                     k,
                     self.limit,
                     found.count,
@@ -128,16 +152,7 @@ class Taking:
         found = self._found
         ages = arrivals(found.words[: found.count])
         self.limit = int(np.partition(ages, self._count - 1)[self._count - 1])
-        found.count = add_older(
-            found.words[: found.count],
-            found.positions,
-            FROM_THEMSELVES,
-            self.limit,
-            0,
-            found.words,
-            found.positions,
-            found.sources,
-        )
+        found.count = keep_older(found.words, found.positions, found.sources, found.count, self.limit)
 
     def taken(self) -> NDArray[np.void]:
         """Take those that still live out of their runs, and give them, oldest first."""

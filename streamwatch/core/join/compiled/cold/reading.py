@@ -94,20 +94,22 @@ def read_blocks(store: RunStore, run: Run, numbers: NDArray[np.int64]) -> Blocks
     return Blocks(data, begins, numbers)
 
 
-def living(store: RunStore, run: Run, dead: Bits, floor: int, step: int) -> Iterator[Living]:
-    """Living entries of a run by these dead bits, so many blocks at a time; the next takes their place.
+def living_blocks(store: RunStore, run: Run, dead: Bits, step: int) -> Iterator[Blocks]:
+    """Blocks of a run, so many at a time; where all of them are wholly dead they are not read."""
+    each, count = run.manifest.block_entries, run.manifest.count
+    dead_bits = np.unpackbits(dead.view(np.uint8), bitorder="little", count=count)
+    starts = np.arange(0, count, each)
+    alive = np.add.reduceat(1 - dead_bits, starts, dtype=np.int64)
+    for first in range(0, len(starts), step):
+        if alive[first : first + step].any():
+            yield read_blocks(store, run, np.arange(first, min(first + step, len(starts))))
 
-    What is wholly dead is not read.
-    """
+
+def living(store: RunStore, run: Run, dead: Bits, floor: int, step: int) -> Iterator[Living]:
+    """Living entries of a run by these dead bits, so many blocks at a time; the next takes their place."""
     each = run.manifest.block_entries
     words = np.empty((step * each, WORDS), np.uint64)
     positions = np.empty(step * each, np.int64)
-    dead_bits = np.unpackbits(dead.view(np.uint8), bitorder="little", count=run.manifest.count)
-    starts = np.arange(0, run.manifest.count, each)
-    alive = np.add.reduceat(1 - dead_bits.astype(np.int64), starts) if len(starts) else starts
-    for first in range(0, len(starts), step):
-        if not alive[first : first + step].any():
-            continue
-        blocks = read_blocks(store, run, np.arange(first, min(first + step, len(starts))))
-        count: int = unpack_living(blocks.data, blocks.begins, first, each, dead, floor, words, positions)
+    for data, begins, numbers in living_blocks(store, run, dead, step):
+        count: int = unpack_living(data, begins, int(numbers[0]), each, dead, floor, words, positions)
         yield Living(words[:count], positions[:count])

@@ -17,10 +17,10 @@ class ColdSpec:
     """A run of less than the fan-out times as many is of the lowest tier."""
     fanout: int = 4
     """So many runs of one tier become one; each tier is so many times larger than the one below."""
-    most_entries: int = 2**23
+    most_entries: int = 2**22
     """Runs are not merged beyond this."""
-    filter_bits: int = 10
-    """Bits of the filter an entry: about 1 in 100 foreign ids passes."""
+    filter_bits: int = 12
+    """Bits of the filter an entry: about 1 in 200 foreign ids passes."""
     filter_bits_of_few: int = 16
     """The same of runs that are small, of which there are many: about 1 in 1,000."""
     many_entries: int = 2**20

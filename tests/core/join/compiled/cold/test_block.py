@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from streamwatch.core.join.compiled.cold.block import HEADER_BYTES, PACKED_ENTRY, pack, unpack
+from streamwatch.core.join.compiled.cold.block import HEADER_BYTES, PACKED_ENTRY
+from streamwatch.core.join.compiled.cold.single_block import pack, unpack
 from streamwatch.core.join.compiled.layout import NO_TIME
 from tests.tiers import examples
 

@@ -8,9 +8,9 @@ from random import Random
 import numpy as np
 import pytest
 
-from streamwatch.core.join.compiled.cold.block import pack
 from streamwatch.core.join.compiled.cold.entries import ColdEntries
 from streamwatch.core.join.compiled.cold.memory import MemoryRuns
+from streamwatch.core.join.compiled.cold.single_block import pack
 from streamwatch.core.join.compiled.cold.store import DEAD, ENTRIES, FILTER, ColdDamaged, key_of
 from tests.core.join.compiled.cold.cold_model import IDS, SMALL, ColdSteps, CutRuns, array_of
 from tests.tiers import by_tier
@@ -174,5 +174,7 @@ def test_only_one_search_or_merge_is_planned_at_a_time_and_its_queue_is_left_alo
         cold.finish_taking(taking)
     with pytest.raises(ValueError, match="at least one entry must be wanted, got 0"):
         cold.taking(0, 0)
+    with pytest.raises(ValueError, match=r"must be one of \(0, 1, 2\), got 3"):
+        cold.taking(3, 1)
     with pytest.raises(ValueError, match=r"queue must be one of \(0, 1, 2, 3\), got 4"):
         cold.evict(4, array_of(made))

@@ -106,12 +106,15 @@ class TwoPlaces:
         found = self.cold.look_up(low, high)
         for place, id_ in enumerate(labels):
             cold = found.asked == place
+            resolved += self.settle(self.taken_before, id_)
             resolved += found.entries[cold].tolist()
             self.cold.take_out(found.runs[cold], found.positions[cold])
-            for part in (self.taken_before, self.waiting):
-                for row in [row for row in part.values() if row[ID] == id_]:
-                    resolved.append(part.pop(row[ARRIVAL]))
+            resolved += self.settle(self.waiting, id_)
         return resolved
+
+    @staticmethod
+    def settle(part, id_):
+        return [part.pop(row[ARRIVAL]) for row in list(part.values()) if row[ID] == id_]
 
     def evict(self):
         over = len(self.waiting) - ROOM
