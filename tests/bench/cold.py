@@ -111,7 +111,7 @@ class Cold:
                 self.merged += merge.run_made.manifest.count
                 self.commit()
                 if self.runs is not None:
-                    self.clock("reclaim", self.runs.reclaim, self.cold.entries)
+                    self.clock("reclaim", self.runs.reclaim, self.runs.reclaimable(self.cold.entries))
             if self.directory is not None:
                 self.largest = max(self.largest, size_on_disk(self.directory))
         self.commit()

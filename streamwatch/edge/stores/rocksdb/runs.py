@@ -70,11 +70,8 @@ class RocksRuns:
         for key, value in changes.put.items():
             batch[key] = value
 
-    def reclaim(self, entries: int) -> None:
-        """Free the disk of runs that commits have removed, once it pays; for a thread.
-
-        RocksDB by itself leaves a removed range on the disk until it happens to rewrite its files; asking for
-        it rewrites their neighbours, too.
+    def reclaimable(self, entries: int) -> list[KeyRange]:
+        """Hand over the keys that commits have removed, once it pays to `reclaim` their room; else nothing.
 
         Parameters
         ----------
@@ -82,12 +79,23 @@ class RocksRuns:
             Entries in all runs that are left.
         """
         if self._removed_entries < entries // RECLAIMED_SHARE:
-            return
+            return []
         removed, self._removed, self._removed_entries = sorted(self._removed), [], 0
-        while removed:
-            first, end = removed.pop(0)
-            while removed and removed[0][0] == end:
-                end = removed.pop(0)[1]
+        ranges: list[KeyRange] = []
+        for first, end in removed:
+            if ranges and ranges[-1][1] == first:
+                ranges[-1] = (ranges[-1][0], end)
+            else:
+                ranges.append((first, end))
+        return ranges
+
+    def reclaim(self, ranges: Sequence[KeyRange]) -> None:
+        """Free the disk of removed keys; for a thread.
+
+        RocksDB by itself leaves a removed range on the disk until it happens to rewrite its files; asking for
+        it rewrites their neighbours, too.
+        """
+        for first, end in ranges:
             self._database.compact_range(COLD_RUNS, first, end)
 
     def _remove(self, ranges: Sequence[KeyRange], batch: WriteBatch) -> None:

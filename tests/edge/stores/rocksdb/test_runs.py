@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from random import Random
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -62,6 +63,30 @@ def test_any_sequence_of_steps_and_crashes_gives_what_a_list_gives(kind, tmp_pat
     assert seen > 0
 
 
+def test_runs_are_merged_in_a_thread_while_others_are_looked_up_and_taken_out(tmp_path):
+    steps = OnDisk(Random(3), tmp_path / "state")
+    merges = 0
+    for _ in range(40):
+        for _ in range(3):
+            steps.evict()
+        steps.plan_merge()
+        if steps.planned is None:
+            continue
+        merges += 1
+        thread = Thread(target=steps.planned.run)
+        thread.start()
+        steps.take_out()
+        steps.evict()
+        steps.check()
+        steps.commit()
+        thread.join()
+        merge, steps.planned = steps.planned, None
+        steps.cold.finish_merging(merge)
+        steps.check()
+    steps.database.close()
+    assert merges > 10
+
+
 def test_what_was_never_committed_is_removed_at_the_next_start(tmp_path):
     steps = OnDisk(Random(1), tmp_path / "state")
     steps.cold.evict(0, array_of(steps.new_entries(0, 50)))
@@ -93,9 +118,13 @@ def test_room_of_removed_runs_is_reclaimed_once_they_are_a_quarter_of_the_others
     assert changes.removed_entries == cold.entries == 120_000
     with database.batch() as batch:
         runs.write_changes(changes, batch)
-    runs.reclaim(4 * 120_000 + 4)
+    assert runs.reclaimable(4 * 120_000 + 4) == []
+    database._families[COLD_RUNS].flush()
     before = bytes_of_files(directory)
-    runs.reclaim(cold.entries)
+    ranges = runs.reclaimable(cold.entries)
+    assert ranges == [(key_of(ENTRIES, 0), key_of(ENTRIES, 2))], "two runs side by side"
+    runs.reclaim(ranges)
+    assert runs.reclaimable(cold.entries) == []
     assert bytes_of_files(directory) < 0.7 * before
     found = cold.look_up(entries["low"][:500].copy(), entries["high"][:500].copy())
     assert found.entries.tolist() == entries[:500].tolist()
