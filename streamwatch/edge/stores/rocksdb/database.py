@@ -29,12 +29,12 @@ from streamwatch.edge.stores.errors import StateFailed, StateRefused
 from streamwatch.edge.stores.rocksdb.failures import failures
 
 FAMILIES: Final = ("entries", "expiry", "dedup", "journal", "models", "held", "outbox", "meta")
-COLD_RUNS: Final = "runs"
-"""Family of cold entries; no state of the present schema has it."""
 MEBIBYTE: Final = 2**20
 BLOCK_BYTES: Final = 4096
 OPEN_FILES: Final = 400
 """Files RocksDB keeps open; -1: all of them."""
+COLD_RUNS: Final = "runs"
+"""Family of cold entries; no state of the present schema has it."""
 
 
 def options_of(family: str | None, cache: Cache, write_buffer_bytes: int) -> Options:
