@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ColdSpec:
-    """How large runs, blocks and filters are, and when runs are merged."""
+    """Sizes of runs, blocks and filters, and when runs are merged."""
 
     block_entries: int = 128
     """Entries a block: about 3 kB."""
