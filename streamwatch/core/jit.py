@@ -1,4 +1,4 @@
-"""Decorators for compiled functions: `entry`, `inner`, `hot`; and intrinsics for their bodies.
+"""Decorators for compiled functions: `entry`, `detached`, `inner`, `hot`; and intrinsics for their bodies.
 
 A decorated function costs nothing until it is needed: numba is imported, and the function handed to it, when
 Python first calls it or when a compiled caller first names it. So whoever only reads the tables of estimators
@@ -26,20 +26,30 @@ class CompiledFunction:
         Whether the result is kept between runs: entry points; what they call is compiled into them.
     inlined
         Whether the optimizer must inline it into its callers.
+    unlocked
+        Whether it runs without the interpreter's lock.
     """
 
-    def __init__(self, function: Callable[..., Any], *, kept: bool = False, inlined: bool = False) -> None:
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        *,
+        kept: bool = False,
+        inlined: bool = False,
+        unlocked: bool = False,
+    ) -> None:
         update_wrapper(self, function)
         self.py_func = function
         self.kept = kept
         self._inlined = inlined
+        self._unlocked = unlocked
 
     @cached_property
     def dispatcher(self) -> Any:
         """Numba's form of the function, made at the first use."""
         from streamwatch.core.jit_numba import dispatcher
 
-        return dispatcher(self.py_func, kept=self.kept, inlined=self._inlined)
+        return dispatcher(self.py_func, kept=self.kept, inlined=self._inlined, unlocked=self._unlocked)
 
     @property
     def _numba_type_(self) -> Any:
@@ -80,6 +90,14 @@ class Intrinsic:
 def entry(function: Function) -> Function:
     """Compile a function called from Python, kept in the cache."""
     return cast("Function", CompiledFunction(function, kept=True))
+
+
+def detached(function: Function) -> Function:
+    """Compile a function called from a thread, kept in the cache; its arguments must be nobody else's.
+
+    It runs without the interpreter's lock, so the event loop goes on meanwhile.
+    """
+    return cast("Function", CompiledFunction(function, kept=True, unlocked=True))
 
 
 def inner(function: Function) -> Function:

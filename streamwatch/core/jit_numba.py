@@ -35,9 +35,9 @@ types.Record.mangling_args = property(_mangled_by_layout)  # type: ignore[method
 intrinsic = cast("Callable[[Callable[..., Any]], Callable[..., Any]]", _untyped_intrinsic)
 
 
-def dispatcher(function: Callable[..., Any], *, kept: bool, inlined: bool) -> Any:
+def dispatcher(function: Callable[..., Any], *, kept: bool, inlined: bool, unlocked: bool = False) -> Any:
     """Numba's form of a function; `kept` ones are looked up in the cache, where there is a place for one."""
-    compiled: Any = numba.njit(error_model="numpy", forceinline=inlined)(function)
+    compiled: Any = numba.njit(error_model="numpy", forceinline=inlined, nogil=unlocked)(function)
     directory = cache_directory() if kept else None
     if directory is not None:
         compiled._cache = KernelCache(function, directory)  # noqa: SLF001  (what numba's `cache=True` does)

@@ -34,6 +34,8 @@ MEBIBYTE: Final = 2**20
 BLOCK_BYTES: Final = 4096
 OPEN_FILES: Final = 400
 """Files RocksDB keeps open; -1: all of them."""
+COLD_RUNS: Final = "runs"
+"""Family of cold entries; no state of the present schema has it."""
 
 
 def options_of(family: str | None, cache: Cache, write_buffer_bytes: int) -> Options:
@@ -69,8 +71,10 @@ def options_of(family: str | None, cache: Cache, write_buffer_bytes: int) -> Opt
         table.set_bloom_filter(10, False)
         options.set_memtable_whole_key_filtering(True)
         options.set_memtable_prefix_bloom_ratio(0.05)
-    elif family in ("expiry", "dedup"):
+    elif family in ("expiry", "dedup", COLD_RUNS):
         options.set_compression_type(DBCompressionType.none())  # digests do not compress
+    if family == COLD_RUNS:
+        table.set_block_size(BLOCK_BYTES // 2)  # below a value, so that each is read alone
     options.set_block_based_table_factory(table)
     return options
 
@@ -87,6 +91,7 @@ class Database:
         read_only: bool = False,
         open_files: int = OPEN_FILES,
         recovery: DBRecoveryMode | None = None,
+        families: Sequence[str] = FAMILIES,
     ) -> None:
         self.directory = directory
         cache = Cache.new_hyper_clock_cache(cache_bytes, BLOCK_BYTES)
@@ -100,11 +105,11 @@ class Database:
             self._database = Rdict(
                 str(directory),
                 options,
-                {family: options_of(family, cache, write_buffer_bytes) for family in FAMILIES},
+                {family: options_of(family, cache, write_buffer_bytes) for family in families},
                 access,
             )
-            self._families = {family: self._database.get_column_family(family) for family in FAMILIES}
-            self._handles = {family: self._database.get_column_family_handle(family) for family in FAMILIES}
+            self._families = {family: self._database.get_column_family(family) for family in families}
+            self._handles = {family: self._database.get_column_family_handle(family) for family in families}
 
     @property
     def raw(self) -> Rdict:
@@ -157,6 +162,10 @@ class Database:
         """Write what follows in the batch to this family."""
         batch.set_default_column_family(self._handles[family])
 
+    def delete_range(self, family: str, first: bytes, end: bytes, batch: WriteBatch) -> None:
+        """In the batch, remove the keys of a family from `first` to before `end`."""
+        batch.delete_range(first, end, self._handles[family])
+
     def delete(self, family: str, key: bytes, batch: WriteBatch) -> None:
         """In the batch, remove a key of another family than the one it is about."""
         batch.delete(key, self._handles[family])
@@ -172,6 +181,11 @@ class Database:
             for family in self._families.values():
                 family.flush()
                 family.compact_range(None, None)
+
+    def compact_range(self, family: str, first: bytes, end: bytes) -> None:
+        """Free the disk of keys of a family, from `first` to before `end`, that were removed."""
+        with failures(self.directory):
+            self._families[family].compact_range(first, end)
 
     def figure(self, family: str, name: str) -> int:
         """One of RocksDB's own figures; 0 where there is none."""

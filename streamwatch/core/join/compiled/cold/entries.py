@@ -1,0 +1,240 @@
+"""Cold entries as the join sees them; the package's docstring says how it is to use them."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.join.compiled.cold.block import ARRIVAL, PACKED_ENTRY, WORDS
+from streamwatch.core.join.compiled.cold.building import RunWriter, sorted_entries
+from streamwatch.core.join.compiled.cold.looking_up import candidates, search
+from streamwatch.core.join.compiled.cold.merging import Merge
+from streamwatch.core.join.compiled.cold.oldest import Taking
+from streamwatch.core.join.compiled.cold.opening import committed_runs
+from streamwatch.core.join.compiled.cold.reading import read_blocks
+from streamwatch.core.join.compiled.cold.run import DEDUP_ENTRIES, Run
+from streamwatch.core.join.compiled.cold.schedule import due
+from streamwatch.core.join.compiled.cold.spec import ColdSpec
+from streamwatch.core.join.compiled.cold.store import (
+    KINDS,
+    ColdChanges,
+    RunStore,
+    range_of,
+)
+from streamwatch.core.join.compiled.layout import EARLY_LABELS, PREDICTIONS, RETAINED_LABELS
+
+Planned = TypeVar("Planned", Merge, Taking)
+QUEUES: Final = (PREDICTIONS, EARLY_LABELS, RETAINED_LABELS, DEDUP_ENTRIES)
+
+
+class Found(NamedTuple):
+    """Living entries of some ids, by the order in which the ids were given, then by arrival; (n,) each."""
+
+    entries: NDArray[np.void]
+    """`PACKED_ENTRY`."""
+    asked: NDArray[np.int64]
+    """Which of the ids each belongs to."""
+    runs: NDArray[np.int64]
+    positions: NDArray[np.int64]
+
+
+class ColdEntries:
+    """All runs, and which of their entries count.
+
+    Handles of what was found (`Found`) hold until the next `evict`, `finish_taking` or `finish_merging`.
+
+    Parameters
+    ----------
+    store
+        What keeps the runs; what is there without having been committed is removed.
+    spec
+        Sizes.
+
+    Raises
+    ------
+    ColdDamaged
+        If a run is not what was written.
+    """
+
+    def __init__(self, store: RunStore, spec: ColdSpec = ColdSpec()) -> None:  # noqa: B008 - it is frozen
+        self._store = store
+        self._spec = spec
+        self._runs = {run.number: run for run in committed_runs(store)}
+        self._next = max(self._runs, default=-1) + 1
+        self._changes = ColdChanges()
+        self._planned: Merge | Taking | None = None
+        self.floor = 0
+        """Oldest generation of dedup entries that counts; the caller's to set, after a start, too."""
+
+    def alive(self, queue: int) -> int:
+        """Entries of a queue that live; those of dropped generations count until a merge leaves them out."""
+        return sum(run.alive for run in self._runs.values() if run.manifest.queue == queue)
+
+    @property
+    def entries(self) -> int:
+        """Entries in all runs, dead ones included."""
+        return sum(run.manifest.count for run in self._runs.values())
+
+    @property
+    def runs(self) -> int:
+        """Number of runs."""
+        return len(self._runs)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in memory."""
+        return sum(run.nbytes for run in self._runs.values())
+
+    def evict(self, queue: int, entries: NDArray[np.void]) -> None:
+        """Take over entries of a queue, `PACKED_ENTRY` (n,), in any order.
+
+        Of two in a queue the one with the larger `arrival` has no earlier `record_ms`.
+        """
+        if queue not in QUEUES:
+            raise ValueError(f"queue must be one of {QUEUES}, got {queue}")
+        if isinstance(self._planned, Taking) and self._planned.queue == queue:
+            raise RuntimeError(f"nothing may be evicted of queue {queue} while its oldest entries are sought")
+        if not len(entries):
+            return
+        writer = RunWriter(self._store, self._spec, self._number(), queue, len(entries), self.floor)
+        writer.add(sorted_entries(entries))
+        made = writer.finish()
+        assert made is not None  # noqa: S101 - there are entries
+        self._runs[made.number] = made
+
+    def look_up(self, low: NDArray[np.uint64], high: NDArray[np.uint64]) -> Found:
+        """Find the living entries of ids, given by the halves of their digests, (n,), each but once."""
+        order = np.argsort(low)
+        low, high = low[order], high[order]
+        parts: list[tuple[NDArray[np.uint64], NDArray[np.int64], int]] = []
+        room = np.empty(len(low), np.int64), np.empty(len(low), np.int64), np.empty(len(low), np.int64)
+        for run in self._runs.values():
+            if not run.alive:
+                continue
+            count: int = candidates(low, high, run.bloom, run.fences, *room)
+            if count:
+                words, found = self._search(run, low, high, [each[:count] for each in room])
+                parts.append((words, found, run.number))
+        if not parts:
+            nothing = np.zeros(0, np.int64)
+            return Found(np.zeros(0, PACKED_ENTRY), nothing, nothing, nothing)
+        words = np.concatenate([part[0] for part in parts])
+        where = np.concatenate([part[1] for part in parts])
+        runs = np.repeat([part[2] for part in parts], [len(part[1]) for part in parts])
+        asked = order[where[:, 0]]
+        sequence = np.lexsort((words[:, ARRIVAL].copy(), asked))
+        entries = words[sequence].reshape(-1).view(PACKED_ENTRY)
+        return Found(entries, asked[sequence], runs[sequence], where[sequence, 1])
+
+    def _search(
+        self, run: Run, low: NDArray[np.uint64], high: NDArray[np.uint64], sought: list[NDArray[np.int64]]
+    ) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+        which, first, last = sought
+        numbers = first[np.diff(first, prepend=-1) > 0]
+        several = np.flatnonzero(last > first).tolist()
+        if several:
+            spans = [np.arange(first[i] + 1, last[i] + 1) for i in several]
+            numbers = np.unique(np.concatenate([numbers, *spans]))
+        blocks = read_blocks(self._store, run, numbers)
+        slots, lasts = np.searchsorted(numbers, first), np.searchsorted(numbers, last)
+        room = 4 * len(which) + 64
+        while True:
+            words, found = np.empty((room, WORDS), np.uint64), np.empty((room, 2), np.int64)
+            count: int = search(
+                low[which],
+                high[which],
+                which,
+                slots,
+                lasts,
+                *blocks,
+                run.manifest.block_entries,
+                run.dead,
+                self.floor,
+                words,
+                found,
+            )
+            if count < room:
+                return words[:count], found[:count]
+            room = count + 1
+
+    def take_out(self, runs: NDArray[np.int64], positions: NDArray[np.int64]) -> int:
+        """Let entries count no more, by the handles of `Found`; how many did until now."""
+        return sum(
+            self._runs[number].kill(positions[runs == number].astype(np.uint32))
+            for number in np.unique(runs).tolist()
+        )
+
+    def oldest_ms(self, queue: int) -> int | None:
+        """Record time before which no living entry of a queue lies; None if it has none."""
+        runs = [run for run in self._runs.values() if run.manifest.queue == queue and run.alive]
+        return min((run.oldest_ms for run in runs), default=None)
+
+    def taking(self, queue: int, count: int) -> Taking:
+        """Plan to take the `count` oldest entries of a queue.
+
+        Nothing may be evicted of the queue between this and `finish_taking` or `give_up`.
+        """
+        if queue not in QUEUES or queue == DEDUP_ENTRIES:
+            raise ValueError(f"the queue of what is to fall due must be one of {QUEUES[:-1]}, got {queue}")
+        runs = [run for run in self._runs.values() if run.manifest.queue == queue and run.alive]
+        return self._plan(Taking(self._store, self._spec, queue, runs, count))
+
+    def finish_taking(self, taking: Taking) -> NDArray[np.void]:
+        """Take what was found and still lives, oldest first, `PACKED_ENTRY` (n,); after its `run`."""
+        self._done(taking)
+        return taking.taken()
+
+    def merging(self) -> Merge | None:
+        """Plan a merge if one is due and nothing else is planned; dead runs are dropped."""
+        if self._planned is not None:
+            return None
+        for run in list(self._runs.values()):
+            if run.estimate(self.floor) == 0:
+                self._drop(run)
+        chosen = due(self._runs.values(), self._spec, self.floor)
+        if not chosen:
+            return None
+        return self._plan(Merge(self._store, self._spec, self._number(), chosen, self.floor))
+
+    def finish_merging(self, merge: Merge) -> None:
+        """Put the new run in the place of the others; after its `run`."""
+        self._done(merge)
+        made = merge.run_made
+        if made is not None:
+            made.kill(merge.died_since())
+            self._runs[made.number] = made
+        for run in merge.runs:
+            self._drop(run)
+
+    def give_up(self) -> None:
+        """Forget what is planned; its `run` has ended."""
+        self._planned = None
+
+    def changes(self) -> ColdChanges:
+        """Hand over what has changed since the last call; it is written, or all of this is opened again."""
+        changes, self._changes = self._changes, ColdChanges()
+        for run in self._runs.values():
+            run.add_changes(changes)
+        return changes
+
+    def _number(self) -> int:
+        self._next += 1
+        return self._next - 1
+
+    def _plan(self, planned: Planned) -> Planned:
+        if self._planned is not None:
+            raise RuntimeError("one search or merge of cold entries at a time; the one before has not ended")
+        self._planned = planned
+        return planned
+
+    def _done(self, planned: Merge | Taking) -> None:
+        if planned is not self._planned:
+            raise RuntimeError("this search or merge of cold entries is not the one that was planned last")
+        self._planned = None
+
+    def _drop(self, run: Run) -> None:
+        del self._runs[run.number]
+        self._changes.removed_entries += run.manifest.count
+        self._changes.removed += [range_of(kind, run.number, run.number + 1) for kind in KINDS]

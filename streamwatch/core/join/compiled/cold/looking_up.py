@@ -1,0 +1,134 @@
+"""Looking ids up in one run: filter, fences, then a search in the blocks that may have them."""
+
+# pyright: reportUnknownParameterType=false, reportMissingParameterType=false
+from __future__ import annotations
+
+import numpy as np
+
+from streamwatch.core.jit import entry, hot, prefetch, word_at
+from streamwatch.core.join.compiled.cold.bits import is_set
+from streamwatch.core.join.compiled.cold.block import (
+    HEADER_BYTES,
+    SMALLEST_AT,
+    WIDTHS_AT,
+    count_at,
+    mask_of,
+    unpack_entries,
+)
+from streamwatch.core.join.compiled.cold.bloom import line_of, may_have
+from streamwatch.core.join.compiled.cold.dropped import is_dropped
+
+_AHEAD = 12
+_STEPS = 8
+"""Fences passed one by one where a uniform digest should be; beyond, they are halved."""
+
+
+@hot
+def fences_below(fences, low):
+    """Count the fences smaller than `low`: digests are uniform, so it is near where a line would have it."""
+    n = fences.shape[0]
+    span = fences[n - 1] - fences[0]
+    at = 0
+    if low > fences[0] and span > 0:
+        at = n if low > fences[n - 1] else np.int64(np.float64(low - fences[0]) / np.float64(span) * (n - 1))
+    at = min(max(at, 0), n)
+    for _ in range(_STEPS):
+        if at < n and fences[at] < low:
+            at += 1
+        elif at > 0 and fences[at - 1] >= low:
+            at -= 1
+        else:
+            return at
+    a, b = 0, n
+    while a < b:
+        middle = (a + b) >> 1
+        if fences[middle] < low:
+            a = middle + 1
+        else:
+            b = middle
+    return a
+
+
+@entry
+def candidates(low, high, bloom, fences, which, first, last):
+    """Write which ids (sorted by `low`) may be in the run, and in which blocks; how many they are."""
+    count = 0
+    n = low.shape[0]
+    for i in range(n):
+        if i + _AHEAD < n:
+            prefetch(bloom, 8 * line_of(bloom, low[i + _AHEAD]))
+        if not may_have(bloom, low[i], high[i]):
+            continue
+        end = fences_below(fences, low[i])
+        which[count] = i
+        first[count] = max(end - 1, 0)
+        while end < fences.shape[0] and fences[end] == low[i]:
+            end += 1
+        last[count] = max(end - 1, 0)
+        count += 1
+    return count
+
+
+@hot
+def first_at_least(data, at, low):
+    """Position in the block at byte `at` of the first entry whose `low` is not smaller."""
+    width = np.int64(data[at + WIDTHS_AT])
+    smallest = word_at(data, at + SMALLEST_AT)
+    mask = mask_of(width)
+    a, b = 0, count_at(data, at)
+    if low <= smallest:
+        return a
+    sought = low - smallest
+    while a < b:
+        middle = (a + b) >> 1
+        if word_at(data, at + HEADER_BYTES + middle * width) & mask < sought:
+            a = middle + 1
+        else:
+            b = middle
+    return a
+
+
+@hot
+def low_at(data, at, i):
+    """`low` of entry i of the block at byte `at`."""
+    width = np.int64(data[at + WIDTHS_AT])
+    value = word_at(data, at + HEADER_BYTES + i * width) & mask_of(width)
+    return value + word_at(data, at + SMALLEST_AT)
+
+
+@entry
+def search(low, high, asked, slots, lasts, data, begins, numbers, block_entries, dead, floor, words, found):
+    """Write the living entries of ids; how many they are, of which `words` has only those that fit.
+
+    Parameters
+    ----------
+    low, high, asked
+        uint64, uint64, int64 (n,): the ids that may be there, and what the caller calls them.
+    slots, lasts
+        int64 (n,): first and last block of each, as indices of `numbers`.
+    data, begins, numbers
+        Blocks one behind the other, where each begins (and the last ends), and their numbers in the run.
+    block_entries, dead, floor
+        Of the run; oldest generation of dedup entries that counts.
+    words, found
+        uint64 (room, 8); int64 (room, 2): what the id is called, and the position in the run.
+    """
+    count = 0
+    room = words.shape[0] - 1
+    for m in range(asked.shape[0]):
+        for slot in range(slots[m], lasts[m] + 1):
+            at = begins[slot]
+            size = count_at(data, at)
+            for i in range(first_at_least(data, at, low[m]), size):
+                if low_at(data, at, i) != low[m]:
+                    break
+                position = numbers[slot] * block_entries + i
+                if is_set(dead, position):
+                    continue
+                k = min(count, room)
+                unpack_entries(data, at, i, 1, words, k)
+                if words[k, 1] == high[m] and not is_dropped(words, k, floor):
+                    found[k, 0] = asked[m]
+                    found[k, 1] = position
+                    count += 1
+    return count

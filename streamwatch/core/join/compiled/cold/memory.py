@@ -1,0 +1,53 @@
+"""Runs kept in memory, for a join without a disk and for tests: what was not committed a crash takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from threading import Lock
+
+from streamwatch.core.join.compiled.cold.store import ColdChanges, KeyRange
+
+
+class MemoryRuns:
+    """A `RunStore` in a dictionary; its order of keys is made when it is asked for."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._values: dict[bytes, bytes] = {}
+
+    def write(self, values: Sequence[tuple[bytes, bytes]]) -> None:
+        """Keep values."""
+        with self._lock:
+            self._values.update(values)
+
+    def get_all(self, keys: Sequence[bytes]) -> Sequence[bytes | None]:
+        """Values of many keys."""
+        return [self._values.get(key) for key in keys]
+
+    def keys(self, first: bytes, end: bytes) -> Sequence[bytes]:
+        """Keys in a range, in order."""
+        with self._lock:
+            return sorted(key for key in self._values if first <= key < end)
+
+    def next_key(self, first: bytes) -> bytes | None:
+        """First key that is not before `first`."""
+        with self._lock:
+            return min((key for key in self._values if key >= first), default=None)
+
+    def remove(self, ranges: Sequence[KeyRange]) -> None:
+        """Remove keys."""
+        with self._lock:
+            for first, end in ranges:
+                for key in [key for key in self._values if first <= key < end]:
+                    del self._values[key]
+
+    def commit(self, changes: ColdChanges) -> None:
+        """Keep what a commit changes."""
+        self.remove(changes.removed)
+        self.write(list(changes.put.items()))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all keys and values."""
+        with self._lock:
+            return sum(len(key) + len(value) for key, value in self._values.items())

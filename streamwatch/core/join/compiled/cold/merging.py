@@ -1,0 +1,156 @@
+"""Several runs become one, without what is dead: planned and swapped by the loop, made in a thread."""
+
+# pyright: reportUnknownParameterType=false, reportMissingParameterType=false
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.jit import detached
+from streamwatch.core.join.compiled.cold.block import WORDS
+from streamwatch.core.join.compiled.cold.building import RunWriter
+from streamwatch.core.join.compiled.cold.reading import Living, living
+from streamwatch.core.join.compiled.cold.run import Positions, Run
+from streamwatch.core.join.compiled.cold.spec import ColdSpec
+from streamwatch.core.join.compiled.cold.store import RunStore
+
+NOWHERE: Final = -1
+"""An entry that was dead when the merge began has no place in the new run."""
+_SHARE: Final = 4
+"""A merge holds so small a share of a chunk of each run: it reads several side by side."""
+
+
+@detached
+def merge_entries(words, positions, heads, counts, offsets, start, out, moved):
+    """Merge until `out` is full or nothing is left of one of the runs; how many entries were written.
+
+    Parameters
+    ----------
+    words, positions
+        uint64 (k, n, 8), int64 (k, n): living entries of each run.
+    heads, counts
+        int64 (k,): first that has not been merged, and how many there are, 0 of a run that has ended.
+    offsets, moved
+        int64 (k,), int32 (all entries of all runs,): where each run begins in `moved`, new positions.
+    start
+        Position of the first entry in the new run.
+    out
+        uint64 (n, 8).
+    """
+    n = 0
+    runs = words.shape[0]
+    while n < out.shape[0]:
+        best, best_low = -1, np.uint64(0)
+        for k in range(runs):
+            if counts[k] == 0:
+                continue
+            if heads[k] == counts[k]:
+                return n
+            low = words[k, heads[k], 0]
+            if best < 0 or low < best_low:
+                best, best_low = k, low
+        if best < 0:
+            return n
+        head = heads[best]
+        for w in range(WORDS):
+            out[n, w] = words[best, head, w]
+        moved[offsets[best] + positions[best, head]] = start + n
+        heads[best] = head + 1
+        n += 1
+    return n
+
+
+class Merge:
+    """A merge of runs, as they are when it is planned.
+
+    Parameters
+    ----------
+    store
+        Where their blocks are, and those of the new run go.
+    spec
+        Sizes.
+    number
+        Of the new run.
+    runs
+        Of one queue.
+    floor
+        Oldest generation of dedup entries that counts.
+    """
+
+    def __init__(self, store: RunStore, spec: ColdSpec, number: int, runs: list[Run], floor: int) -> None:
+        self._store = store
+        self._spec = spec
+        self._number = number
+        self._floor = floor
+        self.runs = runs
+        self._dead = [run.dead.copy() for run in runs]
+        self._most = sum(run.alive for run in runs)
+        self._offsets = np.cumsum([0, *(run.manifest.count for run in runs)])
+        self._moved = np.zeros(0, np.int32)
+        self.run_made: Run | None = None
+        """The new run; None if nothing lives, or `run` has not ended yet."""
+
+    def run(self) -> None:
+        """Read, merge and write; for a thread. May be given up at any time, by forgetting it.
+
+        Raises
+        ------
+        ColdDamaged
+            If a block is not what was written.
+        """
+        spec, runs = self._spec, self.runs
+        each = [run.manifest.block_entries for run in runs]
+        room = max(*each, spec.chunk_blocks * spec.block_entries // _SHARE)
+        self._moved = np.full(int(self._offsets[-1]), NOWHERE, np.int32)
+        writer = RunWriter(
+            self._store, spec, self._number, runs[0].manifest.queue, max(1, self._most), self._floor
+        )
+        sources = [
+            living(self._store, run, dead, self._floor, room // block_entries)
+            for run, dead, block_entries in zip(runs, self._dead, each, strict=True)
+        ]
+        words = np.empty((len(runs), room, WORDS), np.uint64)
+        positions = np.empty((len(runs), room), np.int64)
+        heads, counts = np.zeros(len(runs), np.int64), np.zeros(len(runs), np.int64)
+        out = np.empty((room, WORDS), np.uint64)
+        written = 0
+        for k, source in enumerate(sources):
+            self._refill(source, k, words, positions, heads, counts)
+        while counts.any():
+            count: int = merge_entries(
+                words, positions, heads, counts, self._offsets, written, out, self._moved
+            )
+            writer.add(out[:count])
+            written += count
+            for k in np.flatnonzero((heads == counts) & (counts > 0)).tolist():
+                self._refill(sources[k], k, words, positions, heads, counts)
+        self.run_made = writer.finish()
+
+    @staticmethod
+    def _refill(
+        source: Iterator[Living],
+        k: int,
+        words: NDArray[np.uint64],
+        positions: NDArray[np.int64],
+        heads: NDArray[np.int64],
+        counts: NDArray[np.int64],
+    ) -> None:
+        heads[k] = counts[k] = 0
+        for each in source:
+            if len(each.positions):
+                counts[k] = len(each.positions)
+                words[k, : counts[k]] = each.words
+                positions[k, : counts[k]] = each.positions
+                return
+
+    def died_since(self) -> Positions:
+        """Positions in the new run of what has died in the others since the merge was planned."""
+        died: list[NDArray[np.int32]] = []
+        for run, before, offset in zip(self.runs, self._dead, self._offsets.tolist(), strict=False):
+            fresh = np.unpackbits((run.dead & ~before).view(np.uint8), bitorder="little")
+            died.append(self._moved[offset + np.flatnonzero(fresh)])
+        places = np.concatenate(died)
+        return places[places != NOWHERE].astype(np.uint32)

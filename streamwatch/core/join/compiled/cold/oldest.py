@@ -1,0 +1,181 @@
+"""The oldest entries of a queue, wherever they lie: planned and taken by the loop, sought in a thread.
+
+Runs are sorted by digest, not by age, so a look for the oldest reads every run that has some of them from one
+end to the other. It pays by taking many: those that are not due yet wait in the table, before all others.
+"""
+
+# pyright: reportUnknownParameterType=false, reportMissingParameterType=false
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.jit import detached
+from streamwatch.core.join.compiled.cold.bits import is_set
+from streamwatch.core.join.compiled.cold.block import (
+    ARRIVAL,
+    PACKED_ENTRY,
+    RECORD_MS,
+    WORDS,
+    Words,
+    count_at,
+    long_at,
+    unpack_entries,
+)
+from streamwatch.core.join.compiled.cold.building import in_order
+from streamwatch.core.join.compiled.cold.reading import living_blocks
+from streamwatch.core.join.compiled.cold.run import Run
+from streamwatch.core.join.compiled.cold.spec import ColdSpec
+from streamwatch.core.join.compiled.cold.store import RunStore
+
+_BEYOND = 2**63 - 1
+
+
+@detached
+def add_older(data, begins, first, block_entries, dead, source, limit, count, words, positions, sources):
+    """Add the living entries of blocks whose arrival is not above the limit; how many have been added then.
+
+    Of the others only the arrival is read. `first` is the number of the first block.
+    """
+    for b in range(begins.shape[0] - 1):
+        at = begins[b]
+        for i in range(count_at(data, at)):
+            position = (first + b) * block_entries + i
+            if is_set(dead, position) or long_at(data, at, ARRIVAL, i) > limit:
+                continue
+            unpack_entries(data, at, i, 1, words, count)
+            positions[count] = position
+            sources[count] = source
+            count += 1
+    return count
+
+
+@detached
+def keep_older(words, positions, sources, count, limit):
+    """Of the first `count` keep those whose arrival is not above the limit, in front; how many they are."""
+    kept = 0
+    for i in range(count):
+        if np.int64(words[i, ARRIVAL]) <= limit:
+            for w in range(WORDS):
+                words[kept, w] = words[i, w]
+            positions[kept] = positions[i]
+            sources[kept] = sources[i]
+            kept += 1
+    return kept
+
+
+@dataclass(slots=True)
+class _Room:
+    """Entries found, (count,) of what there is room for."""
+
+    count: int
+    words: Words
+    positions: NDArray[np.int64]
+    sources: NDArray[np.int32]
+    """Which of the runs."""
+
+
+class Taking:
+    """A search for the `count` oldest entries of a queue, as it is when the search is planned.
+
+    Parameters
+    ----------
+    store
+        Where the blocks are.
+    spec
+        Sizes.
+    queue
+        Of all these.
+    runs
+        All of the queue.
+    count
+        Entries that are wanted.
+    """
+
+    def __init__(self, store: RunStore, spec: ColdSpec, queue: int, runs: list[Run], count: int) -> None:
+        if count < 1:
+            raise ValueError(f"at least one entry must be wanted, got {count}")
+        self._store = store
+        self._spec = spec
+        self.queue = queue
+        self.runs = sorted(runs, key=lambda run: run.oldest_arrival)
+        self._bounds = [run.oldest_arrival for run in self.runs]
+        self._dead = [run.dead.copy() for run in self.runs]
+        self._alive = sum(run.alive for run in runs)
+        self._count = count
+        self._found = _Room(0, np.empty((0, WORDS), np.uint64), np.empty(0, np.int64), np.empty(0, np.int32))
+        self.limit = -1
+        """No entry that is left has a smaller arrival, or an equal one."""
+
+    def run(self) -> None:
+        """Read; for a thread. May be given up at any time, by forgetting it.
+
+        Raises
+        ------
+        ColdDamaged
+            If a block is not what was written.
+        """
+        self.limit = _BEYOND
+        chunk = self._spec.chunk_blocks * max((run.manifest.block_entries for run in self.runs), default=1)
+        size = min(2 * self._count, self._alive + chunk) + chunk
+        found = self._found = _Room(
+            0, np.empty((size, WORDS), np.uint64), np.empty(size, np.int64), np.empty(size, np.int32)
+        )
+        for k, (run, bound, dead) in enumerate(zip(self.runs, self._bounds, self._dead, strict=True)):
+            if bound > self.limit:
+                break
+            for data, begins, numbers in living_blocks(self._store, run, dead, self._spec.chunk_blocks):
+                if found.count + chunk > size:
+                    self._keep()
+                    if found.count > self._count:
+                        raise ValueError(f"arrivals must differ, got {self.limit} several times")
+                found.count = add_older(
+                    data,
+                    begins,
+                    int(numbers[0]),
+                    run.manifest.block_entries,
+                    dead,
+                    k,
+                    self.limit,
+                    found.count,
+                    found.words,
+                    found.positions,
+                    found.sources,
+                )
+            if found.count > self._count:
+                self._keep()
+
+    def _keep(self) -> None:
+        """Keep the oldest of what was found so far."""
+        found = self._found
+        ages = arrivals(found.words[: found.count])
+        self.limit = int(np.partition(ages, self._count - 1)[self._count - 1])
+        found.count = keep_older(found.words, found.positions, found.sources, found.count, self.limit)
+
+    def taken(self) -> NDArray[np.void]:
+        """Take those that still live out of their runs, and give them, oldest first."""
+        found = self._found
+        words, positions = found.words[: found.count], found.positions[: found.count]
+        sources = found.sources[: found.count]
+        kept = np.ones(found.count, np.bool_)
+        latest_ms = int(words[:, RECORD_MS].view(np.int64).max(initial=0))
+        for k, run in enumerate(self.runs):
+            own = np.flatnonzero(sources == k)
+            places = positions[own]
+            kept[own] = (run.dead[places >> 6] >> (places & 63).astype(np.uint64)) & np.uint64(1) == 0
+            run.kill(places.astype(np.uint32))
+            if self.limit != _BEYOND:
+                run.oldest_arrival = max(run.oldest_arrival, self.limit + 1)
+                run.oldest_ms = max(run.oldest_ms, latest_ms)
+        alive = np.flatnonzero(kept)
+        order = alive[np.argsort(arrivals(words)[alive])]
+        out = np.empty((len(order), WORDS), np.uint64)
+        in_order(words, order, out)
+        return out.reshape(-1).view(PACKED_ENTRY)
+
+
+def arrivals(words: Words) -> NDArray[np.int64]:
+    """Arrivals of packed entries, (n,)."""
+    return words[:, ARRIVAL].view(np.int64)

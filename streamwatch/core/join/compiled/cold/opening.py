@@ -1,0 +1,49 @@
+"""Runs at a start: those that a commit knows, and nothing else."""
+
+from __future__ import annotations
+
+import itertools
+
+import msgspec
+
+from streamwatch.core.join.compiled.cold.run import Run, RunManifest, read_run
+from streamwatch.core.join.compiled.cold.store import (
+    KINDS,
+    MANIFEST,
+    MOST_RUNS,
+    ColdDamaged,
+    KeyRange,
+    RunStore,
+    range_of,
+    required,
+    run_of,
+)
+
+
+def committed_runs(store: RunStore) -> list[Run]:
+    """Read the runs that a commit knows, and remove what belongs to none of them.
+
+    Raises
+    ------
+    ColdDamaged
+        If a run is not what was written.
+    """
+    keys = store.keys(*range_of(MANIFEST, 0, MOST_RUNS))
+    manifests: list[RunManifest] = []
+    for key, value in zip(keys, required(store, keys), strict=True):
+        try:
+            manifest = msgspec.msgpack.decode(value, type=RunManifest)
+        except msgspec.DecodeError as error:
+            raise ColdDamaged(f"the manifest of run {run_of(key)[1]} is not readable: {error}") from error
+        manifests.append(manifest)
+    numbers = [-1, *(manifest.number for manifest in manifests), MOST_RUNS]
+    strangers: list[KeyRange] = []
+    for kind in KINDS:
+        for before, after in itertools.pairwise(numbers):
+            first, end = range_of(kind, before + 1, after)
+            found = store.next_key(first)
+            if found is not None and found < end:
+                strangers.append((first, end))
+    if strangers:
+        store.remove(strangers)
+    return [read_run(store, manifest) for manifest in manifests]

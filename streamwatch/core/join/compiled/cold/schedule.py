@@ -1,0 +1,48 @@
+"""Which runs are merged next."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection
+
+from streamwatch.core.join.compiled.cold.run import Run
+from streamwatch.core.join.compiled.cold.spec import ColdSpec
+
+_MOST_TIMES = 4
+"""At most so many times the fan-out are merged at once, however many small runs there are."""
+
+
+def due(runs: Collection[Run], spec: ColdSpec, floor: int) -> list[Run]:
+    """Runs of one queue to be merged; empty if nothing is due.
+
+    As many of like size as the fan-out, the smallest first: so an entry is written once a tier, and a look-up
+    asks few filters. Where none are that many, a run half of which is dead is written anew.
+    """
+    tiers: defaultdict[tuple[int, int], list[tuple[int, Run]]] = defaultdict(list)
+    for run in runs:
+        alive = run.estimate(floor)
+        tiers[_tier(alive, spec), run.manifest.queue].append((alive, run))
+    for _, members in sorted(tiers.items()):
+        if len(members) < spec.fanout:
+            continue
+        chosen: list[Run] = []
+        total = 0
+        for alive, run in sorted(members, key=lambda each: (each[0], each[1].number)):
+            total += alive
+            if total > spec.most_entries or len(chosen) == _MOST_TIMES * spec.fanout:
+                break
+            chosen.append(run)
+        if len(chosen) > 1:
+            return chosen
+    for members in tiers.values():
+        for alive, run in members:
+            if 2 * alive < run.manifest.count:
+                return [run]
+    return []
+
+
+def _tier(alive: int, spec: ColdSpec) -> int:
+    tier, size = 0, spec.first_entries * spec.fanout
+    while alive >= size:
+        tier, size = tier + 1, size * spec.fanout
+    return tier

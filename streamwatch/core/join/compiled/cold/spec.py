@@ -1,0 +1,27 @@
+"""Sizes of cold runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ColdSpec:
+    """Sizes of runs, blocks and filters, and when runs are merged."""
+
+    block_entries: int = 128
+    """Entries a block: about 3 kB."""
+    chunk_blocks: int = 64
+    """Blocks read, merged or written at a time, in a millisecond or two."""
+    first_entries: int = 32_768
+    """A run of less than the fan-out times as many is of the lowest tier."""
+    fanout: int = 4
+    """So many runs of one tier become one; each tier is so many times larger than the one below."""
+    most_entries: int = 2**22
+    """Runs are not merged beyond this."""
+    filter_bits: int = 12
+    """Bits of the filter an entry: about 1 in 200 foreign ids passes."""
+    filter_bits_of_few: int = 16
+    """The same of runs that are small, of which there are many: about 1 in 1,000."""
+    many_entries: int = 2**20
+    """A run of fewer is small."""

@@ -1,0 +1,37 @@
+"""Compiling what cold entries need before it is needed, or loading what was compiled before."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from streamwatch.core.join.compiled.cold.block import PACKED_ENTRY
+from streamwatch.core.join.compiled.cold.entries import ColdEntries
+from streamwatch.core.join.compiled.cold.memory import MemoryRuns
+from streamwatch.core.join.compiled.cold.spec import ColdSpec
+from streamwatch.core.join.compiled.layout import PREDICTIONS
+
+_COUNT = 8
+
+
+def warm_up_cold_entries() -> None:
+    """Evict, look up, take out, merge, open again and take the oldest, so that everything is called."""
+    store = MemoryRuns()
+    spec = ColdSpec(fanout=2)
+    cold = ColdEntries(store, spec)
+    entries = np.zeros(_COUNT, PACKED_ENTRY)
+    entries["low"] = np.arange(_COUNT) * 2**61
+    for evicted in range(2):
+        entries["arrival"] = evicted * _COUNT + np.arange(_COUNT)
+        cold.evict(PREDICTIONS, entries)
+    found = cold.look_up(entries["low"].copy(), entries["high"].copy())
+    cold.take_out(found.runs[:1], found.positions[:1])
+    merge = cold.merging()
+    assert merge is not None  # noqa: S101 - there are two runs of a size
+    merge.run()
+    cold.finish_merging(merge)
+    store.commit(cold.changes())
+    cold = ColdEntries(store, spec)
+    cold.look_up(entries["low"].copy(), entries["high"].copy())
+    taking = cold.taking(PREDICTIONS, 1)
+    taking.run()
+    cold.finish_taking(taking)

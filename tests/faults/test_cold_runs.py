@@ -1,0 +1,98 @@
+"""A process with cold runs is killed, or the power fails: its runs are those of its last commit, whole."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+
+from streamwatch.core.join.compiled.cold.entries import ColdEntries
+from streamwatch.edge.stores.rocksdb.runs import RocksRuns
+from tests.core.join.compiled.cold.cold_model import IDS, SMALL, rows_of
+from tests.edge.stores.rocksdb.cold_steps import COMMITS, Undisturbed, opened
+from tests.faults.disk.volume import volume
+from tests.tiers import number
+
+KILLS = number("STREAMWATCH_KILLS", default=3, everything=100)
+CUTS = number("STREAMWATCH_POWER_CUTS", default=3, everything=40)
+ROOT = Path(__file__).parents[2]
+MOST_COMMITS, LATEST_SECONDS = 60, 0.02
+
+
+@contextmanager
+def writing(directory: Path, seed: int) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-m", "tests.faults.disk.cold_writer", str(directory), str(seed)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def until_durable(process: subprocess.Popen[str], commit: int) -> None:
+    assert process.stdout is not None
+    for line in process.stdout:
+        if line == f"durable {commit}\n":
+            return
+    pytest.fail("it ended by itself")
+
+
+def killed(process: subprocess.Popen[str], promised: int) -> int:
+    """Last commit it held for durable, once it is dead."""
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    assert process.stdout is not None
+    return max([promised, *(int(line.split()[1]) for line in process.stdout if line.endswith("\n"))])
+
+
+def commit_found(directory: Path, seed: int) -> int:
+    """The commit that an opening finds: all that lived at it, and nothing else."""
+    database = opened(directory)
+    try:
+        commit = int.from_bytes(database.get("meta", COMMITS) or b"", "big")
+        cold = ColdEntries(RocksRuns(database), SMALL)
+        model = Undisturbed(Random(seed)).until(commit)
+        cold.floor = model.floor
+        low, high = np.array(IDS, np.uint64).T.copy()
+        found = cold.look_up(low, high)
+        expected = [entry.row for id_ in IDS for entry in model.living() if entry.id == id_]
+        assert rows_of(found.entries) == expected
+    finally:
+        database.close()
+    return commit
+
+
+def test_a_killed_process_leaves_the_runs_of_its_last_commit(tmp_path: Path) -> None:
+    for seed in range(KILLS):
+        chance = Random(seed)
+        directory, promised = tmp_path / str(seed), chance.randint(1, MOST_COMMITS)
+        with writing(directory, seed) as process:
+            until_durable(process, promised)
+            time.sleep(chance.uniform(0.0, LATEST_SECONDS))
+            promised = killed(process, promised)
+        assert promised <= commit_found(directory, seed) <= promised + 1
+
+
+@pytest.mark.real("loop mount")
+def test_a_power_cut_leaves_the_runs_of_a_commit_that_was_flushed(tmp_path: Path) -> None:
+    with volume(tmp_path) as disk:
+        for seed in range(CUTS):
+            chance = Random(seed)
+            directory, promised = disk.path / str(seed), chance.randint(1, MOST_COMMITS)
+            with writing(directory, seed) as process:
+                until_durable(process, promised)
+                time.sleep(chance.uniform(0.0, LATEST_SECONDS))
+                disk.cut_power()
+                promised = killed(process, promised)
+            disk.unmount()
+            disk.mount()
+            assert promised <= commit_found(directory, seed) <= promised + 1
