@@ -22,11 +22,15 @@ from streamwatch.core.join.compiled.layout import NO_TIME, Records
 from streamwatch.core.join.entry import OVER_LIMIT, PENDING, RESOLVED, RETAINED
 
 VERSION: Final = 1
+MOST_ROWS: Final = 2**28
+"""Of one value."""
 _HEAD: Final = Struct("<BBI")
 _COLUMN: Final = Struct("<qB")
 _AS_IT_IS: Final = 9
 """Width of a column of uint64."""
-_TYPES: Final[Mapping[int, str]] = MappingProxyType({1: "<u1", 2: "<u2", 4: "<u4", 8: "<u8", _AS_IT_IS: "<u8"})
+_TYPES: Final[Mapping[int, str]] = MappingProxyType(
+    {1: "<u1", 2: "<u2", 4: "<u4", 8: "<u8", _AS_IT_IS: "<u8"}
+)
 
 Column = NDArray[np.int64] | NDArray[np.uint64]
 
@@ -107,6 +111,8 @@ def unpack_columns(value: bytes, count: int) -> list[Column]:
     if len(value) < _HEAD.size:
         raise PackedError(f"expected at least {_HEAD.size} bytes, got {len(value)}")
     version, columns, rows = _HEAD.unpack_from(value)
+    if rows > MOST_ROWS:
+        raise PackedError(f"expected at most {MOST_ROWS} rows, got {rows}")
     if version != VERSION or columns != count:
         raise PackedError(f"expected version {VERSION} and {count} columns, got {version} and {columns}")
     start = _HEAD.size + _COLUMN.size * count
@@ -117,10 +123,12 @@ def unpack_columns(value: bytes, count: int) -> list[Column]:
     for number in range(count):
         base, width = _COLUMN.unpack_from(value, _HEAD.size + _COLUMN.size * number)
         if width == 0:
-            found.append(np.full(rows if at <= len(value) else 0, base, np.int64))
+            found.append(np.full(rows, base, np.int64))
             continue
         if width not in _TYPES:
-            raise PackedError(f"expected a width of 1, 2, 4, 8 or {_AS_IT_IS}, got {width} of column {number}")
+            raise PackedError(
+                f"expected a width of 1, 2, 4, 8 or {_AS_IT_IS}, got {width} of column {number}"
+            )
         size = min(width, 8) * rows
         if len(value) < at + size:
             raise PackedError(f"expected {rows} rows, got {len(value)} bytes that end in column {number}")
@@ -133,7 +141,7 @@ def unpack_columns(value: bytes, count: int) -> list[Column]:
 
 
 def pack_waiting(entries: Records, rewritten: NDArray[np.int64]) -> bytes:
-    """Pack entries that wait (`ENTRY`), and how often each was written before; their scores are kept apart."""
+    """Pack entries that wait (`ENTRY`), and how often each was written before; scores are kept apart."""
     pending = entries["state"] == PENDING
     record_ms, timestamp_ms = entries["record_ms"], entries["timestamp_ms"]
     timed = timestamp_ms != NO_TIME
@@ -173,7 +181,9 @@ def unpack_waiting(value: bytes) -> WaitingRows:
 def pack_dedup(entries: Records) -> bytes:
     """Pack dedup entries (`ENTRY`) of one generation."""
     names = ("model", "predicted_class", "true_or_scores", "state")
-    return pack_columns((entries["low"], entries["high"], *(entries[name].astype(np.int64) for name in names)))
+    return pack_columns(
+        (entries["low"], entries["high"], *(entries[name].astype(np.int64) for name in names))
+    )
 
 
 def unpack_dedup(value: bytes) -> DedupRows:
