@@ -12,6 +12,7 @@ from streamwatch.core.alerting.notification import Notification
 from streamwatch.core.alerting.outbox import Entry
 from streamwatch.core.alerting.rules import AlarmsSpec
 from streamwatch.core.commit.checkpoint import ESTIMATORS, PAIRS, PIPELINE, SETTINGS, ModelCheckpoint
+from streamwatch.core.commit.outcome_columns import read
 from streamwatch.core.commit.sections import spec_of
 from streamwatch.core.estimators.comparisons.set import ComparisonSet
 from streamwatch.core.estimators.set import EstimatorSet
@@ -34,7 +35,6 @@ UNREADABLE = (ValueError, LookupError, TypeError)
 _SETTINGS = msgspec.msgpack.Decoder(tuple[bytes, dict[str, str]])
 _KEPT = msgspec.msgpack.Decoder(ModelCheckpoint)
 _ENTRY = msgspec.msgpack.Decoder(Entry)
-_OUTCOMES = msgspec.msgpack.Decoder(list[Outcome])
 
 
 @contextmanager
@@ -111,9 +111,9 @@ def kept_of(value: bytes) -> ModelCheckpoint:
     return _KEPT.decode(value)
 
 
-def outcomes_of(value: bytes) -> list[Outcome]:
-    """An entry of the journal; raises DecodeError."""
-    return _OUTCOMES.decode(value)
+def outcomes_of(value: bytes) -> Sequence[Outcome]:
+    """An entry of the journal; raises ValueError."""
+    return read(value)
 
 
 def estimators_of(state: Inspection) -> tuple[MonitorsSpec, Mapping[str, str]]:
