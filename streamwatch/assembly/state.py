@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from streamwatch.assembly import specs
 from streamwatch.assembly.alerts import build_alarm_book, build_deliveries
 from streamwatch.core.column_pipeline import ColumnPipeline
+from streamwatch.core.commit.batch import RecoveredState
 from streamwatch.core.commit.checkpoint import Checkpoint, Resumed
 from streamwatch.core.estimators.set import EstimatorSet
+from streamwatch.core.join.compiled.packed import PackedError
 from streamwatch.core.pipeline import Pipeline
 from streamwatch.core.ports import DeadLetters, Store
-from streamwatch.core.specs import columns_suffice
+from streamwatch.core.specs import columns_suffice, join_bytes
 from streamwatch.daemon import (
     MERGE,
     POSITIONS,
@@ -33,8 +35,9 @@ from streamwatch.daemon.clock import SteadyClock
 from streamwatch.daemon.delivery import Deliveries
 from streamwatch.edge.keys import digest_bytes
 from streamwatch.edge.sources.kafka.dead_letters import DeadLetterTopic
+from streamwatch.edge.stores.errors import StateDamaged
 from streamwatch.edge.stores.memory import MemoryStore
-from streamwatch.edge.stores.rocksdb import RocksStore
+from streamwatch.edge.stores.rocksdb import ColumnStore, RocksStore
 from streamwatch.edge.stores.space import Space
 from streamwatch.settings import Settings
 from streamwatch.telemetry import Telemetry
@@ -99,21 +102,18 @@ def state_opening(
         store = open_store(settings)
         try:
             monitors = EstimatorSet(estimators)
-            pipeline = Pipeline(join, monitors)
+            columns = ColumnPipeline(join, monitors, digest_bytes) if joins_in_columns(settings) else None
+            pipeline = columns or Pipeline(join, monitors)
             pipeline.start_ms = start_ms
             checkpoint = Checkpoint(pipeline, monitors, estimators, settings.state.journal_outcomes)
             saved = store.load()
-            resumed = checkpoint.restore(saved) if store.durable else Resumed()
+            resumed = restored(checkpoint, saved, settings) if store.durable else Resumed()
             stands = decode_positions(saved.sections[POSITIONS]) if saved.commits else SourcePositions()
             stands = stands.only(topics)
             progress = restored_progress(saved.sections.get(MERGE), topics)
             clock.not_before(max(progress.running_ms.values(), default=0) - merge.max_future_ms)
             merge_clocks = Clocks(clock, lambda: int(host.monotonic() * 1_000))
             rejected = RejectedRecords(dead_letters)
-            columns = None
-            if joins_in_columns(settings):
-                columns = ColumnPipeline(join, monitors, digest_bytes)
-                columns.start_ms = start_ms
             processor = BatchProcessor(
                 checkpoint,
                 store,
@@ -137,16 +137,31 @@ def state_opening(
     return open_state
 
 
+def restored(checkpoint: Checkpoint, saved: RecoveredState, settings: Settings) -> Resumed:
+    """Go on from what a store has; raises StateDamaged where its entries are none."""
+    try:
+        return checkpoint.restore(saved)
+    except PackedError as error:
+        raise StateDamaged(
+            f"the state in {settings.state.directory} is damaged: {error}; `streamwatch state verify` tells "
+            "what else is"
+        ) from error
+
+
 def joins_in_columns(settings: Settings) -> bool:
-    """Tell whether the compiled join is used: nothing is durable, and columns suffice."""
-    return settings.state.kind == "memory" and columns_suffice(specs.join_spec(settings))
+    """Tell whether the compiled join is used: columns suffice, and its entries may all be in memory."""
+    join = specs.join_spec(settings)
+    state = settings.state
+    fits = state.kind == "memory" or join_bytes(join) <= state.join_memory_megabytes * 1_000_000
+    return columns_suffice(join) and fits
 
 
 def open_store(settings: Settings) -> Store:
     """The store the settings ask for."""
     if settings.state.kind == "memory":
         return MemoryStore()
-    return RocksStore.open(specs.rocks_spec(settings))
+    store = ColumnStore if joins_in_columns(settings) else RocksStore
+    return store.open(specs.rocks_spec(settings))
 
 
 def _now_ms() -> int:

@@ -13,6 +13,16 @@ from streamwatch.core.join.working_set import BatchResult, ReadSet, WorkingSet
 from streamwatch.core.series import Family
 
 
+def nothing_lent(by_id: dict[str, JoinEntry] | None = None) -> WorkingSet:
+    """A working set of these entries, none by default, with empty indices."""
+    return WorkingSet(
+        {} if by_id is None else by_id,
+        Deadlines(PENDING, PENDING),
+        Deadlines(EARLY, EARLY),
+        Deadlines(UNMATCHED, RETAINED),
+    )
+
+
 class MemoryStore:
     """Lends the core its own dictionary and indices, so that fetch and commit cost next to nothing.
 
@@ -24,9 +34,7 @@ class MemoryStore:
     def __init__(self) -> None:
         self._identity = str(uuid.uuid4())
         self._by_id: dict[str, JoinEntry] = {}
-        self._found = WorkingSet(
-            self._by_id, Deadlines(PENDING, PENDING), Deadlines(EARLY, EARLY), Deadlines(UNMATCHED, RETAINED)
-        )
+        self._found = nothing_lent(self._by_id)
         self._dedup: dict[int, list[JoinEntry]] = {}
         self._dead: deque[list[JoinEntry]] = deque()
 

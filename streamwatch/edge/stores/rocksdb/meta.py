@@ -9,7 +9,7 @@ import msgspec
 from streamwatch.edge.stores.rocksdb.database import Database
 from streamwatch.edge.stores.rocksdb.keys import IDENTITY_KEY, NAME_PREFIX, SECTION_PREFIX, STATE_KEY
 
-SCHEMA = 2
+SCHEMA = 3
 """Of everything on disk; a change of meaning is a new number and a migration."""
 
 
@@ -26,6 +26,8 @@ class StoreManifest(msgspec.Struct, frozen=True, array_like=True):
     horizon_ms: int = 0
     """Horizons the state began with: deadlines are written as differences from theirs."""
     early_horizon_ms: int = 0
+    in_columns: bool = False
+    """Whether join entries are packed in the family `columns`, rather than one value per id in `entries`."""
 
 
 _encode = msgspec.msgpack.Encoder().encode
