@@ -200,6 +200,8 @@ class DiskStore(MemoryStore):
             CommitBatch({POSITIONS: changes.sections[POSITIONS]}) if positions_only else changes
         )
         model_store = before or self._model_store
+        if before:
+            before.columns = self._model_store.columns
         kept = (self._by_id, self._found, self._dedup, self._dead, model_store)
         content = disk.images[-1].content if positions_only and disk.images[-1].number else pickle.dumps(kept)
         if positions_only:

@@ -27,6 +27,7 @@ from streamwatch.daemon.commits import Durable
 from streamwatch.daemon.consume_loop import ConsumeLoop
 from streamwatch.daemon.daemon import DELIVER_SECONDS, FINISH_SECONDS
 from streamwatch.telemetry import InternalEvent, StateLost
+from tests.core.join.compiled.durable_streams import cramped_logs
 from tests.faults.simulation.broker import SimDecoder, SimSource
 from tests.faults.simulation.checks import Shown, a_pipeline, audit, side_of
 from tests.faults.simulation.disk import Defect, Disk, require
@@ -99,7 +100,11 @@ class Simulation:
         return pipeline
 
     def run(self) -> Simulation:
-        """All runs to the end of the logs, then the audit."""
+        """All runs to the end of the logs, then the audit; packed commits are written anew at once."""
+        with cramped_logs():
+            return self._run()
+
+    def _run(self) -> Simulation:
         chance, plan = self._chance, self.plan
         crashes = self._crashes
         if crashes is None:

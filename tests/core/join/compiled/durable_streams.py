@@ -54,7 +54,7 @@ class DurableJoined(Joined):
 
 @contextmanager
 def cramped_logs():
-    """Runs of three entries, no slack: every commit writes the beginning of its log anew; values are merged."""
+    """Runs of three entries and no slack: every commit writes old entries anew, and merges."""
     before = (
         waiting_log.RUN_ROWS,
         waiting_log.SLACK_ROWS,

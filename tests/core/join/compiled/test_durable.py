@@ -1,15 +1,13 @@
-"""A compiled join begun anew from its commits goes on as one that never ended: against the join row by row."""
+"""A compiled join begun anew from its commits goes on as if it never ended, as the join row by row says."""
 
 from __future__ import annotations
 
 from random import Random
 
-import pytest
-
 from streamwatch.core.pipeline import Pipeline
 from streamwatch.edge.keys import digest_bytes
 from tests.core.join.compiled.durable_streams import DurableJoined, cramped_logs
-from tests.core.join.compiled.streams import LENGTH, Joined, a_case, cramped, crowded_digests
+from tests.core.join.compiled.streams import Joined, a_case, cramped, crowded_digests
 from tests.core.join.join_stream import alive, digested
 from tests.tiers import by_tier
 
