@@ -129,6 +129,13 @@ class WaitingEntries:
     def __len__(self) -> int:
         return len(self._positions)
 
+    def pending(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Numbers of the models of predictions that wait, and their record times in ms."""
+        if self._rows is None:
+            return np.zeros(0, np.int64), np.zeros(0, np.int64)
+        at = self._positions[self._rows.state[self._positions] == PENDING]
+        return self._rows.model[at], self._rows.record_ms[at]
+
     def _in_order(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
         if self._rows is None:
             return positions
