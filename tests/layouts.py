@@ -16,6 +16,8 @@ import time
 
 from streamwatch.core.estimators.detectors.ddm import DdmSpec
 from streamwatch.core.estimators.warming import warm_up
+from streamwatch.core.join.compiled.warming import warm_up_join
+from streamwatch.core.merge.warming import warm_up_merge
 from streamwatch.core.specs import (
     AdwinDriftSpec,
     AdwinSpec,
@@ -85,6 +87,8 @@ def main() -> None:
             f"{time.monotonic() - began:.1f} s\n"
         )
         sys.stdout.flush()
+    warm_up_join()
+    warm_up_merge()
     compile_reader()
 
 

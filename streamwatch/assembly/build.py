@@ -9,10 +9,11 @@ from typing import Any
 from streamwatch.assembly import specs
 from streamwatch.assembly.alerts import build_deliveries
 from streamwatch.assembly.http import build_server
-from streamwatch.assembly.state import consume_loop_spec, joins_in_columns
+from streamwatch.assembly.state import consume_loop_spec
 from streamwatch.assembly.topics import build_topics
 from streamwatch.core.estimators.warming import warm_up
 from streamwatch.core.join.compiled.warming import warm_up_join
+from streamwatch.core.merge.warming import warm_up_merge
 from streamwatch.core.ports import Sink
 from streamwatch.daemon import Attachments, ConsumeLoopSpec, Daemon, DaemonStatus, Topic
 from streamwatch.daemon.delivery import Deliveries
@@ -77,8 +78,9 @@ def build_daemon(
 
     def prepare() -> None:
         warm_up(estimators)
-        if joins_in_columns(settings):
+        if specs.joins_in_columns(settings):
             warm_up_join()
+        warm_up_merge()
         compile_reader()
 
     return Daemon(source, reading, server, status, telemetry, prepare, attachments)

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from streamwatch.core.events import Side
 from streamwatch.core.merge import MergeSpec
-from streamwatch.core.specs import FadingSpec, JoinSpec, MonitorsSpec, UtilitySpec
+from streamwatch.core.specs import (
+    FadingSpec,
+    JoinSpec,
+    MonitorsSpec,
+    UtilitySpec,
+    columns_suffice,
+    join_bytes,
+)
 from streamwatch.edge.decoders.mapping import KindRule, TopicMapping
 from streamwatch.edge.sources.kafka.spec import Ago, At, KafkaSpec, parse_start
 from streamwatch.edge.stores.rocksdb.spec import RocksSpec
@@ -119,6 +126,18 @@ def join_spec(settings: Settings) -> JoinSpec:
         folds_share_stream=_shares_stream(settings),
         comparisons=comparison_specs(settings.monitors.comparisons),
     )
+
+
+def joins_in_columns(settings: Settings) -> bool:
+    """Tell whether the compiled join is used: columns suffice, and its entries may all be in memory."""
+    join, state = join_spec(settings), settings.state
+    fits = state.kind == "memory" or join_bytes(join) <= state.join_memory_megabytes * 1_000_000
+    return columns_suffice(join) and fits
+
+
+def keys_are_digests(settings: Settings) -> bool:
+    """Tell whether ids are known by their digests alone: on disk, and where they are joined in columns."""
+    return settings.state.kind != "memory" or joins_in_columns(settings)
 
 
 def folds_scheme(settings: Settings) -> Scheme | None:

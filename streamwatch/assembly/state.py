@@ -15,7 +15,6 @@ from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.join.compiled.packed import PackedError
 from streamwatch.core.pipeline import Pipeline
 from streamwatch.core.ports import DeadLetters, Store
-from streamwatch.core.specs import columns_suffice, join_bytes
 from streamwatch.daemon import (
     MERGE,
     POSITIONS,
@@ -33,7 +32,7 @@ from streamwatch.daemon import (
 from streamwatch.daemon.alerting import ALARMS, Alerting
 from streamwatch.daemon.clock import SteadyClock
 from streamwatch.daemon.delivery import Deliveries
-from streamwatch.edge.keys import digest_bytes
+from streamwatch.edge.keys import bytes_of_keys
 from streamwatch.edge.sources.kafka.dead_letters import DeadLetterTopic
 from streamwatch.edge.stores.errors import StateDamaged
 from streamwatch.edge.stores.memory import MemoryStore
@@ -102,8 +101,10 @@ def state_opening(
         store = open_store(settings)
         try:
             monitors = EstimatorSet(estimators)
-            columns = ColumnPipeline(join, monitors, digest_bytes) if joins_in_columns(settings) else None
-            pipeline = columns or Pipeline(join, monitors)
+            in_columns = specs.joins_in_columns(settings)
+            pipeline = (
+                ColumnPipeline(join, monitors, bytes_of_keys) if in_columns else Pipeline(join, monitors)
+            )
             pipeline.start_ms = start_ms
             checkpoint = Checkpoint(pipeline, monitors, estimators, settings.state.journal_outcomes)
             saved = store.load()
@@ -123,7 +124,6 @@ def state_opening(
                 merge,
                 progress,
                 rejected=rejected,
-                pipeline=columns,
             )
             book = build_alarm_book(settings, store.identity)
             if ALARMS in saved.sections:
@@ -148,19 +148,11 @@ def restored(checkpoint: Checkpoint, saved: RecoveredState, settings: Settings) 
         ) from error
 
 
-def joins_in_columns(settings: Settings) -> bool:
-    """Tell whether the compiled join is used: columns suffice, and its entries may all be in memory."""
-    join = specs.join_spec(settings)
-    state = settings.state
-    fits = state.kind == "memory" or join_bytes(join) <= state.join_memory_megabytes * 1_000_000
-    return columns_suffice(join) and fits
-
-
 def open_store(settings: Settings) -> Store:
     """The store the settings ask for."""
     if settings.state.kind == "memory":
         return MemoryStore()
-    store = ColumnStore if joins_in_columns(settings) else RocksStore
+    store = ColumnStore if specs.joins_in_columns(settings) else RocksStore
     return store.open(specs.rocks_spec(settings))
 
 

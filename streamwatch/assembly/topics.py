@@ -21,7 +21,7 @@ def build_topics(settings: Settings) -> dict[str, Topic]:
     if (letters := settings.kafka.dead_letter_topic) in specs.sides(settings.topics):
         raise SettingsError(f"kafka.dead_letter_topic: expected a topic that is not read, got {letters!r}")
     mappings = specs.mappings(settings.topics)
-    namespaces, digest = specs.namespaces(settings.topics), settings.state.kind != "memory"
+    namespaces, digest = specs.namespaces(settings.topics), specs.keys_are_digests(settings)
     folds = specs.folds_scheme(settings)
     topics: dict[str, Topic] = {}
     vocabulary = Vocabulary()

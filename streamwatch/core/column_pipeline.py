@@ -6,7 +6,8 @@ It keeps its entries itself: the store has nothing to lend. What lasts is its sn
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -15,6 +16,7 @@ from streamwatch.core.events import Alarm, Event, Outcome
 from streamwatch.core.join.caveats import Caveats, caveats
 from streamwatch.core.join.compiled.durable import JoinTotals
 from streamwatch.core.join.compiled.join import DONE, LOOK, CompiledJoin
+from streamwatch.core.join.compiled.layout import Records
 from streamwatch.core.join.compiled.rows import Digests
 from streamwatch.core.join.compiled.waiting_log import Changes
 from streamwatch.core.join.counters import JoinCounters
@@ -24,11 +26,25 @@ from streamwatch.core.join.series import counter_families, gauge_families, ident
 from streamwatch.core.join.working_set import BatchResult, ReadSet, WorkingSet
 from streamwatch.core.outcomes import OutcomeBatch
 from streamwatch.core.pipeline import Evaluation, PipelineState, decoded, encoded
+from streamwatch.core.records import RecordBatch
 from streamwatch.core.series import Family
 from streamwatch.core.specs import JoinSpec
 
 NOTHING_HELD: Final = OrderState([], [], (-1, -1), 0)
 """Outcomes are evaluated as they are resolved."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What came of some of the records that were given."""
+
+    taken: int
+    """Records joined and evaluated up to now, of those that were given."""
+    outcomes: Sequence[Outcome]
+    """Outcomes of this step."""
+    alarms: Sequence[Alarm]
+    retired: Sequence[tuple[int, str]]
+    """Models that retired, each with the number of this step's outcomes that came before."""
 
 
 class ColumnPipeline:
@@ -68,29 +84,50 @@ class ColumnPipeline:
         """Compute what must be fetched: nothing, but whoever asks may go on as with any store."""
         return ReadSet(events, 0, 0)
 
+    def steps(self, records: RecordBatch) -> Iterator[Step]:
+        """Join and evaluate records in order, a bounded number of outcomes at a step.
+
+        All steps must be made before other records are given.
+        """
+        return self._steps(self._join.record_rows(records))
+
     def advance(self, events: Sequence[Event], found: WorkingSet) -> BatchResult:
-        """Join and evaluate events in order, all of them."""
-        join = self._join
-        rows = join.rows(events)
+        """Join and evaluate events in order, all of them: where records are no columns."""
         parts: list[OutcomeBatch] = []
         alarms: list[Alarm] = []
         retired: list[tuple[int, str]] = []
+        for step in self._steps(self._join.rows(events)):
+            before = sum(map(len, parts))
+            retired += [(before + after, model) for after, model in step.retired]
+            alarms += step.alarms
+            if isinstance(step.outcomes, OutcomeBatch):
+                parts.append(step.outcomes)
+        return BatchResult(events, found, (), (), (), _together(parts), alarms, retired)
+
+    def _steps(self, rows: Records) -> Generator[Step]:
+        join = self._join
         at, why = 0, LOOK
         while why != DONE:
-            at, why = join.take(rows, at)
-            outcomes = join.take_outcomes()
-            if len(outcomes):
-                alarms += self.evaluate(outcomes)
-                parts.append(outcomes)
-            if why == LOOK:
-                folded = sum(map(len, parts))
-                idle = join.retire(events[at].record_ms)
-                self._retire(idle)
-                retired += [(folded, model) for model in idle]
-        if len(events):
-            self.clock_ms = events[-1].record_ms
-        join.release_names()
-        return BatchResult(events, found, (), (), (), _together(parts), alarms, retired)
+            parts: list[OutcomeBatch] = []
+            alarms: list[Alarm] = []
+            retired: list[tuple[int, str]] = []
+            why = LOOK
+            while why == LOOK:
+                at, why = join.take(rows, at)
+                outcomes = join.take_outcomes()
+                if len(outcomes):
+                    alarms += self.evaluate(outcomes)
+                    parts.append(outcomes)
+                if why == LOOK:
+                    folded = sum(map(len, parts))
+                    idle = join.retire(int(rows[at]["record_ms"]))
+                    self._retire(idle)
+                    retired += [(folded, model) for model in idle]
+            if at:
+                self.clock_ms = int(rows[at - 1]["record_ms"])
+            if why == DONE:
+                join.release_names()
+            yield Step(at, _together(parts), alarms, retired)
 
     def release_held(self, found: WorkingSet) -> BatchResult:
         """Nothing is held for its order."""

@@ -102,7 +102,7 @@ class RecordBatch:
         count = len(sides)
         numbers = np.bincount(sides, minlength=3) if count else np.zeros(3, np.int64)
         if numbers[OBJECT] == count:
-            return list(map(self._placed, self.rows["object"].tolist(), self.rows["record_ms"].tolist()))
+            return self.placed(np.arange(count))
         if numbers[PREDICTION] == count:
             return list(self._predictions(self.rows))
         if numbers[LABEL] == count:
@@ -114,16 +114,26 @@ class RecordBatch:
                 events[chosen] = list(made(self.rows.take(chosen)))
         if numbers[OBJECT]:
             chosen = np.flatnonzero(sides == OBJECT)
-            rows = self.rows.take(chosen)
-            objects, times = rows["object"].tolist(), rows["record_ms"].tolist()
-            for place, number, record_ms in zip(chosen.tolist(), objects, times, strict=True):
-                events[place] = self._placed(number, record_ms)
+            events[chosen] = self.placed(chosen)
         return events.tolist()
 
-    def _placed(self, place: int, record_ms: int) -> Event:
-        event = self.objects[place]
-        event.record_ms = record_ms
-        return event
+    def object_places(self) -> NDArray[np.intp]:
+        """Places of the rows that are objects."""
+        if not self.objects:
+            return np.empty(0, np.intp)
+        return np.flatnonzero(self.rows["side"] == OBJECT)
+
+    def placed(self, places: NDArray[np.intp]) -> list[Event]:
+        """Hand over the objects at these places, each with the clock at its place."""
+        events: list[Event] = []
+        rows = self.rows
+        for number, record_ms in zip(
+            rows["object"][places].tolist(), rows["record_ms"][places].tolist(), strict=True
+        ):
+            event = self.objects[number]
+            event.record_ms = record_ms
+            events.append(event)
+        return events
 
     def _predictions(self, rows: NDArray[np.void]) -> Iterable[Prediction]:
         return map(

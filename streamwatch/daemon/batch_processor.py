@@ -21,10 +21,11 @@ from streamwatch.core.merge.series import held_families, progress_families
 from streamwatch.core.ports import Decoder, Poll, Record, Store
 from streamwatch.core.records import OBJECT
 from streamwatch.core.series import Family, Report
+from streamwatch.daemon.evaluating import Evaluating, InColumns, RowByRow
 from streamwatch.daemon.mismatch import MismatchReporter
 from streamwatch.daemon.recent_records import RecentRecords
 from streamwatch.daemon.rejected_records import RejectedRecords
-from streamwatch.daemon.turns import RECORDS_PER_TURN, in_turns, up_to_scores
+from streamwatch.daemon.turns import in_turns
 from streamwatch.telemetry import (
     HostClockBehind,
     HostClockRight,
@@ -89,8 +90,6 @@ class BatchProcessor:
         Where the sequence goes on, of a state that was restored.
     rejected
         Given every invalid record.
-    pipeline
-        Joins instead of the checkpoint's, where nothing is durable.
     """
 
     def __init__(  # noqa: PLR0913  # one for each thing it works with
@@ -104,13 +103,13 @@ class BatchProcessor:
         progress: MergeProgress | None = None,
         *,
         rejected: RejectedRecords | None = None,
-        pipeline: ColumnPipeline | None = None,
     ) -> None:
-        self.pipeline = pipeline or checkpoint.pipeline
+        self.pipeline = pipeline = checkpoint.pipeline
         self.progress = progress or MergeProgress()
         self._monitors = checkpoint.monitors
-        self._store = store
-        self._checkpoint = checkpoint
+        self._evaluating: Evaluating = RowByRow(checkpoint, store)
+        if isinstance(pipeline, ColumnPipeline):
+            self._evaluating = InColumns(pipeline, checkpoint if store.durable else None)
         self._topics = topics
         self._telemetry = telemetry
         self._clocks = clocks
@@ -120,7 +119,6 @@ class BatchProcessor:
         self.rejected = rejected or RejectedRecords()
         self._ready: Released | None = None
         self._taken = 0
-        self._step = RECORDS_PER_TURN
         self._read: Mapping[Partition, int] = {}
         self._host_was_behind = False
         self._mismatches = MismatchReporter(telemetry)
@@ -203,29 +201,19 @@ class BatchProcessor:
         ready = self._ready
         if ready is None:
             return 0
-        events = up_to_scores(ready.records.part(self._taken, self._taken + self._step).events())
-        found = self._store.fetch(self.pipeline.read_set(events))
-        result = self.pipeline.advance(events, found)
-        self._store.apply(result)
-        if self._store.durable:
-            self._checkpoint.take(result)
-        taken = len(result.events)
-        # Where more falls due than is lent at once, small batches reach further.
-        whole = taken == len(events)
-        self._step = min(2 * self._step, RECORDS_PER_TURN) if whole else max(1, len(events) // 2)
-        self.progress.note(ready.part(self._taken, self._taken + taken))
-        for event in result.events:
-            if type(event) is Invalid:
-                self._telemetry.emit(RecordRejected(event.topic, event.partition, event.offset, event.reason))
-                self.rejected.release(event)
-        self._taken += taken
-        self._uncommitted += taken + len(result.changed)
-        self._alarms += result.alarms
-        self._note_retired([name for _, name in result.retired])
+        done = self._evaluating.take(ready.records, self._taken)
+        self.progress.note(ready.part(self._taken, self._taken + done.taken))
+        for event in done.invalid:
+            self._telemetry.emit(RecordRejected(event.topic, event.partition, event.offset, event.reason))
+            self.rejected.release(event)
+        self._taken += done.taken
+        self._uncommitted += done.taken + done.changed
+        self._alarms += done.alarms
+        self._note_retired(done.retired)
         if self._taken == len(ready):
             self._ready = None
             self._advance_positions()
-        return len(result.alarms)
+        return len(done.alarms)
 
     def report_in_slices(self) -> Generator[None, None, Report]:
         """Build the report, giving way between slices of models."""

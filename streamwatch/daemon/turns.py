@@ -9,11 +9,21 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 from typing import Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from streamwatch.core.events import Event, Partition, Prediction
 from streamwatch.core.fetched import FetchedRecords
 from streamwatch.core.ports import Record
+from streamwatch.core.records import RecordBatch
 
 RECORDS_PER_TURN: Final = 500
+"""Records that are no columns: of a partition as many are decoded, or of all evaluated, before others have a
+turn."""
+FETCHED_PER_TURN: Final = 2_000
+"""Fetched records of a partition that are decoded before others have a turn."""
+ROWS_PER_TURN: Final = 4_096
+"""Records in columns that are joined before others have a turn; no more than 500 of them are objects."""
 BYTES_PER_TURN: Final = 1 << 18
 """Of values and keys that are decoded before others have a turn."""
 SCORES_PER_TURN: Final = 20_000
@@ -32,14 +42,17 @@ def in_turns(
         turn: dict[Partition, Sequence[Record]] = {}
         room = BYTES_PER_TURN
         for partition, start in list(begin.items()):
-            records, end = delivered[partition], start
-            for size in _sizes(records[start : start + RECORDS_PER_TURN]):
-                if room <= 0 and (turn or end > start):
-                    break
-                room -= size
-                end += 1
-            if end > start:
-                turn[partition] = records[start:end]
+            records = delivered[partition]
+            if room > 0 or not turn:
+                most = FETCHED_PER_TURN if isinstance(records, FetchedRecords) else RECORDS_PER_TURN
+                ends = np.cumsum(_sizes(records[start : start + most]))
+                count = min(len(ends), int(np.searchsorted(ends, room)) + 1)
+                end = start + count
+                if count:
+                    room -= int(ends[count - 1])
+                    turn[partition] = records[start:end]
+            else:
+                end = start
             if end == len(records):
                 del begin[partition]
             else:
@@ -59,8 +72,19 @@ def up_to_scores(events: Sequence[Event]) -> Sequence[Event]:
     return events
 
 
-def _sizes(records: Sequence[Record]) -> list[int]:
+def rows_up_to_objects(records: RecordBatch) -> int:
+    """Number of the first of these records among which no more are objects, with scores, than fit a turn."""
+    count = min(len(records), ROWS_PER_TURN)
+    places = records.part(0, count).object_places()
+    if not len(places):
+        return count
+    most = places[:RECORDS_PER_TURN]
+    events = up_to_scores([records.objects[number] for number in records.rows["object"][most].tolist()])
+    return count if len(events) == len(places) else int(places[len(events)])
+
+
+def _sizes(records: Sequence[Record]) -> NDArray[np.int64]:
     """Bytes of key and value of each record."""
     if isinstance(records, FetchedRecords):
-        return records.sizes_bytes.tolist()
-    return [len(record.value or b"") + len(record.key or b"") for record in records]
+        return records.sizes_bytes
+    return np.array([len(record.value or b"") + len(record.key or b"") for record in records], np.int64)

@@ -22,6 +22,7 @@ from streamwatch.core.join.compiled.warming import warm_up_join
 from streamwatch.core.join.mismatch import details_with
 from streamwatch.core.merge import Arrivals, Merge, MergeProgress, MergeSpec, Released
 from streamwatch.core.merge.series import progress_families
+from streamwatch.core.merge.warming import warm_up_merge
 from streamwatch.core.pipeline import Pipeline
 from streamwatch.core.records import batch_of
 from streamwatch.core.series import Family, Histogram
@@ -137,6 +138,7 @@ def replay(spec: ReplaySpec, console: Console | None = None) -> ReplayResult:
             warm_up(spec.monitors, tracing=spec.trace is not None)
             if columns_suffice(spec.join):
                 warm_up_join()
+            warm_up_merge()
         result.compile_seconds = time.monotonic() - began
         began = time.monotonic()
         meter = stack.enter_context(ByteMeter(result.source, total_bytes(recordings), console))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from streamwatch.assembly.state import joins_in_columns
+from streamwatch.assembly.specs import joins_in_columns
 from streamwatch.settings import Settings
 
 

@@ -16,12 +16,13 @@ from collections.abc import Iterator
 
 from streamwatch.core.column_pipeline import ColumnPipeline
 from streamwatch.core.events import Event, Label, Prediction
-from streamwatch.core.join.compiled.join import DONE
 from streamwatch.core.join.compiled.warming import warm_up_join
 from streamwatch.core.pipeline import Pipeline
 from streamwatch.core.specs import JoinSpec
+from streamwatch.core.vocabulary import Vocabulary
 from streamwatch.edge.keys import digest_bytes
 from streamwatch.edge.stores.memory import MemoryStore
+from tests.core.columns import in_columns
 
 BATCH = 500
 MESSAGES = 100_000
@@ -71,6 +72,7 @@ class Joined:
     def __init__(self, pipeline, arguments) -> None:
         self.pipeline = pipeline
         self.store = MemoryStore()
+        self.vocabulary = Vocabulary()
         self.events = stream(arguments.models, arguments.waiting)
         for _ in range(arguments.waiting // MESSAGES + 1):
             self.join(batches(self.events, MESSAGES))
@@ -87,16 +89,15 @@ class Joined:
     def round(self) -> None:
         self.seconds.append(self.join(batches(self.events, MESSAGES)))
 
-    def round_of_the_loop(self) -> None:
-        """Rows are there; what is measured is the compiled loop and the taking of outcomes."""
-        join = self.pipeline._join
-        rows = [join.rows(part) for part in batches(self.events, MESSAGES)]
+    def round_in_columns(self) -> None:
+        """Records are there in columns, as the merge releases them."""
+        records = [
+            in_columns(part, self.vocabulary, digests=False) for part in batches(self.events, MESSAGES)
+        ]
         began = time.process_time()
-        for part in rows:
-            at, why = 0, None
-            while why != DONE:
-                at, why = join.take(part, at)
-                join.take_outcomes()
+        for part in records:
+            for _ in self.pipeline.steps(part):
+                pass
         self.loop_seconds.append(time.process_time() - began)
 
 
@@ -113,7 +114,7 @@ def main() -> None:
     for _ in range(arguments.rounds):
         rows.round()
         columns.round()
-        columns.round_of_the_loop()
+        columns.round_in_columns()
     per = 1e6 / MESSAGES
     slow, whole, loop = (
         min(seconds) * per for seconds in (rows.seconds, columns.seconds, columns.loop_seconds)

@@ -11,9 +11,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from streamwatch.core.events import Label, Partition, Prediction, Side
+from streamwatch.core.events import Partition, Side
 from streamwatch.core.merge import Arrivals, Merge, MergeProgress, MergeSpec
-from streamwatch.core.records import batch_of
+from streamwatch.core.records import LABEL, PREDICTION, ROW, RecordBatch
+from streamwatch.core.vocabulary import Vocabulary
 
 PARTITIONS = (1, 4, 32)
 POLL = 500
@@ -27,16 +28,18 @@ def polls(partitions: int, messages: int) -> list[dict[Partition, Arrivals]]:
     names = [Partition(("predictions", "labels")[n % 2], n // 2) for n in range(partitions)]
     each = max(1, POLL // partitions)
     found: list[dict[Partition, Arrivals]] = []
+    vocabulary = Vocabulary()
     for start in range(0, messages // partitions, each):
         poll: dict[Partition, Arrivals] = {}
         offsets = np.arange(start, start + each)
         for order, name in enumerate(names):
             stamps = START_MS + offsets * partitions + order
-            if name.topic == "predictions":
-                events = [Prediction(f"{n}", "m", "a", 0) for n in offsets.tolist()]
-            else:
-                events = [Label(f"{n}", "a", 0) for n in offsets.tolist()]
-            poll[name] = Arrivals(offsets, stamps, np.ones(each, np.bool_), batch_of(events, offsets, stamps))
+            rows = np.zeros(each, ROW)
+            rows["id_low"] = rows["offset"] = offsets
+            rows["record_ms"], rows["object"] = stamps, -1
+            rows["side"] = PREDICTION if name.topic == "predictions" else LABEL
+            records = RecordBatch(rows, None, (), vocabulary)
+            poll[name] = Arrivals(offsets, stamps, np.ones(each, np.bool_), records)
         found.append(poll)
     return found
 

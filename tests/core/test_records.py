@@ -12,17 +12,9 @@ import xxhash
 
 from streamwatch.core.events import Event, Invalid, Label, NullRecord, Prediction
 from streamwatch.core.merge.kept import Kept
-from streamwatch.core.records import (
-    LABEL,
-    OBJECT,
-    PREDICTION,
-    ROW,
-    SEPARATOR,
-    RecordBatch,
-    batch_of,
-    no_records,
-)
+from streamwatch.core.records import LABEL, OBJECT, PREDICTION, ROW, RecordBatch, batch_of, no_records
 from streamwatch.core.vocabulary import NO_NAME, Names, Vocabulary
+from tests.core.columns import in_columns
 from tests.tiers import examples
 
 
@@ -48,28 +40,6 @@ def drawn(chance: random.Random, count: int, *, digests: bool) -> list[Event]:
                     chance.choice((Invalid("t", 0, n, "missing_id"), NullRecord("t", key, None, -1, True)))
                 )  # type: ignore[arg-type]
     return events
-
-
-def in_columns(events: Sequence[Event], vocabulary: Vocabulary, *, digests: bool) -> RecordBatch:
-    """The batch that a decoder would make of events, written field by field."""
-    rows, objects, texts = np.zeros(len(events), ROW), [], bytearray()
-    for row, event in zip(rows, events, strict=True):
-        if isinstance(event, Invalid | NullRecord) or (isinstance(event, Prediction) and event.scores):
-            row["side"], row["object"], row["model"], row["class"] = OBJECT, len(objects), -1, -1
-            objects.append(event)
-            continue
-        named = event.predicted_class if isinstance(event, Prediction) else event.true_class
-        row["side"] = PREDICTION if isinstance(event, Prediction) else LABEL
-        row["model"] = -1 if event.model is None else vocabulary.models.number(event.model)
-        row["class"], row["object"] = vocabulary.classes.number(named), -1
-        row["timestamp_ms"] = -1 if event.timestamp_ms is None else event.timestamp_ms
-        if digests:
-            row["id_high"], row["id_low"] = np.frombuffer(event.id.encode("latin-1"), ">u8")
-        else:
-            row["id_at"], row["id_bytes"] = len(texts), len(event.id)
-            texts += event.id.encode() + bytes([SEPARATOR])
-    kept = None if digests else np.frombuffer(bytes(texts), np.uint8).copy()
-    return RecordBatch(rows, kept, objects, vocabulary)
 
 
 def at(events: Sequence[Event], clock_ms: Sequence[int]) -> list[Event]:
@@ -98,7 +68,7 @@ def test_a_batch_of_one_side_gives_back_its_events(side: int) -> None:
     batch = in_columns(events, Vocabulary(), digests=False)
     chosen = np.flatnonzero(batch.rows["side"] == side)
     alike = RecordBatch(batch.rows[chosen], batch.texts, batch.objects, batch.vocabulary)
-    assert alike.events() == at([events[i] for i in chosen], [0] * len(chosen))
+    assert alike.events() == [events[i] for i in chosen]
 
 
 @pytest.mark.parametrize("digests", [False, True])
@@ -109,7 +79,7 @@ def test_kept_records_are_given_back_whatever_was_added_let_go_and_moved_in_betw
         for _ in range(12):
             events = drawn(chance, chance.randrange(300), digests=digests)
             held |= dict(enumerate(events, kept.count))
-            kept.add(in_columns(copy.deepcopy(events), vocabulary, digests=digests))
+            kept.add([in_columns(copy.deepcopy(events), vocabulary, digests=digests)])
             places = chance.sample(sorted(held), len(held) // 2)
             taken = kept.take(np.array(places, np.int64), np.arange(len(places)))
             expected = at([held.pop(place) for place in places], range(len(places)))
@@ -126,13 +96,13 @@ def test_kept_records_are_given_back_whatever_was_added_let_go_and_moved_in_betw
 def test_records_of_two_vocabularies_or_spellings_are_not_kept_together() -> None:
     events: list[Event] = [Label("a", "c", -1)]
     kept, vocabulary = Kept(), Vocabulary()
-    kept.add(in_columns(events, vocabulary, digests=False))
-    kept.add(batch_of(events, np.zeros(1, np.int64)))  # objects name nothing by number
+    kept.add([in_columns(events, vocabulary, digests=False)])
+    kept.add([batch_of(events, np.zeros(1, np.int64))])  # objects name nothing by number
     with pytest.raises(ValueError, match="one vocabulary"):
-        kept.add(in_columns(events, Vocabulary(), digests=False))
+        kept.add([in_columns(events, Vocabulary(), digests=False)])
     spelt = in_columns([Label(key_of("a", digests=True), "c", -1)], vocabulary, digests=True)
     with pytest.raises(ValueError, match="texts of keys"):
-        kept.add(spelt)
+        kept.add([spelt])
 
 
 def test_objects_pass_as_they_were_given() -> None:

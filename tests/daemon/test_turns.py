@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamwatch.core.events import Invalid, Label, Partition, Prediction
+from streamwatch.core.vocabulary import Vocabulary
 from streamwatch.daemon.turns import (
     BYTES_PER_TURN,
+    FETCHED_PER_TURN,
     RECORDS_PER_TURN,
+    ROWS_PER_TURN,
     SCORES_PER_TURN,
     in_turns,
+    rows_up_to_objects,
     up_to_scores,
 )
+from streamwatch.edge.sources.kafka.record import KafkaRecord, gathered, piece_of
+from tests.core.columns import in_columns
 from tests.edge.decoders.records import FakeRecord
 from tests.tiers import examples
 
@@ -68,3 +75,31 @@ def test_predictions_with_many_scores_are_evaluated_a_few_at_a_time() -> None:
     alone = [prediction(SCORES_PER_TURN + 1), prediction(0), prediction(1)]
     assert up_to_scores(alone) == alone[:2]
     assert up_to_scores([]) == []
+
+
+def test_fetched_records_are_cut_where_objects_are_but_more_at_a_time() -> None:
+    partition, chance = Partition("a", 0), random.Random(0)
+    sizes = [chance.choice((0, 100, 500, BYTES_PER_TURN)) for _ in range(6_000)]
+    fetched = gathered(
+        partition, [piece_of([KafkaRecord("a", 0, i, 0, None, bytes(n)) for i, n in enumerate(sizes)])]
+    )
+    turns = [turn[partition] for turn in in_turns({partition: fetched})]
+    assert [record.offset for turn in turns for record in turn] == list(range(len(sizes)))
+    for turn in turns:
+        own = [len(record.value or b"") for record in turn]
+        assert sum(own[:-1]) < BYTES_PER_TURN
+        assert len(own) == FETCHED_PER_TURN or sum(own) >= BYTES_PER_TURN or turn is turns[-1]
+
+
+def test_of_many_objects_among_columns_no_more_than_fit_a_turn_are_joined_at_once() -> None:
+    label, odd = Label("i", "a", 0), Invalid("t", 0, 0, "x")
+    few = in_columns([label, odd, label] * 100, Vocabulary(), digests=False)
+    assert rows_up_to_objects(few) == 300
+    many = in_columns([label, odd] * ROWS_PER_TURN, Vocabulary(), digests=False)
+    assert rows_up_to_objects(many) == 2 * RECORDS_PER_TURN + 1
+    plain = in_columns([label] * (ROWS_PER_TURN + 1), Vocabulary(), digests=False)
+    assert rows_up_to_objects(plain) == ROWS_PER_TURN
+    scored = in_columns(
+        [label, prediction(SCORES_PER_TURN + 1), label, prediction(1)], Vocabulary(), digests=False
+    )
+    assert rows_up_to_objects(scored) == 3

@@ -25,13 +25,18 @@ from pathlib import Path
 from streamwatch.assembly import specs
 from streamwatch.core.estimators.warming import ENTRIES, warm_up
 from streamwatch.core.join.compiled.loop import take
+from streamwatch.core.join.compiled.record_rows import number_rows
 from streamwatch.core.join.compiled.table import rehash
 from streamwatch.core.join.compiled.warming import warm_up_join
+from streamwatch.core.merge import queues
+from streamwatch.core.merge.warming import warm_up_merge
 from streamwatch.settings import load
 
 warm_up(specs.monitors_spec(load(Path(sys.argv[1]))))
 warm_up_join()
-ENTRIES = (*ENTRIES, take, rehash)
+warm_up_merge()
+merging = (queues.queue_plain, queues.queue_judged, queues.release, queues.walk, queues.lower_medians)
+ENTRIES = (*ENTRIES, take, rehash, number_rows, *merging)
 print(sum(len(e.signatures) for e in ENTRIES), sum(e.loaded for e in ENTRIES))
 """
 PR_CAPBSET_DROP, CAP_DAC_OVERRIDE = 24, 1

@@ -50,7 +50,7 @@ def examine(disk: Volume, state: Path, expected: Expected, copy: Path) -> int:
 
 
 @pytest.mark.timeout(1_800 + 30 * CUTS)
-@pytest.mark.parametrize(("options", "columns"), zip(JOURNALS, COLUMNS, strict=True))
+@pytest.mark.parametrize(("options", "columns"), list(zip(JOURNALS, COLUMNS, strict=True)))
 def test_no_commit_held_for_durable_is_lost_in_a_power_cut(
     tmp_path: Path, options: str, columns: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

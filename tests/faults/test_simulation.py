@@ -14,6 +14,7 @@ import pytest
 from streamwatch.core.alerting.notification import SEVERITIES
 from streamwatch.core.alerting.rules import AlarmRule, AlarmsSpec
 from streamwatch.core.merge import Merge, MergeProgress
+from streamwatch.core.merge.held import Bounds
 from streamwatch.core.merge.partitions import Partitions
 from streamwatch.daemon import BatchProcessor
 from streamwatch.daemon.receiver_queue import DeliverySpec
@@ -118,8 +119,8 @@ def test_deliveries_that_break_a_promise_are_found_out(broken, monkeypatch):
 
 
 def released_as_it_comes(patch):
-    patch.setattr(Merge, "_free", lambda merge, *_: len(merge._held))
-    patch.setattr(Merge, "_late", lambda _: 0)
+    patch.setattr(Merge, "_bounds", lambda *_: Bounds())
+    patch.setattr(Merge, "_late", lambda _: (-1, -1))
 
 
 def waits_for_nobody_at_rest(patch):
@@ -128,7 +129,7 @@ def waits_for_nobody_at_rest(patch):
     patch.setattr(
         Partitions, "found", lambda self, at, ms: found(self, at, None if ms is None else ms + 10**12)
     )
-    patch.setattr(Merge, "_late", lambda _: 0)
+    patch.setattr(Merge, "_late", lambda _: (-1, -1))
 
 
 def restarts_without_its_place(patch):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from streamwatch.core.column_pipeline import ColumnPipeline
+from streamwatch.core.column_pipeline import ColumnPipeline, Step
 from streamwatch.core.commit.batch import CommitBatch, RecoveredState
 from streamwatch.core.commit.journal import (
     COMPARISONS,
@@ -92,7 +92,7 @@ class Checkpoint:
         self.commits = 0
         """Number of the last commit."""
 
-    def take(self, result: BatchResult) -> None:
+    def take(self, result: BatchResult | Step) -> None:
         """Remember what a batch evaluated and whom it retired, until the next commit."""
         before = self._journal.open
         self._left += [(before + position, model) for position, model in result.retired]

@@ -8,7 +8,7 @@ producer whose clock is ahead does not win by writing much.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.events import Partition
+from streamwatch.core.merge.queues import lower_medians
 
 EVER: Final = -(2**62)
 """As a time of arrival: before anything arrived."""
@@ -49,26 +50,46 @@ class HostClock:
     def __init__(self, max_future_ms: int) -> None:
         self._max_future_ms = max_future_ms
         self._looks: dict[Partition, deque[_Look]] = {}
+        self._records: dict[Partition, int] = {}  # looked at
         self._arrivals_ms: deque[int] = deque(maxlen=self.FEWEST)  # of the last records, newest last
         self._newest_ms = EVER  # of the medians, or more
         self.is_behind = False
 
-    def look(self, stamps_ms: Mapping[Partition, NDArray[np.int64]], now_ms: int) -> None:
-        """Take in timestamps of records that could be decoded, as they arrived at `now_ms`."""
-        for name, stamps in stamps_ms.items():
-            if not (count := len(stamps)):
+    def look(
+        self,
+        partitions: Sequence[Partition],
+        stamps_ms: NDArray[np.int64],
+        decodable: NDArray[np.bool_],
+        counts: Sequence[int],
+        now_ms: int,
+    ) -> None:
+        """Take in timestamps of records that arrived at `now_ms`; those that were not decoded do not count.
+
+        Parameters
+        ----------
+        partitions, counts
+            Whose records they are, one behind the other, and how many each has.
+        stamps_ms, decodable
+            Of each record.
+        """
+        found = np.empty((len(counts), 2), np.int64)
+        lower_medians(stamps_ms, decodable, np.array(counts, np.int64), found)
+        for name, (count, median_ms) in zip(partitions, found.tolist(), strict=True):
+            if not count:
                 continue
-            median_ms = int(np.partition(stamps, (count - 1) // 2)[(count - 1) // 2])
             looks = self._looks.setdefault(name, deque())
             looks.append(_Look(now_ms, count, median_ms))
             self._newest_ms = max(self._newest_ms, median_ms)
             self._arrivals_ms.extend([now_ms] * min(count, self.FEWEST))
-            while len(looks) > 1 and sum(look.records for look in looks) - looks[0].records >= self.WINDOW:
-                looks.popleft()
+            records = self._records.get(name, 0) + count
+            while len(looks) > 1 and records - looks[0].records >= self.WINDOW:
+                records -= looks.popleft().records
+            self._records[name] = records
 
     def keep(self, partitions: Collection[Partition]) -> None:
         """Forget the partitions that are not among these."""
         self._looks = {name: looks for name, looks in self._looks.items() if name in partitions}
+        self._records = {name: self._records[name] for name in self._looks}
 
     def judge(self, host_ms: int, unread: Collection[Partition]) -> None:
         """Bring `is_behind` up to date; `unread` are the partitions not known to be at their end."""

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.merge.arrivals import Arrivals, Rows, joined, rows_of
+from streamwatch.core.merge.arrivals import Arrivals
+from streamwatch.core.merge.held import Held
 from streamwatch.core.merge.partitions import Partitions
-from streamwatch.core.merge.timestamps import (
-    BELIEVED,
-    LOOK_AHEAD,
-    TIMELESS,
-    ClockView,
-    judge,
-    judge_plain,
-)
+from streamwatch.core.merge.timestamps import LOOK_AHEAD, ClockView, judge
 
 HostIsBehind: TypeAlias = Callable[[int, int], bool | None]
 
@@ -28,20 +22,24 @@ class Inbox:
     Parameters
     ----------
     partitions
-        Their running maxima are kept up to date.
+        Their running maxima are kept up to date, and how many records of each have a turn.
+    held
+        Where records are, before they have a time and after.
     max_future_ms
         How far a timestamp may run ahead of its partition without being asked.
     """
 
-    def __init__(self, partitions: Partitions, max_future_ms: int) -> None:
+    def __init__(self, partitions: Partitions, held: Held, max_future_ms: int) -> None:
         self._partitions = partitions
+        self._held = held
         self._max_future_ms = max_future_ms
-        self._fresh: list[tuple[int, int, int, Arrivals]] = []
-        self._doubtful: dict[int, Rows] = {}  # by place: records that wait for those that follow
+        self._fresh: list[tuple[int, int]] = []  # place and time of arrival of what was delivered
+        self._span = (0, 0)  # where in the pool it is
+        self._doubtful: dict[int, NDArray[np.int64]] = {}  # ids by place: records that wait for others
         self._appended: dict[int, bool] = {}
 
     def __len__(self) -> int:
-        return sum(len(arrivals) for *_, arrivals in self._fresh) + sum(map(len, self._doubtful.values()))
+        return self._span[1] - self._span[0] + sum(map(len, self._doubtful.values()))
 
     @property
     def has_fresh(self) -> bool:
@@ -52,52 +50,52 @@ class Inbox:
     def waiting(self) -> NDArray[np.bool_]:
         """Tell of each partition whether records of it wait for their time."""
         waiting = np.zeros(len(self._partitions.names), np.bool_)
-        for place in self._doubtful:
-            waiting[place] = True
+        if self._doubtful:
+            waiting[list(self._doubtful)] = True
         return waiting
 
     def waits(self, place: int) -> bool:
         """Tell whether records of one partition wait for their time."""
-        return place in self._doubtful or any(place == other for other, *_ in self._fresh)
+        return place in self._doubtful or any(place == other for other, _ in self._fresh)
 
     def holds_from_before(self, arrived_ms: int) -> bool:
         """Tell whether one of them had arrived by then."""
-        return any(int(rows.arrived_ms[0]) <= arrived_ms for rows in self._doubtful.values()) or any(
-            ms <= arrived_ms for _, ms, *_ in self._fresh
-        )
+        return any(
+            int(self._held.arrived_ms(ids[:1])[0]) <= arrived_ms for ids in self._doubtful.values()
+        ) or any(ms <= arrived_ms for _, ms in self._fresh)
 
     def ids(self) -> list[NDArray[np.int64]]:
         """Places where the rows are kept of what waits for its time; nothing may be fresh."""
-        return [rows.ids for rows in self._doubtful.values()]
+        return list(self._doubtful.values())
 
     def reorder(self, places: NDArray[np.int64]) -> None:
         """Follow partitions to their new places; of those that are gone nothing is here."""
-        self._fresh = [(int(places[part[0]]), *part[1:]) for part in self._fresh]
-        moved = {int(places[place]): rows for place, rows in self._doubtful.items()}
-        for place, rows in moved.items():
-            rows.order[:] = place
-        self._doubtful = moved
+        if self._fresh:
+            self._held.put_elsewhere(*self._span, places)
+        self._fresh = [(int(places[place]), ms) for place, ms in self._fresh]
+        self._doubtful = {int(places[place]): ids for place, ids in self._doubtful.items()}
         self._appended = {int(places[place]): said for place, said in self._appended.items()}
 
-    def add(self, place: int, now_ms: int, first_id: int, arrivals: Arrivals) -> None:
-        """Take in what was delivered of a partition; its rows are kept from `first_id` on."""
-        self._fresh.append((place, now_ms, first_id, arrivals))
+    def add(self, first_id: int, now_ms: int, delivered: Mapping[int, Arrivals]) -> None:
+        """Take in what was delivered, by place; it is in the pool from `first_id` on, behind the last."""
+        count = sum(map(len, delivered.values()))
+        self._span = (self._span[0] if self._fresh else first_id, first_id + count)
+        self._fresh += [(place, now_ms) for place in delivered]
         # Where a topic's configuration changes in between, what waits is judged as producers' times.
-        self._appended[place] = arrivals.appended and (
-            self._appended.get(place, True) or place not in self._doubtful
-        )
+        for place, arrivals in delivered.items():
+            self._appended[place] = arrivals.appended and (
+                self._appended.get(place, True) or place not in self._doubtful
+            )
 
     def crowded(self, most: int) -> NDArray[np.bool_]:
         """Tell of each partition whether more than `most` records of it wait, more than are asked."""
         crowded = np.zeros(len(self._partitions.names), np.bool_)
-        for place, rows in self._doubtful.items():
-            crowded[place] = len(rows) > max(most, LOOK_AHEAD + 1)
+        for place, ids in self._doubtful.items():
+            crowded[place] = len(ids) > max(most, LOOK_AHEAD + 1)
         return crowded
 
-    def judged(
-        self, host_ms: int, ended: Collection[int], host_is_behind: HostIsBehind
-    ) -> tuple[Rows, NDArray[np.int64], NDArray[np.uint8]] | None:
-        """Take out what has a time by now: rows, times and reasons; None if nothing has.
+    def judge(self, host_ms: int, ended: Collection[int], host_is_behind: HostIsBehind) -> None:
+        """Queue what has a time by now.
 
         Parameters
         ----------
@@ -109,74 +107,44 @@ class Inbox:
             Tells, of a place and the time at which a record of it arrived, whether the host's clock is not to
             be asked about the record; None: not known yet.
         """
-        parts: list[tuple[Rows, NDArray[np.int64], NDArray[np.uint8]]] = []
         doubtful, self._doubtful = self._doubtful, {}
         if self._fresh:
-            self._fresh.sort(key=lambda part: part[0])
-            rows = rows_of(self._fresh)
-            self._fresh = []
-            plain = self._plain(rows, doubtful, parts)
-            for place in np.unique(rows.order[~plain]).tolist():
-                own = rows.only(rows.order == place)
-                doubtful[place] = joined([doubtful[place], own]) if place in doubtful else own
+            self._queue_plain(doubtful)
         for place in sorted(doubtful):
-            self._one_by_one(place, doubtful[place], host_ms, ended, parts, host_is_behind)
-        if not parts:
-            return None
-        if len(parts) == 1:
-            return parts[0]
-        return (
-            joined([rows for rows, *_ in parts]),
-            np.concatenate([times for _, times, _ in parts]),
-            np.concatenate([reasons for *_, reasons in parts]),
-        )
+            self._one_by_one(place, doubtful[place], host_ms, ended, host_is_behind)
 
-    def _plain(
-        self,
-        rows: Rows,
-        doubtful: Collection[int],
-        parts: list[tuple[Rows, NDArray[np.int64], NDArray[np.uint8]]],
-    ) -> NDArray[np.bool_]:
-        """Judge the partitions in which nothing is doubtful; of each row, whether it is of such a one."""
-        partitions = self._partitions
-        moving = np.where(rows.decodable, rows.stamps_ms, -1)
-        times, plain = judge_plain(
-            moving, rows.decodable, rows.order, partitions.running_ms, self._max_future_ms
-        )
-        if not plain.all() or doubtful:
-            odd = np.zeros(len(partitions.names), np.bool_)
-            odd[rows.order[~plain]] = True
+    def _queue_plain(self, doubtful: dict[int, NDArray[np.int64]]) -> None:
+        """Queue the fresh records of the partitions in which nothing is doubtful; the others become so."""
+        partitions, held = self._partitions, self._held
+        odd = np.zeros(len(partitions.names), np.bool_)
+        if doubtful:
             odd[list(doubtful)] = True
-            plain = ~odd[rows.order]
-        if plain.all():
-            chosen, at = rows, times
-        elif plain.any():
-            chosen, at = rows.only(plain), times[plain]
-        else:
-            return plain
-        partitions.running_ms[chosen.order] = at  # the last of each partition stays
-        parts.append((chosen, at, np.where(chosen.decodable, BELIEVED, TIMELESS).astype(np.uint8)))
-        return plain
+        span, self._span, self._fresh = self._span, (0, 0), []
+        if held.queue_plain(span, partitions.running_ms, odd, partitions.held, self._max_future_ms):
+            for place in np.flatnonzero(odd).tolist():
+                own = held.ids_of(*span, place)
+                if len(own):
+                    doubtful[place] = np.concatenate((doubtful[place], own)) if place in doubtful else own
 
     def _one_by_one(
         self,
         place: int,
-        rows: Rows,
+        ids: NDArray[np.int64],
         host_ms: int,
         ended: Collection[int],
-        parts: list[tuple[Rows, NDArray[np.int64], NDArray[np.uint8]]],
         host_is_behind: HostIsBehind,
     ) -> None:
         partitions = self._partitions
+        moving_ms, decodable = self._held.moving_ms(ids)
         behind: bool | None = False
-        suspects = np.flatnonzero(rows.decodable & (rows.stamps_ms > host_ms + self._max_future_ms))
+        suspects = np.flatnonzero(moving_ms > host_ms + self._max_future_ms)
         if suspects.size:
-            behind = host_is_behind(place, int(rows.arrived_ms[suspects[0]]))
+            behind = host_is_behind(place, int(self._held.arrived_ms(ids[suspects[:1]])[0]))
             if behind is None and place in ended:
                 behind = False
         found = judge(
-            np.where(rows.decodable, rows.stamps_ms, -1),
-            rows.decodable,
+            moving_ms,
+            decodable,
             int(partitions.running_ms[place]),
             ClockView(host_ms, int(partitions.running_ms.max()), behind),
             self._max_future_ms,
@@ -185,7 +153,8 @@ class Inbox:
         )
         count = len(found)
         if count:
-            parts.append((rows.only(np.arange(count)), found.times_ms, found.reasons))
+            self._held.queue_judged(ids[:count], found.times_ms, found.reasons, place)
+            partitions.held[place] += count
             partitions.running_ms[place] = found.times_ms[-1]
-        if count < len(rows):
-            self._doubtful[place] = rows.only(np.arange(count, len(rows)))
+        if count < len(ids):
+            self._doubtful[place] = ids[count:]

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from streamwatch.core.events import Event
 
 _FEWEST = 1_024
+_MOST_EMPTY = 1 << 16
 
 
 class Kept:
@@ -35,28 +36,41 @@ class Kept:
         self._objects: list[Event] = []
         self._vocabulary: Vocabulary | None = None
 
-    def add(self, batch: RecordBatch) -> None:
-        """Put the records of a batch behind those that are kept.
+    def clear(self) -> None:
+        """Let go of all records; the room for rows is used again, unless it is very large."""
+        self.count = self._used = 0
+        if len(self._words) > _MOST_EMPTY:
+            self._words = words_of(np.empty(0, ROW))
+        self._texts, self._objects, self._vocabulary = None, [], None
+
+    def add(self, batches: Sequence[RecordBatch]) -> None:
+        """Put the records of batches behind those that are kept.
 
         Raises
         ------
         ValueError
             Its rows number names by another vocabulary, or spell keys in another way, than those before it.
         """
-        count = len(batch)
-        objects_only = len(batch.objects) == count
-        if not objects_only:
-            self._settle(batch)
-        end = self.count + count
+        counts = [len(batch) for batch in batches]
+        end = self.count + sum(counts)
+        self._settle([batch for batch in batches if len(batch.objects) != len(batch)])
         self._words = _with_room(self._words, self.count, end)
-        self._words[self.count : end] = words_of(batch.rows)
-        rows = rows_of(self._words[self.count : end])
+        words = self._words[self.count : end]
+        np.concatenate([words_of(batch.rows) for batch in batches], out=words)
         self.count = end
+        rows, start = rows_of(words), 0
+        for batch, count in zip(batches, counts, strict=True):
+            if batch.objects or batch.texts is not None:
+                self._move(rows[start : start + count], batch)
+            start += count
+
+    def _move(self, rows: NDArray[np.void], batch: RecordBatch) -> None:
+        """Put objects and texts of a batch behind the others, and have its rows, kept here, point there."""
         if batch.objects:
-            chosen = rows["object"] >= 0
-            rows["object"][chosen] += len(self._objects)
+            places = rows["object"]
+            places[places >= 0] += len(self._objects)
             self._objects += batch.objects
-        if batch.texts is not None and not objects_only:
+        if batch.texts is not None and len(batch.objects) < len(rows):
             texts = batch.texts
             held = np.empty(0, np.uint8) if self._texts is None else self._texts
             self._texts = _with_room(held, self._used, self._used + len(texts))
@@ -90,15 +104,17 @@ class Kept:
             part[:] = np.arange(first, first + len(part))
             first += len(part)
 
-    def _settle(self, batch: RecordBatch) -> None:
+    def _settle(self, batches: Sequence[RecordBatch]) -> None:
         """Go by the vocabulary of the first batch that has rows; let the last of all go with its records."""
-        if self._vocabulary is None or self.count == len(self._objects):
-            self._vocabulary = batch.vocabulary
-            self._texts, self._used = None, 0
+        if not batches:
             return
-        if batch.vocabulary is not self._vocabulary:
+        first, has_texts = batches[0], self._texts is not None
+        if self._vocabulary is None or self.count == len(self._objects):
+            self._vocabulary, has_texts = first.vocabulary, first.texts is not None
+            self._texts, self._used = None, 0
+        if any(batch.vocabulary is not self._vocabulary for batch in batches):
             raise ValueError("records of one sequence must number names by one vocabulary, got two")
-        if (batch.texts is None) != (self._texts is None):
+        if any((batch.texts is not None) != has_texts for batch in batches):
             raise ValueError("records of one sequence must all have texts of keys, or none")
 
 

@@ -22,14 +22,13 @@ import numpy as np
 
 from streamwatch.core.events import Partition, Side
 from streamwatch.core.merge.arrivals import Arrivals
-from streamwatch.core.merge.held import Held
+from streamwatch.core.merge.held import EVER, Bounds, Held
 from streamwatch.core.merge.host_clock import HostClock
 from streamwatch.core.merge.inbox import HostIsBehind, Inbox
 from streamwatch.core.merge.kept import Kept
 from streamwatch.core.merge.partitions import Partitions
 from streamwatch.core.merge.progress import Key, MergeProgress
-from streamwatch.core.merge.released import IN_ORDER, NO_PLACE, Released, together
-from streamwatch.core.merge.timestamps import TIMELESS
+from streamwatch.core.merge.released import Released, together
 
 _LEAST: Final = 10_000
 """Records that may be kept although they were released."""
@@ -65,8 +64,8 @@ class Merge:
         self._spec = spec
         self._topic_order = {topic: i for i, topic in enumerate(sorted(sides, key=lambda t: RANKS[sides[t]]))}
         self._partitions = Partitions(progress.running_ms, self._rank)
-        self._inbox = Inbox(self._partitions, spec.max_future_ms)
         self._held = Held()
+        self._inbox = Inbox(self._partitions, self._held, spec.max_future_ms)
         self._kept = Kept()  # by id, until nothing is held
         self._host = HostClock(spec.max_future_ms)
         self._last = progress.last
@@ -104,7 +103,7 @@ class Merge:
 
     def holds_from_before(self, arrived_ms: int) -> bool:
         """Tell whether a record is held that had arrived by then."""
-        return bool((self._held.arrived_ms <= arrived_ms).any()) or self._inbox.holds_from_before(arrived_ms)
+        return self._held.holds_from_before(arrived_ms) or self._inbox.holds_from_before(arrived_ms)
 
     def set_partitions(self, partitions: Collection[Partition]) -> Sequence[Partition]:
         """Read exactly these from now on; those that are gone, of which nothing may be held any more."""
@@ -114,7 +113,7 @@ class Merge:
         places = self._partitions.replace(partitions)
         self._host.keep(self._partitions.order)
         self._inbox.reorder(places)
-        self._held.reorder(places, max(1, len(partitions)))
+        self._held.reorder(places, len(partitions))
         return gone
 
     def add(self, delivered: Mapping[Partition, Arrivals], now_ms: int) -> None:
@@ -122,14 +121,18 @@ class Merge:
         if not (some := {name: arrivals for name, arrivals in delivered.items() if len(arrivals)}):
             return
         self._compact()
-        for name, arrivals in some.items():
-            order = self._partitions.order[name]
-            self._inbox.add(order, now_ms, self._kept.count, arrivals)
-            self._kept.add(arrivals.records)
-            self._partitions.heard(order, max(len(arrivals), arrivals.size_bytes))
-        self._host.look(
-            {name: arrivals.stamps_ms[arrivals.decodable] for name, arrivals in some.items()}, now_ms
-        )
+        order, parts = self._partitions.order, list(some.values())
+        delivered_of = [order[name] for name in some]
+        stamps_ms = np.concatenate([arrivals.stamps_ms for arrivals in parts])
+        decodable = np.concatenate([arrivals.decodable for arrivals in parts])
+        counts = [len(arrivals) for arrivals in parts]
+        places = np.repeat(np.array(delivered_of, np.int64), counts)
+        self._held.put(self._kept.count, stamps_ms, decodable, places, now_ms)
+        self._inbox.add(self._kept.count, now_ms, dict(zip(delivered_of, parts, strict=True)))
+        self._kept.add([arrivals.records for arrivals in parts])
+        sizes_bytes = [max(len(arrivals), arrivals.size_bytes) for arrivals in parts]
+        self._partitions.heard(np.array(delivered_of, np.int64), np.array(sizes_bytes, np.int64))
+        self._host.look(list(some), stamps_ms, decodable, counts, now_ms)
 
     def found(self, ends_ms: Mapping[Partition, int | None]) -> None:
         """Note when the fetches were sent that found partitions at their end; None: not known to be there."""
@@ -172,8 +175,8 @@ class Merge:
         waited_ms = now_ms - self._spec.settle_ms - self._spec.max_future_ms
         parts: list[Released] = []
         while len(self._held):
-            if count := max(self._free(rested_ms, waited_ms), self._late()):
-                parts.append(self._take(count))
+            if len(part := self._take(self._bounds(rested_ms, waited_ms))):
+                parts.append(part)
             elif not self._wait(now_ms, connected=connected):
                 break
         return together(parts)
@@ -182,13 +185,13 @@ class Merge:
         """Release everything up to the last record held of these, whose logs are no longer there."""
         orders = [self._partitions.order[name] for name in partitions if name in self._partitions.order]
         self._judge(host_ms, orders, self._when_ended)
-        rows = np.flatnonzero(np.isin(self._held.order, orders))
-        return self._take(int(rows[-1]) + 1) if rows.size else together(())
+        last = self._held.last_key(np.array(orders, np.int64))
+        return together(()) if last is None else self._take(Bounds(read=last))
 
     def drain(self, host_ms: int) -> Released:
         """Release everything: no further record will come."""
         self._judge(host_ms, range(len(self._partitions.names)), self._when_ended)
-        return self._take(len(self._held)) if len(self._held) else together(())
+        return self._take(Bounds()) if len(self._held) else together(())
 
     def _unread(self) -> Collection[Partition]:
         """Name the partitions not known to be at their end."""
@@ -201,86 +204,81 @@ class Merge:
 
     def _judge(self, host_ms: int, ended: Collection[int], host_is_behind: HostIsBehind) -> None:
         if len(self._inbox):
-            judged = self._inbox.judged(host_ms, ended, host_is_behind)
-            if judged is not None:
-                rows, times_ms, reasons = judged
-                self._held.add(rows, times_ms, reasons)
-                self._partitions.hold(rows.order)
+            self._inbox.judge(host_ms, ended, host_is_behind)
 
-    def _free(self, rested_ms: int | None, waited_ms: int) -> int:
-        """Count the records at the head that nobody has to wait for.
+    def _bounds(self, rested_ms: int | None, waited_ms: int) -> Bounds:
+        """Tell how far nobody has to be waited for.
 
         By the host's clock times up to `rested_ms` have rested (None while that clock is behind), and records
         that arrived up to `waited_ms` have waited long enough for it.
         """
-        partitions, held = self._partitions, self._held
-        reached = held.keys_of(partitions.running_ms, partitions.places)
+        partitions = self._partitions
         resting = (partitions.at_end_ms >= 0) & (partitions.held == 0) & ~self._inbox.waiting
         blocking = ~resting & ~partitions.left_behind
         resting &= ~partitions.left_behind
-        count = len(held)
+        bounds = Bounds()
         if blocking.any():
-            count = int(np.searchsorted(held.keys, reached[blocking].min(), "right"))
+            bounds = bounds._replace(read=partitions.least(blocking))
         if resting.any():
-            start = int(np.searchsorted(held.keys, reached[resting].min(), "right"))
-            if start < count:
-                fetched_ms = int(partitions.at_end_ms[resting].min()) - self._spec.settle_ms
-                unrested = held.arrived_ms[start:count] > fetched_ms
-                if rested_ms is not None:
-                    waits = held.arrived_ms[start:count] > waited_ms
-                    unrested |= waits & (held.times_ms[start:count] > rested_ms)
-                first = int(unrested.argmax())
-                if unrested[first]:
-                    count = start + first
-        return count
+            bounds = bounds._replace(
+                rested=partitions.least(resting),
+                fetched_ms=int(partitions.at_end_ms[resting].min()) - self._spec.settle_ms,
+                rest_ms=EVER if rested_ms is None else rested_ms,
+                waited_ms=waited_ms,
+            )
+        return bounds
 
-    def _late(self) -> int:
-        """Count the records at the head that precede the newest place reached."""
+    def _late(self) -> tuple[int, int]:
+        """Tell the newest place reached, as time and place of a partition: what precedes it comes late."""
         if (last := self._last) is None:
-            return 0
-        held, name = self._held, Partition(last.topic, last.partition)
+            return -1, -1
+        name = Partition(last.topic, last.partition)
         if (order := self._partitions.order.get(name)) is None:
             rank = (self._topic_order.get(last.topic, -1), last.partition)
             order = sum(self._rank(other) < rank for other in self._partitions.names)
-        return int(np.searchsorted(held.keys, held.key(last.time_ms, order), "left"))
+        return last.time_ms, order
 
-    def _take(self, count: int) -> Released:
-        late = min(count, self._late())
-        taken = self._held.cut(count)
-        self._partitions.let_go(taken.order)
-        times, clock = taken.times_ms, np.maximum(taken.times_ms, self._clock_ms)
-        lateness = np.full(count, IN_ORDER)
-        if late:
-            behind = np.where(taken.reasons[:late] == TIMELESS, NO_PLACE, clock[:late] - times[:late])
-            lateness[:late] = behind
-        if late < count:
-            name = self._partitions.names[int(taken.order[-1])]
-            self._last = Key(int(times[-1]), *name, int(taken.offsets[-1]))
-        self._clock_ms = int(clock[-1])
+    def _take(self, bounds: Bounds) -> Released:
+        taken = self._held.take(bounds, self._late(), self._clock_ms)
+        if not len(taken.ids):
+            return together(())
+        self._partitions.let_go(taken.places)
+        records = self._kept.take(taken.ids, taken.clock_ms)
+        offsets = records.rows["offset"]
+        if taken.late < len(taken.ids):
+            name = self._partitions.names[int(taken.places[-1])]
+            self._last = Key(int(taken.times_ms[-1]), *name, int(offsets[-1]))
+        self._clock_ms = int(taken.clock_ms[-1])
         return Released(
-            self._kept.take(taken.ids, clock),
+            records,
             self._partitions.names,
-            taken.order,
-            taken.offsets,
-            times,
-            clock,
-            lateness,
+            taken.places,
+            offsets,
+            taken.times_ms,
+            taken.clock_ms,
+            taken.lateness_ms,
             taken.reasons,
         )
+
+    def compact(self) -> None:
+        """Let go of what was released; nothing may have been added since the last release."""
+        queued, doubtful = self._held.ids(), self._inbox.ids()
+        self._held.moved(queued, np.concatenate(doubtful) if doubtful else queued[:0])
+        self._kept.keep([queued, *doubtful])
 
     def _compact(self) -> None:
         """Let go of records that were released, when they are most of what is kept."""
         held = self.held_records
         if held == 0:
-            self._kept = Kept()
+            self._kept.clear()
         elif self._kept.count > 4 * held + _LEAST and not self._inbox.has_fresh:
-            self._kept.keep([self._held.ids, *self._inbox.ids()])
+            self.compact()
 
     def _wait(self, now_ms: int, *, connected: bool) -> bool:
         """Note for whom the smallest record waits; whether somebody was left behind, so that it may go."""
         left = self._partitions.wait(
-            self._held,
-            rested_ms=int(self._held.arrived_ms[0]) + self._spec.settle_ms,
+            self._held.first_key,
+            rested_ms=self._held.first_arrived_ms + self._spec.settle_ms,
             now_ms=now_ms,
             longest_ms=self._spec.max_hold_back_ms,
             connected=connected,

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.events import Partition
-from streamwatch.core.merge.held import Held
 
 
 class Partitions:
@@ -59,6 +58,12 @@ class Partitions:
         """Read a column of whole numbers by partition."""
         return dict(zip(self.names, column.tolist(), strict=True))
 
+    def least(self, chosen: NDArray[np.bool_]) -> tuple[int, int]:
+        """Time and place up to which all of these partitions were read; one or more."""
+        places = np.flatnonzero(chosen)
+        place = int(places[self.running_ms[places].argmin()])
+        return int(self.running_ms[place]), place
+
     def replace(self, partitions: Collection[Partition]) -> NDArray[np.int64]:
         """Take exactly these from now on; the new place of each old one, -1 if it is gone."""
         before, names = self.names, sorted(partitions, key=self._rank)
@@ -83,11 +88,11 @@ class Partitions:
         self.places = np.arange(len(names))
         return places
 
-    def heard(self, place: int, size_bytes: int) -> None:
-        """Note that a partition delivered records."""
-        self.size_bytes[place] += size_bytes
-        self.holds_since_ms[place] = -1
-        self.left_behind[place] = False
+    def heard(self, places: NDArray[np.int64], sizes_bytes: NDArray[np.int64]) -> None:
+        """Note that these partitions, all different, delivered records."""
+        self.size_bytes[places] += sizes_bytes
+        self.holds_since_ms[places] = -1
+        self.left_behind[places] = False
 
     def found(self, place: int, at_end_ms: int | None) -> None:
         """Note when the fetch was sent that found a partition at its end; None: not known to be there."""
@@ -101,10 +106,6 @@ class Partitions:
             self.left_behind[place] = False
             self.holds_since_ms[place] = -1
 
-    def hold(self, order: NDArray[np.int64]) -> None:
-        """Count records that have a time now."""
-        self.held += np.bincount(order, minlength=len(self.names))
-
     def let_go(self, order: NDArray[np.int64]) -> None:
         """Count records as released."""
         released = np.bincount(order, minlength=len(self.names))
@@ -112,14 +113,14 @@ class Partitions:
         self.held -= released
 
     def wait(
-        self, held: Held, *, rested_ms: int, now_ms: int, longest_ms: int, connected: bool
+        self, first_key: tuple[int, int], *, rested_ms: int, now_ms: int, longest_ms: int, connected: bool
     ) -> Sequence[Partition]:
-        """Note for whom the head of `held` waits, and leave behind who lets it wait too long.
+        """Note for whom the first of what is held waits, and leave behind who lets it wait too long.
 
         Parameters
         ----------
-        held
-            What waits.
+        first_key
+            Its time, and the place of its partition.
         rested_ms
             A partition found at its end by a fetch sent from then on is not waited for.
         now_ms
@@ -134,7 +135,8 @@ class Partitions:
         left
             Partitions left behind just now.
         """
-        precedes = held.keys_of(self.running_ms, self.places) < held.keys[0]
+        time_ms, place = first_key
+        precedes = (self.running_ms < time_ms) | ((self.running_ms == time_ms) & (self.places < place))
         awaited = precedes & (self.held == 0) & ~self.left_behind & (self.at_end_ms < rested_ms)
         self.holds_since_ms[~awaited] = -1
         starting = awaited & ((self.holds_since_ms < 0) | (not connected))

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.events import Partition
+from streamwatch.core.merge.queues import IN_ORDER, NO_PLACE
 from streamwatch.core.records import RecordBatch, no_records, rows_of, words_of
 
-IN_ORDER: Final = -1
-NO_PLACE: Final = -2
+__all__ = ["IN_ORDER", "NO_PLACE", "Released", "together"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 LOOK_AHEAD: Final = 1_000
 """Records of the same partition that are asked whether a jump of time is real."""
 
-_FARTHEST: Final = 2**45
+FARTHEST: Final = 2**45
 """Milliseconds since the epoch beyond which (in the year 3084) no timestamp is plain."""
 
 BELIEVED: Final = 0
@@ -70,45 +70,6 @@ class Judged:
 
     def __len__(self) -> int:
         return len(self.times_ms)
-
-
-def judge_plain(
-    moving: NDArray[np.int64],
-    decodable: NDArray[np.bool_],
-    order: NDArray[np.int64],
-    running_ms: NDArray[np.int64],
-    max_future_ms: int,
-) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Judge records of many partitions at once, as far as there is nothing to judge.
-
-    Parameters
-    ----------
-    moving
-        Timestamps, -1 where a record could not be decoded; partition by partition, in offset order.
-    decodable, order
-        Of the same length; `order` (not decreasing) is an index into `running_ms`.
-    running_ms
-        Newest time of each partition before them; -1 if there is none.
-
-    Returns
-    -------
-    times, plain
-        The running maximum at each record; and whether its timestamp is believed without being asked: it is
-        positive and does not run ahead of a time that is known.
-    """
-    before = running_ms[order]
-    starts = np.empty(len(order), np.bool_)
-    starts[:1] = True
-    np.not_equal(order[1:], order[:-1], out=starts[1:])
-    # One running maximum for all: each partition is lifted above those before it.
-    lifted = np.clip(moving, before, _FARTHEST) + order * (_FARTHEST + 2)
-    times = np.maximum.accumulate(lifted) - order * (_FARTHEST + 2)
-    previous = np.empty_like(times)
-    previous[1:] = times[:-1]
-    previous[starts] = before[starts]
-    plain = (times - previous <= max_future_ms) & ((moving > 0) | ~decodable) & (before >= 0)
-    plain &= moving < _FARTHEST
-    return times, plain
 
 
 def judge(

@@ -22,7 +22,10 @@ class Clock:
     def look(self, *stamps: tuple[Partition, int, int]) -> None:
         """Show (partition, stamp, how often)."""
         self.now_ms += 1_000
-        self.clock.look({name: np.full(count, ms) for name, ms, count in stamps}, self.now_ms)
+        counts = [count for *_, count in stamps]
+        stamps_ms = np.repeat(np.array([ms for _, ms, _ in stamps], np.int64), counts)
+        decodable = np.ones(len(stamps_ms), np.bool_)
+        self.clock.look([name for name, *_ in stamps], stamps_ms, decodable, counts, self.now_ms)
 
     def is_behind(self, host_ms: int = NOW, *unread: Partition) -> bool:
         self.clock.judge(host_ms, unread)

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from streamwatch.core.merge.held import Bounds, Held
 from streamwatch.core.merge.timestamps import (
     LOOK_AHEAD,
     REASONS,
     ClockView,
     Judged,
     judge,
-    judge_plain,
 )
 
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
@@ -25,15 +25,23 @@ def agree_where_plain(
     moving: NDArray[np.int64], readable: NDArray[np.bool_], running_ms: int, found: Judged
 ) -> None:
     """Where every timestamp is plain, judging many partitions at once says the same as one by one."""
-    order = np.repeat(np.array([0, 1, 2]), len(moving))
-    running = np.array([running_ms, running_ms, -1])
-    three, decodable = np.concatenate((moving, moving, moving)), np.concatenate((readable,) * 3)
-    times, plain = judge_plain(three, decodable, order, running, MAX_FUTURE)
-    for part in (slice(0, len(moving)), slice(len(moving), 2 * len(moving))):
-        if plain[part].all():
-            assert times[part].tolist() == found.times_ms.tolist()
-            assert not any(REASONS[code] for code in found.reasons.tolist())
-    assert not plain[2 * len(moving) :].any(), "of a new partition nothing is plain"
+    count, held, alike = len(moving), Held(), np.zeros(3, np.int64)
+    running, odd = np.array([running_ms, running_ms, -1]), np.zeros(3, np.bool_)
+    held.reorder(np.empty(0, np.int64), 3)
+    places = np.repeat(np.arange(3), count)
+    held.put(0, np.concatenate((moving,) * 3), np.concatenate((readable,) * 3), places, 0)
+    left = held.queue_plain((0, 3 * count), running, odd, alike, MAX_FUTURE)
+    assert odd[0] == odd[1]
+    assert odd[2] or not count, "of a new partition nothing is plain"
+    assert left == count * odd.sum()
+    assert len(held) == alike.sum() == 3 * count - left
+    taken = held.take(Bounds(), (-1, -1), -1)
+    for place in np.flatnonzero(~odd).tolist():
+        own = taken.places == place
+        assert taken.ids[own].tolist() == list(range(place * count, (place + 1) * count))
+        assert taken.times_ms[own].tolist() == found.times_ms.tolist()
+        assert taken.reasons[own].tolist() == found.reasons.tolist()
+        assert not any(REASONS[code] for code in found.reasons.tolist())
 
 
 def judged(

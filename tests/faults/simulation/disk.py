@@ -182,8 +182,12 @@ class DiskStore(MemoryStore):
 
     def apply(self, step):
         super().apply(step)
-        self._events += step.events
-        self._alarms += step.alarms
+        self.note(step.events, step.alarms)
+
+    def note(self, events, alarms):
+        """These are of the next commit."""
+        self._events += events
+        self._alarms += alarms
 
     def commit(self, changes: CommitBatch) -> None:
         if not self._used():

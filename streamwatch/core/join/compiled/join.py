@@ -34,6 +34,7 @@ from streamwatch.core.join.compiled.layout import (
 )
 from streamwatch.core.join.compiled.loop import DONE, GROW, LOOK, PLACE, WRITTEN, take
 from streamwatch.core.join.compiled.other_records import OtherRecords
+from streamwatch.core.join.compiled.record_rows import RecordNumbering
 from streamwatch.core.join.compiled.rows import Digests, RowBuilder
 from streamwatch.core.join.compiled.table import FREE, rehash
 from streamwatch.core.join.compiled.waiting_log import Changes
@@ -42,12 +43,15 @@ from streamwatch.core.join.entry import PENDING
 from streamwatch.core.join.holdings import Holdings
 from streamwatch.core.join.models import JoinModels
 from streamwatch.core.outcomes import OutcomeBatch
+from streamwatch.core.records import RecordBatch
 from streamwatch.core.specs import JoinSpec
 
 __all__ = ["DONE", "LOOK", "WRITTEN", "CompiledJoin"]
 
 ROOM: Final = 4_096
 """Outcomes handed over at a time, and up to those of one id more."""
+ROOM_WITH_SCORES: Final = 500
+"""The same while predictions with scores wait: what looks at these takes a microsecond for each."""
 _FIRST_ENTRIES: Final = 1_024
 
 
@@ -77,6 +81,7 @@ class CompiledJoin:
         self._builder = RowBuilder(digests)
         self.models = self._builder.models
         self.classes = self._builder.classes
+        self._numbering = RecordNumbering(self.models, self.classes)
         self._join_models = JoinModels(spec.max_models, 2 * spec.horizon_ms)
         self._others = OtherRecords(self._join_models)
         written = ROOM + spec.max_models + 8
@@ -124,7 +129,21 @@ class CompiledJoin:
     def rows(self, events: Sequence[Event]) -> Records:
         """Rows of events, to be joined in this order; what is null or invalid is counted at its place."""
         rows = self._builder.rows(events)
-        self._others.note(rows, events)
+        self._others.note(rows, range(len(events)), events)
+        self._room_for_models()
+        return rows
+
+    def record_rows(self, records: RecordBatch) -> Records:
+        """Rows of records in columns, likewise; event objects among them are taken one by one."""
+        places = records.object_places()
+        events = records.placed(places)
+        if events and len(events) == len(records):
+            return self.rows(events)
+        rows = self._numbering.rows(records.rows, records.vocabulary)
+        if events:
+            built = self._builder.rows(events)
+            rows.view(np.int64).reshape(len(rows), -1)[places] = built.view(np.int64).reshape(len(built), -1)
+            self._others.note(built, places.tolist(), events)
         self._room_for_models()
         return rows
 
@@ -133,8 +152,9 @@ class CompiledJoin:
 
         The outcomes must be taken in between. After `LOOK` models may be idle at the time of the row.
         """
+        room = min(ROOM, ROOM_WITH_SCORES) if self._builder.scores else ROOM
         while True:
-            start, why = take(self._arrays, rows, start, self._shift, ROOM)
+            start, why = take(self._arrays, rows, start, self._shift, room)
             self._others.count_up_to(start)
             if why == PLACE:
                 self._place(rows[start])

@@ -37,12 +37,12 @@ class OtherRecords:
         self.invalid = {topic: dict(reasons) for topic, reasons in counters.records_invalid.items()}
         self.invalid_by_model = dict(counters.model_records_invalid)
 
-    def note(self, rows: Records, events: Sequence[Event]) -> None:
-        """Keep those among these events until `count_up_to` comes to their rows."""
-        for place in np.flatnonzero(rows["side"] > LABEL).tolist():
-            event = events[place]
+    def note(self, rows: Records, places: Sequence[int], events: Sequence[Event]) -> None:
+        """Keep those among these events until `count_up_to` comes to their places; a row of each is given."""
+        for number in np.flatnonzero(rows["side"] > LABEL).tolist():
+            event = events[number]
             if isinstance(event, NullRecord | Invalid):
-                self._uncounted.append((place, event))
+                self._uncounted.append((places[number], event))
 
     def count_up_to(self, stop: int) -> None:
         """Count those before this row: whether a model has a place may differ from row to row."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from streamwatch.core.events import Label, Prediction
 from streamwatch.core.join.compiled.join import CompiledJoin
+from streamwatch.core.records import no_records
 from streamwatch.core.specs import JoinSpec
 
 _ENOUGH = 5_000
@@ -21,6 +22,7 @@ def warm_up_join() -> None:
     while at < len(rows):
         at, _ = join.take(rows, at)
     join.take_outcomes()
+    join.record_rows(no_records())
 
 
 def _digests(ids: Sequence[str]) -> bytes:

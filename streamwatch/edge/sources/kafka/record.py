@@ -169,6 +169,8 @@ def divided(rows: NDArray[np.int64], data: NDArray[np.uint8], first: int, end: i
     most
         Bytes of key, value and headers together.
     """
+    if end - first <= most:
+        return [(rows, data[first:end], first)] if len(rows) else []
     likely = np.arange(len(rows)) if rows[:, FAULT].any() else np.diff(rows[:, KEY], append=end) > most
     view = memoryview(data.data)
     large = [

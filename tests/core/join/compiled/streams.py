@@ -11,8 +11,10 @@ from streamwatch.core.events import Invalid
 from streamwatch.core.join.compiled import join as compiled_join
 from streamwatch.core.join.compiled import names
 from streamwatch.core.pipeline import Pipeline
+from streamwatch.core.vocabulary import Vocabulary
 from streamwatch.edge.keys import digest_bytes
 from streamwatch.edge.stores.memory import MemoryStore
+from tests.core.columns import in_columns
 from tests.core.join.join_stream import RecordingEstimatorSet, alive, digested
 from tests.core.join.test_join_model import a_script, a_spec
 
@@ -44,6 +46,18 @@ class Joined:
         events = list(map(copy.copy, events))
         result = self.pipeline.advance(events, self.store.fetch(self.pipeline.read_set(events)))
         self.store.apply(result)
+        self._note(result)
+
+    def feed_columns(self, records):
+        """Feed records in columns."""
+        taken = 0
+        for step in self.pipeline.steps(records):
+            self._note(step)
+            assert taken <= step.taken
+            taken = step.taken
+        assert taken == len(records)
+
+    def _note(self, result):
         self.retired += [(len(self.outcomes) + after, model) for after, model in result.retired]
         self.outcomes += result.outcomes
         assert self.pipeline.identities() == []
@@ -78,18 +92,45 @@ def a_case(chance):
     return spec, events, chance.choice([None, 0, 3000])
 
 
+class Columns:
+    """Puts events into columns, by vocabularies that may be too small and are exchanged at times."""
+
+    def __init__(self, chance, digests):
+        self.chance, self.digests = chance, digests
+        self.vocabulary = self._any_vocabulary()
+
+    def _any_vocabulary(self):
+        return Vocabulary(self.chance.choice([1, 3, 1_000, 1_000, 1_000]))
+
+    def of(self, events):
+        if self.chance.random() < 0.02:
+            self.vocabulary = self._any_vocabulary()
+        share = self.chance.choice([0.0, 0.0, 0.2, 1.0])
+        return in_columns(
+            list(map(copy.copy, events)),
+            self.vocabulary,
+            digests=False,
+            digest=self.digests,
+            as_object=lambda _: self.chance.random() < share,
+        )
+
+
 def compare(chance, digests=digest_bytes):
     """Feed a stream drawn by chance to both, and compare them wherever their cuts meet."""
     spec, events, start_ms = a_case(chance)
     rows = Joined(lambda monitors: Pipeline(spec, monitors), start_ms)
     columns = Joined(lambda monitors: ColumnPipeline(spec, monitors, digests), start_ms)
     most = chance.choice([1, 5, 30, LENGTH])
+    records = Columns(chance, digests)
     at = 0
     while at < len(events):
         stop = min(len(events), at + chance.randrange(1, most + 1))
         for event in events[at:stop]:
             rows.feed([event])
-        columns.feed(events[at:stop])
+        if chance.random() < 0.7:
+            columns.feed_columns(records.of(events[at:stop]))
+        else:
+            columns.feed(events[at:stop])
         assert columns.said() == rows.said()
         at = stop
     if digests is digest_bytes:

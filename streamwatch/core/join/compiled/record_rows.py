@@ -1,0 +1,121 @@
+"""Records in columns as rows of the compiled join: numbers of one vocabulary become those of the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.jit import entry
+from streamwatch.core.join.compiled.layout import NO_TIME, NOTHING, ROW, Records
+from streamwatch.core.join.compiled.names import NumberedNames
+from streamwatch.core.records import LABEL
+from streamwatch.core.vocabulary import Vocabulary
+
+_UNKNOWN = -1
+
+
+@entry
+def number_rows(records: Any, models: Any, classes: Any, rows: Any, start: int) -> int:
+    """Write rows of records from `start` on, up to the first with a name that has no number yet; where it is.
+
+    Parameters
+    ----------
+    records
+        Of `core.records.ROW`; of those that are objects only the time is taken.
+    models, classes
+        int32, numbers in the join by number in the vocabulary; -1 where there is none yet.
+    rows
+        Of the join's `ROW`, equally many; written to.
+    start
+        Where to begin, or to go on.
+    """
+    for r in range(start, records.shape[0]):
+        record, row = records[r], rows[r]
+        row.record_ms = record.record_ms
+        row.side = NOTHING
+        if record.side > LABEL:
+            continue
+        model = record.model
+        if model >= 0:
+            model = models[model]
+            if model < 0:
+                return r
+        named = classes[record["class"]]
+        if named < 0:
+            return r
+        row.low = record.id_low
+        row.high = record.id_high
+        row.timestamp_ms = NO_TIME if record.timestamp_ms < 0 else record.timestamp_ms
+        row.model = model
+        row["class"] = named
+        row.scores = -1
+        row.side = record.side
+    return records.shape[0]
+
+
+class RecordNumbering:
+    """Knows the numbers in the join of the names in the records' vocabulary.
+
+    Numbers are forgotten when the join releases names, and when records come with another vocabulary.
+
+    Parameters
+    ----------
+    models, classes
+        Names as the join numbers them.
+    """
+
+    __slots__ = ("_class_numbers", "_classes", "_model_numbers", "_models", "_of", "_versions")
+
+    def __init__(self, models: NumberedNames, classes: NumberedNames) -> None:
+        self._models = models
+        self._classes = classes
+        self._of: Vocabulary | None = None
+        self._versions = (models.version, classes.version)
+        self._model_numbers = np.empty(0, np.int32)
+        self._class_numbers = np.empty(0, np.int32)
+
+    def rows(self, records: NDArray[np.void], vocabulary: Vocabulary) -> Records:
+        """Write a row of each record; of those that are objects it has the time alone.
+
+        Parameters
+        ----------
+        records
+            Of `core.records.ROW`, shape (n,).
+        vocabulary
+            What they number names by.
+        """
+        rows = np.empty(len(records), ROW)
+        self._renew(vocabulary)
+        at = 0
+        while True:
+            at = number_rows(records, self._model_numbers, self._class_numbers, rows, at)
+            if at == len(records):
+                return rows
+            self._learn(records[at], vocabulary)
+
+    def _renew(self, vocabulary: Vocabulary) -> None:
+        """Have a number, or none yet, for every name in the vocabulary."""
+        versions = (self._models.version, self._classes.version)
+        if self._of is not vocabulary or self._versions != versions:
+            self._of, self._versions = vocabulary, versions
+            self._model_numbers = self._class_numbers = np.empty(0, np.int32)
+        self._model_numbers = _with_room(self._model_numbers, vocabulary.models.names)
+        self._class_numbers = _with_room(self._class_numbers, vocabulary.classes.names)
+
+    def _learn(self, record: np.void, vocabulary: Vocabulary) -> None:
+        """Number the names of one record."""
+        model, named = int(record["model"]), int(record["class"])
+        if model >= 0:
+            self._model_numbers[model] = self._models[vocabulary.models.names[model]]
+        self._class_numbers[named] = self._classes[vocabulary.classes.names[named]]
+
+
+def _with_room(numbers: NDArray[np.int32], names: Sequence[str]) -> NDArray[np.int32]:
+    if len(names) <= len(numbers):
+        return numbers
+    longer = np.full(max(2 * len(names), 16), _UNKNOWN, np.int32)
+    longer[: len(numbers)] = numbers
+    return longer

@@ -1,0 +1,208 @@
+"""Records in columns through decoder, merge and compiled join: the results of rows, and no object each."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import random
+import sys
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from streamwatch.core.column_pipeline import ColumnPipeline
+from streamwatch.core.commit.checkpoint import Checkpoint
+from streamwatch.core.estimators.set import EstimatorSet
+from streamwatch.core.events import Partition
+from streamwatch.core.merge import MergeProgress, MergeSpec
+from streamwatch.core.pipeline import Pipeline
+from streamwatch.core.ports import PartitionState, Poll
+from streamwatch.core.specs import JoinSpec
+from streamwatch.core.vocabulary import Vocabulary
+from streamwatch.daemon.batch_processor import BatchProcessor, Clocks, Topic
+from streamwatch.edge.decoders.json import JsonDecoder
+from streamwatch.edge.decoders.mapping import TopicMapping
+from streamwatch.edge.keys import bytes_of_keys, id_keys
+from streamwatch.edge.sources.kafka.record import KafkaRecord, gathered, piece_of
+from streamwatch.edge.stores.memory import MemoryStore
+from streamwatch.telemetry import Telemetry
+from tests.layouts import TINY
+
+START_MS = 1_700_000_000_000
+PLACES = tuple(Partition(topic, n) for topic in ("predictions", "labels") for n in range(2))
+JOIN = JoinSpec(horizon_ms=60_000, early_horizon_ms=60_000, dedup_horizon_ms=60_000)
+
+
+class Daemon:
+    """A batch processor with estimators, in columns or row by row."""
+
+    def __init__(self, *, columns: bool, join: JoinSpec = JOIN) -> None:
+        self.now_ms = 0
+        self.log = io.StringIO()
+        self.monitors = EstimatorSet(TINY)
+        pipeline = Pipeline(join, self.monitors)
+        compiled = ColumnPipeline(join, self.monitors, bytes_of_keys) if columns else None
+        vocabulary, keys = Vocabulary(), id_keys("", digest=True)
+        topics = {
+            "predictions": Topic(
+                "prediction", JsonDecoder("predictions", "prediction", TopicMapping(), keys, vocabulary)
+            ),
+            "labels": Topic("label", JsonDecoder("labels", "label", TopicMapping(), keys, vocabulary)),
+        }
+        self.processor = BatchProcessor(
+            Checkpoint(pipeline, self.monitors, TINY, 1_000),
+            MemoryStore(),
+            topics,
+            Telemetry(stream=self.log),
+            Clocks(lambda: START_MS + 10**9, lambda: self.now_ms),
+            MergeSpec(settle_ms=0),
+            MergeProgress(),
+            pipeline=compiled,
+        )
+        self.alarms = []
+        self.retired = []
+
+    async def take(self, poll: Poll) -> None:
+        """Receive a poll and evaluate all that it lets go."""
+        self.now_ms += 1
+        await self.processor.receive(poll)
+        while self.processor.has_ready:
+            self.processor.evaluate()
+        alarms, retired = self.processor.settle()
+        self.alarms += alarms
+        self.retired += retired
+
+    def said(self) -> object:
+        """Everything that is published, positions, alarms and what was logged."""
+        models = self.monitors.models()
+        return (
+            self.processor.pipeline.families(),
+            [self.monitors.snapshot(model) for model in models],
+            self.processor.progress.state(),
+            self.alarms,
+            self.retired,
+            [json.loads(line) | {"timestamp": ""} for line in self.log.getvalue().splitlines()],
+        )
+
+
+def poll_of(records: dict[Partition, list[KafkaRecord]], now_ms: int, *, at_end: bool = True) -> Poll:
+    """A poll of these records, in which every partition was found at its end."""
+    states = {}
+    for place in PLACES:
+        found = records.get(place, [])
+        position = found[-1].offset + 1 if found else 0
+        states[place] = PartitionState(position, position, at_end, now_ms if at_end else None)
+    return Poll({place: gathered(place, [piece_of(each)]) for place, each in records.items() if each}, states)
+
+
+def written(chance: random.Random, number: int, at_ms: int) -> tuple[str, bytes | None]:
+    """A record of any kind: topic and value."""
+    id_, model, side = (
+        f"id-{max(0, number - chance.randrange(60))}",
+        f"m{chance.randrange(3)}",
+        chance.random(),
+    )
+    shown = f"c{chance.randrange(3)}"
+    if chance.random() < 0.08:
+        odd = chance.choice((None, b"{", b"[]", b'{"id": 1e400}', b'{"id":"x","model":"m0"}'))
+        return chance.choice(("predictions", "labels")), odd
+    stamp = f',"timestamp":{at_ms - chance.randrange(2_000)}' if chance.random() < 0.5 else ""
+    if side < 0.55:
+        scores = ',"scores":{"c0":0.25,"c1":0.75}' if chance.random() < 0.1 else ""
+        return (
+            "predictions",
+            f'{{"id":"{id_}","model":"{model}","prediction":"{shown}"{stamp}{scores}}}'.encode(),
+        )
+    named = f',"model":"{model}"' if chance.random() < 0.3 else ""
+    return "labels", f'{{"id":"{id_}","label":"{shown}"{named}{stamp}}}'.encode()
+
+
+def polls(chance: random.Random, count: int) -> list[Poll]:
+    """A stream of all kinds of records, cut into polls of any size, time passing quickly at times."""
+    at_ms, offsets = START_MS, dict.fromkeys(PLACES, 0)
+    found: list[Poll] = []
+    number = 0
+    while number < count:
+        poll: dict[Partition, list[KafkaRecord]] = {}
+        for _ in range(chance.choice((1, 7, 60, 700))):
+            number += 1
+            at_ms += chance.choice((0, 1, 5, 100)) if chance.random() < 0.99 else 70_000
+            topic, value = written(chance, number, at_ms)
+            place = Partition(topic, chance.randrange(2))
+            record = KafkaRecord(*place, offsets[place], at_ms, None, value)
+            offsets[place] += 1
+            poll.setdefault(place, []).append(record)
+        found.append(poll_of(poll, len(found) + 1))
+    return found
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_counters_snapshots_alarms_and_log_are_those_of_rows(seed: int) -> None:
+    limits = random.Random(seed)
+    join = JoinSpec(
+        horizon_ms=60_000,
+        early_horizon_ms=60_000,
+        dedup_horizon_ms=60_000,
+        max_pending=limits.choice((40, 10_000)),
+        max_models=limits.choice((2, 10)),
+    )
+    rows, columns = Daemon(columns=False, join=join), Daemon(columns=True, join=join)
+
+    async def run() -> None:
+        for daemon in (rows, columns):
+            for poll in polls(random.Random(seed), 3_000):
+                await daemon.take(poll)
+
+    asyncio.run(run())
+    assert columns.said() == rows.said()
+    assert columns.processor.records >= 3_000
+
+
+def calls_and_blocks(work: Callable[[], None]) -> tuple[int, int]:
+    """How often a function was called, Python's or C's, and by how many more blocks of memory were in use."""
+    calls, most, before = 0, 0, sys.getallocatedblocks()
+
+    def count(_frame: object, event: str, _argument: object) -> None:
+        nonlocal calls, most
+        calls += event in ("call", "c_call")
+        most = max(most, sys.getallocatedblocks())
+
+    sys.setprofile(count)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return calls, most - before
+
+
+def ordinary(start: int, count: int) -> dict[Partition, list[KafkaRecord]]:
+    """Predictions of ids and their labels, half of each."""
+    poll: dict[Partition, list[KafkaRecord]] = {place: [] for place in PLACES}
+    for n in range(start, start + count // 2):
+        at_ms = START_MS + n
+        for place, content in (
+            (PLACES[n % 2], f'{{"id":"i{n}","model":"m","prediction":"a","timestamp":{at_ms}}}'),
+            (PLACES[2 + n % 2], f'{{"id":"i{n}","label":"{"ab"[n % 3 == 0]}","timestamp":{at_ms}}}'),
+        ):
+            poll[place].append(KafkaRecord(*place, n // 2, at_ms, None, content.encode()))
+    return poll
+
+
+def test_an_ordinary_record_costs_no_object_and_no_call() -> None:
+    """100,000 of them in polls of 2,000: were there one object for each, so many would be there at a time."""
+    daemon, size, count = Daemon(columns=True), 2_000, 100_000
+    given: Sequence[Poll] = [
+        poll_of(ordinary(start // 2, size), 1 + start // size) for start in range(0, count + 2 * size, size)
+    ]
+    with asyncio.Runner() as runner:
+        for poll in given[:2]:
+            runner.run(daemon.take(poll))
+        calls = 0
+        for poll in given[2:]:
+            called, blocks = calls_and_blocks(lambda poll=poll: runner.run(daemon.take(poll)))
+            calls += called
+            assert blocks < size / 4
+    assert daemon.processor.records == count + 2 * size
+    assert daemon.processor.pipeline.counters.predictions_resolved == daemon.processor.records / 2
+    assert calls < count
