@@ -63,4 +63,9 @@ def disk_spec(settings: Settings) -> DiskSpec | None:
     state = settings.state
     if state.kind == "memory":
         return None
-    return DiskSpec(specs.rocks_spec(settings), state.commit_events, state.journal_outcomes)
+    return DiskSpec(
+        specs.rocks_spec(settings),
+        state.commit_events,
+        state.journal_outcomes,
+        specs.joins_in_columns(settings),
+    )
