@@ -1,6 +1,7 @@
 # Every target sets up what it needs: a machine with Python 3.11 (or newer) and make is enough.
 PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3.13 || command -v python3)
 UV_VERSION := 0.13.8
+HELM_VERSION := v3.16.4
 TOOLS := .cache/tools
 UV := $(TOOLS)/bin/uv
 RUN := .venv/bin
@@ -11,7 +12,7 @@ export UV_PROJECT_ENVIRONMENT := .venv
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test-fast test test-all kernels demo-check check lint types imports format bench faults attack soak pictures \
-  generated clean
+  generated helm docs clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -71,16 +72,24 @@ attack: .cache/stamp-dev  ## hostile clients, records, receivers and names again
 	$(RUN)/python -m pytest tests/attack tests/integration/test_kafka_damage.py tests/browser/test_hostile_names.py tests/settings/test_secrets.py
 
 soak: .cache/stamp-dev  ## half an hour and ten million events: memory must not grow
-	$(RUN)/python -m tests.faults.soak --picture deploy/pictures/soak.png
+	$(RUN)/python -m tests.faults.soak --picture docs/pictures/soak.png
 
 pictures: .cache/stamp-dev  ## the README's pictures and screenshots, made anew
-	$(RUN)/python -m tests.bench.drift_picture deploy/pictures/drift.png
+	$(RUN)/python -m tests.bench.drift_picture docs/pictures/drift.png
 	$(RUN)/python -m tests.browser.screenshots deploy/pictures/
 
-generated: .cache/stamp-dev  ## everything in deploy/ and the README that is made from something else
+docs: .cache/stamp-dev  ## the site of docs/ in build/site, every link checked
+	NO_MKDOCS_2_WARNING=1 $(RUN)/mkdocs build --quiet --strict
+
+generated: .cache/stamp-dev  ## everything in deploy/ and docs/ that is made from something else
 	$(RUN)/python -m deploy.grafana.generate
 	$(RUN)/python deploy/kubernetes/generate.py
-	$(RUN)/python -m tests.contracts.readme_metrics --write
+	$(RUN)/python -m docs.reference.generate --write
+
+helm: .cache/helm/helm  ## Helm, built from its source, for the chart's tests (needs Go 1.23 or newer)
+
+.cache/helm/helm:
+	GOBIN="$(CURDIR)/.cache/helm" go install helm.sh/helm/v3/cmd/helm@$(HELM_VERSION)
 
 clean:  ## forget the environment and every cache
 	rm -rf .venv .cache .pytest_cache .ruff_cache .hypothesis build dist

@@ -9,6 +9,7 @@ import os
 import shutil
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 
 import pytest
 
@@ -21,13 +22,23 @@ left_out: dict[str, str] = {}
 on_the_embedded_broker: dict[str, str] = {}
 """Test → why it did not run on the real one."""
 
+HELM = Path(__file__).parents[1] / ".cache" / "helm" / "helm"
+"""Where `make helm` puts it."""
+
+
+def helm() -> str | None:
+    """Helm on the PATH, or the one that was built here."""
+    return shutil.which("helm") or (str(HELM) if HELM.exists() else None)
+
+
 PROBES: dict[str, Callable[[], str]] = {
     "kafka": kafka_broker.unavailable,
     "a Kafka of its own": kafka_broker.unavailable_jars,
+    "helm": lambda: "" if helm() else "neither on the PATH nor built by make helm",
     "loop mount": volume.unavailable,
 }
 """Why a component cannot be had, or an empty string. Others are programs on the PATH."""
-GIVEN = frozenset({"loop mount"})
+GIVEN = frozenset({"loop mount", "helm"})
 """What no package brings, as the machine allows it or not: never a failure, always listed by name."""
 
 

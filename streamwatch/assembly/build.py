@@ -18,7 +18,8 @@ from streamwatch.core.ports import Sink
 from streamwatch.daemon import Attachments, ConsumeLoopSpec, Daemon, DaemonStatus, Topic
 from streamwatch.daemon.delivery import Deliveries
 from streamwatch.edge.decoders.scanner.reader import compile_reader
-from streamwatch.edge.sources.kafka import KafkaSource, ReadingEnded, TopicsMissing
+from streamwatch.edge.sources import KINDS as SOURCES
+from streamwatch.edge.sources.kafka import ReadingEnded, TopicsMissing
 from streamwatch.edge.stores.errors import StateRefused
 from streamwatch.edge.supervisor import Supervisor
 from streamwatch.edge.web.listening import ListenError
@@ -65,11 +66,8 @@ def build_daemon(
     estimators = specs.monitors_spec(settings)
     deliveries = deliveries or build_deliveries(settings, telemetry)
     reading = reading or consume_loop_spec(settings, topics, telemetry, deliveries)
-    source = KafkaSource(
-        specs.kafka_spec(settings.kafka),
-        list(topics),
-        telemetry.emit,
-        offset_metadata=reading.offset_metadata,
+    source = SOURCES["kafka"].build(
+        specs.kafka_spec(settings.kafka), list(topics), telemetry.emit, reading.offset_metadata
     )
     status = DaemonStatus(source, telemetry, (deliveries,))
     server = build_server(settings.http, status, telemetry, settings.monitors.max_series)

@@ -61,7 +61,7 @@ def capacity_limits(settings: Settings) -> Limits:
 def disk_spec(settings: Settings) -> DiskSpec | None:
     """State on disk; None where it is in memory."""
     state = settings.state
-    if state.kind == "memory":
+    if not specs.store_kind(settings).durable:
         return None
     return DiskSpec(
         specs.rocks_spec(settings),

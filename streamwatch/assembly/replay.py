@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from streamwatch.assembly import specs
-from streamwatch.edge.decoders.json import JsonDecoder
+from streamwatch.edge.decoders.formats import KINDS, DecoderSpec, FormatOptions
 from streamwatch.edge.decoders.mapping import InValue, TimestampUnit, TopicMapping, parse_field_location
 from streamwatch.edge.keys import id_keys
 from streamwatch.lab.fitting import RecordedTopic
@@ -56,7 +56,10 @@ def recorded_topics(
         if unit is not None:
             mapping = replace(mapping, timestamp_unit=unit)
         try:
-            decoder = JsonDecoder(name, side, mapping, id_keys(spaces[name], digest=False), folds=folds)
+            keys = id_keys(spaces[name], digest=False)
+            # Lines are JSON, whatever the records they were written from.
+            spec = DecoderSpec(name, side, mapping, keys, folds=folds)
+            decoder = KINDS["json"].build(spec, FormatOptions())
         except ValueError as error:
             raise SettingsError(f"topics: mapping of {name}: {error}") from None
         topics[name] = RecordedTopic(side, mapping, decoder)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from streamwatch.core.events import Side
 from streamwatch.core.merge import MergeSpec
 from streamwatch.core.specs import (
@@ -14,6 +16,8 @@ from streamwatch.core.specs import (
 )
 from streamwatch.edge.decoders.mapping import KindRule, TopicMapping
 from streamwatch.edge.sources.kafka.spec import Ago, At, KafkaSpec, parse_start
+from streamwatch.edge.stores import KINDS as STORES
+from streamwatch.edge.stores import StoreKind
 from streamwatch.edge.stores.rocksdb.spec import RocksSpec
 from streamwatch.folds import Scheme
 from streamwatch.settings import Settings, SettingsError
@@ -83,6 +87,11 @@ def shared_models(section: TopicsSection) -> dict[str, list[str]]:
     return {model: sorted(spaces) for model, spaces in sorted(found.items()) if len(spaces) > 1}
 
 
+def formats(section: TopicsSection) -> dict[str, str]:
+    """Format of each topic's records."""
+    return {topic.name: topic.format for topic in (*section.predictions, *section.labels)}
+
+
 def mappings(section: TopicsSection) -> dict[str, TopicMapping]:
     """Mappings of all topics."""
     return {topic.name: topic_mapping(topic.mapping) for topic in (*section.predictions, *section.labels)}
@@ -131,13 +140,13 @@ def join_spec(settings: Settings) -> JoinSpec:
 def joins_in_columns(settings: Settings) -> bool:
     """Tell whether the compiled join is used: columns suffice, and its entries may all be in memory."""
     join, state = join_spec(settings), settings.state
-    fits = state.kind == "memory" or join_bytes(join) <= state.join_memory_megabytes * 1_000_000
+    fits = not store_kind(settings).durable or join_bytes(join) <= state.join_memory_megabytes * 1_000_000
     return columns_suffice(join) and fits
 
 
 def keys_are_digests(settings: Settings) -> bool:
     """Tell whether ids are known by their digests alone: on disk, and where they are joined in columns."""
-    return settings.state.kind != "memory" or joins_in_columns(settings)
+    return store_kind(settings).durable or joins_in_columns(settings)
 
 
 def folds_scheme(settings: Settings) -> Scheme | None:
@@ -173,6 +182,20 @@ def merge_spec(settings: Settings) -> MergeSpec:
     )
 
 
+def store_kind(settings: Settings) -> StoreKind[Any]:
+    """The kind of store the settings ask for.
+
+    Raises
+    ------
+    SettingsError
+        There is no such kind.
+    """
+    kind = STORES.get(settings.state.kind)
+    if kind is None:
+        raise SettingsError(f"state.kind: expected one of {', '.join(STORES)}, got {settings.state.kind!r}")
+    return kind
+
+
 def rocks_spec(settings: Settings) -> RocksSpec:
     """Directory of the state, and how much of it is served from memory."""
     return RocksSpec(
@@ -180,6 +203,7 @@ def rocks_spec(settings: Settings) -> RocksSpec:
         horizon_ms=settings.join.horizon,
         early_horizon_ms=settings.join.early_horizon,
         cache_entries=settings.state.cache_entries,
+        in_columns=joins_in_columns(settings),
     )
 
 

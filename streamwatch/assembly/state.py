@@ -35,8 +35,6 @@ from streamwatch.daemon.delivery import Deliveries
 from streamwatch.edge.keys import bytes_of_keys
 from streamwatch.edge.sources.kafka.dead_letters import DeadLetterTopic
 from streamwatch.edge.stores.errors import StateDamaged
-from streamwatch.edge.stores.memory import MemoryStore
-from streamwatch.edge.stores.rocksdb import ColumnStore, RocksStore
 from streamwatch.edge.stores.space import Space
 from streamwatch.settings import Settings
 from streamwatch.telemetry import Telemetry
@@ -64,7 +62,7 @@ def consume_loop_spec(
     commits = CommitSpec(state.commit_interval / 1_000, state.commit_events)
     letters = build_dead_letters(settings, telemetry)
     opening = state_opening(settings, topics, telemetry, deliveries, clocks, letters)
-    if state.kind == "memory":
+    if not specs.store_kind(settings).durable:
         return ConsumeLoopSpec(opening, commits, dead_letters=letters)
     space = Space(state.directory, state.min_free_megabytes * 1_000_000)
     fail = settings.kafka.on_data_loss == "fail"
@@ -149,11 +147,8 @@ def restored(checkpoint: Checkpoint, saved: RecoveredState, settings: Settings) 
 
 
 def open_store(settings: Settings) -> Store:
-    """The store the settings ask for."""
-    if settings.state.kind == "memory":
-        return MemoryStore()
-    store = ColumnStore if specs.joins_in_columns(settings) else RocksStore
-    return store.open(specs.rocks_spec(settings))
+    """The store the settings ask for; raises as `specs.store_kind` and as its `open`."""
+    return specs.store_kind(settings).open(specs.rocks_spec(settings))
 
 
 def _now_ms() -> int:

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from streamwatch import __version__
 from streamwatch.cli import alerts, catalogue, check, config, demo, replay, run, simulate, state
+from streamwatch.cli.build import description
 from streamwatch.cli.compile import compile_estimators
 
 app = typer.Typer(
@@ -17,7 +17,6 @@ app = typer.Typer(
     "then  [bold]streamwatch check[/bold]  and  [bold]streamwatch run[/bold]",
     no_args_is_help=True,
     rich_markup_mode="rich",
-    add_completion=False,
     pretty_exceptions_enable=False,  # a traceback with local variables would print what records contain
 )
 app.command("run")(run.run)
@@ -34,7 +33,7 @@ app.add_typer(state.app, name="state")
 
 def _version(*, asked: bool) -> None:
     if asked:
-        typer.echo(f"streamwatch {__version__}")
+        typer.echo(description())
         raise typer.Exit
 
 
@@ -42,7 +41,10 @@ def _version(*, asked: bool) -> None:
 def _options(
     *,
     version: Annotated[
-        bool, typer.Option("--version", help="Show the version and leave.", callback=_version, is_eager=True)
+        bool,
+        typer.Option(
+            "--version", help="Show version and build, and leave.", callback=_version, is_eager=True
+        ),
     ] = False,
 ) -> None:
     del version

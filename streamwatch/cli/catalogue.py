@@ -25,7 +25,7 @@ Kind: TypeAlias = Literal[
 ]
 Line: TypeAlias = dict[str, Any]
 
-_TITLES: dict[Kind, str] = {
+TITLES: dict[Kind, str] = {
     "mechanisms": "how totals forget: one series of every measure each (monitors.forgetting)",
     "measures": "functions of the totals: one metric each, under every mechanism",
     "per_class": "the same for every class, under one mechanism (monitors.per_class)",
@@ -35,6 +35,7 @@ _TITLES: dict[Kind, str] = {
     "detectors": "what raises alarms (monitors.detectors)",
     "drift_weightings": "accuracies that weigh outcomes by where they stand between drifts",
 }
+"""What each kind is, in a line."""
 _LABEL = 15
 
 
@@ -92,7 +93,7 @@ def document() -> dict[Kind, list[Line]]:
         ]
         if kind in configured
         else [_said(line) for line in computed[kind]]
-        for kind in _TITLES
+        for kind in TITLES
     }
 
 
@@ -115,7 +116,7 @@ def show(listed: dict[Kind, list[Line]], console: Console) -> None:
     from rich.text import Text
 
     for number, (kind, lines) in enumerate(listed.items()):
-        title = Text.assemble(("\n" if number else "", ""), (kind, "bold"), f"  {_TITLES[kind]}")
+        title = Text.assemble(("\n" if number else "", ""), (kind, "bold"), f"  {TITLES[kind]}")
         console.print(title, soft_wrap=True)
         for line in lines:
             console.print(Text.assemble("\n  ", (line["name"], "bold cyan")), soft_wrap=True)

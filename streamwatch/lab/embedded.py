@@ -145,6 +145,6 @@ def _librdkafka() -> ctypes.CDLL:
             function.restype, function.argtypes = result, arguments
     except (ImportError, OSError, AttributeError) as error:
         raise EmbeddedBrokerMissingError(
-            f"the embedded broker needs confluent-kafka ({error}): pip install 'streamwatch[demo]'"
+            f"the embedded broker needs confluent-kafka ({error}): pip install 'streamwatchd[demo]'"
         ) from error
     return library

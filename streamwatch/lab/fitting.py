@@ -14,7 +14,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from streamwatch.core.events import Event, Invalid, Label, Prediction, Side
 from streamwatch.core.ports import Decoder
-from streamwatch.edge.decoders.json import JsonDecoder
+from streamwatch.edge.decoders.formats.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.lab.lines import LineRecord
 

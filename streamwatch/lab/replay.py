@@ -27,7 +27,7 @@ from streamwatch.core.pipeline import Pipeline
 from streamwatch.core.records import batch_of
 from streamwatch.core.series import Family, Histogram
 from streamwatch.core.specs import JoinSpec, MonitorsSpec, columns_suffice
-from streamwatch.edge.decoders.json import JsonDecoder
+from streamwatch.edge.decoders.formats.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.edge.keys import digest_bytes
 from streamwatch.edge.stores.memory import MemoryStore

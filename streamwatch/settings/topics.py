@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from streamwatch.settings.sections import Section
 
+FORMATS = ("json",)
 NAMESPACE = r"^[A-Za-z0-9._-]{0,64}$"
 PLACE = r"^(key|topic|header:.+|=.+|value(\.[^.]+)+)$"
 
@@ -79,6 +80,13 @@ class MappingSection(Section):
     """Only on a topic that carries both predictions and labels: how to tell them apart."""
 
 
+def one_format(text: object) -> object:
+    """Check the name of a format; the error names what there is to choose from."""
+    if text not in FORMATS:
+        raise ValueError(f"expected one of {', '.join(FORMATS)}, got {text!r}")
+    return text
+
+
 def one_namespace(text: str) -> str:
     """Check the name of a namespace."""
     if not re.fullmatch(NAMESPACE, text):
@@ -95,6 +103,12 @@ class TopicSection(Section):
         str, AfterValidator(one_namespace), Field(json_schema_extra={"pattern": NAMESPACE})
     ] = ""
     """Ids of different namespaces never meet: one for each use case that numbers its ids on its own."""
+    format: Annotated[
+        str,
+        BeforeValidator(one_format, json_schema_input_type=str),
+        Field(json_schema_extra={"enum": list(FORMATS)}),
+    ] = "json"
+    """Format of its records' values."""
     mapping: MappingSection = MappingSection()
     """Where each field lives in its records."""
 
@@ -144,4 +158,12 @@ class TopicsSection(Section):
                 raise ValueError(
                     f"the mapping of topic {name!r} has `kind`: list it under predictions and labels"
                 )
+        return self
+
+    @model_validator(mode="after")
+    def _formats(self) -> TopicsSection:
+        formats = {topic.name: topic.format for topic in self.predictions}
+        for topic in self.labels:
+            if formats.get(topic.name, topic.format) != topic.format:
+                raise ValueError(f"topic {topic.name!r} carries predictions and labels: give both one format")
         return self

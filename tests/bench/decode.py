@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from streamwatch.core.events import Partition
-from streamwatch.edge.decoders.json import JsonDecoder
+from streamwatch.edge.decoders.formats.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.edge.keys import id_keys
 from streamwatch.edge.sources.kafka.record import KafkaRecord, gathered, piece_of

@@ -1,6 +1,6 @@
 """Draws the README's picture: a simulated model, the classifier that repeats the last label, and the alarms.
 
-python -m tests.bench.drift_picture deploy/pictures/drift.png
+python -m tests.bench.drift_picture docs/pictures/drift.png
 """
 
 from __future__ import annotations

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
+import platform
 import re
 import subprocess
 import sys
 from pathlib import Path
 
+import numba
 import pytest
 from typer.testing import CliRunner
 
 from streamwatch import __version__
 from streamwatch.assembly import specs
 from streamwatch.cli import app
+from streamwatch.cli.build import build
 from streamwatch.core.estimators.kernel.layout import layout_of
 from streamwatch.core.merge import MergeSpec
 from streamwatch.core.specs import FadingSpec, JoinSpec, LandmarkSpec, MonitorsSpec, SlidingSpec
@@ -55,8 +59,34 @@ def test_the_help_of_each_command_teaches_by_an_example(streamwatch: CliRunner, 
     assert f"streamwatch {command}" in before_options
 
 
-def test_the_version_is_shown(streamwatch: CliRunner) -> None:
-    assert streamwatch.invoke(app, ["--version"]).output == f"streamwatch {__version__}\n"
+def test_version_and_build_are_shown(streamwatch: CliRunner) -> None:
+    first, second = streamwatch.invoke(app, ["--version"]).output.splitlines()
+    assert re.fullmatch(rf"streamwatch {re.escape(__version__)} \(build [0-9a-f]{{12}}\)", first)
+    assert f"Python {platform.python_version()}, numba {numba.__version__}" in second
+
+
+def test_a_build_named_by_the_environment_is_shown(
+    streamwatch: CliRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STREAMWATCH_BUILD", "9f3c2e1")
+    assert "(build 9f3c2e1)" in streamwatch.invoke(app, ["--version"]).output
+
+
+def test_builds_of_the_same_code_are_the_same_and_of_other_code_are_not(tmp_path: Path) -> None:
+    for name, content in (("here", "1\n"), ("there", "1\n"), ("elsewhere", "2\n")):
+        (tmp_path / name / "part").mkdir(parents=True)
+        (tmp_path / name / "part" / "module.py").write_text(content)
+    (tmp_path / "moved").mkdir()
+    (tmp_path / "moved" / "module.py").write_text("1\n")
+    assert build(tmp_path / "here") == build(tmp_path / "there")
+    assert len({build(tmp_path / name) for name in ("here", "elsewhere", "moved")}) == 3
+
+
+def test_a_shell_completes_commands() -> None:
+    asked = {"_STREAMWATCH_COMPLETE": "complete_bash", "COMP_WORDS": "streamwatch st", "COMP_CWORD": "1"}
+    command = Path(sys.executable).with_name("streamwatch")
+    result = subprocess.run([command], env=os.environ | asked, capture_output=True, text=True, check=True)
+    assert result.stdout.split() == ["state"]
 
 
 def test_help_is_quick_because_nothing_heavy_is_imported() -> None:
@@ -156,7 +186,7 @@ def test_the_package_can_be_run_as_a_module() -> None:
     result = subprocess.run(
         [sys.executable, "-m", "streamwatch", "--version"], capture_output=True, text=True, check=True
     )
-    assert result.stdout == f"streamwatch {__version__}\n"
+    assert result.stdout.startswith(f"streamwatch {__version__} (build ")
 
 
 # What settings become.

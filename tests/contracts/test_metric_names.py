@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from streamwatch.core.series import Family
-from tests.contracts.readme_metrics import every_family
+from tests.contracts.families import every_family
 
 FAMILIES = every_family()
 BOUNDED_LABELS = {

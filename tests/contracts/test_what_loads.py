@@ -17,7 +17,7 @@ NUMBA_FREE = (
     "streamwatch.core.join.join",
     "streamwatch.core.merge",
     "streamwatch.core.pipeline",
-    "streamwatch.edge.decoders.json",
+    "streamwatch.edge.decoders.formats.json",
     "streamwatch.edge.stores.memory",
     "streamwatch.edge.stores.rocksdb",
     "streamwatch.assembly.build",

@@ -27,7 +27,7 @@ from streamwatch.daemon import (
     State,
     Topic,
 )
-from streamwatch.edge.decoders.json import JsonDecoder
+from streamwatch.edge.decoders.formats.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.edge.stores.memory import MemoryStore
 from streamwatch.telemetry import Telemetry

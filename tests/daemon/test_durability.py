@@ -30,7 +30,7 @@ from streamwatch.daemon import (
     restored_progress,
 )
 from streamwatch.daemon.source_positions import SourcePositions
-from streamwatch.edge.decoders.json import JsonDecoder
+from streamwatch.edge.decoders.formats.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.edge.stores.errors import StateFailed, StateForbidden, StateRefused
 from streamwatch.edge.stores.memory import MemoryStore

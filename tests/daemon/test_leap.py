@@ -26,7 +26,7 @@ from streamwatch.daemon import (
     restored_progress,
 )
 from streamwatch.daemon.source_positions import SourcePositions
-from streamwatch.edge.decoders.json import JsonDecoder
+from streamwatch.edge.decoders.formats.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.edge.keys import id_keys
 from streamwatch.edge.stores.rocksdb import RocksSpec, RocksStore

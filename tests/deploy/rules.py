@@ -11,7 +11,7 @@ import yaml
 
 from streamwatch.core.alerting.notification import SEVERITIES
 from streamwatch.core.series import PREFIX, exposed
-from tests.contracts.readme_metrics import every_family
+from tests.contracts.families import every_family
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 PROMETHEUS = DEPLOY / "prometheus"

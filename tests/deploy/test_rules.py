@@ -15,7 +15,7 @@ import yaml
 
 from streamwatch.core.alerting.notification import Severity
 from streamwatch.core.series import exposed
-from tests.contracts.readme_metrics import every_family
+from tests.contracts.families import every_family
 from tests.deploy.rules import (
     DEPLOY,
     PROMETHEUS,

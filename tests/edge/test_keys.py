@@ -6,7 +6,7 @@ import pytest
 import xxhash
 
 from streamwatch.core.events import Label, NullRecord, Prediction
-from streamwatch.edge.decoders.json import JsonDecoder
+from streamwatch.edge.decoders.formats.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.edge.keys import id_keys
 from tests.edge.decoders.records import FakeRecord, of

@@ -1,6 +1,6 @@
 """Half an hour and ten million events: memory, file descriptors and disk must not grow.
 
-    python -m tests.faults.soak [--minutes 32] [--rate 1500] [--picture deploy/pictures/soak.png]
+    python -m tests.faults.soak [--minutes 32] [--rate 1500] [--picture docs/pictures/soak.png]
 
 The daemon of `streamwatch run`, with its state on disk, reads what `streamwatch simulate` writes to Apache
 Kafka (to librdkafka's mock cluster where that cannot be had). It is looked at every five seconds. After

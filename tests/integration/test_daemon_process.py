@@ -140,7 +140,7 @@ async def test_a_codec_without_its_package_ends_it_with_what_to_install(
     with child(tmp_path, *overrides, environment={"PYTHONPATH": str(absent)}) as running:
         assert refusal(running) == (
             "records are compressed with zstd, for which a package is missing:"
-            " install it with pip install 'streamwatch[compression]'"
+            " install it with pip install 'streamwatchd[compression]'"
         )
 
 

@@ -128,7 +128,7 @@ async def test_a_missing_codec_package_ends_reading_with_what_to_install(
     await produce(kafka.bootstrap_servers, topic, {0: [of([b"a"], codec=ZSTD).bytes()]})
     monkeypatch.setattr(codecs, "_installed", lambda: None)
     async with reading(KafkaSpec(bootstrap_servers=kafka.bootstrap_servers), topic) as source:
-        with pytest.raises(ReadingEnded, match=r"zstd, .* pip install 'streamwatch\[compression\]'"):
+        with pytest.raises(ReadingEnded, match=r"zstd, .* pip install 'streamwatchd\[compression\]'"):
             await Reader(source).until_caught_up()
 
 

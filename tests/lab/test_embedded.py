@@ -97,7 +97,7 @@ def test_without_the_extra_the_error_tells_what_to_install(monkeypatch):
 
     monkeypatch.setattr(importlib, "import_module", absent)
     with (
-        pytest.raises(EmbeddedBrokerMissingError, match=r"pip install 'streamwatch\[demo\]'"),
+        pytest.raises(EmbeddedBrokerMissingError, match=r"pip install 'streamwatchd\[demo\]'"),
         EmbeddedBroker(),
     ):
         pass

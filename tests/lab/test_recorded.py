@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamwatch.core.events import Invalid, Label, Outcome, Prediction
-from streamwatch.edge.decoders.json import JsonDecoder
+from streamwatch.edge.decoders.formats.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.lab.feeds import FeedReader, RecordedOutcome, Unusable
 from streamwatch.lab.fitting import Fitting

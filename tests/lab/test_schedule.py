@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from streamwatch.core.events import Label, Prediction
-from streamwatch.edge.decoders.json import JsonDecoder
+from streamwatch.edge.decoders.formats.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.lab.schedule import ScheduleSpec, schedule
 from streamwatch.lab.streams import DelaySpec, StreamSpec

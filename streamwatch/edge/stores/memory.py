@@ -11,6 +11,7 @@ from streamwatch.core.join.entry import EARLY, PENDING, RETAINED, UNMATCHED, Joi
 from streamwatch.core.join.expiry import Deadlines
 from streamwatch.core.join.working_set import BatchResult, ReadSet, WorkingSet
 from streamwatch.core.series import Family
+from streamwatch.edge.stores.kind import StoreKind
 
 
 def nothing_lent(by_id: dict[str, JoinEntry] | None = None) -> WorkingSet:
@@ -101,3 +102,12 @@ class MemoryStore:
     def indices(self) -> tuple[Deadlines, Deadlines, Deadlines]:
         """Deadlines of predictions, of labels with a model, of labels without."""
         return self._found.pending, self._found.early, self._found.retained
+
+
+def open_memory(spec: object) -> MemoryStore:
+    """Begin an empty state; there is nothing to specify."""
+    del spec
+    return MemoryStore()
+
+
+KIND = StoreKind[object]("memory", durable=False, open=open_memory)

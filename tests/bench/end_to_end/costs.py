@@ -18,7 +18,7 @@ from streamwatch.core.merge import Arrivals, Merge, MergeProgress, MergeSpec
 from streamwatch.core.records import RecordBatch
 from streamwatch.core.specs import JoinSpec, MonitorsSpec
 from streamwatch.core.vocabulary import Vocabulary
-from streamwatch.edge.decoders.json import JsonDecoder
+from streamwatch.edge.decoders.formats.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.edge.decoders.scanner.reader import compile_reader
 from streamwatch.edge.keys import digest_bytes

@@ -10,7 +10,7 @@ import pytest
 
 from streamwatch.core.events import Partition
 from streamwatch.core.merge import Arrivals, Merge, MergeProgress, MergeSpec, Released
-from streamwatch.edge.decoders.json import JsonDecoder
+from streamwatch.edge.decoders.formats.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.edge.keys import id_keys
 from streamwatch.edge.sources.kafka.reader import PartitionReader, Scanner

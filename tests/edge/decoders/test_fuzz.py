@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamwatch.core.events import Event, Invalid, Label, NullRecord, Prediction, Side
-from streamwatch.edge.decoders.json import JsonDecoder
+from streamwatch.edge.decoders.formats.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import KindRule, TopicMapping
 from streamwatch.edge.decoders.reasons import REASONS
 from tests.edge.decoders.records import AT_MS, FakeRecord

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from streamwatch.edge.decoders.json import JsonDecoder
+from streamwatch.edge.decoders.formats.json import JsonDecoder
 from tests.edge.decoders.records import AT_MS, FakeRecord
 from tests.edge.decoders.test_fuzz import MAPPINGS, check
 from tests.tiers import by_tier

@@ -13,7 +13,7 @@ import xxhash
 from streamwatch.core.events import Event, Invalid, Label, Prediction, Side, WrongFold
 from streamwatch.core.records import LABEL, OBJECT, PREDICTION, RecordBatch
 from streamwatch.core.vocabulary import Vocabulary
-from streamwatch.edge.decoders.json import JsonDecoder
+from streamwatch.edge.decoders.formats.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import KindRule, TopicMapping
 from streamwatch.edge.keys import IdKeys, id_keys
 from streamwatch.folds import Scheme

@@ -7,7 +7,7 @@ import pytest
 from streamwatch.core.estimators import catalogue
 from streamwatch.core.series import Family, Histogram
 from streamwatch.edge.web.routes.prometheus import PrometheusExporter
-from tests.contracts.readme_metrics import every_family
+from tests.contracts.families import every_family
 from tests.edge.web.exposition import FORMATS, PLAIN, report
 from tests.edge.web.http_faces import FakeHealth
 

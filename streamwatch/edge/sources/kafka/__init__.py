@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from streamwatch.edge.sources.kafka.connection import TopicsMissing
 from streamwatch.edge.sources.kafka.grants import ReadDenied, WriteDenied
 from streamwatch.edge.sources.kafka.loss import LogLost, ReadingEnded
 from streamwatch.edge.sources.kafka.probe import KafkaUnreachable, Probed, list_topics, probe, probe_writing
 from streamwatch.edge.sources.kafka.source import KafkaSource
 from streamwatch.edge.sources.kafka.spec import Ago, At, KafkaSpec, Start, parse_start
+from streamwatch.edge.sources.kind import SourceKind
+from streamwatch.telemetry import InternalEvent
 
 __all__ = [
+    "KIND",
     "Ago",
     "At",
     "KafkaSource",
@@ -27,3 +32,16 @@ __all__ = [
     "probe",
     "probe_writing",
 ]
+
+
+def build(
+    spec: KafkaSpec,
+    topics: Sequence[str],
+    emit: Callable[[InternalEvent], None],
+    offset_metadata: Callable[[], str],
+) -> KafkaSource:
+    """Read all partitions of topics."""
+    return KafkaSource(spec, topics, emit, offset_metadata=offset_metadata)
+
+
+KIND = SourceKind[KafkaSpec]("kafka", build)

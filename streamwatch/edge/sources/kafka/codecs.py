@@ -45,7 +45,7 @@ class CodecMissing(Exception):  # noqa: N818 - it names what is the case
     def __init__(self, codec: str) -> None:
         super().__init__(
             f"records are compressed with {codec}, for which a package is missing:"
-            " install it with pip install 'streamwatch[compression]'"
+            " install it with pip install 'streamwatchd[compression]'"
         )
 
 

@@ -408,7 +408,7 @@ def test_a_missing_codec_package_is_said_with_what_to_install(monkeypatch: pytes
     monkeypatch.setattr(codecs, "_installed", lambda: None)
     assert len(all_of(of([b"a"], codec=GZIP).bytes())) == 1
     for codec, name in ((SNAPPY, "snappy"), (LZ4, "lz4"), (ZSTD, "zstd")):
-        with pytest.raises(CodecMissing, match=rf"with {name}, .*pip install 'streamwatch\[compression\]'"):
+        with pytest.raises(CodecMissing, match=rf"with {name}, .*pip install 'streamwatchd\[compression\]'"):
             drained(reader(of([b"a"], codec=codec).bytes()))
 
 

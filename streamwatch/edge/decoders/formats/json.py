@@ -22,6 +22,7 @@ from streamwatch.edge.decoders.fields import (
     timestamp_ms,
 )
 from streamwatch.edge.decoders.folds import fold_tests, judged_fold
+from streamwatch.edge.decoders.formats.kind import DecoderSpec, FormatKind, FormatOptions
 from streamwatch.edge.decoders.mapping import TimestampUnit, TopicMapping
 from streamwatch.edge.decoders.names import Names, judged
 from streamwatch.edge.decoders.paths import Row
@@ -264,3 +265,12 @@ def _is_utf8(value: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
+
+
+def build(spec: DecoderSpec, options: FormatOptions) -> JsonDecoder:
+    """Decode JSON."""
+    del options
+    return JsonDecoder(spec.topic, spec.side, spec.mapping, spec.keys, spec.vocabulary, spec.folds)
+
+
+KIND = FormatKind("json", (), build)

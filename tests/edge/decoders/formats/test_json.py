@@ -9,7 +9,7 @@ import pytest
 
 from streamwatch.core.events import Event, Invalid, Label, NullRecord, Prediction, Side, WrongFold
 from streamwatch.core.fold_names import fold_of, model_of
-from streamwatch.edge.decoders.json import MAX_SCORES, JsonDecoder
+from streamwatch.edge.decoders.formats.json import MAX_SCORES, JsonDecoder
 from streamwatch.edge.decoders.mapping import KindRule, TopicMapping
 from streamwatch.edge.decoders.names import MAX_REMEMBERED
 from streamwatch.edge.decoders.reasons import REASONS

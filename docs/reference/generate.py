@@ -1,0 +1,225 @@
+"""Write the pages of docs/reference that are made from the code: metrics, catalogue, settings, commands, API.
+
+python -m docs.reference.generate            name the pages that are not up to date; exit code 1 if any
+python -m docs.reference.generate --write    write them
+"""
+
+# ruff: noqa: INP001  # a script, beside what it writes
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+import typer.main
+
+from streamwatch.cli import app
+from streamwatch.cli.catalogue import TITLES
+from streamwatch.cli.catalogue import document as catalogue_document
+from streamwatch.core.estimators import catalogue
+from streamwatch.core.metrics import (
+    ALARMS,
+    COMPARISONS,
+    DAEMON,
+    JOIN,
+    MERGE,
+    PROCESS,
+    STATE,
+    Metric,
+)
+from streamwatch.core.series import PREFIX
+from streamwatch.edge.web.routes.openapi import document as api_document
+from streamwatch.settings import example
+
+FOLDER = Path(__file__).parent
+HEAD = "<!-- Made from the code by `make generated`. -->\n"
+_NAMES = (
+    f"Names start with `{PREFIX}`, but for those of the process. A value that is undefined has no sample. "
+    "`forgetting` is `landmark`, `fading:0.999`, `sliding:1000` or `adwin:0.002`; under a `forgetting`, "
+    "decay is per outcome, not per second, which PromQL cannot reproduce."
+)
+_SERVED = (
+    "The running daemon serves this as OpenAPI 3.1 at `/api/v1/openapi.json`. Where `http.token_file` "
+    "is set, requests carry `Authorization: Bearer …`, but for `/healthz`, `/readyz` and the page's files."
+)
+DECAY = "decay is per outcome, not per second"
+
+
+def sections() -> Sequence[tuple[str, Sequence[Metric]]]:
+    """All metrics, by what they are about."""
+    return (
+        ("Per model", catalogue.metrics()),
+        ("Comparisons of two models", COMPARISONS),
+        ("Alarms and notifications", ALARMS),
+        ("Join of predictions and labels", JOIN),
+        ("One clock and one order", MERGE),
+        ("State and its commits", STATE),
+        ("The daemon itself", DAEMON),
+        ("The process (without the prefix)", PROCESS),
+    )
+
+
+def metrics_page() -> str:
+    """Every metric: name, type, labels, meaning."""
+    lines = ["# Metrics", "", _NAMES]
+    for title, metrics in sections():
+        lines += ["", f"## {title}", "", "| metric | type | labels | meaning |", "|---|---|---|---|"]
+        lines += [f"| `{m.name}` | {m.kind} | {_labels(m)} | {_meaning(m.help)} |" for m in metrics]
+    return "\n".join(lines) + "\n"
+
+
+def _labels(metric: Metric) -> str:
+    return ", ".join(f"`{label}`" for label in metric.labels)
+
+
+def _meaning(text: str) -> str:
+    for stated_above in (f"; {DECAY})", f" ({DECAY})"):
+        text = text.replace(stated_above, ")" if stated_above.startswith(";") else "")
+    return _cell(text.removesuffix("."))
+
+
+def _cell(text: str) -> str:
+    for special in ("\\", "|", "*", "_", "<"):
+        text = text.replace(special, "\\" + special)
+    return text
+
+
+def catalogue_page() -> str:
+    """Everything that is computed: formula, source, parameters, cost."""
+    lines = ["# Catalogue", "", "What `streamwatch catalogue` lists. K: classes; W: outcomes in a window."]
+    for kind, entries in catalogue_document().items():
+        lines += ["", f"## {kind.replace('_', ' ').capitalize()}", "", f"{_cell(TITLES[kind])}."]
+        for entry in entries:
+            lines += ["", f"### {_cell(entry['name'])}", "", f"{_cell(entry['help'])}.", ""]
+            lines += [f"- formula: `{entry['formula']}`"] if entry["formula"] else []
+            lines += [f"- source: {_cell(entry['source'])}"] if entry["source"] else []
+            lines += [f"- cost: {_cell(entry['cost'])}"] if entry["cost"] else []
+            lines += [
+                f"- `{p['name']}`: {_cell(p['meaning'])}, {p['expected']}; `{p['default']}` if not given. "
+                f"{_cell(p['help'])}"
+                for p in entry.get("parameters", ())
+            ]
+    return "\n".join(lines) + "\n"
+
+
+def settings_page() -> str:
+    """Every setting with its default and meaning: the example of `streamwatch config example`."""
+    return f"""# Settings
+
+One YAML file (`--config`, `STREAMWATCH_CONFIG`, else `streamwatch.yaml` if there is one). Any key can also
+come from the environment, `STREAMWATCH__JOIN__HORIZON=7d`, or the command line, `--set join.horizon=7d`; the
+command line wins, then the environment. A key that does not exist, or a value that cannot be, ends the start
+with the key and what was expected. `streamwatch config schema` prints a JSON Schema for editors.
+
+What follows is what `streamwatch config example` prints: every key, its default and its meaning.
+
+```yaml
+{example().rstrip()}
+```
+"""
+
+
+def cli_page() -> str:
+    """Every command with its help."""
+    command = typer.main.get_command(app)
+    lines = ["# Commands"]
+    for name, found in _commands("streamwatch", command):
+        lines += ["", f"## {name}", "", *_help(found), "", *_options(found)]
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines).rstrip()) + "\n"
+
+
+def _commands(name: str, command: click.Command) -> Iterator[tuple[str, click.Command]]:
+    subcommands = getattr(command, "commands", None)
+    yield name, command
+    for part, subcommand in (subcommands or {}).items():
+        yield from _commands(f"{name} {part}", subcommand)
+
+
+def _help(command: click.Command) -> Iterable[str]:
+    """Help as Markdown: what is bold or dim on a terminal is code here."""
+    text = re.sub(r"\[(bold|dim|/bold|/dim)\]", "`", command.help or "")
+    return [line.replace("``", "`") for line in text.splitlines()]
+
+
+def _options(command: click.Command) -> Iterable[str]:
+    for parameter in command.params:
+        said = getattr(parameter, "help", None)
+        if not said:
+            continue
+        names = ", ".join(f"`{name}`" for name in (*parameter.opts, *parameter.secondary_opts))
+        said = re.sub(r"\[/?[a-z]+\]", "", said)
+        yield f"- {names}: {_cell(said)}"
+
+
+def api_page() -> str:
+    """Every path of the HTTP server."""
+    document = api_document()
+    lines = [
+        "# HTTP API",
+        "",
+        document["info"]["description"],
+        "",
+        _SERVED,
+    ]
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            lines += ["", f"## {method.upper()} `{path}`", "", f"{operation['summary']}."]
+            lines += _parameters(operation.get("parameters", ()), document["components"]["parameters"])
+            lines += ["", *_answers(operation["responses"])]
+    return "\n".join(lines) + "\n"
+
+
+def _parameters(parameters: Iterable[Mapping[str, Any]], shared: Mapping[str, Any]) -> Iterable[str]:
+    named = [shared[p["$ref"].rsplit("/", 1)[1]] if "$ref" in p else p for p in parameters]
+    if named:
+        yield ""
+    for parameter in named:
+        about = parameter.get("description", "")
+        schema = parameter.get("schema", {})
+        limits = [f"{key} {schema[key]}" for key in ("minimum", "maximum", "default") if key in schema]
+        extra = f" ({', '.join(limits)})" if limits else ""
+        yield f"- `{parameter['name']}` in {parameter['in']}{': ' if about else ''}{_cell(about)}{extra}"
+
+
+def _answers(responses: Mapping[str, Mapping[str, Any]]) -> Iterable[str]:
+    for status, response in responses.items():
+        if "$ref" in response:
+            yield f"- {status}: {response['$ref'].rsplit('/', 1)[1]}"
+        else:
+            types = ", ".join(f"`{media}`" for media in response.get("content", {}))
+            yield f"- {status}: {_cell(response.get('description', ''))}{f' ({types})' if types else ''}"
+
+
+PAGES: Mapping[str, Callable[[], str]] = {
+    "metrics.md": metrics_page,
+    "catalogue.md": catalogue_page,
+    "settings.md": settings_page,
+    "cli.md": cli_page,
+    "api.md": api_page,
+}
+
+
+def written() -> dict[str, str]:
+    """File name → content."""
+    return {name: HEAD + page() for name, page in PAGES.items()}
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Write the pages, or say which are not up to date."""
+    stale = 0
+    for name, content in written().items():
+        file = FOLDER / name
+        if file.exists() and file.read_text("utf-8") == content:
+            continue
+        stale += 1
+        sys.stdout.write(f"{name}\n")
+        if "--write" in arguments:
+            file.write_text(content, "utf-8")
+    return 0 if "--write" in arguments else int(stale > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

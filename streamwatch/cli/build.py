@@ -1,0 +1,45 @@
+"""What is installed, in so many words: for bug reports, and to tell two installations apart."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Final
+
+from streamwatch import __version__
+
+_PACKAGE: Final = Path(__file__).parents[1]
+_COMPONENTS: Final = ("numba", "numpy", "aiokafka", "rocksdict", "msgspec")
+
+
+def build(package: Path = _PACKAGE) -> str:
+    """Identity of the code that runs: what `STREAMWATCH_BUILD` says, as images do, else a hash of its files.
+
+    The hash is of names and contents of the package's Python files, 12 hexadecimal digits: equal for equal
+    code, however it was installed.
+    """
+    told = os.environ.get("STREAMWATCH_BUILD")
+    if told:
+        return told
+    digest = hashlib.blake2b(digest_size=6)
+    for file in sorted(package.rglob("*.py")):
+        content = file.read_bytes()
+        digest.update(f"{file.relative_to(package).as_posix()}\0{len(content)}\0".encode())
+        digest.update(content)
+    return digest.hexdigest()
+
+
+def description() -> str:
+    """Version, build, interpreter and the versions of what matters most, on two lines."""
+    parts = [f"Python {platform.python_version()}", *(f"{name} {_version(name)}" for name in _COMPONENTS)]
+    return f"streamwatch {__version__} (build {build()})\n{', '.join(parts)}, {platform.platform(terse=True)}"
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "missing"

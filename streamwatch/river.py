@@ -1,0 +1,113 @@
+"""streamwatch's estimates within river's `evaluate.progressive_val_score`, delayed labels included.
+
+Needs the package river, which this project does not depend on.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from river.metrics.base import ClassificationMetric
+
+from streamwatch.lab.evaluator import Evaluator
+
+
+class Watch(ClassificationMetric):
+    """A metric of river's that is one of streamwatch's, and keeps all the others beside it.
+
+    Parameters
+    ----------
+    measure, forgetting
+        What `get` gives: one of the measures of `streamwatch catalogue measures`, under a forgetting of the
+        evaluator's.
+    evaluator
+        What keeps the estimates; one with the daemon's defaults if absent. All else can be read there.
+    batch
+        Outcomes that are evaluated together, for speed; whoever looks gets everything so far.
+
+    Raises
+    ------
+    ValueError
+        If `batch` is below 1.
+
+    Examples
+    --------
+    >>> from river import datasets, evaluate, naive_bayes
+    >>> from streamwatch.river import Watch
+    >>> watch = Watch("kappa_persistent", "fading:0.999")
+    >>> model = naive_bayes.GaussianNB()
+    >>> score = evaluate.progressive_val_score(datasets.Phishing(), model, watch, delay=100)
+    >>> watch.evaluator.value("accuracy_ratio") > 0.8
+    True
+    """
+
+    def __init__(
+        self,
+        measure: str = "kappa_persistent",
+        forgetting: str = "landmark",
+        evaluator: Evaluator | None = None,
+        batch: int = 256,
+    ) -> None:
+        super().__init__()
+        if batch < 1:
+            raise ValueError(f"batch must be at least 1, got {batch}")
+        self.measure = measure
+        self.forgetting = forgetting
+        self.batch = batch
+        self._evaluator = Evaluator() if evaluator is None else evaluator
+        self._waiting: list[tuple[Any, Any]] = []
+
+    @property
+    def evaluator(self) -> Evaluator:
+        """Evaluator, with everything so far."""
+        if self._waiting:
+            true, predicted = zip(*self._waiting, strict=True)
+            self._waiting.clear()
+            self._evaluator.update(true, predicted)
+        return self._evaluator
+
+    def update(self, y_true: Any, y_pred: Any, w: float = 1.0) -> None:
+        """Take one outcome; one without a prediction is left out, as river does.
+
+        Raises
+        ------
+        ValueError
+            If the outcome is weighted: forgetting decides weights here.
+        """
+        if w != 1.0:
+            raise ValueError(f"w must be 1, got {w}: how outcomes are weighted is decided by the forgetting")
+        if y_pred is None:
+            return
+        self._waiting.append((y_true, y_pred))
+        if len(self._waiting) >= self.batch:
+            _ = self.evaluator
+
+    def revert(self, y_true: Any, y_pred: Any, w: float = 1.0) -> None:
+        """Refuse: what forgets cannot be made to un-see an outcome.
+
+        Raises
+        ------
+        NotImplementedError
+            Always.
+        """
+        raise NotImplementedError("estimates that forget cannot revert an outcome")
+
+    def get(self) -> float:
+        """Value of the measure under the forgetting; NaN while undefined."""
+        evaluator = self.evaluator
+        if not evaluator.models:
+            return float("nan")
+        return evaluator.value(self.measure, self.forgetting)
+
+    @property
+    def bigger_is_better(self) -> Literal[True]:
+        """True: every measure grows with the quality of the model."""
+        return True
+
+    @property
+    def requires_labels(self) -> Literal[True]:
+        """True: classes are compared, not probabilities."""
+        return True
+
+    def __repr__(self) -> str:
+        return f"{self.measure} ({self.forgetting}): {self.get():.6f}"
