@@ -1,4 +1,7 @@
-"""The compiled join as Python sees it: places models, makes room, hands over outcomes."""
+"""The compiled join as Python sees it: places models, makes room, hands over outcomes and what changed.
+
+Longer than most: it is the one place that has the arrays, and every step on them is a few lines.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +59,7 @@ _FIRST_ENTRIES: Final = 1_024
 
 
 class CompiledJoin:
-    """Outcomes in the order in which they are resolved; owns its entries, which nothing survives.
+    """Outcomes in the order in which they are resolved; owns its entries, and says what changed of them.
 
     Parameters
     ----------
