@@ -162,7 +162,7 @@ def columns_suffice(join: JoinSpec) -> bool:
     return join.order == "resolution" and not join.comparisons and not join.folds
 
 
-COLUMN_ENTRY_BYTES: Final = 100
+COLUMN_ENTRY_BYTES: Final = 110
 """Memory of one entry of the compiled join, with its share of the table and of what commits need to know."""
 
 

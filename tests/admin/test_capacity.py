@@ -64,7 +64,7 @@ def test_a_join_in_columns_has_its_entries_in_memory_though_state_is_on_disk() -
     disk = replace(DISK, in_columns=True)
     small, large = JoinSpec(), JoinSpec(max_pending=15_000_000)
     grown = total(worst_case(large, MonitorsSpec(), disk)) - total(worst_case(small, MonitorsSpec(), disk))
-    assert grown == 10_000_000 * 100
+    assert grown == 10_000_000 * 110
 
 
 def test_what_is_served_from_memory_bounds_the_worst_case_where_state_is_on_disk() -> None:
