@@ -155,7 +155,7 @@ class DurableEntries:
 
 
 def totals_of(arrays: Arrays, join_models: JoinModelsState, counters: JoinCounters) -> JoinTotals:
-    """What a commit writes beside the entries."""
+    """Totals, counters and models that a commit writes beside the entries."""
     t = arrays.totals[0]
     oldest, start_ms = int(t["first"][PREDICTIONS]), int(arrays.limits["start_ms"][0])
     closed = [

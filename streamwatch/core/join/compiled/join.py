@@ -209,7 +209,7 @@ class CompiledJoin:
                 self._clear(number)
 
     def totals(self) -> JoinTotals:
-        """What a commit writes beside the entries."""
+        """Totals, counters and models that a commit writes beside the entries."""
         self._update_models()
         return totals_of(self._arrays, self._join_models.state(), self.counters)
 

@@ -1,4 +1,4 @@
-"""What every commit writes beside the join entries, and what a start gets back of it."""
+"""Contents that every commit writes beside the join entries, and what a start gets back of it."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class CommitParts:
             batch[SECTION_PREFIX + name.encode()] = section
 
     def load(self, commits: int, columns: Iterable[tuple[bytes, bytes]] = ()) -> RecoveredState:
-        """What the last commit left."""
+        """Contents of the last commit."""
         items = self._database.items
         return RecoveredState(
             commits,
