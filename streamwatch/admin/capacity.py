@@ -9,7 +9,7 @@ from streamwatch.core.estimators.kernel.layout import layout_of
 from streamwatch.core.estimators.kernel.shadow import shadow_words
 from streamwatch.core.estimators.memory.allocator import HEADER
 from streamwatch.core.past import past_bytes
-from streamwatch.core.specs import JoinSpec, MonitorsSpec, columns_suffice
+from streamwatch.core.specs import COLUMN_ENTRY_BYTES, JoinSpec, MonitorsSpec, columns_suffice, join_bytes
 from streamwatch.edge.stores.rocksdb import RocksSpec
 from streamwatch.edge.web.routes.history import MAX_VALUES
 
@@ -50,11 +50,13 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class DiskSpec:
-    """State on disk: then memory does not grow with what is pending."""
+    """State on disk: memory does not grow with what is pending, unless it is joined in columns."""
 
     store: RocksSpec
     commit_events: int
     journal_outcomes: int
+    in_columns: bool = False
+    """Whether the compiled join has its entries in memory, too."""
 
     @property
     def uncommitted(self) -> int:
@@ -75,7 +77,7 @@ def worst_case(join: JoinSpec, monitors: MonitorsSpec, disk: DiskSpec | None = N
         Part(f"{monitors.max_series:,} series (monitors.max_series)", monitors.max_series * SERIES_BYTES),
         Part("the recent past of models, for the status page", HISTORY_BYTES),
         *_pasts(monitors),
-        *(_all_in_memory(join) if disk is None else _hot(disk)),
+        *(_all_in_memory(join) if disk is None else _hot(join, disk)),
     ]
     if join.order == "prediction_time":
         held = f"{join.max_reordered:,} outcomes held for their order (join.max_reordered)"
@@ -112,9 +114,18 @@ def _all_in_memory(join: JoinSpec) -> list[Part]:
     ]
 
 
-def _hot(disk: DiskSpec) -> list[Part]:
+def _hot(join: JoinSpec, disk: DiskSpec) -> list[Part]:
     """Ids in memory: those touched last, those due next of three kinds, those of the next commits."""
     store = disk.store
+    blocks = Part(
+        "blocks read from disk, and what is to be written", store.cache_bytes + store.write_buffer_bytes
+    )
+    if disk.in_columns:
+        entries = join_bytes(join)
+        what = (
+            f"{entries // COLUMN_ENTRY_BYTES:,} entries of the join (its limits; state.join_memory_megabytes)"
+        )
+        return [Part(what, entries), blocks]
     return [
         Part(
             f"{store.cache_entries:,} ids served from memory (state.cache_entries), and those due next",
@@ -124,9 +135,7 @@ def _hot(disk: DiskSpec) -> list[Part]:
             f"{disk.uncommitted:,} events between commits (2 x state.commit_events)",
             disk.uncommitted * OBJECT_BYTES,
         ),
-        Part(
-            "blocks read from disk, and what is to be written", store.cache_bytes + store.write_buffer_bytes
-        ),
+        blocks,
     ]
 
 

@@ -6,22 +6,28 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from streamwatch.core.alerting.book import AlarmBook
 from streamwatch.core.alerting.notification import Notification
 from streamwatch.core.alerting.outbox import Entry
 from streamwatch.core.alerting.rules import AlarmsSpec
+from streamwatch.core.column_pipeline import ColumnPipeline
 from streamwatch.core.commit.checkpoint import ESTIMATORS, PAIRS, PIPELINE, SETTINGS, ModelCheckpoint
+from streamwatch.core.commit.outcome_columns import read
 from streamwatch.core.commit.sections import spec_of
 from streamwatch.core.estimators.comparisons.set import ComparisonSet
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Alarm, Outcome
+from streamwatch.core.join.compiled.restoring import WaitingEntries, values_of
 from streamwatch.core.merge import MergeProgress
 from streamwatch.core.pipeline import Pipeline
 from streamwatch.core.series import Family
 from streamwatch.core.specs import JoinSpec, MonitorsSpec
 from streamwatch.daemon import MERGE, POSITIONS, SourcePositions, decode_positions, restored_progress
 from streamwatch.daemon.alerting import ALARMS
+from streamwatch.edge.keys import digest_bytes
 from streamwatch.edge.stores.rocksdb.inspect import Inspection
 from streamwatch.edge.stores.rocksdb.verify import Faults
 
@@ -34,7 +40,6 @@ UNREADABLE = (ValueError, LookupError, TypeError)
 _SETTINGS = msgspec.msgpack.Decoder(tuple[bytes, dict[str, str]])
 _KEPT = msgspec.msgpack.Decoder(ModelCheckpoint)
 _ENTRY = msgspec.msgpack.Decoder(Entry)
-_OUTCOMES = msgspec.msgpack.Decoder(list[Outcome])
 
 
 @contextmanager
@@ -67,14 +72,42 @@ class _Nobody:
 
 
 def pipeline_of(state: Inspection) -> Pipeline:
-    """Join, counters and record time as the last commit left them; raises DecodeError and KeyError."""
+    """Join without entries, counters and record time as the last commit left them, in columns or not.
+
+    Raises DecodeError and KeyError.
+    """
     pipeline = Pipeline(JoinSpec(), _Nobody())
     pipeline.restore(state.sections[PIPELINE])
     pipeline.order.take_back(dict(state.items("held")))
     return pipeline
 
 
-def gauge(pipeline: Pipeline, name: str) -> dict[tuple[str, ...], float]:
+def check_columns(state: Inspection, faults: Faults) -> str:
+    """Restore a compiled join from its values, which compares them with each other and with its totals."""
+    sizes = [len(key) + len(value) for key, value in state.items("columns")]
+    with decoding("the entries in columns", faults):
+        pipeline = ColumnPipeline(JoinSpec(max_models=2**20), _Nobody(), digest_bytes)
+        pipeline.restore(state.sections[PIPELINE], state.items("columns"))
+        for rule in pipeline.identities():
+            faults.add(rule)
+        waiting = sum(gauge(pipeline, "pending_predictions").values())
+        labels = sum(gauge(pipeline, f"labels_{name}")[()] for name in ("waiting", "retained"))
+        settled = gauge(pipeline, "dedup_entries")[()]
+        return (
+            f"{waiting:,.0f} predictions and {labels:,.0f} labels wait, {settled:,.0f} dedup entries, "
+            f"in {len(sizes):,} values of {sum(sizes):,} bytes"
+        )
+    return f"{len(sizes):,} values of {sum(sizes):,} bytes"
+
+
+def pending_in_columns(state: Inspection) -> dict[str, NDArray[np.int64]]:
+    """Record times of predictions that wait, by model; raises ValueError."""
+    values = values_of(state.items("columns"))
+    models, record_ms = WaitingEntries(values).pending()
+    return {values.models[number]: record_ms[models == number] for number in np.unique(models).tolist()}
+
+
+def gauge(pipeline: Pipeline | ColumnPipeline, name: str) -> dict[tuple[str, ...], float]:
     """A series of the join by its labels."""
     return next(
         {labels: float(value) for labels, value in family.samples}  # pyright: ignore[reportArgumentType]
@@ -111,9 +144,9 @@ def kept_of(value: bytes) -> ModelCheckpoint:
     return _KEPT.decode(value)
 
 
-def outcomes_of(value: bytes) -> list[Outcome]:
-    """An entry of the journal; raises DecodeError."""
-    return _OUTCOMES.decode(value)
+def outcomes_of(value: bytes) -> Sequence[Outcome]:
+    """An entry of the journal; raises ValueError."""
+    return read(value)
 
 
 def estimators_of(state: Inspection) -> tuple[MonitorsSpec, Mapping[str, str]]:

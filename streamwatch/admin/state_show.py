@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import numpy as np
+
 from streamwatch.admin.state_contents import (
     estimators_of,
     gauge,
@@ -16,6 +18,7 @@ from streamwatch.admin.state_contents import (
     kept_of,
     outbox_of,
     outcomes_of,
+    pending_in_columns,
     pipeline_of,
     places_of,
 )
@@ -128,7 +131,10 @@ def _look(state: Inspection, *, ages: bool, told: Callable[[int, int], None]) ->
         so_far = snapshots.get(model)
         snapshots[model] = so_far if snapshot is None else (so_far or 0) + len(snapshot)
     clock_ms = pipeline.clock_ms if pipeline else -1
-    waits = _ages(state, clock_ms, told) if ages and begun else None
+    waits = None
+    if ages and begun:
+        in_columns = state.manifest.in_columns
+        waits = _ages_in_columns(state, clock_ms) if in_columns else _ages(state, clock_ms, told)
     entries = [(len(value), len(outcomes_of(value))) for _, value in state.journal()]
     names = sorted({model for (model,) in pending} | snapshots.keys())
     owed = Counter(receiver for entry in outbox_of(state).values() for receiver in entry.attempts)
@@ -191,6 +197,17 @@ def _ages(state: Inspection, now_ms: int, told: Callable[[int, int], None]) -> d
                 waits.oldest_ms = min(waits.oldest_ms, record.record_ms)
         if done % _TOLD_EVERY == 0:
             told(done, max(done, about))
+    return found
+
+
+def _ages_in_columns(state: Inspection, now_ms: int) -> dict[str, _Waits]:
+    """The same of a compiled join."""
+    bounds_ms = 1000 * np.array(AGES_SECONDS)
+    found: dict[str, _Waits] = {}
+    for model, record_ms in pending_in_columns(state).items():
+        places = np.searchsorted(bounds_ms, now_ms - record_ms, side="right")
+        shares = np.bincount(places, minlength=len(bounds_ms) + 1).tolist()
+        found[model] = _Waits(shares, int(record_ms.min()))
     return found
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from streamwatch.admin.state_contents import (
     SECTIONS,
     UNREADABLE,
+    check_columns,
     check_comparisons,
     decoding,
     estimators_of,
@@ -86,6 +87,26 @@ def _damaged(error: StateDamaged) -> Check:
 
 
 def _checks(state: Inspection, told: Callable[[int, int], None]) -> Iterator[Check]:
+    if state.manifest.in_columns:
+        faults = Faults()
+        yield _check("entries in columns", check_columns(state, faults), faults)
+        yield _sections(state)
+    else:
+        yield from _entries(state, told)
+    if state.manifest.commits:
+        yield _models(state)
+        faults = Faults()
+        yield _check("comparisons", f"{check_comparisons(state, faults):,} bytes", faults)
+        yield _positions(state)
+    yield _journal(state)
+    yield _alarms(state)
+    files = [path for path in state.directory.iterdir() if path.suffix == ".sst"]
+    size = sum(path.stat().st_size for path in files)
+    yield Check("files", f"{len(files)} of {size / 1e6:,.1f} MB, all that is in them as it was written")
+
+
+def _entries(state: Inspection, told: Callable[[int, int], None]) -> Iterator[Check]:
+    """Entries row by row: those of ids, the indices of them, and what the join counts."""
     about = state.estimate("entries")
     census = survey(state, lambda done: told(done, max(done, about)))
     waiting = census.waiting.total()
@@ -104,15 +125,6 @@ def _checks(state: Inspection, told: Callable[[int, int], None]) -> Iterator[Che
     if state.manifest.commits:
         yield _sections(state)
         yield from _counts(state, census)
-        yield _models(state)
-        faults = Faults()
-        yield _check("comparisons", f"{check_comparisons(state, faults):,} bytes", faults)
-        yield _positions(state)
-    yield _journal(state)
-    yield _alarms(state)
-    files = [path for path in state.directory.iterdir() if path.suffix == ".sst"]
-    size = sum(path.stat().st_size for path in files)
-    yield Check("files", f"{len(files)} of {size / 1e6:,.1f} MB, all that is in them as it was written")
 
 
 def _check(what: str, found: str, faults: Faults) -> Check:

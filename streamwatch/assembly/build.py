@@ -13,7 +13,7 @@ from streamwatch.assembly.schemas import build_schema_cache, topic_schemas
 from streamwatch.assembly.state import consume_loop_spec
 from streamwatch.assembly.topics import build_topics
 from streamwatch.core.estimators.warming import warm_up
-from streamwatch.core.join.compiled.warming import warm_up_join
+from streamwatch.core.join.compiled.warming import warm_up_commits, warm_up_join
 from streamwatch.core.merge.warming import warm_up_merge
 from streamwatch.core.ports import Sink
 from streamwatch.daemon import Attachments, ConsumeLoopSpec, Daemon, DaemonStatus, Topic
@@ -82,6 +82,7 @@ def build_daemon(
         warm_up(estimators)
         if specs.joins_in_columns(settings):
             warm_up_join()
+            warm_up_commits()
         warm_up_merge()
         compile_reader()
 

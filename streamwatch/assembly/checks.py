@@ -141,4 +141,9 @@ def disk_spec(settings: Settings) -> DiskSpec | None:
     state = settings.state
     if not specs.store_kind(settings).durable:
         return None
-    return DiskSpec(specs.rocks_spec(settings), state.commit_events, state.journal_outcomes)
+    return DiskSpec(
+        specs.rocks_spec(settings),
+        state.commit_events,
+        state.journal_outcomes,
+        specs.joins_in_columns(settings),
+    )

@@ -6,7 +6,14 @@ from typing import Any
 
 from streamwatch.core.events import Side
 from streamwatch.core.merge import MergeSpec
-from streamwatch.core.specs import FadingSpec, JoinSpec, MonitorsSpec, UtilitySpec, columns_suffice
+from streamwatch.core.specs import (
+    FadingSpec,
+    JoinSpec,
+    MonitorsSpec,
+    UtilitySpec,
+    columns_suffice,
+    join_bytes,
+)
 from streamwatch.edge.sources.kafka.spec import Ago, At, KafkaSpec, parse_start
 from streamwatch.edge.stores import KINDS as STORES
 from streamwatch.edge.stores import StoreKind
@@ -110,8 +117,10 @@ def join_spec(settings: Settings) -> JoinSpec:
 
 
 def joins_in_columns(settings: Settings) -> bool:
-    """Tell whether the compiled join is used: nothing is durable, and columns suffice."""
-    return not store_kind(settings).durable and columns_suffice(join_spec(settings))
+    """Tell whether the compiled join is used: columns suffice, and its entries may all be in memory."""
+    join, state = join_spec(settings), settings.state
+    fits = not store_kind(settings).durable or join_bytes(join) <= state.join_memory_megabytes * 1_000_000
+    return columns_suffice(join) and fits
 
 
 def keys_are_digests(settings: Settings) -> bool:
@@ -173,6 +182,7 @@ def rocks_spec(settings: Settings) -> RocksSpec:
         horizon_ms=settings.join.horizon,
         early_horizon_ms=settings.join.early_horizon,
         cache_entries=settings.state.cache_entries,
+        in_columns=joins_in_columns(settings),
     )
 
 

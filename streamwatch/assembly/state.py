@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from streamwatch.assembly import specs
 from streamwatch.assembly.alerts import build_alarm_book, build_deliveries
 from streamwatch.core.column_pipeline import ColumnPipeline
+from streamwatch.core.commit.batch import RecoveredState
 from streamwatch.core.commit.checkpoint import Checkpoint, Resumed
 from streamwatch.core.estimators.set import EstimatorSet
+from streamwatch.core.join.compiled.packed import PackedError
 from streamwatch.core.pipeline import Pipeline
 from streamwatch.core.ports import DeadLetters, Schemas, Store
 from streamwatch.daemon import (
@@ -32,6 +34,7 @@ from streamwatch.daemon.clock import SteadyClock
 from streamwatch.daemon.delivery import Deliveries
 from streamwatch.edge.keys import bytes_of_keys
 from streamwatch.edge.sources.kafka.dead_letters import DeadLetterTopic
+from streamwatch.edge.stores.errors import StateDamaged
 from streamwatch.edge.stores.space import Space
 from streamwatch.settings import Settings
 from streamwatch.telemetry import Telemetry
@@ -99,21 +102,20 @@ def state_opening(
         store = open_store(settings)
         try:
             monitors = EstimatorSet(estimators)
-            pipeline = Pipeline(join, monitors)
+            in_columns = specs.joins_in_columns(settings)
+            pipeline = (
+                ColumnPipeline(join, monitors, bytes_of_keys) if in_columns else Pipeline(join, monitors)
+            )
             pipeline.start_ms = start_ms
             checkpoint = Checkpoint(pipeline, monitors, estimators, settings.state.journal_outcomes)
             saved = store.load()
-            resumed = checkpoint.restore(saved) if store.durable else Resumed()
+            resumed = restored(checkpoint, saved, settings) if store.durable else Resumed()
             stands = decode_positions(saved.sections[POSITIONS]) if saved.commits else SourcePositions()
             stands = stands.only(topics)
             progress = restored_progress(saved.sections.get(MERGE), topics)
             clock.not_before(max(progress.running_ms.values(), default=0) - merge.max_future_ms)
             merge_clocks = Clocks(clock, lambda: int(host.monotonic() * 1_000))
             rejected = RejectedRecords(dead_letters)
-            columns = None
-            if specs.joins_in_columns(settings):
-                columns = ColumnPipeline(join, monitors, bytes_of_keys)
-                columns.start_ms = start_ms
             processor = BatchProcessor(
                 checkpoint,
                 store,
@@ -123,7 +125,6 @@ def state_opening(
                 merge,
                 progress,
                 rejected=rejected,
-                pipeline=columns,
             )
             book = build_alarm_book(settings, store.identity)
             if ALARMS in saved.sections:
@@ -135,6 +136,17 @@ def state_opening(
         return State(store, checkpoint, processor, stands, resumed, alerting)
 
     return open_state
+
+
+def restored(checkpoint: Checkpoint, saved: RecoveredState, settings: Settings) -> Resumed:
+    """Go on from what a store has; raises StateDamaged where its entries are none."""
+    try:
+        return checkpoint.restore(saved)
+    except PackedError as error:
+        raise StateDamaged(
+            f"the state in {settings.state.directory} is damaged: {error}; `streamwatch state verify` tells "
+            "what else is"
+        ) from error
 
 
 def open_store(settings: Settings) -> Store:

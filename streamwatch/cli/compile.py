@@ -37,7 +37,7 @@ def compile_estimators(config: ConfigFile = None, overrides: Overrides = None) -
 
     from streamwatch.assembly import specs
     from streamwatch.core.estimators.warming import warm_up
-    from streamwatch.core.join.compiled.warming import warm_up_join
+    from streamwatch.core.join.compiled.warming import warm_up_commits, warm_up_join
     from streamwatch.core.merge.warming import warm_up_merge
     from streamwatch.settings import SettingsError
 
@@ -49,6 +49,7 @@ def compile_estimators(config: ConfigFile = None, overrides: Overrides = None) -
         with telling_of_compiling():
             warmth = warm_up(specs.monitors_spec(settings))
             warm_up_join()
+            warm_up_commits()
             warm_up_merge()
             compiled_scan()  # of what Kafka answers; kept beside the estimators, like the next
             compile_reader()

@@ -1,29 +1,37 @@
-"""`Pipeline` with a compiled join: the same steps and results, for state that nothing survives.
+"""`Pipeline` with a compiled join: the same steps and results.
 
-It keeps its entries itself: the store has nothing to lend, and there is no snapshot.
+It keeps its entries itself: the store has nothing to lend. What lasts is its snapshot, which is that of a
+`Pipeline`, and what every commit writes of the entries (`changes`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
 from streamwatch.core.events import Alarm, Event, Outcome
 from streamwatch.core.join.caveats import Caveats, caveats
+from streamwatch.core.join.compiled.durable import JoinTotals
 from streamwatch.core.join.compiled.join import DONE, LOOK, CompiledJoin
 from streamwatch.core.join.compiled.layout import Records
 from streamwatch.core.join.compiled.rows import Digests
+from streamwatch.core.join.compiled.waiting_log import Changes
 from streamwatch.core.join.counters import JoinCounters
 from streamwatch.core.join.mismatch import ClassAgreement, Mismatch, mismatches
+from streamwatch.core.join.reorder import OrderState
 from streamwatch.core.join.series import counter_families, gauge_families, identities, model_families
 from streamwatch.core.join.working_set import BatchResult, ReadSet, WorkingSet
 from streamwatch.core.outcomes import OutcomeBatch
-from streamwatch.core.pipeline import Evaluation
+from streamwatch.core.pipeline import Evaluation, PipelineState, decoded, encoded
 from streamwatch.core.records import RecordBatch
 from streamwatch.core.series import Family
 from streamwatch.core.specs import JoinSpec
+
+NOTHING_HELD: Final = OrderState([], [], (-1, -1), 0)
+"""Outcomes are evaluated as they are resolved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +192,62 @@ class ColumnPipeline:
     def families(self) -> list[Family]:
         """Every series, those of the estimators last."""
         return self.join_families() + self._monitors.families()
+
+    def snapshot(self) -> bytes:
+        """Everything but the entries and the estimators, as `Pipeline.snapshot` has it."""
+        totals = self._join.totals()
+        return encoded(
+            PipelineState(
+                self.clock_ms,
+                totals.passed_ms,
+                totals.counters,
+                totals.join_models,
+                totals.dedup,
+                NOTHING_HELD,
+                totals.early,
+                totals.unmatched,
+                totals.retained,
+                totals.start_ms,
+                totals.oldest_pending_ms,
+                self._agreement.state(),
+            )
+        )
+
+    def changes(self, commit: int) -> Changes:
+        """Compute what commit `commit` writes of the entries, by key; None removes a key.
+
+        Every call has to be followed by its commit.
+        """
+        return self._join.changes(commit)
+
+    def restore(self, snapshot: bytes, items: Iterable[tuple[bytes, bytes]]) -> None:
+        """Continue from the last commit's snapshot, and what all commits have written of the entries.
+
+        Raises
+        ------
+        msgspec.DecodeError
+            If it is not a snapshot of this version.
+        PackedError
+            If the items are not what commits write, or not those of this snapshot.
+        """
+        state = decoded(snapshot)
+        self._join.restore(
+            JoinTotals(
+                state.passed_ms,
+                state.counters,
+                state.join_models,
+                state.dedup,
+                state.early,
+                state.unmatched,
+                state.retained,
+                state.start_ms,
+                state.oldest_pending_ms,
+            ),
+            items,
+        )
+        self.clock_ms = state.clock_ms
+        self._agreement.restore(state.agreement)
+        self._settled = np.zeros(0, np.bool_)
 
 
 def _together(parts: Sequence[OutcomeBatch]) -> Sequence[Outcome]:

@@ -90,6 +90,16 @@ _ENCODER = msgspec.msgpack.Encoder(order="deterministic")  # counts by reason co
 _DECODER = msgspec.msgpack.Decoder(PipelineState)
 
 
+def encoded(state: PipelineState) -> bytes:
+    """State as it is written; equal states give equal bytes."""
+    return _ENCODER.encode(state)
+
+
+def decoded(snapshot: bytes) -> PipelineState:
+    """State that was written; raises msgspec.DecodeError if it is not one of this version."""
+    return _DECODER.decode(snapshot)
+
+
 class Pipeline:
     """Join, record time and evaluation of all models; owns no records and touches nothing outside."""
 
@@ -229,7 +239,7 @@ class Pipeline:
         Without `held`, the outcomes that wait for their order are left out, for who keeps them one by one.
         """
         predictions, labels = self._join.predictions, self._join.labels
-        return _ENCODER.encode(
+        return encoded(
             PipelineState(
                 self.clock_ms,
                 self._passed_ms,
@@ -256,7 +266,7 @@ class Pipeline:
         msgspec.DecodeError
             If it is not a snapshot of this version.
         """
-        state = _DECODER.decode(snapshot)
+        state = decoded(snapshot)
         predictions, labels = self._join.predictions, self._join.labels
         self.clock_ms, self._passed_ms = state.clock_ms, state.passed_ms
         self._join.counters = state.counters

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import Field, dataclass
 from fnmatch import fnmatchcase
-from typing import Any, ClassVar, Literal, Protocol, TypeAlias, get_args
+from typing import Any, ClassVar, Final, Literal, Protocol, TypeAlias, get_args
 
 Direction: TypeAlias = Literal["up", "down", "both"]
 DAY_MS = 86_400_000
@@ -155,11 +155,20 @@ class ComparisonSpec:
 
 
 def columns_suffice(join: JoinSpec) -> bool:
-    """Tell whether the compiled join does all that a join is to do, where nothing is to last.
+    """Tell whether the compiled join does all that a join is to do.
 
     It holds no outcomes for the order of predictions, compares no models and knows no folds.
     """
     return join.order == "resolution" and not join.comparisons and not join.folds
+
+
+COLUMN_ENTRY_BYTES: Final = 110
+"""Memory of one entry of the compiled join, with its share of the table and of what commits need to know."""
+
+
+def join_bytes(join: JoinSpec) -> int:
+    """Memory that the compiled join takes at its limits."""
+    return (join.max_pending + join.max_labels + join.max_dedup_entries) * COLUMN_ENTRY_BYTES
 
 
 def champion_of(comparisons: Sequence[ComparisonSpec], one: str, other: str) -> str | None:

@@ -91,8 +91,6 @@ class BatchProcessor:
         Where the sequence goes on, of a state that was restored.
     rejected
         Given every invalid record.
-    pipeline
-        Joins instead of the checkpoint's, where nothing is durable.
     """
 
     def __init__(  # noqa: PLR0913  # one for each thing it works with
@@ -106,14 +104,13 @@ class BatchProcessor:
         progress: MergeProgress | None = None,
         *,
         rejected: RejectedRecords | None = None,
-        pipeline: ColumnPipeline | None = None,
     ) -> None:
-        self.pipeline = pipeline or checkpoint.pipeline
+        self.pipeline = pipeline = checkpoint.pipeline
         self.progress = progress or MergeProgress()
         self._monitors = checkpoint.monitors
         self._evaluating: Evaluating = RowByRow(checkpoint, store)
-        if pipeline is not None:
-            self._evaluating = InColumns(pipeline)
+        if isinstance(pipeline, ColumnPipeline):
+            self._evaluating = InColumns(pipeline, checkpoint if store.durable else None)
         self._topics = topics
         self._telemetry = telemetry
         self._clocks = clocks

@@ -1,4 +1,4 @@
-"""Released records through the core: row by row beside a store, or in columns where nothing is durable."""
+"""Released records through the core: row by row beside a store, or in columns."""
 
 from __future__ import annotations
 
@@ -100,10 +100,13 @@ class InColumns:
     ----------
     pipeline
         Keeps its entries itself.
+    checkpoint
+        What remembers what commits need; None where nothing is durable.
     """
 
-    def __init__(self, pipeline: ColumnPipeline) -> None:
+    def __init__(self, pipeline: ColumnPipeline, checkpoint: Checkpoint | None = None) -> None:
         self._pipeline = pipeline
+        self._checkpoint = checkpoint
         self._steps: Iterator[Step] = iter(())
         self._left = 0  # records that the next steps take
         self._taken = 0  # by the steps made
@@ -120,5 +123,10 @@ class InColumns:
         self._taken = step.taken
         self._left -= taken
         some = records.part(start, start + taken)
-        invalid = [event for event in some.placed(some.object_places()) if type(event) is Invalid]
-        return Evaluated(taken, 0, invalid, step.alarms, [name for _, name in step.retired])
+        events = some.placed(some.object_places())
+        invalid = [event for event in events if type(event) is Invalid]
+        scores = 0
+        if self._checkpoint is not None:
+            self._checkpoint.take(step)
+            scores = scores_of(events, step.outcomes)
+        return Evaluated(taken, 0, invalid, step.alarms, [name for _, name in step.retired], scores)

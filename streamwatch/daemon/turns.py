@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from streamwatch.core.events import Event, Outcome, Partition, Prediction
 from streamwatch.core.fetched import FetchedRecords
+from streamwatch.core.outcomes import OutcomeBatch
 from streamwatch.core.ports import Record
 from streamwatch.core.records import RecordBatch
 
@@ -75,6 +76,8 @@ def up_to_scores(events: Sequence[Event]) -> Sequence[Event]:
 def scores_of(events: Iterable[Event], outcomes: Iterable[Outcome]) -> int:
     """Number of scores that these events bring, and of those that these outcomes take along."""
     brought = sum(len(event.scores) for event in events if type(event) is Prediction and event.scores)
+    if isinstance(outcomes, OutcomeBatch):
+        return brought + sum(map(len, outcomes.scores.values()))
     return brought + sum(len(outcome.scores) for outcome in outcomes if outcome.scores)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from streamwatch.settings.durations import Duration, Lasting
-from streamwatch.settings.sections import Count, Section
+from streamwatch.settings.sections import Bounded, Count, Section
 
 
 class StateSection(Section):
@@ -26,3 +26,5 @@ class StateSection(Section):
     """Outcomes kept to be evaluated again at a start, before snapshots of models replace them."""
     min_free_megabytes: Count = 512
     """Reading pauses while the disk has less than this free."""
+    join_memory_megabytes: Annotated[int, Bounded(least=0)] = 1_700
+    """What waits is kept in memory too, and committed in columns, if `join`'s limits fit (110 bytes each)."""

@@ -60,6 +60,13 @@ def test_with_state_on_disk_its_limits_bound_the_disk_and_memory_does_not_grow_w
     assert grown - total(worst_case_disk(small, MonitorsSpec(), DISK)) > 495_000_000 * 45
 
 
+def test_a_join_in_columns_has_its_entries_in_memory_though_state_is_on_disk() -> None:
+    disk = replace(DISK, in_columns=True)
+    small, large = JoinSpec(), JoinSpec(max_pending=15_000_000)
+    grown = total(worst_case(large, MonitorsSpec(), disk)) - total(worst_case(small, MonitorsSpec(), disk))
+    assert grown == 10_000_000 * 110
+
+
 def test_what_is_served_from_memory_bounds_the_worst_case_where_state_is_on_disk() -> None:
     def most(cache_entries: int) -> int:
         disk = replace(DISK, store=replace(DISK.store, cache_entries=cache_entries))
@@ -134,7 +141,7 @@ def test_check_finds_a_state_of_a_newer_version(streamwatch: CliRunner, tmp_path
     (tmp_path / "state" / "format.json").write_text('{"schema": 99, "identity": "x"}')
     code, said = checked(streamwatch, "state.directory=state")
     assert code == 2
-    assert "✗ state.directory: the state in state has schema 99, this program knows up to 2" in said
+    assert "✗ state.directory: the state in state has schema 99, this program knows up to 3" in said
 
 
 def test_check_finds_a_state_that_this_version_cannot_go_on_from(

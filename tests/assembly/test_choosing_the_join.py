@@ -20,12 +20,29 @@ def chosen(**sections: Any) -> bool:
     return joins_in_columns(Settings(**document))
 
 
+def durable(megabytes: int) -> dict[str, Any]:
+    """State that lasts, and how much of the join may be in memory."""
+    return {"kind": "rocksdb", "directory": "/somewhere", "join_memory_megabytes": megabytes}
+
+
 def test_state_in_memory_is_joined_in_columns() -> None:
     assert chosen()
+    assert chosen(join={"max_pending": 10**9})
+
+
+def test_state_on_disk_is_joined_in_columns_if_all_that_may_be_held_fits_into_memory() -> None:
+    limits = {"max_pending": 1_000_000, "max_labels": 2_000_000, "max_dedup_entries": 3_000_000}
+    assert chosen(state=durable(660), join=limits)
+    assert not chosen(state=durable(659), join=limits)
+    assert not chosen(state=durable(660), join={**limits, "max_labels": 2_010_000})
+
+
+def test_the_default_limits_fit_the_default_memory() -> None:
+    assert chosen(state={"kind": "rocksdb", "directory": "/somewhere"})
 
 
 REASONS: dict[str, dict[str, Any]] = {
-    "state that lasts": {"state": {"kind": "rocksdb", "directory": "/somewhere"}},
+    "state that lasts and a join that is to be on disk": {"state": durable(0)},
     "outcomes that wait for the order of predictions": {"join": {"order": "prediction_time"}},
     "models that are compared": {"monitors": {"comparisons": [{"champion": "a", "challengers": ["b"]}]}},
     "models that predict in folds": {"folds": {"scheme": "split-validation", "k": 5}},

@@ -11,6 +11,7 @@ class ModelStore:
     def __init__(self):
         self.commits = 0
         self.sections, self.models, self.journal, self.held, self.outbox = {}, {}, {}, {}, {}
+        self.columns = {}
 
     def commit(self, changes: CommitBatch):
         self.commits += 1
@@ -19,6 +20,7 @@ class ModelStore:
             (self.models, changes.models),
             (self.held, changes.held),
             (self.outbox, changes.outbox),
+            (self.columns, changes.columns),
         ):
             for key, value in new.items():
                 if value is None:
@@ -37,4 +39,5 @@ class ModelStore:
             sorted(self.journal.items()),
             dict(sorted(self.held.items())),
             dict(self.outbox),
+            sorted(self.columns.items()),
         )

@@ -41,8 +41,8 @@ class Daemon:
         self.now_ms = 0
         self.log = io.StringIO()
         self.monitors = EstimatorSet(TINY)
-        pipeline = Pipeline(join, self.monitors)
         compiled = ColumnPipeline(join, self.monitors, bytes_of_keys) if columns else None
+        pipeline = compiled or Pipeline(join, self.monitors)
         vocabulary, keys = Vocabulary(), id_keys("", digest=True)
         topics = {
             "predictions": Topic(
@@ -58,7 +58,6 @@ class Daemon:
             Clocks(lambda: START_MS + 10**9, lambda: self.now_ms),
             MergeSpec(settle_ms=0),
             MergeProgress(),
-            pipeline=compiled,
         )
         self.alarms = []
         self.retired = []

@@ -25,6 +25,7 @@ from streamwatch.assembly.alerts import build_deliveries
 from streamwatch.assembly.build import build_daemon
 from streamwatch.assembly.state import consume_loop_spec
 from streamwatch.assembly.topics import build_topics
+from streamwatch.core.column_pipeline import ColumnPipeline
 from streamwatch.core.commit.batch import CommitBatch
 from streamwatch.core.estimators.warming import warm_up
 from streamwatch.core.ports import Store
@@ -85,6 +86,16 @@ def audited(
             return step
 
         pipeline.advance = advance_audited
+        if isinstance(pipeline, ColumnPipeline):
+            take = state.processor._evaluating.take
+
+            def take_audited(records, start):
+                marker.phase = READING
+                done = take(records, start)
+                audit.batch(checkpoint.commits + 1, records.part(start, start + done.taken).events())
+                return done
+
+            state.processor._evaluating.take = take_audited
         marker.phase = CONNECTING
         return replace(state, store=MarkingStore(state.store, marker))
 

@@ -2,6 +2,7 @@
 
     python -m tests.faults.committed DIRECTORY LAST IDS_PER_COMMIT
 
+With COMMITTED_IN_COLUMNS=1 in the environment its join is compiled, and writes old entries anew all the time.
 It goes on from what it finds and stops after commit number LAST. Everything a commit can hold changes in
 every one: records of every kind and their deadlines, dedup entries and dropped generations, models, journal,
 held outcomes, notifications. What is in commit n depends on n only.
@@ -12,14 +13,19 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
+from streamwatch.core.column_pipeline import ColumnPipeline
 from streamwatch.core.commit.batch import CommitBatch
 from streamwatch.core.pipeline import Pipeline
 from streamwatch.core.specs import JoinSpec
-from streamwatch.edge.stores.rocksdb import RocksSpec, RocksStore
+from streamwatch.edge.keys import digest_bytes
+from streamwatch.edge.stores.rocksdb import ColumnStore, RocksSpec, RocksStore
+from tests.core.join.compiled.durable_streams import cramped_logs
 from tests.core.join.join_stream import (
     RecordingEstimatorSet,
+    alive,
     clocked,
     label,
     label_for_all,
@@ -29,6 +35,7 @@ from tests.core.join.join_stream import (
 )
 from tests.edge.stores.rocksdb.stream import alive_now, digested
 
+IN_COLUMNS = "COMMITTED_IN_COLUMNS"
 COMMIT_MS = 3_000
 JOIN = JoinSpec(horizon_ms=7_000, early_horizon_ms=5_000, dedup_horizon_ms=6_000)
 HOT_RECORDS = 20
@@ -41,7 +48,8 @@ class Committing:
     """An open state, and the join that it is of."""
 
     def __init__(self, directory: Path, ids: int) -> None:
-        self.store = RocksStore.open(
+        columns = os.environ.get(IN_COLUMNS) == "1"
+        self.store = (ColumnStore if columns else RocksStore).open(
             RocksSpec(
                 directory,
                 JOIN.horizon_ms,
@@ -51,11 +59,14 @@ class Committing:
                 WRITE_BUFFER_BYTES,
             )
         )
-        self.pipeline = Pipeline(JOIN, RecordingEstimatorSet())
+        monitors = RecordingEstimatorSet()
+        self.pipeline = ColumnPipeline(JOIN, monitors, digest_bytes) if columns else Pipeline(JOIN, monitors)
         self.ids = ids
         saved = self.store.load()
         self.commits = saved.commits
-        if saved.commits:
+        if saved.commits and columns:
+            self.pipeline.restore(saved.sections["pipeline"], saved.columns)
+        elif saved.commits:
             self.pipeline.restore(saved.sections["pipeline"])
 
     def until(self, last: int) -> Iterator[int]:
@@ -63,17 +74,31 @@ class Committing:
         while self.commits < last:
             self.commits += 1
             self._feed(self.commits)
-            self.store.commit(changes(self.commits, self.pipeline.snapshot()))
+            self.store.commit(self._changes())
             self.store.flush()
             yield self.commits
 
+    def _changes(self) -> CommitBatch:
+        also = changes(self.commits, self.pipeline.snapshot())
+        if isinstance(self.pipeline, ColumnPipeline):
+            with cramped_logs():
+                return replace(also, columns=self.pipeline.changes(self.commits))
+        return also
+
     def found(self):
         """Everything there is, to be compared."""
-        return self.store.load(), alive_now(self), self.pipeline.snapshot()
+        saved = self.store.load()
+        if isinstance(self.pipeline, ColumnPipeline):
+            return replace(saved, columns=list(saved.columns)), alive(self), self.pipeline.snapshot()
+        return saved, alive_now(self), self.pipeline.snapshot()
 
     def _feed(self, commit: int) -> None:
         now = commit * COMMIT_MS
         events = clocked([*stories(commit, self.ids, now), tick(now)], self.pipeline.clock_ms)
+        if isinstance(self.pipeline, ColumnPipeline):
+            self.pipeline.advance(events, self.store.fetch(self.pipeline.read_set(events)))
+            assert self.pipeline.identities() == []
+            return
         for batch in (digested(events[: len(events) // 2]), digested(events[len(events) // 2 :])):
             step = self.pipeline.advance(batch, self.store.fetch(self.pipeline.read_set(batch)))
             self.store.apply(step)

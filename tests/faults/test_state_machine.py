@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -15,12 +16,15 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from streamwatch.core.column_pipeline import ColumnPipeline
 from streamwatch.core.commit.checkpoint import Checkpoint
 from streamwatch.core.events import Invalid, Label, NullRecord, Prediction
 from streamwatch.core.pipeline import Pipeline
 from streamwatch.core.specs import JoinSpec, MonitorsSpec
 from streamwatch.daemon.source_positions import POSITIONS, SourcePositions
-from streamwatch.edge.stores.rocksdb import RocksStore
+from streamwatch.edge.keys import digest_bytes
+from streamwatch.edge.stores.rocksdb import ColumnStore, RocksStore
+from tests.core.join.compiled.durable_streams import cramped_logs
 from tests.core.join.join_stream import tick
 from tests.core.join.naive_join import NaiveJoin
 from tests.core.join.test_join_model import counted, naive_counted
@@ -56,10 +60,11 @@ PLANNED = MonitorsSpec()
 class Life:
     """From one opening of the store to the next."""
 
-    def __init__(self, join: JoinSpec, store, journal: int) -> None:
+    def __init__(self, join: JoinSpec, store, journal: int, *, columns: bool) -> None:
         self.store = store
         self.monitors = Recorder()
-        self.pipeline = Pipeline(join, self.monitors)
+        in_columns = ColumnPipeline(join, self.monitors, digest_bytes) if columns else None
+        self.pipeline = in_columns or Pipeline(join, self.monitors)
         self.checkpoint = Checkpoint(self.pipeline, self.monitors, PLANNED, journal)
         self.checkpoint.restore(store.load())
 
@@ -80,6 +85,9 @@ class Life:
 class DurableJoin(RuleBasedStateMachine):
     """Over a simulated disk."""
 
+    columns = False
+    """Whether the join is compiled."""
+
     def __init__(self) -> None:
         super().__init__()
         self.now = 0
@@ -89,9 +97,13 @@ class DurableJoin(RuleBasedStateMachine):
 
     @initialize(join=SPECS, journal=st.sampled_from([1, 5, 1000]))
     def begin(self, join, journal) -> None:
-        self.join, self.journal = join, journal
-        self.naive = NaiveJoin(join)
-        self.life = Life(join, self.opened(), journal)
+        self.join = replace(join, order="resolution") if self.columns else join
+        self.journal = journal
+        self.naive = NaiveJoin(self.join)
+        self.life = self.begun()
+
+    def begun(self):
+        return Life(self.join, self.opened(), self.journal, columns=self.columns)
 
     def opened(self):
         return self.disk.open()
@@ -138,7 +150,9 @@ class DurableJoin(RuleBasedStateMachine):
 
     @rule()
     def commit(self) -> None:
-        self.life.store.commit(self.life.checkpoint.changes({POSITIONS: SourcePositions().encode()}))
+        with cramped_logs():
+            changes = self.life.checkpoint.changes({POSITIONS: SourcePositions().encode()})
+        self.life.store.commit(changes)
         self.life.store.flush()
         self.since_commit = []
 
@@ -146,7 +160,7 @@ class DurableJoin(RuleBasedStateMachine):
     def crash(self) -> None:
         """What was not committed is gone, and comes again."""
         self.lose()
-        self.life = Life(self.join, self.opened(), self.journal)
+        self.life = self.begun()
         for event in self.since_commit:
             self.life.feed(self.decoded(event))
 
@@ -157,7 +171,7 @@ class DurableJoin(RuleBasedStateMachine):
     @rule()
     def restart(self) -> None:
         self.life.store.close()
-        self.life = Life(self.join, self.opened(), self.journal)
+        self.life = self.begun()
 
     @invariant()
     def it_equals_the_naive_join(self) -> None:
@@ -201,7 +215,21 @@ class DurableJoinOnDisk(DurableJoin):
         shutil.rmtree(self.directory)
 
 
+class ColumnsOnDisk(DurableJoinOnDisk):
+    """Over RocksDB, in packed commits."""
+
+    columns = True
+
+    def opened(self):
+        return ColumnStore.open(rocks_spec(self.directory / "state", self.join))
+
+    def decoded(self, event):
+        return event
+
+
 TestDurableJoin = DurableJoin.TestCase
 TestDurableJoin.settings = settings(max_examples=examples(1.5), stateful_step_count=60)
 TestDurableJoinOnDisk = DurableJoinOnDisk.TestCase
 TestDurableJoinOnDisk.settings = settings(max_examples=examples(0.4), stateful_step_count=60)
+TestColumnsOnDisk = ColumnsOnDisk.TestCase
+TestColumnsOnDisk.settings = settings(max_examples=examples(0.4), stateful_step_count=60)

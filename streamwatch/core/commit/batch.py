@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 
@@ -22,6 +22,8 @@ class CommitBatch:
     """Outcomes that began to wait for their order, by key; None: waits no longer. Keys sort by order."""
     outbox: Mapping[str, bytes | None] = field(default_factory=dict[str, "bytes | None"])
     """Notifications to deliver, by id; None: delivered, or given up."""
+    columns: Mapping[bytes, bytes | None] = field(default_factory=dict[bytes, "bytes | None"])
+    """Values of a compiled join that are new, by key (`column_keys`); None removes one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,3 +39,5 @@ class RecoveredState:
     held: Mapping[bytes, bytes] = field(default_factory=dict[bytes, bytes])
     """In the order of keys."""
     outbox: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
+    columns: Iterable[tuple[bytes, bytes]] = ()
+    """Values of a compiled join, in the order of keys; read while they are iterated, once."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from streamwatch.core.column_pipeline import ColumnPipeline, Step
 from streamwatch.core.commit.batch import CommitBatch, RecoveredState
 from streamwatch.core.commit.journal import (
     COMPARISONS,
@@ -74,7 +75,11 @@ class Checkpoint:
     """
 
     def __init__(
-        self, pipeline: Pipeline, monitors: EstimatorSet, spec: MonitorsSpec, journal_outcomes: int
+        self,
+        pipeline: Pipeline | ColumnPipeline,
+        monitors: EstimatorSet,
+        spec: MonitorsSpec,
+        journal_outcomes: int,
     ) -> None:
         self.pipeline = pipeline
         self.monitors = monitors
@@ -87,7 +92,7 @@ class Checkpoint:
         self.commits = 0
         """Number of the last commit."""
 
-    def take(self, result: BatchResult) -> None:
+    def take(self, result: BatchResult | Step) -> None:
         """Remember what a batch evaluated and whom it retired, until the next commit."""
         before = self._journal.open
         self._left += [(before + position, model) for position, model in result.retired]
@@ -129,13 +134,17 @@ class Checkpoint:
         for model in [model for model, gone in self._retired.items() if gone < floor]:
             del self._retired[model]
             models.setdefault(model, None)
-        own[PIPELINE] = self.pipeline.snapshot(held=False)
+        held: Mapping[bytes, bytes | None] = {}
+        columns: Mapping[bytes, bytes | None] = {}
+        if isinstance(self.pipeline, ColumnPipeline):
+            own[PIPELINE], columns = self.pipeline.snapshot(), self.pipeline.changes(number)
+        else:
+            own[PIPELINE], held = self.pipeline.snapshot(held=False), self.pipeline.order.changes()
         own[ESTIMATORS] = self.monitors.totals()
         if not self._settings_told:
             own[SETTINGS] = _ENCODER.encode((document_of(self._spec), self.monitors.estimators()))
             self._settings_told = True
-        held = self.pipeline.order.changes()
-        return CommitBatch({**own, **sections}, models, entry, floor, held, outbox or {})
+        return CommitBatch({**own, **sections}, models, entry, floor, held, outbox or {}, columns)
 
     def _with_folds(self, due: Sequence[str], gone: Sequence[str]) -> list[str]:
         """Add the other folds of models some of whose folds are due, or are gone.
@@ -159,13 +168,19 @@ class Checkpoint:
         ------
         msgspec.DecodeError
             If it is not a state of this version.
+        PackedError
+            If entries in columns are not what commits write.
         """
-        self.pipeline.order.changes()  # from here on it keeps account of them
+        if not isinstance(self.pipeline, ColumnPipeline):
+            self.pipeline.order.changes()  # from here on it keeps account of them
         if saved.commits == 0:
             return Resumed()
         self.commits = saved.commits
-        self.pipeline.restore(saved.sections[PIPELINE])
-        self.pipeline.order.take_back(saved.held)
+        if isinstance(self.pipeline, ColumnPipeline):
+            self.pipeline.restore(saved.sections[PIPELINE], saved.columns)
+        else:
+            self.pipeline.restore(saved.sections[PIPELINE])
+            self.pipeline.order.take_back(saved.held)
         document, written = _SETTINGS.decode(saved.sections[SETTINGS])
         before = _spec_before(document)
         changed = before != self._spec

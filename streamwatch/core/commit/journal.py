@@ -11,22 +11,26 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
+import numpy as np
 
+from streamwatch.core.commit.outcome_columns import models_of, read, written
 from streamwatch.core.events import Outcome
+from streamwatch.core.outcomes import OutcomeBatch
+
+_ALL = 2**62
+"""More outcomes than one entry has."""
 
 
 class JournalPosition(msgspec.Struct, frozen=True, array_like=True, order=True):
     """Journal position up to which a model's snapshot covers it."""
 
     commit: int
-    position: int = 2**62
+    position: int = _ALL
     """Outcomes of that commit's entry; by default all of them."""
 
 
 COMPARISONS = ""
 """Who needs the entries that hold pairs of outcomes: all comparisons together. No model has this name."""
-_ENCODER = msgspec.msgpack.Encoder()
-_DECODER = msgspec.msgpack.Decoder(list[Outcome])
 
 
 class Journal:
@@ -40,7 +44,8 @@ class Journal:
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._outcomes: list[Outcome] = []
+        self._parts: list[Sequence[Outcome]] = []
+        self._open = 0
         self._since: dict[str, int] = {}  # first entry that a model needs; ascending, as entries come
         self._sizes: deque[tuple[int, int]] = deque()  # number and outcomes of every entry needed
         self._total = 0
@@ -52,29 +57,37 @@ class Journal:
     @property
     def open(self) -> int:
         """Outcomes that wait for the next entry."""
-        return len(self._outcomes)
+        return self._open
 
     def add(self, outcomes: Sequence[Outcome]) -> None:
         """Take in what a batch evaluated."""
-        self._outcomes += outcomes
+        if len(outcomes):
+            self._parts.append(outcomes if isinstance(outcomes, OutcomeBatch) else list(outcomes))
+            self._open += len(outcomes)
 
     def close(self, number: int) -> bytes:
         """The entry of commit `number`, with everything added since the last; empty if that is nothing."""
-        if not self._outcomes:
+        parts, self._parts, self._open = self._parts, [], 0
+        if not parts:
             return b""
-        written = _ENCODER.encode(self._outcomes)
-        self.note(number, self._outcomes, paired=any(outcome.pairs for outcome in self._outcomes))
-        self._outcomes = []
-        return written
+        paired = any(
+            outcome.pairs for part in parts if not isinstance(part, OutcomeBatch) for outcome in part
+        )
+        models = {model: None for part in parts for model in models_of(part)}
+        self._note(number, list(models), sum(map(len, parts)), paired=paired)
+        return written(parts)
 
     def note(self, number: int, outcomes: Sequence[Outcome], *, paired: bool) -> None:
         """Remember what an entry has that is in the store; `paired`: the comparisons need it."""
-        for model in {outcome.model: None for outcome in outcomes}:
+        self._note(number, models_of(outcomes), len(outcomes), paired=paired)
+
+    def _note(self, number: int, models: Sequence[str], outcomes: int, *, paired: bool) -> None:
+        for model in models:
             self._since.setdefault(model, number)
         if paired:
             self._since.setdefault(COMPARISONS, number)
-        self._sizes.append((number, len(outcomes)))
-        self._total += len(outcomes)
+        self._sizes.append((number, outcomes))
+        self._total += outcomes
 
     def forget(self, model: str) -> None:
         """The model needs no entry up to now: it has a snapshot, or has retired."""
@@ -104,26 +117,31 @@ def unfolded_pairs(
     journal: Sequence[tuple[int, bytes]], behind: JournalPosition
 ) -> Iterator[tuple[int, list[Outcome]]]:
     """Every later entry's number and its outcomes that are paired."""
-    for number, written in journal:
+    for number, value in journal:
         if number > behind.commit:
-            yield number, [outcome for outcome in _DECODER.decode(written) if outcome.pairs]
+            entry = read(value)
+            several = () if isinstance(entry, OutcomeBatch) else entry
+            yield number, [outcome for outcome in several if outcome.pairs]
 
 
 def unfolded(
     journal: Sequence[tuple[int, bytes]], behind: Mapping[str, JournalPosition]
-) -> Iterator[tuple[int, list[Outcome]]]:
+) -> Iterator[tuple[int, Sequence[Outcome]]]:
     """Every entry's number, and its outcomes that their models do not have behind them."""
     nowhere = JournalPosition(-1, -1)
-    for number, written in journal:
-        entry = _DECODER.decode(written)
-        places = {outcome.model: behind.get(outcome.model, nowhere) for outcome in entry}
-        last = {model: place.position if place.commit == number else -1 for model, place in places.items()}
-        done = {model for model, place in places.items() if place.commit > number}
-        yield (
-            number,
-            [
-                outcome
-                for position, outcome in enumerate(entry)
-                if outcome.model not in done and position >= last[outcome.model]
-            ],
-        )
+    for number, value in journal:
+        entry = read(value)
+        places = {model: behind.get(model, nowhere) for model in models_of(entry)}
+        first = {
+            model: _ALL if place.commit > number else place.position if place.commit == number else -1
+            for model, place in places.items()
+        }
+        if isinstance(entry, OutcomeBatch):
+            wanted = np.array([first.get(model, -1) for model in entry.models], np.int64)
+            chosen = np.arange(len(entry)) >= wanted[entry.records["model"]]
+            yield number, entry if chosen.all() else entry.only(chosen)
+        else:
+            yield (
+                number,
+                [outcome for position, outcome in enumerate(entry) if position >= first[outcome.model]],
+            )

@@ -14,6 +14,16 @@ from streamwatch.core.series import Family
 from streamwatch.edge.stores.kind import StoreKind
 
 
+def nothing_lent(by_id: dict[str, JoinEntry] | None = None) -> WorkingSet:
+    """A working set of these entries, none by default, with empty indices."""
+    return WorkingSet(
+        {} if by_id is None else by_id,
+        Deadlines(PENDING, PENDING),
+        Deadlines(EARLY, EARLY),
+        Deadlines(UNMATCHED, RETAINED),
+    )
+
+
 class MemoryStore:
     """Lends the core its own dictionary and indices, so that fetch and commit cost next to nothing.
 
@@ -25,9 +35,7 @@ class MemoryStore:
     def __init__(self) -> None:
         self._identity = str(uuid.uuid4())
         self._by_id: dict[str, JoinEntry] = {}
-        self._found = WorkingSet(
-            self._by_id, Deadlines(PENDING, PENDING), Deadlines(EARLY, EARLY), Deadlines(UNMATCHED, RETAINED)
-        )
+        self._found = nothing_lent(self._by_id)
         self._dedup: dict[int, list[JoinEntry]] = {}
         self._dead: deque[list[JoinEntry]] = deque()
 

@@ -41,14 +41,15 @@ from tests.bench.end_to_end.costs import (
     pending,
     stages,
 )
-from tests.bench.end_to_end.daemon import PRELOADED, WAITING, daemon, durable, idle, preload, preloaded
+from tests.bench.end_to_end.daemon import PRELOADED, WAITING, by_id, daemon, durable, idle, preload, preloaded
 
 GOALS = {"daemon": 1.8, "durable": 2.2, "preloaded": 8.0}
 NAMES = {
     "bare": "bare aiokafka + msgspec loop",
     "daemon": "streamwatch, state in memory",
     "durable": "streamwatch, state on disk",
-    "preloaded": "the same beside {:,} that wait",
+    "by_id": "the same row by row, a value per id",
+    "preloaded": "state on disk beside {:,} that wait",
 }
 EMBEDDED_INSTANCES = 12_000  # per partition, of three predictions: the mock cluster forgets beyond 5 MB
 
@@ -57,6 +58,7 @@ TASKS = {
     "bare": bare,
     "daemon": daemon,
     "durable": durable,
+    "by_id": by_id,
     "preload": preload,
     "preloaded": preloaded,
     "idle": idle,
@@ -88,7 +90,7 @@ def run(arguments: argparse.Namespace, servers: str, topics: list[str], kind: st
     )
     sent = asyncio.run(run_simulation(spec))
     messages = sent.predictions + sent.labels
-    rounds: Rounds = {"bare": [], "daemon": [], "durable": []}
+    rounds: Rounds = {"bare": [], "daemon": [], "durable": [], "by_id": []}
     read = tuple(topics[:2])
     made: dict[str, float] = {}
     if arguments.pending:

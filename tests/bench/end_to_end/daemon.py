@@ -58,9 +58,16 @@ class Meter:
         self.grown.set()
 
 
-def settings(servers: str, topics: list[str], state: str = "") -> dict[str, object]:
+ALL_IN_MEMORY, NOTHING = 1_000_000, 0
+
+
+def settings(
+    servers: str, topics: list[str], state: str = "", megabytes: int = ALL_IN_MEMORY
+) -> dict[str, object]:
+    """State on disk is packed, or with no megabytes for the join a value per id."""
+    durable = {"kind": "rocksdb", "directory": state, "join_memory_megabytes": megabytes}
     return {
-        "state": {"kind": "rocksdb", "directory": state} if state else {"kind": "memory"},
+        "state": durable if state else {"kind": "memory"},
         "join": {"max_pending": 100_000_000, "max_dedup_entries": 100_000_000, "max_labels": 100_000_000},
         "kafka": {"bootstrap_servers": servers},
         "topics": {"predictions": topics[:1], "labels": topics[1:]},
@@ -68,10 +75,12 @@ def settings(servers: str, topics: list[str], state: str = "") -> dict[str, obje
     }
 
 
-async def daemon(servers: str, topics: list[str], messages: int, state: str = "") -> dict[str, float]:
+async def daemon(
+    servers: str, topics: list[str], messages: int, state: str = "", megabytes: int = ALL_IN_MEMORY
+) -> dict[str, float]:
     """The daemon as `run` builds it, until what it shows has every message."""
     watch, meter = Stopwatch(), Meter()
-    built = build_from_document(settings(servers, topics, state), watch, [meter])
+    built = build_from_document(settings(servers, topics, state, megabytes), watch, [meter])
     running = asyncio.create_task(built.run())
     while meter.accepted < messages:
         meter.grown.clear()
@@ -91,6 +100,12 @@ async def durable(servers: str, topics: list[str], messages: int) -> dict[str, f
     """As `daemon`, with state on disk."""
     with tempfile.TemporaryDirectory() as state:
         return await daemon(servers, topics, messages, state)
+
+
+async def by_id(servers: str, topics: list[str], messages: int) -> dict[str, float]:
+    """As `durable`, joined row by row, with a value for each id."""
+    with tempfile.TemporaryDirectory() as state:
+        return await daemon(servers, topics, messages, state, NOTHING)
 
 
 async def preloaded(servers: str, topics: list[str], messages: int) -> dict[str, float]:

@@ -37,7 +37,7 @@ def main(arguments: list[str] | None = None) -> int:
         if now - said >= SAID_SECONDS:
             said = now
             done = seed - chosen.first + 1
-            say(f"{done} of {chosen.seeds} seeds, {done / (now - began):.0f} a second")
+            sys.stderr.write(f"{done} of {chosen.seeds} seeds, {done / (now - began):.0f} a second\n")
     say(f"{chosen.seeds} seeds hold: {runs} runs, {reports} reports")
     say(", ".join(f"{what}: {count}" for what, count in sorted(told.items())))
     return 0

@@ -182,8 +182,12 @@ class DiskStore(MemoryStore):
 
     def apply(self, step):
         super().apply(step)
-        self._events += step.events
-        self._alarms += step.alarms
+        self.note(step.events, step.alarms)
+
+    def note(self, events, alarms):
+        """These are of the next commit."""
+        self._events += events
+        self._alarms += alarms
 
     def commit(self, changes: CommitBatch) -> None:
         if not self._used():
@@ -200,6 +204,8 @@ class DiskStore(MemoryStore):
             CommitBatch({POSITIONS: changes.sections[POSITIONS]}) if positions_only else changes
         )
         model_store = before or self._model_store
+        if before:
+            before.columns = self._model_store.columns
         kept = (self._by_id, self._found, self._dedup, self._dead, model_store)
         content = disk.images[-1].content if positions_only and disk.images[-1].number else pickle.dumps(kept)
         if positions_only:

@@ -9,6 +9,7 @@ from random import Random
 
 from streamwatch.core.events import Event, Partition
 from streamwatch.core.pipeline import Pipeline
+from streamwatch.core.records import RecordBatch
 from streamwatch.daemon import (
     MERGE,
     POSITIONS,
@@ -26,10 +27,12 @@ from streamwatch.daemon.clock import SteadyClock
 from streamwatch.daemon.commits import Durable
 from streamwatch.daemon.consume_loop import ConsumeLoop
 from streamwatch.daemon.daemon import DELIVER_SECONDS, FINISH_SECONDS
+from streamwatch.daemon.evaluating import Evaluated, Evaluating
 from streamwatch.telemetry import InternalEvent, StateLost
+from tests.core.join.compiled.durable_streams import cramped_logs
 from tests.faults.simulation.broker import SimDecoder, SimSource
 from tests.faults.simulation.checks import Shown, a_pipeline, audit, side_of
-from tests.faults.simulation.disk import Defect, Disk, require
+from tests.faults.simulation.disk import Defect, Disk, DiskStore, require
 from tests.faults.simulation.loop import CrashError, StuckError, VirtualLoop
 from tests.faults.simulation.telling import Telling
 from tests.faults.simulation.workload import Plan, a_plan
@@ -48,6 +51,19 @@ class InternalEvents:
 
     def emit(self, event: InternalEvent) -> None:
         self.emitted.append(event)
+
+
+class Noted:
+    """Tells the store what is evaluated, which it does not hear of when joined in columns."""
+
+    def __init__(self, evaluating: Evaluating, store: DiskStore) -> None:
+        self._evaluating = evaluating
+        self._store = store
+
+    def take(self, records: RecordBatch, start: int) -> Evaluated:
+        done = self._evaluating.take(records, start)
+        self._store.note(records.part(start, start + done.taken).events(), done.alarms)
+        return done
 
 
 class Simulation:
@@ -99,7 +115,11 @@ class Simulation:
         return pipeline
 
     def run(self) -> Simulation:
-        """All runs to the end of the logs, then the audit."""
+        """All runs to the end of the logs, then the audit; packed commits are written anew at once."""
+        with cramped_logs():
+            return self._run()
+
+    def _run(self) -> Simulation:
         chance, plan = self._chance, self.plan
         crashes = self._crashes
         if crashes is None:
@@ -220,6 +240,8 @@ class Simulation:
         seconds = self._loop.time
         clocks = Clocks(self._clock, lambda: int(seconds() * 1_000))
         processor = BatchProcessor(checkpoint, store, topics, self.telemetry, clocks, plan.merge, progress)
+        if plan.columns:
+            processor._evaluating = Noted(processor._evaluating, store)
         self._note("open", saved.commits)
         return State(store, checkpoint, processor, stands, resumed, self.telling.alerting(checkpoint, saved))
 

@@ -41,6 +41,8 @@ class Plan:
     disk_low: float
     """How often the disk is nearly full."""
     alerts: Alerts = NOBODY
+    columns: bool = False
+    """Whether the join is compiled, and commits are packed."""
 
     def clock_ms(self, now: float) -> int:
         off = 0
@@ -76,8 +78,10 @@ def a_plan(seed: int, records: int = 90) -> Plan:
     jumps = [(chance.uniform(0, 60), chance.choice(offsets)) for _ in range(chance.choice((0, 0, 2)))]
     troubled = chance.random() < 0.6
     rates = [chance.choice((0.0, 0.02, 0.15)) if troubled else 0.0 for _ in range(4)]
+    join = a_join(chance)
+    columns = join.order == "resolution" and Random(f"{seed} columns").random() < 0.7
     return Plan(
-        a_join(chance),
+        join,
         MergeSpec(
             settle_ms=chance.choice((0, 200, 1_000, 1_000, 4_000)),
             max_hold_back_ms=chance.choice((5_000, 600_000, 600_000)),
@@ -102,6 +106,7 @@ def a_plan(seed: int, records: int = 90) -> Plan:
         chance.choice((0.3, 1.5, 1.5, 8.0)),
         chance.choice((0.0, 0.0, 0.1)),
         alerts,
+        columns,
     )
 
 

@@ -1,13 +1,17 @@
-"""The compiled join as Python sees it: places models, makes room, hands over outcomes."""
+"""The compiled join as Python sees it: places models, makes room, hands over outcomes and what changed.
+
+Longer than most: it is the one place that has the arrays, and every step on them is a few lines.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import numpy as np
 
 from streamwatch.core.events import Event
+from streamwatch.core.join.compiled.durable import DurableEntries, JoinTotals, totals_of
 from streamwatch.core.join.compiled.layout import (
     ACTIVITY,
     COUNTERS,
@@ -22,6 +26,7 @@ from streamwatch.core.join.compiled.layout import (
     REFUSED,
     TOTALS,
     UNPLACED,
+    UNWRITTEN,
     WITH_MODEL,
     WITHOUT_MODEL,
     Arrays,
@@ -35,6 +40,7 @@ from streamwatch.core.join.compiled.other_records import OtherRecords
 from streamwatch.core.join.compiled.record_rows import RecordNumbering
 from streamwatch.core.join.compiled.rows import Digests, RowBuilder
 from streamwatch.core.join.compiled.table import FREE, rehash
+from streamwatch.core.join.compiled.waiting_log import Changes
 from streamwatch.core.join.counters import JoinCounters, LabelCounters
 from streamwatch.core.join.entry import PENDING
 from streamwatch.core.join.holdings import Holdings
@@ -53,7 +59,7 @@ _FIRST_ENTRIES: Final = 1_024
 
 
 class CompiledJoin:
-    """Outcomes in the order in which they are resolved; owns its entries, which nothing survives.
+    """Outcomes in the order in which they are resolved; owns its entries, and says what changed of them.
 
     Parameters
     ----------
@@ -106,7 +112,11 @@ class CompiledJoin:
             ),
             outcomes_of(written),
             np.zeros(written, np.int32),
+            np.full(_FIRST_ENTRIES, UNWRITTEN, np.int64),
+            np.empty(2 * _FIRST_ENTRIES, np.int64),
         )
+        self._spec = spec
+        self._durable = DurableEntries(self._builder.scores, self.models, self.classes)
         self._room_for_models()
 
     @property
@@ -198,6 +208,45 @@ class CompiledJoin:
             for number in self.models.release_all_but((self._used()["model"], placed)).tolist():
                 self._clear(number)
 
+    def totals(self) -> JoinTotals:
+        """Totals, counters and models that a commit writes beside the entries."""
+        self._update_models()
+        return totals_of(self._arrays, self._join_models.state(), self.counters)
+
+    def changes(self, commit: int) -> Changes:
+        """Compute what this commit writes of the entries; every call has to be followed by its commit."""
+        return self._durable.changes(commit, self._arrays)
+
+    def restore(self, totals: JoinTotals, items: Iterable[tuple[bytes, bytes]]) -> None:
+        """Continue from what all commits have written.
+
+        Raises
+        ------
+        PackedError
+            If it is not what commits write.
+        """
+        self._arrays = self._durable.restore(self._arrays, totals, items)
+        self._others.restore(totals.counters)
+        self._restore_counters(totals.counters)
+        self._join_models.restore(totals.join_models)
+        self._arrays = self._arrays._replace(activity=np.zeros(0, ACTIVITY))
+        numbers = [self.models[model.name] for model in totals.join_models.models]
+        self._room_for_models()
+        for number, model in zip(numbers, totals.join_models.models, strict=True):
+            label = -1 if model.last_label is None else self.classes[model.last_label]
+            seen = (model.last_ms, model.last_event_ms, model.joined, model.left, label, 0)
+            self._arrays.activity[number] = (PLACED, model.pending, *seen)
+        self._arrays.totals["next_look_s"] = self._join_models.next_look_s
+        self._arrays.limits["assume"] = -1 if self._spec.assume is None else self.classes[self._spec.assume]
+        self.start_ms = totals.start_ms
+
+    def _restore_counters(self, counters: JoinCounters) -> None:
+        counted = self._arrays.counters
+        for name in PLAIN_COUNTERS:
+            counted[name] = getattr(counters, name)
+        for form, labels in ((WITH_MODEL, counters.with_model), (WITHOUT_MODEL, counters.without_model)):
+            counted["labels"][0, form] = [getattr(labels, name) for name in LABEL_COLUMNS]
+
     @property
     def counters(self) -> JoinCounters:
         """Counters so far."""
@@ -281,7 +330,12 @@ class CompiledJoin:
         if int(arrays.totals["top"][0]) >= len(arrays.entries) and int(arrays.totals["free"][0]) < 0:
             entries = entries_of(2 * len(arrays.entries))
             entries[: len(arrays.entries)] = arrays.entries
-            self._arrays = arrays._replace(entries=entries)
+            places = np.full(len(entries), UNWRITTEN, np.int64)
+            places[: len(arrays.places)] = arrays.places
+            left = np.empty(2 * len(entries), np.int64)
+            noted = int(arrays.totals["left"][0])
+            left[:noted] = arrays.left[:noted]
+            self._arrays = arrays._replace(entries=entries, places=places, left=left)
         else:
             slots = np.zeros(2 * len(arrays.slots), np.uint64)
             self._arrays = arrays._replace(slots=slots)

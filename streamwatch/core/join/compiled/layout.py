@@ -95,6 +95,7 @@ TOTALS: Final = np.dtype(
         ("next_look_s", np.int64),
         ("outcomes", np.int64),
         ("discarded", np.int64),
+        ("left", np.int64),
     ]
 )
 """Where everything begins and how much of it there is.
@@ -103,8 +104,12 @@ TOTALS: Final = np.dtype(
 ends of the queues. `generation` … `opened_ms`: the open generation of dedup entries; `closed…`: the others,
 in the ring of `GENERATION`. `dead…`: list of dedup entries of dropped generations, not freed yet.
 `passed_ms`: up to here everything due has fallen due. `next_look_s`: when a model may be idle. `outcomes`,
-`discarded`: how many were written since they were taken last.
+`discarded`: how many were written since they were taken last. `left`: places noted since the last commit.
 """
+
+UNWRITTEN: Final = -1
+"""Place of an entry that no commit has written as one that waits."""
+
 
 GENERATION: Final = np.dtype(
     [
@@ -182,6 +187,13 @@ class Arrays(NamedTuple):
     """`OUTCOME` (room,)."""
     discarded: NDArray[np.int32]
     """Numbers of scores that nobody needs any more; room for one per row and per outcome."""
+    places: NDArray[np.int64]
+    """(capacity,): where the last commit that wrote an entry did so, `UNWRITTEN` otherwise."""
+    left: NDArray[np.int64]
+    """Places of entries that wait no longer, and ~place of labels that were met, since the last commit.
+
+    (2 × capacity,): a place may be noted once as either; memory is touched as it is used.
+    """
 
 
 def entries_of(capacity: int) -> Records:

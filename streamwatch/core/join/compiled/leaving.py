@@ -12,6 +12,7 @@ from streamwatch.core.join.compiled.layout import (
     NO_TIME,
     PREDICTIONS,
     RETAINED_LABELS,
+    UNWRITTEN,
     WITH_MODEL,
     WITHOUT_MODEL,
 )
@@ -60,6 +61,16 @@ def discard_scores(totals, discarded, scores):
 
 
 @hot
+def strike(t, x):
+    """Note that what was written of an entry no longer holds, if anything was."""
+    place = t.places[x]
+    if place != UNWRITTEN:
+        t.left[t.totals[0].left] = place
+        t.totals[0].left += 1
+        t.places[x] = UNWRITTEN
+
+
+@hot
 def write_outcome(outcomes, totals, e, true_class, event_ms, delay_ms, assumed):
     """Add to the outcomes; there is room."""
     o = outcomes[totals.outcomes]
@@ -93,6 +104,7 @@ def resolve(t, x, true_class, label_ms, record_ms):
     a.last_label = true_class
     counters.predictions_resolved += 1
     e.true_or_scores = true_class
+    strike(t, x)
     add_dedup_entry(t.entries, totals, t.generations, counters, t.limits[0], x, RESOLVED, record_ms)
 
 
@@ -107,6 +119,7 @@ def leave(t, x, state, record_ms):
     totals.pending -= 1
     dequeue(t.entries, totals, PREDICTIONS, x)
     e.true_or_scores = -1
+    strike(t, x)
     add_dedup_entry(t.entries, totals, t.generations, t.counters[0], t.limits[0], x, state, record_ms)
 
 
@@ -121,6 +134,7 @@ def lose(t, form, record_ms):
 @inner
 def forget(t, shift, queue, x):
     """A waiting label waits no longer."""
+    strike(t, x)
     dequeue(t.entries, t.totals[0], queue, x)
     unchain(t.slots, t.entries, t.totals[0], x, shift)
     give_entry(t.entries, t.totals[0], x)

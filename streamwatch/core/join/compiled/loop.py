@@ -80,6 +80,8 @@ def take(arrays, rows, start, shift, room):
         without_refcount(arrays.limits),
         without_refcount(arrays.outcomes),
         without_refcount(arrays.discarded),
+        without_refcount(arrays.places),
+        without_refcount(arrays.left),
     )
     entries, slots, activity = t.entries, t.slots, t.activity
     totals, counters = t.totals[0], t.counters[0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,12 +17,13 @@ class NumberedNames(dict[str, int]):
     So a stream of ever new names costs no more memory than the entries that carry them.
     """
 
-    __slots__ = ("_crowded", "_free", "names", "version")
+    __slots__ = ("_changed", "_crowded", "_free", "names", "version")
 
     def __init__(self) -> None:
         super().__init__()
         self._free: list[int] = []
         self._crowded = MIN_NAMES
+        self._changed: set[int] = set()
         self.names: list[str] = []
         """Names by number. Another list takes its place when numbers change their names."""
         self.version = 0
@@ -36,7 +37,31 @@ class NumberedNames(dict[str, int]):
             number = len(self.names)
             self.names.append(name)
         self[name] = number
+        self._changed.add(number)
         return number
+
+    def take_changed(self) -> dict[int, str | None]:
+        """Hand over the numbers given since the last call, with their names, and None for those released."""
+        changed = {number: self.names[number] for number in sorted(self._changed)}
+        self._changed.clear()
+        return {number: name if self.get(name) == number else None for number, name in changed.items()}
+
+    def restore(self, names: Mapping[int, str]) -> None:
+        """Give these names these numbers, and no others.
+
+        Raises
+        ------
+        ValueError
+            If one name has several numbers.
+        """
+        self.clear()
+        self.names = [names.get(number, "") for number in range(max(names, default=-1) + 1)]
+        self.update((name, number) for number, name in names.items())
+        if len(self) < len(names):
+            raise ValueError(f"expected each name once, got {len(names)} numbers of {len(self)} names")
+        self._free = [number for number in range(len(self.names)) if number not in names]
+        self._changed.clear()
+        self.version += 1
 
     @property
     def crowded(self) -> bool:
@@ -53,6 +78,7 @@ class NumberedNames(dict[str, int]):
         self.names = list(self.names)
         for number in released.tolist():
             del self[self.names[number]]
+        self._changed.update(released.tolist())
         self._free += released.tolist()
         self._crowded = max(MIN_NAMES, 2 * len(self))
         self.version += 1

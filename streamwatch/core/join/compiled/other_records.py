@@ -9,6 +9,7 @@ import numpy as np
 
 from streamwatch.core.events import Event, Invalid, NullRecord
 from streamwatch.core.join.compiled.layout import LABEL, Records
+from streamwatch.core.join.counters import JoinCounters
 from streamwatch.core.join.models import JoinModels
 
 
@@ -29,6 +30,12 @@ class OtherRecords:
         self.null: dict[str, int] = {}
         self.invalid: dict[str, dict[str, int]] = {}
         self.invalid_by_model: dict[str, int] = {}
+
+    def restore(self, counters: JoinCounters) -> None:
+        """Go on counting from these."""
+        self.null = dict(counters.null_records)
+        self.invalid = {topic: dict(reasons) for topic, reasons in counters.records_invalid.items()}
+        self.invalid_by_model = dict(counters.model_records_invalid)
 
     def note(self, rows: Records, places: Sequence[int], events: Sequence[Event]) -> None:
         """Keep those among these events until `count_up_to` comes to their places; a row of each is given."""

@@ -15,6 +15,7 @@ from streamwatch.core.join.compiled.layout import (
     NO_TIME,
     PREDICTIONS,
     RETAINED_LABELS,
+    UNWRITTEN,
     WITH_MODEL,
     WITHOUT_MODEL,
 )
@@ -97,6 +98,9 @@ def met(t, bare, result):
     """A label without a model has met a prediction; only the first meeting counts."""
     if t.entries[bare].state == UNMATCHED:
         t.entries[bare].state = RETAINED
+        if t.places[bare] != UNWRITTEN:
+            t.left[t.totals[0].left] = ~t.places[bare]
+            t.totals[0].left += 1
         t.totals[0].unmatched -= 1
         count(t.counters[0], WITHOUT_MODEL, result)
 

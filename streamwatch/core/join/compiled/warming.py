@@ -15,14 +15,28 @@ _ENOUGH = 5_000
 
 def warm_up_join() -> None:
     """Join so many predictions, and a label, that everything is called that ever will be."""
+    join = _joined(_ENOUGH)
+    join.take_outcomes()
+    join.record_rows(no_records())
+
+
+def warm_up_commits() -> None:
+    """Compute what a commit writes of a small join, and go on from it."""
+    join = _joined(2)
+    items = sorted(join.changes(1).items())
+    written = [(key, value) for key, value in items if value is not None]
+    CompiledJoin(JoinSpec(), _digests).restore(join.totals(), written)
+
+
+def _joined(number: int) -> CompiledJoin:
+    """A join that was given so many predictions, and a label."""
     join = CompiledJoin(JoinSpec(), _digests)
-    events = [Prediction(str(number), "warm-up", "a", 0) for number in range(_ENOUGH)]
+    events = [Prediction(str(id_), "warm-up", "a", 0) for id_ in range(number)]
     rows = join.rows([*events, Label("0", "a", 0)])
     at = 0
     while at < len(rows):
         at, _ = join.take(rows, at)
-    join.take_outcomes()
-    join.record_rows(no_records())
+    return join
 
 
 def _digests(ids: Sequence[str]) -> bytes:

@@ -1,4 +1,4 @@
-"""RocksDB as the state uses it: eight column families in one directory, one write-ahead log for all.
+"""RocksDB as the state uses it: nine column families in one directory, one write-ahead log for all.
 
 A commit is one write batch over all families, so a crash leaves all of it or nothing. Recovery stops at the
 first record of the log that is not whole (`point_in_time`): a power cut may leave pages of what was never
@@ -29,7 +29,17 @@ from streamwatch.edge.stores.errors import StateFailed, StateRefused
 from streamwatch.edge.stores.rocksdb.failures import failures
 from streamwatch.edge.stores.rocksdb.manifest_tail import require_whole_manifest
 
-FAMILIES: Final = ("entries", "expiry", "dedup", "journal", "models", "held", "outbox", "meta")
+FAMILIES: Final = (
+    "entries",
+    "expiry",
+    "dedup",
+    "columns",
+    "journal",
+    "models",
+    "held",
+    "outbox",
+    "meta",
+)
 MEBIBYTE: Final = 2**20
 BLOCK_BYTES: Final = 4096
 OPEN_FILES: Final = 400

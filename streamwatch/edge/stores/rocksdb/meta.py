@@ -16,7 +16,7 @@ from streamwatch.edge.stores.rocksdb.keys import (
     key_number,
 )
 
-SCHEMA = 2
+SCHEMA = 3
 """Of everything on disk; a change of meaning is a new number and a migration."""
 
 
@@ -35,6 +35,8 @@ class StoreManifest(msgspec.Struct, frozen=True, array_like=True):
     early_horizon_ms: int = 0
     names: int = 0
     """Number of names of models and classes; 0 in a state written before this was."""
+    in_columns: bool = False
+    """Whether join entries are packed in the family `columns`, rather than one value per id in `entries`."""
 
 
 _encode = msgspec.msgpack.Encoder().encode

@@ -15,7 +15,13 @@ from streamwatch.edge.stores.rocksdb.database import Database
 
 Migration: TypeAlias = Callable[[Database], None]
 
-MIGRATIONS: Final[Mapping[int, Migration]] = {}
+
+def _nothing_to_move(database: Database) -> None:
+    """Schema 3 has the family `columns`, which is made, empty, when a database is opened."""
+    del database
+
+
+MIGRATIONS: Final[Mapping[int, Migration]] = {2: _nothing_to_move}
 """By the version they start from."""
 
 

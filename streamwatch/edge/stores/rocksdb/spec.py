@@ -21,6 +21,8 @@ class RocksSpec:
     """What is written and not yet sorted into files."""
     due_records: int = 5_000
     """About so many records of one index fall due at a time, where more are due at once."""
+    in_columns: bool = False
+    """Whether the join is compiled, and commits are packed."""
 
     @property
     def expiry_cache_entries(self) -> int:

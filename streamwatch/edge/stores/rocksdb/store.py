@@ -7,7 +7,6 @@ only as a dedup entry. In memory are the ids touched last and what falls due nex
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -19,24 +18,18 @@ from streamwatch.core.join.entry import JoinEntry
 from streamwatch.core.join.working_set import BatchResult, ReadSet, WorkingSet
 from streamwatch.core.metrics import family, single
 from streamwatch.core.series import Family
+from streamwatch.edge.stores.errors import StateRefused
 from streamwatch.edge.stores.rocksdb.codec import ChainCodec
+from streamwatch.edge.stores.rocksdb.commit_parts import CommitParts
 from streamwatch.edge.stores.rocksdb.database import FAMILIES, Database
 from streamwatch.edge.stores.rocksdb.dedup import DedupCleaner
 from streamwatch.edge.stores.rocksdb.expiry_cache import STATES, ExpiryCache
-from streamwatch.edge.stores.rocksdb.keys import (
-    SECTION_PREFIX,
-    STATE_KEY,
-    key_number,
-    name_key,
-    number_key,
-)
+from streamwatch.edge.stores.rocksdb.keys import name_key
 from streamwatch.edge.stores.rocksdb.meta import (
     StoreManifest,
     all_names_of,
-    encoded,
     identity_of,
     manifest_of,
-    sections_of,
 )
 from streamwatch.edge.stores.rocksdb.names import Names
 from streamwatch.edge.stores.rocksdb.opening import closed_on_failure, open_database
@@ -69,7 +62,7 @@ class RocksStore:
             for kind in range(len(STATES))
         ]
         self._dedup = DedupCleaner(database, manifest.floor)
-        self._journal = deque(key_number(key) for key, _ in database.items("journal"))
+        self._parts = CommitParts(database)
         self._events = 0
         self._ids: list[str | None] = []
 
@@ -86,6 +79,14 @@ class RocksStore:
         """
         database = open_database(spec)
         with closed_on_failure(database):
+            manifest = manifest_of(database)
+            if manifest is not None and manifest.in_columns:
+                raise StateRefused(
+                    f"the state in {spec.directory} is kept in columns, and these settings join row by row: "
+                    "set `join.order: resolution`, no `monitors.comparisons` and no `folds`, and limits of "
+                    "`join` that fit `state.join_memory_megabytes`, or name another directory in "
+                    "`state.directory` to begin anew; nothing was changed"
+                )
             return cls(database, spec)
 
     @property
@@ -100,15 +101,7 @@ class RocksStore:
 
     def load(self) -> RecoveredState:
         """Contents of the last commit beside the join entries."""
-        items = self._database.items
-        return RecoveredState(
-            self._manifest.commits,
-            sections_of(self._database),
-            {key.decode(): value for key, value in items("models")},
-            [(key_number(key), value) for key, value in items("journal")],
-            dict(items("held")),
-            {key.decode(): value for key, value in items("outbox")},
-        )
+        return self._parts.load(self._manifest.commits)
 
     def fetch(self, read_set: ReadSet) -> WorkingSet:
         """Read what is not in memory."""
@@ -159,21 +152,6 @@ class RocksStore:
         into("entries", batch)
         self._dedup.clear(self._records, batch, _CLEARING * self._events + 64)
         self._records.write(batch)
-        into("journal", batch)
-        if changes.journal:
-            batch[number_key(commit)] = changes.journal
-            self._journal.append(commit)
-        while self._journal and self._journal[0] < changes.journal_floor:
-            del batch[number_key(self._journal.popleft())]
-        models = {name.encode(): value for name, value in changes.models.items()}
-        outbox = {notification.encode(): value for notification, value in changes.outbox.items()}
-        for part, values in (("models", models), ("held", changes.held), ("outbox", outbox)):
-            into(part, batch)
-            for key, value in values.items():
-                if value is None:
-                    del batch[key]
-                else:
-                    batch[key] = value
         pending, early, retained = (cache.since_s() for cache in self._caches)
         self._manifest = StoreManifest(
             commit,
@@ -184,10 +162,7 @@ class RocksStore:
             manifest.early_horizon_ms,
             len(self._names.names),
         )
-        into("meta", batch)
-        batch[STATE_KEY] = encoded(self._manifest)
-        for name, section in changes.sections.items():
-            batch[SECTION_PREFIX + name.encode()] = section
+        self._parts.write(batch, changes, self._manifest)
         names = self._names
         for place, name in enumerate(names.fresh, len(names.names) - len(names.fresh)):
             batch[name_key(place)] = name.encode()

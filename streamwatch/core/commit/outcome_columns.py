@@ -1,0 +1,108 @@
+"""Outcomes as one packed value of columns, with the names that their numbers stand for.
+
+0xC1, length of the names       1, 4 bytes; msgpack never begins so
+names                           msgpack: models, classes
+columns                         `packed.pack_columns`
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from struct import Struct
+from typing import Final
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.events import Outcome
+from streamwatch.core.join.compiled.packed import PackedError, pack_columns, unpack_columns
+from streamwatch.core.outcomes import OUTCOME, OutcomeBatch
+
+_HEAD: Final = Struct("<BI")
+_MARK: Final = 0xC1
+_COLUMNS: Final = (
+    "event_ms",
+    "delay_ms",
+    "model",
+    "true_class",
+    "predicted_class",
+    "label_at_prediction",
+    "assumed",
+)
+_CLASSES: Final = ("true_class", "predicted_class", "label_at_prediction")
+_ENCODER = msgspec.msgpack.Encoder()
+_ROWS = msgspec.msgpack.Decoder(list[Outcome])
+_NAMES = msgspec.msgpack.Decoder(tuple[list[str], list[str]])
+
+
+def written(parts: Sequence[Sequence[Outcome]]) -> bytes:
+    """Outcomes as a value: in columns where all of them are, and none has scores."""
+    batches = [part for part in parts if isinstance(part, OutcomeBatch) and not part.scores]
+    if len(batches) < len(parts):
+        return _ENCODER.encode([outcome for part in parts for outcome in part])
+    models, classes = _Numbers(), _Numbers()
+    records = np.concatenate([batch.records for batch in batches])
+    start = 0
+    for batch in batches:
+        some = records[start : start + len(batch)]
+        start += len(batch)
+        some["model"] = models.of(some["model"], batch.models)
+        for name in _CLASSES:
+            some[name] = classes.of(some[name], batch.classes)
+    names = _ENCODER.encode((list(models.numbers), list(classes.numbers)))
+    columns = [records[name].astype(np.int64) for name in _COLUMNS]
+    return _HEAD.pack(_MARK, len(names)) + names + pack_columns(columns)
+
+
+def read(value: bytes) -> OutcomeBatch | list[Outcome]:
+    """Outcomes of a value that `written` gave; those in columns have no ids.
+
+    Raises
+    ------
+    ValueError
+        If it is no such value.
+    """
+    if value[:1] != bytes((_MARK,)):
+        return _ROWS.decode(value)
+    if len(value) < _HEAD.size:
+        raise PackedError(f"expected at least {_HEAD.size} bytes of outcomes, got {len(value)}")
+    _, length = _HEAD.unpack_from(value)
+    start = _HEAD.size + length
+    models, classes = _NAMES.decode(value[_HEAD.size : start])
+    columns = unpack_columns(value[start:], len(_COLUMNS))
+    records = np.zeros(len(columns[0]), OUTCOME)
+    for name, column in zip(_COLUMNS, columns, strict=True):
+        least, most = (0, len(models)) if name == "model" else (-1, len(classes))
+        if (name == "model" or name in _CLASSES) and not _within(column, least, most):
+            raise PackedError(f"expected numbers of {most} names, got {column.max()} as {name}")
+        records[name] = column
+    records["scores"] = -1
+    return OutcomeBatch(records, models, classes, {})
+
+
+def models_of(outcomes: Sequence[Outcome]) -> list[str]:
+    """Models of outcomes, in the order in which they first appear."""
+    if not isinstance(outcomes, OutcomeBatch):
+        return list({outcome.model: None for outcome in outcomes})
+    numbers, places = np.unique(outcomes.records["model"], return_index=True)
+    ordered: list[int] = numbers[np.argsort(places)].tolist()
+    return [outcomes.models[number] for number in ordered]
+
+
+class _Numbers:
+    """Numbers of the names that occur, in the order in which they are asked for."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[str, int] = {}
+
+    def of(self, column: NDArray[np.int32], names: Sequence[str]) -> NDArray[np.int32]:
+        """Numbers here of numbers there; -1 stays what it is."""
+        there, inverse = np.unique(column, return_inverse=True)
+        met: list[int] = there.tolist()
+        here = [-1 if n < 0 else self.numbers.setdefault(names[n], len(self.numbers)) for n in met]
+        return np.array(here, np.int32)[inverse]
+
+
+def _within(column: NDArray[np.int64] | NDArray[np.uint64], least: int, most: int) -> bool:
+    return not len(column) or (least <= int(column.min()) and int(column.max()) < most)

@@ -1,0 +1,53 @@
+"""Keys of what the compiled join has in a store: a letter for the kind, then big-endian numbers that sort."""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import Final, NamedTuple
+
+from streamwatch.core.join.compiled.packed import PackedError
+
+CLASS: Final = b"c"
+"""Name of a class, by number."""
+DEDUP: Final = b"d"
+"""Dedup entries, by generation and a running number."""
+LEFT: Final = b"l"
+"""Places of entries that changed, by commit."""
+MODEL: Final = b"m"
+"""Name of a model, by number."""
+SCORES: Final = b"s"
+"""Scores of pending predictions, by the place of the first entry of their run."""
+WAITING: Final = b"w"
+"""A run of entries that wait, by the place of its first."""
+
+_ONE: Final = Struct(">cQ")
+_TWO: Final = Struct(">cQQ")
+
+
+class ColumnKey(NamedTuple):
+    """Parts of a key."""
+
+    kind: bytes
+    first: int
+    second: int = 0
+
+
+def key_of(kind: bytes, first: int, second: int | None = None) -> bytes:
+    """Key of a value of this kind; only those of dedup entries have a second number."""
+    return _ONE.pack(kind, first) if second is None else _TWO.pack(kind, first, second)
+
+
+def parts_of(key: bytes) -> ColumnKey:
+    """Parts of a key.
+
+    Raises
+    ------
+    PackedError
+        If it is none of these.
+    """
+    kind = key[:1]
+    if kind == DEDUP and len(key) == _TWO.size:
+        return ColumnKey(*_TWO.unpack(key))
+    if kind in {CLASS, LEFT, MODEL, SCORES, WAITING} and len(key) == _ONE.size:
+        return ColumnKey(*_ONE.unpack(key))
+    raise PackedError(f"expected the key of a kind of entries and numbers, got {key.hex()}")

@@ -1,0 +1,242 @@
+"""What a store has of a compiled join, and a compiled join of what a store has.
+
+A commit writes, beside totals, counters and models (`JoinTotals`), what changed of the entries, in values of
+thousands of them (`packed`): what began to wait and what left (`waiting_log`), dedup entries (`dedup_log`),
+and names that were given or released. Nothing is lent: values go out, and come back at a start.
+
+What does not fit into memory would leave through here, too: the oldest that wait are the first of the queues,
+their places are given up like those of what left, and a batch's digests would be looked up elsewhere before
+`CompiledJoin.take`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.join.compiled.column_keys import CLASS, MODEL, key_of
+from streamwatch.core.join.compiled.dedup_log import DedupLog
+from streamwatch.core.join.compiled.layout import (
+    GENERATION,
+    GENERATIONS_KEPT,
+    NO_TIME,
+    PREDICTIONS,
+    TOTALS,
+    UNWRITTEN,
+    Arrays,
+    entries_of,
+    one,
+)
+from streamwatch.core.join.compiled.linking import link
+from streamwatch.core.join.compiled.names import HeldScores, NumberedNames
+from streamwatch.core.join.compiled.packed import PackedError
+from streamwatch.core.join.compiled.restoring import ColumnValues, WaitingEntries, fill_dedup, values_of
+from streamwatch.core.join.compiled.unwritten import DedupMark, unwritten_waiting
+from streamwatch.core.join.compiled.waiting_log import Changes, WaitingLog
+from streamwatch.core.join.counters import JoinCounters
+from streamwatch.core.join.dedup import DedupState, Generation
+from streamwatch.core.join.entry import EARLY, PENDING, RETAINED, UNMATCHED
+from streamwatch.core.join.models import JoinModelsState
+
+_LEAST_ENTRIES: Final = 1_024
+
+
+@dataclass(frozen=True, slots=True)
+class JoinTotals:
+    """A compiled join without its entries."""
+
+    passed_ms: int
+    counters: JoinCounters
+    join_models: JoinModelsState
+    dedup: DedupState
+    early: int
+    unmatched: int
+    retained: int
+    start_ms: int | None
+    oldest_pending_ms: int | None
+
+
+class DurableEntries:
+    """Entries of a compiled join in a store.
+
+    Parameters
+    ----------
+    scores, models, classes
+        Those of the join.
+    """
+
+    __slots__ = ("_classes", "_dedup", "_models", "_scores", "_waiting")
+
+    def __init__(self, scores: HeldScores, models: NumberedNames, classes: NumberedNames) -> None:
+        self._scores = scores
+        self._models = models
+        self._classes = classes
+        self._waiting = WaitingLog()
+        self._dedup = DedupLog()
+
+    def changes(self, commit: int, arrays: Arrays) -> Changes:
+        """Compute what commit `commit` writes; the join is told that it is written."""
+        changes: Changes = {}
+        self._waiting.write(commit, arrays, unwritten_waiting(arrays), self._scores, changes)
+        self._dedup.write(arrays, changes)
+        for kind, names in ((MODEL, self._models), (CLASS, self._classes)):
+            for number, name in names.take_changed().items():
+                changes[key_of(kind, number)] = None if name is None else name.encode()
+        return changes
+
+    def restore(self, arrays: Arrays, totals: JoinTotals, items: Iterable[tuple[bytes, bytes]]) -> Arrays:
+        """Read all values of a store; the arrays of a join with them, but for counters and activity.
+
+        Raises
+        ------
+        PackedError
+            If the values are not what a commit writes, or contradict each other or the totals.
+        """
+        values = values_of(items)
+        _restore_names(values, self._models, self._classes)
+        waiting = WaitingEntries(values)
+        settled = sum(each.count for several in values.dedup.values() for each, _ in several)
+        count = len(waiting) + settled
+        entries = entries_of(max(_LEAST_ENTRIES, 1 << (count - 1).bit_length() if count else 0))
+        places = np.full(len(entries), UNWRITTEN, np.int64)
+        holders = waiting.fill(entries, places)
+        ends = fill_dedup(entries, len(waiting), values.dedup)
+        self._check_names(entries[:count])
+        _check_counts(entries["state"][: len(waiting)], ends, totals)
+        slots = np.zeros(2 * len(entries), np.uint64)
+        shift = np.uint64(65 - len(slots).bit_length())
+        fresh = _totals_of(totals, ends, count, int((entries["state"][: len(waiting)] == PENDING).sum()))
+        linked = link(slots, entries, fresh, count, shift)
+        if linked < count:
+            digest = (int(entries["high"][linked]) << 64 | int(entries["low"][linked])).to_bytes(16, "big")
+            raise PackedError(f"expected one entry of each id and model, got two of id {digest.hex()}")
+        for x, scores in waiting.scores(holders):
+            entries["true_or_scores"][x] = self._scores.add(scores)
+        opened = totals.dedup.opened
+        _, end = ends.get(opened.number, (0, 0))
+        self._waiting = WaitingLog(waiting.runs, waiting.notes, holders)
+        self._dedup = DedupLog(
+            {generation: [each for each, _ in several] for generation, several in values.dedup.items()},
+            DedupMark(opened.number, end - 1),
+        )
+        return arrays._replace(
+            entries=entries,
+            slots=slots,
+            totals=fresh,
+            generations=_generations_of(totals.dedup, ends),
+            places=places,
+            left=np.empty(2 * len(entries), np.int64),
+        )
+
+    def _check_names(self, entries: NDArray[np.void]) -> None:
+        """Refuse numbers that have no name."""
+        pending = entries["state"] == PENDING
+        for names, columns in (
+            (self._models, (entries["model"],)),
+            (
+                self._classes,
+                (entries["predicted_class"], entries["true_or_scores"], entries["label_at_prediction"]),
+            ),
+        ):
+            named = np.zeros(len(names.names) + 1, np.bool_)
+            named[list(names.values())] = True
+            named[-1] = True  # -1 stands for no name
+            for column in columns:
+                if len(column) and not (int(column.min()) >= -1 and int(column.max()) < len(names.names)):
+                    raise PackedError(f"expected numbers of {len(names.names)} names, got {column.max()}")
+                if not named[column].all():
+                    raise PackedError("expected numbers of names, got one that was released")
+        if (entries["model"][pending] < 0).any():
+            raise PackedError("expected the model of every prediction, got none of one")
+
+
+def totals_of(arrays: Arrays, join_models: JoinModelsState, counters: JoinCounters) -> JoinTotals:
+    """Totals, counters and models that a commit writes beside the entries."""
+    t = arrays.totals[0]
+    oldest, start_ms = int(t["first"][PREDICTIONS]), int(arrays.limits["start_ms"][0])
+    closed = [
+        Generation(int(g["number"]), int(g["count"]), int(g["newest_ms"]))
+        for g in (
+            arrays.generations[(int(t["closed_start"]) + k) % GENERATIONS_KEPT]
+            for k in range(int(t["closed"]))
+        )
+    ]
+    opened = Generation(int(t["generation"]), int(t["open_entries"]), int(t["open_newest_ms"]))
+    return JoinTotals(
+        int(t["passed_ms"]),
+        counters,
+        join_models,
+        DedupState(closed, opened, int(t["opened_ms"]), int(t["dedup_clock_ms"]), int(t["floor"])),
+        int(t["early"]),
+        int(t["unmatched"]),
+        int(t["retained"]),
+        None if start_ms == NO_TIME else start_ms,
+        None if oldest < 0 else int(arrays.entries["record_ms"][oldest]),
+    )
+
+
+def _restore_names(values: ColumnValues, models: NumberedNames, classes: NumberedNames) -> None:
+    try:
+        models.restore(values.models)
+        classes.restore(values.classes)
+    except ValueError as error:
+        raise PackedError(str(error)) from error
+
+
+def _check_counts(states: NDArray[np.int32], ends: dict[int, tuple[int, int]], totals: JoinTotals) -> None:
+    """Refuse entries that are not as many as the totals say."""
+    pending = sum(model.pending for model in totals.join_models.models)
+    unmatched, retained = int((states == UNMATCHED).sum()), int((states == RETAINED).sum())
+    said = (pending, totals.early, totals.unmatched, totals.retained)
+    found = (int((states == PENDING).sum()), int((states == EARLY).sum()), unmatched, unmatched + retained)
+    if said != found:
+        raise PackedError(f"expected {said} predictions and labels of each kind that wait, got {found}")
+    dedup = {each.number: each.count for each in (*totals.dedup.closed, totals.dedup.opened) if each.count}
+    written = {generation: end - first for generation, (first, end) in ends.items() if end > first}
+    if dedup != written:
+        raise PackedError(f"expected dedup entries {dedup} by generation, got {written}")
+
+
+def _totals_of(
+    totals: JoinTotals, ends: dict[int, tuple[int, int]], count: int, pending: int
+) -> NDArray[np.void]:
+    """`TOTALS` of a join whose entries are yet to be linked."""
+    dedup = totals.dedup
+    first, end = ends.get(dedup.opened.number, (-1, 0))
+    return one(
+        TOTALS,
+        free=-1,
+        top=count,
+        pending=pending,
+        early=totals.early,
+        unmatched=totals.unmatched,
+        retained=totals.retained,
+        first=-1,
+        last=-1,
+        generation=dedup.opened.number,
+        floor=dedup.floor,
+        open_entries=dedup.opened.count,
+        open_newest_ms=dedup.opened.newest_ms,
+        open_first=first,
+        open_last=end - 1,
+        opened_ms=dedup.opened_ms,
+        dedup_clock_ms=dedup.clock_ms,
+        closed=len(dedup.closed),
+        closed_entries=sum(each.count for each in dedup.closed),
+        dead_first=-1,
+        dead_last=-1,
+        passed_ms=totals.passed_ms,
+    )
+
+
+def _generations_of(dedup: DedupState, ends: dict[int, tuple[int, int]]) -> NDArray[np.void]:
+    generations = np.zeros(GENERATIONS_KEPT, GENERATION)
+    for g, each in zip(generations, dedup.closed, strict=False):
+        first, end = ends.get(each.number, (-1, 0))
+        g["number"], g["count"], g["newest_ms"] = each.number, each.count, each.newest_ms
+        g["first"], g["last"] = first, end - 1
+    return generations

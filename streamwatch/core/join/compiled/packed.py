@@ -1,0 +1,248 @@
+"""Columns of integers as bytes: what a commit writes of entries, one value for thousands of them.
+
+    version, columns, rows          1, 1, 4 bytes
+    base, width                     9 bytes a column
+    data                            width × rows bytes a column
+
+Each column is kept as differences from its smallest value, in as few bytes as the largest of these takes;
+none where all are equal. All numbers are little-endian. Halves of digests (uint64) are kept as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from struct import Struct
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.join.compiled.layout import NO_TIME, Records
+from streamwatch.core.join.entry import OVER_LIMIT, PENDING, RESOLVED, RETAINED
+
+VERSION: Final = 1
+MOST_ROWS: Final = 2**28
+"""Of one value."""
+_HEAD: Final = Struct("<BBI")
+_COLUMN: Final = Struct("<qB")
+_AS_IT_IS: Final = 9
+"""Width of a column of uint64."""
+_TYPES: Final[Mapping[int, str]] = MappingProxyType(
+    {1: "<u1", 2: "<u2", 4: "<u4", 8: "<u8", _AS_IT_IS: "<u8"}
+)
+
+Column = NDArray[np.int64] | NDArray[np.uint64]
+
+
+class PackedError(ValueError):
+    """A packed value is not what a commit writes."""
+
+
+class WaitingRows(NamedTuple):
+    """Entries that wait, as columns of equal length; -1 stands for no name."""
+
+    low: NDArray[np.uint64]
+    high: NDArray[np.uint64]
+    record_ms: NDArray[np.int64]
+    timestamp_ms: NDArray[np.int64]
+    """`NO_TIME` for none."""
+    model: NDArray[np.int64]
+    named: NDArray[np.int64]
+    """Predicted class of a prediction, true class of a label."""
+    label_at_prediction: NDArray[np.int64]
+    state: NDArray[np.int64]
+    rewritten: NDArray[np.int64]
+    """How often the entry was written before."""
+
+
+class DedupRows(NamedTuple):
+    """Dedup entries of one generation, as columns of equal length; -1 stands for no name."""
+
+    low: NDArray[np.uint64]
+    high: NDArray[np.uint64]
+    model: NDArray[np.int64]
+    predicted_class: NDArray[np.int64]
+    true_class: NDArray[np.int64]
+    state: NDArray[np.int64]
+
+
+class LeftRows(NamedTuple):
+    """Places of entries that changed since they were written."""
+
+    dead: NDArray[np.int64]
+    """They wait no longer; ascending."""
+    met: NDArray[np.int64]
+    """Labels that have met a prediction and wait for those of further models; ascending."""
+
+
+def pack_columns(columns: Sequence[Column]) -> bytes:
+    """Pack columns of equal length, int64 or uint64."""
+    parts = [_HEAD.pack(VERSION, len(columns), len(columns[0]))]
+    data: list[bytes] = []
+    for column in columns:
+        base, width, written = _narrowed(column)
+        parts.append(_COLUMN.pack(base, width))
+        data.append(written)
+    return b"".join(parts + data)
+
+
+def _narrowed(column: Column) -> tuple[int, int, bytes]:
+    if column.dtype == np.uint64:
+        return 0, _AS_IT_IS, column.astype("<u8", copy=False).tobytes()
+    if not len(column):
+        return 0, 0, b""
+    base, most = int(column.min()), int(column.max())
+    span = most - base
+    width = 0 if span == 0 else next(width for width in (1, 2, 4, 8) if span < 1 << 8 * width)
+    if width == 0:
+        return base, 0, b""
+    return base, width, (column - base).astype(_TYPES[width]).tobytes()
+
+
+def unpack_columns(value: bytes, count: int) -> list[Column]:
+    """Unpack so many columns.
+
+    Raises
+    ------
+    PackedError
+        If the value has another version, number of columns, width or length than it says.
+    """
+    if len(value) < _HEAD.size:
+        raise PackedError(f"expected at least {_HEAD.size} bytes, got {len(value)}")
+    version, columns, rows = _HEAD.unpack_from(value)
+    if rows > MOST_ROWS:
+        raise PackedError(f"expected at most {MOST_ROWS} rows, got {rows}")
+    if version != VERSION or columns != count:
+        raise PackedError(f"expected version {VERSION} and {count} columns, got {version} and {columns}")
+    start = _HEAD.size + _COLUMN.size * count
+    if len(value) < start:
+        raise PackedError(f"expected at least {start} bytes, got {len(value)}")
+    found: list[Column] = []
+    at = start
+    for number in range(count):
+        base, width = _COLUMN.unpack_from(value, _HEAD.size + _COLUMN.size * number)
+        if width == 0:
+            found.append(np.full(rows, base, np.int64))
+            continue
+        if width not in _TYPES:
+            raise PackedError(
+                f"expected a width of 1, 2, 4, 8 or {_AS_IT_IS}, got {width} of column {number}"
+            )
+        size = min(width, 8) * rows
+        if len(value) < at + size:
+            raise PackedError(f"expected {rows} rows, got {len(value)} bytes that end in column {number}")
+        raw = np.frombuffer(value, _TYPES[width], rows, at)
+        found.append(raw.astype(np.uint64) if width == _AS_IT_IS else raw.astype(np.int64) + base)
+        at += size
+    if at != len(value):
+        raise PackedError(f"expected {at} bytes, got {len(value)}")
+    return found
+
+
+def pack_waiting(entries: Records, rewritten: NDArray[np.int64]) -> bytes:
+    """Pack entries that wait (`ENTRY`), and how often each was written before; scores are kept apart."""
+    pending = entries["state"] == PENDING
+    record_ms, timestamp_ms = entries["record_ms"], entries["timestamp_ms"]
+    timed = timestamp_ms != NO_TIME
+    named = np.where(pending, entries["predicted_class"], entries["true_or_scores"])
+    return pack_columns(
+        (
+            entries["low"],
+            entries["high"],
+            record_ms,
+            timed.astype(np.int64),
+            np.where(timed, timestamp_ms - np.where(timed, record_ms, 0), 0),
+            entries["model"].astype(np.int64),
+            named.astype(np.int64),
+            entries["label_at_prediction"].astype(np.int64),
+            entries["state"].astype(np.int64),
+            rewritten,
+        )
+    )
+
+
+def unpack_waiting(value: bytes) -> WaitingRows:
+    """Unpack what `pack_waiting` gave.
+
+    Raises
+    ------
+    PackedError
+        If it is nothing that `pack_waiting` gives.
+    """
+    low, high, record_ms, timed, offset_ms, *rest = unpack_columns(value, 10)
+    own_ms = np.where(timed != 0, record_ms + offset_ms, NO_TIME).astype(np.int64)
+    rows = WaitingRows(*_digests(low, high), _signed(record_ms), own_ms, *map(_signed, rest))
+    _require(rows.state, PENDING, RETAINED, "states of what waits")
+    _require(rows.rewritten, 0, 2**16, "times it was written")
+    return rows
+
+
+def pack_dedup(entries: Records) -> bytes:
+    """Pack dedup entries (`ENTRY`) of one generation."""
+    names = ("model", "predicted_class", "true_or_scores", "state")
+    return pack_columns(
+        (entries["low"], entries["high"], *(entries[name].astype(np.int64) for name in names))
+    )
+
+
+def unpack_dedup(value: bytes) -> DedupRows:
+    """Unpack what `pack_dedup` gave.
+
+    Raises
+    ------
+    PackedError
+        If it is nothing that `pack_dedup` gives.
+    """
+    low, high, *rest = unpack_columns(value, 6)
+    rows = DedupRows(*_digests(low, high), *map(_signed, rest))
+    _require(rows.state, RESOLVED, OVER_LIMIT, "states of dedup entries")
+    return rows
+
+
+def pack_left(left: LeftRows) -> bytes:
+    """Pack places of what left and of labels that were met."""
+    columns = [np.diff(places, prepend=np.int64(0)) for places in left]
+    return b"".join(_HEAD.pack(VERSION, 1, len(part := pack_columns((each,)))) + part for each in columns)
+
+
+def unpack_left(value: bytes) -> LeftRows:
+    """Unpack what `pack_left` gave.
+
+    Raises
+    ------
+    PackedError
+        If it is nothing that `pack_left` gives.
+    """
+    places: list[NDArray[np.int64]] = []
+    at = 0
+    for _ in range(2):
+        if len(value) < at + _HEAD.size:
+            raise PackedError(f"expected two lists of places, got {len(value)} bytes")
+        _, _, size = _HEAD.unpack_from(value, at)
+        at += _HEAD.size
+        (steps,) = unpack_columns(value[at : at + size], 1)
+        found = np.cumsum(_signed(steps))
+        _require(found, 0, 2**62, "places")
+        places.append(found)
+        at += size
+    if at != len(value):
+        raise PackedError(f"expected {at} bytes of places, got {len(value)}")
+    return LeftRows(*places)
+
+
+def _digests(low: Column, high: Column) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    if low.dtype != np.uint64 or high.dtype != np.uint64:
+        raise PackedError("expected digests in the first two columns, got small numbers")
+    return low.astype(np.uint64, copy=False), high.astype(np.uint64, copy=False)
+
+
+def _signed(column: Column) -> NDArray[np.int64]:
+    if column.dtype != np.int64:
+        raise PackedError("expected small numbers, got digests")
+    return column.astype(np.int64, copy=False)
+
+
+def _require(column: NDArray[np.int64], least: int, most: int, what: str) -> None:
+    if len(column) and not (least <= int(column.min()) and int(column.max()) <= most):
+        raise PackedError(f"expected {what} from {least} to {most}, got {column.min()} to {column.max()}")

@@ -1,0 +1,130 @@
+"""What no commit has written yet: entries that began to wait, and dedup entries, found along their lists."""
+
+# pyright: reportUnknownParameterType=false, reportMissingParameterType=false
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.jit import entry, inner
+from streamwatch.core.join.compiled.layout import GENERATIONS_KEPT, UNWRITTEN, Arrays
+
+
+class DedupMark(NamedTuple):
+    """The dedup entry that was written last."""
+
+    generation: int = 0
+    entry: int = -1
+    """-1: none of that generation."""
+
+
+@entry
+def find_waiting(entries: Any, totals: Any, places: Any, found: Any) -> Any:
+    """Find the entries that no commit has written: the last of each queue; how many they are of each.
+
+    Parameters
+    ----------
+    entries, totals, places
+        Of `Arrays`.
+    found
+        int32 (room for all that waits,): written to, queue by queue, each in its order.
+
+    Returns
+    -------
+    tuple[int, int, int]
+        Of predictions, of labels with a model, of labels without.
+    """
+    counts = np.zeros(3, np.int64)
+    start = 0
+    for queue in range(3):
+        x = totals[0]["last"][queue]
+        n = 0
+        while x >= 0 and places[x] == UNWRITTEN:
+            found[start + n] = x
+            n += 1
+            x = np.int64(entries[x]["earlier_or_generation"])
+        for k in range(n // 2):
+            other = found[start + n - 1 - k]
+            found[start + n - 1 - k] = found[start + k]
+            found[start + k] = other
+        counts[queue] = n
+        start += n
+    return counts[0], counts[1], counts[2]
+
+
+@inner
+def _note(entries, first, found, n):
+    x = first
+    while x >= 0:
+        found[n] = x
+        n += 1
+        x = np.int64(entries[x]["later"])
+    return n
+
+
+@entry
+def find_dedup(
+    entries: Any, totals: Any, generations: Any, generation: int, last: int, found: Any, runs: Any
+) -> int:
+    """Find the dedup entries behind one that was written, of generations that are not dropped.
+
+    Parameters
+    ----------
+    entries, totals, generations
+        Of `Arrays`.
+    generation, last
+        `DedupMark`.
+    found
+        int32 (room for all dedup entries,): written to, in the order in which they settled.
+    runs
+        int64 (`GENERATIONS_KEPT` + 1, 2): number of each generation and where it ends in `found`.
+
+    Returns
+    -------
+    int
+        Number of runs.
+    """
+    t = totals[0]
+    n = 0
+    written = 0
+    for k in range(t.closed + 1):
+        if k < t.closed:
+            g = generations[(t.closed_start + k) % generations.shape[0]]
+            number, first = g.number, g.first
+        else:
+            number, first = t.generation, t.open_first
+        if number < generation:
+            continue
+        if number == generation and last >= 0:
+            first = np.int64(entries[last]["later"])
+        if first < 0:
+            continue
+        n = _note(entries, first, found, n)
+        runs[written, 0] = number
+        runs[written, 1] = n
+        written += 1
+    return written
+
+
+def unwritten_waiting(arrays: Arrays) -> NDArray[np.int32]:
+    """Indices of entries that began to wait since the last commit, queue by queue, each in its order."""
+    totals = arrays.totals[0]
+    found = np.empty(int(totals["pending"] + totals["early"] + totals["retained"]), np.int32)
+    counts: tuple[int, int, int] = find_waiting(arrays.entries, arrays.totals, arrays.places, found)
+    return found[: sum(counts)]
+
+
+def unwritten_dedup(arrays: Arrays, mark: DedupMark) -> tuple[list[tuple[int, NDArray[np.int32]]], DedupMark]:
+    """Indices of dedup entries behind `mark` by generation, in the order they settled; and the next mark."""
+    totals = arrays.totals[0]
+    found = np.empty(int(totals["closed_entries"] + totals["open_entries"]), np.int32)
+    ends = np.empty((GENERATIONS_KEPT + 1, 2), np.int64)
+    count = find_dedup(arrays.entries, arrays.totals, arrays.generations, *mark, found, ends)
+    runs: list[tuple[int, NDArray[np.int32]]] = []
+    start = 0
+    for generation, end in ends[:count].tolist():
+        runs.append((generation, found[start:end]))
+        start = end
+    return runs, DedupMark(int(totals["generation"]), int(totals["open_last"]))

@@ -1,0 +1,209 @@
+"""Entries that wait, as commits write them: a log of runs, whose oldest are written anew while they are dead.
+
+Every entry written has a place, counted on from run to run. A commit writes a run of what began to wait, and
+the places of what was written before and waits no longer. A run of which nothing waits is deleted. When the
+log holds more than twice what waits, what still does of its oldest runs is written once more, at its end: so
+only the beginning of the log is ever removed, and notes of what left are needed no longer than that.
+
+The order in which entries came is that of their record times and, within a millisecond, of how often they
+were written, more often first, and then of their places: whoever came earlier is always written anew earlier.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.join.compiled.column_keys import LEFT, SCORES, WAITING, key_of
+from streamwatch.core.join.compiled.layout import Arrays
+from streamwatch.core.join.compiled.names import HeldScores
+from streamwatch.core.join.compiled.packed import LeftRows, pack_left, pack_waiting
+from streamwatch.core.join.entry import PENDING
+
+PLACE_BITS: Final = 47
+"""Of a place in `Arrays.places`; above them stands how often the entry was written before."""
+PLACES: Final = 2**PLACE_BITS - 1
+MOST_REWRITTEN: Final = 2**15
+RUN_ROWS: Final = 8_192
+"""Entries of one run, at most."""
+SLACK_ROWS: Final = 131_072
+"""A log of less is left as it is."""
+ROWS_OF_A_VALUE: Final = 4
+"""Entries that take as much room as what every value takes beside its own."""
+SCANNED: Final = 16_384
+"""Places looked at by each commit to write the beginning of the log anew, and twice those it adds."""
+
+Changes = dict[bytes, bytes | None]
+"""New values by key; None where a key is removed."""
+_ENCODER = msgspec.msgpack.Encoder()
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Entries written as one value."""
+
+    first: int
+    """Place of its first."""
+    count: int
+    scored: bool
+    """Whether some have scores, which are kept beside."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeftNote:
+    """Places that one commit noted."""
+
+    commit: int
+    newest: int
+    """The largest of them: when the log begins behind it, nobody needs the note."""
+    count: int
+
+
+class WaitingLog:
+    """Runs in the store, and which entry of the join each place in them stands for.
+
+    Parameters
+    ----------
+    runs, notes
+        Those in the store, oldest first.
+    holders
+        int32: entry of every place from the first run on; -1 for those that wait no longer.
+    """
+
+    __slots__ = ("_holders", "_notes", "_offset", "_rows", "_runs", "next")
+
+    def __init__(
+        self,
+        runs: Sequence[Run] = (),
+        notes: Sequence[LeftNote] = (),
+        holders: NDArray[np.int32] | None = None,
+    ) -> None:
+        self._runs = deque(runs)
+        self._notes = deque(notes)
+        self._offset = runs[0].first if runs else 0  # place of the first holder
+        self.next = runs[-1].first + runs[-1].count if runs else 0
+        """Place of the next entry."""
+        self._holders = np.full(1_024, -1, np.int32) if holders is None or not len(holders) else holders
+        self._rows = sum(map(_size_of_run, runs)) + sum(map(_size_of_note, notes))
+
+    @property
+    def first(self) -> int:
+        """Place at which the log begins."""
+        return self._runs[0].first if self._runs else self.next
+
+    def write(
+        self, commit: int, arrays: Arrays, fresh: NDArray[np.int32], scores: HeldScores, changes: Changes
+    ) -> None:
+        """Add to the changes what commit `commit` writes of what waits.
+
+        Parameters
+        ----------
+        commit
+            Its number.
+        arrays
+            The join; the places of what is written are set, and `left` is emptied.
+        fresh
+            Entries that began to wait since the last commit, of each queue in its order.
+        scores
+            Of pending predictions.
+        changes
+            Added to.
+        """
+        dead, met = self._take_left(arrays)
+        again = self._take_oldest(arrays, len(fresh), changes)
+        first = self.first
+        left = LeftRows(np.sort(dead[dead >= first]), np.sort(met[met >= first]))
+        if len(left.dead) or len(left.met):
+            newest = max(int(places[-1]) for places in left if len(places))
+            self._add_note(LeftNote(commit, newest, len(left.dead) + len(left.met)))
+            changes[key_of(LEFT, commit)] = pack_left(left)
+        for chosen in (again, fresh):
+            for start in range(0, len(chosen), RUN_ROWS):
+                self._write_run(arrays, chosen[start : start + RUN_ROWS], scores, changes)
+        while self._notes and self._notes[0].newest < self.first:
+            note = self._notes.popleft()
+            self._rows -= _size_of_note(note)
+            changes[key_of(LEFT, note.commit)] = None
+
+    def _take_left(self, arrays: Arrays) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        count = int(arrays.totals["left"][0])
+        noted = arrays.left[:count]
+        arrays.totals["left"] = 0
+        dead, met = noted[noted >= 0] & PLACES, ~noted[noted < 0] & PLACES
+        self._holders[dead - self._offset] = -1
+        return dead, met
+
+    def _take_oldest(self, arrays: Arrays, fresh: int, changes: Changes) -> NDArray[np.int32]:
+        """Remove runs from the beginning while there is too much; the entries of these that still wait."""
+        totals = arrays.totals[0]
+        waiting = int(totals["pending"] + totals["early"] + totals["retained"])
+        budget = SCANNED + 2 * fresh
+        taken: list[NDArray[np.int32]] = []
+        rewritten = 0
+        while self._runs:
+            run = self._runs[0]
+            start = run.first - self._offset
+            holders = self._holders[start : start + run.count]
+            living = holders[holders >= 0]
+            if len(living):
+                crowded = self._rows + rewritten > 2 * waiting + SLACK_ROWS
+                if not crowded or budget < 0:
+                    break
+            budget -= run.count if len(living) else 0
+            rewritten += len(living)
+            taken.append(living.copy())
+            self._runs.popleft()
+            self._rows -= _size_of_run(run)
+            changes[key_of(WAITING, run.first)] = None
+            if run.scored:
+                changes[key_of(SCORES, run.first)] = None
+        return np.concatenate(taken) if taken else np.empty(0, np.int32)
+
+    def _write_run(
+        self, arrays: Arrays, chosen: NDArray[np.int32], scores: HeldScores, changes: Changes
+    ) -> None:
+        entries, first, count = arrays.entries[chosen], self.next, len(chosen)
+        before = arrays.places[chosen]
+        rewritten = np.where(before < 0, 0, np.minimum((before >> PLACE_BITS) + 1, MOST_REWRITTEN))
+        arrays.places[chosen] = np.arange(first, first + count) | rewritten << PLACE_BITS
+        changes[key_of(WAITING, first)] = pack_waiting(entries, rewritten)
+        scored = (entries["state"] == PENDING) & (entries["true_or_scores"] >= 0)
+        if scored.any():
+            held = {
+                position: scores[int(entries["true_or_scores"][position])]
+                for position in np.flatnonzero(scored).tolist()
+            }
+            changes[key_of(SCORES, first)] = _ENCODER.encode(held)
+        self._hold(chosen)
+        run = Run(first, count, bool(scored.any()))
+        self._runs.append(run)
+        self._rows += _size_of_run(run)
+
+    def _hold(self, chosen: NDArray[np.int32]) -> None:
+        """Remember the entries of the next places; what lies before the log is forgotten."""
+        if self.next - self._offset + len(chosen) > len(self._holders):
+            kept = self._holders[self.first - self._offset : self.next - self._offset]
+            self._offset = self.next - len(kept)
+            self._holders = np.full(max(1_024, 3 * (len(kept) + len(chosen)) // 2), -1, np.int32)
+            self._holders[: len(kept)] = kept
+        start = self.next - self._offset
+        self._holders[start : start + len(chosen)] = chosen
+        self.next += len(chosen)
+
+    def _add_note(self, note: LeftNote) -> None:
+        self._notes.append(note)
+        self._rows += _size_of_note(note)
+
+
+def _size_of_run(run: Run) -> int:
+    return run.count + ROWS_OF_A_VALUE
+
+
+def _size_of_note(note: LeftNote) -> int:
+    return note.count // 8 + ROWS_OF_A_VALUE

@@ -1,0 +1,57 @@
+"""A compiled join begun anew from its commits goes on as if it never ended, as the join row by row says."""
+
+from __future__ import annotations
+
+from random import Random
+
+from streamwatch.core.pipeline import Pipeline
+from streamwatch.edge.keys import digest_bytes
+from tests.core.join.compiled.durable_streams import DurableJoined, cramped_logs
+from tests.core.join.compiled.streams import Joined, a_case, cramped, crowded_digests
+from tests.core.join.join_stream import alive, digested
+from tests.tiers import by_tier
+
+STREAMS = by_tier(fast=15, default=120, everything=10_000)
+
+
+def compare(chance, digests=digest_bytes):
+    """One stream row by row in one life, and in columns in many; how often it was begun anew."""
+    spec, events, start_ms = a_case(chance)
+    rows = Joined(lambda monitors: Pipeline(spec, monitors), start_ms)
+    columns = DurableJoined(spec, digests, start_ms)
+    most, seldom = chance.choice([1, 5, 30]), chance.choice([1, 2, 5])
+    at = restarts = 0
+    while at < len(events):
+        stop = min(len(events), at + chance.randrange(1, most + 1))
+        for event in events[at:stop]:
+            rows.feed([event])
+        columns.feed(events[at:stop])
+        if chance.randrange(2):
+            columns.commit()
+            if chance.randrange(seldom) == 0:
+                columns.restart()
+                restarts += 1
+        assert columns.said() == rows.said()
+        at = stop
+    if digests is digest_bytes:
+        columns.commit()
+        columns.restart()
+        assert alive(columns) == digested(alive(rows))
+    return restarts
+
+
+def test_lives_that_follow_each_other_say_what_one_life_says():
+    restarts = sum(compare(Random(seed)) for seed in range(STREAMS))
+    assert restarts > 3 * STREAMS
+
+
+def test_it_is_so_when_every_commit_writes_old_entries_anew_and_merges():
+    with cramped_logs():
+        for seed in range(10**6, 10**6 + STREAMS):
+            compare(Random(seed))
+
+
+def test_it_is_so_with_names_that_are_released_and_ids_whose_digests_nearly_agree():
+    with cramped_logs(), cramped():
+        for seed in range(2 * 10**6, 2 * 10**6 + STREAMS // 2):
+            compare(Random(seed), crowded_digests)
