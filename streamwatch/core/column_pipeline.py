@@ -36,7 +36,7 @@ NOTHING_HELD: Final = OrderState([], [], (-1, -1), 0)
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What came of some of the records that were given."""
+    """Result of some of the records that were given."""
 
     taken: int
     """Records joined and evaluated up to now, of those that were given."""

@@ -25,7 +25,7 @@ EndOfRecord: TypeAlias = Callable[[int], int]
 
 @dataclass(frozen=True, slots=True)
 class Evaluated:
-    """What came of the next of the released records."""
+    """Result of the next of the released records."""
 
     taken: int
     """Records; none where time passed and so much fell due that others have a turn first."""

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from streamwatch.assembly import specs
+from streamwatch.assembly.mappings import mappings_of
 from streamwatch.assembly.topics import build_topics
 from streamwatch.core.events import Label, Prediction
 from streamwatch.folds import Scheme
@@ -56,8 +57,8 @@ def test_a_model_named_in_two_namespaces_is_told_to_be_one() -> None:
 def test_a_fold_is_looked_at_unless_settings_say_null() -> None:
     default = settings({"predictions": "p", "labels": "l"})
     silent = settings({"predictions": {"name": "p", "mapping": {"fold": None}}, "labels": "l"})
-    assert specs.mappings(default.topics)["p"].fold == "value.fold"
-    assert specs.mappings(silent.topics)["p"].fold is None
+    assert mappings_of(default.topics)["p"][0].mapping.fold == "value.fold"
+    assert mappings_of(silent.topics)["p"][0].mapping.fold is None
     assert specs.folds_scheme(default) is None
     assert specs.monitors_spec(default).folds == ""
     assert not specs.join_spec(default).folds

@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 
 from streamwatch import __version__
 from streamwatch.assembly import specs
+from streamwatch.assembly.mappings import mappings_of
 from streamwatch.cli import app
 from streamwatch.cli.build import build
 from streamwatch.core.estimators.kernel.layout import layout_of
@@ -199,7 +200,8 @@ def settings(**sections: object) -> Settings:
 def test_default_settings_become_default_specs() -> None:
     assert specs.join_spec(settings()) == JoinSpec()
     assert specs.monitors_spec(settings()) == MonitorsSpec()
-    assert specs.mappings(settings().topics) == {"p": TopicMapping(), "l": TopicMapping()}
+    found = {name: [each.mapping for each in of] for name, of in mappings_of(settings().topics).items()}
+    assert found == {"p": [TopicMapping()], "l": [TopicMapping()]}
     assert specs.sides(settings().topics) == {"p": "prediction", "l": "label"}
 
 
@@ -249,7 +251,7 @@ def test_one_topic_may_carry_both_kinds() -> None:
     topic = {"name": "events", "mapping": {"kind": {"field": "value.type", "prediction": "p", "label": "l"}}}
     both = settings(topics={"predictions": [topic, "more"], "labels": [topic]})
     assert specs.sides(both.topics) == {"events": "both", "more": "prediction"}
-    rule = specs.mappings(both.topics)["events"].kind
+    rule = mappings_of(both.topics)["events"][0].mapping.kind
     assert rule is not None
     assert (rule.field, rule.prediction, rule.label) == ("value.type", "p", "l")
 

@@ -16,6 +16,7 @@ from streamwatch.assembly.mappings import envelopes_of, mappings_of
 from streamwatch.core.events import Decoded, Event, Invalid, Label, NullRecord, Prediction, Several
 from streamwatch.edge.decoders.formats import KINDS, FormatOptions, decoder_spec
 from streamwatch.settings import Settings
+from streamwatch.settings.formats import FORMATS
 from tests.edge.decoders.records import FakeRecord
 
 PAGES = Path(__file__).parents[2] / "docs" / "payloads"
@@ -44,6 +45,7 @@ def examples() -> list[Example]:
     return [
         found
         for page in sorted(PAGES.glob("*.md"))
+        if page.stem not in FORMATS  # pages of their own: test_format_pages
         for section in page.read_text().split("\n## ")
         if (found := _example(page.stem, section)) is not None
     ]

@@ -66,7 +66,9 @@ def test_the_example_of_a_page_gives_what_the_page_says(name: str, tmp_path: Pat
     if name in LANGUAGES:
         language, kind = LANGUAGES[name]
         schema = Schema(kind, blocks(page, language)[0])
-    chosen = chosen.model_copy(update={"state": chosen.state.model_copy(update={"kind": "memory"})})
+    in_memory = chosen.state.model_copy(update={"kind": "memory"})
+    row_by_row = chosen.join.model_copy(update={"order": "prediction_time"})  # ids stay as they are
+    chosen = chosen.model_copy(update={"state": in_memory, "join": row_by_row})
     topics = build_topics(chosen, OnThePage(schema))
     both = (*chosen.topics.predictions, *chosen.topics.labels)
     decoder = next(topics[topic.name].decoder for topic in both if topic.format.type == name)

@@ -37,7 +37,7 @@ EVER: Final = 2**63 - 1
 
 
 class Bounds(NamedTuple):
-    """How far records may be released, times in milliseconds; by default all of them may."""
+    """Bounds up to which records may be released, times in milliseconds; by default all of them may."""
 
     read: tuple[int, int] = (EVER, EVER)
     """Time and place up to which no record that is yet to be read can precede."""
@@ -86,7 +86,7 @@ class Held:
 
     @property
     def first_arrived_ms(self) -> int:
-        """When the record arrived that is next, as of the last `take`."""
+        """Time at which the record arrived that is next, as of the last `take`."""
         return int(self._pool[self._firsts[self.head], ARRIVED])
 
     @property
@@ -134,7 +134,7 @@ class Held:
         return np.flatnonzero(self._pool[first:stop, PLACE] == place) + first
 
     def arrived_ms(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
-        """When records arrived."""
+        """Times at which records arrived."""
         return self._pool[ids, ARRIVED]
 
     def moving_ms(self, ids: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
@@ -224,7 +224,7 @@ class Held:
         self._heap = np.empty(width, np.int64)
 
     def ids(self) -> NDArray[np.int64]:
-        """Where the queued are, one queue behind the other."""
+        """Places of the queued, one queue behind the other."""
         ids = np.empty(self._count, np.int64)
         walk(self._pool, self._firsts, ids)
         return ids

@@ -48,6 +48,7 @@ LABELS = {
     "last_alarm_timestamp_seconds": ("detector", "model"),
     **dict.fromkeys(PER_OPPONENT, ("model", "opponent")),
     "verdict_evidence": ("model", "opponent", "side"),
+    "accuracy_misleads": ("model",),
     "folds_evaluated": ("model",),
     "fold_accuracy_deviation": ("forgetting", "model"),
     "fold_accuracy_ratio": ("fold", "forgetting", "model"),
