@@ -89,9 +89,9 @@ def audited(
         if isinstance(pipeline, ColumnPipeline):
             take = state.processor._evaluating.take
 
-            def take_audited(records, start):
+            def take_audited(records, start, end_of_record):
                 marker.phase = READING
-                done = take(records, start)
+                done = take(records, start, end_of_record)
                 audit.batch(checkpoint.commits + 1, records.part(start, start + done.taken).events())
                 return done
 

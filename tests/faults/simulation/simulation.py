@@ -27,7 +27,7 @@ from streamwatch.daemon.clock import SteadyClock
 from streamwatch.daemon.commits import Durable
 from streamwatch.daemon.consume_loop import ConsumeLoop
 from streamwatch.daemon.daemon import DELIVER_SECONDS, FINISH_SECONDS
-from streamwatch.daemon.evaluating import Evaluated, Evaluating
+from streamwatch.daemon.evaluating import EndOfRecord, Evaluated, Evaluating
 from streamwatch.telemetry import InternalEvent, StateLost
 from tests.core.join.compiled.durable_streams import cramped_logs
 from tests.faults.simulation.broker import SimDecoder, SimSource
@@ -60,8 +60,8 @@ class Noted:
         self._evaluating = evaluating
         self._store = store
 
-    def take(self, records: RecordBatch, start: int) -> Evaluated:
-        done = self._evaluating.take(records, start)
+    def take(self, records: RecordBatch, start: int, end_of_record: EndOfRecord) -> Evaluated:
+        done = self._evaluating.take(records, start, end_of_record)
         self._store.note(records.part(start, start + done.taken).events(), done.alarms)
         return done
 
