@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -42,6 +43,8 @@ HOT_RECORDS = 20
 CACHE_BYTES = 2**20
 WRITE_BUFFER_BYTES = 2**16
 """So little that larger commits make RocksDB sort what it has into files meanwhile."""
+_CRAMPED = threading.Lock()
+"""What `cramped_logs` changes is everybody's, and states are examined in two threads."""
 
 
 class Committing:
@@ -81,7 +84,7 @@ class Committing:
     def _changes(self) -> CommitBatch:
         also = changes(self.commits, self.pipeline.snapshot())
         if isinstance(self.pipeline, ColumnPipeline):
-            with cramped_logs():
+            with _CRAMPED, cramped_logs():
                 return replace(also, columns=self.pipeline.changes(self.commits))
         return also
 
