@@ -30,6 +30,9 @@ AUTHORIZED = {
     "super.users": "User:ANONYMOUS",
 }
 
+EVENT = b'{"id":"1","model":"m","prediction":"a","label":"a"}'
+"""A prediction, or a label: a sample of either decodes."""
+
 
 @pytest.fixture(scope="module")
 def _guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
@@ -77,7 +80,7 @@ async def test_who_may_see_and_not_read_is_told_what_to_grant_by_check_and_by_ru
 ) -> None:
     open_one, closed = [await create_topic(guarded, fresh(name)) for name in ("open", "closed")]
     for topic in (open_one, closed):
-        await send(guarded.bootstrap_servers, topic, [b"x"])
+        await send(guarded.bootstrap_servers, topic, [EVENT])
     allow(guarded, "READ", open_one)
     allow(guarded, "DESCRIBE", closed)
     assert await probe(reader(guarded), [open_one]) == {open_one: Probed(1, has_records=True)}
