@@ -17,7 +17,7 @@ class Weight(IntEnum):
     NOTHING_TRUE = 1
     """Numbers of a model or topic are missing or mean nothing."""
     INCOMPLETE = 2
-    """Events or notices are left out."""
+    """Events or notifications are left out."""
     AT_RISK = 3
     """It works now and may not later."""
     WORTH_KNOWING = 4

@@ -43,7 +43,7 @@ class MergeSpec:
     max_future_ms: int = 300_000
     max_hold_back_ms: int = 600_000
     max_held_bytes: int = 67_108_864
-    max_held_records: int = 10_000
+    max_held_records: int = 50_000
     """Of one partition."""
 
 
