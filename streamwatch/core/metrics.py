@@ -247,7 +247,7 @@ DISPENSABLE: tuple[str, ...] = (
 )
 """What a report does not even hold, in this order, when it would exceed `max_series`."""
 
-_NEEDED: tuple[str, ...] = (
+NEEDED: tuple[str, ...] = (
     "comparison_lead_dispersion",
     "comparison_verdict_since_pair",
     "comparison_verdict_evidence",
@@ -303,13 +303,10 @@ _NEEDED: tuple[str, ...] = (
     "outcomes_total",
 )
 
-RANKS: Mapping[str, int] = {
-    name: rank for rank, name in enumerate(reversed((*DISPENSABLE, *_NEEDED)), start=1)
-}
-"""Which family of models' series is left out first to stay within `max_series`: that of the highest rank.
 
-What is of no model has no rank and stays.
-"""
+def ranks_of(names: Sequence[str]) -> Mapping[str, int]:
+    """Rank families by the order in which they are left out: the first has the highest rank."""
+    return {name: rank for rank, name in enumerate(reversed(names), start=1)}
 
 
 def _gauge(name: str, text: str, *labels: str) -> Metric:

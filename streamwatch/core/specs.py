@@ -131,6 +131,15 @@ class DetectorSpec(Protocol):
         ...
 
 
+class RegisterSpec(Protocol):
+    """Specification of something kept beside the estimators: a frozen dataclass.
+
+    Every kind brings its own with it (see `core.estimators.registers`).
+    """
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+
 @dataclass(frozen=True, slots=True)
 class UtilitySpec:
     """Worth of an answer when a model is judged against its opponents."""
@@ -224,6 +233,8 @@ class MonitorsSpec:
     """Days over which outcomes and hits per hour are kept; 0 for none, and none of finer stretches."""
     max_comparisons: int = 100
     """Pairs of models compared at most, those that first met an id together."""
+    registers: tuple[RegisterSpec, ...] = ()
+    """What else is kept of every model, at most one of a kind."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from streamwatch.core.estimators import registers
 from streamwatch.core.estimators.detectors import KINDS
 from streamwatch.core.specs import (
     AdwinSpec,
@@ -38,7 +39,7 @@ def known_specs() -> dict[str, type[Any]]:
         SlidingSpec,
         UtilitySpec,
     )
-    by_name = (*own, *(kind.spec for kind in KINDS))
+    by_name = (*own, *(kind.spec for kind in (*KINDS, *registers.KINDS)))
     return {spec.__name__: spec for spec in by_name}
 
 

@@ -12,13 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from streamwatch.core.estimators import registers
 from streamwatch.core.estimators.comparisons.measures import MEASURES as COMPARISONS
 from streamwatch.core.estimators.detectors import KINDS
 from streamwatch.core.estimators.entries import Entry, Parameter
 from streamwatch.core.estimators.forgetting.catalogue import DRIFT_WEIGHTINGS, MECHANISMS
 from streamwatch.core.estimators.measures.baselines import BASELINES
 from streamwatch.core.estimators.measures.catalogue import BOUNDS, MEASURES, PER_CLASS
-from streamwatch.core.metrics import DISPENSABLE, LABEL_DELAY_BOUNDS, RANKS, Metric, metrics_of
+from streamwatch.core.metrics import DISPENSABLE as OF_MODELS
+from streamwatch.core.metrics import LABEL_DELAY_BOUNDS, NEEDED, Metric, metrics_of, ranks_of
 from streamwatch.core.specs import DetectorSpec, DriftWeightedSpec, ForgettingSpec
 
 __all__ = [
@@ -46,9 +48,22 @@ DETECTORS: tuple[Entry, ...] = tuple(kind.entry for kind in KINDS)
 """What raises alarms. A detector's line stands in its own file, beside its recursion."""
 
 
+OF_REGISTERS: tuple[Metric, ...] = tuple(metric for kind in registers.KINDS for metric in kind.metrics)
+"""Series of what is kept beside the kernel's table."""
+
+DISPENSABLE: tuple[str, ...] = (*OF_MODELS, *(metric.name for metric in reversed(OF_REGISTERS)))
+"""What a report does not even hold, in this order, when it would exceed `max_series`."""
+
+RANKS = ranks_of((*DISPENSABLE, *NEEDED))
+"""Which family of models' series is left out first to stay within `max_series`: that of the highest rank.
+
+What is of no model has no rank and stays.
+"""
+
+
 def metrics() -> tuple[Metric, ...]:
     """Every series of a model, in the order they are reported."""
-    return metrics_of(MEASURES, BOUNDS, BASELINES, PER_CLASS)
+    return (*metrics_of(MEASURES, BOUNDS, BASELINES, PER_CLASS), *OF_REGISTERS)
 
 
 METRICS = metrics()

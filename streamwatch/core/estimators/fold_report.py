@@ -17,12 +17,11 @@ from numpy.typing import NDArray
 
 from streamwatch.core.estimators.agreement import Totals
 from streamwatch.core.estimators.confusion import joined_confusion
+from streamwatch.core.estimators.samples import Key, Sample
 from streamwatch.core.fold_names import SEPARATOR, fold_of, model_of
 from streamwatch.core.metrics import Metric
 from streamwatch.core.series import Histogram
 
-Key: TypeAlias = tuple[str, ...]
-Sample: TypeAlias = tuple[Key, float | Histogram]
 Samples: TypeAlias = dict[str, list[Sample]]
 
 OF_ONE_FOLD: Final = frozenset({"detector_statistic", "detector_threshold", "detector_warning"})

@@ -7,8 +7,6 @@ Undefined (NaN) has no sample. A report above `max_series` leaves out per-class 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,23 +20,12 @@ from streamwatch.core.estimators.kernel.table import ModelTable
 from streamwatch.core.estimators.label_delays import Integers, LabelDelays
 from streamwatch.core.estimators.level import recent_of
 from streamwatch.core.estimators.model_index import utility_of
-from streamwatch.core.estimators.names import Classes
+from streamwatch.core.estimators.registers.kind import Register
+from streamwatch.core.estimators.samples import Key, Sample, Slice
 from streamwatch.core.estimators.verdicts.readout import Verdicts
 from streamwatch.core.fold_names import SEPARATOR
 from streamwatch.core.series import Family, Histogram
 from streamwatch.core.specs import AdwinSpec, MonitorsSpec
-
-Key: TypeAlias = tuple[str, ...]
-Sample: TypeAlias = tuple[Key, float | Histogram]
-
-
-@dataclass(frozen=True, slots=True)
-class Slice:
-    """A model to report: its name, its row, and the names of its classes."""
-
-    model: str
-    row: int
-    classes: Classes
 
 
 class SeriesReport:
@@ -53,6 +40,12 @@ class SeriesReport:
         names = [f.name for f in spec.forgetting]
         # Mechanisms may be chosen without a thought to per-class series, which then follow the first one.
         self._per_class = spec.per_class if spec.per_class in names or not spec.per_class else names[0]
+
+    def add_registers(self, chosen: Sequence[Slice], registers: Iterable[Register]) -> None:
+        """Read what registers beside the table say of some models."""
+        for register in registers:
+            for name, samples in register.series(chosen).items():
+                self._samples[name] += samples
 
     def add(self, chosen: Sequence[Slice], table: ModelTable, delays: LabelDelays, alarms: Alarms) -> None:
         """Read the series of some models."""

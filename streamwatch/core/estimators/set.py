@@ -31,7 +31,9 @@ from streamwatch.core.estimators.model_index import ModelIndex, ModelSlot, utili
 from streamwatch.core.estimators.model_snapshot import ModelSnapshot, decode, encode
 from streamwatch.core.estimators.names import Batch
 from streamwatch.core.estimators.pasts import Pasts
-from streamwatch.core.estimators.report import SeriesReport, Slice
+from streamwatch.core.estimators.registers import registers_of
+from streamwatch.core.estimators.report import SeriesReport
+from streamwatch.core.estimators.samples import Slice
 from streamwatch.core.estimators.trace import TraceColumns
 from streamwatch.core.estimators.trace_chunk import Cell, TraceChunk
 from streamwatch.core.events import VERDICT, Alarm, Judgement, Outcome
@@ -64,7 +66,9 @@ class EstimatorSet:
         self._delays = LabelDelays(spec.max_models)
         self._alarms = Alarms(spec.max_models, [*(d.name for d in spec.detectors), VERDICT])
         self._pasts = Pasts(spec.max_models, spec.history_days)
-        self._watched = ModelIndex(spec, self._table, (self._delays, self._alarms, self._pasts))
+        self._registers = registers_of(spec)
+        own = (self._delays, self._alarms, self._pasts, *self._registers)
+        self._watched = ModelIndex(spec, self._table, own)
         self._columns = ColumnIndex(self._watched, spec.max_classes)
         self.comparisons = ComparisonSet(spec) if spec.comparisons else None
         """Of models with each other; None where none are asked for."""
@@ -166,6 +170,7 @@ class EstimatorSet:
             chosen, names = self._next_slice(names)
             if chosen:
                 report.add(chosen, self._table, self._delays, self._alarms)
+                report.add_registers(chosen, self._registers)
             yield
         for model in folds:
             if model in self._watched.folds:
@@ -214,7 +219,8 @@ class EstimatorSet:
                 first_ms=slot.first_ms,
                 delays=self._delays.snapshot(slot.row),
                 last_alarms_ms=self._alarms.snapshot(slot.row),
-                sections=self._table.snapshot(slot.row),
+                sections=self._table.snapshot(slot.row)
+                | {register.section: register.snapshot(slot.row) for register in self._registers},
                 past=self._pasts.snapshot(slot.row),
             )
         )
@@ -241,6 +247,9 @@ class EstimatorSet:
         self._delays.restore(row, state.delays)
         self._alarms.restore(row, state.last_alarms_ms)
         self._pasts.restore(row, state.past)
+        for register in self._registers:
+            if register.section in state.sections:
+                register.restore(row, state.sections[register.section])
         return state.model
 
     def first_ms(self, model: str) -> int:
@@ -299,7 +308,7 @@ class EstimatorSet:
 
     def estimators(self) -> dict[str, str]:
         """Contents of each section of a snapshot, in words; a section of another name does not continue."""
-        of_models = self._table.sections()
+        of_models = self._table.sections() | {r.section: r.title for r in self._registers}
         return of_models if self.comparisons is None else of_models | self.comparisons.estimators()
 
     def totals(self) -> bytes:
@@ -338,11 +347,15 @@ class EstimatorSet:
         }
         if (counts := self._table.confusion(model.row)) is not None:
             details["confusion"] = confusion_document(counts, model.classes)
+        for register in self._registers:
+            details |= register.details(model.row, model.classes)
         return details
 
     def _observe_labels(self, batch: Batch) -> None:
         """Count outcomes by time, and the delays of labels that came (an assumed one did not)."""
         self._pasts.observe(batch)
+        for register in self._registers:
+            register.observe(batch)
         observed = batch.only(~batch.assumed)
         self._delays.observe(observed.rows, observed.delay_ms, observed.event_ms)
 

@@ -1,0 +1,33 @@
+"""Kinds of registers: what is kept of every model beside the kernel's table, from the same outcomes.
+
+A new kind is one file or room beside `kind.py` and one line in `KINDS`. From it follow its section in every
+model's snapshot, its series with their ranks, its details in the API, and what a start says of its state. The
+contract tests run over `KINDS`: whoever is in it must not care how a stream is cut, ordered among models, or
+resumed, and must forget a model that retires.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from streamwatch.core.estimators.registers.kind import Register, RegisterKind
+from streamwatch.core.specs import MonitorsSpec
+
+__all__ = ["KINDS", "Register", "RegisterKind", "registers_of"]
+
+KINDS: tuple[RegisterKind, ...] = ()
+
+
+def registers_of(spec: MonitorsSpec) -> Sequence[Register]:
+    """Build an empty register for each specification in `spec.registers`, in their order.
+
+    Raises
+    ------
+    ValueError
+        If a kind is asked for twice.
+    """
+    by_spec = {kind.spec: kind for kind in KINDS}
+    chosen = [by_spec[type(wanted)] for wanted in spec.registers]
+    if len(set(chosen)) < len(chosen):
+        raise ValueError(f"registers must be of different kinds, got {[kind.name for kind in chosen]}")
+    return [kind.build(wanted, spec.max_models) for kind, wanted in zip(chosen, spec.registers, strict=True)]
