@@ -68,6 +68,7 @@ def topic_mapping(section: MappingSection, envelope: str | None = None) -> Topic
         timestamp_unit=section.timestamp_unit,
         scores=_scores(section.scores),
         fold=section.fold,
+        segments=dict(section.segments),
         classes=dict(section.classes),
         kind=KindRule(kind.field, kind.prediction, kind.label) if kind else None,
         when=dict(section.when),

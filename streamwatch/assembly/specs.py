@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from streamwatch.core.estimators.registers.segments import SegmentsSpec
 from streamwatch.core.events import Side
 from streamwatch.core.merge import MergeSpec
 from streamwatch.core.specs import (
     FadingSpec,
     JoinSpec,
     MonitorsSpec,
+    RegisterSpec,
     UtilitySpec,
     columns_suffice,
     join_bytes,
@@ -113,6 +115,7 @@ def join_spec(settings: Settings) -> JoinSpec:
         folds=settings.folds.scheme is not None,
         folds_share_stream=_shares_stream(settings),
         comparisons=comparison_specs(settings.monitors.comparisons),
+        segments=has_segments(settings),
     )
 
 
@@ -240,4 +243,19 @@ def monitors_spec(settings: Settings) -> MonitorsSpec:
         comparisons=comparison_specs(monitors.comparisons),
         max_comparisons=monitors.max_comparisons,
         history_days=monitors.history_days,
+        registers=_registers(settings),
     )
+
+
+def has_segments(settings: Settings) -> bool:
+    """Tell whether any topic's predictions are of segments."""
+    return any(mapping.segments for topic in settings.topics.predictions for mapping in topic.all_mappings)
+
+
+def _registers(settings: Settings) -> tuple[RegisterSpec, ...]:
+    """What is kept of models beside the estimators."""
+    monitors = settings.monitors
+    if not has_segments(settings):
+        return ()
+    chosen = monitors.segments
+    return (SegmentsSpec(chosen.alpha, chosen.max_values, chosen.measures, monitors.max_classes),)

@@ -8,7 +8,8 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field, field_validator, model_validator
 
-from streamwatch.core.estimators.catalogue import DETECTORS, DRIFT_WEIGHTINGS, MECHANISMS
+from streamwatch.core.estimators.catalogue import DETECTORS, DRIFT_WEIGHTINGS, MEASURES, MECHANISMS
+from streamwatch.core.estimators.registers.segments import SegmentsSpec
 from streamwatch.core.estimators.verdicts.costs import cost_table
 from streamwatch.core.events import VERDICT
 from streamwatch.core.specs import (
@@ -26,6 +27,7 @@ from streamwatch.settings.sections import Section
 FORGETTING_KINDS = tuple(entry.name for entry in MECHANISMS)
 DETECTOR_KINDS = tuple(entry.name for entry in DETECTORS)
 _DEFAULT = MonitorsSpec()
+_SEGMENTS = SegmentsSpec()
 
 
 class HalfLife(Parameters):
@@ -106,6 +108,26 @@ def _literal(name: str) -> str:
     return re.sub(r"([*?[])", r"[\1]", name)
 
 
+class SegmentsSection(Section):
+    """Estimates by segment, where a topic's mapping names segments."""
+
+    alpha: Annotated[float, Bounded("alpha", above=0, below=1)] = _SEGMENTS.alpha
+    """Fading factor; an outcome of a segment's value is a step."""
+    max_values: Annotated[int, Bounded("max_values", least=1, most=1_000)] = _SEGMENTS.max_values
+    """Values of a segment of one model with estimates of their own, the busiest; the others are __other__."""
+    measures: tuple[str, ...] = _SEGMENTS.measures
+    """Which measures are exported, by the names that `streamwatch catalogue` gives."""
+
+    @field_validator("measures")
+    @classmethod
+    def _known(cls, measures: tuple[str, ...]) -> tuple[str, ...]:
+        names = [measure.name for measure in MEASURES]
+        for name in measures:
+            if name not in names or measures.count(name) > 1:
+                raise ValueError(f"expected different ones of {', '.join(names)}, got {name!r}")
+        return measures
+
+
 class MonitorsSection(Section):
     """Estimators of every model; `streamwatch catalogue` lists all there is."""
 
@@ -151,6 +173,8 @@ class MonitorsSection(Section):
     history_days: Annotated[int, Bounded("history_days", least=0, most=366)] = _DEFAULT.history_days
     """Days over which outcomes and hits of each hour are kept in the state, for the page and the API (finer
     for the last hours); 0 for none."""
+    segments: SegmentsSection = SegmentsSection()
+    """How models are evaluated by segment, where mappings name segments."""
     shadow_max_classes: Annotated[int, Bounded("shadow_max_classes", least=0, most=64)] = (
         _DEFAULT.shadow_max_classes
     )

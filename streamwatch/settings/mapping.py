@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, Literal
+import re
+from collections.abc import Sequence
+from typing import Annotated, Any, Final, Literal, cast
 
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag
 
+from streamwatch.edge.decoders.fields import is_plain
 from streamwatch.edge.decoders.places import PLACE, parse_field_location
 from streamwatch.settings.sections import Section
 
+_FIELD: Final = re.compile(r"(?!key$|topic$)[A-Za-z_]\w*")
 WRITTEN_AS: Final = ("place", "score", "largest", "array")
 """Tags of the forms in which a class or scores are written; no keys of the file."""
 
@@ -96,6 +100,37 @@ Texts = Annotated[
 ]
 
 
+def as_places(value: object) -> object:
+    """Read a list of fields as name → place: `country` and `value.country` are the same."""
+    if not isinstance(value, list | tuple):
+        return value
+    places: dict[str, str] = {}
+    for each in cast("Sequence[object]", value):
+        if not isinstance(each, str):
+            raise ValueError(f"a segment must be a field or a place, got {each!r}")  # noqa: TRY004
+        place = f"value.{each}" if _FIELD.fullmatch(each) else each
+        name = re.split(r"[.:]", place)[-1].strip('"')
+        if name in places:
+            raise ValueError(f"two segments are called {name}: write them as name: place")
+        places[name] = place
+    return places
+
+
+def named(segments: dict[str, str]) -> dict[str, str]:
+    """Check the names of segments, which become values of a label."""
+    for name in segments:
+        if not is_plain(name):
+            raise ValueError(f"a segment's name must be 1 to 128 bytes without control characters: {name!r}")
+    return segments
+
+
+Segments = Annotated[
+    dict[str, FieldLocation],
+    AfterValidator(named),
+    BeforeValidator(as_places, json_schema_input_type=dict[str, str] | list[str]),
+]
+
+
 class KindSection(Section):
     """Rule by which predictions and labels are told apart on a topic that carries both."""
 
@@ -132,6 +167,9 @@ class MappingSection(Section):
     """Probability per class, if there are any; or {array: value.p, classes: [legit, fraud]} for an array."""
     fold: FieldLocation | None = "value.fold"
     """Which fold of the model predicted, where it has several (`folds`); null: the field is not looked at."""
+    segments: Segments = Field(default_factory=dict[str, str])
+    """What tells predictions apart, so that models are evaluated for each value of it, too: a list of fields
+    (`[country, value.channel]`), or name → place. A record without it counts for none of its values."""
     classes: dict[Class, Class] = Field(default_factory=dict[str, str])
     """Aliases: the class as records write it → the class meant."""
     kind: KindSection | None = None

@@ -26,6 +26,7 @@ REASONS: Mapping[str, str] = {
     "not_in_envelope": "has not the form of the envelope that the settings name for its topic",
     "fold_without_scheme": "is a prediction of one fold, and the settings have no folds.scheme",
     "invalid_fold": "its fold is not a whole number from 0 to folds.k - 1",
+    "invalid_segment": "one of its segments is not 1 to 128 bytes of text without control characters",
     "header_encoding": "has a header whose name is not UTF-8",
     "schema_missing": "names no schema, neither in its header nor before its contents",
     "schema_unknown": "names a schema that the registry does not have",

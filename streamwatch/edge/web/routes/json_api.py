@@ -32,7 +32,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from prometheus_client.utils import floatToGoString
 
@@ -84,9 +84,13 @@ class JsonExporter:
         return encode({"published_timestamp_seconds": published, "model": wanted, **documents[wanted]})
 
 
+_OF_ONE: Final = frozenset({"confusion", "segments"})
+"""Details that are long."""
+
+
 def shown_details(details: Mapping[str, object], *, whole: bool) -> Mapping[str, object]:
     """Leave out what is said of one model alone: with many models its matrix is most of the document."""
-    return details if whole else {name: value for name, value in details.items() if name != "confusion"}
+    return details if whole else {name: value for name, value in details.items() if name not in _OF_ONE}
 
 
 def by_model(families: Iterable[Family], only: str | None = None) -> tuple[dict[str, Tree], Tree]:

@@ -11,7 +11,7 @@ import { changeOf } from "./overview.js";
 import { both, count, duration, moment, percent, ratio, short, signed, wholePercent } from "./format.js";
 import { Past } from "./past.js";
 import { state } from "./state.js";
-import { confusion, table, weighted } from "./tables.js";
+import { confusion, segments, table, weighted } from "./tables.js";
 
 const SENTENCE = {
   better: "Currently better than no change",
@@ -252,6 +252,7 @@ export class Model {
       table("Classes", ["class", "recall", "precision", "share of labels", "share of predictions"],
         classes.map((of) => [of, ...["recall_ratio", "precision_ratio", "class_truth_ratio", "class_predicted_ratio"].map((name) => percent(perClass(name, of)))]),
         "", "No class has been counted yet."),
+      ...segments(details.segments),
       ...confusion(details.confusion),
       table("Drift", ["what", "value"], [
         ...weighted(metrics.drift_weighted_accuracy_ratio).map(([name, value]) => [`accuracy, outcomes after a drift weigh more${name}`, percent(value)]),

@@ -39,6 +39,7 @@ def schemas() -> Schema:
                 "open_incidents": {"type": "array", "items": ref("Incident")},
                 "confusion": ref("Confusion"),
                 "folds": accuracies,
+                "segments": {"type": "object", "additionalProperties": ref("Segment")},
                 **CAVEATS,
             },
         },
@@ -72,6 +73,26 @@ def schemas() -> Schema:
             ),
             "description": "Faded counts of outcomes, a row per true class, a number per predicted class; "
             "only where one model is asked for, and only where shadow classifiers run",
+        },
+        "Segment": {
+            **object_of(
+                {
+                    "outcomes": {"type": "integer", "minimum": 1},
+                    "values": {"type": "array", "items": ref("SegmentValue")},
+                    "values_left_out": {"type": "integer", "minimum": 0},
+                }
+            ),
+            "description": "Values of one segment, the busiest first; only where one model is asked for",
+        },
+        "SegmentValue": {
+            **object_of(
+                {"value": {"type": "string"}, "outcomes": {"type": "integer", "minimum": 0}},
+                traffic_ratio=ratio("Of the segment's outcomes, faded"),
+                error_before_ratio=ratio("Over its whole past"),
+                error_now_ratio=ratio("Of late: fading factor 0.99"),
+                extra_errors_ratio=ratio("Its share of the model's extra errors"),
+            ),
+            "additionalProperties": {"type": "number", "description": "A measure under its name"},
         },
         "Series": {
             "type": "object",
