@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from streamwatch.core.estimators.registers.late_labels.register import LateLabelsSpec
 from streamwatch.core.events import Side
 from streamwatch.core.merge import MergeSpec
 from streamwatch.core.specs import (
@@ -240,4 +241,5 @@ def monitors_spec(settings: Settings) -> MonitorsSpec:
         comparisons=comparison_specs(monitors.comparisons),
         max_comparisons=monitors.max_comparisons,
         history_days=monitors.history_days,
+        registers=(LateLabelsSpec(settings.join.horizon, isinstance(settings.join.on_expiry, OnExpiry)),),
     )
