@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from streamwatch.core.estimators.registers.late_labels.register import LateLabelsSpec
 from streamwatch.core.estimators.registers.segments import SegmentsSpec
 from streamwatch.core.events import Side
 from streamwatch.core.merge import MergeSpec
@@ -255,7 +256,8 @@ def has_segments(settings: Settings) -> bool:
 def _registers(settings: Settings) -> tuple[RegisterSpec, ...]:
     """What is kept of models beside the estimators."""
     monitors = settings.monitors
+    late = LateLabelsSpec(settings.join.horizon, isinstance(settings.join.on_expiry, OnExpiry))
     if not has_segments(settings):
-        return ()
+        return (late,)
     chosen = monitors.segments
-    return (SegmentsSpec(chosen.alpha, chosen.max_values, chosen.measures, monitors.max_classes),)
+    return (late, SegmentsSpec(chosen.alpha, chosen.max_values, chosen.measures, monitors.max_classes))

@@ -165,6 +165,26 @@ class Judgement(msgspec.Struct, frozen=True, gc=False):
     """Its event time."""
 
 
+class ErrorChange(msgspec.Struct, frozen=True, gc=False):
+    """Change of the error by the time of the prediction, whenever labels came.
+
+    Attributes
+    ----------
+    since_ms
+        Time of the predictions since which the error differs, to the nearest stretch of prediction time.
+    earliest_ms, latest_ms
+        Interval of 95 % for it.
+    before, after
+        Error of the predictions before it and since.
+    """
+
+    since_ms: int
+    earliest_ms: int
+    latest_ms: int
+    before: float
+    after: float
+
+
 class Alarm(msgspec.Struct, frozen=True, gc=False):
     """A detector of one model declared a drift, or the verdict on the model changed.
 
@@ -187,3 +207,6 @@ class Alarm(msgspec.Struct, frozen=True, gc=False):
     n_eff: float
     judgement: Judgement | None = None
     """Of a verdict; None of a detector."""
+    predictions: ErrorChange | None = None
+    """Change among the predictions that a detector's alarm is about, as far as labels had come; None of a
+    verdict, and where none is found."""

@@ -32,12 +32,13 @@ from streamwatch.core.estimators.model_snapshot import ModelSnapshot, decode, en
 from streamwatch.core.estimators.names import Batch
 from streamwatch.core.estimators.pasts import Pasts
 from streamwatch.core.estimators.registers import registers_of
+from streamwatch.core.estimators.registers.late_labels.register import LateLabels
 from streamwatch.core.estimators.registers.segments.change import Locates, SegmentChange
 from streamwatch.core.estimators.report import SeriesReport
 from streamwatch.core.estimators.samples import Slice
 from streamwatch.core.estimators.trace import TraceColumns
 from streamwatch.core.estimators.trace_chunk import Cell, TraceChunk
-from streamwatch.core.events import VERDICT, Alarm, Judgement, Outcome
+from streamwatch.core.events import VERDICT, Alarm, ErrorChange, Judgement, Outcome
 from streamwatch.core.fold_names import fold_of, model_of
 from streamwatch.core.outcomes import OutcomeBatch
 from streamwatch.core.past import PastView
@@ -68,6 +69,7 @@ class EstimatorSet:
         self._alarms = Alarms(spec.max_models, [*(d.name for d in spec.detectors), VERDICT])
         self._pasts = Pasts(spec.max_models, spec.history_days)
         self._registers = registers_of(spec)
+        self._late = next((each for each in self._registers if isinstance(each, LateLabels)), None)
         own = (self._delays, self._alarms, self._pasts, *self._registers)
         self._watched = ModelIndex(spec, self._table, own)
         self._columns = ColumnIndex(self._watched, spec.max_classes)
@@ -117,8 +119,9 @@ class EstimatorSet:
             batch.scores,
             batch.event_ms,
         )
+        changes = self._changes(batch, found)
         self._observe_labels(batch)
-        return self._declare(batch, found)
+        return self._declare(batch, found, changes)
 
     def trace(self, outcomes: Sequence[Outcome]) -> TraceChunk:
         """Evaluate outcomes as `fold` does, and say after each what its model's estimators then say."""
@@ -146,8 +149,9 @@ class EstimatorSet:
                 batch.scores,
                 batch.event_ms,
             )
+            changes = self._changes(batch, traced.alarms)
             self._observe_labels(batch)
-            alarms += self._declare(batch, traced.alarms)
+            alarms += self._declare(batch, traced.alarms, changes)
             said = self._table.verdicts_traced(traced)
             rows += columns.rows(batch.outcomes, batch.ordinals(counted), traced, said)
         return TraceChunk(columns.names, rows, alarms)
@@ -373,12 +377,29 @@ class EstimatorSet:
         observed = batch.only(~batch.assumed)
         self._delays.observe(observed.rows, observed.delay_ms, observed.event_ms)
 
-    def _declare(self, batch: Batch, found: Sequence[AlarmRow]) -> list[Alarm]:
+    def _changes(self, batch: Batch, found: Sequence[AlarmRow]) -> list[ErrorChange | None]:
+        """Locate what each alarm of a detector is about among the predictions, before the batch is observed.
+
+        None of a verdict, and where none is found or the error changed the other way.
+        """
+        changes: list[ErrorChange | None] = []
+        for f in found:
+            change = None
+            if self._late is not None and f.detector < len(self._spec.detectors):
+                change = self._late.change_at(batch, f.position)
+            if change is not None and (f.after > f.before) is not (change.after > change.before):
+                change = None
+            changes.append(change)
+        return changes
+
+    def _declare(
+        self, batch: Batch, found: Sequence[AlarmRow], changes: Sequence[ErrorChange | None]
+    ) -> list[Alarm]:
         """Name the kernel's alarms and remember them."""
         detectors = self._spec.detectors
         alarms: list[Alarm] = []
         ordinals = self._ordinals(batch, found)
-        for f, ordinal in zip(found, ordinals, strict=True):
+        for f, ordinal, change in zip(found, ordinals, changes, strict=True):
             cause = batch.outcomes[f.position]
             alarm = Alarm(
                 model=model_of(cause.model),
@@ -392,6 +413,7 @@ class EstimatorSet:
                 after=f.after,
                 n_eff=f.n_eff,
                 judgement=self._judgement(f),
+                predictions=change,
             )
             self._alarms.record(f.row, min(f.detector, len(detectors)), alarm)
             alarms.append(alarm)

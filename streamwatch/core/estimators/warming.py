@@ -12,6 +12,8 @@ from streamwatch.core.estimators.comparisons.set import ComparisonSet
 from streamwatch.core.estimators.forgetting.adwin import SMALL_OUTCOMES
 from streamwatch.core.estimators.kernel import admission, fold, numbering
 from streamwatch.core.estimators.kernel.layout import layout_of
+from streamwatch.core.estimators.registers.late_labels import observe as late_labels
+from streamwatch.core.estimators.registers.late_labels.partition import last_boundary
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Outcome, PairedAnswer
 from streamwatch.core.outcomes import OUTCOME, OutcomeBatch
@@ -30,6 +32,8 @@ ENTRIES: tuple[Any, ...] = (
     numbering.number,
     numbering.remember,
     observe,
+    late_labels.observe,
+    last_boundary,
 )
 """All compiled functions that Python calls."""
 
@@ -65,6 +69,7 @@ def warm_up(spec: MonitorsSpec, *, tracing: bool = False) -> Warmth:
     if tracing:
         monitors.trace([outcome])
     monitors.families()
+    monitors.details()
     monitors.restore(monitors.snapshot("warm-up"))  # in place of the model, which retires
     from streamwatch.core.jit_cache import cache_directory  # noqa: PLC0415  (it loads the compiler)
 

@@ -8,7 +8,7 @@ from urllib.parse import quote, urlsplit, urlunsplit
 from streamwatch.core.alerting.notification import Notification, Part
 from streamwatch.core.estimators.class_shift import ClassShift
 from streamwatch.core.estimators.registers.segments.change import SegmentChange
-from streamwatch.core.events import Judgement
+from streamwatch.core.events import Alarm, Judgement
 from streamwatch.core.specs import HEADLINE
 
 REASONS = {
@@ -183,8 +183,27 @@ def _sentence(part: Part) -> str:
     return (
         f"{alarm.detector} found that the error of {alarm.model} went from {share(alarm.before)} to "
         f"{share(alarm.after)} (outcome {alarm.outcome} at {iso(alarm.event_ms)}; "
-        f"statistic {alarm.statistic:.6g}, threshold {alarm.threshold:.6g}).{_again(part)}"
+        f"statistic {alarm.statistic:.6g}, threshold {alarm.threshold:.6g}).{among_predictions(alarm)}"
+        f"{_again(part)}"
     )
+
+
+def among_predictions(alarm: Alarm) -> str:
+    """Say since when predictions err otherwise, as labels came later; empty where that was not found."""
+    change = alarm.predictions
+    if change is None:
+        return ""
+    verb = "err more" if change.after > change.before else "err less"
+    return (
+        f" Predictions made since about {iso_minutes(change.since_ms)} {verb}: {share(change.before)} → "
+        f"{share(change.after)} (between {iso_minutes(change.earliest_ms)} and "
+        f"{iso_minutes(change.latest_ms)}); their labels came later."
+    )
+
+
+def iso_minutes(ms: int) -> str:
+    """A time as RFC 3339 to the minute, in UTC."""
+    return f"{iso(ms)[:16]}Z"
 
 
 def _mention(part: Part) -> str:

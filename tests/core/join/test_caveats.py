@@ -13,7 +13,7 @@ BEGAN = 5_000
 def test_until_the_first_prediction_is_one_horizon_old_only_quick_labels_are_in():
     stream = Stream(JoinSpec(horizon_ms=DAY))
     stream.feed(predict("1", at=BEGAN), label("1", at=BEGAN + 1), predict("2", at=BEGAN + DAY - 1))
-    assert stream.pipeline.caveats() == {"m": Caveats(BEGAN + DAY, None)}
+    assert stream.pipeline.caveats() == {"m": Caveats(BEGAN + DAY, None, predictions=2, labelled=1)}
     stream.feed(tick(BEGAN + DAY))
     assert stream.pipeline.caveats() == {}
 
@@ -21,13 +21,13 @@ def test_until_the_first_prediction_is_one_horizon_old_only_quick_labels_are_in(
 def test_each_model_has_a_first_horizon_of_its_own():
     stream = Stream(JoinSpec(horizon_ms=DAY))
     stream.feed(predict("1", at=0, model="old"), predict("2", at=BEGAN, model="new"), tick(DAY))
-    assert stream.pipeline.caveats() == {"new": Caveats(BEGAN + DAY, None)}
+    assert stream.pipeline.caveats() == {"new": Caveats(BEGAN + DAY, None, predictions=1)}
 
 
 def test_that_labels_are_assumed_is_said_for_good():
     stream = Stream(JoinSpec(horizon_ms=DAY, assume="legit"))
     stream.feed(predict("1", at=0), predict("2", at=DAY - 1))
-    assert stream.pipeline.caveats() == {"m": Caveats(DAY, "legit")}
+    assert stream.pipeline.caveats() == {"m": Caveats(DAY, "legit", predictions=2)}
     stream.feed(tick(DAY + BEGAN))
     assert stream.pipeline.caveats() == {"m": Caveats(None, "legit")}
 
@@ -38,19 +38,40 @@ def test_a_restart_knows_when_the_first_prediction_was():
     stream.feed(predict("1", at=BEGAN), tick(2 * BEGAN))
     again = Pipeline(spec, RecordingEstimatorSet())
     again.restore(stream.pipeline.snapshot())
-    assert again.caveats() == stream.pipeline.caveats() == {"m": Caveats(BEGAN + DAY, None)}
+    assert again.caveats() == stream.pipeline.caveats() == {"m": Caveats(BEGAN + DAY, None, predictions=1)}
 
 
 def test_the_api_shows_them_beside_a_models_other_details():
     told = details_with_caveats(
-        {"m": {"classes": ["a"]}, "n": {}}, {"m": Caveats(1_500, "legit"), "unseen": Caveats(1, None)}
+        {"m": {"classes": ["a"]}, "n": {}},
+        {"m": Caveats(1_500, "legit", 1_829, 424), "unseen": Caveats(1, None, 3)},
     )
     assert told == {
         "m": {
             "classes": ["a"],
             "first_horizon_ends_timestamp_seconds": 1.5,
+            "first_horizon_predictions": 1_829,
+            "first_horizon_labelled": 424,
             "labels_assumed_as": "legit",
         },
         "n": {},
-        "unseen": {"first_horizon_ends_timestamp_seconds": 0.001},  # predictions only
+        "unseen": {  # predictions only
+            "first_horizon_ends_timestamp_seconds": 0.001,
+            "first_horizon_predictions": 3,
+            "first_horizon_labelled": 0,
+        },
     }
+
+
+def test_that_all_quick_labels_are_of_one_class_is_said():
+    young = {"m": Caveats(1_500, None, 1_829, 424)}
+
+    def only(*counts: list[float]) -> object:
+        confusion = {"forgetting": "fading:0.999", "classes": ["fraud", "legit"], "counts": list(counts)}
+        return details_with_caveats({"m": {"confusion": confusion}}, young)["m"].get(
+            "first_horizon_only_label"
+        )
+
+    assert only([400.0, 24.0], [0.0, 0.0]) == "fraud"
+    assert only([400.0, 23.0], [0.0, 1.0]) is None
+    assert "first_horizon_only_label" not in details_with_caveats({"m": {}}, young)["m"]

@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 
 from streamwatch.core.alerting.notification import Notification
+from streamwatch.core.events import ErrorChange
 from streamwatch.edge.receivers import KINDS
 from streamwatch.edge.receivers.alertmanager import Alertmanager
 from streamwatch.edge.receivers.pagerduty import PagerDuty
 from streamwatch.edge.receivers.slack import Slack
 from streamwatch.edge.receivers.texts import look_first
 from streamwatch.edge.receivers.webhook import Webhook
-from tests.edge.receivers.notifications import NOW_MS, digest, firing, judged, part, resolved
+from tests.edge.receivers.notifications import NOW_MS, alarm, digest, firing, judged, part, resolved
 
 PAGE = "https://watch.example.com"
 MODEL = "https://watch.example.com/#/model/fraud-v3"
@@ -79,3 +80,14 @@ def test_a_long_description_keeps_what_to_look_at() -> None:
     data = json.loads(FORMS["webhook"].request_body(long, NOW_MS).body)["data"]
     assert len(data["description"]) <= 2_000
     assert data["description"].endswith(PAGE)
+
+
+@pytest.mark.parametrize("kind", FORMS)
+def test_since_when_predictions_err_is_said_where_labels_came_later(kind: str) -> None:
+    change = ErrorChange(NOW_MS - 12_000_000, NOW_MS - 14_000_000, NOW_MS - 9_000_000, 0.1, 0.3)
+    said = sent(kind, firing(parts=(part(alarm(predictions=change)),)))
+    assert (
+        "Predictions made since about 2023-11-14T18:53Z err more: 10.0 % → 30.0 % "
+        "(between 2023-11-14T18:20Z and 2023-11-14T19:43Z); their labels came later."
+    ) in said
+    assert "Predictions made" not in sent(kind, firing())

@@ -9,10 +9,14 @@ from typing import Any
 from urllib.parse import urlencode
 
 import aiohttp
+import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 
 from streamwatch.assembly.http import build_server
+from streamwatch.core.estimators.names import Batch, Classes
+from streamwatch.core.estimators.registers.late_labels.register import LateLabels, LateLabelsSpec
+from streamwatch.core.events import ErrorChange, Outcome
 from streamwatch.core.series import Report
 from streamwatch.edge.web.routes.openapi import document
 from streamwatch.settings.http import HttpSection
@@ -22,6 +26,26 @@ from tests.edge.web.http_faces import BEGAN_MS, FakeHealth, Model, alarm, report
 from tests.edge.web.test_trouble import changed_verdict, with_open_alarm
 
 DESCRIBED = document()
+
+
+def late_labels() -> object:
+    """Late labels of a model whose error changed, as estimators give them."""
+    register = LateLabels(LateLabelsSpec(100_000), 1)
+    known = [(t * 50, (t * 37) % 300, t % (12 if t < 5_000 else 2) > 0) for t in range(6_000)]
+    hits = np.array([hit for _, _, hit in known])
+    times = np.array([(at + delay, delay) for at, delay, _ in known], np.int64)
+    zeros = np.zeros(len(known), np.int32)
+    scarce = np.zeros(len(known), np.bool_)
+    outcomes: list[Outcome] = []
+    register.observe(Batch(outcomes, zeros, hits * 1, zeros + 1, zeros, times[:, 0], times[:, 1], scarce))
+    classes = Classes(2)
+    classes["a"] = 0
+    told = register.details(0, classes)["late_labels"]
+    assert isinstance(told, dict)
+    assert {"settled", "delay_corrected", "naive", "bias", "share_labelled", "change"} < told.keys()
+    return told
+
+
 PATHS = sorted(DESCRIBED["paths"])
 EXAMPLES = {"model": "model-1", "champion": "model-1", "file": "main.js"}
 QUERIES = {"since": "1.5", "forgetting": "landmark", "limit": "2", "model": "model-1"}
@@ -36,6 +60,11 @@ REPORTS = {
                 "first_seen_timestamp_seconds": 1.5,
                 "confusion": {"forgetting": "fading:0.999", "classes": ["a"], "counts": [[2.5]]},
                 "folds": {"landmark": {"0": 0.5, "1": 0.75}, "fading:0.999": {"0": 0.25, "1": 0.5}},
+                "late_labels": late_labels(),
+                "first_horizon_ends_timestamp_seconds": 2.5,
+                "first_horizon_predictions": 1_829,
+                "first_horizon_labelled": 424,
+                "first_horizon_only_label": "fraud",
             },
             **{
                 name: {
@@ -47,7 +76,11 @@ REPORTS = {
                 for name, accuracy in (("model-2", 0.5), ("model-3", 0.75))
             },
         },
-        [alarm("model-1"), alarm("model-1", 2, statistic=float("inf"))],
+        [
+            alarm("model-1"),
+            alarm("model-1", 2, statistic=float("inf")),
+            alarm("model-1", 3, predictions=ErrorChange(3, 2, 4, 0.1, 0.2)),
+        ],
     ),
     "with little": report_of({"model-1": Model()}),
     "with trouble": with_open_alarm(

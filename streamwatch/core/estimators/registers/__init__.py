@@ -11,12 +11,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from streamwatch.core.estimators.registers.kind import Register, RegisterKind
+from streamwatch.core.estimators.registers.late_labels.register import KIND as LATE_LABELS
 from streamwatch.core.estimators.registers.segments import SEGMENTS
 from streamwatch.core.specs import MonitorsSpec
 
 __all__ = ["KINDS", "Register", "RegisterKind", "registers_of"]
 
-KINDS: tuple[RegisterKind, ...] = (SEGMENTS,)
+KINDS: tuple[RegisterKind, ...] = (LATE_LABELS, SEGMENTS)
 
 
 def registers_of(spec: MonitorsSpec) -> Sequence[Register]:

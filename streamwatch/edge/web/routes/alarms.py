@@ -13,6 +13,11 @@ or infinite are absent. A change of verdict has no mean losses, but
 
     "judgement": {"opponent": "persistent", "verdict": "worse", "since_outcome": 2301,
                   "since_timestamp_seconds": 1759999000.0}
+
+A detector's alarm may say since when *predictions* err otherwise, as labels come later:
+
+    "predictions": {"since_timestamp_seconds": 1759980000.0, "earliest_timestamp_seconds": 1759978000.0,
+                    "latest_timestamp_seconds": 1759982000.0, "before": 0.02, "after": 0.31}
 """
 
 from __future__ import annotations
@@ -21,6 +26,7 @@ import math
 from collections.abc import Mapping, Sequence
 from itertools import islice
 
+from streamwatch.core.estimators.registers.late_labels.document import change_document
 from streamwatch.core.events import Alarm, Judgement
 from streamwatch.core.series import Family, Report
 from streamwatch.edge.web.json_text import JSON, encode
@@ -75,6 +81,7 @@ def told(alarm: Alarm) -> dict[str, object]:
         "timestamp_seconds": alarm.event_ms / 1000,
         **{name: float(value) for name, value in values.items() if math.isfinite(value)},
         **({"judgement": judged(alarm.judgement)} if alarm.judgement else {}),
+        **({"predictions": change_document(alarm.predictions)} if alarm.predictions else {}),
     }
 
 

@@ -56,20 +56,20 @@ def warning_of(details: Mapping[str, object]) -> str:
     return "; ".join(said)
 
 
+CAVEATS: Final = (
+    "first_horizon_ends_timestamp_seconds",
+    "first_horizon_predictions",
+    "first_horizon_labelled",
+    "first_horizon_only_label",
+    "labels_assumed_as",
+)
+"""Names of caveats, in `details` and in a row."""
+
+
 def caveats_of(details: Mapping[str, object]) -> dict[str, float | str]:
     """Caveats beside the verdict, under the same names as in `details`."""
-    said: dict[str, float | str] = {}
-    match details:
-        case {"first_horizon_ends_timestamp_seconds": float(ends)}:
-            said["first_horizon_ends_timestamp_seconds"] = ends
-        case _:
-            pass
-    match details:
-        case {"labels_assumed_as": str(assumed)}:
-            said["labels_assumed_as"] = assumed
-        case _:
-            pass
-    return said
+    found = ((name, details.get(name)) for name in CAVEATS)
+    return {name: value for name, value in found if isinstance(value, float | int | str)}
 
 
 def incidents_of(details: Mapping[str, object]) -> dict[str, float | str]:

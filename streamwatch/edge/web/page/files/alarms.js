@@ -11,7 +11,11 @@ const JUDGED = { better: "better than no change", worse: "worse than no change",
 export const change = (alarm) =>
   alarm.judgement
     ? `${JUDGED[alarm.judgement.verdict]} since ${both(alarm.judgement.since_timestamp_seconds)}, outcome ${alarm.judgement.since_outcome.toLocaleString("en")}`
-    : `error ${percent(alarm.before)} → ${percent(alarm.after)}`;
+    : `error ${percent(alarm.before)} → ${percent(alarm.after)}${amongPredictions(alarm.predictions)}`;
+
+// Labels come later: since when predictions err otherwise.
+const amongPredictions = (change) =>
+  change === undefined ? "" : `; predictions err ${change.after > change.before ? "more" : "less"} since about ${both(change.since_timestamp_seconds)}`;
 
 export const meaning = () => `Error before → after the change. Times are those of the outcomes, in ${zones()}.`;
 

@@ -9,6 +9,7 @@ import { Days } from "./days.js";
 import { byId, element, mark, say } from "./dom.js";
 import { changeOf } from "./overview.js";
 import { both, count, duration, moment, percent, ratio, short, signed, wholePercent } from "./format.js";
+import { late } from "./late.js";
 import { Past } from "./past.js";
 import { state } from "./state.js";
 import { confusion, segments, table, weighted } from "./tables.js";
@@ -270,6 +271,7 @@ export class Model {
         ["latest label", metrics.last_label_timestamp_seconds === undefined ? "–" : moment(metrics.last_label_timestamp_seconds)],
         ["first seen", details.first_seen_timestamp_seconds === undefined ? "–" : moment(details.first_seen_timestamp_seconds)],
       ]),
+      ...late(details.late_labels),
       element("section", { class: "panel" }, element("h2", {}, "Recent alarms"), alarms.length ? element("p", { class: "minor" }, meaning()) : null,
         alarms.length
           ? element("ol", { class: "alarms" }, ...alarms.map((alarm) => alarmItem(alarm, false)))

@@ -15,6 +15,20 @@ CAVEATS: Final[Schema] = {
         "description": "When the first prediction is one join.horizon old; absent once it is. Until then "
         "only quick labels are in, and slower ones may say otherwise of the model",
     },
+    "first_horizon_predictions": {
+        "type": "integer",
+        "minimum": 0,
+        "description": "Predictions taken in so far; absent when the first is one join.horizon old",
+    },
+    "first_horizon_labelled": {
+        "type": "integer",
+        "minimum": 0,
+        "description": "Those of them that have met their label",
+    },
+    "first_horizon_only_label": {
+        "type": "string",
+        "description": "The class that all of these labels are of; absent if they are of several",
+    },
     "labels_assumed_as": {
         "type": "string",
         "description": "Class that predictions without a label count as (join.on_expiry); else absent",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from streamwatch.edge.web.routes.comparisons import RULE as COMPARISON_RULE
+from streamwatch.edge.web.routes.openapi.late import late_schemas
 from streamwatch.edge.web.routes.openapi.parts import NUMBER, Schema, lead, object_of, ratio, ref
 from streamwatch.edge.web.routes.openapi.rows import CAVEATS, row_schemas
 
@@ -40,6 +41,7 @@ def schemas() -> Schema:
                 "confusion": ref("Confusion"),
                 "folds": accuracies,
                 "segments": {"type": "object", "additionalProperties": ref("Segment")},
+                "late_labels": ref("LateLabels"),
                 **CAVEATS,
             },
         },
@@ -49,6 +51,7 @@ def schemas() -> Schema:
     forgetting = {"type": ["string", "null"], "description": "The forgetting under which the numbers are"}
     return {
         **row_schemas(),
+        **late_schemas(),
         "Tree": tree,
         "Models": object_of(
             {
@@ -201,6 +204,7 @@ def schemas() -> Schema:
             before={"type": "number", "description": "Mean loss before the change; absent of a verdict"},
             after={"type": "number", "description": "Mean loss after it"},
             effective_sample_size={"type": "number"},
+            predictions={**ref("ErrorChange"), "description": "Since when predictions err otherwise"},
         ),
         "Comparison": object_of(
             {

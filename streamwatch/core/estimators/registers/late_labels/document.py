@@ -1,0 +1,79 @@
+"""Late labels of a model as the API shows them."""
+
+from __future__ import annotations
+
+from math import isfinite
+
+from streamwatch.core.estimators.registers.late_labels.estimate import Estimate, OneShare
+from streamwatch.core.estimators.registers.late_labels.geometry import ERROR, HIT, Geometry
+from streamwatch.core.events import ErrorChange
+
+
+def document_of(estimate: Estimate, geometry: Geometry, *, assumed: bool) -> dict[str, object]:
+    """Accuracies with intervals, delays, and errors by prediction time; what is undefined is absent.
+
+    Parameters
+    ----------
+    estimate
+        Of a model with outcomes.
+    geometry
+        Widths of its buckets and bins.
+    assumed
+        Whether missing labels count as a class: then only settled predictions have an accuracy, and delays
+        are not told.
+    """
+    document: dict[str, object] = {
+        "horizon_seconds": geometry.horizon_ms / 1000,
+        "as_of_timestamp_seconds": estimate.now_ms / 1000,
+        "by_prediction_time": _by_prediction_time(estimate, geometry),
+    }
+    is_settled = isfinite(estimate.settled.value)
+    if is_settled:
+        document["settled"] = _share(estimate.settled)
+    if not assumed:
+        if isfinite(estimate.corrected.value):
+            document["delay_corrected"] = _share(estimate.corrected)
+            document["naive"] = estimate.naive
+            document["bias"] = estimate.naive - estimate.corrected.value
+        if is_settled:
+            document["share_labelled"] = {
+                "age_seconds": (geometry.edges_ms[1:] / 1000).tolist(),
+                "errors": estimate.shares[ERROR, 1:].tolist(),
+                "hits": estimate.shares[HIT, 1:].tolist(),
+            }
+    if (change := estimate.change(geometry)) is not None:
+        document["change"] = change_document(change)
+    return document
+
+
+def change_document(change: ErrorChange) -> dict[str, float]:
+    """A change of the error among predictions, as it is sent."""
+    return {
+        "since_timestamp_seconds": change.since_ms / 1000,
+        "earliest_timestamp_seconds": change.earliest_ms / 1000,
+        "latest_timestamp_seconds": change.latest_ms / 1000,
+        "before": change.before,
+        "after": change.after,
+    }
+
+
+def _share(share: OneShare) -> dict[str, float]:
+    return {
+        "accuracy": share.value,
+        "lower": share.lower,
+        "upper": share.upper,
+        "effective_sample_size": share.n_eff,
+    }
+
+
+def _by_prediction_time(estimate: Estimate, geometry: Geometry) -> dict[str, object]:
+    """Errors and outcomes of each bucket that has any, oldest first."""
+    total = estimate.outcomes.sum(axis=1)
+    there = total > 0
+    starts = (estimate.first_bucket + there.nonzero()[0]) * geometry.width_ms / 1000
+    return {
+        "width_seconds": geometry.width_ms / 1000,
+        "start_timestamp_seconds": starts.tolist(),
+        "outcomes": total[there].tolist(),
+        "errors": estimate.outcomes[there, ERROR].tolist(),
+    }

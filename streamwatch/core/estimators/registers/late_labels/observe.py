@@ -1,0 +1,83 @@
+"""The loop over outcomes: counts by prediction time, kind and delay, of all models."""
+
+# pyright: reportUnknownParameterType=false, reportMissingParameterType=false
+from __future__ import annotations
+
+import numpy as np
+
+from streamwatch.core.estimators.registers.late_labels.geometry import BINS, BUCKETS
+from streamwatch.core.jit import entry, hot
+
+NONE = -1
+"""Bucket of a slot that is empty; time of an outcome where there was none."""
+
+
+@hot
+def bucket_of(time_ms, width_ms, inverse):
+    """Floor of time / width without a division: the product may be one beside it."""
+    bucket = np.int64(time_ms * inverse)
+    rest = time_ms - bucket * width_ms
+    if rest < 0:
+        return bucket - 1
+    if rest >= width_ms:
+        return bucket + 1
+    return bucket
+
+
+@hot
+def bin_of(delay_ms, edges_ms):
+    """Bin of a delay: the first whose upper edge is not below it, else the last."""
+    low, high = 0, BINS - 1
+    while low < high:
+        middle = (low + high) >> 1
+        if delay_ms <= edges_ms[middle + 1]:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@hot
+def take_slot(counts, buckets, newest_ms, row, bucket):
+    """Slot of a bucket, emptied if an earlier one had it; -1 if a later one has it."""
+    slot = bucket & (BUCKETS - 1)
+    held = buckets[row, slot]
+    if held == bucket:
+        return slot
+    if held > bucket:
+        return -1
+    if held != NONE:
+        counts[row, slot] = 0
+    buckets[row, slot] = bucket
+    newest_ms[row, slot] = NONE
+    return slot
+
+
+@entry
+def observe(counts, buckets, newest_ms, edges_ms, width_ms, longest_ms, rows, hits, event_ms, delay_ms):
+    """Count outcomes.
+
+    Parameters
+    ----------
+    counts
+        int32 (models, 64, 2, 23), changed: outcomes by slot, kind and bin of delay.
+    buckets
+        int64 (models, 64), changed: number of the bucket in each slot, `NONE` for an empty one.
+    newest_ms
+        int64 (models, 64), changed: newest time of an outcome that became known in this bucket, or `NONE`.
+    edges_ms, width_ms, longest_ms
+        Of a `Geometry`.
+    rows, hits, event_ms, delay_ms
+        int32, bool, int64, int64 (n,).
+    """
+    inverse = 1.0 / width_ms
+    for i in range(rows.shape[0]):
+        row, known_ms, delay = rows[i], event_ms[i], delay_ms[i]
+        if delay > longest_ms:
+            continue
+        slot = take_slot(counts, buckets, newest_ms, row, bucket_of(known_ms, width_ms, inverse))
+        if slot >= 0:
+            newest_ms[row, slot] = max(newest_ms[row, slot], known_ms)
+        slot = take_slot(counts, buckets, newest_ms, row, bucket_of(known_ms - delay, width_ms, inverse))
+        if slot >= 0:
+            counts[row, slot, np.int64(hits[i]), bin_of(delay, edges_ms)] += 1

@@ -1,0 +1,171 @@
+"""Register of late labels: outcomes by the time of their predictions, and what they say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite, nan
+from typing import Final
+
+import msgspec
+import numpy as np
+
+from streamwatch.core.estimators.kernel.snapshot import fingerprint
+from streamwatch.core.estimators.names import Batch, Classes
+from streamwatch.core.estimators.registers.kind import RegisterKind
+from streamwatch.core.estimators.registers.late_labels.document import document_of
+from streamwatch.core.estimators.registers.late_labels.estimate import Estimate, estimates_of
+from streamwatch.core.estimators.registers.late_labels.geometry import BINS, BUCKETS, geometry_of
+from streamwatch.core.estimators.registers.late_labels.ring import LabelRing, RingSnapshot
+from streamwatch.core.estimators.samples import Sample, Slice
+from streamwatch.core.events import ErrorChange
+from streamwatch.core.metrics import Metric
+from streamwatch.core.specs import DAY_MS
+
+VERSION: Final = 1
+"""Raised when the meaning of the state changes."""
+_ENCODER = msgspec.msgpack.Encoder()
+_DECODER = msgspec.msgpack.Decoder(RingSnapshot)
+
+METRICS: Final = (
+    Metric(
+        "accuracy_delay_corrected_ratio",
+        "gauge",
+        "Accuracy of the predictions of the last half horizon, corrected for labels that have not come: "
+        "each outcome weighs 1 / (share of the labels of its kind, hit or error, that have come at its age)",
+        ("model",),
+    ),
+    Metric(
+        "accuracy_settled_ratio",
+        "gauge",
+        "Accuracy of predictions between 1 and 1.5 horizons old, which have all the labels they will get",
+        ("model",),
+    ),
+    Metric(
+        "label_delay_bias",
+        "gauge",
+        "Accuracy of the labels that have come for the predictions of the last half horizon, less the "
+        "corrected one: below 0 what is seen is too low, as errors are labelled sooner than hits",
+        ("model",),
+    ),
+    Metric(
+        "accuracy_delay_corrected_effective_sample_size",
+        "gauge",
+        "Outcomes the delay-corrected accuracy is worth, (Σw)²/Σw²",
+        ("model",),
+    ),
+    Metric(
+        "accuracy_settled_effective_sample_size",
+        "gauge",
+        "Outcomes of settled predictions that have a label",
+        ("model",),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LateLabelsSpec:
+    """Late labels, by the rules of the join.
+
+    Attributes
+    ----------
+    horizon_ms
+        The longest that a label may take, at least a second (`JoinSpec.horizon_ms`).
+    assumed
+        Whether a prediction without a label counts as a class at its deadline (`JoinSpec.assume`): quick
+        labels then tell of other classes than late ones, and only settled predictions have an accuracy.
+    """
+
+    horizon_ms: int = 14 * DAY_MS
+    assumed: bool = False
+
+
+class LateLabels:
+    """Late labels of up to `capacity` models; O(1) an outcome, 12.8 kB a model."""
+
+    def __init__(self, spec: LateLabelsSpec, capacity: int) -> None:
+        self._spec = spec
+        self._ring = LabelRing(capacity, geometry_of(spec.horizon_ms))
+        self._estimates: dict[int, Estimate] = {}
+        """Of rows that have seen no outcome since."""
+        self.section = fingerprint("late_labels", (spec, BUCKETS, BINS), None, VERSION)
+        self.title = f"late labels (horizon {spec.horizon_ms / 1000:g} s)"
+
+    def observe(self, batch: Batch) -> None:
+        """Count outcomes by the time of their predictions."""
+        if not len(batch.rows):
+            return
+        hits = batch.true_class == batch.predicted_class
+        self._ring.observe(batch.rows, hits, batch.event_ms, batch.delay_ms)
+        if self._estimates:
+            for row in np.flatnonzero(np.bincount(batch.rows)).tolist():
+                self._estimates.pop(row, None)
+
+    def clear(self, row: int) -> None:
+        """Forget a row, before it is used and after its model has retired."""
+        self._ring.clear(row)
+        self._estimates.pop(row, None)
+
+    def snapshot(self, row: int) -> bytes:
+        """State of a row, canonical: the same outcomes give the same bytes."""
+        return _ENCODER.encode(self._ring.snapshot(row))
+
+    def restore(self, row: int, state: bytes) -> None:
+        """Set a cleared row to a snapshot; raises ValueError for bytes that are none."""
+        self._ring.restore(row, _DECODER.decode(state))
+        self._estimates.pop(row, None)
+
+    def series(self, chosen: Sequence[Slice]) -> Mapping[str, Sequence[Sample]]:
+        """Accuracies of some models, corrected and settled, and their n_eff; none of what is undefined."""
+        self._estimate([one.row for one in chosen])
+        found: dict[str, list[Sample]] = {metric.name: [] for metric in METRICS}
+        for one in chosen:
+            for name, value in self._values(self._estimates[one.row]).items():
+                if isfinite(value):
+                    found[name].append(((one.model,), value))
+        return found
+
+    def details(self, row: int, classes: Classes) -> Mapping[str, object]:
+        """Give accuracies with intervals, delays, and errors by prediction time; empty before any outcome."""
+        self._estimate([row])
+        estimate = self._estimates[row]
+        if estimate.head < 0 or not classes:
+            return {}
+        return {"late_labels": document_of(estimate, self._ring.geometry, assumed=self._spec.assumed)}
+
+    def change_at(self, batch: Batch, position: int) -> ErrorChange | None:
+        """Locate the latest change among predictions as of one outcome of a batch not yet observed.
+
+        None where none is found.
+        """
+        row = int(batch.rows[position])
+        upto = np.flatnonzero(batch.rows[: position + 1] == row)
+        ring = self._ring.copy_of(row)
+        hits = batch.true_class[upto] == batch.predicted_class[upto]
+        ring.observe(np.zeros(len(upto), np.int32), hits, batch.event_ms[upto], batch.delay_ms[upto])
+        (estimate,) = estimates_of(ring, np.zeros(1, np.int64))
+        return estimate.change(ring.geometry)
+
+    def _estimate(self, rows: Sequence[int]) -> None:
+        """Estimate those rows that have changed, all at once."""
+        changed = [row for row in rows if row not in self._estimates]
+        if changed:
+            found = estimates_of(self._ring, np.array(changed, np.int64))
+            self._estimates.update(zip(changed, found, strict=True))
+
+    def _values(self, estimate: Estimate) -> Mapping[str, float]:
+        settled, corrected = estimate.settled, estimate.corrected
+        values = {
+            "accuracy_settled_ratio": settled.value,
+            "accuracy_settled_effective_sample_size": settled.n_eff if isfinite(settled.value) else nan,
+        }
+        if not self._spec.assumed and isfinite(corrected.value):
+            values |= {
+                "accuracy_delay_corrected_ratio": corrected.value,
+                "label_delay_bias": estimate.naive - corrected.value,
+                "accuracy_delay_corrected_effective_sample_size": corrected.n_eff,
+            }
+        return values
+
+
+KIND: Final = RegisterKind("late_labels", LateLabelsSpec, METRICS, LateLabels)

@@ -1,0 +1,42 @@
+// What late labels leave out: accuracy by the time of the prediction, delays by kind, and the latest change.
+
+import { element } from "./dom.js";
+import { both, count, DASH, duration, percent, signed } from "./format.js";
+import { table } from "./tables.js";
+
+const between = ({ accuracy, lower, upper }) => `${percent(accuracy)} (${percent(lower)} – ${percent(upper)})`;
+const NOTHING = "Undefined until 30 predictions are settled, which takes one horizon from the start.";
+
+function accuracies({ horizon_seconds: horizon, settled, delay_corrected: corrected, naive, bias }) {
+  const span = `${duration(horizon)} to ${duration(1.5 * horizon)}`;
+  const recent = `predictions of the last ${duration(horizon / 2)}`;
+  return [
+    ...(settled ? [[`settled: predictions ${span} old`, between(settled), count(settled.effective_sample_size)]] : []),
+    ...(corrected ? [
+      [`${recent}, corrected for labels to come`, between(corrected), count(corrected.effective_sample_size)],
+      [`${recent}, as labelled so far`, percent(naive), DASH],
+      ["what is seen is off by", signed(bias), DASH],
+    ] : []),
+  ];
+}
+
+// About six ages, the last of them the horizon.
+function delays(labelled) {
+  if (labelled === undefined) return [];
+  const { age_seconds: ages, errors, hits } = labelled;
+  const rows = ages.map((age, at) => [duration(age), percent(errors[at]), percent(hits[at])]).filter((_, at) => at % 4 === 2);
+  return [table("Share of labels in", ["age of the prediction", "of errors", "of hits"], rows)];
+}
+
+function changed(change) {
+  if (change === undefined) return [];
+  const { since_timestamp_seconds: since, earliest_timestamp_seconds: earliest, latest_timestamp_seconds: latest, before, after } = change;
+  return [element("p", {}, `Predictions made since about ${both(since)} err ${after > before ? "more" : "less"}: ${percent(before)} → ${percent(after)} (between ${both(earliest)} and ${both(latest)}).`)];
+}
+
+export function late(found) {
+  if (found === undefined) return [];
+  const panel = table("Late labels", ["accuracy of", "", "worth outcomes"], accuracies(found), "", NOTHING);
+  panel.append(...changed(found.change));
+  return [panel, ...delays(found.share_labelled)];
+}
