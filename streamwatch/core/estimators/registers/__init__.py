@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from streamwatch.core.estimators.registers.kind import Register, RegisterKind
+from streamwatch.core.estimators.registers.probabilities import PROBABILITIES
 from streamwatch.core.specs import MonitorsSpec
 
 __all__ = ["KINDS", "Register", "RegisterKind", "registers_of"]
 
-KINDS: tuple[RegisterKind, ...] = ()
+KINDS: tuple[RegisterKind, ...] = (PROBABILITIES,)
 
 
 def registers_of(spec: MonitorsSpec) -> Sequence[Register]:
