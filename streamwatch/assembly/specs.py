@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from streamwatch.core.estimators.registers.probabilities.spec import probabilities_under
 from streamwatch.core.events import Side
 from streamwatch.core.merge import MergeSpec
 from streamwatch.core.specs import (
     FadingSpec,
     JoinSpec,
     MonitorsSpec,
+    RegisterSpec,
     UtilitySpec,
     columns_suffice,
     join_bytes,
@@ -240,4 +242,13 @@ def monitors_spec(settings: Settings) -> MonitorsSpec:
         comparisons=comparison_specs(monitors.comparisons),
         max_comparisons=monitors.max_comparisons,
         history_days=monitors.history_days,
+        registers=registers(monitors),
     )
+
+
+def registers(monitors: MonitorsSection) -> tuple[RegisterSpec, ...]:
+    """Give what is kept of every model beside its estimators."""
+    chosen = monitors.probabilities
+    if chosen is None:
+        return ()
+    return (probabilities_under(monitors.forgetting, chosen.auc_outcomes, chosen.max_auc_classes),)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from streamwatch.core.estimators.comparisons.observe import observe
@@ -12,6 +13,7 @@ from streamwatch.core.estimators.comparisons.set import ComparisonSet
 from streamwatch.core.estimators.forgetting.adwin import SMALL_OUTCOMES
 from streamwatch.core.estimators.kernel import admission, fold, numbering
 from streamwatch.core.estimators.kernel.layout import layout_of
+from streamwatch.core.estimators.registers.probabilities.observe import observe as observe_scores
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Outcome, PairedAnswer
 from streamwatch.core.outcomes import OUTCOME, OutcomeBatch
@@ -30,6 +32,7 @@ ENTRIES: tuple[Any, ...] = (
     numbering.number,
     numbering.remember,
     observe,
+    observe_scores,
 )
 """All compiled functions that Python calls."""
 
@@ -60,6 +63,7 @@ def warm_up(spec: MonitorsSpec, *, tracing: bool = False) -> Warmth:
     outcome = Outcome("warm-up", "a", "a", event_ms=0, delay_ms=0)
     monitors.fold([outcome] * _enough(spec))
     monitors.fold(OutcomeBatch(np.zeros(1, OUTCOME), ["warm-up"], ["a"], {}))
+    monitors.fold([msgspec.structs.replace(outcome, scores={"a": 0.9, "b": 0.1})])
     if spec.comparisons:
         warm_up_comparisons(spec)
     if tracing:

@@ -222,7 +222,7 @@ def test_classes_beyond_the_limit_have_no_area_but_count_as_others() -> None:
     estimators.fold(outcomes)
     document = estimators.details()["m"]["probabilities"]
     assert isinstance(document, dict)
-    first = list(dict.fromkeys(o.true_class for o in outcomes[:1])) + ["a"]
+    first = [outcomes[0].true_class, "a"]
     assert list(document["auc_by_class"]) == list(dict.fromkeys([*first, "a", "b"]))[:2]
     seen = [o for o in scored(outcomes) if o is not None]
     for name, area in document["auc_by_class"].items():

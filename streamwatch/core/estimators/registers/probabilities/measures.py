@@ -127,7 +127,7 @@ def mean_area(kept: ModelState) -> float:
 
 @dataclass(frozen=True, slots=True)
 class ThresholdCurve:
-    """What one class's precision and recall would be, had it been predicted from a score on.
+    """Precision and recall of one class, had it been predicted from a score on.
 
     Each array (THRESHOLDS,), for the thresholds j/100; faded by `state.ALPHA`.
     """

@@ -10,6 +10,7 @@ import { byId, element, mark, say } from "./dom.js";
 import { changeOf } from "./overview.js";
 import { both, count, duration, moment, percent, ratio, short, signed, wholePercent } from "./format.js";
 import { Past } from "./past.js";
+import { probabilities } from "./probabilities.js";
 import { state } from "./state.js";
 import { confusion, table, weighted } from "./tables.js";
 
@@ -253,6 +254,7 @@ export class Model {
         classes.map((of) => [of, ...["recall_ratio", "precision_ratio", "class_truth_ratio", "class_predicted_ratio"].map((name) => percent(perClass(name, of)))]),
         "", "No class has been counted yet."),
       ...confusion(details.confusion),
+      ...probabilities(details.probabilities, metrics),
       table("Drift", ["what", "value"], [
         ...weighted(metrics.drift_weighted_accuracy_ratio).map(([name, value]) => [`accuracy, outcomes after a drift weigh more${name}`, percent(value)]),
         ...weighted(metrics.drift_weighted_effective_sample_size).map(([name, value]) => [`worth outcomes${name}`, count(value)]),

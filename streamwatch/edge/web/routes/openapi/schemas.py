@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from streamwatch.edge.web.routes.comparisons import RULE as COMPARISON_RULE
 from streamwatch.edge.web.routes.openapi.parts import NUMBER, Schema, lead, object_of, ratio, ref
+from streamwatch.edge.web.routes.openapi.probabilities import probability_schemas
 from streamwatch.edge.web.routes.openapi.rows import CAVEATS, row_schemas
 
 
@@ -38,6 +39,7 @@ def schemas() -> Schema:
                 "nothing_joins": object_of({"predictions": {"type": "integer"}}),
                 "open_incidents": {"type": "array", "items": ref("Incident")},
                 "confusion": ref("Confusion"),
+                "probabilities": ref("Probabilities"),
                 "folds": accuracies,
                 **CAVEATS,
             },
@@ -48,6 +50,7 @@ def schemas() -> Schema:
     forgetting = {"type": ["string", "null"], "description": "The forgetting under which the numbers are"}
     return {
         **row_schemas(),
+        **probability_schemas(),
         "Tree": tree,
         "Models": object_of(
             {
