@@ -82,7 +82,7 @@ def test_a_score_that_is_no_finite_number_is_told() -> None:
     assert told == ["missing_prediction", *["invalid_score"] * 6]
 
 
-def test_a_score_that_is_a_probability_gives_the_scores_of_both_classes_unless_the_record_has_its_own() -> None:
+def test_a_probability_gives_the_scores_of_both_classes_unless_the_record_has_its_own() -> None:
     decoder = trees(TopicMapping(prediction=ClassOfScore("value.s", 0.75, "yes", "no", probability=True)))
     base = {"id": 1, "model": "m"}
     for content, expected in (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import islice
 
 import numpy as np
 import pytest
@@ -89,9 +90,9 @@ def weights_of(name: str, length: int, adwin: dict[tuple[str, ...], float]) -> n
     return (age < width).astype(np.float64)
 
 
-@pytest.mark.parametrize("seed", range(by_tier(fast=1, default=2, everything=5)))
+@pytest.mark.parametrize("seed", range(by_tier(fast=1, default=1, everything=5)))
 def test_losses_equal_scikit_learn_under_every_mechanism_at_every_prefix(seed: int) -> None:
-    outcomes = stream(by_tier(fast=150, default=400, everything=900), seed)
+    outcomes = stream(by_tier(fast=120, default=200, everything=900), seed)
     estimators = EstimatorSet(SPEC)
     cuts = 0
     for t, outcome in enumerate(outcomes, 1):
@@ -113,7 +114,7 @@ def test_losses_equal_scikit_learn_under_every_mechanism_at_every_prefix(seed: i
 
 
 def test_calibration_and_auc_equal_scikit_learn_at_every_prefix() -> None:
-    outcomes = stream(by_tier(fast=150, default=300, everything=1_000), 3)
+    outcomes = stream(by_tier(fast=100, default=200, everything=1_000), 3)
     estimators = EstimatorSet(SPEC)
     for t, outcome in enumerate(outcomes, 1):
         estimators.fold([outcome])
@@ -135,9 +136,8 @@ def test_threshold_curves_equal_scikit_learn() -> None:
     assert isinstance(document, dict)
     assert set(document["curves"]) == set("abcd")
     for name, curve in document["curves"].items():
-        for threshold, precision, recall in zip(
-            document["thresholds"], curve["precision"], curve["recall"], strict=True
-        ):
+        each = zip(document["thresholds"], curve["precision"], curve["recall"], strict=True)
+        for threshold, precision, recall in islice(each, 0, None, by_tier(fast=7, default=3, everything=1)):
             expected = at_threshold(seen, weights, name, threshold)
             said = [math.nan if value is None else value for value in (precision, recall)]
             assert said == pytest.approx(expected, abs=1e-6, nan_ok=True), (name, threshold)

@@ -89,6 +89,8 @@ class Probabilities:
     def observe(self, batch: Batch) -> None:
         """Take in outcomes of several models, in order."""
         scores = batch.scores
+        if not len(scores.offsets) and not self._kept:
+            return
         if len(scores.offsets):
             self._scored[batch.rows[np.diff(scores.offsets) > 0]] = True
         chosen = np.flatnonzero(self._scored[batch.rows])

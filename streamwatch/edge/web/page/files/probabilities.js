@@ -45,8 +45,8 @@ function thresholds(said, name, { precision, recall }) {
   return panel;
 }
 
-const x = (value) => (8 + value * (SIDE - 10)).toFixed(2);
-const y = (value) => (SIDE - 8 - value * (SIDE - 10)).toFixed(2);
+const x = (value) => (10 + value * (SIDE - 14)).toFixed(2);
+const y = (value) => (SIDE - 8 - value * (SIDE - 12)).toFixed(2);
 const pairs = (at, values) => values.flatMap((value, index) => (value === null ? [] : [[at[index], value]]));
 const line = (kind, points) => drawn("polyline", { class: kind, points: points.map(([across, up]) => `${x(across)},${y(up)}`).join(" ") });
 
@@ -55,7 +55,7 @@ function picture(label, ...marks) {
     drawn("line", { class: "tick", x1: x(at), y1: y(0), x2: x(at), y2: y(1) }),
     drawn("line", { class: "tick", x1: x(0), y1: y(at), x2: x(1), y2: y(at) }),
     drawn("text", { x: x(at), y: SIDE - 2, "text-anchor": "middle" }, String(at)),
-    drawn("text", { x: 6, y: y(at), "text-anchor": "end", "dominant-baseline": "middle" }, String(at)),
+    drawn("text", { x: 8, y: y(at), "text-anchor": "end", "dominant-baseline": "middle" }, String(at)),
   ]);
   return drawn("svg", { class: "square", viewBox: `0 0 ${SIDE} ${SIDE}`, role: "img", "aria-label": label }, ...ticks, ...marks);
 }
