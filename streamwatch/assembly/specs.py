@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from streamwatch.core.estimators.registers.late_labels.register import LateLabelsSpec
+from streamwatch.core.estimators.registers.probabilities.spec import probabilities_under
 from streamwatch.core.estimators.registers.segments import SegmentsSpec
 from streamwatch.core.events import Side
 from streamwatch.core.merge import MergeSpec
@@ -254,10 +255,13 @@ def has_segments(settings: Settings) -> bool:
 
 
 def _registers(settings: Settings) -> tuple[RegisterSpec, ...]:
-    """What is kept of models beside the estimators."""
+    """Give what is kept of every model beside its estimators."""
     monitors = settings.monitors
-    late = LateLabelsSpec(settings.join.horizon, isinstance(settings.join.on_expiry, OnExpiry))
-    if not has_segments(settings):
-        return (late,)
-    chosen = monitors.segments
-    return (late, SegmentsSpec(chosen.alpha, chosen.max_values, chosen.measures, monitors.max_classes))
+    assumes = isinstance(settings.join.on_expiry, OnExpiry)
+    found: list[RegisterSpec] = [LateLabelsSpec(settings.join.horizon, assumes)]
+    if (scores := monitors.probabilities) is not None:
+        found.append(probabilities_under(monitors.forgetting, scores.auc_outcomes, scores.max_auc_classes))
+    if has_segments(settings):
+        chosen = monitors.segments
+        found.append(SegmentsSpec(chosen.alpha, chosen.max_values, chosen.measures, monitors.max_classes))
+    return tuple(found)

@@ -45,6 +45,13 @@ class ScoreSection(Section):
     below: Class
 
 
+class PredictedScoreSection(ScoreSection):
+    """A predicted class made of a score."""
+
+    probability: bool = False
+    """Whether the score is the probability of `above`: log loss, calibration and the like need it."""
+
+
 class LargestSection(Section):
     """The class with the largest of several scores; of equal ones the first."""
 
@@ -77,10 +84,11 @@ def _forms(expected: str) -> Discriminator:
 
 _Place = Annotated[FieldLocation, Tag("place")]
 _Score = Annotated[ScoreSection, Tag("score")]
+_PredictedScore = Annotated[PredictedScoreSection, Tag("score")]
 _Largest = Annotated[LargestSection, Tag("largest")]
 _Array = Annotated[ScoreArraySection, Tag("array")]
 PredictedClass = Annotated[
-    _Place | _Score | _Largest,
+    _Place | _PredictedScore | _Largest,
     _forms("a place, {score, threshold, above, below} or {largest: place of the scores}"),
 ]
 TrueClass = Annotated[_Place | _Score, _forms("a place or {score, threshold, above, below}")]
@@ -156,7 +164,8 @@ class MappingSection(Section):
     """The model's name. A label without it is for every model that predicted the id."""
     prediction: PredictedClass = "value.prediction"
     """The predicted class; or {score: value.p, threshold: 0.5, above: fraud, below: legit}; or {largest:
-    value.scores}, with classes: [legit, fraud] if that is an array."""
+    value.scores}, with classes: [legit, fraud] if that is an array. A score that is the probability of
+    `above` is said to be one by probability: true."""
     label: TrueClass = "value.label"
     """The true class; or a score, likewise."""
     timestamp: FieldLocation | None = "value.timestamp"

@@ -8,7 +8,7 @@ from typing import Any, Final
 from streamwatch.core.events import Event, Invalid, Label, NullRecord, Prediction, WrongFold
 from streamwatch.core.fold_names import fold_name
 from streamwatch.core.ports import Record
-from streamwatch.edge.decoders.class_rules import MAX_SCORES, ByLargest, by_class, class_rule
+from streamwatch.edge.decoders.class_rules import MAX_SCORES, ByLargest, ByThreshold, by_class, class_rule
 from streamwatch.edge.decoders.fields import canonical_text, is_plain, probability, timestamp_ms
 from streamwatch.edge.decoders.folds import fold_tests, judged_fold
 from streamwatch.edge.decoders.mapping import ScoreArray, TimestampUnit, TopicMapping
@@ -73,6 +73,8 @@ class Judge:
         if not reason and scores is not None:
             scores = self.scores(scores)
             reason = "invalid_scores" if scores is None else ""
+        elif not reason and isinstance(self._predicted, ByThreshold):
+            scores = self._predicted.scores(shown)
         segments: dict[str, str] | None = None
         if not reason and parts:
             segments, reason = self._segments_of(parts)

@@ -56,6 +56,8 @@ class ClassOfScore:
     threshold: float
     above: str
     below: str
+    probability: bool = False
+    """Whether the number is the probability of `above`; it then gives scores, too."""
 
 
 @dataclass(frozen=True, slots=True)

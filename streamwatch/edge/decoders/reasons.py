@@ -18,7 +18,7 @@ REASONS: Mapping[str, str] = {
     "invalid_class": "its class is not 1 to 128 bytes of text without control characters, nor a number",
     "invalid_timestamp": "its timestamp is not one in the configured unit, or outside 1970 to 9999",
     "invalid_scores": "its scores are not an object of class → probability, or too many",
-    "invalid_score": "its score, of which a threshold makes the class, is not a finite number",
+    "invalid_score": "its score, of which a threshold makes the class, is no finite number or probability",
     "invalid_class_scores": "its scores, of which the largest makes the class, are no finite numbers",
     "missing_elements": "has no array, or an empty one, where the mapping looks for one event per element",
     "element_counts_differ": "arrays that the mapping reads element by element differ in length",

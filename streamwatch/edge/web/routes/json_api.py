@@ -42,6 +42,7 @@ from streamwatch.edge.web.json_text import JSON, encode, number
 from streamwatch.edge.web.segments import named
 
 COMPARISON_NAMES = frozenset(metric.name for metric in COMPARISONS)
+_OF_ONE: Final = frozenset({"confusion", "probabilities", "segments"})
 Tree: TypeAlias = "dict[str, Tree | float | str]"
 
 
@@ -84,12 +85,8 @@ class JsonExporter:
         return encode({"published_timestamp_seconds": published, "model": wanted, **documents[wanted]})
 
 
-_OF_ONE: Final = frozenset({"confusion", "segments"})
-"""Details that are long."""
-
-
 def shown_details(details: Mapping[str, object], *, whole: bool) -> Mapping[str, object]:
-    """Leave out what is said of one model alone: with many models its matrix is most of the document."""
+    """Leave out what is said of one model alone: with many models it is most of the document."""
     return details if whole else {name: value for name, value in details.items() if name not in _OF_ONE}
 
 

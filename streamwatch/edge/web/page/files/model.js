@@ -11,6 +11,7 @@ import { changeOf } from "./overview.js";
 import { both, count, duration, moment, percent, ratio, short, signed, wholePercent } from "./format.js";
 import { late } from "./late.js";
 import { Past } from "./past.js";
+import { probabilities } from "./probabilities.js";
 import { state } from "./state.js";
 import { confusion, segments, table, weighted } from "./tables.js";
 
@@ -255,6 +256,7 @@ export class Model {
         "", "No class has been counted yet."),
       ...segments(details.segments),
       ...confusion(details.confusion),
+      ...probabilities(details.probabilities, metrics),
       table("Drift", ["what", "value"], [
         ...weighted(metrics.drift_weighted_accuracy_ratio).map(([name, value]) => [`accuracy, outcomes after a drift weigh more${name}`, percent(value)]),
         ...weighted(metrics.drift_weighted_effective_sample_size).map(([name, value]) => [`worth outcomes${name}`, count(value)]),

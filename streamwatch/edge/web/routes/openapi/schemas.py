@@ -5,6 +5,7 @@ from __future__ import annotations
 from streamwatch.edge.web.routes.comparisons import RULE as COMPARISON_RULE
 from streamwatch.edge.web.routes.openapi.late import late_schemas
 from streamwatch.edge.web.routes.openapi.parts import NUMBER, Schema, lead, object_of, ratio, ref
+from streamwatch.edge.web.routes.openapi.probabilities import probability_schemas
 from streamwatch.edge.web.routes.openapi.rows import CAVEATS, row_schemas
 
 
@@ -39,6 +40,7 @@ def schemas() -> Schema:
                 "nothing_joins": object_of({"predictions": {"type": "integer"}}),
                 "open_incidents": {"type": "array", "items": ref("Incident")},
                 "confusion": ref("Confusion"),
+                "probabilities": ref("Probabilities"),
                 "folds": accuracies,
                 "segments": {"type": "object", "additionalProperties": ref("Segment")},
                 "late_labels": ref("LateLabels"),
@@ -52,6 +54,7 @@ def schemas() -> Schema:
     return {
         **row_schemas(),
         **late_schemas(),
+        **probability_schemas(),
         "Tree": tree,
         "Models": object_of(
             {
