@@ -8,10 +8,10 @@ from statistics import mean
 from typing import Final
 
 from streamwatch.lab.inspection.classes import ClassPair, class_pairs, scores
-from streamwatch.lab.inspection.columns import Stream
 from streamwatch.lab.inspection.ids import IdPair, id_pairs, joined_rows
 from streamwatch.lab.inspection.models import model_places
 from streamwatch.lab.inspection.scored import ScorePair, score_pair
+from streamwatch.lab.inspection.streams import Stream
 from streamwatch.lab.inspection.words import LABEL, LABEL_TOPIC, PREDICTION, PREDICTION_TOPIC, weight, words
 
 IDS_TRIED: Final = 3
@@ -69,11 +69,15 @@ def best_pairing(streams: Mapping[str, Sequence[Stream]]) -> Pairing | None:
     for topic, of_topic in streams.items():
         for left in of_topic:
             found += _with(left, [right for right in of_topic if _are_kinds(left, right)])
-        if of_topic:
-            found += _with(
-                of_topic[0], [others[0] for name, others in streams.items() if name != topic and others]
-            )
+        others = [view for name, other in streams.items() if name != topic for view in views(other)]
+        for left in views(of_topic):
+            found += _with(left, others)
     return max(found, key=lambda pairing: pairing.rank, default=None)
+
+
+def views(of_topic: Sequence[Stream]) -> Sequence[Stream]:
+    """Ways to see all records of a topic: whole, and by the elements of their arrays."""
+    return [stream for stream in of_topic if stream.kind is None]
 
 
 def _with(left: Stream, rights: Sequence[Stream]) -> list[Pairing]:

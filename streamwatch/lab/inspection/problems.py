@@ -7,9 +7,9 @@ from itertools import permutations
 from typing import Final
 
 from streamwatch.lab.inspection.classes import scores
-from streamwatch.lab.inspection.columns import Stream
 from streamwatch.lab.inspection.ids import affixes, id_columns
 from streamwatch.lab.inspection.pairing import Pairing
+from streamwatch.lab.inspection.streams import Stream
 
 SHOWN: Final = 5
 FAN_OUT: Final = 1.5
@@ -83,7 +83,7 @@ def class_problems(pairing: Pairing) -> list[str]:
 def _longer(stream: Stream, place: str) -> list[str]:
     """Say that a place is in an array of several elements, of which it would be one."""
     array, bracket, _ = place.partition("[")
-    longest = max((record.arrays.get(array, 0) for record in stream.records), default=0)
+    longest = max((len(record.arrays.get(array, ())) for record in stream.records), default=0)
     if not bracket or longest <= 1:
         return []
     said = f"{stream.name}: {array} has up to {longest} elements: with {array}[] each is an event"

@@ -15,10 +15,10 @@ from sklearn.metrics import roc_auc_score
 from streamwatch.assembly import specs
 from streamwatch.assembly.inspection import Inspection, inspect
 from streamwatch.assembly.replay import recorded_topics
+from streamwatch.lab.inspection.area import area_under_roc
 from streamwatch.lab.inspection.classes import cramers_v
 from streamwatch.lab.inspection.guessed import Choice
 from streamwatch.lab.inspection.guessing import guess
-from streamwatch.lab.inspection.scored import area_under_roc
 from streamwatch.lab.replay import ReplaySpec, replay
 from streamwatch.settings import Settings
 from streamwatch.settings.yaml_text import parse
