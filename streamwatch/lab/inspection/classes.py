@@ -104,7 +104,7 @@ def _of_largest(vector: Vector, b: Column, joined: Sequence[tuple[int, int]]) ->
     named = weight(b.place, LABEL) - 0.8 * describes(b.place) - 0.5 * (1 - b.filled)
     agreed = vector.column(classes).texts
     agreement = sum(agreed[i] == text for i, text in meant) / len(meant)
-    rank = OF_NUMBERS + named + speaks + (ALIASED if aliases else known)
+    rank = OF_NUMBERS + 0.1 * bool(vector.names) + named + speaks + (ALIASED if aliases else known)
     order = () if vector.names else tuple(classes)
     return ClassPair(vector.place, b.place, rank, agreement, speaks, aliases, largest=order)
 

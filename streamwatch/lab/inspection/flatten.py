@@ -109,7 +109,15 @@ def _out_of(envelope: EnvelopeKind, content: Any, record: Record) -> tuple[Any, 
         return None, SKIPPED
     if isinstance(opened, str):
         return None, f"not in the envelope {envelope.name}"
-    return opened.tree, NULL if opened.deleted else ""
+    tree = opened.tree
+    if isinstance(tree, dict) and isinstance(
+        tree.get("event"), dict
+    ):  # as servers logged it, beside its parts
+        tree = tree | {"event": {name: part for name, part in tree["event"].items() if name not in _PARTS}}
+    return tree, NULL if opened.deleted else ""
+
+
+_PARTS: Final = frozenset({"data", "request", "response"})
 
 
 def _walk(place: str, content: Any, flat: FlatRecord, depth: int) -> Iterator[tuple[str, Scalar]]:

@@ -81,8 +81,13 @@ def _pair(a: Column, b: Column) -> IdPair | None:
         + 0.5 * cover**0.5
         + 0.2 * names
         + (0.1 if "[" not in (a.place + b.place).replace(EACH, "") else 0.0)
+        - DEPTH * (a.place.count(".") + b.place.count("."))
     )
     return IdPair(a.place, b.place, len(common), cover, fan_out, rank)
+
+
+DEPTH: Final = 0.02
+"""What a step of a place costs: of contents that lie at two places the outer one is taken."""
 
 
 def _corroborated(pair: IdPair, others: Sequence[IdPair], left: Stream, right: Stream) -> IdPair:

@@ -20,6 +20,10 @@ TELLING: Final = 0.1
 """Association from which fields are taken for classes whatever they are called."""
 
 
+ONE_OF_SEVERAL: Final = 0.3
+"""What it costs to take the first element of arrays with more, where others may see them all."""
+
+
 @dataclass(frozen=True, slots=True)
 class Pairing:
     """Predictions and labels that meet: candidates for their ids and classes, the likeliest first."""
@@ -57,6 +61,8 @@ def paired(left: Stream, right: Stream) -> Pairing | None:
         rank = (
             1.5 * pair.rank + (classes[0].rank if classes else -1.0) + _direction(left, right, pair, joined)
         )
+        if classes and max(left.longest(classes[0].prediction), right.longest(classes[0].label)) > 1:
+            rank -= ONE_OF_SEVERAL
         if best is None or rank > best.rank:
             ordered = [pair, *ids[:at], *ids[at + 1 :]]
             best = Pairing(left, right, ordered, classes, rank, score_pair(left, right, joined, places))

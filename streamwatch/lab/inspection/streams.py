@@ -65,6 +65,13 @@ class Stream:
         rows = self.vectors[place].rows
         return sum(row is not None for row in rows) / len(rows)
 
+    def longest(self, place: str) -> int:
+        """Most elements that the array around a place has; 0 where there is none, or each is an event."""
+        array, bracket, _ = place.partition("[")
+        if not bracket or place.startswith(f"{array}{EACH}"):
+            return 0
+        return max((len(record.arrays.get(array, ())) for record in self.records), default=0)
+
     @property
     def name(self) -> str:
         """Topic, and what stands at the place of its kind."""

@@ -23,12 +23,13 @@ from streamwatch.lab.replay import ReplaySpec, replay
 from streamwatch.settings import Settings
 from streamwatch.settings.yaml_text import parse
 from tests.lab.inspection.first_payloads import FIRST
+from tests.lab.inspection.fourth_payloads import FOURTH
 from tests.lab.inspection.payloads import Maker, Payload, story
 from tests.lab.inspection.second_payloads import SECOND, sequences
 from tests.lab.inspection.third_payloads import THIRD
 from tests.layouts import DEFAULT
 
-EVERY = (*FIRST, *SECOND, *THIRD)
+EVERY = (*FIRST, *SECOND, *THIRD, *FOURTH)
 GUESSABLE = [make for make in EVERY if not make().cannot]
 
 
