@@ -11,6 +11,7 @@ from streamwatch.core.ports import Record
 from streamwatch.lab.inspection.envelopes import envelope_of
 from streamwatch.lab.inspection.flatten import NULL, SKIPPED, FlatRecord, flatten
 from streamwatch.lab.inspection.guessed import Guess, TopicGuess
+from streamwatch.lab.inspection.one_record import within
 from streamwatch.lab.inspection.pairing import Pairing, best_pairing, paired, views
 from streamwatch.lab.inspection.problems import class_problems, no_ids_meet
 from streamwatch.lab.inspection.streams import Stream, streams_of
@@ -44,7 +45,7 @@ def guess(samples: Mapping[str, Sequence[Record]]) -> Guess:
         else:
             notes += _unaddressable(topic, records)
             streams[topic] = streams_of(topic, records)
-    best = best_pairing(streams)
+    best = best_pairing(streams) or _of_one_topic(streams)
     if best is None:
         return Guess(problems=(*problems, *no_ids_meet(streams)), notes=tuple(notes))
     pairings = [best, *_further(best, streams)]
@@ -57,6 +58,14 @@ def guess(samples: Mapping[str, Sequence[Record]]) -> Guess:
     guessed, found = _topics(pairings)
     topics = [replace(topic, envelope=envelopes.get(topic.topic)) for topic in guessed]
     return Guess(tuple(topics), (*problems, *found), tuple(notes))
+
+
+def _of_one_topic(streams: Mapping[str, Sequence[Stream]]) -> Pairing | None:
+    """Predictions and labels in the same records, where there is no topic that labels could come from."""
+    if len(streams) != 1:
+        return None
+    found = [way for of_topic in streams.values() for view in views(of_topic) if (way := within(view))]
+    return found[0] if found else None
 
 
 def _further(best: Pairing, streams: Mapping[str, Sequence[Stream]]) -> list[Pairing]:
@@ -85,6 +94,8 @@ def _topics(pairings: Sequence[Pairing]) -> tuple[list[TopicGuess], list[str]]:
     if best.predictions.kind is not None and best.predictions.topic == best.labels.topic:
         mixed, wrong = both_guess(best)
         return ([] if mixed is None else [mixed]), [*problems, *wrong]
+    if best.predictions is best.labels:
+        return ([prediction_guess(best), label_guess(best)] if best.is_usable else []), problems
     topics: dict[str, TopicGuess] = {}
     for pairing in pairings:
         if not pairing.is_usable:

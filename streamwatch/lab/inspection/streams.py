@@ -84,6 +84,8 @@ def streams_of(topic: str, records: Sequence[FlatRecord]) -> Sequence[Stream]:
     whole = Stream(topic, readable)
     found = [whole, *(Stream(topic, rows) for rows in elements_of(readable))]
     for column in whole.columns.values():
+        if column.place.startswith(_OF_CHANGES):
+            continue  # an update repeats the row: it may hold a prediction and its label
         if column.filled < KIND_FILLED or not 2 <= len(column.counts) <= MAX_KINDS or column.is_continuous:
             continue
         groups = {
@@ -96,6 +98,8 @@ def streams_of(topic: str, records: Sequence[FlatRecord]) -> Sequence[Stream]:
     return found
 
 
+_OF_CHANGES: Final = "value.__"
+"""Beginning of places that Debezium's envelope puts beside a row's columns."""
 KIND_FILLED: Final = 0.98
 MAX_KINDS: Final = 8
 USUAL: Final = 0.5

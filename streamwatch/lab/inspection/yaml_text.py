@@ -27,11 +27,6 @@ WIDTH: Final = 100
 
 def document(guess: Guess, kafka: Mapping[str, Any], sample: JoinedSample | None = None) -> dict[str, Any]:
     """Settings as nested mappings: Kafka, topics with their mappings, what delays ask of the join."""
-    both = [topic for topic in guess.topics if topic.side == "both"]
-    sides = {
-        "predictions": [*(topic for topic in guess.topics if topic.side == "prediction"), *both],
-        "labels": [*(topic for topic in guess.topics if topic.side == "label"), *both],
-    }
     found: dict[str, Any] = {
         "kafka": dict(kafka),
         "topics": {
@@ -39,7 +34,7 @@ def document(guess: Guess, kafka: Mapping[str, Any], sample: JoinedSample | None
                 {**_head(topic), "mapping": {name: value for name, value, _ in _fields(topic)}}
                 for topic in topics
             ]
-            for side, topics in sides.items()
+            for side, topics in _sides(guess).items()
         },
     }
     if join := {name: value for name, value, _ in _join(sample)}:
@@ -47,15 +42,21 @@ def document(guess: Guess, kafka: Mapping[str, Any], sample: JoinedSample | None
     return found
 
 
+def _sides(guess: Guess) -> Mapping[str, Sequence[TopicGuess]]:
+    both = [topic for topic in guess.topics if topic.side == "both"]
+    return {
+        "predictions": [*(topic for topic in guess.topics if topic.side == "prediction"), *both],
+        "labels": [*(topic for topic in guess.topics if topic.side == "label"), *both],
+    }
+
+
 def text(guess: Guess, kafka: Mapping[str, Any], sample: JoinedSample, heading: Sequence[str]) -> str:
     """Settings of `document` as YAML, with why each place was chosen and what came second."""
     lines = [f"# {line}" for part in heading for line in textwrap.wrap(printable(part), WIDTH)]
     lines += ["", *_dumped({"kafka": dict(kafka)}), "", "topics:"]
-    found = document(guess, kafka)["topics"]
-    for side in ("predictions", "labels"):
+    for side, topics in _sides(guess).items():
         lines.append(f"  {side}:")
-        for entry in found[side]:
-            topic = next(topic for topic in guess.topics if topic.topic == entry["name"])
+        for topic in topics:
             keys = [f"{name}: {_inline(value)}" for name, value in _head(topic).items()]
             lines += [f"    - {keys[0]}", *(f"      {key}" for key in keys[1:]), "      mapping:"]
             for name, value, why in _fields(topic):

@@ -470,6 +470,42 @@ def sparse_scores() -> Payload:
     return found
 
 
+def one_table() -> Payload:
+    found = Payload(
+        "a table of decisions whose rows are updated with the truth, by Debezium",
+        predictions={
+            "db.decisions": {"envelope": "debezium", "id": "value.id", "prediction": "value.decision"}
+        },
+        labels={"db.decisions": {"envelope": "debezium", "id": "value.id", "label": "value.actual"}},
+    )
+    source = {"connector": "mysql", "db": "shop", "pos": 4}
+    for item in story(421):
+        after = {"id": item.number + 7_000, "decision": item.predicted, "actual": None}
+        change = {"before": None, "after": after, "op": "c", "ts_ms": item.made_ms, "source": source}
+        found.add("db.decisions", item.made_ms, change)
+        after = after | {"actual": item.true}
+        change = {"before": None, "after": after, "op": "u", "ts_ms": item.labelled_ms, "source": source}
+        found.add("db.decisions", item.labelled_ms, change)
+    return found
+
+
+def forecast_and_actual() -> Payload:
+    found = Payload(
+        "each record has a forecast and what came",
+        predictions={"weather": {"id": "value.slot_id", "prediction": "value.forecast_class"}},
+        labels={"weather": {"id": "value.slot_id", "label": "value.observed_class"}},
+    )
+    for item in story(422, classes=("dry", "rain"), weights=(0.6, 0.4)):
+        value = {
+            "slot_id": item.uuid,
+            "station": item.country,
+            "forecast_class": item.predicted,
+            "observed_class": item.true,
+        }
+        found.add("weather", item.labelled_ms, value)
+    return found
+
+
 FOURTH: tuple[Maker, ...] = (
     kserve_v1_logged,
     kserve_v1_scores,
@@ -491,4 +527,6 @@ FOURTH: tuple[Maker, ...] = (
     embeddings,
     nested_results,
     sparse_scores,
+    one_table,
+    forecast_and_actual,
 )

@@ -50,12 +50,11 @@ def differences(payload: Payload) -> list[str]:
     if payload.cannot:
         said = " ".join(found.problems)
         return [word for word in payload.cannot if word not in said] or ([] if said else ["nothing was said"])
-    topics = {topic.topic: topic for topic in found.topics}
     wrong = list(found.problems)
     for side, right in (("prediction", payload.predictions), ("label", payload.labels)):
         for name, fields in right.items():
-            topic = topics.get(name)
-            if topic is None or topic.side not in {side, "both"}:
+            topic = next((t for t in found.topics if t.topic == name and t.side in {side, "both"}), None)
+            if topic is None:
                 wrong.append(f"{name} is not taken for {side}s")
                 continue
             wrong += [
