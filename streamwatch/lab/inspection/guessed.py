@@ -57,7 +57,8 @@ class TopicGuess:
     `model` is a place, a constant (`=name`) or None; `classes` are aliases as records write them; `kind` is
     the place that tells predictions from labels with what stands there in each. `has_fold_field`: records
     have what the default mapping takes for a fold. `optional`: many have no class. `largest`: the prediction
-    is the class with the largest of several numbers. `envelope` is what values are wrapped in.
+    is the class with the largest of several numbers. `envelope` is what values are wrapped in,
+    `format` what they are written in where that is not JSON.
     """
 
     topic: str
@@ -76,6 +77,7 @@ class TopicGuess:
     optional: bool = False
     largest: Numbers | None = None
     envelope: str | None = None
+    format: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

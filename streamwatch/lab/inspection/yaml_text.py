@@ -25,10 +25,10 @@ DEFAULT_EARLY_MS: Final = HOUR_MS
 WIDTH: Final = 100
 
 
-def document(guess: Guess, kafka: Mapping[str, Any], sample: JoinedSample | None = None) -> dict[str, Any]:
-    """Settings as nested mappings: Kafka, topics with their mappings, what delays ask of the join."""
+def document(guess: Guess, sections: Mapping[str, Any], sample: JoinedSample | None = None) -> dict[str, Any]:
+    """Settings as nested mappings: sections, topics with their mappings, what delays ask of the join."""
     found: dict[str, Any] = {
-        "kafka": dict(kafka),
+        **sections,
         "topics": {
             side: [
                 {**_head(topic), "mapping": {name: value for name, value, _ in _fields(topic)}}
@@ -50,10 +50,12 @@ def _sides(guess: Guess) -> Mapping[str, Sequence[TopicGuess]]:
     }
 
 
-def text(guess: Guess, kafka: Mapping[str, Any], sample: JoinedSample, heading: Sequence[str]) -> str:
+def text(guess: Guess, sections: Mapping[str, Any], sample: JoinedSample, heading: Sequence[str]) -> str:
     """Settings of `document` as YAML, with why each place was chosen and what came second."""
     lines = [f"# {line}" for part in heading for line in textwrap.wrap(printable(part), WIDTH)]
-    lines += ["", *_dumped({"kafka": dict(kafka)}), "", "topics:"]
+    for name, section in sections.items():
+        lines += ["", *_dumped({name: dict(section)})]
+    lines += ["", "topics:"]
     for side, topics in _sides(guess).items():
         lines.append(f"  {side}:")
         for topic in topics:
@@ -74,7 +76,8 @@ def text(guess: Guess, kafka: Mapping[str, Any], sample: JoinedSample, heading: 
 
 def _head(topic: TopicGuess) -> dict[str, Any]:
     """What stands beside a topic's mapping."""
-    return {"name": topic.topic} | ({"envelope": topic.envelope} if topic.envelope else {})
+    said = {"name": topic.topic, "format": topic.format, "envelope": topic.envelope}
+    return {key: value for key, value in said.items() if value is not None}
 
 
 def _fields(topic: TopicGuess) -> Iterator[tuple[str, Any, str]]:
