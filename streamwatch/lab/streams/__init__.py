@@ -1,0 +1,1 @@
+"""Seeded streams: what `simulate` and `demo` send, and the testbed of the literature."""
