@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import yaml
 from streamwatch.assembly import specs
 from streamwatch.core.estimators import catalogue
 from streamwatch.core.estimators.entries import Entry, Parameter
+from streamwatch.core.estimators.registers.late_labels.register import LateLabelsSpec
 from streamwatch.core.specs import (
     AdwinDriftSpec,
     AdwinSpec,
@@ -34,6 +36,9 @@ RANGES = [
     for parameter in entry.parameters
 ]
 
+DEFAULTS = replace(MonitorsSpec(), registers=(LateLabelsSpec(),))
+"""The core's, with what is kept of every model by default."""
+
 
 def read(folder: Path, monitors: dict[str, Any]) -> Settings:
     file = folder / "streamwatch.yaml"
@@ -42,7 +47,7 @@ def read(folder: Path, monitors: dict[str, Any]) -> Settings:
 
 
 def test_the_defaults_of_the_settings_are_those_of_the_core(tmp_path: Path) -> None:
-    assert specs.monitors_spec(read(tmp_path, {})) == MonitorsSpec()
+    assert specs.monitors_spec(read(tmp_path, {})) == DEFAULTS
 
 
 def test_an_entry_is_read_as_the_specification_of_its_kind(tmp_path: Path) -> None:
@@ -125,7 +130,7 @@ def test_the_schema_explains_every_parameter_with_its_range(entry: Entry) -> Non
 def test_the_example_writes_the_defaults_as_they_are_read(tmp_path: Path) -> None:
     file = tmp_path / "example.yaml"
     file.write_text(example())
-    assert specs.monitors_spec(load(file, environ={})) == MonitorsSpec()
+    assert specs.monitors_spec(load(file, environ={})) == DEFAULTS
 
 
 def test_comparisons_are_a_champion_with_patterns_or_pairs_by_name(tmp_path: Path) -> None:

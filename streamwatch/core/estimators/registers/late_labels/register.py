@@ -27,6 +27,9 @@ VERSION: Final = 1
 _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(RingSnapshot)
 
+LATE_LABELS_BYTES: Final = 18_000
+"""Bytes of one model at most: its ring (12.8 kB) and what was last said of it; its snapshot is no larger."""
+
 METRICS: Final = (
     Metric(
         "accuracy_delay_corrected_ratio",
