@@ -26,9 +26,8 @@ def main(runs: int) -> None:
     for outcomes in (5, 20, 100, 1_000):
         for before, after in ((0.2, 0.2), (0.2, 0.3), (0.2, 0.4), (0.2, 0.1)):
             c = changes_of(outcomes, before, after, 5 * runs)
-            print(
-                f"| {outcomes}, {before} → {after} | {c.found:.3f} | {c.coverage:.3f} | {c.median_error:.2f} |"
-            )
+            said = f"{c.found:.3f} | {c.coverage:.3f} | {c.median_error:.2f}"
+            print(f"| {outcomes}, {before} → {after} | {said} |")
 
 
 if __name__ == "__main__":
