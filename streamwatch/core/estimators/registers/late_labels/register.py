@@ -94,6 +94,11 @@ class LateLabels:
         self.section = fingerprint("late_labels", (spec, BUCKETS, BINS), None, VERSION)
         self.title = f"late labels (horizon {spec.horizon_ms / 1000:g} s)"
 
+    @property
+    def horizon_ms(self) -> int:
+        """The longest that a label may take."""
+        return self._spec.horizon_ms
+
     def observe(self, batch: Batch) -> None:
         """Count outcomes by the time of their predictions."""
         if not len(batch.rows):
