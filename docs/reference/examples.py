@@ -169,6 +169,38 @@ DETECTORS: Final[Mapping[str, str]] = {
 >>> alarm.statistic > alarm.threshold, 1000 < alarm.outcome < 1250
 (True, True)
 """,
+    "cusum": """\
+>>> alarm = raised["cusum"]
+>>> alarm.threshold, round(alarm.before, 2), 1000 < alarm.outcome < 1250
+(50.0, 0.2, True)
+""",
+    "hddm_a": """\
+>>> alarm = raised["hddm_a"]  # at 1041, the best beginning being the first 1,000 outcomes
+>>> round(alarm.threshold, 6)  # = sqrt((1/1000 - 1/1041)*log(2/.001)/2)
+0.012234
+>>> round(alarm.after, 4)  # = 21/41
+0.5122
+""",
+    "hddm_w": """\
+>>> alarm = raised["hddm_w"]
+>>> alarm.statistic > alarm.threshold, 1000 < alarm.outcome < 1500
+(True, True)
+""",
+    "ewma": """\
+>>> alarm = raised["ewma"]
+>>> alarm.statistic > alarm.threshold, 1000 < alarm.outcome < 1500
+(True, True)
+""",
+    "stepd": """\
+>>> alarm = raised["stepd"]
+>>> alarm.statistic > alarm.threshold, 1000 < alarm.outcome < 1250
+(True, True)
+""",
+    "kswin": """\
+>>> alarm = raised["kswin"]  # the last 100 outcomes beside the 400 before them
+>>> alarm.outcome, round(alarm.before, 4), round(alarm.after, 4), alarm.n_eff
+(1096, 0.2, 0.48, 500.0)
+""",
 }
 DRIFT_WEIGHTINGS: Final[Mapping[str, str]] = {
     "drift_weighted": """\

@@ -8,6 +8,7 @@ from streamwatch.core.estimators.comparisons.table import comparison_bytes
 from streamwatch.core.estimators.kernel.layout import layout_of
 from streamwatch.core.estimators.kernel.shadow import shadow_words
 from streamwatch.core.estimators.memory.allocator import HEADER
+from streamwatch.core.estimators.registers.late_labels.register import LATE_LABELS_BYTES, LateLabelsSpec
 from streamwatch.core.past import past_bytes
 from streamwatch.core.specs import COLUMN_ENTRY_BYTES, JoinSpec, MonitorsSpec, columns_suffice, join_bytes
 from streamwatch.edge.stores.rocksdb import RocksSpec
@@ -77,6 +78,7 @@ def worst_case(join: JoinSpec, monitors: MonitorsSpec, disk: DiskSpec | None = N
         Part(f"{monitors.max_series:,} series (monitors.max_series)", monitors.max_series * SERIES_BYTES),
         Part("the recent past of models, for the status page", HISTORY_BYTES),
         *_pasts(monitors),
+        *_late_labels(monitors),
         *(_all_in_memory(join) if disk is None else _hot(join, disk)),
     ]
     if join.order == "prediction_time":
@@ -100,6 +102,14 @@ def _pasts(monitors: MonitorsSpec) -> list[Part]:
     days, models = monitors.history_days, monitors.max_models
     size = models * past_bytes(days)
     return [Part(f"{days} days of the past of {models:,} models (monitors.history_days, max_models)", size)]
+
+
+def _late_labels(monitors: MonitorsSpec) -> list[Part]:
+    """Outcomes of each model by prediction time: on disk as in memory."""
+    if not any(isinstance(each, LateLabelsSpec) for each in monitors.registers):
+        return []
+    models = monitors.max_models
+    return [Part(f"late labels of {models:,} models (monitors.max_models)", models * LATE_LABELS_BYTES)]
 
 
 def _all_in_memory(join: JoinSpec) -> list[Part]:
@@ -155,6 +165,7 @@ def worst_case_disk(join: JoinSpec, monitors: MonitorsSpec, disk: DiskSpec) -> l
         ),
         *_comparisons(monitors),
         *_pasts(monitors),
+        *_late_labels(monitors),
         Part(f"snapshots of {models:,} models (monitors.max_models)", models * model_bytes(monitors)),
         Part(
             f"{disk.journal_outcomes + held:,} outcomes (state.journal_outcomes, join.max_reordered)",

@@ -163,6 +163,8 @@ class Judgement(msgspec.Struct, frozen=True, gc=False):
     """1-based index of the model's outcome from which it holds."""
     since_ms: int
     """Its event time."""
+    quick_labels_only: bool = False
+    """Whether the model's first outcome was less than one horizon old: slower labels were missing."""
 
 
 class ErrorChange(msgspec.Struct, frozen=True, gc=False):

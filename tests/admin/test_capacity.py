@@ -6,11 +6,17 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from streamwatch.admin.capacity import DiskSpec, Part, model_bytes, worst_case, worst_case_disk
 from streamwatch.cli import app
+from streamwatch.core.estimators.registers.late_labels.estimate import estimates_of
+from streamwatch.core.estimators.registers.late_labels.geometry import geometry_of
+from streamwatch.core.estimators.registers.late_labels.register import LATE_LABELS_BYTES, LateLabelsSpec
+from streamwatch.core.estimators.registers.late_labels.ring import LabelRing
 from streamwatch.core.specs import ComparisonSpec, JoinSpec, MonitorsSpec
 from streamwatch.edge.stores.rocksdb import RocksSpec, RocksStore
 
@@ -179,3 +185,23 @@ def test_state_in_memory_needs_no_room_on_disk(streamwatch: CliRunner) -> None:
     _, said = checked(streamwatch, "state.kind=memory")
     assert "✓ state in memory: a restart reads the topics again\n" in said
     assert "worst-case disk" not in said
+
+
+def test_late_labels_count_by_model_in_memory_and_on_disk() -> None:
+    monitors = replace(MonitorsSpec(), max_models=10, registers=(LateLabelsSpec(),))
+    for parts in (worst_case(JoinSpec(), monitors), worst_case_disk(JoinSpec(), monitors, DISK)):
+        (said,) = [part for part in parts if part.what.startswith("late labels of 10 models")]
+        assert said.bytes == 10 * LATE_LABELS_BYTES
+    assert not any("late labels" in part.what for part in worst_case(JoinSpec(), MonitorsSpec()))
+
+
+def test_a_full_ring_and_its_snapshot_are_within_those_bytes() -> None:
+    ring = LabelRing(1, geometry_of(100_000))
+    own = ring._counts.nbytes + ring._buckets.nbytes + ring._newest_ms.nbytes
+    (estimate,) = estimates_of(ring, np.zeros(1, np.int64))
+    own += estimate.outcomes.nbytes + estimate.weights.nbytes + estimate.shares.nbytes
+    assert own <= LATE_LABELS_BYTES
+    now = 1_760_000_000_000
+    ring._counts[:] = 2**31 - 1
+    ring._buckets[0] = ring._newest_ms[0] = now
+    assert len(msgspec.msgpack.encode(ring.snapshot(0))) <= 1.1 * LATE_LABELS_BYTES

@@ -412,7 +412,7 @@ class EstimatorSet:
                 before=f.before,
                 after=f.after,
                 n_eff=f.n_eff,
-                judgement=self._judgement(f),
+                judgement=self._judgement(f, cause),
                 predictions=change,
             )
             self._alarms.record(f.row, min(f.detector, len(detectors)), alarm)
@@ -435,14 +435,16 @@ class EstimatorSet:
             later[key] -= 1
         return ordinals
 
-    def _judgement(self, found: AlarmRow) -> Judgement | None:
-        """What a verdict says; None of a detector."""
+    def _judgement(self, found: AlarmRow, cause: Outcome) -> Judgement | None:
+        """What a verdict says at an outcome; None of a detector."""
         opponent = found.detector - len(self._spec.detectors)
         if opponent < 0:
             return None
         named = self._table.opponents[opponent]
         verdict = -1 if found.after < 0 else 1 if found.after > 0 else 0
-        return Judgement(named, verdict, found.since, found.since_ms)
+        age_ms = cause.event_ms - self._watched.models[cause.model].first_ms
+        quick = self._late is not None and age_ms < self._late.horizon_ms
+        return Judgement(named, verdict, found.since, found.since_ms, quick)
 
     def _next_slice(self, names: list[str]) -> tuple[list[Slice], list[str]]:
         """The next models to report, few enough that the event loop may wait for them; and the rest."""

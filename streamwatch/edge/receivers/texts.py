@@ -175,7 +175,7 @@ def _sentence(part: Part) -> str:
         return (
             f"{alarm.model} {judged(alarm.judgement)}. Said at outcome {alarm.outcome}, "
             f"{iso(alarm.event_ms)}, after {alarm.n_eff:,.0f} outcomes that could be compared; "
-            f"about now, not about the whole past.{retired}"
+            f"about now, not about the whole past.{_quick(alarm.judgement)}{retired}"
         )
     if part.reason is not None:
         began = f"The drift of {alarm.model} that {alarm.detector} found at {iso(part.started_at_ms)} is over"
@@ -204,6 +204,16 @@ def among_predictions(alarm: Alarm) -> str:
 def iso_minutes(ms: int) -> str:
     """A time as RFC 3339 to the minute, in UTC."""
     return f"{iso(ms)[:16]}Z"
+
+
+def _quick(judgement: Judgement) -> str:
+    """Warn of a verdict before which no label could take long."""
+    if not judgement.quick_labels_only:
+        return ""
+    return (
+        " Only quick labels were in, as the model was watched for less than join.horizon: slower ones may "
+        "say otherwise."
+    )
 
 
 def _mention(part: Part) -> str:

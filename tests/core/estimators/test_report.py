@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from streamwatch.core.estimators.catalogue import METRICS
+from streamwatch.core.estimators.catalogue import METRICS, OF_REGISTERS
 from streamwatch.core.estimators.detectors.ddm import DdmSpec
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Outcome
@@ -57,6 +57,7 @@ LABELS = {
     "last_label_timestamp_seconds": ("model",),
     **dict.fromkeys(PER_CLASS, ("class", "forgetting", "model")),
     "series_dropped": (),
+    **{metric.name: metric.labels for metric in OF_REGISTERS},
 }
 DEFAULT = MonitorsSpec()
 STREAM = drifting(2, 600)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
 import pytest
 
 from streamwatch.core.alerting.notification import Notification
@@ -91,3 +92,14 @@ def test_since_when_predictions_err_is_said_where_labels_came_later(kind: str) -
         "(between 2023-11-14T18:20Z and 2023-11-14T19:43Z); their labels came later."
     ) in said
     assert "Predictions made" not in sent(kind, firing())
+
+
+@pytest.mark.parametrize("kind", FORMS)
+def test_a_verdict_on_quick_labels_alone_says_so(kind: str) -> None:
+    settled = judged()
+    assert settled.judgement is not None
+    young = msgspec.structs.replace(
+        settled, judgement=msgspec.structs.replace(settled.judgement, quick_labels_only=True)
+    )
+    said = [sent(kind, firing(parts=(part(each),), news=("verdict",))) for each in (young, settled)]
+    assert ["Only quick labels were in" in each for each in said] == [True, False]

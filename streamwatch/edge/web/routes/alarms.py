@@ -12,7 +12,7 @@ it; `timestamp_seconds` is the event time of outcome number `outcome` of the mod
 or infinite are absent. A change of verdict has no mean losses, but
 
     "judgement": {"opponent": "persistent", "verdict": "worse", "since_outcome": 2301,
-                  "since_timestamp_seconds": 1759999000.0}
+                  "since_timestamp_seconds": 1759999000.0, "quick_labels_only": false}
 
 A detector's alarm may say since when *predictions* err otherwise, as labels come later:
 
@@ -92,4 +92,5 @@ def judged(judgement: Judgement) -> dict[str, object]:
         "verdict": VERDICTS[judgement.verdict],
         "since_outcome": judgement.since,
         "since_timestamp_seconds": judgement.since_ms / 1000,
+        "quick_labels_only": judgement.quick_labels_only,
     }

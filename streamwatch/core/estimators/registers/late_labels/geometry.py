@@ -40,6 +40,8 @@ class Geometry:
     horizon_ms: int
     width_ms: int
     edges_ms: Integers
+    steps_ms: Integers
+    """Edges for the search of a bin, (32,): those between bins at 1 … 22, never reached ones above."""
 
     @property
     def longest_ms(self) -> int:
@@ -51,4 +53,7 @@ def geometry_of(horizon_ms: int) -> Geometry:
     """Lay out the buckets and bins of a horizon of at least a second."""
     width_ms = -(-3 * horizon_ms // (2 * BUCKETS))
     edges = np.geomspace(horizon_ms / _FIRST_EDGE, horizon_ms, BINS)
-    return Geometry(horizon_ms, width_ms, np.concatenate(([0], np.rint(edges).astype(np.int64))))
+    edges_ms = np.concatenate(([0], np.rint(edges).astype(np.int64)))
+    steps_ms = np.full(32, np.iinfo(np.int64).max)
+    steps_ms[:BINS] = edges_ms[:BINS]
+    return Geometry(horizon_ms, width_ms, edges_ms, steps_ms)

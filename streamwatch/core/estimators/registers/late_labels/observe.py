@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from streamwatch.core.estimators.registers.late_labels.geometry import BINS, BUCKETS
-from streamwatch.core.jit import entry, hot
+from streamwatch.core.estimators.registers.late_labels.geometry import BUCKETS
+from streamwatch.core.jit import entry, hot, without_refcount
 
 NONE = -1
 """Bucket of a slot that is empty; time of an outcome where there was none."""
@@ -25,16 +25,15 @@ def bucket_of(time_ms, width_ms, inverse):
 
 
 @hot
-def bin_of(delay_ms, edges_ms):
-    """Bin of a delay: the first whose upper edge is not below it, else the last."""
-    low, high = 0, BINS - 1
-    while low < high:
-        middle = (low + high) >> 1
-        if delay_ms <= edges_ms[middle + 1]:
-            high = middle
-        else:
-            low = middle + 1
-    return low
+def bin_of(delay_ms, steps_ms):
+    """Bin of a delay: how many inner edges lie below it; without a branch that is hard to foresee."""
+    found = 0
+    found += 16 * (steps_ms[found + 16] < delay_ms)
+    found += 8 * (steps_ms[found + 8] < delay_ms)
+    found += 4 * (steps_ms[found + 4] < delay_ms)
+    found += 2 * (steps_ms[found + 2] < delay_ms)
+    found += 1 * (steps_ms[found + 1] < delay_ms)
+    return found
 
 
 @hot
@@ -54,7 +53,7 @@ def take_slot(counts, buckets, newest_ms, row, bucket):
 
 
 @entry
-def observe(counts, buckets, newest_ms, edges_ms, width_ms, longest_ms, rows, hits, event_ms, delay_ms):
+def observe(counts, buckets, newest_ms, steps_ms, width_ms, longest_ms, rows, hits, event_ms, delay_ms):
     """Count outcomes.
 
     Parameters
@@ -65,19 +64,28 @@ def observe(counts, buckets, newest_ms, edges_ms, width_ms, longest_ms, rows, hi
         int64 (models, 64), changed: number of the bucket in each slot, `NONE` for an empty one.
     newest_ms
         int64 (models, 64), changed: newest time of an outcome that became known in this bucket, or `NONE`.
-    edges_ms, width_ms, longest_ms
+    steps_ms, width_ms, longest_ms
         Of a `Geometry`.
     rows, hits, event_ms, delay_ms
         int32, bool, int64, int64 (n,).
     """
+    cells = without_refcount(counts)
+    held, newest, steps = (
+        without_refcount(buckets),
+        without_refcount(newest_ms),
+        without_refcount(steps_ms),
+    )
     inverse = 1.0 / width_ms
+    known_bucket = np.int64(0)
     for i in range(rows.shape[0]):
         row, known_ms, delay = rows[i], event_ms[i], delay_ms[i]
         if delay > longest_ms:
             continue
-        slot = take_slot(counts, buckets, newest_ms, row, bucket_of(known_ms, width_ms, inverse))
+        if not 0 <= known_ms - known_bucket * width_ms < width_ms:  # else that of the outcome before
+            known_bucket = bucket_of(known_ms, width_ms, inverse)
+        slot = take_slot(cells, held, newest, row, known_bucket)
         if slot >= 0:
-            newest_ms[row, slot] = max(newest_ms[row, slot], known_ms)
-        slot = take_slot(counts, buckets, newest_ms, row, bucket_of(known_ms - delay, width_ms, inverse))
+            newest[row, slot] = max(newest[row, slot], known_ms)
+        slot = take_slot(cells, held, newest, row, bucket_of(known_ms - delay, width_ms, inverse))
         if slot >= 0:
-            counts[row, slot, np.int64(hits[i]), bin_of(delay, edges_ms)] += 1
+            cells[row, slot, np.int64(hits[i]), bin_of(delay, steps)] += 1

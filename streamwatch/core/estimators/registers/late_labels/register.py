@@ -27,6 +27,9 @@ VERSION: Final = 1
 _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(RingSnapshot)
 
+LATE_LABELS_BYTES: Final = 18_000
+"""Bytes of one model at most: its ring (12.8 kB) and what was last said of it; its snapshot is no larger."""
+
 METRICS: Final = (
     Metric(
         "accuracy_delay_corrected_ratio",
@@ -90,6 +93,11 @@ class LateLabels:
         """Of rows that have seen no outcome since."""
         self.section = fingerprint("late_labels", (spec, BUCKETS, BINS), None, VERSION)
         self.title = f"late labels (horizon {spec.horizon_ms / 1000:g} s)"
+
+    @property
+    def horizon_ms(self) -> int:
+        """The longest that a label may take."""
+        return self._spec.horizon_ms
 
     def observe(self, batch: Batch) -> None:
         """Count outcomes by the time of their predictions."""

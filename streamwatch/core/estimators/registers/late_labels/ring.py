@@ -94,7 +94,7 @@ class LabelRing:
             self._counts,
             self._buckets,
             self._newest_ms,
-            given.edges_ms,
+            given.steps_ms,
             given.width_ms,
             given.longest_ms,
             *map(np.ascontiguousarray, (rows, hits, event_ms, delay_ms)),  # compiled for one layout

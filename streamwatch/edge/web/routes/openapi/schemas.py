@@ -191,6 +191,11 @@ def schemas() -> Schema:
                 "verdict": {"enum": ["better", "worse", "open"]},
                 "since_outcome": {"type": "integer", "minimum": 1},
                 "since_timestamp_seconds": {"type": "number", "description": "Event time of that outcome"},
+                "quick_labels_only": {
+                    "type": "boolean",
+                    "description": "Whether the model had been watched for less than join.horizon: slower "
+                    "labels were missing",
+                },
             }
         ),
         "Alarm": object_of(

@@ -86,3 +86,13 @@ def test_an_error_that_falls_is_no_rise_among_predictions() -> None:
             assert (alarm.after > alarm.before) is (alarm.predictions.after > alarm.predictions.before)
         if alarm.judgement is not None:
             assert alarm.predictions is None
+
+
+def test_a_verdict_says_whether_only_quick_labels_could_be_in() -> None:
+    outcomes, _ = late_stream(4)
+    verdicts = [alarm for alarm in EstimatorSet(SPEC).fold(outcomes) if alarm.judgement is not None]
+    young = [alarm.event_ms < outcomes[0].event_ms + DAY_MS for alarm in verdicts]
+    assert any(young)
+    assert [bool(v.judgement and v.judgement.quick_labels_only) for v in verdicts] == young
+    without = EstimatorSet(DEFAULT).fold(outcomes)
+    assert not any(alarm.judgement and alarm.judgement.quick_labels_only for alarm in without)

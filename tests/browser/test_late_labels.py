@@ -1,0 +1,78 @@
+"""A model's page says what late labels leave out, and since when predictions err."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from playwright.async_api import expect
+
+from streamwatch.core.events import ErrorChange
+from streamwatch.edge.web.server import HttpServer
+from tests.browser.conftest import Opened
+from tests.edge.web.http_faces import BEGAN_MS, Model, alarm, report_of
+
+pytestmark = [pytest.mark.real("chromium"), pytest.mark.asyncio(loop_scope="session")]
+BEGAN = BEGAN_MS / 1000
+ACCURACY = {"accuracy": 0.9, "lower": 0.88, "upper": 0.92, "effective_sample_size": 1_234.0}
+CHANGE = {
+    "since_timestamp_seconds": BEGAN,
+    "earliest_timestamp_seconds": BEGAN - 60,
+    "latest_timestamp_seconds": BEGAN + 60,
+    "before": 0.1,
+    "after": 0.3,
+}
+YOUNG = {
+    "horizon_seconds": 86_400.0,
+    "as_of_timestamp_seconds": BEGAN,
+    "by_prediction_time": {
+        "width_seconds": 2_025.0,
+        "start_timestamp_seconds": [BEGAN],
+        "outcomes": [424],
+        "errors": [40],
+    },
+}
+SETTLED = {
+    **YOUNG,
+    "settled": ACCURACY,
+    "delay_corrected": ACCURACY,
+    "naive": 0.783,
+    "bias": -0.117,
+    "share_labelled": {
+        "age_seconds": [3_600.0 * (hour + 1) for hour in range(23)],
+        "errors": [0.5] * 22 + [1.0],
+        "hits": [0.25] * 22 + [1.0],
+    },
+    "change": CHANGE,
+}
+QUICK = {
+    "first_horizon_ends_timestamp_seconds": BEGAN + 86_400.0,
+    "first_horizon_predictions": 1_829,
+    "first_horizon_labelled": 424,
+    "first_horizon_only_label": "<b>fraud</b>",
+}
+
+
+async def test_late_labels_are_a_panel_and_quick_ones_a_caveat(server: HttpServer, opened: Opened) -> None:
+    change = ErrorChange(BEGAN_MS, BEGAN_MS - 60_000, BEGAN_MS + 60_000, 0.1, 0.3)
+    made = report_of({"late": Model(), "young": Model()}, 0, [alarm("late", predictions=change)])
+    details = {"late": {"late_labels": SETTLED}, "young": {"late_labels": YOUNG, **QUICK}}
+    server.publish(replace(made, details=details))
+    page = await opened(f"{server.url}/#/model/late")
+    panel = page.locator("#model .panel", has=page.get_by_role("heading", name="Late labels", exact=True))
+    await expect(panel).to_contain_text("corrected for labels to come")
+    await expect(panel).to_contain_text("90.0\u202f% (88.0\u202f% – 92.0\u202f%)")
+    await expect(panel).to_contain_text("\u22120.117")
+    await expect(panel).to_contain_text("err more: 10.0\u202f% → 30.0\u202f%")
+    delays = page.locator("#model .panel", has=page.get_by_role("heading", name="Share of labels in"))
+    await expect(delays.locator("tbody tr")).to_have_count(6)
+    await expect(delays.locator("tbody tr").last).to_contain_text("100.0\u202f%")
+    await expect(page.locator("#model .alarms .change")).to_contain_text("predictions err more since about")
+
+    await page.goto(f"{server.url}/#/model/young")
+    said = page.locator("#model .caveat")
+    await expect(said).to_contain_text(
+        "only quick labels are in (424 of 1,829, all “<b>fraud</b>”): the first"
+    )
+    await expect(panel).to_contain_text("Undefined until 30 predictions are settled")
+    await expect(delays).to_have_count(0)

@@ -1,0 +1,34 @@
+"""Tables of `docs/late-labels.md`: bias and coverage with late labels, and where a change is located.
+
+python -m tests.calibration.late_figures [runs]
+"""
+
+from __future__ import annotations
+
+import sys
+
+from tests.calibration.late_runs import SCENES, changes_of, figures_of
+
+
+def main(runs: int) -> None:
+    """Print both tables."""
+    print("| | corrected: bias | its interval holds | last 1,000 labels: bias | holds | settled: bias |")
+    print("|---|---|---|---|---|---|")
+    for scene in SCENES:
+        f = figures_of(scene, runs)
+        print(
+            f"| {scene.name} | {f.bias:+.4f} | {f.coverage:.2f} | {f.last_bias:+.4f} | {f.last_coverage:.2f} "
+            f"| {f.settled_bias:+.4f} |",
+            flush=True,
+        )
+    print("| outcomes a bucket, error before → after | found | interval holds | off by, median, buckets |")
+    print("|---|---|---|---|")
+    for outcomes in (5, 20, 100, 1_000):
+        for before, after in ((0.2, 0.2), (0.2, 0.3), (0.2, 0.4), (0.2, 0.1)):
+            c = changes_of(outcomes, before, after, 5 * runs)
+            said = f"{c.found:.3f} | {c.coverage:.3f} | {c.median_error:.2f}"
+            print(f"| {outcomes}, {before} → {after} | {said} |")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 200)

@@ -1,0 +1,138 @@
+"""Simulated late labels: hits after 15 d on average, errors after 3 d, within a horizon of 60 d."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.estimators.registers.late_labels.accuracy import late_accuracy, wilson
+from streamwatch.core.estimators.registers.late_labels.change import latest_change
+from streamwatch.core.estimators.registers.late_labels.geometry import geometry_of
+from streamwatch.core.estimators.registers.late_labels.ring import LabelRing
+from streamwatch.core.specs import DAY_MS
+
+HORIZON_DAYS = 60.0
+GEOMETRY = geometry_of(60 * DAY_MS)
+BEGAN_MS = 1_700_000_000_000
+LAST_LABELS = 1_000
+Numbers = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What is simulated, until a day on which it is looked at; days count from the first prediction."""
+
+    name: str
+    days: float
+    rate: Callable[[Numbers], Numbers]
+    accuracy: Callable[[Numbers], Numbers]
+    target: float
+    """Accuracy of the predictions of the last 30 days."""
+    hits_unlabelled: float = 0.0
+
+
+def always(value: float) -> Callable[[Numbers], Numbers]:
+    return lambda day: np.full_like(day, value)
+
+
+def changing(before: float, after: float, day: float) -> Callable[[Numbers], Numbers]:
+    return lambda at: np.where(at < day, before, after)
+
+
+STEADY = Scene("steady", 150.0, always(100.0), always(0.9), 0.9)
+SCENES = (
+    STEADY,
+    Scene("70 days after the start", 70.0, always(100.0), always(0.9), 0.9),
+    Scene("volume × 10 five days ago", 150.0, changing(100.0, 1_000.0, 145.0), always(0.9), 0.9),
+    Scene("volume ÷ 10 ten days ago", 150.0, changing(100.0, 10.0, 140.0), always(0.9), 0.9),
+    Scene(
+        "accuracy .9 → .8 ten days ago",
+        150.0,
+        always(100.0),
+        changing(0.9, 0.8, 140.0),
+        0.9 * 2 / 3 + 0.8 / 3,
+    ),
+    Scene("a third of the hits never labelled", 150.0, always(100.0), always(0.9), 0.9, 1 / 3),
+)
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Of many runs of a scene: mean error of an estimate, and how often its interval holds the truth."""
+
+    bias: float
+    coverage: float
+    last_bias: float
+    """Of the last 1,000 labels."""
+    last_coverage: float
+    settled_bias: float
+    n_eff: float
+
+
+def outcomes_of(scene: Scene, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
+    """Times of predictions and labels that are in, and hits; in the order of the labels."""
+    rng = np.random.default_rng(seed)
+    # The boundary of buckets falls anywhere in the day.
+    began_ms = BEGAN_MS + int(rng.integers(0, GEOMETRY.width_ms))
+    most = float(scene.rate(np.linspace(0.0, scene.days, 400)).max())
+    day = np.sort(rng.random(rng.poisson(most * scene.days)) * scene.days)
+    day = day[rng.random(len(day)) < scene.rate(day) / most]
+    hit = rng.random(len(day)) < scene.accuracy(day)
+    delay = rng.exponential(np.where(hit, 15.0, 3.0))
+    never = rng.random(len(day)) < np.where(hit, scene.hits_unlabelled, 0.0)
+    is_in = ~never & (delay <= HORIZON_DAYS) & (day + delay <= scene.days)
+    predicted = began_ms + np.rint(day[is_in] * DAY_MS).astype(np.int64)
+    known = began_ms + np.rint((day + delay)[is_in] * DAY_MS).astype(np.int64)
+    order = np.argsort(known, kind="stable")
+    return predicted[order], known[order], hit[is_in][order]
+
+
+def figures_of(scene: Scene, runs: int, seed: int = 0) -> Figures:
+    """Run a scene, a model of the ring for each run."""
+    ring = LabelRing(runs, GEOMETRY)
+    last = np.zeros(runs)
+    for run in range(runs):
+        predicted, known, hit = outcomes_of(scene, seed * 100_000 + run)
+        ring.observe(np.full(len(hit), run, np.int32), hit, known, known - predicted)
+        last[run] = hit[-LAST_LABELS:].mean()
+    late = late_accuracy(ring.view(np.arange(runs)), GEOMETRY)
+    lower, upper = wilson(last, np.full(runs, float(LAST_LABELS)))
+    found = late.corrected
+    inside = (found.lower <= scene.target) & (scene.target <= found.upper)
+    return Figures(
+        float(np.mean(found.value) - scene.target),
+        float(np.mean(inside)),
+        float(np.mean(last) - scene.target),
+        float(np.mean((lower <= scene.target) & (scene.target <= upper))),
+        float(np.mean(late.settled.value) - scene.target),
+        float(np.median(found.n_eff)),
+    )
+
+
+@dataclass(frozen=True)
+class Changes:
+    """Of many runs in which the error changes once: found, within the interval, off by so many buckets."""
+
+    found: float
+    coverage: float
+    median_error: float
+
+
+def changes_of(outcomes: float, before: float, after: float, runs: int) -> Changes:
+    """Locate changes of the error at any time within 64 buckets of so many outcomes each, in the mean."""
+    rng = np.random.default_rng(int(1_000 * (before + 10 * after) + outcomes))
+    off, inside = [], []
+    for _ in range(runs):
+        at = rng.uniform(10, 60)
+        part = np.clip(at - np.arange(64), 0.0, 1.0)
+        number = rng.poisson(outcomes, 64)
+        wrong = rng.binomial(number, before * part + after * (1 - part))
+        found = latest_change(wrong.astype(np.float64), number.astype(np.float64), 0, GEOMETRY)
+        if found is not None:
+            width = GEOMETRY.width_ms
+            off.append(abs(found.since_ms / width - at))
+            inside.append(found.earliest_ms / width <= at <= found.latest_ms / width)
+    return Changes(len(off) / runs, float(np.mean(inside or [1.0])), float(np.median(off or [0.0])))

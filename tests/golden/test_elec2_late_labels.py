@@ -1,0 +1,64 @@
+"""On Elec2 with late labels, what is corrected is nearer to hindsight than what is seen."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from streamwatch.core.estimators.registers.late_labels.accuracy import late_accuracy
+from streamwatch.core.estimators.registers.late_labels.geometry import geometry_of
+from streamwatch.core.estimators.registers.late_labels.register import LateLabelsSpec
+from streamwatch.core.estimators.registers.late_labels.ring import LabelRing
+from streamwatch.core.estimators.set import EstimatorSet
+from streamwatch.core.specs import DAY_MS
+from tests.golden.elec2_late import BEGAN_MS, HORIZON_MS, late_elec2
+from tests.layouts import DEFAULT
+
+GEOMETRY = geometry_of(HORIZON_MS)
+
+
+@pytest.mark.parametrize("model", ["nb@5", "ht@5", "levbag@8"])
+def test_corrected_accuracy_is_nearer_to_hindsight_than_what_is_seen(model) -> None:
+    elec2 = late_elec2(model)
+    order = elec2.by_label()
+    known = elec2.known_ms[order]
+    ring, at = LabelRing(1, GEOMETRY), 0
+    corrected, naive, inside = [], [], []
+    for now in range(BEGAN_MS + 30 * DAY_MS, int(elec2.predicted_ms[-1]), 5 * DAY_MS):
+        upto = int(np.searchsorted(known, now, side="right"))
+        part = order[at:upto]
+        at = upto
+        rows = np.zeros(len(part), np.int32)
+        ring.observe(rows, elec2.hit[part], elec2.known_ms[part], elec2.delay_ms[part])
+        late = late_accuracy(ring.view(np.zeros(1, np.int64)), GEOMETRY)
+        recent = (elec2.predicted_ms > now - HORIZON_MS // 2) & (elec2.predicted_ms <= now)
+        truth = elec2.hit[recent].mean()
+        corrected.append(late.corrected.value[0] - truth)
+        naive.append(late.naive[0] - truth)
+        inside.append(late.corrected.lower[0] <= truth <= late.corrected.upper[0])
+    assert len(corrected) > 150
+    assert np.abs(np.mean(corrected)) < 0.02
+    assert np.mean(naive) < -0.04
+    assert np.mean(np.abs(corrected)) < 0.5 * np.mean(np.abs(naive))
+    assert np.mean(inside) > 0.85
+
+
+def test_changes_among_predictions_are_changes_in_hindsight() -> None:
+    elec2 = late_elec2("nb@5")
+    monitors = EstimatorSet(replace(DEFAULT, registers=(LateLabelsSpec(HORIZON_MS),)))
+    found = [(a, a.predictions) for a in monitors.fold(elec2.outcomes()) if a.predictions is not None]
+    assert len(found) >= 10
+    right: list[bool] = []
+    for alarm, change in found:
+        since, end = change.since_ms, min(alarm.event_ms, change.since_ms + 3 * DAY_MS)
+        before, after = error(elec2, since - 3 * DAY_MS, since), error(elec2, since, end)
+        right.append((change.after > change.before) is bool(after > before))
+    assert np.mean(right) > 0.85
+
+
+def error(elec2, start_ms: int, end_ms: int) -> float:
+    """Of the predictions of a stretch of time, in hindsight."""
+    chosen = (elec2.predicted_ms >= start_ms) & (elec2.predicted_ms < end_ms)
+    return 1.0 - float(elec2.hit[chosen].mean())
