@@ -34,17 +34,12 @@ class Inbox:
         self._held = held
         self._max_future_ms = max_future_ms
         self._fresh: list[tuple[int, int]] = []  # place and time of arrival of what was delivered
-        self._span = (0, 0)  # where in the pool it is
+        self._fresh_ids: list[NDArray[np.int64]] = []
         self._doubtful: dict[int, NDArray[np.int64]] = {}  # ids by place: records that wait for others
         self._appended: dict[int, bool] = {}
 
     def __len__(self) -> int:
-        return self._span[1] - self._span[0] + sum(map(len, self._doubtful.values()))
-
-    @property
-    def has_fresh(self) -> bool:
-        """Tell whether something was delivered since times were given last."""
-        return bool(self._fresh)
+        return sum(map(len, self._fresh_ids)) + sum(map(len, self._doubtful.values()))
 
     @property
     def waiting(self) -> NDArray[np.bool_]:
@@ -65,21 +60,20 @@ class Inbox:
         ) or any(ms <= arrived_ms for _, ms in self._fresh)
 
     def ids(self) -> list[NDArray[np.int64]]:
-        """Places where the rows are kept of what waits for its time; nothing may be fresh."""
-        return list(self._doubtful.values())
+        """Give the records that wait for their time."""
+        return [*self._fresh_ids, *self._doubtful.values()]
 
     def reorder(self, places: NDArray[np.int64]) -> None:
         """Follow partitions to their new places; of those that are gone nothing is here."""
-        if self._fresh:
-            self._held.put_elsewhere(*self._span, places)
+        for ids in self._fresh_ids:
+            self._held.put_elsewhere(ids, places)
         self._fresh = [(int(places[place]), ms) for place, ms in self._fresh]
         self._doubtful = {int(places[place]): ids for place, ids in self._doubtful.items()}
         self._appended = {int(places[place]): said for place, said in self._appended.items()}
 
-    def add(self, first_id: int, now_ms: int, delivered: Mapping[int, Arrivals]) -> None:
-        """Take in what was delivered, by place; it is in the pool from `first_id` on, behind the last."""
-        count = sum(map(len, delivered.values()))
-        self._span = (self._span[0] if self._fresh else first_id, first_id + count)
+    def add(self, ids: NDArray[np.int64], now_ms: int, delivered: Mapping[int, Arrivals]) -> None:
+        """Take in what was delivered, by place; `ids` are those of all of it."""
+        self._fresh_ids.append(ids)
         self._fresh += [(place, now_ms) for place in delivered]
         # Where a topic's configuration changes in between, what waits is judged as producers' times.
         for place, arrivals in delivered.items():
@@ -119,10 +113,11 @@ class Inbox:
         odd = np.zeros(len(partitions.names), np.bool_)
         if doubtful:
             odd[list(doubtful)] = True
-        span, self._span, self._fresh = self._span, (0, 0), []
-        if held.queue_plain(span, partitions.running_ms, odd, partitions.held, self._max_future_ms):
+        fresh = self._fresh_ids[0] if len(self._fresh_ids) == 1 else np.concatenate(self._fresh_ids)
+        self._fresh_ids, self._fresh = [], []
+        if held.queue_plain(fresh, partitions.running_ms, odd, partitions.held, self._max_future_ms):
             for place in np.flatnonzero(odd).tolist():
-                own = held.ids_of(*span, place)
+                own = held.ids_of(fresh, place)
                 if len(own):
                     doubtful[place] = np.concatenate((doubtful[place], own)) if place in doubtful else own
 
