@@ -201,6 +201,10 @@ class BatchProcessor:
         self._read = {partition: state.position for partition, state in poll.partitions.items()}
         self._begin(self._merge.in_turns(clocks.monotonic_ms(), clocks.host_ms(), connected=connected))
 
+    async def make_room(self) -> None:
+        """Make the room that the next of the released records need, if that takes long."""
+        await self._evaluating.make_room()
+
     def evaluate(self) -> int:
         """Evaluate the next of the released records, so many as fit a turn; the number of alarms raised."""
         ready = self._ready

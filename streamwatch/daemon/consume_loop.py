@@ -314,6 +314,7 @@ class ConsumeLoop:
         assert self.state is not None  # noqa: S101 - see _take
         processor, alarms = self.state.processor, 0
         while processor.has_ready and not stop.is_set():
+            await processor.make_room()
             alarms += processor.evaluate()
             await processor.rejected.deliver(only_if_full=True)
             if processor.has_ready:
