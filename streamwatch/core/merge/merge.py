@@ -121,21 +121,24 @@ class Merge:
 
     def add(self, delivered: Mapping[Partition, Arrivals], now_ms: int) -> None:
         """Take in what a poll delivered at `now_ms` (of a clock that never goes back)."""
-        if not (some := {name: arrivals for name, arrivals in delivered.items() if len(arrivals)}):
+        # Polls are small and partitions many: what is done for each of them costs more than its records.
+        if not all(sizes := [len(arrivals.offsets) for arrivals in delivered.values()]):
+            delivered = {name: arrivals for name, arrivals in delivered.items() if len(arrivals)}
+            sizes = [size for size in sizes if size]
+        if not sizes:
             return
         self._compact()
-        order, parts = self._partitions.order, list(some.values())
-        delivered_of = [order[name] for name in some]
+        order, parts = self._partitions.order, list(delivered.values())
+        delivered_of = [order[name] for name in delivered]
         stamps_ms = np.concatenate([arrivals.stamps_ms for arrivals in parts])
         decodable = np.concatenate([arrivals.decodable for arrivals in parts])
-        counts = [len(arrivals) for arrivals in parts]
-        places = np.repeat(np.array(delivered_of, np.int64), counts)
+        counts, places = np.array(sizes, np.int64), np.array(delivered_of, np.int64)
         words = self._kept.add([arrivals.records for arrivals in parts])
-        ids = self._held.put(words, stamps_ms, decodable, places, now_ms)
-        self._inbox.add(ids, now_ms, dict(zip(delivered_of, parts, strict=True)))
-        sizes_bytes = [max(len(arrivals), arrivals.size_bytes) for arrivals in parts]
-        self._partitions.heard(np.array(delivered_of, np.int64), np.array(sizes_bytes, np.int64))
-        self._host.look(list(some), stamps_ms, decodable, counts, now_ms)
+        ids = self._held.put(words, stamps_ms, decodable, places.repeat(counts), now_ms)
+        self._inbox.add(ids, now_ms, delivered_of, [arrivals.appended for arrivals in parts])
+        sizes_bytes = np.array([arrivals.size_bytes for arrivals in parts], np.int64)
+        self._partitions.heard(places, np.maximum(counts, sizes_bytes))
+        self._host.look(list(delivered), stamps_ms, decodable, counts, now_ms)
 
     def found(self, ends_ms: Mapping[Partition, int | None]) -> None:
         """Note when the fetches were sent that found partitions at their end; None: not known to be there."""
@@ -170,27 +173,29 @@ class Merge:
         connected
             Whether brokers answer: while they do not, nobody is left behind.
         """
-        unread = self._unread()
-        self._host.judge(host_ms, unread)
+        self._host.judge(host_ms, self._unread() if self._host.may_be_behind(host_ms) else ())
         longest_ms = self._spec.max_future_ms
 
         def host_is_behind(place: int, arrived_ms: int) -> bool | None:
             if self._host.is_behind or now_ms - arrived_ms >= longest_ms:
                 return self._host.is_behind
-            return self._host.behind_since(self._partitions.names[place], arrived_ms, host_ms, unread)
+            return self._host.behind_since(self._partitions.names[place], arrived_ms, host_ms, self._unread())
 
         self._judge(host_ms, (), host_is_behind)
         rested_ms = None if self._host.is_behind else host_ms - self._spec.settle_ms
         waited_ms = now_ms - self._spec.settle_ms - self._spec.max_future_ms
         parts: list[Released] = []
         room = most = self._spec.records_per_turn
+        tried: Bounds | None = None  # up to these nothing is left
         while len(self._held):
-            if len(part := self._take(self._bounds(rested_ms, waited_ms), room)):
+            bounds = self._bounds(rested_ms, waited_ms)
+            if bounds != tried and len(part := self._take(bounds, room)):
                 parts.append(part)
                 room -= len(part)
+                tried = bounds
                 if room == 0:
                     yield together(parts)
-                    parts, room = [], most
+                    parts, room, tried = [], most, None
             elif not self._wait(now_ms, connected=connected):
                 break
         if parts:
