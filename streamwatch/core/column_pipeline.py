@@ -16,7 +16,7 @@ from streamwatch.core.events import Alarm, Event, Outcome
 from streamwatch.core.join.caveats import Caveats, caveats
 from streamwatch.core.join.compiled.durable import JoinTotals
 from streamwatch.core.join.compiled.join import DONE, LOOK, CompiledJoin
-from streamwatch.core.join.compiled.layout import Records
+from streamwatch.core.join.compiled.layout import Arrays, Records
 from streamwatch.core.join.compiled.rows import Digests
 from streamwatch.core.join.compiled.waiting_log import Changes
 from streamwatch.core.join.counters import JoinCounters
@@ -103,6 +103,19 @@ class ColumnPipeline:
             if isinstance(step.outcomes, OutcomeBatch):
                 parts.append(step.outcomes)
         return BatchResult(events, found, (), (), (), _together(parts), alarms, retired)
+
+    @property
+    def is_nearly_full(self) -> bool:
+        """Tell whether the join is better given more room before the next step."""
+        return self._join.is_nearly_full
+
+    def with_more_room(self) -> Arrays:
+        """Compute what `use` is given; a thread may do so between two steps."""
+        return self._join.with_more_room()
+
+    def use(self, arrays: Arrays) -> None:
+        """Go on with more room; no step may have been made since it was computed."""
+        self._join.use(arrays)
 
     def _steps(self, rows: Records) -> Generator[Step]:
         join = self._join

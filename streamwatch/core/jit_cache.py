@@ -1,11 +1,11 @@
 """Compiled functions on disk: where, under which key, and how they are written.
 
 The directory's name is a hash of the kernels' syntax trees: docstrings, comments and line breaks change
-nothing. The join has a hash of its own in the names of its files, and so has each folder outside the core:
-a change there lets the estimators be. A file is named by the function, the interpreter and a hash of what it
-was compiled for (types of arguments, processor), so processes that compile side by side never write each
-other's files; numba's own cache numbers its files in an index, which two processes at once can leave pointing
-at each other's code.
+nothing. The join and the merge have a hash of their own in the names of their files, and so has each folder
+outside the core: a change there lets the estimators be. A file is named by the function, the interpreter and
+a hash of what it was compiled for (types of arguments, processor), so processes that compile side by side
+never write each other's files; numba's own cache numbers its files in an index, which two processes at once
+can leave pointing at each other's code.
 A directory that cannot be written to, as in an image, is read and not added to.
 """
 
@@ -69,37 +69,41 @@ def _is_text(line: ast.stmt) -> bool:
     )
 
 
+def kernel_sources() -> list[Path]:
+    """Sources whose change makes every compiled function another."""
+    folder = Path(__file__).parent
+    rooms = (source for room in _COMPILED for source in (folder / room).rglob("*.py"))
+    own = (folder / name for name in ("jit.py", "jit_cache.py", "jit_numba.py", "texts.py"))
+    return [*own, *sorted(rooms)]
+
+
 @cache
 def kernel_hash() -> str:
     """One hash over the sources of compiled rooms and the versions that decide what they compile to."""
-    folder = Path(__file__).parent
     versions = (numba.__version__, np.__version__, llvmlite.__version__, sys.implementation.cache_tag)
-    rooms = (source for room in _COMPILED for source in (folder / room).rglob("*.py"))
-    own = (folder / name for name in ("jit.py", "jit_cache.py", "jit_numba.py", "texts.py"))
-    sources = syntax_hash(source.read_bytes() for source in (*own, *sorted(rooms)))
+    sources = syntax_hash(source.read_bytes() for source in kernel_sources())
     return hashlib.blake2b(f"{versions} {sources}".encode(), digest_size=8).hexdigest()
+
+
+def sources_of_room(folder: Path) -> list[Path]:
+    """Sources whose change makes compiled functions of a folder others, beside those of `kernel_sources`."""
+    core = Path(__file__).parent
+    for room, named in (("join", "outcomes.py"), ("merge", "records.py")):
+        if folder.is_relative_to(core / room):
+            return [core / named, *sorted((core / room).rglob("*.py"))]
+    if folder.is_relative_to(core / "estimators" / "registers"):
+        return sorted(folder.glob("*.py"))
+    if folder.is_relative_to(core):
+        return []
+    compiled = [file for file in sorted(folder.glob("*.py")) if b"core.jit" in file.read_bytes()]
+    return [*compiled, *(core / name for name in _READ_BY_OTHERS)]
 
 
 @cache
 def _hash_of_room(folder: Path) -> str:
-    """One hash over the compiled functions of a folder that has one of its own; empty for other folders."""
-    core = Path(__file__).parent
-    if folder.is_relative_to(core / "join"):
-        return _join_hash()
-    if folder.is_relative_to(core / "estimators" / "registers"):
-        return syntax_hash(file.read_bytes() for file in sorted(folder.glob("*.py")))
-    if folder.is_relative_to(core):
-        return ""
-    compiled = [text for file in sorted(folder.glob("*.py")) if b"core.jit" in (text := file.read_bytes())]
-    return syntax_hash([*compiled, *((core / name).read_bytes() for name in _READ_BY_OTHERS)])
-
-
-@cache
-def _join_hash() -> str:
-    """Hash over the join and what its compiled functions name of its surroundings."""
-    folder = Path(__file__).parent
-    files = (folder / "outcomes.py", *sorted((folder / "join").rglob("*.py")))
-    return syntax_hash(file.read_bytes() for file in files)
+    """One hash over `sources_of_room`; empty for folders without any."""
+    sources = sources_of_room(folder)
+    return syntax_hash(source.read_bytes() for source in sources) if sources else ""
 
 
 def cache_directory() -> str | None:

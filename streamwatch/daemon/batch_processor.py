@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,7 +17,7 @@ from streamwatch.core.fold_names import fold_of, model_of
 from streamwatch.core.join.caveats import details_with_caveats
 from streamwatch.core.join.mismatch import details_with
 from streamwatch.core.merge import Arrivals, Merge, MergeProgress, MergeSpec, Released
-from streamwatch.core.merge.elements import expanded
+from streamwatch.core.merge.elements import expanded_in_turns
 from streamwatch.core.merge.series import held_families, progress_families
 from streamwatch.core.ports import Decoder, Poll, Record, Store
 from streamwatch.core.records import OBJECT
@@ -118,6 +118,7 @@ class BatchProcessor:
         self._merge = Merge(merge or MergeSpec(), sides, self.progress)
         self._recent = RecentRecords()
         self.rejected = rejected or RejectedRecords()
+        self._turns: Iterator[Released] = iter(())
         self._ready: Released | None = None
         self._taken = 0
         self._read: Mapping[Partition, int] = {}
@@ -166,7 +167,7 @@ class BatchProcessor:
 
     def flush(self, moved: frozenset[Partition]) -> None:
         """Release what is held of these partitions, whose logs are no longer there; nothing may be ready."""
-        self._set_ready(self._merge.flush(sorted(moved), self._clocks.host_ms()))
+        self._begin(self._merge.flush(sorted(moved), self._clocks.host_ms()))
 
     def forget_records(self, partitions: frozenset[Partition]) -> None:
         """Recognise these logs no longer by what was read of them: they are others now."""
@@ -198,9 +199,11 @@ class BatchProcessor:
             self._merge.add(decoded, clocks.monotonic_ms())
         self._merge.found({partition: state.at_end_ms for partition, state in poll.partitions.items()})
         self._read = {partition: state.position for partition, state in poll.partitions.items()}
-        released = self._merge.release(clocks.monotonic_ms(), clocks.host_ms(), connected=connected)
-        self._set_ready(released)
-        self._tell()
+        self._begin(self._merge.in_turns(clocks.monotonic_ms(), clocks.host_ms(), connected=connected))
+
+    async def make_room(self) -> None:
+        """Make the room that the next of the released records need, if that takes long."""
+        await self._evaluating.make_room()
 
     def evaluate(self) -> int:
         """Evaluate the next of the released records, so many as fit a turn; the number of alarms raised."""
@@ -218,8 +221,7 @@ class BatchProcessor:
         self._alarms += done.alarms
         self._note_retired(done.retired)
         if self._taken == len(ready):
-            self._ready = None
-            self._advance_positions()
+            self._next_turn()
         return len(done.alarms)
 
     def report_in_slices(self) -> Generator[None, None, Report]:
@@ -243,9 +245,15 @@ class BatchProcessor:
         """Records held by the merge, the partitions waited for, and dead letters."""
         return [*held_families(self._merge, self._clocks.monotonic_ms()), *self.rejected.families()]
 
-    def _set_ready(self, released: Released) -> None:
+    def _begin(self, turns: Iterable[Released]) -> None:
+        self._turns = expanded_in_turns(turns)
+        self._next_turn()
+
+    def _next_turn(self) -> None:
+        """Have the next of what is released at hand, if there is more."""
         self._taken = 0
-        self._ready = expanded(released) if len(released) else None
+        self._ready = next(self._turns, None)
+        self._tell()
         if self._ready is None:
             self._advance_positions()
 

@@ -282,8 +282,8 @@ class ConsumeLoop:
         if at_hand is None:
             return
         await processor.receive(poll, connected=at_hand and self._source.up and not self._low)
-        self._source.pause(self._held_back(poll))
         alarms = await self._evaluate(commits, stop)
+        self._source.pause(self._held_back(poll))
         if self._behind and not self._is_behind():
             self._behind = False
             seconds = round(self._spec.monotonic() - self._began, 3)
@@ -314,6 +314,7 @@ class ConsumeLoop:
         assert self.state is not None  # noqa: S101 - see _take
         processor, alarms = self.state.processor, 0
         while processor.has_ready and not stop.is_set():
+            await processor.make_room()
             alarms += processor.evaluate()
             await processor.rejected.deliver(only_if_full=True)
             if processor.has_ready:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
@@ -49,6 +50,10 @@ class Evaluating(Protocol):
         """
         ...
 
+    async def make_room(self) -> None:
+        """Make the room that the next `take` needs, if that takes long; others have turns meanwhile."""
+        ...
+
 
 class RowByRow:
     """Through events and the entries that the store lends.
@@ -65,6 +70,9 @@ class RowByRow:
         self._checkpoint = checkpoint
         self._store = store
         self._step = RECORDS_PER_TURN
+
+    async def make_room(self) -> None:
+        """See `Evaluating`: entries are the store's."""
 
     def take(self, records: RecordBatch, start: int, end_of_record: EndOfRecord) -> Evaluated:
         """See `Evaluating`."""
@@ -110,6 +118,12 @@ class InColumns:
         self._steps: Iterator[Step] = iter(())
         self._left = 0  # records that the next steps take
         self._taken = 0  # by the steps made
+
+    async def make_room(self) -> None:
+        """See `Evaluating`."""
+        pipeline = self._pipeline
+        while pipeline.is_nearly_full:
+            pipeline.use(await asyncio.to_thread(pipeline.with_more_room))
 
     def take(self, records: RecordBatch, start: int, end_of_record: EndOfRecord) -> Evaluated:
         """See `Evaluating`."""

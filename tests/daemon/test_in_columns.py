@@ -7,6 +7,7 @@ import io
 import json
 import random
 import sys
+import threading
 from collections.abc import Callable, Sequence
 
 import pytest
@@ -15,6 +16,9 @@ from streamwatch.core.column_pipeline import ColumnPipeline
 from streamwatch.core.commit.checkpoint import Checkpoint
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Partition
+from streamwatch.core.join.compiled import growing
+from streamwatch.core.join.compiled import join as compiled_join
+from streamwatch.core.join.compiled.join import CompiledJoin
 from streamwatch.core.merge import MergeProgress, MergeSpec
 from streamwatch.core.pipeline import Pipeline
 from streamwatch.core.ports import PartitionState, Poll
@@ -67,6 +71,7 @@ class Daemon:
         self.now_ms += 1
         await self.processor.receive(poll)
         while self.processor.has_ready:
+            await self.processor.make_room()
             self.processor.evaluate()
         alarms, retired = self.processor.settle()
         self.alarms += alarms
@@ -205,3 +210,29 @@ def test_an_ordinary_record_costs_no_object_and_no_call() -> None:
     assert daemon.processor.records == count + 2 * size
     assert daemon.processor.pipeline.counters.predictions_resolved == daemon.processor.records / 2
     assert calls < count
+
+
+async def test_room_is_made_in_a_thread_before_it_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every place but the growing in time is forbidden to grow, and what comes out is that of rows."""
+    monkeypatch.setattr(growing, "_LARGE", 1_024)
+    monkeypatch.setattr(growing, "_AHEAD", 900)
+    threads: set[int] = set()
+    grow = CompiledJoin.with_more_room
+
+    def noted(join: CompiledJoin) -> growing.Arrays:
+        threads.add(threading.get_ident())
+        return grow(join)
+
+    def refused(*_: object) -> growing.Arrays:
+        raise AssertionError("there was no room")
+
+    monkeypatch.setattr(CompiledJoin, "with_more_room", noted)
+    monkeypatch.setattr(compiled_join, "grown", lambda a, n=900: refused() if n == 0 else growing.grown(a, n))
+    columns, rows = Daemon(columns=True), Daemon(columns=False)
+    stream = polls(random.Random(3), 12_000)
+    for poll in stream:
+        await columns.take(poll)
+        await rows.take(poll)
+    assert columns.said() == rows.said()
+    assert threads
+    assert threading.get_ident() not in threads

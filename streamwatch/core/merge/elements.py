@@ -7,7 +7,8 @@ together (`CONTINUED`), so that neither a turn nor a commit ends between them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Iterable, Sequence
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,20 +17,42 @@ from streamwatch.core.events import Decoded, Event, Several, Skipped
 from streamwatch.core.merge.released import CONTINUED, Released
 from streamwatch.core.records import OBJECT, RecordBatch, rows_of, words_of
 
+EVENTS_PER_TURN: Final = 4_096
+"""Events of records with several that become rows at a time; a record with more has a turn of its own."""
+
 
 def expanded(released: Released) -> Released:
     """Give a stretch of the sequence with a row for each event, and one for a record without any."""
-    places = np.flatnonzero(released.records.rows["side"] == OBJECT)
-    if not len(places):
-        return released
-    objects = released.records.objects
-    numbers: list[int] = released.records.rows["object"][places].tolist()
-    several = {
+    several = _several(released)
+    return _with_rows(released, several) if several else released
+
+
+def expanded_in_turns(stretches: Iterable[Released]) -> Generator[Released, None, None]:
+    """Give stretches of the sequence as `expanded` does, in shorter ones where records hold many events."""
+    for released in stretches:
+        several = _several(released)
+        start = events = 0
+        for place, found in several.items():
+            events += len(found.events)
+            if events >= EVENTS_PER_TURN:
+                yield expanded(released.part(start, place + 1))
+                start, events = place + 1, 0
+        if start < len(released):
+            yield expanded(released.part(start, len(released))) if several else released
+
+
+def _several(released: Released) -> dict[int, Several]:
+    """Find the records that hold several events, by place."""
+    records = released.records
+    if not records.objects:
+        return {}
+    places = np.flatnonzero(records.rows["side"] == OBJECT)
+    numbers: list[int] = records.rows["object"][places].tolist()
+    return {
         place: found
         for place, number in zip(places.tolist(), numbers, strict=True)
-        if isinstance(found := objects[number], Several)
+        if isinstance(found := records.objects[number], Several)
     }
-    return _with_rows(released, several) if several else released
 
 
 def _with_rows(released: Released, several: dict[int, Several]) -> Released:

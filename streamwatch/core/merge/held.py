@@ -15,7 +15,6 @@ from streamwatch.core.merge.queues import (
     FETCHED_MS,
     LATE_MS,
     LATE_PLACE,
-    NEXT,
     PLACE,
     READ_MS,
     READ_PLACE,
@@ -25,12 +24,18 @@ from streamwatch.core.merge.queues import (
     RESTED_PLACE,
     TIME,
     WAITED_MS,
+    put,
     queue_judged,
     queue_plain,
     release,
     walk,
 )
-from streamwatch.core.merge.timestamps import BELIEVED, TIMELESS
+from streamwatch.core.merge.timestamps import TIMELESS
+from streamwatch.core.records import ROW, rows_of, words_of
+
+_FEWEST: Final = 1_024
+_MOST_EMPTY: Final = 1 << 16
+"""Places for which room is kept while nothing waits."""
 
 EVER: Final = 2**63 - 1
 """Beyond every time, and every place."""
@@ -63,7 +68,9 @@ class Taken(NamedTuple):
 
 
 class Held:
-    """Pool of records, known by where `Kept` has their rows, and the queues through it.
+    """Pool of records with their rows, and the queues through it.
+
+    A record is known by its place in the pool, its id, until it is taken out: then the place is free.
 
     Attributes
     ----------
@@ -71,10 +78,25 @@ class Held:
         Partition of the record that is next, as of the last `take`; -1 without one.
     """
 
-    __slots__ = ("_columns", "_count", "_firsts", "_heap", "_lasts", "_pool", "_reasons", "head")
+    __slots__ = (
+        "_columns",
+        "_count",
+        "_firsts",
+        "_free",
+        "_heap",
+        "_lasts",
+        "_pool",
+        "_reasons",
+        "_unused",
+        "_words",
+        "head",
+    )
 
     def __init__(self) -> None:
         self._pool = np.empty((0, COLUMNS), np.int64)
+        self._words = words_of(np.empty(0, ROW))
+        self._free = np.empty(0, np.int64)  # so many as are unused, from the first on
+        self._unused = 0
         self._firsts = self._lasts = self._heap = np.empty(0, np.int64)
         self._columns = np.empty((5, 0), np.int64)  # what `take` writes, but for the reasons
         self._reasons = np.empty(0, np.uint8)
@@ -104,34 +126,61 @@ class Held:
         heads = self._firsts[self._firsts >= 0]
         return bool((self._pool[heads, ARRIVED] <= arrived_ms).any())
 
+    def clear(self) -> None:
+        """Let go of much memory; nothing may be in the pool."""
+        if len(self._free) > _MOST_EMPTY:
+            self._pool, self._words = np.empty((0, COLUMNS), np.int64), words_of(np.empty(0, ROW))
+            self._free, self._unused = np.empty(0, np.int64), 0
+
     def put(
         self,
-        first: int,
+        words: NDArray[np.int64],
         stamps_ms: NDArray[np.int64],
         decodable: NDArray[np.bool_],
         places: NDArray[np.int64],
         arrived_ms: int,
-    ) -> None:
-        """Put records of partitions into the pool, from `first` on; they have no time and no turn yet."""
-        stop = first + len(stamps_ms)
-        if stop > len(self._pool):
-            pool = np.empty((max(2 * stop, 1_024), COLUMNS), np.int64)
-            pool[:first] = self._pool[:first]
-            self._pool = pool
-        part = self._pool[first:stop]
-        part[:, TIME] = stamps_ms
-        part[:, ARRIVED] = arrived_ms
-        part[:, PLACE] = places
-        part[:, REASON] = np.where(decodable, BELIEVED, TIMELESS)
+    ) -> NDArray[np.int64]:
+        """Put records of partitions, with their rows as words, into the pool; they have no turn yet.
 
-    def put_elsewhere(self, first: int, stop: int, places: NDArray[np.int64]) -> None:
+        Returns
+        -------
+        ids
+            Of each.
+        """
+        count = len(stamps_ms)
+        if count > self._unused:
+            self._make_room(count)
+        self._unused = left = self._unused - count
+        free = self._free[left : left + count]
+        return put(self._pool, self._words, free, words, stamps_ms, decodable, places, arrived_ms)
+
+    def _make_room(self, count: int) -> None:
+        """Give the pool at least so many places that are free, and twice as many as it has."""
+        before = len(self._free)
+        room = max(2 * before, before + count, _FEWEST)
+        pool, words = np.empty((room, COLUMNS), np.int64), words_of(np.empty(room, ROW))
+        pool[:before], words[:before] = self._pool, self._words
+        free = np.empty(room, np.int64)
+        unused = self._unused + room - before
+        free[room - before : unused] = self._free[: self._unused]
+        free[: room - before] = np.arange(room - 1, before - 1, -1)
+        self._pool, self._words, self._free, self._unused = pool, words, free, unused
+
+    def put_elsewhere(self, ids: NDArray[np.int64], places: NDArray[np.int64]) -> None:
         """Follow the partitions of records without a turn to their new places."""
-        part = self._pool[first:stop]
-        part[:, PLACE] = places[part[:, PLACE]]
+        self._pool[ids, PLACE] = places[self._pool[ids, PLACE]]
 
-    def ids_of(self, first: int, stop: int, place: int) -> NDArray[np.int64]:
-        """Find the records of one partition among those from `first` up to `stop`."""
-        return np.flatnonzero(self._pool[first:stop, PLACE] == place) + first
+    def ids_of(self, ids: NDArray[np.int64], place: int) -> NDArray[np.int64]:
+        """Find the records of one partition among these."""
+        return ids[self._pool[ids, PLACE] == place]
+
+    def rows(self, ids: NDArray[np.int64]) -> NDArray[np.void]:
+        """Copy rows of records that wait, or were taken out since the last `put`."""
+        return rows_of(self._words.take(ids, axis=0))
+
+    def replace_rows(self, ids: NDArray[np.int64], rows: NDArray[np.void]) -> None:
+        """Put other rows in place of these."""
+        self._words[ids] = words_of(rows)
 
     def arrived_ms(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
         """Times at which records arrived."""
@@ -144,16 +193,16 @@ class Held:
 
     def queue_plain(
         self,
-        span: tuple[int, int],
+        ids: NDArray[np.int64],
         running_ms: NDArray[np.int64],
         odd: NDArray[np.bool_],
         held: NDArray[np.int64],
         max_future_ms: int,
     ) -> int:
-        """Queue the records from the first of `span` up to the second, as `queues.queue_plain` does."""
+        """Queue records as `queues.queue_plain` does."""
         left = queue_plain(
             self._pool,
-            *span,
+            ids,
             running_ms,
             np.empty_like(running_ms),
             odd,
@@ -162,7 +211,7 @@ class Held:
             held,
             max_future_ms,
         )
-        self._count += span[1] - span[0] - left
+        self._count += len(ids) - left
         return left
 
     def queue_judged(
@@ -172,8 +221,8 @@ class Held:
         queue_judged(self._pool, ids, times_ms, reasons, place, self._firsts, self._lasts)
         self._count += len(ids)
 
-    def take(self, bounds: Bounds, late: tuple[int, int], clock_ms: int) -> Taken:
-        """Take out what may go, in order.
+    def take(self, bounds: Bounds, late: tuple[int, int], clock_ms: int, most: int) -> Taken:
+        """Take out what may go, in order, up to `most` of them.
 
         Parameters
         ----------
@@ -190,10 +239,11 @@ class Held:
         values[FETCHED_MS], values[REST_MS], values[WAITED_MS] = bounds[2:]
         values[LATE_MS], values[LATE_PLACE] = late
         values[CLOCK_MS] = clock_ms
-        if self._count > len(self._reasons):
-            self._columns = np.empty((5, 2 * self._count), np.int64)
-            self._reasons = np.empty(2 * self._count, np.uint8)
-        ids, places, times_ms, clocks_ms, lateness_ms = self._columns
+        room = min(self._count, most)
+        if room > len(self._reasons):
+            self._columns = np.empty((5, min(2 * room, most)), np.int64)
+            self._reasons = np.empty(min(2 * room, most), np.uint8)
+        ids, places, times_ms, clocks_ms, lateness_ms = self._columns[:, :most]
         count, too_late, head = release(
             self._pool,
             self._firsts,
@@ -205,10 +255,12 @@ class Held:
             times_ms,
             clocks_ms,
             lateness_ms,
-            self._reasons,
+            self._reasons[:most],
         )
         self._count -= count
         self.head = head
+        self._free[self._unused : self._unused + count] = ids[:count][::-1]
+        self._unused += count
         ids, places, times_ms, clocks_ms, lateness_ms = self._columns[:, :count].copy()
         return Taken(ids, places, times_ms, clocks_ms, lateness_ms, self._reasons[:count].copy(), too_late)
 
@@ -228,15 +280,3 @@ class Held:
         ids = np.empty(self._count, np.int64)
         walk(self._pool, self._firsts, ids)
         return ids
-
-    def moved(self, ids: NDArray[np.int64], others: NDArray[np.int64]) -> None:
-        """Follow records to the front of the pool: first those of `ids`, as that gave them, then others."""
-        self._pool = pool = self._pool[np.concatenate((ids, others))]
-        if not (count := len(ids)):
-            return
-        ends = np.flatnonzero(pool[:count, NEXT] < 0)
-        pool[:count, NEXT] = np.arange(1, count + 1)
-        pool[ends, NEXT] = -1
-        queued = self._firsts >= 0
-        self._firsts[queued] = np.concatenate(([0], ends[:-1] + 1))
-        self._lasts[queued] = ends

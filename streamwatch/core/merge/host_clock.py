@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +21,7 @@ EVER: Final = -(2**62)
 """As a time of arrival: before anything arrived."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Look:
+class _Look(NamedTuple):
     """Records of one partition that arrived together, and the lower median of their timestamps."""
 
     arrived_ms: int
@@ -46,11 +44,13 @@ class HostClock:
 
     WINDOW: Final = 100
     FEWEST: Final = 10
+    _AT_ONCE: Final = 64
+    """Polls that are looked at together: of most partitions only the latest few of them count."""
 
     def __init__(self, max_future_ms: int) -> None:
         self._max_future_ms = max_future_ms
-        self._looks: dict[Partition, deque[_Look]] = {}
-        self._records: dict[Partition, int] = {}  # looked at
+        self._looks: dict[Partition, list[_Look]] = {}
+        self._fresh: list[tuple[Sequence[Partition], NDArray[np.int64], int]] = []  # not in them yet
         self._arrivals_ms: deque[int] = deque(maxlen=self.FEWEST)  # of the last records, newest last
         self._newest_ms = EVER  # of the medians, or more
         self.is_behind = False
@@ -60,7 +60,7 @@ class HostClock:
         partitions: Sequence[Partition],
         stamps_ms: NDArray[np.int64],
         decodable: NDArray[np.bool_],
-        counts: Sequence[int],
+        counts: NDArray[np.int64],
         now_ms: int,
     ) -> None:
         """Take in timestamps of records that arrived at `now_ms`; those that were not decoded do not count.
@@ -73,29 +73,48 @@ class HostClock:
             Of each record.
         """
         found = np.empty((len(counts), 2), np.int64)
-        lower_medians(stamps_ms, decodable, np.array(counts, np.int64), found)
-        for name, (count, median_ms) in zip(partitions, found.tolist(), strict=True):
-            if not count:
+        lower_medians(stamps_ms, decodable, counts, found)
+        self._newest_ms = max(self._newest_ms, int(found[:, 1].max()))
+        self._arrivals_ms.extend([now_ms] * min(int(found[:, 0].sum()), self.FEWEST))
+        self._fresh.append((partitions, found, now_ms))
+        if len(self._fresh) == self._AT_ONCE:
+            self._take_in()
+
+    def _take_in(self) -> None:
+        """Bring `_looks` up to date: of each partition the latest, as few as have `WINDOW` records."""
+        latest: dict[Partition, list[_Look]] = {}
+        records: dict[Partition, int] = {}
+        for partitions, found, now_ms in reversed(self._fresh):
+            if all(records.get(name, 0) >= self.WINDOW for name in partitions):
                 continue
-            looks = self._looks.setdefault(name, deque())
-            looks.append(_Look(now_ms, count, median_ms))
-            self._newest_ms = max(self._newest_ms, median_ms)
-            self._arrivals_ms.extend([now_ms] * min(count, self.FEWEST))
-            records = self._records.get(name, 0) + count
-            while len(looks) > 1 and records - looks[0].records >= self.WINDOW:
-                records -= looks.popleft().records
-            self._records[name] = records
+            for name, (count, median_ms) in zip(partitions, found.tolist(), strict=True):
+                if count and records.get(name, 0) < self.WINDOW:
+                    latest.setdefault(name, []).append(_Look(now_ms, count, median_ms))
+                    records[name] = records.get(name, 0) + count
+        self._fresh.clear()
+        for name, looks in latest.items():
+            for look in reversed(self._looks.get(name, [])):
+                if records[name] >= self.WINDOW:
+                    break
+                looks.append(look)
+                records[name] += look.records
+            self._looks[name] = looks[::-1]
 
     def keep(self, partitions: Collection[Partition]) -> None:
         """Forget the partitions that are not among these."""
+        self._take_in()
         self._looks = {name: looks for name, looks in self._looks.items() if name in partitions}
-        self._records = {name: self._records[name] for name in self._looks}
+
+    def may_be_behind(self, host_ms: int) -> bool:
+        """Tell whether the votes have to be counted."""
+        return self._newest_ms > host_ms + self._max_future_ms
 
     def judge(self, host_ms: int, unread: Collection[Partition]) -> None:
         """Bring `is_behind` up to date; `unread` are the partitions not known to be at their end."""
-        if self._newest_ms <= host_ms + self._max_future_ms:
+        if not self.may_be_behind(host_ms):
             self.is_behind = False
         elif len(self._arrivals_ms) == self.FEWEST:
+            self._take_in()
             found = self._most(self._votes(EVER, host_ms), host_ms, unread)
             self.is_behind = self.is_behind if found is None else found
             self._newest_ms = max(look.median_ms for looks in self._looks.values() for look in looks)
@@ -122,6 +141,7 @@ class HostClock:
         behind
             None while too little has arrived to tell.
         """
+        self._take_in()
         votes = self._votes(since_ms, host_ms)
         if votes.get(own, 0) < 0:
             return False

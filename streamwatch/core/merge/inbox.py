@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Sequence
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.merge.arrivals import Arrivals
 from streamwatch.core.merge.held import Held
 from streamwatch.core.merge.partitions import Partitions
 from streamwatch.core.merge.timestamps import LOOK_AHEAD, ClockView, judge
@@ -33,18 +32,14 @@ class Inbox:
         self._partitions = partitions
         self._held = held
         self._max_future_ms = max_future_ms
-        self._fresh: list[tuple[int, int]] = []  # place and time of arrival of what was delivered
-        self._span = (0, 0)  # where in the pool it is
+        self._fresh: set[int] = set()  # places of what was delivered
+        self._fresh_ms = 0  # when the first of it arrived
+        self._fresh_ids: list[NDArray[np.int64]] = []
         self._doubtful: dict[int, NDArray[np.int64]] = {}  # ids by place: records that wait for others
         self._appended: dict[int, bool] = {}
 
     def __len__(self) -> int:
-        return self._span[1] - self._span[0] + sum(map(len, self._doubtful.values()))
-
-    @property
-    def has_fresh(self) -> bool:
-        """Tell whether something was delivered since times were given last."""
-        return bool(self._fresh)
+        return sum(map(len, self._fresh_ids)) + sum(map(len, self._doubtful.values()))
 
     @property
     def waiting(self) -> NDArray[np.bool_]:
@@ -56,36 +51,39 @@ class Inbox:
 
     def waits(self, place: int) -> bool:
         """Tell whether records of one partition wait for their time."""
-        return place in self._doubtful or any(place == other for other, _ in self._fresh)
+        return place in self._doubtful or place in self._fresh
 
     def holds_from_before(self, arrived_ms: int) -> bool:
         """Tell whether one of them had arrived by then."""
-        return any(
-            int(self._held.arrived_ms(ids[:1])[0]) <= arrived_ms for ids in self._doubtful.values()
-        ) or any(ms <= arrived_ms for _, ms in self._fresh)
+        if self._fresh and self._fresh_ms <= arrived_ms:
+            return True
+        return any(int(self._held.arrived_ms(ids[:1])[0]) <= arrived_ms for ids in self._doubtful.values())
 
     def ids(self) -> list[NDArray[np.int64]]:
-        """Places where the rows are kept of what waits for its time; nothing may be fresh."""
-        return list(self._doubtful.values())
+        """Give the records that wait for their time."""
+        return [*self._fresh_ids, *self._doubtful.values()]
 
     def reorder(self, places: NDArray[np.int64]) -> None:
         """Follow partitions to their new places; of those that are gone nothing is here."""
-        if self._fresh:
-            self._held.put_elsewhere(*self._span, places)
-        self._fresh = [(int(places[place]), ms) for place, ms in self._fresh]
+        for ids in self._fresh_ids:
+            self._held.put_elsewhere(ids, places)
+        self._fresh = {int(places[place]) for place in self._fresh}
         self._doubtful = {int(places[place]): ids for place, ids in self._doubtful.items()}
         self._appended = {int(places[place]): said for place, said in self._appended.items()}
 
-    def add(self, first_id: int, now_ms: int, delivered: Mapping[int, Arrivals]) -> None:
-        """Take in what was delivered, by place; it is in the pool from `first_id` on, behind the last."""
-        count = sum(map(len, delivered.values()))
-        self._span = (self._span[0] if self._fresh else first_id, first_id + count)
-        self._fresh += [(place, now_ms) for place in delivered]
+    def add(
+        self, ids: NDArray[np.int64], now_ms: int, places: Sequence[int], appended: Sequence[bool]
+    ) -> None:
+        """Take in what was delivered: its ids, the places, and whether brokers stamped what is of them."""
+        if not self._fresh:
+            self._fresh_ms = now_ms
+        self._fresh_ids.append(ids)
+        self._fresh.update(places)
+        before = {place: self._appended[place] for place in self._doubtful}
+        self._appended.update(zip(places, appended, strict=True))
         # Where a topic's configuration changes in between, what waits is judged as producers' times.
-        for place, arrivals in delivered.items():
-            self._appended[place] = arrivals.appended and (
-                self._appended.get(place, True) or place not in self._doubtful
-            )
+        for place, said in before.items():
+            self._appended[place] &= said
 
     def crowded(self, most: int) -> NDArray[np.bool_]:
         """Tell of each partition whether more than `most` records of it wait, more than are asked."""
@@ -119,10 +117,11 @@ class Inbox:
         odd = np.zeros(len(partitions.names), np.bool_)
         if doubtful:
             odd[list(doubtful)] = True
-        span, self._span, self._fresh = self._span, (0, 0), []
-        if held.queue_plain(span, partitions.running_ms, odd, partitions.held, self._max_future_ms):
+        fresh = self._fresh_ids[0] if len(self._fresh_ids) == 1 else np.concatenate(self._fresh_ids)
+        self._fresh_ids, self._fresh = [], set()
+        if held.queue_plain(fresh, partitions.running_ms, odd, partitions.held, self._max_future_ms):
             for place in np.flatnonzero(odd).tolist():
-                own = held.ids_of(*span, place)
+                own = held.ids_of(fresh, place)
                 if len(own):
                     doubtful[place] = np.concatenate((doubtful[place], own)) if place in doubtful else own
 

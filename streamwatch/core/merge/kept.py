@@ -1,4 +1,4 @@
-"""Records from their arrival to their release, as columns that grow; each is known by its place in them."""
+"""Texts and objects of records from their arrival to their release, beside the rows that point to them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.records import ROW, RecordBatch, rows_of, words_of
+from streamwatch.core.records import ROW, RecordBatch, rows_of
 from streamwatch.core.texts import gather_texts
 from streamwatch.core.vocabulary import Vocabulary
 
@@ -16,53 +16,54 @@ if TYPE_CHECKING:
     from streamwatch.core.events import Decoded
 
 _FEWEST = 1_024
-_MOST_EMPTY = 1 << 16
+_BLOCK = np.dtype((np.void, ROW.itemsize))
+"""A row of which nothing but its size is known: numpy copies records field by field, fifty times slower."""
 
 
 class Kept:
-    """Rows of batches behind one another.
+    """Texts and objects of batches behind one another, and the vocabulary of their rows.
 
-    What `take` gave stays as it was: it is a copy of rows, and texts and objects are only added to.
+    What `batch` gave stays as it was: texts and objects are only added to.
     """
 
-    __slots__ = ("_objects", "_texts", "_used", "_vocabulary", "_words", "count")
+    __slots__ = ("_objects", "_texts", "_used", "_vocabulary", "count")
 
     def __init__(self) -> None:
         self.count = 0
-        """Records kept."""
-        self._words = words_of(np.empty(0, ROW))
+        """Records whose texts and objects are kept."""
         self._texts: NDArray[np.uint8] | None = None
         self._used = 0
         self._objects: list[Decoded] = []
         self._vocabulary: Vocabulary | None = None
 
     def clear(self) -> None:
-        """Let go of all records; the room for rows is used again, unless it is very large."""
+        """Let go of everything."""
         self.count = self._used = 0
-        if len(self._words) > _MOST_EMPTY:
-            self._words = words_of(np.empty(0, ROW))
         self._texts, self._objects, self._vocabulary = None, [], None
 
-    def add(self, batches: Sequence[RecordBatch]) -> None:
-        """Put the records of batches behind those that are kept.
+    @property
+    def is_bare(self) -> bool:
+        """Tell whether there is neither a text nor an object."""
+        return self._texts is None and not self._objects
+
+    def add(self, batches: Sequence[RecordBatch]) -> NDArray[np.int64]:
+        """Take in batches; their rows behind one another, as words, which point to what is kept here.
 
         Raises
         ------
         ValueError
             Its rows number names by another vocabulary, or spell keys in another way, than those before it.
         """
-        counts = [len(batch) for batch in batches]
-        end = self.count + sum(counts)
-        self._settle([batch for batch in batches if len(batch.objects) != len(batch)])
-        self._words = _with_room(self._words, self.count, end)
-        words = self._words[self.count : end]
-        np.concatenate([words_of(batch.rows) for batch in batches], out=words)
-        self.count = end
-        rows, start = rows_of(words), 0
-        for batch, count in zip(batches, counts, strict=True):
-            if batch.objects or batch.texts is not None:
-                self._move(rows[start : start + count], batch)
-            start += count
+        self._settle([batch for batch in batches if not (n := len(batch.objects)) or n != len(batch.rows)])
+        words = np.concatenate([batch.rows.view(_BLOCK) for batch in batches]).view(np.int64).reshape(-1, 8)
+        self.count += len(words)
+        if any(batch.objects or batch.texts is not None for batch in batches):
+            rows, start = rows_of(words), 0
+            for batch in batches:
+                stop = start + len(batch.rows)
+                self._move(rows[start:stop], batch)
+                start = stop
+        return words
 
     def _move(self, rows: NDArray[np.void], batch: RecordBatch) -> None:
         """Put objects and texts of a batch behind the others, and have its rows, kept here, point there."""
@@ -78,16 +79,13 @@ class Kept:
             rows["id_at"] += self._used
             self._used += len(texts)
 
-    def take(self, places: NDArray[np.int64], clock_ms: NDArray[np.int64]) -> RecordBatch:
-        """Give the records at these places, with the clock at each."""
-        rows = rows_of(self._words.take(places, axis=0))
+    def batch(self, rows: NDArray[np.void], clock_ms: NDArray[np.int64]) -> RecordBatch:
+        """Make a batch of rows, with the clock at each."""
         rows["record_ms"] = clock_ms
         return RecordBatch(rows, self._texts, self._objects, self._vocabulary or Vocabulary())
 
-    def keep(self, kept: Sequence[NDArray[np.int64]]) -> None:
-        """Let go of all records but those at these places, which are changed to where they are now."""
-        places = np.concatenate(kept) if kept else np.empty(0, np.int64)
-        rows = rows_of(self._words.take(places, axis=0))
+    def keep(self, rows: NDArray[np.void]) -> None:
+        """Let go of texts and objects but those of these rows, which are changed to where they are."""
         chosen = rows["object"] >= 0
         objects = self._objects
         self._objects = [objects[place] for place in rows["object"][chosen].tolist()]
@@ -98,11 +96,7 @@ class Kept:
             gather_texts(self._texts, rows["id_at"].astype(np.int64), sizes, texts)
             rows["id_at"] = np.cumsum(sizes + 1) - sizes - 1
             self._texts, self._used = texts, len(texts)
-        self._words, self.count = words_of(rows), len(rows)
-        first = 0
-        for part in kept:
-            part[:] = np.arange(first, first + len(part))
-            first += len(part)
+        self.count = len(rows)
 
     def _settle(self, batches: Sequence[RecordBatch]) -> None:
         """Go by the vocabulary of the first batch that has rows; let the last of all go with its records."""
@@ -112,9 +106,10 @@ class Kept:
         if self._vocabulary is None or self.count == len(self._objects):
             self._vocabulary, has_texts = first.vocabulary, first.texts is not None
             self._texts, self._used = None, 0
-        if any(batch.vocabulary is not self._vocabulary for batch in batches):
+        found = {(batch.vocabulary, batch.texts is not None) for batch in batches}
+        if {vocabulary for vocabulary, _ in found} != {self._vocabulary}:
             raise ValueError("records of one sequence must number names by one vocabulary, got two")
-        if any((batch.texts is not None) != has_texts for batch in batches):
+        if {texts for _, texts in found} != {has_texts}:
             raise ValueError("records of one sequence must all have texts of keys, or none")
 
 

@@ -14,7 +14,7 @@ counted. Kafka Streams (KIP-353, KIP-695) merges the partitions of a task likewi
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -31,7 +31,7 @@ from streamwatch.core.merge.progress import Key, MergeProgress
 from streamwatch.core.merge.released import Released, together
 
 _LEAST: Final = 10_000
-"""Records that may be kept although they were released."""
+"""Records whose texts and objects may be kept although they were released."""
 RANKS: Final[Mapping[Side, int]] = {"prediction": 0, "both": 1, "label": 2}
 
 
@@ -43,8 +43,11 @@ class MergeSpec:
     max_future_ms: int = 300_000
     max_hold_back_ms: int = 600_000
     max_held_bytes: int = 67_108_864
-    max_held_records: int = 50_000
-    """Of one partition."""
+    max_held_records: int = 400_000
+    """Of one partition. Beside a topic at its end a backlog gets no further than this in `settle_ms`, and the
+    time of a fetch; more than a processor evaluates in that time are never held."""
+    records_per_turn: int = 16_384
+    """Records released at a time: some milliseconds."""
 
 
 class Merge:
@@ -66,7 +69,7 @@ class Merge:
         self._partitions = Partitions(progress.running_ms, self._rank)
         self._held = Held()
         self._inbox = Inbox(self._partitions, self._held, spec.max_future_ms)
-        self._kept = Kept()  # by id, until nothing is held
+        self._kept = Kept()
         self._host = HostClock(spec.max_future_ms)
         self._last = progress.last
         self._clock_ms = progress.clock_ms
@@ -118,21 +121,24 @@ class Merge:
 
     def add(self, delivered: Mapping[Partition, Arrivals], now_ms: int) -> None:
         """Take in what a poll delivered at `now_ms` (of a clock that never goes back)."""
-        if not (some := {name: arrivals for name, arrivals in delivered.items() if len(arrivals)}):
+        # Polls are small and partitions many: what is done for each of them costs more than its records.
+        if not all(sizes := [len(arrivals.offsets) for arrivals in delivered.values()]):
+            delivered = {name: arrivals for name, arrivals in delivered.items() if len(arrivals)}
+            sizes = [size for size in sizes if size]
+        if not sizes:
             return
         self._compact()
-        order, parts = self._partitions.order, list(some.values())
-        delivered_of = [order[name] for name in some]
+        order, parts = self._partitions.order, list(delivered.values())
+        delivered_of = [order[name] for name in delivered]
         stamps_ms = np.concatenate([arrivals.stamps_ms for arrivals in parts])
         decodable = np.concatenate([arrivals.decodable for arrivals in parts])
-        counts = [len(arrivals) for arrivals in parts]
-        places = np.repeat(np.array(delivered_of, np.int64), counts)
-        self._held.put(self._kept.count, stamps_ms, decodable, places, now_ms)
-        self._inbox.add(self._kept.count, now_ms, dict(zip(delivered_of, parts, strict=True)))
-        self._kept.add([arrivals.records for arrivals in parts])
-        sizes_bytes = [max(len(arrivals), arrivals.size_bytes) for arrivals in parts]
-        self._partitions.heard(np.array(delivered_of, np.int64), np.array(sizes_bytes, np.int64))
-        self._host.look(list(some), stamps_ms, decodable, counts, now_ms)
+        counts, places = np.array(sizes, np.int64), np.array(delivered_of, np.int64)
+        words = self._kept.add([arrivals.records for arrivals in parts])
+        ids = self._held.put(words, stamps_ms, decodable, places.repeat(counts), now_ms)
+        self._inbox.add(ids, now_ms, delivered_of, [arrivals.appended for arrivals in parts])
+        sizes_bytes = np.array([arrivals.size_bytes for arrivals in parts], np.int64)
+        self._partitions.heard(places, np.maximum(counts, sizes_bytes))
+        self._host.look(list(delivered), stamps_ms, decodable, counts, now_ms)
 
     def found(self, ends_ms: Mapping[Partition, int | None]) -> None:
         """Note when the fetches were sent that found partitions at their end; None: not known to be there."""
@@ -150,7 +156,13 @@ class Merge:
         return frozenset(partitions.names[order] for order in np.flatnonzero(full).tolist())
 
     def release(self, now_ms: int, host_ms: int, *, connected: bool = True) -> Released:
-        """Release what may go.
+        """Release all that may go, as `in_turns` does."""
+        return together(list(self.in_turns(now_ms, host_ms, connected=connected)))
+
+    def in_turns(
+        self, now_ms: int, host_ms: int, *, connected: bool = True
+    ) -> Generator[Released, None, None]:
+        """Release what may go, so much at a time that others can have a turn; nothing is added in between.
 
         Parameters
         ----------
@@ -161,37 +173,51 @@ class Merge:
         connected
             Whether brokers answer: while they do not, nobody is left behind.
         """
-        unread = self._unread()
-        self._host.judge(host_ms, unread)
+        self._host.judge(host_ms, self._unread() if self._host.may_be_behind(host_ms) else ())
         longest_ms = self._spec.max_future_ms
 
         def host_is_behind(place: int, arrived_ms: int) -> bool | None:
             if self._host.is_behind or now_ms - arrived_ms >= longest_ms:
                 return self._host.is_behind
-            return self._host.behind_since(self._partitions.names[place], arrived_ms, host_ms, unread)
+            return self._host.behind_since(self._partitions.names[place], arrived_ms, host_ms, self._unread())
 
         self._judge(host_ms, (), host_is_behind)
         rested_ms = None if self._host.is_behind else host_ms - self._spec.settle_ms
         waited_ms = now_ms - self._spec.settle_ms - self._spec.max_future_ms
         parts: list[Released] = []
+        room = most = self._spec.records_per_turn
+        tried: Bounds | None = None  # up to these nothing is left
         while len(self._held):
-            if len(part := self._take(self._bounds(rested_ms, waited_ms))):
+            bounds = self._bounds(rested_ms, waited_ms)
+            if bounds != tried and len(part := self._take(bounds, room)):
                 parts.append(part)
+                room -= len(part)
+                tried = bounds
+                if room == 0:
+                    yield together(parts)
+                    parts, room, tried = [], most, None
             elif not self._wait(now_ms, connected=connected):
                 break
-        return together(parts)
+        if parts:
+            yield together(parts)
 
-    def flush(self, partitions: Collection[Partition], host_ms: int) -> Released:
-        """Release everything up to the last record held of these, whose logs are no longer there."""
+    def flush(self, partitions: Collection[Partition], host_ms: int) -> Generator[Released, None, None]:
+        """Release, in turns, all up to the last record held of these, whose logs are no longer there."""
         orders = [self._partitions.order[name] for name in partitions if name in self._partitions.order]
         self._judge(host_ms, orders, self._when_ended)
         last = self._held.last_key(np.array(orders, np.int64))
-        return together(()) if last is None else self._take(Bounds(read=last))
+        if last is not None:
+            yield from self._taken(Bounds(read=last))
 
     def drain(self, host_ms: int) -> Released:
         """Release everything: no further record will come."""
         self._judge(host_ms, range(len(self._partitions.names)), self._when_ended)
-        return self._take(Bounds()) if len(self._held) else together(())
+        return together(list(self._taken(Bounds())))
+
+    def _taken(self, bounds: Bounds) -> Generator[Released, None, None]:
+        """Take out what may go within bounds that stay as they are."""
+        while len(self._held) and len(part := self._take(bounds, self._spec.records_per_turn)):
+            yield part
 
     def _unread(self) -> Collection[Partition]:
         """Name the partitions not known to be at their end."""
@@ -238,12 +264,12 @@ class Merge:
             order = sum(self._rank(other) < rank for other in self._partitions.names)
         return last.time_ms, order
 
-    def _take(self, bounds: Bounds) -> Released:
-        taken = self._held.take(bounds, self._late(), self._clock_ms)
+    def _take(self, bounds: Bounds, most: int) -> Released:
+        taken = self._held.take(bounds, self._late(), self._clock_ms, most)
         if not len(taken.ids):
             return together(())
         self._partitions.let_go(taken.places)
-        records = self._kept.take(taken.ids, taken.clock_ms)
+        records = self._kept.batch(self._held.rows(taken.ids), taken.clock_ms)
         offsets = records.rows["offset"]
         if taken.late < len(taken.ids):
             name = self._partitions.names[int(taken.places[-1])]
@@ -261,17 +287,19 @@ class Merge:
         )
 
     def compact(self) -> None:
-        """Let go of what was released; nothing may have been added since the last release."""
-        queued, doubtful = self._held.ids(), self._inbox.ids()
-        self._held.moved(queued, np.concatenate(doubtful) if doubtful else queued[:0])
-        self._kept.keep([queued, *doubtful])
+        """Let go of texts and objects of what was released."""
+        ids = np.concatenate([self._held.ids(), *self._inbox.ids()])
+        rows = self._held.rows(ids)
+        self._kept.keep(rows)
+        self._held.replace_rows(ids, rows)
 
     def _compact(self) -> None:
-        """Let go of records that were released, when they are most of what is kept."""
+        """Let go of texts and objects of records that were released, when they are most of what is kept."""
         held = self.held_records
         if held == 0:
             self._kept.clear()
-        elif self._kept.count > 4 * held + _LEAST and not self._inbox.has_fresh:
+            self._held.clear()
+        elif self._kept.count > 4 * held + _LEAST and not self._kept.is_bare:
             self.compact()
 
     def _wait(self, now_ms: int, *, connected: bool) -> bool:

@@ -1,7 +1,8 @@
 """Compiled loops over the queues of the partitions: judged and queued in one pass, merged in another.
 
-A queue is a list through the pool of all records (`NEXT`): what it costs to add records, or to release
-some, depends on their number alone, not on how many others wait.
+A queue is a list through the pool of all records (`NEXT`), and a record leaves its place in the pool to the
+next that comes: what it costs to add records, or to release some, depends on their number alone, not on how
+many others wait.
 """
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
@@ -12,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from streamwatch.core.jit import entry, hot, without_refcount
-from streamwatch.core.merge.timestamps import FARTHEST, TIMELESS
+from streamwatch.core.merge.timestamps import BELIEVED, FARTHEST, TIMELESS
 
 COLUMNS: Final = 5
 TIME, ARRIVED, NEXT, PLACE, REASON = range(COLUMNS)
@@ -78,7 +79,45 @@ def _append(pool, firsts, lasts, place, i):
 
 
 @entry
-def queue_plain(pool, start, stop, running, reached, odd, firsts, lasts, held, max_future_ms):
+def put(pool, words, places_free, block, stamps, decodable, partitions, arrived):
+    """Put records into free places of the pool; they have no time and no turn yet.
+
+    Parameters
+    ----------
+    pool
+        int64, shape (n, COLUMNS).
+    words
+        int64, shape (n, 8): rows of the same records.
+    places_free
+        int64: places to take, the last one first; one for each record.
+    block
+        int64, shape (m, 8): rows of the records.
+    stamps, decodable, partitions
+        Timestamp of each, whether it could be decoded, and the place of its partition.
+    arrived
+        When they arrived.
+
+    Returns
+    -------
+    ids
+        int64, shape (m,): where they are.
+    """
+    count = stamps.shape[0]
+    ids = np.empty(count, np.int64)
+    for k in range(count):
+        i = places_free[count - 1 - k]
+        ids[k] = i
+        pool[i, TIME] = stamps[k]
+        pool[i, ARRIVED] = arrived
+        pool[i, PLACE] = partitions[k]
+        pool[i, REASON] = BELIEVED if decodable[k] else TIMELESS
+        for j in range(words.shape[1]):
+            words[i, j] = block[k, j]
+    return ids
+
+
+@entry
+def queue_plain(pool, ids, running, reached, odd, firsts, lasts, held, max_future_ms):
     """Give records their times and queue them, as far as there is nothing to judge; how many were left.
 
     Plain is a timestamp that is positive and does not run ahead of a known time. Partition by partition it is
@@ -88,8 +127,8 @@ def queue_plain(pool, start, stop, running, reached, odd, firsts, lasts, held, m
     ----------
     pool
         int64, shape (n, COLUMNS).
-    start, stop
-        Which of its records; those of a partition are in offset order.
+    ids
+        int64: which of its records; those of a partition are in offset order.
     running
         int64: newest time of each partition, -1 if there is none; brought up to date.
     reached
@@ -103,7 +142,7 @@ def queue_plain(pool, start, stop, running, reached, odd, firsts, lasts, held, m
     """
     pool = without_refcount(pool)
     reached[:] = running
-    for i in range(start, stop):
+    for i in ids:
         place = pool[i, PLACE]
         before = reached[place]
         if before < 0:
@@ -115,7 +154,7 @@ def queue_plain(pool, start, stop, running, reached, odd, firsts, lasts, held, m
             elif stamp > before:
                 reached[place] = stamp
     left = 0
-    for i in range(start, stop):
+    for i in ids:
         place = pool[i, PLACE]
         if odd[place]:
             left += 1
@@ -152,7 +191,7 @@ def release(pool, firsts, lasts, heap, bounds, ids, places, times, clocks, laten
         int64 (`BOUNDS`,).
     ids, places, times, clocks, lateness, reasons
         Written to, one of each for every record: where it is in the pool, its partition, its time, the clock
-        at it, its lateness, and the reason. There is room for all that is held.
+        at it, its lateness, and the reason. No more are taken than there is room for.
 
     Returns
     -------
@@ -173,7 +212,8 @@ def release(pool, firsts, lasts, heap, bounds, ids, places, times, clocks, laten
     clock = bounds[CLOCK_MS]
     count = late = 0
     is_free = True
-    while size > 0:
+    room = ids.shape[0]
+    while size > 0 and count < room:
         place = heap[0]
         i = firsts[place]
         time = pool[i, TIME]

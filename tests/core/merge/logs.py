@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from streamwatch.core.events import Label, Partition, Prediction, Side
-from streamwatch.core.merge import Arrivals, Merge, MergeProgress, MergeSpec
+from streamwatch.core.merge import Arrivals, Merge, MergeProgress, MergeSpec, Released
 from streamwatch.core.records import batch_of
 
 RANK = {"prediction": 0, "both": 1, "label": 2}
@@ -107,11 +107,16 @@ class Reader:
         self.merge.add({partition: arrivals}, now_ms)
 
     def _release(self, now_ms: int, *, crash: bool = False) -> None:
-        """Evaluate what may go in two parts; a crash comes between them."""
-        released = self.merge.release(now_ms, now_ms + self.host_offset_ms)
-        cut = self.chance.randrange(len(released) + 1) if len(released) else 0
-        parts = (released.part(0, cut), released.part(cut, len(released)))
-        for part in parts[:1] if crash else parts:
+        """Evaluate what may go turn by turn, each in two parts; a crash comes between any of them."""
+        for released in self.merge.in_turns(now_ms, now_ms + self.host_offset_ms):
+            cut = self.chance.randrange(len(released) + 1)
+            self._evaluate(released.part(0, cut))
+            if crash and self.chance.random() < 0.5:
+                return
+            self._evaluate(released.part(cut, len(released)))
+
+    def _evaluate(self, part: Released) -> None:
+        if len(part):
             self.progress.note(part)
             self.out += [
                 (part.partitions[place], offset, clock)

@@ -10,7 +10,7 @@ import pytest
 
 from streamwatch.core.events import Decoded, Invalid, Partition, Prediction, Several, Skipped
 from streamwatch.core.merge import MergeProgress, Released
-from streamwatch.core.merge.elements import expanded
+from streamwatch.core.merge.elements import EVENTS_PER_TURN, expanded, expanded_in_turns
 from streamwatch.core.merge.released import CONTINUED, IN_ORDER
 from streamwatch.core.records import OBJECT, PREDICTION, ROW, RecordBatch
 from streamwatch.core.vocabulary import Vocabulary
@@ -103,3 +103,28 @@ def test_records_of_one_event_each_stay_as_they_are() -> None:
     progress = MergeProgress()
     progress.note(plain)
     assert progress.evaluated == progress.events == {"a": 3}
+
+
+def test_records_with_many_events_become_rows_a_few_at_a_time() -> None:
+    sizes = (3, EVENTS_PER_TURN + 5, 1, EVENTS_PER_TURN - 1, 1, 2, 0)
+    objects: list[Decoded] = [
+        Several(tuple(prediction(f"{n}#{i}") for i in range(size))) for n, size in enumerate(sizes)
+    ]
+    rows = np.zeros(len(sizes), ROW)
+    rows["side"], rows["object"] = OBJECT, np.arange(len(sizes))
+    order = np.arange(len(sizes))
+    stretch = Released(
+        RecordBatch(rows, None, objects, Vocabulary()),
+        PARTITIONS,
+        order * 0,
+        order,
+        order,
+        order,
+        np.full(len(sizes), IN_ORDER),
+        (order * 0).astype(np.uint8),
+    )
+    parts = list(expanded_in_turns([stretch]))
+    assert [len(part) for part in parts] == [EVENTS_PER_TURN + 8, EVENTS_PER_TURN, 4]
+    whole = expanded(stretch)
+    assert [o for part in parts for o in part.offsets.tolist()] == whole.offsets.tolist()
+    assert [e for part in parts for e in part.records.events()] == whole.records.events()

@@ -119,3 +119,38 @@ def test_what_is_held_is_counted_in_bytes_whatever_came_last() -> None:
     merge.add({OTHER: arrivals(10_098)}, 10_000)
     assert len(merge.release(10_000, 20_000)) == 100
     assert not merge.crowded()
+
+
+def test_however_much_may_go_it_goes_in_turns_of_so_many_and_in_order() -> None:
+    spec = MergeSpec(records_per_turn=1_000)
+    merge = Merge(spec, SIDES, MergeProgress())  # type: ignore[arg-type]
+    merge.set_partitions([BUSY, OTHER])
+    merge.add({BUSY: arrivals(*range(10_000, 14_500)), OTHER: arrivals(20_000)}, 20_000)
+    merge.found({BUSY: 22_000, OTHER: 22_000})
+    turns = list(merge.in_turns(22_000, 22_000))
+    assert [len(turn) for turn in turns] == [1_000] * 4 + [501]
+    times = [time_ms for turn in turns for time_ms in turn.times_ms.tolist()]
+    assert times == [*range(10_000, 14_500), 20_000]
+    assert not merge.held_records
+
+
+def test_places_of_what_was_released_are_used_again_without_what_waits_being_moved() -> None:
+    """One partition is far ahead and waits while others come and go: its records stay what they are."""
+    merge = Merge(MergeSpec(), SIDES, MergeProgress())  # type: ignore[arg-type]
+    merge.set_partitions([BUSY, SILENT, OTHER])
+    ahead = range(1_000_000, 1_003_000)
+    merge.add({BUSY: arrivals(*ahead)}, 10_000)
+    out: list[int] = []
+    for turn in range(40):
+        now_ms = 20_000 + turn
+        stamps = range(100_000 + 2_000 * turn, 102_000 + 2_000 * turn)
+        merge.add({OTHER: arrivals(*stamps, start=2_000 * turn)}, now_ms)
+        merge.add({SILENT: arrivals(stamps[-1], start=turn)}, now_ms)
+        out += merge.release(now_ms, 10**9).times_ms.tolist()
+    released = merge.drain(10**9)
+    out += released.times_ms.tolist()
+    assert out == sorted([*range(100_000, 180_000), *range(101_999, 180_000, 2_000), *ahead])
+    offsets = {p: released.offsets[released.places == n] for n, p in enumerate(released.partitions)}
+    assert offsets[BUSY].tolist() == list(range(3_000))
+    ids = [event.id for event in released.records.events()]
+    assert ids[-3_000:] == [str(n) for n in range(3_000)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from streamwatch.core.events import Partition
 from streamwatch.core.merge.host_clock import HostClock
@@ -22,7 +23,7 @@ class Clock:
     def look(self, *stamps: tuple[Partition, int, int]) -> None:
         """Show (partition, stamp, how often)."""
         self.now_ms += 1_000
-        counts = [count for *_, count in stamps]
+        counts = np.array([count for *_, count in stamps], np.int64)
         stamps_ms = np.repeat(np.array([ms for _, ms, _ in stamps], np.int64), counts)
         decodable = np.ones(len(stamps_ms), np.bool_)
         self.clock.look([name for name, *_ in stamps], stamps_ms, decodable, counts, self.now_ms)
@@ -50,6 +51,25 @@ def test_it_is_right_again_once_it_was_put_right_or_most_records_are_of_today() 
     assert shown.is_behind(), "most of the last hundred are from the future"
     shown.look((A, NOW, 60))
     assert not shown.is_behind()
+
+
+@pytest.mark.parametrize(("future", "expected"), [(51, True), (49, False)])
+@pytest.mark.parametrize("polls_between", [0, 7, 63, 64, 65, 200])
+def test_the_last_hundred_records_count_however_many_polls_brought_them(
+    future: int,
+    polls_between: int,
+    expected: bool,  # noqa: FBT001 - a parameter
+) -> None:
+    """B, which is quiet, has few records, and they stay what they were however much A brings."""
+    shown = Clock()
+    shown.look((B, NOW + DAY, 3))
+    for _ in range(polls_between):
+        shown.look((A, NOW + DAY * (1 - expected), 1))
+    for _ in range(100 - future):
+        shown.look((A, NOW, 1))
+    for _ in range(future):
+        shown.look((A, NOW + DAY, 1))
+    assert shown.is_behind(NOW) is expected
 
 
 def test_a_partition_far_ahead_does_not_win_by_the_number_of_its_records() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -46,14 +47,15 @@ def lived(logs: Logs, seed: int, start_ms: int, *, crashes: int, stop_ms: int = 
     """Read from `start_ms` on, crashing some times; the last life, with the whole sequence."""
     chance = random.Random(seed)
     progress, out, now_ms = MergeProgress(), [], start_ms
+    spec = replace(SPEC, records_per_turn=chance.choice((1, 4, SPEC.records_per_turn)))
     for _ in range(crashes):
-        reader = Reader(logs, SPEC, chance, progress, chance.choice((1, 3, 50)), chance.choice((0.2, 0.6, 1)))
+        reader = Reader(logs, spec, chance, progress, chance.choice((1, 3, 50)), chance.choice((0.2, 0.6, 1)))
         until_ms = now_ms + chance.randrange(100, 9_000)
         reader.run(now_ms, until_ms)
         progress = reader.crash(until_ms)
         out += reader.out
         now_ms = until_ms + chance.randrange(0, 3_000)
-    reader = Reader(logs, SPEC, chance, progress, 20, 0.8).run(now_ms, max(stop_ms, now_ms + LATER), 100)
+    reader = Reader(logs, spec, chance, progress, 20, 0.8).run(now_ms, max(stop_ms, now_ms + LATER), 100)
     reader.out = out + reader.out
     return reader
 

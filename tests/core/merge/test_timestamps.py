@@ -14,6 +14,7 @@ from streamwatch.core.merge.timestamps import (
     Judged,
     judge,
 )
+from streamwatch.core.records import ROW, words_of
 
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
 NOW = 1_700_000_000_000
@@ -29,13 +30,15 @@ def agree_where_plain(
     running, odd = np.array([running_ms, running_ms, -1]), np.zeros(3, np.bool_)
     held.reorder(np.empty(0, np.int64), 3)
     places = np.repeat(np.arange(3), count)
-    held.put(0, np.concatenate((moving,) * 3), np.concatenate((readable,) * 3), places, 0)
-    left = held.queue_plain((0, 3 * count), running, odd, alike, MAX_FUTURE)
+    rows = words_of(np.zeros(3 * count, ROW))
+    ids = held.put(rows, np.concatenate((moving,) * 3), np.concatenate((readable,) * 3), places, 0)
+    assert ids.tolist() == list(range(3 * count))
+    left = held.queue_plain(ids, running, odd, alike, MAX_FUTURE)
     assert odd[0] == odd[1]
     assert odd[2] or not count, "of a new partition nothing is plain"
     assert left == count * odd.sum()
     assert len(held) == alike.sum() == 3 * count - left
-    taken = held.take(Bounds(), (-1, -1), -1)
+    taken = held.take(Bounds(), (-1, -1), -1, 3 * count)
     for place in np.flatnonzero(~odd).tolist():
         own = taken.places == place
         assert taken.ids[own].tolist() == list(range(place * count, (place + 1) * count))

@@ -12,6 +12,7 @@ import numpy as np
 
 from streamwatch.core.events import Event
 from streamwatch.core.join.compiled.durable import DurableEntries, JoinTotals, totals_of
+from streamwatch.core.join.compiled.growing import grown, is_nearly_full, shift_of
 from streamwatch.core.join.compiled.layout import (
     ACTIVITY,
     COUNTERS,
@@ -39,7 +40,7 @@ from streamwatch.core.join.compiled.loop import DONE, GROW, LOOK, PLACE, WRITTEN
 from streamwatch.core.join.compiled.other_records import OtherRecords
 from streamwatch.core.join.compiled.record_rows import RecordNumbering
 from streamwatch.core.join.compiled.rows import Digests, RowBuilder
-from streamwatch.core.join.compiled.table import FREE, rehash
+from streamwatch.core.join.compiled.table import FREE
 from streamwatch.core.join.compiled.waiting_log import Changes
 from streamwatch.core.join.counters import JoinCounters, LabelCounters
 from streamwatch.core.join.entry import PENDING
@@ -162,7 +163,7 @@ class CompiledJoin:
             if why == PLACE:
                 self._place(rows[start])
             elif why == GROW:
-                self._grow()
+                self._arrays = grown(self._arrays, 0)
             else:
                 return start, why
 
@@ -290,7 +291,20 @@ class CompiledJoin:
 
     @property
     def _shift(self) -> np.uint64:
-        return np.uint64(65 - len(self._arrays.slots).bit_length())
+        return shift_of(len(self._arrays.slots))
+
+    @property
+    def is_nearly_full(self) -> bool:
+        """Tell whether it is time for more room; without it the loop makes it when it must, however long."""
+        return is_nearly_full(self._arrays)
+
+    def with_more_room(self) -> Arrays:
+        """Compute arrays with more room; changes nothing: a thread may do it while nothing is joined."""
+        return grown(self._arrays)
+
+    def use(self, arrays: Arrays) -> None:
+        """Go on with what `with_more_room` gave; nothing may have been joined or written in between."""
+        self._arrays = arrays
 
     def _place(self, row: np.void) -> None:
         number = int(row["model"])
@@ -323,20 +337,3 @@ class CompiledJoin:
             fresh = np.zeros(max(missing, len(self._arrays.activity), 16), ACTIVITY)
             fresh["last_label"] = fresh["last_event_ms"] = -1
             self._arrays = self._arrays._replace(activity=np.concatenate([self._arrays.activity, fresh]))
-
-    def _grow(self) -> None:
-        """Double the table, or the entries, whichever is full."""
-        arrays = self._arrays
-        if int(arrays.totals["top"][0]) >= len(arrays.entries) and int(arrays.totals["free"][0]) < 0:
-            entries = entries_of(2 * len(arrays.entries))
-            entries[: len(arrays.entries)] = arrays.entries
-            places = np.full(len(entries), UNWRITTEN, np.int64)
-            places[: len(arrays.places)] = arrays.places
-            left = np.empty(2 * len(entries), np.int64)
-            noted = int(arrays.totals["left"][0])
-            left[:noted] = arrays.left[:noted]
-            self._arrays = arrays._replace(entries=entries, places=places, left=left)
-        else:
-            slots = np.zeros(2 * len(arrays.slots), np.uint64)
-            self._arrays = arrays._replace(slots=slots)
-            rehash(arrays.slots, slots, self._shift)

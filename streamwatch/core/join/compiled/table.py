@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from streamwatch.core.jit import entry, hot
+from streamwatch.core.jit import detached, hot
 
 UPPER = np.uint64(0xFFFFFFFF00000000)
 LOWER = np.uint64(0xFFFFFFFF)
@@ -105,9 +105,9 @@ def give_entry(entries, totals, x):
     totals.free = x
 
 
-@entry
+@detached
 def rehash(old, slots, shift):
-    """Bring all chains of a table into a larger, empty one."""
+    """Bring all chains of a table into a larger, empty one; of the old one nothing changes."""
     mask = slots.shape[0] - 1
     for k in range(old.shape[0]):
         if old[k] != EMPTY:

@@ -5,11 +5,19 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+import streamwatch
 from streamwatch.core.estimators.warming import warm_up
-from streamwatch.core.jit_cache import cache_directory, kernel_hash, syntax_hash
+from streamwatch.core.jit_cache import (
+    cache_directory,
+    kernel_hash,
+    kernel_sources,
+    sources_of_room,
+    syntax_hash,
+)
 from tests.layouts import EVERYTHING
 
 COLLECT = """
@@ -92,3 +100,13 @@ def test_words_about_a_kernel_change_nothing_of_it(change: tuple[bytes, bytes]) 
 def test_every_other_change_of_a_kernel_is_another_kernel(change: tuple[bytes, bytes]) -> None:
     assert KERNEL.replace(*change) != KERNEL
     assert syntax_hash([KERNEL.replace(*change)]) != syntax_hash([KERNEL])
+
+
+PACKAGE = Path(streamwatch.__file__).parent
+COMPILED = [file for file in PACKAGE.rglob("*.py") if b"core.jit import" in file.read_bytes()]
+
+
+@pytest.mark.parametrize("source", COMPILED, ids=lambda file: str(file.relative_to(PACKAGE)))
+def test_a_compiled_function_is_known_by_its_own_source(source: Path) -> None:
+    """Else what was compiled before a change would be run after it."""
+    assert source in {*kernel_sources(), *sources_of_room(source.parent)}

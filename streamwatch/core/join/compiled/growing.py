@@ -1,0 +1,67 @@
+"""More room for a compiled join, made before it is needed: doubling millions of entries takes a while."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from streamwatch.core.join.compiled.layout import UNWRITTEN, Arrays, Records, entries_of
+from streamwatch.core.join.compiled.table import rehash
+
+_LARGE: Final = 1 << 17
+"""Entries from which on doubling is worth being done early: fewer take some milliseconds."""
+_AHEAD: Final = 1 << 14
+"""Records that are sure to fit where there is no need for more room."""
+
+
+def shift_of(slots: int) -> np.uint64:
+    """Give the bits of an id that do not tell its home in a table of so many slots, a power of two."""
+    return np.uint64(65 - slots.bit_length())
+
+
+def is_nearly_full(arrays: Arrays) -> bool:
+    """Tell whether the next records may need more entries or slots than there are, and there are many."""
+    return len(arrays.entries) >= _LARGE and (_few_entries(arrays, _AHEAD) or _few_slots(arrays, _AHEAD))
+
+
+def grown(arrays: Arrays, ahead: int = _AHEAD) -> Arrays:
+    """Double the entries, or the table if they do for `ahead` more records; what is given stays as it is."""
+    return _with_entries(arrays) if _few_entries(arrays, ahead) else _with_slots(arrays)
+
+
+def _few_entries(arrays: Arrays, ahead: int) -> bool:
+    totals, room = arrays.totals[0], len(arrays.entries)
+    if int(totals["top"]) + ahead < room:
+        return False
+    if ahead == 0:
+        return int(totals["free"]) < 0
+    waiting = ("pending", "early", "unmatched", "retained", "open_entries", "closed_entries")
+    return sum(int(totals[name]) for name in waiting) + ahead >= room
+
+
+def _few_slots(arrays: Arrays, ahead: int) -> bool:
+    return int(arrays.totals["chains"][0]) + ahead >= len(arrays.slots) // 8 * 5
+
+
+def _with_entries(arrays: Arrays) -> Arrays:
+    before = len(arrays.entries)
+    entries = entries_of(2 * before)
+    _words(entries)[:before] = _words(arrays.entries)
+    places = np.full(len(entries), UNWRITTEN, np.int64)
+    places[:before] = arrays.places
+    left = np.empty(2 * len(entries), np.int64)
+    noted = int(arrays.totals["left"][0])
+    left[:noted] = arrays.left[:noted]
+    return arrays._replace(entries=entries, places=places, left=left)
+
+
+def _with_slots(arrays: Arrays) -> Arrays:
+    slots = np.zeros(2 * len(arrays.slots), np.uint64)
+    rehash(arrays.slots, slots, shift_of(len(slots)))
+    return arrays._replace(slots=slots)
+
+
+def _words(entries: Records) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
+    """The same entries as words: numpy copies records field by field, fifty times slower."""
+    return entries.view(np.int64).reshape(len(entries), -1)
