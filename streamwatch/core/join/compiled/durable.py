@@ -26,7 +26,6 @@ from streamwatch.core.join.compiled.layout import (
     NO_TIME,
     PREDICTIONS,
     TOTALS,
-    UNWRITTEN,
     Arrays,
     entries_of,
     one,
@@ -102,7 +101,7 @@ class DurableEntries:
         settled = sum(each.count for several in values.dedup.values() for each, _ in several)
         count = len(waiting) + settled
         entries = entries_of(max(_LEAST_ENTRIES, 1 << (count - 1).bit_length() if count else 0))
-        places = np.full(len(entries), UNWRITTEN, np.int64)
+        places = np.zeros(len(entries), np.int64)
         holders = waiting.fill(entries, places)
         ends = fill_dedup(entries, len(waiting), values.dedup)
         self._check_names(entries[:count])

@@ -26,7 +26,6 @@ from streamwatch.core.join.compiled.layout import (
     REFUSED,
     TOTALS,
     UNPLACED,
-    UNWRITTEN,
     WITH_MODEL,
     WITHOUT_MODEL,
     Arrays,
@@ -112,7 +111,7 @@ class CompiledJoin:
             ),
             outcomes_of(written),
             np.zeros(written, np.int32),
-            np.full(_FIRST_ENTRIES, UNWRITTEN, np.int64),
+            np.zeros(_FIRST_ENTRIES, np.int64),
             np.empty(2 * _FIRST_ENTRIES, np.int64),
         )
         self._spec = spec
@@ -330,8 +329,9 @@ class CompiledJoin:
         if int(arrays.totals["top"][0]) >= len(arrays.entries) and int(arrays.totals["free"][0]) < 0:
             entries = entries_of(2 * len(arrays.entries))
             entries[: len(arrays.entries)] = arrays.entries
-            places = np.full(len(entries), UNWRITTEN, np.int64)
-            places[: len(arrays.places)] = arrays.places
+            places = np.zeros(len(entries), np.int64)
+            if arrays.places.any():  # else its memory stays untouched
+                places[: len(arrays.places)] = arrays.places
             left = np.empty(2 * len(entries), np.int64)
             noted = int(arrays.totals["left"][0])
             left[:noted] = arrays.left[:noted]

@@ -107,8 +107,8 @@ in the ring of `GENERATION`. `dead…`: list of dedup entries of dropped generat
 `discarded`: how many were written since they were taken last. `left`: places noted since the last commit.
 """
 
-UNWRITTEN: Final = -1
-"""Place of an entry that no commit has written as one that waits."""
+UNWRITTEN: Final = 0
+"""Stands in `Arrays.places` for an entry that no commit has written as one that waits."""
 
 
 GENERATION: Final = np.dtype(
@@ -188,9 +188,13 @@ class Arrays(NamedTuple):
     discarded: NDArray[np.int32]
     """Numbers of scores that nobody needs any more; room for one per row and per outcome."""
     places: NDArray[np.int64]
-    """(capacity,): where the last commit that wrote an entry did so, `UNWRITTEN` otherwise."""
+    """(capacity,): 1 + where the last commit that wrote an entry did so, else `UNWRITTEN`.
+
+    So nothing is written here, and no memory used, where nothing is durable.
+    """
     left: NDArray[np.int64]
-    """Places of entries that wait no longer, and ~place of labels that were met, since the last commit.
+    """What stood in `places` of entries that wait no longer since the last commit, and of labels that were met
+    its negative.
 
     (2 × capacity,): a place may be noted once as either; memory is touched as it is used.
     """
