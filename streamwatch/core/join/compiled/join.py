@@ -33,6 +33,8 @@ from streamwatch.core.join.compiled.layout import (
     entries_of,
     one,
     outcomes_of,
+    places_of,
+    slots_of,
 )
 from streamwatch.core.join.compiled.loop import DONE, GROW, LOOK, PLACE, WRITTEN, take
 from streamwatch.core.join.compiled.other_records import OtherRecords
@@ -92,7 +94,7 @@ class CompiledJoin:
             totals[name] = -1
         self._arrays = Arrays(
             entries_of(_FIRST_ENTRIES),
-            np.zeros(2 * _FIRST_ENTRIES, np.uint64),
+            slots_of(2 * _FIRST_ENTRIES),
             totals,
             np.zeros(1, COUNTERS),
             np.zeros(GENERATIONS_KEPT, GENERATION),
@@ -111,8 +113,8 @@ class CompiledJoin:
             ),
             outcomes_of(written),
             np.zeros(written, np.int32),
-            np.zeros(_FIRST_ENTRIES, np.int64),
-            np.empty(2 * _FIRST_ENTRIES, np.int64),
+            places_of(_FIRST_ENTRIES),
+            places_of(2 * _FIRST_ENTRIES),
         )
         self._spec = spec
         self._durable = DurableEntries(self._builder.scores, self.models, self.classes)
@@ -329,14 +331,14 @@ class CompiledJoin:
         if int(arrays.totals["top"][0]) >= len(arrays.entries) and int(arrays.totals["free"][0]) < 0:
             entries = entries_of(2 * len(arrays.entries))
             entries[: len(arrays.entries)] = arrays.entries
-            places = np.zeros(len(entries), np.int64)
+            places = places_of(len(entries))
             if arrays.places.any():  # else its memory stays untouched
                 places[: len(arrays.places)] = arrays.places
-            left = np.empty(2 * len(entries), np.int64)
+            left = places_of(2 * len(entries))
             noted = int(arrays.totals["left"][0])
             left[:noted] = arrays.left[:noted]
             self._arrays = arrays._replace(entries=entries, places=places, left=left)
         else:
-            slots = np.zeros(2 * len(arrays.slots), np.uint64)
+            slots = slots_of(2 * len(arrays.slots))
             self._arrays = arrays._replace(slots=slots)
             rehash(arrays.slots, slots, self._shift)

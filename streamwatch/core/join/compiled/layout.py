@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from streamwatch.core.join.compiled.untouched import untouched
 from streamwatch.core.join.counters import JoinCounters, LabelCounters
 from streamwatch.core.outcomes import OUTCOME
 
@@ -193,8 +194,7 @@ class Arrays(NamedTuple):
     So nothing is written here, and no memory used, where nothing is durable.
     """
     left: NDArray[np.int64]
-    """What stood in `places` of entries that wait no longer since the last commit, and of labels that were met
-    its negative.
+    """What stood in `places` of entries that wait no longer since the last commit; negated, of labels met.
 
     (2 × capacity,): a place may be noted once as either; memory is touched as it is used.
     """
@@ -202,7 +202,17 @@ class Arrays(NamedTuple):
 
 def entries_of(capacity: int) -> Records:
     """Make room for so many entries; memory is touched as they are used."""
-    return np.zeros(capacity, ENTRY)
+    return untouched(capacity, ENTRY)
+
+
+def slots_of(count: int) -> NDArray[np.uint64]:
+    """Make so many empty slots, a power of two; memory is touched as they are used."""
+    return untouched(count, np.dtype(np.uint64))
+
+
+def places_of(capacity: int) -> NDArray[np.int64]:
+    """Make room for so many places, `UNWRITTEN`; memory is touched as they are written."""
+    return untouched(capacity, np.dtype(np.int64))
 
 
 def outcomes_of(room: int) -> Records:
