@@ -49,6 +49,7 @@ from streamwatch.core.join.models import JoinModels
 from streamwatch.core.outcomes import OutcomeBatch
 from streamwatch.core.records import RecordBatch
 from streamwatch.core.specs import JoinSpec
+from streamwatch.core.words import copied, words_of
 
 __all__ = ["DONE", "LOOK", "WRITTEN", "CompiledJoin"]
 
@@ -170,7 +171,7 @@ class CompiledJoin:
     def take_outcomes(self) -> OutcomeBatch:
         """Hand over the outcomes since the last call."""
         totals = self._arrays.totals
-        records = self._arrays.outcomes[: int(totals["outcomes"][0])].copy()
+        records = copied(self._arrays.outcomes[: int(totals["outcomes"][0])])
         discarded = int(totals["discarded"][0])
         totals["outcomes"] = totals["discarded"] = 0
         scores: dict[int, dict[str, float]] = {}
@@ -330,7 +331,7 @@ class CompiledJoin:
         arrays = self._arrays
         if int(arrays.totals["top"][0]) >= len(arrays.entries) and int(arrays.totals["free"][0]) < 0:
             entries = entries_of(2 * len(arrays.entries))
-            entries[: len(arrays.entries)] = arrays.entries
+            words_of(entries)[: len(arrays.entries)] = words_of(arrays.entries)
             places = places_of(len(entries))
             if arrays.places.any():  # else its memory stays untouched
                 places[: len(arrays.places)] = arrays.places
