@@ -65,8 +65,7 @@ class OutcomeBatch(Sequence[Outcome]):
 
     def only(self, chosen: NDArray[np.bool_ | np.int64]) -> OutcomeBatch:
         """Take some outcomes, by mask or position."""
-        places = np.flatnonzero(chosen) if chosen.dtype == np.bool_ else chosen
-        return OutcomeBatch(taken(self.records, places), self.models, self.classes, self.scores)
+        return OutcomeBatch(taken(self.records, chosen), self.models, self.classes, self.scores)
 
     def __iter__(self) -> Iterator[Outcome]:
         models, classes, records = self.models, self.classes, self.records

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 Records = NDArray[np.void]
 
 
-def taken(records: Records, places: NDArray[np.integer[Any]]) -> Records:
-    """Copy the records at these places, shape (n,); they may repeat."""
+def taken(records: Records, chosen: NDArray[np.bool_ | np.integer[Any]]) -> Records:
+    """Copy some records, shape (n,), by mask or by their places, which may repeat."""
+    places = np.flatnonzero(chosen) if chosen.dtype == np.bool_ else chosen
     return words_of(records).take(places, axis=0).reshape(-1).view(records.dtype)
 
 
