@@ -13,7 +13,7 @@ export UV_PROJECT_ENVIRONMENT := .venv
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test-fast test test-all kernels demo-check check lint types imports format bench faults attack soak pictures \
+.PHONY: help demo test-fast test test-all kernels demo-check check lint types imports format bench bench-parts faults attack soak pictures \
   generated helm docs clean
 
 help:  ## this list
@@ -58,7 +58,12 @@ format: .cache/stamp-dev  ## let ruff put the code in order
 	$(RUN)/ruff check --fix .
 	$(RUN)/ruff format .
 
-bench: .cache/stamp-dev  ## speed beside its peers, in one run each (minutes)
+bench: .cache/stamp-dev  ## the daemon beside its peers, in one run (minutes): docs/speed.json, and the table made of it
+	-$(MAKE) .cache/quix/stamp
+	$(RUN)/python -m tests.bench.peers
+	$(RUN)/python -m tests.bench.peers.table --write
+
+bench-parts: .cache/stamp-dev  ## its parts beside theirs: kernel, scrape, decoder (minutes)
 	$(RUN)/python -m tests.bench.kernel_vs_river
 	$(RUN)/python -m tests.bench.end_to_end
 	$(RUN)/python -m tests.bench.scrape
@@ -87,6 +92,11 @@ generated: .cache/stamp-dev  ## everything in deploy/ and docs/ that is made fro
 	$(RUN)/python -m deploy.grafana.generate
 	$(RUN)/python deploy/kubernetes/generate.py
 	$(RUN)/python -m docs.reference.generate --write
+
+.cache/quix/stamp: $(UV)  # a peer in `make bench`; it pins another confluent-kafka than the tests
+	$(UV) venv --quiet --clear --python "$(INTERPRETER)" .cache/quix
+	$(UV) pip install --quiet --python .cache/quix/bin/python "quixstreams==3.28.*" "river>=0.22"
+	@touch $@
 
 helm: .cache/helm/helm  ## Helm, built from its source, for the chart's tests (needs Go 1.23 or newer)
 

@@ -43,6 +43,7 @@ def compile_estimators(config: ConfigFile = None, overrides: Overrides = None) -
 
     began = time.monotonic()
     from streamwatch.edge.decoders.scanner.reader import compile_reader
+    from streamwatch.edge.sources.kafka.plain_batches import compiled_plain_batches
     from streamwatch.edge.sources.kafka.scan import compiled_scan
 
     try:
@@ -51,7 +52,8 @@ def compile_estimators(config: ConfigFile = None, overrides: Overrides = None) -
             warm_up_join()
             warm_up_commits()
             warm_up_merge()
-            compiled_scan()  # of what Kafka answers; kept beside the estimators, like the next
+            compiled_scan()  # of what Kafka answers; kept beside the estimators, like the next two
+            compiled_plain_batches()
             compile_reader()
     except SettingsError as error:
         refuse(str(error))

@@ -29,6 +29,7 @@ from streamwatch.core.pipeline import Evaluation, PipelineState, decoded, encode
 from streamwatch.core.records import RecordBatch
 from streamwatch.core.series import Family
 from streamwatch.core.specs import JoinSpec
+from streamwatch.core.words import joined
 
 NOTHING_HELD: Final = OrderState([], [], (-1, -1), 0)
 """Outcomes are evaluated as they are resolved."""
@@ -267,5 +268,5 @@ def _together(parts: Sequence[OutcomeBatch]) -> Sequence[Outcome]:
     if len(parts) <= 1:
         return parts[0] if parts else ()
     scores = {number: scores for part in parts for number, scores in part.scores.items()}
-    records = np.concatenate([part.records for part in parts])
+    records = joined([part.records for part in parts])
     return OutcomeBatch(records, parts[-1].models, parts[-1].classes, scores)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.events import Outcome
+from streamwatch.core.words import taken
 
 OUTCOME: Final = np.dtype(
     [
@@ -64,7 +65,7 @@ class OutcomeBatch(Sequence[Outcome]):
 
     def only(self, chosen: NDArray[np.bool_ | np.int64]) -> OutcomeBatch:
         """Take some outcomes, by mask or position."""
-        return OutcomeBatch(self.records[chosen], self.models, self.classes, self.scores)
+        return OutcomeBatch(taken(self.records, chosen), self.models, self.classes, self.scores)
 
     def __iter__(self) -> Iterator[Outcome]:
         models, classes, records = self.models, self.classes, self.records

@@ -19,7 +19,9 @@ from streamwatch.daemon.state import State
 from streamwatch.daemon.turns import SCORES_PER_TURN
 
 RELAX = 10.0
-"""Committing and reporting take at most about one part in this many of the time."""
+"""Committing and reporting take at most about one part in this many of the time.
+
+A report comes as soon as that allows where there is nothing else to do; else once an interval of commits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +98,7 @@ class Commits:
         self._flushing: asyncio.Task[None] | None = None
         self._committed: Mapping[Partition, int] = dict(state.source_positions.positions)
         self._counted = state.source_positions.counts
-        self._due = self._soon = self._report_soon = 0.0
+        self._due = self._soon = self._report_soon = self._report_due = 0.0
         self._unreported = True
         self._was_behind = self._in_backlog = True
         self._seconds: float | None = None
@@ -142,7 +144,7 @@ class Commits:
             if filled < 2:
                 return
             await self._flushed()
-        await self._commit(now, report=now >= self._report_soon)
+        await self._commit(now, report=now >= (self._report_soon if soon else self._report_due))
 
     async def finish(self) -> None:
         """Commit what there is and wait until it is durable."""
@@ -201,6 +203,7 @@ class Commits:
         now = self._clock()
         if report:
             self._report_soon = now + RELAX * (built - began)
+            self._report_due = max(self._report_soon, now + self._spec.interval_seconds)
         self._soon = now + RELAX * (now - began)
         self._due = max(self._soon, now + self._spec.interval_seconds)
 

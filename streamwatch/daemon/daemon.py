@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import signal
 import time
 from collections.abc import Callable, Generator, Sequence
@@ -155,7 +156,11 @@ class Daemon:
 
     async def _read(self) -> None:
         await self._compile()
-        await self._consume_loop.run(self._stop)
+        gc.freeze()  # a full collection looked at all that a start leaves for 80 ms, now and then
+        try:
+            await self._consume_loop.run(self._stop)
+        finally:
+            gc.unfreeze()
 
     async def _compile(self) -> None:
         """Have the estimators compiled, or loaded, telling every ten seconds for how long that goes on."""

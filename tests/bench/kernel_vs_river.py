@@ -24,61 +24,19 @@ difference.
 from __future__ import annotations
 
 import argparse
-import math
 import time
 from collections.abc import Callable
 
 import numpy as np
-from river import drift, metrics, stats, utils
 
 from streamwatch.core.estimators.kernel.table import ModelTable
 from streamwatch.core.estimators.warming import warm_up
 from streamwatch.core.specs import MonitorsSpec
+from tests.bench.river_estimators import RiverEstimators
 
 BATCH = 1_000
 CLASSES = (2, 10, 100, 1_000)
 MODELS = (1, 100, 10_000)
-
-
-class RiverEstimators:
-    """One model's estimators, in river."""
-
-    def __init__(self) -> None:
-        self.landmark = metrics.ConfusionMatrix()
-        self.sliding = utils.Rolling(metrics.ConfusionMatrix, window_size=1_000)
-        self.faded_hits = stats.EWMean(fading_factor=0.001)  # river's factor is one minus Gama's
-        self.repeats = stats.Mean()
-        self.rolling_repeats = utils.Rolling(stats.Mean, window_size=1_000)
-        self.faded_repeats = stats.EWMean(fading_factor=0.001)
-        self.page_hinkley = drift.PageHinkley(mode="up")
-        self.adwin = drift.ADWIN()
-        self.weighted = stats.Mean()
-        self.outcomes = self.declared = self.drifts = 0
-        self.previous: int | None = None
-
-    def update(self, true_class: int, predicted_class: int) -> None:
-        """Feed one outcome."""
-        hit = true_class == predicted_class
-        repeat = true_class == self.previous
-        self.previous = true_class
-        self.landmark.update(true_class, predicted_class)
-        self.sliding.update(true_class, predicted_class)
-        self.faded_hits.update(hit)
-        self.repeats.update(repeat)
-        self.rolling_repeats.update(repeat)
-        self.faded_repeats.update(repeat)
-        self.page_hinkley.update(not hit)
-        weight = 1.0
-        if self.drifts:
-            gap = self.declared / self.drifts
-            weight = max(1.0, 1.0 + 2.0 * math.log(gap / (self.outcomes - self.declared + 1)))
-        self.weighted.update(hit, weight)
-        self.outcomes += 1
-        error = self.adwin.estimation
-        self.adwin.update(not hit)
-        if self.adwin.drift_detected and self.adwin.estimation > error:
-            self.drifts += 1
-            self.declared = self.outcomes
 
 
 class Stream:

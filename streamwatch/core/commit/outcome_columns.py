@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from streamwatch.core.events import Outcome
 from streamwatch.core.join.compiled.packed import PackedError, pack_columns, unpack_columns
 from streamwatch.core.outcomes import OUTCOME, OutcomeBatch
+from streamwatch.core.words import joined
 
 _HEAD: Final = Struct("<BI")
 _MARK: Final = 0xC1
@@ -42,7 +43,7 @@ def written(parts: Sequence[Sequence[Outcome]]) -> bytes:
     if len(batches) < len(parts):
         return _ENCODER.encode([outcome for part in parts for outcome in part])
     models, classes = _Numbers(), _Numbers()
-    records = np.concatenate([batch.records for batch in batches])
+    records = joined([batch.records for batch in batches])
     start = 0
     for batch in batches:
         some = records[start : start + len(batch)]
@@ -85,8 +86,11 @@ def models_of(outcomes: Sequence[Outcome]) -> list[str]:
     """Models of outcomes, in the order in which they first appear."""
     if not isinstance(outcomes, OutcomeBatch):
         return list({outcome.model: None for outcome in outcomes})
-    numbers, places = np.unique(outcomes.records["model"], return_index=True)
-    ordered: list[int] = numbers[np.argsort(places)].tolist()
+    column = outcomes.records["model"]
+    first = np.full(len(outcomes.models), len(column))
+    np.minimum.at(first, column, np.arange(len(column)))
+    numbers = np.flatnonzero(first < len(column))
+    ordered: list[int] = numbers[np.argsort(first[numbers])].tolist()
     return [outcomes.models[number] for number in ordered]
 
 
@@ -98,10 +102,10 @@ class _Numbers:
 
     def of(self, column: NDArray[np.int32], names: Sequence[str]) -> NDArray[np.int32]:
         """Numbers here of numbers there; -1 stays what it is."""
-        there, inverse = np.unique(column, return_inverse=True)
-        met: list[int] = there.tolist()
-        here = [-1 if n < 0 else self.numbers.setdefault(names[n], len(self.numbers)) for n in met]
-        return np.array(here, np.int32)[inverse]
+        here = np.full(len(names) + 1, -1, np.int32)
+        for number in np.flatnonzero(np.bincount(column + 1, minlength=1)[1:]).tolist():
+            here[number] = self.numbers.setdefault(names[number], len(self.numbers))
+        return here[column]
 
 
 def _within(column: NDArray[np.int64] | NDArray[np.uint64], least: int, most: int) -> bool:

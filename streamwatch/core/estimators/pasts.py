@@ -23,6 +23,8 @@ from streamwatch.core.past import (
 )
 
 _UNSEEN: Final = -1
+_SORTED_BY_COUNTING: Final = 1 << 16
+"""Rows up to so many are sorted as 16 bits, which numpy does by counting, in a third of the time."""
 
 
 class PastSnapshot(NamedTuple):
@@ -64,7 +66,8 @@ class Pasts:
         """Count outcomes, in order."""
         if not self._days or not len(batch.rows):
             return
-        order = np.argsort(batch.rows, kind="stable")
+        narrow = len(self._previous) <= _SORTED_BY_COUNTING
+        order = np.argsort(batch.rows.astype(np.uint16) if narrow else batch.rows, kind="stable")
         rows, truth = batch.rows[order], batch.true_class[order]
         begins = np.flatnonzero(np.concatenate(([True], differ(rows))))
         previous = np.empty_like(truth)

@@ -17,6 +17,7 @@ from streamwatch.core.join.compiled.layout import Arrays
 from streamwatch.core.join.compiled.packed import DedupRows, pack_columns, pack_dedup, unpack_dedup
 from streamwatch.core.join.compiled.unwritten import DedupMark, unwritten_dedup
 from streamwatch.core.join.compiled.waiting_log import Changes
+from streamwatch.core.words import taken
 
 SIZES: Final = (256, 4_096)
 """Values of fewer entries are merged; each bound is a size."""
@@ -68,7 +69,7 @@ class DedupLog:
     def _write_run(
         self, generation: int, arrays: Arrays, chosen: NDArray[np.int32], changes: Changes
     ) -> None:
-        value = pack_dedup(arrays.entries[chosen])
+        value = pack_dedup(taken(arrays.entries, chosen))
         values = self._values.setdefault(generation, [])
         values.append(DedupValue(self._next, len(chosen), value))
         changes[key_of(DEDUP, generation, self._next)] = value

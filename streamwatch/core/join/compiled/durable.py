@@ -26,10 +26,11 @@ from streamwatch.core.join.compiled.layout import (
     NO_TIME,
     PREDICTIONS,
     TOTALS,
-    UNWRITTEN,
     Arrays,
     entries_of,
     one,
+    places_of,
+    slots_of,
 )
 from streamwatch.core.join.compiled.linking import link
 from streamwatch.core.join.compiled.names import HeldScores, NumberedNames
@@ -102,12 +103,12 @@ class DurableEntries:
         settled = sum(each.count for several in values.dedup.values() for each, _ in several)
         count = len(waiting) + settled
         entries = entries_of(max(_LEAST_ENTRIES, 1 << (count - 1).bit_length() if count else 0))
-        places = np.full(len(entries), UNWRITTEN, np.int64)
+        places = places_of(len(entries))
         holders = waiting.fill(entries, places)
         ends = fill_dedup(entries, len(waiting), values.dedup)
         self._check_names(entries[:count])
         _check_counts(entries["state"][: len(waiting)], ends, totals)
-        slots = np.zeros(2 * len(entries), np.uint64)
+        slots = slots_of(2 * len(entries))
         shift = np.uint64(65 - len(slots).bit_length())
         fresh = _totals_of(totals, ends, count, int((entries["state"][: len(waiting)] == PENDING).sum()))
         linked = link(slots, entries, fresh, count, shift)
@@ -129,7 +130,7 @@ class DurableEntries:
             totals=fresh,
             generations=_generations_of(totals.dedup, ends),
             places=places,
-            left=np.empty(2 * len(entries), np.int64),
+            left=places_of(2 * len(entries)),
         )
 
     def _check_names(self, entries: NDArray[np.void]) -> None:

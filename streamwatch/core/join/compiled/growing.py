@@ -6,8 +6,9 @@ from typing import Final
 
 import numpy as np
 
-from streamwatch.core.join.compiled.layout import UNWRITTEN, Arrays, Records, entries_of
+from streamwatch.core.join.compiled.layout import Arrays, entries_of, places_of, slots_of
 from streamwatch.core.join.compiled.table import rehash
+from streamwatch.core.words import words_of
 
 _LARGE: Final = 1 << 17
 """Entries from which on doubling is worth being done early: fewer take some milliseconds."""
@@ -47,21 +48,17 @@ def _few_slots(arrays: Arrays, ahead: int) -> bool:
 def _with_entries(arrays: Arrays) -> Arrays:
     before = len(arrays.entries)
     entries = entries_of(2 * before)
-    _words(entries)[:before] = _words(arrays.entries)
-    places = np.full(len(entries), UNWRITTEN, np.int64)
-    places[:before] = arrays.places
-    left = np.empty(2 * len(entries), np.int64)
+    words_of(entries)[:before] = words_of(arrays.entries)
+    places = places_of(len(entries))
+    if arrays.places.any():  # else its memory stays untouched
+        places[:before] = arrays.places
+    left = places_of(2 * len(entries))
     noted = int(arrays.totals["left"][0])
     left[:noted] = arrays.left[:noted]
     return arrays._replace(entries=entries, places=places, left=left)
 
 
 def _with_slots(arrays: Arrays) -> Arrays:
-    slots = np.zeros(2 * len(arrays.slots), np.uint64)
+    slots = slots_of(2 * len(arrays.slots))
     rehash(arrays.slots, slots, shift_of(len(slots)))
     return arrays._replace(slots=slots)
-
-
-def _words(entries: Records) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
-    """The same entries as words: numpy copies records field by field, fifty times slower."""
-    return entries.view(np.int64).reshape(len(entries), -1)

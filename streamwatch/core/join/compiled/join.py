@@ -27,7 +27,6 @@ from streamwatch.core.join.compiled.layout import (
     REFUSED,
     TOTALS,
     UNPLACED,
-    UNWRITTEN,
     WITH_MODEL,
     WITHOUT_MODEL,
     Arrays,
@@ -35,6 +34,8 @@ from streamwatch.core.join.compiled.layout import (
     entries_of,
     one,
     outcomes_of,
+    places_of,
+    slots_of,
 )
 from streamwatch.core.join.compiled.loop import DONE, GROW, LOOK, PLACE, WRITTEN, take
 from streamwatch.core.join.compiled.other_records import OtherRecords
@@ -49,6 +50,7 @@ from streamwatch.core.join.models import JoinModels
 from streamwatch.core.outcomes import OutcomeBatch
 from streamwatch.core.records import RecordBatch
 from streamwatch.core.specs import JoinSpec
+from streamwatch.core.words import copied
 
 __all__ = ["DONE", "LOOK", "WRITTEN", "CompiledJoin"]
 
@@ -94,7 +96,7 @@ class CompiledJoin:
             totals[name] = -1
         self._arrays = Arrays(
             entries_of(_FIRST_ENTRIES),
-            np.zeros(2 * _FIRST_ENTRIES, np.uint64),
+            slots_of(2 * _FIRST_ENTRIES),
             totals,
             np.zeros(1, COUNTERS),
             np.zeros(GENERATIONS_KEPT, GENERATION),
@@ -113,8 +115,8 @@ class CompiledJoin:
             ),
             outcomes_of(written),
             np.zeros(written, np.int32),
-            np.full(_FIRST_ENTRIES, UNWRITTEN, np.int64),
-            np.empty(2 * _FIRST_ENTRIES, np.int64),
+            places_of(_FIRST_ENTRIES),
+            places_of(2 * _FIRST_ENTRIES),
         )
         self._spec = spec
         self._durable = DurableEntries(self._builder.scores, self.models, self.classes)
@@ -170,7 +172,7 @@ class CompiledJoin:
     def take_outcomes(self) -> OutcomeBatch:
         """Hand over the outcomes since the last call."""
         totals = self._arrays.totals
-        records = self._arrays.outcomes[: int(totals["outcomes"][0])].copy()
+        records = copied(self._arrays.outcomes[: int(totals["outcomes"][0])])
         discarded = int(totals["discarded"][0])
         totals["outcomes"] = totals["discarded"] = 0
         scores: dict[int, dict[str, float]] = {}

@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from streamwatch.core.join.compiled.untouched import untouched
 from streamwatch.core.join.counters import JoinCounters, LabelCounters
 from streamwatch.core.outcomes import OUTCOME
 
@@ -107,8 +108,8 @@ in the ring of `GENERATION`. `dead…`: list of dedup entries of dropped generat
 `discarded`: how many were written since they were taken last. `left`: places noted since the last commit.
 """
 
-UNWRITTEN: Final = -1
-"""Place of an entry that no commit has written as one that waits."""
+UNWRITTEN: Final = 0
+"""Stands in `Arrays.places` for an entry that no commit has written as one that waits."""
 
 
 GENERATION: Final = np.dtype(
@@ -188,9 +189,12 @@ class Arrays(NamedTuple):
     discarded: NDArray[np.int32]
     """Numbers of scores that nobody needs any more; room for one per row and per outcome."""
     places: NDArray[np.int64]
-    """(capacity,): where the last commit that wrote an entry did so, `UNWRITTEN` otherwise."""
+    """(capacity,): 1 + where the last commit that wrote an entry did so, else `UNWRITTEN`.
+
+    So nothing is written here, and no memory used, where nothing is durable.
+    """
     left: NDArray[np.int64]
-    """Places of entries that wait no longer, and ~place of labels that were met, since the last commit.
+    """What stood in `places` of entries that wait no longer since the last commit; negated, of labels met.
 
     (2 × capacity,): a place may be noted once as either; memory is touched as it is used.
     """
@@ -198,7 +202,17 @@ class Arrays(NamedTuple):
 
 def entries_of(capacity: int) -> Records:
     """Make room for so many entries; memory is touched as they are used."""
-    return np.zeros(capacity, ENTRY)
+    return untouched(capacity, ENTRY)
+
+
+def slots_of(count: int) -> NDArray[np.uint64]:
+    """Make so many empty slots, a power of two; memory is touched as they are used."""
+    return untouched(count, np.dtype(np.uint64))
+
+
+def places_of(capacity: int) -> NDArray[np.int64]:
+    """Make room for so many places, `UNWRITTEN`; memory is touched as they are written."""
+    return untouched(capacity, np.dtype(np.int64))
 
 
 def outcomes_of(room: int) -> Records:

@@ -157,7 +157,7 @@ class WaitingEntries:
         some["predicted_class"] = np.where(pending, rows.named[at], -1)
         some["true_or_scores"] = np.where(pending, -1, rows.named[at])
         some["label_at_prediction"] = rows.label_at_prediction[at]
-        places[:count] = (at + self.first) | rows.rewritten[at] << PLACE_BITS
+        places[:count] = (at + self.first + 1) | rows.rewritten[at] << PLACE_BITS
         holders[at] = np.arange(count, dtype=np.int32)
         return holders
 

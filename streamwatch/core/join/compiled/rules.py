@@ -99,7 +99,7 @@ def met(t, bare, result):
     if t.entries[bare].state == UNMATCHED:
         t.entries[bare].state = RETAINED
         if t.places[bare] != UNWRITTEN:
-            t.left[t.totals[0].left] = ~t.places[bare]
+            t.left[t.totals[0].left] = -t.places[bare]
             t.totals[0].left += 1
         t.totals[0].unmatched -= 1
         count(t.counters[0], WITHOUT_MODEL, result)

@@ -21,13 +21,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.join.compiled.column_keys import LEFT, SCORES, WAITING, key_of
-from streamwatch.core.join.compiled.layout import Arrays
+from streamwatch.core.join.compiled.layout import UNWRITTEN, Arrays
 from streamwatch.core.join.compiled.names import HeldScores
 from streamwatch.core.join.compiled.packed import LeftRows, pack_left, pack_waiting
 from streamwatch.core.join.entry import PENDING
+from streamwatch.core.words import taken
 
 PLACE_BITS: Final = 47
-"""Of a place in `Arrays.places`; above them stands how often the entry was written before."""
+"""Of 1 + a place in `Arrays.places`; above them stands how often the entry was written before."""
 PLACES: Final = 2**PLACE_BITS - 1
 MOST_REWRITTEN: Final = 2**15
 RUN_ROWS: Final = 8_192
@@ -135,7 +136,7 @@ class WaitingLog:
         count = int(arrays.totals["left"][0])
         noted = arrays.left[:count]
         arrays.totals["left"] = 0
-        dead, met = noted[noted >= 0] & PLACES, ~noted[noted < 0] & PLACES
+        dead, met = (noted[noted > 0] & PLACES) - 1, (-noted[noted < 0] & PLACES) - 1
         self._holders[dead - self._offset] = -1
         return dead, met
 
@@ -144,7 +145,7 @@ class WaitingLog:
         totals = arrays.totals[0]
         waiting = int(totals["pending"] + totals["early"] + totals["retained"])
         budget = SCANNED + 2 * fresh
-        taken: list[NDArray[np.int32]] = []
+        oldest: list[NDArray[np.int32]] = []
         rewritten = 0
         while self._runs:
             run = self._runs[0]
@@ -157,21 +158,21 @@ class WaitingLog:
                     break
             budget -= run.count if len(living) else 0
             rewritten += len(living)
-            taken.append(living.copy())
+            oldest.append(living.copy())
             self._runs.popleft()
             self._rows -= _size_of_run(run)
             changes[key_of(WAITING, run.first)] = None
             if run.scored:
                 changes[key_of(SCORES, run.first)] = None
-        return np.concatenate(taken) if taken else np.empty(0, np.int32)
+        return np.concatenate(oldest) if oldest else np.empty(0, np.int32)
 
     def _write_run(
         self, arrays: Arrays, chosen: NDArray[np.int32], scores: HeldScores, changes: Changes
     ) -> None:
-        entries, first, count = arrays.entries[chosen], self.next, len(chosen)
+        entries, first, count = taken(arrays.entries, chosen), self.next, len(chosen)
         before = arrays.places[chosen]
-        rewritten = np.where(before < 0, 0, np.minimum((before >> PLACE_BITS) + 1, MOST_REWRITTEN))
-        arrays.places[chosen] = np.arange(first, first + count) | rewritten << PLACE_BITS
+        rewritten = np.where(before == UNWRITTEN, 0, np.minimum((before >> PLACE_BITS) + 1, MOST_REWRITTEN))
+        arrays.places[chosen] = np.arange(first + 1, first + 1 + count) | rewritten << PLACE_BITS
         changes[key_of(WAITING, first)] = pack_waiting(entries, rewritten)
         scored = (entries["state"] == PENDING) & (entries["true_or_scores"] >= 0)
         if scored.any():

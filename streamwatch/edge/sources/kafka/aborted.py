@@ -25,6 +25,11 @@ class AbortedTransactions:
         self._coming = sorted(named or (), key=lambda transaction: -transaction[1])
         self._producers: set[int] = set()
 
+    @property
+    def coming(self) -> bool:
+        """Tell whether transactions begin that were not met yet."""
+        return bool(self._coming)
+
     def covers(self, batch: Batch) -> bool:
         """Tell whether this batch, met after all before it, belongs to an aborted transaction."""
         while self._coming and self._coming[-1][1] <= batch.base_offset:

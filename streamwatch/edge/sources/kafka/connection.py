@@ -19,6 +19,7 @@ from aiokafka.structs import TopicPartition
 from streamwatch.core.events import Partition
 from streamwatch.edge.sources.kafka.answer import CONNECTION_ERRORS, worded
 from streamwatch.edge.sources.kafka.fetching import Fetching
+from streamwatch.edge.sources.kafka.plain_batches import compiled_plain_batches
 from streamwatch.edge.sources.kafka.reader import Scanner
 from streamwatch.edge.sources.kafka.record import KafkaRecord
 from streamwatch.edge.sources.kafka.scan import compiled_scan
@@ -29,7 +30,7 @@ from streamwatch.edge.sources.kafka.wire import Listing, Missing, list_topics, r
 
 __all__ = ["CONNECTION_ERRORS", "ClientLogCapture", "Connection", "TopicsMissing", "require_topics", "worded"]
 
-SCAN_ROWS = 512
+SCAN_ROWS = 2_048
 """Records scanned at a time."""
 
 
@@ -127,7 +128,8 @@ class Connection:
         # The client refreshes the metadata of assigned topics by name, which would re-create a deleted one.
         self._client.set_topics(())
         if self._fetching is None:
-            self._fetching = Fetching(self._client, self._spec, Scanner(compiled_scan(), SCAN_ROWS))
+            scanner = Scanner(compiled_scan(), SCAN_ROWS, compiled_plain_batches())
+            self._fetching = Fetching(self._client, self._spec, scanner)
         self._fetching.assign(positions)
 
     def seek(self, partition: Partition, position: int, asked: int = -1) -> None:

@@ -16,6 +16,7 @@ from streamwatch.edge.sources.kafka.aborted import AbortedTransactions
 from streamwatch.edge.sources.kafka.codecs import Oversized, Undecompressable, decompress
 from streamwatch.edge.sources.kafka.frames import APPEND_TIME, CONTROL, Batch, Broken, batch_at, following
 from streamwatch.edge.sources.kafka.legacy import content_of, message_of, messages_within
+from streamwatch.edge.sources.kafka.plain_batches import PlainBatches
 from streamwatch.edge.sources.kafka.record import (
     KafkaRecord,
     KafkaRecords,
@@ -57,10 +58,11 @@ class Damage(NamedTuple):
 
 
 class Scanner:
-    """A scan function, and the rows it writes to."""
+    """A scan function, one for several batches that are plain, where there is one, and rows they write to."""
 
-    def __init__(self, scan: Callable[..., Scanned], room: int) -> None:
+    def __init__(self, scan: Callable[..., Scanned], room: int, plain: PlainBatches | None = None) -> None:
         self.scan = scan
+        self.plain = plain
         self.rows = new_rows(room)
         self.room = room
 
@@ -122,6 +124,7 @@ class PartitionReader:
         """Everything was taken."""
         self._partition = partition
         self._data = memoryview(data)
+        self._bytes = np.frombuffer(data, np.uint8)
         self._at = 0
         self._high_watermark = high_watermark
         self._aborted = AbortedTransactions(aborted)
@@ -150,7 +153,11 @@ class PartitionReader:
         pieces: list[Piece] = []
         while room > 0 and not (self.done or self.heavy or self.damage):
             if self._open is None:
-                self._next_batch()
+                if (piece := self._plain(room)) is None:
+                    self._next_batch()
+                else:
+                    pieces.append(piece)
+                    room -= len(piece[0])
                 continue
             found = [piece for piece in self._from(self._open, room) if len(piece[0])]
             pieces += found
@@ -173,6 +180,23 @@ class PartitionReader:
         """Give back the memory of a batch that is large; it is decompressed again when it is wanted."""
         if self.held_bytes > AT_ONCE_BYTES:
             self._open, self.heavy = None, True
+
+    def _plain(self, room: int) -> Piece | None:
+        """Take the batches that stand next as far as they are plain; None if the first is not."""
+        scanner, start = self._scanner, self._at
+        if scanner.plain is None or self._aborted.coming or self.position != self._least:
+            return None
+        found, self._at, position = scanner.plain(
+            self._bytes,
+            start,
+            min(room, scanner.room),
+            self._least,
+            self._high_watermark,
+            self._max_record_bytes,
+            scanner.rows,
+        )
+        self.position = self._least = position
+        return (scanner.rows[:found].copy(), self._bytes[start : self._at], 0) if self._at > start else None
 
     def _next_batch(self) -> None:
         batch = batch_at(self._data, self._at, self._least, self._high_watermark)

@@ -109,7 +109,8 @@ def gathered(partition: Partition, pieces: Sequence[Piece]) -> KafkaRecords:
         return KafkaRecords(partition, _PADDING, _NO_ROWS)
     place = 0
     for rows, data, first in pieces:
-        rows[:, (KEY, VALUE, HEADERS)] += place - first
+        if place != first:
+            rows[:, (KEY, VALUE, HEADERS)] += place - first
         place += len(data)
     data = np.concatenate([*(data for _, data, _ in pieces), _PADDING])
     if len(pieces) == 1:

@@ -27,6 +27,7 @@ from streamwatch.edge.sources.kafka.group import Group
 from streamwatch.edge.sources.kafka.loss import Losses, ReadingEnded, Tally
 from streamwatch.edge.sources.kafka.partition_positions import PartitionPositions
 from streamwatch.edge.sources.kafka.partition_status import PartitionStatus
+from streamwatch.edge.sources.kafka.plain_batches import compiled_plain_batches
 from streamwatch.edge.sources.kafka.reader import Damage
 from streamwatch.edge.sources.kafka.scan import compiled_scan
 from streamwatch.edge.sources.kafka.session import Session
@@ -158,6 +159,7 @@ class KafkaSource:
             `fail`.
         """
         await asyncio.to_thread(compiled_scan)
+        await asyncio.to_thread(compiled_plain_batches)
         self._partition_positions.replace(positions, fingerprints)
         await self._session.begin()
 

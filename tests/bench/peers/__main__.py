@@ -1,0 +1,104 @@
+"""The daemon beside its peers, all in one run: CPU per message, as multiples of the bare aiokafka loop.
+
+    python -m tests.bench.peers [--repeats 2] [--scenarios thin,fat] [--out docs/speed.json]
+    python -m tests.bench.peers.table --write        (the table in docs/speed.md, made of that file)
+
+Everybody reads the same messages from the same broker, in turn, each time in a fresh process; CPU is that of
+the process with all its threads, without the broker's. What disturbs a run only adds to it, so the lowest
+counts. Only ratios travel between machines. Quix Streams has an environment of its own (`make bench` makes
+it); where that is not to be had, the table says so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import platform
+import subprocess
+import sys
+import uuid
+from datetime import UTC, datetime
+from pathlib import Path
+
+from streamwatch.lab.topics import create_topics
+from tests.bench.end_to_end.broker import broker
+from tests.bench.peers.filling import fill
+from tests.bench.peers.scenarios import BASE, SCENARIOS, Scenario
+from tests.bench.peers.table import markdown
+
+QUIX = Path(".cache/quix/bin/python")
+QUIX_MESSAGES = 40_000
+"""It takes as long for these as others for all."""
+EVERYWHERE = ("bare", "confluent", "daemon", "durable")
+ONCE = ("by_id", "quix")
+"""Peers that are slow: with the first scenario only."""
+
+Results = dict[str, list[float]]
+
+
+def measured(peer: str, servers: str, topics: tuple[str, str], messages: int) -> float | None:
+    """CPU µs a message in a fresh process; None where the peer is not to be had."""
+    named = ",".join(topics)
+    if peer == "quix":
+        if not QUIX.exists():
+            return None
+        messages = min(messages, QUIX_MESSAGES)
+        command = [str(QUIX), "-m", "tests.bench.peers.quix", servers, named, str(messages)]
+    elif peer == "confluent":
+        command = [sys.executable, "-m", "tests.bench.peers.confluent", servers, named, str(messages)]
+    else:
+        command = [sys.executable, "-m", "tests.bench.end_to_end", "--task", peer, "--servers", servers]
+        command += ["--topics", named, "--messages", str(messages)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=900, check=True)
+    return 1e6 * json.loads(done.stdout.splitlines()[-1])["cpu"] / messages
+
+
+def run(scenario: Scenario, servers: str, repeats: int) -> dict[str, object]:
+    """Everybody on one scenario."""
+    made = uuid.uuid4().hex[:6]
+    topics = (f"{scenario.name}-{made}-predictions", f"{scenario.name}-{made}-labels")
+    asyncio.run(create_topics(servers, topics, partitions=scenario.partitions))
+    messages = fill(servers, topics, scenario)
+    results: Results = {}
+    for _ in range(repeats):
+        for peer in EVERYWHERE + (ONCE if scenario is BASE else ()):
+            found = measured(peer, servers, topics, messages)
+            if found is not None:
+                results.setdefault(peer, []).append(round(found, 3))
+                print(f"{scenario.name:>12} {peer:>10} {found:8.2f} µs a message", flush=True)
+    return {"name": scenario.name, "title": scenario.title, "messages": messages, "cpu_us": results}
+
+
+def machine() -> dict[str, object]:
+    """Facts that figures depend on, none of which names the machine."""
+    lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
+    models = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return {
+        "processor": models[0] if models else platform.machine(),
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+        "load": round(os.getloadavg()[0], 1),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--repeats", type=int, default=2)
+    parser.add_argument("--scenarios", default=",".join(each.name for each in SCENARIOS))
+    parser.add_argument("--out", type=Path, default=Path("docs/speed.json"))
+    arguments = parser.parse_args()
+    chosen = [each for each in SCENARIOS if each.name in arguments.scenarios.split(",")]
+    about = {"date": datetime.now(UTC).date().isoformat(), "machine": machine()}
+    with broker(embedded=False, topics=[], partitions=1) as (servers, kind):
+        found = [run(scenario, servers, arguments.repeats) for scenario in chosen]
+    document = {**about, "broker": kind, "scenarios": found}
+    arguments.out.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+    print(markdown(document))
+
+
+if __name__ == "__main__":
+    main()
