@@ -82,8 +82,8 @@ PER_CLASS: Final[Mapping[str, str]] = {
         ("class_predicted_ratio", "12/20", "0.6"),
     )
 }
-_C: Final = "3*log(40)/20"
-_ROOT: Final = f"sqrt(({_C})**2 + {_C})"
+_C: Final = ".55333"  # 3 ln(2/δ)/n for δ = .05 and n = 20
+_ROOT: Final = f"sqrt({_C}*1{_C})"
 BOUNDS: Final[Mapping[str, str]] = {
     name: _seen(f"accuracy_bound_ratio:{name}", by_hand, shown)
     for name, by_hand, shown in (

@@ -102,9 +102,12 @@ def test_stopped_labels_inhibit_the_quality_alerts_of_their_model() -> None:
         "KappaPlusZero",
         "AccuracyDropped",
     } <= quality
-    assert inhibited_by("LabelsStopped") == quality
-    (rule,) = (rule for rule in inhibit_rules() if any("LabelsStopped" in m for m in rule["source_matchers"]))
-    assert set(rule["equal"]) == {"job", "instance", "model"}
+    assert inhibited_by("LabelsStopped") == quality | {"ModelJoinRateLow"}  # it follows from it
+    following = [
+        rule for rule in inhibit_rules() if any("LabelsStopped" in m for m in rule["source_matchers"])
+    ]
+    assert following
+    assert all(set(rule["equal"]) == {"job", "instance", "model"} for rule in following)
 
 
 def test_what_the_daemon_tells_itself_inhibits_the_drifts_of_that_model_and_severity_only() -> None:
