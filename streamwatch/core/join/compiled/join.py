@@ -5,12 +5,14 @@ Longer than most: it is the one place that has the arrays, and every step on the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 import numpy as np
 
 from streamwatch.core.events import Event
+from streamwatch.core.join.compiled.cold.merging import Merge
+from streamwatch.core.join.compiled.cold.store import ColdChanges
 from streamwatch.core.join.compiled.durable import DurableEntries, JoinTotals, totals_of
 from streamwatch.core.join.compiled.layout import (
     ACTIVITY,
@@ -34,8 +36,10 @@ from streamwatch.core.join.compiled.layout import (
     one,
     outcomes_of,
 )
-from streamwatch.core.join.compiled.loop import DONE, GROW, LOOK, PLACE, WRITTEN, take
+from streamwatch.core.join.compiled.loop import BRING, DONE, GROW, LOOK, PLACE, WRITTEN, take
+from streamwatch.core.join.compiled.names import HeldScores
 from streamwatch.core.join.compiled.other_records import OtherRecords
+from streamwatch.core.join.compiled.outside.overflow import Overflow, Work
 from streamwatch.core.join.compiled.record_rows import RecordNumbering
 from streamwatch.core.join.compiled.rows import Digests, RowBuilder
 from streamwatch.core.join.compiled.table import FREE, rehash
@@ -48,7 +52,7 @@ from streamwatch.core.outcomes import OutcomeBatch
 from streamwatch.core.records import RecordBatch
 from streamwatch.core.specs import JoinSpec
 
-__all__ = ["DONE", "LOOK", "WRITTEN", "CompiledJoin"]
+__all__ = ["BRING", "DONE", "LOOK", "WRITTEN", "CompiledJoin"]
 
 ROOM: Final = 4_096
 """Outcomes handed over at a time, and up to those of one id more."""
@@ -66,6 +70,8 @@ class CompiledJoin:
         With `order` "resolution", without comparisons and folds.
     digests
         What makes the ids' digests.
+    overflow
+        What takes the entries for which the table is too small; None where it may grow as it has to.
 
     Raises
     ------
@@ -73,7 +79,7 @@ class CompiledJoin:
         If outcomes are to wait for the order of predictions, or to be compared, or are of folds: see `Join`.
     """
 
-    def __init__(self, spec: JoinSpec, digests: Digests) -> None:
+    def __init__(self, spec: JoinSpec, digests: Digests, overflow: Overflow | None = None) -> None:
         if spec.order != "resolution":
             raise ValueError(f"the order of a compiled join must be 'resolution', got {spec.order!r}")
         if spec.comparisons:
@@ -113,7 +119,9 @@ class CompiledJoin:
             np.zeros(written, np.int32),
             np.zeros(_FIRST_ENTRIES, np.int64),
             np.empty(2 * _FIRST_ENTRIES, np.int64),
+            np.zeros(0, np.int8),
         )
+        self._overflow = overflow
         self._spec = spec
         self._durable = DurableEntries(self._builder.scores, self.models, self.classes)
         self._room_for_models()
@@ -149,20 +157,45 @@ class CompiledJoin:
         self._room_for_models()
         return rows
 
-    def take(self, rows: Records, start: int) -> tuple[int, int]:
-        """Join rows from `start` on; gives the row it stands at, and why: `DONE`, `LOOK` or `WRITTEN`.
+    def prepare(self, rows: Records) -> Iterator[Work]:
+        """Have everything in the table that these rows need; each piece of work is done before the next."""
+        overflow = self._overflow
+        if overflow is not None and overflow.is_needed(self):
+            yield from overflow.make_room(self)
+            yield from overflow.invite(self, rows)
 
-        The outcomes must be taken in between. After `LOOK` models may be idle at the time of the row.
+    def bring_back(self, rows: Records) -> Iterator[Work]:
+        """Bring back what `take` stopped for, and prepare for the rows that are left."""
+        overflow = self._overflow
+        assert overflow is not None  # noqa: S101 - without it nothing is outside the table
+        overflow.send_home(self)
+        yield from overflow.bring_back(self, int(self._arrays.totals["needed"][0]))
+        yield from overflow.invite(self, rows)
+
+    def finish(self) -> Iterator[Work]:
+        """Leave the table as a commit may find it when all rows are taken."""
+        overflow = self._overflow
+        if overflow is not None:
+            overflow.send_home(self)
+            yield from overflow.keep_first(self)
+
+    def take(self, rows: Records, start: int) -> tuple[int, int]:
+        """Join rows from `start` on; gives the row it stands at, and why: `DONE`, `LOOK`, `WRITTEN` or `BRING`.
+
+        The outcomes must be taken in between. After `LOOK` models may be idle at the time of the row; after
+        `BRING` goes `bring_back`.
         """
         room = min(ROOM, ROOM_WITH_SCORES) if self._builder.scores else ROOM
         while True:
-            start, why = take(self._arrays, rows, start, self._shift, room)
+            start, why = take(self._arrays, rows, start, self.shift, room)
             self._others.count_up_to(start)
             if why == PLACE:
                 self._place(rows[start])
             elif why == GROW:
-                self._grow()
+                self.grow()
             else:
+                if self._overflow is not None:
+                    self._overflow.note_guests(self)
                 return start, why
 
     def take_outcomes(self) -> OutcomeBatch:
@@ -201,10 +234,12 @@ class CompiledJoin:
             last = activity["last_label"].astype(np.int32)
             assumed = self._arrays.limits["assume"].astype(np.int32)
             trues, known = entries["true_or_scores"][~pending], entries["label_at_prediction"][pending]
-            self.classes.release_all_but((entries["predicted_class"], trues, known, last, assumed))
+            outside = [] if self._overflow is None else self._overflow.cold.classes()
+            self.classes.release_all_but((entries["predicted_class"], trues, known, last, assumed, *outside))
         if self.models.crowded:
             placed = np.flatnonzero(activity["place"] == PLACED).astype(np.int32)
-            for number in self.models.release_all_but((self._used()["model"], placed)).tolist():
+            outside = [] if self._overflow is None else self._overflow.cold.models()
+            for number in self.models.release_all_but((self._used()["model"], placed, *outside)).tolist():
                 self._clear(number)
 
     def totals(self) -> JoinTotals:
@@ -214,7 +249,20 @@ class CompiledJoin:
 
     def changes(self, commit: int) -> Changes:
         """Compute what this commit writes of the entries; every call has to be followed by its commit."""
-        return self._durable.changes(commit, self._arrays)
+        return self._durable.changes(commit, self._arrays, self._overflow)
+
+    def run_changes(self) -> ColdChanges | None:
+        """Compute what the same commit writes of the entries outside the table."""
+        return None if self._overflow is None else self._overflow.changes()
+
+    def upkeep(self) -> Merge | None:
+        """Plan what keeps the entries outside the table in few runs: its `run` belongs into a thread."""
+        return None if self._overflow is None else self._overflow.cold.merging()
+
+    def finish_upkeep(self, merge: Merge) -> None:
+        """Use what has been made; only between two calls of `prepare` and `finish`."""
+        assert self._overflow is not None  # noqa: S101 - it planned the merge
+        self._overflow.cold.finish_merging(merge)
 
     def restore(self, totals: JoinTotals, items: Iterable[tuple[bytes, bytes]]) -> None:
         """Continue from what all commits have written.
@@ -224,7 +272,9 @@ class CompiledJoin:
         PackedError
             If it is not what commits write.
         """
-        self._arrays = self._durable.restore(self._arrays, totals, items)
+        self._arrays, outside = self._durable.restore(self._arrays, totals, items, self._overflow)
+        if self._overflow is not None:
+            self._overflow.begin(self, outside.settled, outside.unmatched)
         self._others.restore(totals.counters)
         self._restore_counters(totals.counters)
         self._join_models.restore(totals.join_models)
@@ -288,7 +338,22 @@ class CompiledJoin:
         return entries[entries["state"] != FREE]
 
     @property
-    def _shift(self) -> np.uint64:
+    def arrays(self) -> Arrays:
+        """Everything the loop reads and changes."""
+        return self._arrays
+
+    @arrays.setter
+    def arrays(self, arrays: Arrays) -> None:
+        self._arrays = arrays
+
+    @property
+    def scores(self) -> HeldScores:
+        """Scores of predictions in the table."""
+        return self._builder.scores
+
+    @property
+    def shift(self) -> np.uint64:
+        """64 less the binary logarithm of the number of slots."""
         return np.uint64(65 - len(self._arrays.slots).bit_length())
 
     def _place(self, row: np.void) -> None:
@@ -323,7 +388,7 @@ class CompiledJoin:
             fresh["last_label"] = fresh["last_event_ms"] = -1
             self._arrays = self._arrays._replace(activity=np.concatenate([self._arrays.activity, fresh]))
 
-    def _grow(self) -> None:
+    def grow(self) -> None:
         """Double the table, or the entries, whichever is full."""
         arrays = self._arrays
         if int(arrays.totals["top"][0]) >= len(arrays.entries) and int(arrays.totals["free"][0]) < 0:
@@ -339,4 +404,4 @@ class CompiledJoin:
         else:
             slots = np.zeros(2 * len(arrays.slots), np.uint64)
             self._arrays = arrays._replace(slots=slots)
-            rehash(arrays.slots, slots, self._shift)
+            rehash(arrays.slots, slots, self.shift)

@@ -53,6 +53,8 @@ class Joined:
         taken = 0
         for step in self.pipeline.steps(records):
             self._note(step)
+            if step.work is not None:
+                step.work()
             assert taken <= step.taken
             taken = step.taken
         assert taken == len(records)

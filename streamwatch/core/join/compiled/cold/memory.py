@@ -44,7 +44,10 @@ class MemoryRuns:
     def commit(self, changes: ColdChanges) -> None:
         """Keep what a commit changes."""
         self.remove(changes.removed)
-        self.write(list(changes.put.items()))
+        self.write([(key, value) for key, value in changes.put.items() if value is not None])
+        with self._lock:
+            for key in [key for key, value in changes.put.items() if value is None]:
+                del self._values[key]
 
     @property
     def nbytes(self) -> int:
