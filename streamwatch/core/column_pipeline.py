@@ -240,8 +240,18 @@ class ColumnPipeline:
         return self._join.changes(commit)
 
     def run_changes(self) -> ColdChanges | None:
-        """Compute what the same commit writes of the entries outside the join's table; None if nothing can be."""
+        """Compute what the same commit writes of entries outside the join's table; None if none can be."""
         return self._join.run_changes()
+
+    @property
+    def unmatched_outside(self) -> int:
+        """Labels outside the join's table that have met nobody."""
+        return int(self._join.arrays.totals["cold_unmatched"][0])
+
+    @property
+    def entries_outside(self) -> int:
+        """Entries of the join outside its table, dead ones included."""
+        return self._join.entries_outside
 
     def upkeep(self) -> Merge | None:
         """Plan what keeps entries outside the table in few runs; None if nothing is due.

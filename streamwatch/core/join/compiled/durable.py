@@ -4,8 +4,8 @@ A commit writes, beside totals, counters and models (`JoinTotals`), what changed
 thousands of them (`packed`): what began to wait and what left (`waiting_log`), dedup entries (`dedup_log`),
 and names that were given or released. Nothing is lent: values go out, and come back at a start.
 
-Entries outside the table (`outside`) are in runs, and not in these values; how many dedup entries of each generation
-are there, and how many labels that nobody has met, is a value of its own (`Outside`).
+Entries outside the table (`outside`) are in runs, and not in these values; how many dedup entries of each
+generation are there, and how many labels that nobody has met, is a value of its own (`Outside`).
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from streamwatch.core.join.compiled.column_keys import CLASS, MODEL, OUTSIDE, key_of
 from streamwatch.core.join.compiled.dedup_log import DedupLog
 from streamwatch.core.join.compiled.layout import (
-    GENERATION,
     FRONT,
+    GENERATION,
     GENERATIONS_KEPT,
     NO_TIME,
     PREDICTIONS,

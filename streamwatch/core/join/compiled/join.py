@@ -180,10 +180,10 @@ class CompiledJoin:
             yield from overflow.keep_first(self)
 
     def take(self, rows: Records, start: int) -> tuple[int, int]:
-        """Join rows from `start` on; gives the row it stands at, and why: `DONE`, `LOOK`, `WRITTEN` or `BRING`.
+        """Join rows from `start` on; gives the row it stands at, and why.
 
-        The outcomes must be taken in between. After `LOOK` models may be idle at the time of the row; after
-        `BRING` goes `bring_back`.
+        After `DONE` and `WRITTEN` the outcomes must be taken, after `LOOK` models may be idle at the time of
+        the row, after `BRING` goes `bring_back`.
         """
         room = min(ROOM, ROOM_WITH_SCORES) if self._builder.scores else ROOM
         while True:
@@ -254,6 +254,11 @@ class CompiledJoin:
     def run_changes(self) -> ColdChanges | None:
         """Compute what the same commit writes of the entries outside the table."""
         return None if self._overflow is None else self._overflow.changes()
+
+    @property
+    def entries_outside(self) -> int:
+        """Entries outside the table, dead ones included."""
+        return 0 if self._overflow is None else self._overflow.cold.entries
 
     def upkeep(self) -> Merge | None:
         """Plan what keeps the entries outside the table in few runs: its `run` belongs into a thread."""

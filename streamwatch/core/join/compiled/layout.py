@@ -111,10 +111,10 @@ ends of the queues. `generation` … `opened_ms`: the open generation of dedup e
 in the ring of `GENERATION`. `dead…`: list of dedup entries of dropped generations, not freed yet.
 `passed_ms`: up to here everything due has fallen due. `next_look_s`: when a model may be idle. `outcomes`,
 `discarded`: how many were written since they were taken last. `left`: places noted since the last commit.
-`cold`: entries of each queue that lie outside the table, guests included, of which `cold_unmatched` are labels
-that nobody has met; `cold_ms`: no earlier record time is among them. `front`: entries at the beginning of each
-queue that came back from there, older than all that are there. `needed`: the queue whose oldest must come back.
-`used`: entries of the table that are in use.
+`cold`: entries of each queue that lie outside the table, guests included, of which `cold_unmatched` are
+labels that nobody has met; `cold_ms`: no earlier record time is among them. `front`: entries at the beginning
+of each queue that came back from there, older than all that are there. `needed`: the queue whose oldest must
+come back. `used`: entries of the table that are in use.
 """
 
 UNWRITTEN: Final = 0
@@ -208,10 +208,11 @@ class Arrays(NamedTuple):
     places: NDArray[np.int64]
     """(capacity,): 1 + where the last commit that wrote an entry did so, else `UNWRITTEN`; `FRONT` besides.
 
-    Of a guest -1 less its number: it lies outside the table, and is in it while its id is looked at. So nothing is written here, and no memory used, where nothing is durable.
+    Of a guest -1 less its number: it lies outside the table, and is in it while its id is looked at. So
+    nothing is written here, and no memory used, where nothing is durable.
     """
     left: NDArray[np.int64]
-    """What stood in `places` of entries that wait no longer since the last commit, and of labels that were met
+    """What stood in `places` of entries that wait no longer since the last commit; of labels that were met,
     its negative.
 
     (2 × capacity,): a place may be noted once as either; memory is touched as it is used.

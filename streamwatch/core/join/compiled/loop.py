@@ -38,8 +38,8 @@ from streamwatch.core.join.working_set import EVICTIONS
 
 DONE, PLACE, LOOK, WRITTEN, GROW, BRING = range(6)
 """Why the loop stopped: no row is left; the model of the row at which it stands is to be placed; a model may
-be idle; what was written is to be taken; there is no room for another entry; the oldest of a queue lie outside
-the table, and are needed there."""
+be idle; what was written is to be taken; there is no room for another entry; the oldest of a queue lie
+outside the table, and are needed there."""
 
 AHEAD = 12
 """Rows between asking for a slot and needing it."""
@@ -94,7 +94,7 @@ def short(totals, queue):
 
 
 @entry
-def take(arrays, rows, start, shift, room):
+def take(arrays, rows, start, shift, room):  # noqa: PLR0911 - it stops for as many reasons
     """Join rows from `start` on; gives (row it stands at, why it stopped).
 
     Parameters

@@ -21,7 +21,7 @@ class DedupMark(NamedTuple):
 
 
 @entry
-def find_waiting(entries: Any, totals: Any, places: Any, came_back: bool, found: Any) -> Any:
+def find_waiting(entries: Any, totals: Any, places: Any, came_back: Any, found: Any) -> Any:
     """Find the entries that no commit has written: the last of each queue; how many they are of each.
 
     Before those come the ones that came back to the front of their queue.

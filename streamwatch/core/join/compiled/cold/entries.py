@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ from streamwatch.core.join.compiled.cold.looking_up import candidates, search
 from streamwatch.core.join.compiled.cold.merging import Merge
 from streamwatch.core.join.compiled.cold.oldest import Taking
 from streamwatch.core.join.compiled.cold.opening import committed_runs
-from streamwatch.core.join.compiled.cold.reading import read_blocks
+from streamwatch.core.join.compiled.cold.reading import living, read_blocks
 from streamwatch.core.join.compiled.cold.run import DEDUP_ENTRIES, Run
 from streamwatch.core.join.compiled.cold.schedule import due
 from streamwatch.core.join.compiled.cold.spec import ColdSpec
@@ -107,6 +108,18 @@ class ColdEntries:
     def nbytes(self) -> int:
         """Bytes in memory."""
         return sum(run.nbytes for run in self._runs.values())
+
+    def all_living(self) -> Iterator[tuple[int, NDArray[np.void]]]:
+        """Queue and living entries, `PACKED_ENTRY` (n,), of run after run, in parts.
+
+        Raises
+        ------
+        ColdDamaged
+            If a block is not what was written.
+        """
+        for run in self._runs.values():
+            for part in living(self._store, run, run.dead, self.floor, self._spec.chunk_blocks):
+                yield run.manifest.queue, part.words.copy().reshape(-1).view(PACKED_ENTRY)
 
     def evict(self, queue: int, entries: NDArray[np.void]) -> None:
         """Take over entries of a queue, `PACKED_ENTRY` (n,), in any order.

@@ -7,22 +7,14 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.join.compiled.cold.block import PACKED_ENTRY, WORDS, Words
+from streamwatch.core.join.compiled.cold.block import WORDS, Words
 from streamwatch.core.join.entry import PENDING
 
 _HALVES: Final = 2 * WORDS
 
 
-def _half(name: str) -> int:
-    """Place of a field of 4 bytes among the halves of an entry's words."""
-    fields = PACKED_ENTRY.fields
-    assert fields is not None  # noqa: S101 - it has fields
-    return fields[name][1] // 4
-
-
-_MODEL, _PREDICTED, _TRUE, _KNOWN, _STATE = map(
-    _half, ("model", "predicted_class", "true_or_scores", "label_at_prediction", "state")
-)
+_MODEL, _PREDICTED, _TRUE, _KNOWN, _STATE = range(10, 15)
+"""Places of `PACKED_ENTRY`'s fields of 4 bytes among the halves of an entry's words."""
 
 
 class NamesUsed:

@@ -61,6 +61,17 @@ class RunStore(Protocol):
         """Remove keys, as `write` writes them."""
         ...
 
+    def reclaimable(self, entries: int) -> list[KeyRange]:
+        """Hand over keys that commits have removed, once it pays to free their room; else nothing.
+
+        `entries` is how many there are in all runs that are left.
+        """
+        ...
+
+    def reclaim(self, ranges: Sequence[KeyRange]) -> None:
+        """Free the room of removed keys; for a thread."""
+        ...
+
 
 class ColdDamaged(ValueError):  # noqa: N818 - named by what happened, as those of stores are
     """A part of a run is not what was written."""

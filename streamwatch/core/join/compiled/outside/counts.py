@@ -8,7 +8,7 @@ import msgspec
 class Outside(msgspec.Struct, frozen=True):
     """Counts of entries outside the table that nobody else has."""
 
-    settled: dict[int, int] = {}  # noqa: RUF012 - msgspec copies it
+    settled: dict[int, int] = {}
     """Dedup entries by generation."""
     unmatched: int = 0
     """Labels without a model that have met nobody."""

@@ -1,13 +1,12 @@
 """Entries that leave the table of a compiled join when it is full, and come back when they are needed.
 
-Whatever reads or writes runs is handed out as work for a thread (`Work`): nothing else may be asked of the join
-until it is done.
+Whatever reads or writes runs is handed out as work for a thread (`Work`): nothing else may be asked of the
+join until it is done.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Final, Protocol, TypeAlias
 
 import numpy as np
@@ -16,7 +15,6 @@ from numpy.typing import NDArray
 from streamwatch.core.join.compiled.cold.block import PACKED_ENTRY
 from streamwatch.core.join.compiled.cold.entries import ColdEntries, Found
 from streamwatch.core.join.compiled.cold.run import DEDUP_ENTRIES
-from streamwatch.core.join.compiled.cold.spec import ColdSpec
 from streamwatch.core.join.compiled.cold.store import ColdChanges, RunStore
 from streamwatch.core.join.compiled.layout import (
     EARLY_LABELS,
@@ -42,6 +40,7 @@ from streamwatch.core.join.compiled.outside.moving import (
     remove_waiting,
 )
 from streamwatch.core.join.compiled.outside.scores import OutsideScores, with_numbers
+from streamwatch.core.join.compiled.outside.spec import OverflowSpec
 from streamwatch.core.join.compiled.unwritten import find_dedup
 from streamwatch.core.join.entry import PENDING, RETAINED, UNMATCHED
 
@@ -55,21 +54,16 @@ _KEPT: Final = 0.75
 """Share of a full table that stays in it."""
 
 
-@dataclass(frozen=True, slots=True)
-class OverflowSpec:
-    """Limits of the table, and sizes of what lies outside."""
-
-    entries: int
-    """Beyond so many entries between two batches the oldest leave the table."""
-    taken: int = 65_536
-    """So many of the oldest come back at once, when they are about to fall due."""
-    cold: ColdSpec = ColdSpec()  # noqa: RUF009 - it is frozen
-
-
 class Table(Protocol):
     """The join as its overflow needs it."""
 
-    arrays: Arrays
+    @property
+    def arrays(self) -> Arrays:
+        """Everything the loop reads and changes."""
+        ...
+
+    @arrays.setter
+    def arrays(self, arrays: Arrays) -> None: ...
 
     @property
     def scores(self) -> HeldScores:

@@ -7,7 +7,8 @@ from collections import Counter
 from streamwatch.core.column_pipeline import ColumnPipeline
 from streamwatch.core.join.compiled.cold.block import PACKED_ENTRY
 from streamwatch.core.join.compiled.cold.reading import living
-from streamwatch.core.join.compiled.outside.overflow import Overflow, OverflowSpec
+from streamwatch.core.join.compiled.outside.overflow import Overflow
+from streamwatch.core.join.compiled.outside.spec import OverflowSpec
 from streamwatch.core.join.entry import PENDING
 from tests.core.join.compiled.cold.cold_model import SMALL, CutRuns, rows_of
 from tests.core.join.compiled.durable_streams import DurableJoined
@@ -62,13 +63,13 @@ class ColdJoined(DurableJoined):
         assert totals["used"] == len(self.pipeline._join._used())
 
 
-def alive_outside(joined):
+def alive_outside(pipeline, runs):
     """What is alive outside the table, as `join_stream.alive` gives what is in it."""
-    join, rows = joined.pipeline._join, []
-    cold, models, classes = joined.overflow.cold, join.models.names, join.classes.names
+    join, rows = pipeline._join, []
+    cold, models, classes = join._overflow.cold, join.models.names, join.classes.names
     cold.floor = int(join._arrays.totals["floor"][0])
     for run in cold._runs.values():
-        for part in living(joined.runs, run, run.dead, cold.floor, 4):
+        for part in living(runs, run, run.dead, cold.floor, 4):
             entries = part.words.copy().reshape(-1).view(PACKED_ENTRY)
             for row in rows_of(entries):
                 low, high, _, _, _, model, predicted, true, _, state, _ = row
