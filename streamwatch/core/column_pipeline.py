@@ -117,7 +117,7 @@ class ColumnPipeline:
 
     def _steps(self, rows: Records) -> Generator[Step]:
         join = self._join
-        at, why = 0, LOOK
+        at, why, told = 0, LOOK, 0
         for work in join.prepare(rows):
             yield Step(at, (), (), (), work)
         while why != DONE:
@@ -142,10 +142,11 @@ class ColumnPipeline:
             if at:
                 self.clock_ms = int(rows[at - 1]["record_ms"])
             if why == DONE:
-                for work in join.finish():
-                    yield Step(at, _together(parts), alarms, retired, work)
+                for work in join.finish():  # the last records count as taken with the last step
+                    yield Step(told, _together(parts), alarms, retired, work)
                     parts, alarms, retired = [], [], []
                 join.release_names()
+            told = at
             yield Step(at, _together(parts), alarms, retired)
 
     def release_held(self, found: WorkingSet) -> BatchResult:
