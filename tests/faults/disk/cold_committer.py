@@ -10,8 +10,7 @@ import os
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from streamwatch.core.join.compiled.outside.warming import warm_up_overflow
-from streamwatch.core.join.compiled.warming import warm_up_commits, warm_up_join
+from streamwatch.core.join.compiled.warming import warm_up_commits, warm_up_join, warm_up_overflow
 from tests.faults.committed import COLD, IN_COLUMNS, Committing
 
 warm_up_join()
