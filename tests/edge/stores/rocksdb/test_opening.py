@@ -95,7 +95,7 @@ def test_a_newer_schema_is_refused_and_not_touched(spec):
     path = spec.directory / FORMAT
     path.write_text(json.dumps(json.loads(path.read_text()) | {"schema": 4, "further": True}))
     before = contents(spec.directory)
-    with pytest.raises(StateNewer, match=r"has schema 4, this program knows up to 3"):
+    with pytest.raises(StateNewer, match=r"has schema 4, this program knows up to 4"):
         RocksStore.open(spec)
     with pytest.raises(StateNewer):
         Inspection(spec.directory)
