@@ -93,9 +93,9 @@ def test_a_directory_another_process_has_open_is_in_use(spec):
 def test_a_newer_schema_is_refused_and_not_touched(spec):
     filled(spec)
     path = spec.directory / FORMAT
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"schema": 4, "further": True}))
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"schema": 5, "further": True}))
     before = contents(spec.directory)
-    with pytest.raises(StateNewer, match=r"has schema 4, this program knows up to 4"):
+    with pytest.raises(StateNewer, match=r"has schema 5, this program knows up to 4"):
         RocksStore.open(spec)
     with pytest.raises(StateNewer):
         Inspection(spec.directory)
@@ -195,7 +195,7 @@ def test_a_state_without_its_format_or_its_database_is_damaged(spec):
 
 def test_a_format_beside_the_database_of_another_state_is_damaged(spec):
     filled(spec)
-    (spec.directory / FORMAT).write_text('{"schema": 3, "identity": "another"}')
+    (spec.directory / FORMAT).write_text('{"schema": 4, "identity": "another"}')
     with pytest.raises(StateDamaged, match="names another"):
         RocksStore.open(spec)
     (spec.directory / FORMAT).write_text('{"sche')
