@@ -10,7 +10,14 @@ from streamwatch.core.estimators.kernel.shadow import shadow_words
 from streamwatch.core.estimators.memory.allocator import HEADER
 from streamwatch.core.estimators.registers.late_labels.register import LATE_LABELS_BYTES, LateLabelsSpec
 from streamwatch.core.past import past_bytes
-from streamwatch.core.specs import COLUMN_ENTRY_BYTES, JoinSpec, MonitorsSpec, columns_suffice, join_bytes
+from streamwatch.core.specs import (
+    COLUMN_ENTRY_BYTES,
+    OUTSIDE_ENTRY_BYTES,
+    JoinSpec,
+    MonitorsSpec,
+    columns_suffice,
+    join_entries,
+)
 from streamwatch.edge.stores.rocksdb import RocksSpec
 from streamwatch.edge.web.routes.history import MAX_VALUES
 
@@ -31,6 +38,8 @@ HISTORY_BYTES = 4 * MAX_VALUES
 # Bytes on disk each, after compaction (tests/bench/store.py); a label that waits is kept as a prediction is.
 DISK_PENDING_BYTES = DISK_LABEL_BYTES = 50
 DISK_DEDUP_ENTRY_BYTES = 45
+DISK_COLUMN_BYTES = 40
+"""Bytes of any entry of the compiled join (tests/bench/packed.py, tests/bench/cold.py)."""
 DISK_OUTCOME_BYTES = 100
 """Bytes of an outcome in the journal, or waiting for its order."""
 UNMERGED = 0.5
@@ -57,7 +66,9 @@ class DiskSpec:
     commit_events: int
     journal_outcomes: int
     in_columns: bool = False
-    """Whether the compiled join has its entries in memory, too."""
+    """Whether the join is compiled, and has entries in a table in memory."""
+    table_entries: int = 0
+    """So many of them; the others lie on disk."""
 
     @property
     def uncommitted(self) -> int:
@@ -131,11 +142,15 @@ def _hot(join: JoinSpec, disk: DiskSpec) -> list[Part]:
         "blocks read from disk, and what is to be written", store.cache_bytes + store.write_buffer_bytes
     )
     if disk.in_columns:
-        entries = join_bytes(join)
-        what = (
-            f"{entries // COLUMN_ENTRY_BYTES:,} entries of the join (its limits; state.join_memory_megabytes)"
-        )
-        return [Part(what, entries), blocks]
+        entries = join_entries(join)
+        # More than the limit may be in it while a batch is joined: a table doubles when it is full.
+        table = min(entries, 2 * disk.table_entries)
+        outside = max(0, entries - disk.table_entries)
+        return [
+            Part(f"{table:,} entries of the join (state.join_memory_megabytes)", table * COLUMN_ENTRY_BYTES),
+            Part(f"filters of {outside:,} entries on disk (limits of join)", outside * OUTSIDE_ENTRY_BYTES),
+            blocks,
+        ]
     return [
         Part(
             f"{store.cache_entries:,} ids served from memory (state.cache_entries), and those due next",
@@ -153,15 +168,14 @@ def worst_case_disk(join: JoinSpec, monitors: MonitorsSpec, disk: DiskSpec) -> l
     """Disk with every bounded thing at its bound, the largest first."""
     models = monitors.max_models
     held = join.max_reordered if join.order == "prediction_time" else 0
+    each = (DISK_PENDING_BYTES, DISK_LABEL_BYTES, DISK_DEDUP_ENTRY_BYTES)
+    pending, label, dedup = (DISK_COLUMN_BYTES,) * 3 if disk.in_columns else each
     parts = [
-        Part(
-            f"{join.max_pending:,} pending predictions (join.max_pending)",
-            join.max_pending * DISK_PENDING_BYTES,
-        ),
-        Part(f"{join.max_labels:,} waiting labels (join.max_labels)", join.max_labels * DISK_LABEL_BYTES),
+        Part(f"{join.max_pending:,} pending predictions (join.max_pending)", join.max_pending * pending),
+        Part(f"{join.max_labels:,} waiting labels (join.max_labels)", join.max_labels * label),
         Part(
             f"{join.max_dedup_entries:,} resolved predictions remembered (join.max_dedup_entries)",
-            join.max_dedup_entries * DISK_DEDUP_ENTRY_BYTES,
+            join.max_dedup_entries * dedup,
         ),
         *_comparisons(monitors),
         *_pasts(monitors),

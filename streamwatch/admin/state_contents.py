@@ -20,6 +20,10 @@ from streamwatch.core.commit.sections import spec_of
 from streamwatch.core.estimators.comparisons.set import ComparisonSet
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Alarm, Outcome
+from streamwatch.core.join.compiled.layout import PREDICTIONS
+from streamwatch.core.join.compiled.outside.examining import entries_outside, examine
+from streamwatch.core.join.compiled.outside.overflow import Overflow
+from streamwatch.core.join.compiled.outside.spec import OverflowSpec
 from streamwatch.core.join.compiled.restoring import WaitingEntries, values_of
 from streamwatch.core.merge import MergeProgress
 from streamwatch.core.pipeline import Pipeline
@@ -29,6 +33,7 @@ from streamwatch.daemon import MERGE, POSITIONS, SourcePositions, decode_positio
 from streamwatch.daemon.alerting import ALARMS
 from streamwatch.edge.keys import digest_bytes
 from streamwatch.edge.stores.rocksdb.inspect import Inspection
+from streamwatch.edge.stores.rocksdb.runs_read import ReadRuns
 from streamwatch.edge.stores.rocksdb.verify import Faults
 
 SECTIONS = (PIPELINE, ESTIMATORS, SETTINGS, POSITIONS)
@@ -86,8 +91,11 @@ def check_columns(state: Inspection, faults: Faults) -> str:
     """Restore a compiled join from its values, which compares them with each other and with its totals."""
     sizes = [len(key) + len(value) for key, value in state.items("columns")]
     with decoding("the entries in columns", faults):
-        pipeline = ColumnPipeline(JoinSpec(max_models=2**20), _Nobody(), digest_bytes)
+        runs = ReadRuns(state)
+        overflow = Overflow(runs, OverflowSpec(0), clean=False)
+        pipeline = ColumnPipeline(JoinSpec(max_models=2**20), _Nobody(), digest_bytes, overflow)
         pipeline.restore(state.sections[PIPELINE], state.items("columns"))
+        outside = _check_outside(runs, pipeline, overflow, faults)
         for rule in pipeline.identities():
             faults.add(rule)
         waiting = sum(gauge(pipeline, "pending_predictions").values())
@@ -95,15 +103,35 @@ def check_columns(state: Inspection, faults: Faults) -> str:
         settled = gauge(pipeline, "dedup_entries")[()]
         return (
             f"{waiting:,.0f} predictions and {labels:,.0f} labels wait, {settled:,.0f} dedup entries, "
-            f"in {len(sizes):,} values of {sum(sizes):,} bytes"
+            f"in {len(sizes):,} values of {sum(sizes):,} bytes{outside}"
         )
     return f"{len(sizes):,} values of {sum(sizes):,} bytes"
+
+
+def _check_outside(runs: ReadRuns, pipeline: ColumnPipeline, overflow: Overflow, faults: Faults) -> str:
+    """Read all entries outside the table and compare them with what is counted; in words, if any."""
+    examined = examine(runs, overflow.cold.floor)
+    for fault in examined.faults:
+        faults.add(fault)
+    settled = {generation: count for generation, count in examined.settled.items() if count}
+    if settled != overflow.settled:
+        faults.add(f"expected cold dedup entries {overflow.settled} by generation, got {settled}")
+    unmatched = pipeline.unmatched_outside
+    if examined.unmatched != unmatched:
+        faults.add(f"expected {unmatched} cold labels that met nobody, got {examined.unmatched}")
+    if not overflow.cold.runs:
+        return ""
+    return f", {examined.by_queue.total():,} of them in {overflow.cold.runs} cold runs"
 
 
 def pending_in_columns(state: Inspection) -> dict[str, NDArray[np.int64]]:
     """Record times of predictions that wait, by model; raises ValueError."""
     values = values_of(state.items("columns"))
     models, record_ms = WaitingEntries(values).pending()
+    for queue, entries in entries_outside(ReadRuns(state), 0):
+        if queue == PREDICTIONS:
+            models = np.concatenate([models, entries["model"].astype(np.int64)])
+            record_ms = np.concatenate([record_ms, entries["record_ms"]])
     return {values.models[number]: record_ms[models == number] for number in np.unique(models).tolist()}
 
 

@@ -13,7 +13,7 @@ from streamwatch.assembly.schemas import build_schema_cache, topic_schemas
 from streamwatch.assembly.state import consume_loop_spec
 from streamwatch.assembly.topics import build_topics
 from streamwatch.core.estimators.warming import warm_up
-from streamwatch.core.join.compiled.warming import warm_up_commits, warm_up_join
+from streamwatch.core.join.compiled.warming import warm_up_commits, warm_up_join, warm_up_overflow
 from streamwatch.core.merge.warming import warm_up_merge
 from streamwatch.core.ports import Sink
 from streamwatch.daemon import Attachments, ConsumeLoopSpec, Daemon, DaemonStatus, Topic
@@ -83,6 +83,8 @@ def build_daemon(
         if specs.joins_in_columns(settings):
             warm_up_join()
             warm_up_commits()
+            if specs.store_kind(settings).durable:
+                warm_up_overflow()
         warm_up_merge()
         compile_reader()
 

@@ -146,4 +146,5 @@ def disk_spec(settings: Settings) -> DiskSpec | None:
         state.commit_events,
         state.journal_outcomes,
         specs.joins_in_columns(settings),
+        specs.overflow_spec(settings).entries,
     )

@@ -8,6 +8,7 @@ from streamwatch.core.estimators.registers.late_labels.register import LateLabel
 from streamwatch.core.estimators.registers.probabilities.spec import probabilities_under
 from streamwatch.core.estimators.registers.segments import SegmentsSpec
 from streamwatch.core.events import Side
+from streamwatch.core.join.compiled.outside.spec import OverflowSpec
 from streamwatch.core.merge import MergeSpec
 from streamwatch.core.specs import (
     FadingSpec,
@@ -16,7 +17,7 @@ from streamwatch.core.specs import (
     RegisterSpec,
     UtilitySpec,
     columns_suffice,
-    join_bytes,
+    table_entries,
 )
 from streamwatch.edge.sources.kafka.spec import Ago, At, KafkaSpec, parse_start
 from streamwatch.edge.stores import KINDS as STORES
@@ -122,10 +123,14 @@ def join_spec(settings: Settings) -> JoinSpec:
 
 
 def joins_in_columns(settings: Settings) -> bool:
-    """Tell whether the compiled join is used: columns suffice, and its entries may all be in memory."""
-    join, state = join_spec(settings), settings.state
-    fits = not store_kind(settings).durable or join_bytes(join) <= state.join_memory_megabytes * 1_000_000
-    return columns_suffice(join) and fits
+    """Tell whether the compiled join is used: columns suffice, and on disk its table may have any room."""
+    has_room = not store_kind(settings).durable or settings.state.join_memory_megabytes > 0
+    return columns_suffice(join_spec(settings)) and has_room
+
+
+def overflow_spec(settings: Settings) -> OverflowSpec:
+    """Entries of the compiled join that stay in memory, where the others go to disk."""
+    return OverflowSpec(table_entries(settings.state.join_memory_megabytes * 1_000_000))
 
 
 def keys_are_digests(settings: Settings) -> bool:

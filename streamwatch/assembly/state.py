@@ -12,6 +12,7 @@ from streamwatch.core.column_pipeline import ColumnPipeline
 from streamwatch.core.commit.batch import RecoveredState
 from streamwatch.core.commit.checkpoint import Checkpoint, Resumed
 from streamwatch.core.estimators.set import EstimatorSet
+from streamwatch.core.join.compiled.outside.overflow import Overflow
 from streamwatch.core.join.compiled.packed import PackedError
 from streamwatch.core.pipeline import Pipeline
 from streamwatch.core.ports import DeadLetters, Schemas, Store
@@ -32,9 +33,10 @@ from streamwatch.daemon import (
 from streamwatch.daemon.alerting import ALARMS, Alerting
 from streamwatch.daemon.clock import SteadyClock
 from streamwatch.daemon.delivery import Deliveries
+from streamwatch.daemon.upkeep import Upkeep
 from streamwatch.edge.keys import bytes_of_keys
 from streamwatch.edge.sources.kafka.dead_letters import DeadLetterTopic
-from streamwatch.edge.stores.errors import StateDamaged
+from streamwatch.edge.stores.errors import StateDamaged, damage_named
 from streamwatch.edge.stores.space import Space
 from streamwatch.settings import Settings
 from streamwatch.telemetry import Telemetry
@@ -102,13 +104,14 @@ def state_opening(
         store = open_store(settings)
         try:
             monitors = EstimatorSet(estimators)
-            in_columns = specs.joins_in_columns(settings)
+            saved = store.load()
             pipeline = (
-                ColumnPipeline(join, monitors, bytes_of_keys) if in_columns else Pipeline(join, monitors)
+                ColumnPipeline(join, monitors, bytes_of_keys, build_overflow(settings, saved))
+                if specs.joins_in_columns(settings)
+                else Pipeline(join, monitors)
             )
             pipeline.start_ms = start_ms
             checkpoint = Checkpoint(pipeline, monitors, estimators, settings.state.journal_outcomes)
-            saved = store.load()
             resumed = restored(checkpoint, saved, settings) if store.durable else Resumed()
             stands = decode_positions(saved.sections[POSITIONS]) if saved.commits else SourcePositions()
             stands = stands.only(topics)
@@ -125,6 +128,7 @@ def state_opening(
                 merge,
                 progress,
                 rejected=rejected,
+                upkeep=build_upkeep(settings, pipeline, saved),
             )
             book = build_alarm_book(settings, store.identity)
             if ALARMS in saved.sections:
@@ -138,15 +142,36 @@ def state_opening(
     return open_state
 
 
+def build_overflow(settings: Settings, saved: RecoveredState) -> Overflow | None:
+    """Entries of the join outside its table; None where the store keeps none.
+
+    Raises StateDamaged where those it has are none.
+    """
+    if saved.runs is None:
+        return None
+    with damage_named(settings.state.directory):
+        return Overflow(saved.runs, specs.overflow_spec(settings))
+
+
 def restored(checkpoint: Checkpoint, saved: RecoveredState, settings: Settings) -> Resumed:
     """Go on from what a store has; raises StateDamaged where its entries are none."""
     try:
-        return checkpoint.restore(saved)
+        with damage_named(settings.state.directory):
+            return checkpoint.restore(saved)
     except PackedError as error:
         raise StateDamaged(
             f"the state in {settings.state.directory} is damaged: {error}; `streamwatch state verify` tells "
             "what else is"
         ) from error
+
+
+def build_upkeep(
+    settings: Settings, pipeline: Pipeline | ColumnPipeline, saved: RecoveredState
+) -> Upkeep | None:
+    """Merges of the join's entries outside its table; None where there are none."""
+    if saved.runs is None or not isinstance(pipeline, ColumnPipeline):
+        return None
+    return Upkeep(pipeline, saved.runs, settings.state.directory)
 
 
 def open_store(settings: Settings) -> Store:

@@ -14,9 +14,12 @@ import numpy as np
 
 from streamwatch.core.events import Alarm, Event, Outcome
 from streamwatch.core.join.caveats import Caveats, caveats
+from streamwatch.core.join.compiled.cold.merging import Merge
+from streamwatch.core.join.compiled.cold.store import ColdChanges
 from streamwatch.core.join.compiled.durable import JoinTotals
-from streamwatch.core.join.compiled.join import DONE, LOOK, CompiledJoin
+from streamwatch.core.join.compiled.join import BRING, DONE, LOOK, CompiledJoin
 from streamwatch.core.join.compiled.layout import Arrays, Records
+from streamwatch.core.join.compiled.outside.overflow import Overflow, Work
 from streamwatch.core.join.compiled.rows import Digests
 from streamwatch.core.join.compiled.waiting_log import Changes
 from streamwatch.core.join.counters import JoinCounters
@@ -46,6 +49,8 @@ class Step:
     alarms: Sequence[Alarm]
     retired: Sequence[tuple[int, str]]
     """Models that retired, each with the number of this step's outcomes that came before."""
+    work: Work | None = None
+    """To be done, in whatever thread, before the next step is made or anything is committed."""
 
 
 class ColumnPipeline:
@@ -59,6 +64,8 @@ class ColumnPipeline:
         What evaluates outcomes; handed `OutcomeBatch`es.
     digests
         What makes the ids' digests.
+    overflow
+        What takes entries of the join that do not fit into its table; None where all of them are in memory.
 
     Raises
     ------
@@ -66,9 +73,11 @@ class ColumnPipeline:
         If outcomes are to wait for the order of predictions, or to be compared.
     """
 
-    def __init__(self, join: JoinSpec, monitors: Evaluation, digests: Digests) -> None:
+    def __init__(
+        self, join: JoinSpec, monitors: Evaluation, digests: Digests, overflow: Overflow | None = None
+    ) -> None:
         self._spec = join
-        self._join = CompiledJoin(join, digests)
+        self._join = CompiledJoin(join, digests, overflow)
         self._monitors = monitors
         self._agreement = ClassAgreement(join.max_models)
         self._settled = np.zeros(0, np.bool_)  # by number: models whose classes need no look any more
@@ -98,6 +107,8 @@ class ColumnPipeline:
         alarms: list[Alarm] = []
         retired: list[tuple[int, str]] = []
         for step in self._steps(self._join.rows(events)):
+            if step.work is not None:
+                step.work()
             before = sum(map(len, parts))
             retired += [(before + after, model) for after, model in step.retired]
             alarms += step.alarms
@@ -120,11 +131,16 @@ class ColumnPipeline:
 
     def _steps(self, rows: Records) -> Generator[Step]:
         join = self._join
-        at, why = 0, LOOK
+        at, why, told = 0, LOOK, 0
+        for work in join.prepare(rows):
+            yield Step(at, (), (), (), work)
         while why != DONE:
             parts: list[OutcomeBatch] = []
             alarms: list[Alarm] = []
             retired: list[tuple[int, str]] = []
+            if why == BRING:
+                for work in join.bring_back(rows[at:]):
+                    yield Step(at, (), (), (), work)
             why = LOOK
             while why == LOOK:
                 at, why = join.take(rows, at)
@@ -140,7 +156,11 @@ class ColumnPipeline:
             if at:
                 self.clock_ms = int(rows[at - 1]["record_ms"])
             if why == DONE:
+                for work in join.finish():  # the last records count as taken with the last step
+                    yield Step(told, _together(parts), alarms, retired, work)
+                    parts, alarms, retired = [], [], []
                 join.release_names()
+            told = at
             yield Step(at, _together(parts), alarms, retired)
 
     def release_held(self, found: WorkingSet) -> BatchResult:
@@ -233,6 +253,31 @@ class ColumnPipeline:
         Every call has to be followed by its commit.
         """
         return self._join.changes(commit)
+
+    def run_changes(self) -> ColdChanges | None:
+        """Compute what the same commit writes of entries outside the join's table; None if none can be."""
+        return self._join.run_changes()
+
+    @property
+    def unmatched_outside(self) -> int:
+        """Labels outside the join's table that have met nobody."""
+        return int(self._join.arrays.totals["cold_unmatched"][0])
+
+    @property
+    def entries_outside(self) -> int:
+        """Entries of the join outside its table, dead ones included."""
+        return self._join.entries_outside
+
+    def upkeep(self) -> Merge | None:
+        """Plan what keeps entries outside the table in few runs; None if nothing is due.
+
+        Its `run` belongs into a thread, beside everything else, and `finish_upkeep` goes after it.
+        """
+        return self._join.upkeep()
+
+    def finish_upkeep(self, merge: Merge) -> None:
+        """Use what `upkeep` planned; not while steps are being made."""
+        self._join.finish_upkeep(merge)
 
     def restore(self, snapshot: bytes, items: Iterable[tuple[bytes, bytes]]) -> None:
         """Continue from the last commit's snapshot, and what all commits have written of the entries.

@@ -175,9 +175,18 @@ COLUMN_ENTRY_BYTES: Final = 110
 """Memory of one entry of the compiled join, with its share of the table and of what commits need to know."""
 
 
-def join_bytes(join: JoinSpec) -> int:
-    """Memory that the compiled join takes at its limits."""
-    return (join.max_pending + join.max_labels + join.max_dedup_entries) * COLUMN_ENTRY_BYTES
+OUTSIDE_ENTRY_BYTES: Final = 2
+"""Memory of one of its entries on disk: filters, and where blocks begin."""
+
+
+def join_entries(join: JoinSpec) -> int:
+    """Entries of the compiled join at its limits."""
+    return join.max_pending + join.max_labels + join.max_dedup_entries
+
+
+def table_entries(memory_bytes: int) -> int:
+    """Entries of the compiled join for which there is so much memory."""
+    return memory_bytes // COLUMN_ENTRY_BYTES
 
 
 def champion_of(comparisons: Sequence[ComparisonSpec], one: str, other: str) -> str | None:

@@ -15,6 +15,7 @@ from streamwatch.core.events import Alarm, Partition, Several, Side, is_decodabl
 from streamwatch.core.fetched import APPENDED, FetchedRecords
 from streamwatch.core.fold_names import fold_of, model_of
 from streamwatch.core.join.caveats import details_with_caveats
+from streamwatch.core.join.compiled.outside.overflow import Work
 from streamwatch.core.join.mismatch import details_with
 from streamwatch.core.merge import Arrivals, Merge, MergeProgress, MergeSpec, Released
 from streamwatch.core.merge.elements import expanded_in_turns
@@ -27,6 +28,7 @@ from streamwatch.daemon.mismatch import MismatchReporter
 from streamwatch.daemon.recent_records import RecentRecords
 from streamwatch.daemon.rejected_records import RejectedRecords
 from streamwatch.daemon.turns import in_turns
+from streamwatch.daemon.upkeep import Upkeep
 from streamwatch.telemetry import (
     HostClockBehind,
     HostClockRight,
@@ -91,6 +93,8 @@ class BatchProcessor:
         Where the sequence goes on, of a state that was restored.
     rejected
         Given every invalid record.
+    upkeep
+        Keeps entries outside the join's table in order; None where there are none.
     """
 
     def __init__(  # noqa: PLR0913  # one for each thing it works with
@@ -104,6 +108,7 @@ class BatchProcessor:
         progress: MergeProgress | None = None,
         *,
         rejected: RejectedRecords | None = None,
+        upkeep: Upkeep | None = None,
     ) -> None:
         self.pipeline = pipeline = checkpoint.pipeline
         self.progress = progress or MergeProgress()
@@ -119,6 +124,8 @@ class BatchProcessor:
         self._recent = RecentRecords()
         self.rejected = rejected or RejectedRecords()
         self._turns: Iterator[Released] = iter(())
+        self.upkeep = upkeep
+        self._work: Work | None = None
         self._ready: Released | None = None
         self._taken = 0
         self._read: Mapping[Partition, int] = {}
@@ -206,7 +213,12 @@ class BatchProcessor:
         await self._evaluating.make_room()
 
     def evaluate(self) -> int:
-        """Evaluate the next of the released records, so many as fit a turn; the number of alarms raised."""
+        """Evaluate the next of the released records, so many as fit a turn; the number of alarms raised.
+
+        Work that was not taken since the last call is done first.
+        """
+        if (work := self.take_work()) is not None:
+            work()
         ready = self._ready
         if ready is None:
             return 0
@@ -218,11 +230,17 @@ class BatchProcessor:
         self._taken += done.taken
         self._uncommitted += done.taken + done.changed
         self._uncommitted_scores += done.scores
+        self._work = done.work
         self._alarms += done.alarms
         self._note_retired(done.retired)
         if self._taken == len(ready):
             self._next_turn()
         return len(done.alarms)
+
+    def take_work(self) -> Work | None:
+        """Hand over what has to be done before `evaluate` goes on, or anything is committed; for a thread."""
+        work, self._work = self._work, None
+        return work
 
     def report_in_slices(self) -> Generator[None, None, Report]:
         """Build the report, giving way between slices of models."""

@@ -158,6 +158,8 @@ class ConsumeLoop:
         """Close the store once no thread uses it; one that hangs in a flush keeps it to the end."""
         self._status.commits = None  # a store that is closed tells nothing of itself
         unused = self._commits is None or await self._commits.abandon(seconds)
+        if self.state is not None and self.state.processor.upkeep is not None:
+            unused = await self.state.processor.upkeep.leave(seconds) and unused
         self._commits = None
         if self.state is not None:
             self._records_before = self.records
@@ -288,6 +290,8 @@ class ConsumeLoop:
             self._behind = False
             seconds = round(self._spec.monotonic() - self._began, 3)
             self._telemetry.emit(CatchUpCompleted(self.records, seconds))
+        if processor.upkeep is not None and not processor.has_ready:
+            processor.upkeep.turn()
         await commits.settle(soon=not poll.records or (alarms > 0 and not self._behind))
         await yield_to_loop()
 
@@ -316,6 +320,9 @@ class ConsumeLoop:
         while processor.has_ready and not stop.is_set():
             await processor.make_room()
             alarms += processor.evaluate()
+            while processor.upkeep is not None and (work := processor.take_work()) is not None:
+                await processor.upkeep.do(work)  # nothing is committed in between
+                alarms += processor.evaluate()
             await processor.rejected.deliver(only_if_full=True)
             if processor.has_ready:
                 await commits.settle(soon=False)

@@ -10,6 +10,7 @@ from typing import Protocol, TypeAlias
 from streamwatch.core.column_pipeline import ColumnPipeline, Step
 from streamwatch.core.commit.checkpoint import Checkpoint
 from streamwatch.core.events import Alarm, Invalid
+from streamwatch.core.join.compiled.outside.overflow import Work
 from streamwatch.core.ports import Store
 from streamwatch.core.records import RecordBatch
 from streamwatch.daemon.turns import (
@@ -38,6 +39,8 @@ class Evaluated:
     """Names of models."""
     scores: int = 0
     """Scores that a commit writes: of the events, and of the outcomes."""
+    work: Work | None = None
+    """To be done, in whatever thread, before anything else is evaluated or committed."""
 
 
 class Evaluating(Protocol):
@@ -143,4 +146,5 @@ class InColumns:
         if self._checkpoint is not None:
             self._checkpoint.take(step)
             scores = scores_of(events, step.outcomes)
-        return Evaluated(taken, 0, invalid, step.alarms, [name for _, name in step.retired], scores)
+        retired = [name for _, name in step.retired]
+        return Evaluated(taken, 0, invalid, step.alarms, retired, scores, step.work)

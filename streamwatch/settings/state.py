@@ -26,5 +26,5 @@ class StateSection(Section):
     """Outcomes kept to be evaluated again at a start, before snapshots of models replace them."""
     min_free_megabytes: Count = 512
     """Reading pauses while the disk has less than this free."""
-    join_memory_megabytes: Annotated[int, Bounded(least=0)] = 1_700
-    """What waits is kept in memory too, and committed in columns, if `join`'s limits fit (110 bytes each)."""
+    join_memory_megabytes: Annotated[int, Bounded(least=0)] = 200
+    """Room for what the join knows, 110 bytes each; the oldest of more lie on disk. 0: one value per id."""

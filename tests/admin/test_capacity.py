@@ -147,7 +147,7 @@ def test_check_finds_a_state_of_a_newer_version(streamwatch: CliRunner, tmp_path
     (tmp_path / "state" / "format.json").write_text('{"schema": 99, "identity": "x"}')
     code, said = checked(streamwatch, "state.directory=state")
     assert code == 2
-    assert "✗ state.directory: the state in state has schema 99, this program knows up to 3" in said
+    assert "✗ state.directory: the state in state has schema 99, this program knows up to 4" in said
 
 
 def test_check_finds_a_state_that_this_version_cannot_go_on_from(

@@ -23,7 +23,7 @@ from streamwatch.core.join.compiled.cold.entries import ColdEntries
 from streamwatch.core.join.compiled.cold.memory import MemoryRuns
 from streamwatch.core.join.compiled.cold.spec import ColdSpec
 from streamwatch.core.join.entry import PENDING
-from streamwatch.edge.stores.rocksdb.database import COLD_RUNS, FAMILIES, MEBIBYTE, Database, size_on_disk
+from streamwatch.edge.stores.rocksdb.database import MEBIBYTE, Database, size_on_disk
 from streamwatch.edge.stores.rocksdb.runs import RocksRuns
 
 BATCH = 500
@@ -87,8 +87,7 @@ class Cold:
         self.directory = directory
         self.database = self.runs = None
         if directory is not None:
-            families = (*FAMILIES, COLD_RUNS)
-            self.database = Database(directory, 64 * MEBIBYTE, 48 * MEBIBYTE, families=families)
+            self.database = Database(directory, 64 * MEBIBYTE, 48 * MEBIBYTE)
             self.runs = RocksRuns(self.database)
         self.cold = ColdEntries(self.runs or MemoryRuns(), spec)
         self.clock = Clock()

@@ -67,7 +67,7 @@ def test_show_tells_whose_state_it_is_how_far_it_has_read_and_what_waits(streamw
     identity = json.loads((directory / FORMAT).read_text())["identity"]
     for said in (
         f"{identity} in {directory}",
-        "schema 3, 11 commits",
+        "schema 4, 11 commits",
         "predictions[0] at 413",
         "1970-01-01 00:00:18 UTC",
         "1 with a model; 2 without, 1 unmatched",
@@ -122,7 +122,7 @@ def test_a_state_just_made_can_be_shown_and_verified(streamwatch, tmp_path):
     Life(tmp_path / "new").store.close()
     code, out, _ = streamwatch("show", "-d", tmp_path / "new")
     assert code == 0
-    assert "schema 3, 0 commits" in out
+    assert "schema 4, 0 commits" in out
     assert streamwatch("verify", "-d", tmp_path / "new")[0] == 0
 
 
@@ -374,7 +374,7 @@ def test_migrate_says_when_there_is_nothing_to_do(streamwatch, directory):
     before = contents(directory)
     code, out, _ = streamwatch("migrate", "-d", directory)
     assert code == 0
-    assert out == f"nothing to do: the state in {directory} has schema 3, which is this program's\n"
+    assert out == f"nothing to do: the state in {directory} has schema 4, which is this program's\n"
     assert contents(directory) == before
 
 

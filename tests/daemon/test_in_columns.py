@@ -9,6 +9,7 @@ import random
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import pytest
 
@@ -18,19 +19,24 @@ from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Partition
 from streamwatch.core.join.compiled import growing
 from streamwatch.core.join.compiled import join as compiled_join
+from streamwatch.core.join.compiled.cold.memory import MemoryRuns
 from streamwatch.core.join.compiled.join import CompiledJoin
+from streamwatch.core.join.compiled.outside.overflow import Overflow
+from streamwatch.core.join.compiled.outside.spec import OverflowSpec
 from streamwatch.core.merge import MergeProgress, MergeSpec
 from streamwatch.core.pipeline import Pipeline
 from streamwatch.core.ports import PartitionState, Poll
 from streamwatch.core.specs import JoinSpec
 from streamwatch.core.vocabulary import Vocabulary
 from streamwatch.daemon.batch_processor import BatchProcessor, Clocks, Topic
+from streamwatch.daemon.upkeep import Upkeep
 from streamwatch.edge.decoders.formats.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.edge.keys import bytes_of_keys, id_keys
 from streamwatch.edge.sources.kafka.record import KafkaRecord, gathered, piece_of
 from streamwatch.edge.stores.memory import MemoryStore
 from streamwatch.telemetry import Telemetry
+from tests.core.join.compiled.cold.cold_model import SMALL
 from tests.layouts import TINY
 
 START_MS = 1_700_000_000_000
@@ -39,13 +45,16 @@ JOIN = JoinSpec(horizon_ms=60_000, early_horizon_ms=60_000, dedup_horizon_ms=60_
 
 
 class Daemon:
-    """A batch processor with estimators, in columns or row by row."""
+    """A batch processor with estimators, in columns or row by row; `table`: entries in the table."""
 
-    def __init__(self, *, columns: bool, join: JoinSpec = JOIN) -> None:
+    def __init__(self, *, columns: bool, join: JoinSpec = JOIN, table: int | None = None) -> None:
         self.now_ms = 0
         self.log = io.StringIO()
         self.monitors = EstimatorSet(TINY)
-        compiled = ColumnPipeline(join, self.monitors, bytes_of_keys) if columns else None
+        runs = MemoryRuns()
+        overflow = None if table is None else Overflow(runs, OverflowSpec(table, 20, SMALL))
+        compiled = ColumnPipeline(join, self.monitors, bytes_of_keys, overflow) if columns else None
+        upkeep = Upkeep(compiled, runs, Path("state")) if compiled and table is not None else None
         pipeline = compiled or Pipeline(join, self.monitors)
         vocabulary, keys = Vocabulary(), id_keys("", digest=True)
         topics = {
@@ -62,6 +71,7 @@ class Daemon:
             Clocks(lambda: START_MS + 10**9, lambda: self.now_ms),
             MergeSpec(settle_ms=0),
             MergeProgress(),
+            upkeep=upkeep,
         )
         self.alarms = []
         self.retired = []
@@ -73,6 +83,11 @@ class Daemon:
         while self.processor.has_ready:
             await self.processor.make_room()
             self.processor.evaluate()
+            while self.processor.upkeep and (work := self.processor.take_work()):
+                await self.processor.upkeep.do(work)
+                self.processor.evaluate()
+        if self.processor.upkeep:
+            self.processor.upkeep.turn()
         alarms, retired = self.processor.settle()
         self.alarms += alarms
         self.retired += retired
@@ -141,8 +156,9 @@ def polls(chance: random.Random, count: int) -> list[Poll]:
     return found
 
 
+@pytest.mark.parametrize("table", [None, 30], ids=["all_in_the_table", "most_outside"])
 @pytest.mark.parametrize("seed", range(6))
-def test_counters_snapshots_alarms_and_log_are_those_of_rows(seed: int) -> None:
+def test_counters_snapshots_alarms_and_log_are_those_of_rows(seed: int, table: int | None) -> None:
     limits = random.Random(seed)
     join = JoinSpec(
         horizon_ms=60_000,
@@ -151,15 +167,19 @@ def test_counters_snapshots_alarms_and_log_are_those_of_rows(seed: int) -> None:
         max_pending=limits.choice((40, 10_000)),
         max_models=limits.choice((2, 10)),
     )
-    rows, columns = Daemon(columns=False, join=join), Daemon(columns=True, join=join)
+    rows, columns = Daemon(columns=False, join=join), Daemon(columns=True, join=join, table=table)
 
     async def run() -> None:
         for daemon in (rows, columns):
             for poll in polls(random.Random(seed), 3_000):
                 await daemon.take(poll)
+        if columns.processor.upkeep:
+            assert await columns.processor.upkeep.leave(None)
 
     asyncio.run(run())
     assert columns.said() == rows.said()
+    if isinstance(columns.processor.pipeline, ColumnPipeline):
+        assert (columns.processor.pipeline.entries_outside > 0) == (table is not None)
     assert columns.processor.records >= 3_000
 
 

@@ -28,12 +28,18 @@ from streamwatch.assembly.topics import build_topics
 from streamwatch.core.column_pipeline import ColumnPipeline
 from streamwatch.core.commit.batch import CommitBatch
 from streamwatch.core.estimators.warming import warm_up
+from streamwatch.core.join.compiled.cold.spec import ColdSpec
+from streamwatch.core.join.compiled.outside.spec import OverflowSpec
 from streamwatch.core.ports import Store
 from streamwatch.daemon import State
 from streamwatch.settings import Settings
 from streamwatch.telemetry import Telemetry
 from tests.faults.auditing import Audit
 from tests.faults.crash_audit import COMMITTING, CONNECTING, OPENING, READING, SIZE, CrashMarker
+
+COLD = "STREAMWATCH_TEST_COLD"
+"""With 1 in the environment the join's table is small."""
+SMALL_RUNS = ColdSpec(block_entries=16, chunk_blocks=4, first_entries=128, fanout=3, many_entries=1_000)
 
 
 class MarkingStore:
@@ -145,5 +151,12 @@ def serve(settings: Settings, folder: Path) -> None:
         os.waitpid(pid, 0)
 
 
+def table_of_few_entries() -> None:
+    """Let nearly all entries of a compiled join lie outside its table, in small runs."""
+    specs.overflow_spec = lambda _: OverflowSpec(300, 100, SMALL_RUNS)
+
+
 if __name__ == "__main__":
+    if os.environ.get(COLD) == "1":
+        table_of_few_entries()
     serve(Settings(**json.loads(Path(sys.argv[1]).read_text())), Path(sys.argv[2]))

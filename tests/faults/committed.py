@@ -2,7 +2,8 @@
 
     python -m tests.faults.committed DIRECTORY LAST IDS_PER_COMMIT
 
-With COMMITTED_IN_COLUMNS=1 in the environment its join is compiled, and writes old entries anew all the time.
+With COMMITTED_IN_COLUMNS=1 in the environment its join is compiled, and writes old entries anew all the time;
+with COMMITTED_IN_COLUMNS=cold most of its entries lie outside its table, besides, in runs that are merged.
 It goes on from what it finds and stops after commit number LAST. Everything a commit can hold changes in
 every one: records of every kind and their deadlines, dedup entries and dropped generations, models, journal,
 held outcomes, notifications. What is in commit n depends on n only.
@@ -19,11 +20,15 @@ from pathlib import Path
 
 from streamwatch.core.column_pipeline import ColumnPipeline
 from streamwatch.core.commit.batch import CommitBatch
+from streamwatch.core.join.compiled.outside.overflow import Overflow
+from streamwatch.core.join.compiled.outside.spec import OverflowSpec
 from streamwatch.core.pipeline import Pipeline
 from streamwatch.core.specs import JoinSpec
 from streamwatch.edge.keys import digest_bytes
 from streamwatch.edge.stores.rocksdb import ColumnStore, RocksSpec, RocksStore
+from tests.core.join.compiled.cold.cold_model import SMALL
 from tests.core.join.compiled.durable_streams import cramped_logs
+from tests.core.join.compiled.outside.cold_streams import alive_outside
 from tests.core.join.join_stream import (
     RecordingEstimatorSet,
     alive,
@@ -37,6 +42,8 @@ from tests.core.join.join_stream import (
 from tests.edge.stores.rocksdb.stream import alive_now, digested
 
 IN_COLUMNS = "COMMITTED_IN_COLUMNS"
+COLD = "cold"
+TABLE = OverflowSpec(30, 10, SMALL)
 COMMIT_MS = 3_000
 JOIN = JoinSpec(horizon_ms=7_000, early_horizon_ms=5_000, dedup_horizon_ms=6_000)
 HOT_RECORDS = 20
@@ -51,7 +58,8 @@ class Committing:
     """An open state, and the join that it is of."""
 
     def __init__(self, directory: Path, ids: int) -> None:
-        columns = os.environ.get(IN_COLUMNS) == "1"
+        kind = os.environ.get(IN_COLUMNS)
+        self.cold, columns = kind == COLD, kind in ("1", COLD)
         self.store = (ColumnStore if columns else RocksStore).open(
             RocksSpec(
                 directory,
@@ -63,9 +71,12 @@ class Committing:
             )
         )
         monitors = RecordingEstimatorSet()
-        self.pipeline = ColumnPipeline(JOIN, monitors, digest_bytes) if columns else Pipeline(JOIN, monitors)
-        self.ids = ids
         saved = self.store.load()
+        overflow = Overflow(saved.runs, TABLE) if self.cold else None
+        self.pipeline = (
+            ColumnPipeline(JOIN, monitors, digest_bytes, overflow) if columns else Pipeline(JOIN, monitors)
+        )
+        self.ids = ids
         self.commits = saved.commits
         if saved.commits and columns:
             self.pipeline.restore(saved.sections["pipeline"], saved.columns)
@@ -85,12 +96,17 @@ class Committing:
         also = changes(self.commits, self.pipeline.snapshot())
         if isinstance(self.pipeline, ColumnPipeline):
             with _CRAMPED, cramped_logs():
-                return replace(also, columns=self.pipeline.changes(self.commits))
+                columns = self.pipeline.changes(self.commits)
+                return replace(also, columns=columns, runs=self.pipeline.run_changes())
         return also
 
     def found(self):
         """Everything there is, to be compared."""
         saved = self.store.load()
+        if self.cold:  # where entries lie may differ from life to life
+            entries = sorted(alive(self) + alive_outside(self.pipeline, saved.runs))
+            return replace(saved, columns=[], runs=None), entries, self.pipeline.snapshot()
+        saved = replace(saved, runs=None)
         if isinstance(self.pipeline, ColumnPipeline):
             return replace(saved, columns=list(saved.columns)), alive(self), self.pipeline.snapshot()
         return saved, alive_now(self), self.pipeline.snapshot()
@@ -101,6 +117,9 @@ class Committing:
         if isinstance(self.pipeline, ColumnPipeline):
             self.pipeline.advance(events, self.store.fetch(self.pipeline.read_set(events)))
             assert self.pipeline.identities() == []
+            while (merge := self.pipeline.upkeep()) is not None:
+                merge.run()
+                self.pipeline.finish_upkeep(merge)
             return
         for batch in (digested(events[: len(events) // 2]), digested(events[len(events) // 2 :])):
             step = self.pipeline.advance(batch, self.store.fetch(self.pipeline.read_set(batch)))

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from streamwatch.edge.stores.errors import StateFailed, StateRefused
-from tests.faults.committed import IN_COLUMNS, Committing
+from tests.faults.committed import COLD, IN_COLUMNS, Committing
 from tests.tiers import by_tier, is_due
 
 ROOT = Path(__file__).parents[2]
@@ -110,8 +110,13 @@ def examine(run: Run, before: int, expected: Mapping[int, object]) -> int:
 @pytest.mark.timeout(3_600)
 @pytest.mark.parametrize(
     ("before", "columns"),
-    [(4, "0"), (0, "0"), (4, "1")],
-    ids=["at_commits_of_a_state", "at_the_first_commits_of_a_new_state", "at_commits_in_columns"],
+    [(4, "0"), (0, "0"), (4, "1"), (4, COLD)],
+    ids=[
+        "at_commits_of_a_state",
+        "at_the_first_commits_of_a_new_state",
+        "at_commits_in_columns",
+        "at_commits_with_cold_entries",
+    ],
 )
 def test_killed_at_each_write_and_sync_the_state_is_the_one_before_or_the_one_after(
     real_component: Callable[[str], str],

@@ -26,8 +26,10 @@ from streamwatch.core.join.entry import EXPIRED
 from streamwatch.daemon import State
 from streamwatch.settings import Settings
 from streamwatch.telemetry import Telemetry
+from tests.core.join.compiled.outside.cold_streams import alive_outside
 from tests.core.join.join_stream import alive
 from tests.edge.stores.rocksdb.stream import alive_now
+from tests.faults.audited import COLD
 from tests.faults.auditing import Opening, Series, counters_of, openings, surviving
 from tests.faults.process_runs import ProcessRuns, Scraper, runs_of
 from tests.faults.replaying import Replay
@@ -49,6 +51,7 @@ COMMIT_SECONDS = 0.003
 VARIANTS: Mapping[str, tuple[float, dict[str, Any]]] = {
     "resolution": (0.4, {}),
     "row_by_row": (0.2, {}),
+    "cold": (0.4, {}),
     "prediction_time": (
         0.4,
         {"order": "prediction_time", "reorder_window": "1500ms", "on_expiry": {"assume": "a"}},
@@ -67,7 +70,7 @@ log = logging.getLogger(__name__)
 @pytest.mark.timeout(1_800 + 12 * KILLS)
 @pytest.mark.parametrize("order", VARIANTS)
 async def test_killed_at_random_instants_under_load_it_loses_nothing_and_counts_nothing_twice(
-    kafka: Broker, tmp_path: Path, order: str
+    kafka: Broker, tmp_path: Path, order: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     share, join = VARIANTS[order]
     kills = round(share * KILLS)
@@ -80,6 +83,7 @@ async def test_killed_at_random_instants_under_load_it_loses_nothing_and_counts_
         settings = document(kafka, topics, tmp_path, join, receiver.url)
         if order == "row_by_row":
             settings["state"]["join_memory_megabytes"] = 0
+        monkeypatch.setenv(COLD, "1" if order == "cold" else "0")
         scraper = Scraper(f"http://{settings['http']['listen']}/metrics")
         async with runs_of(settings, tmp_path) as runs, asyncio.TaskGroup() as tasks:
             scraping, writing = tasks.create_task(scraper.run()), tasks.create_task(traffic.run())
@@ -100,6 +104,8 @@ async def test_killed_at_random_instants_under_load_it_loses_nothing_and_counts_
         nothing_shown_was_taken_back(scraper, read, shown)
         every_alarm_told_is_in_the_end(runs, receiver, state, replay)
         state_is_that_of_the_replay(state, replay)
+        outside = state.checkpoint.pipeline.entries_outside if order == "cold" else 0
+        assert (outside > 1_000) == (order == "cold"), outside
         every_record_counts_once(state, traffic, topics)
         if order != "prediction_time":
             every_label_counts_once(state, traffic)
@@ -246,7 +252,9 @@ def state_is_that_of_the_replay(state: State, replay: Replay) -> None:
     assert checkpoint.monitors.totals() == replay.monitors.totals()
     replayed = Records(replay.pipeline, replay.store)
     if isinstance(checkpoint.pipeline, ColumnPipeline):
-        found, expected = alive(Records(checkpoint.pipeline, state.store)), in_columns(alive(replayed))
+        outside = alive_outside(checkpoint.pipeline, state.store._runs)
+        found = sorted(alive(Records(checkpoint.pipeline, state.store)) + outside)
+        expected = in_columns(alive(replayed))
     else:
         found, expected = alive_now(Records(checkpoint.pipeline, state.store)), alive_now(replayed)
     assert found == expected

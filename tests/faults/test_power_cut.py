@@ -13,7 +13,7 @@ import pytest
 
 from streamwatch.edge.stores.errors import StateDamaged
 from streamwatch.lab.embedded import EmbeddedBroker
-from tests.faults.committed import IN_COLUMNS
+from tests.faults.committed import COLD, IN_COLUMNS
 from tests.faults.disk.injecting import under_strace
 from tests.faults.disk.volume import Volume, volume
 from tests.faults.disk.watching import Pairs, watching
@@ -50,7 +50,9 @@ def examine(disk: Volume, state: Path, expected: Expected, copy: Path) -> int:
 
 
 @pytest.mark.timeout(1_800 + 30 * CUTS)
-@pytest.mark.parametrize(("options", "columns"), list(zip(JOURNALS, COLUMNS, strict=True)))
+@pytest.mark.parametrize(
+    ("options", "columns"), [*zip(JOURNALS, COLUMNS, strict=True), (JOURNALS[0], COLD), (JOURNALS[2], COLD)]
+)
 def test_no_commit_held_for_durable_is_lost_in_a_power_cut(
     tmp_path: Path, options: str, columns: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

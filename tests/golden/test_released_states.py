@@ -23,7 +23,9 @@ from tests.edge.stores.rocksdb.stream import digested
 from tests.edge.stores.rocksdb.written_state import PREDICTIONS, Life
 
 FOLDER = Path(__file__).parent / "states"
-SCHEMAS = sorted(int(file.name.removeprefix("schema-").split(".")[0]) for file in FOLDER.glob("*.tar.gz"))
+SCHEMAS = sorted(
+    int(file.name.removeprefix("schema-").split(".")[0]) for file in FOLDER.glob("schema-*.tar.gz")
+)
 
 
 @pytest.fixture(params=SCHEMAS)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from streamwatch.core.join.compiled.cold.store import ColdChanges, RunStore
+
 
 @dataclass(frozen=True, slots=True)
 class CommitBatch:
@@ -24,6 +26,8 @@ class CommitBatch:
     """Notifications to deliver, by id; None: delivered, or given up."""
     columns: Mapping[bytes, bytes | None] = field(default_factory=dict[bytes, "bytes | None"])
     """Values of a compiled join that are new, by key (`column_keys`); None removes one."""
+    runs: ColdChanges | None = None
+    """Changes of its entries outside the table; None where none can be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,3 +45,5 @@ class RecoveredState:
     outbox: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
     columns: Iterable[tuple[bytes, bytes]] = ()
     """Values of a compiled join, in the order of keys; read while they are iterated, once."""
+    runs: RunStore | None = None
+    """What keeps its entries outside the table; None where none can be."""

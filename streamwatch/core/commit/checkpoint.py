@@ -25,6 +25,7 @@ from streamwatch.core.estimators.kernel.rows import TableFull
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Outcome
 from streamwatch.core.fold_names import fold_of, model_of
+from streamwatch.core.join.compiled.cold.store import ColdChanges
 from streamwatch.core.join.working_set import BatchResult
 from streamwatch.core.pipeline import Pipeline
 from streamwatch.core.specs import MonitorsSpec
@@ -136,15 +137,17 @@ class Checkpoint:
             models.setdefault(model, None)
         held: Mapping[bytes, bytes | None] = {}
         columns: Mapping[bytes, bytes | None] = {}
+        runs: ColdChanges | None = None
         if isinstance(self.pipeline, ColumnPipeline):
             own[PIPELINE], columns = self.pipeline.snapshot(), self.pipeline.changes(number)
+            runs = self.pipeline.run_changes()
         else:
             own[PIPELINE], held = self.pipeline.snapshot(held=False), self.pipeline.order.changes()
         own[ESTIMATORS] = self.monitors.totals()
         if not self._settings_told:
             own[SETTINGS] = _ENCODER.encode((document_of(self._spec), self.monitors.estimators()))
             self._settings_told = True
-        return CommitBatch({**own, **sections}, models, entry, floor, held, outbox or {}, columns)
+        return CommitBatch({**own, **sections}, models, entry, floor, held, outbox or {}, columns, runs)
 
     def _with_folds(self, due: Sequence[str], gone: Sequence[str]) -> list[str]:
         """Add the other folds of models some of whose folds are due, or are gone.

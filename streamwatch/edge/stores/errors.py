@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from streamwatch.core.join.compiled.cold.store import ColdDamaged
+
 
 class StateFailed(Exception):  # noqa: N818 - named by what happened, as the events are
     """The disk failed for the moment: what was being written may be there or not."""
@@ -32,3 +38,14 @@ class StateNewer(StateRefused):
 
 class StateDamaged(StateRefused):
     """A file of the state is corrupt or missing."""
+
+
+@contextmanager
+def damage_named(directory: Path) -> Generator[None]:
+    """Say of cold entries that are not what was written whose state it is; raises StateDamaged."""
+    try:
+        yield
+    except ColdDamaged as error:
+        raise StateDamaged(
+            f"the state in {directory} is damaged: {error}; `streamwatch state verify` tells what else is"
+        ) from error

@@ -15,6 +15,8 @@ LEFT: Final = b"l"
 """Places of entries that changed, by commit."""
 MODEL: Final = b"m"
 """Name of a model, by number."""
+OUTSIDE: Final = b"o"
+"""Counts of what lies outside the table; there is one."""
 SCORES: Final = b"s"
 """Scores of pending predictions, by the place of the first entry of their run."""
 WAITING: Final = b"w"
@@ -48,6 +50,6 @@ def parts_of(key: bytes) -> ColumnKey:
     kind = key[:1]
     if kind == DEDUP and len(key) == _TWO.size:
         return ColumnKey(*_TWO.unpack(key))
-    if kind in {CLASS, LEFT, MODEL, SCORES, WAITING} and len(key) == _ONE.size:
+    if kind in {CLASS, LEFT, MODEL, OUTSIDE, SCORES, WAITING} and len(key) == _ONE.size:
         return ColumnKey(*_ONE.unpack(key))
     raise PackedError(f"expected the key of a kind of entries and numbers, got {key.hex()}")

@@ -66,6 +66,14 @@ class DedupLog:
         for generation, chosen in runs:
             self._write_run(generation, arrays, chosen, changes)
 
+    def forget(self, changes: Changes) -> None:
+        """Add to the changes that nothing of what was written holds: all dedup entries left the table."""
+        for generation, values in self._values.items():
+            for each in values:
+                changes[key_of(DEDUP, generation, each.number)] = None
+        self._values.clear()
+        self._mark = DedupMark()
+
     def _write_run(
         self, generation: int, arrays: Arrays, chosen: NDArray[np.int32], changes: Changes
     ) -> None:

@@ -4,23 +4,25 @@ A commit writes, beside totals, counters and models (`JoinTotals`), what changed
 thousands of them (`packed`): what began to wait and what left (`waiting_log`), dedup entries (`dedup_log`),
 and names that were given or released. Nothing is lent: values go out, and come back at a start.
 
-What does not fit into memory would leave through here, too: the oldest that wait are the first of the queues,
-their places are given up like those of what left, and a batch's digests would be looked up elsewhere before
-`CompiledJoin.take`.
+Entries outside the table (`outside`) are in runs, and not in these values; how many dedup entries of each
+generation are there, and how many labels that nobody has met, is a value of its own (`Outside`).
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.join.compiled.column_keys import CLASS, MODEL, key_of
+from streamwatch.core.join.compiled.column_keys import CLASS, MODEL, OUTSIDE, key_of
 from streamwatch.core.join.compiled.dedup_log import DedupLog
 from streamwatch.core.join.compiled.layout import (
+    FRONT,
     GENERATION,
     GENERATIONS_KEPT,
     NO_TIME,
@@ -34,6 +36,8 @@ from streamwatch.core.join.compiled.layout import (
 )
 from streamwatch.core.join.compiled.linking import link
 from streamwatch.core.join.compiled.names import HeldScores, NumberedNames
+from streamwatch.core.join.compiled.outside.counts import Outside
+from streamwatch.core.join.compiled.outside.overflow import Overflow
 from streamwatch.core.join.compiled.packed import PackedError
 from streamwatch.core.join.compiled.restoring import ColumnValues, WaitingEntries, fill_dedup, values_of
 from streamwatch.core.join.compiled.unwritten import DedupMark, unwritten_waiting
@@ -70,7 +74,7 @@ class DurableEntries:
         Those of the join.
     """
 
-    __slots__ = ("_classes", "_dedup", "_models", "_scores", "_waiting")
+    __slots__ = ("_classes", "_dedup", "_models", "_outside", "_scores", "_waiting")
 
     def __init__(self, scores: HeldScores, models: NumberedNames, classes: NumberedNames) -> None:
         self._scores = scores
@@ -78,19 +82,45 @@ class DurableEntries:
         self._classes = classes
         self._waiting = WaitingLog()
         self._dedup = DedupLog()
+        self._outside = Outside()
 
-    def changes(self, commit: int, arrays: Arrays) -> Changes:
+    def changes(self, commit: int, arrays: Arrays, overflow: Overflow | None = None) -> Changes:
         """Compute what commit `commit` writes; the join is told that it is written."""
         changes: Changes = {}
-        self._waiting.write(commit, arrays, unwritten_waiting(arrays), self._scores, changes)
+        came_back = False
+        if overflow is not None:
+            came_back, overflow.came_back = overflow.came_back, False
+            if overflow.dedup_left:
+                overflow.dedup_left = False
+                self._dedup.forget(changes)
+            self._write_outside(arrays, overflow, changes)
+        fresh = unwritten_waiting(arrays, came_back=came_back)
+        self._waiting.write(commit, arrays, fresh, self._scores, changes)
         self._dedup.write(arrays, changes)
         for kind, names in ((MODEL, self._models), (CLASS, self._classes)):
             for number, name in names.take_changed().items():
                 changes[key_of(kind, number)] = None if name is None else name.encode()
         return changes
 
-    def restore(self, arrays: Arrays, totals: JoinTotals, items: Iterable[tuple[bytes, bytes]]) -> Arrays:
+    def _write_outside(self, arrays: Arrays, overflow: Overflow, changes: Changes) -> None:
+        """Add what is to be known of the entries outside the table, if it is news."""
+        floor = int(arrays.totals["floor"][0])
+        settled = {generation: n for generation, n in overflow.settled.items() if generation >= floor}
+        now = Outside(settled, int(arrays.totals["cold_unmatched"][0]))
+        if now != self._outside:
+            changes[key_of(OUTSIDE, 0)] = msgspec.msgpack.encode(now)
+            self._outside = now
+
+    def restore(
+        self,
+        arrays: Arrays,
+        totals: JoinTotals,
+        items: Iterable[tuple[bytes, bytes]],
+        overflow: Overflow | None = None,
+    ) -> tuple[Arrays, Outside]:
         """Read all values of a store; the arrays of a join with them, but for counters and activity.
+
+        Also what they say of the entries outside the table, which the arrays do not know yet.
 
         Raises
         ------
@@ -107,10 +137,18 @@ class DurableEntries:
         holders = waiting.fill(entries, places)
         ends = fill_dedup(entries, len(waiting), values.dedup)
         self._check_names(entries[:count])
-        _check_counts(entries["state"][: len(waiting)], ends, totals)
+        outside = self._outside = values.outside
+        cold = (0, 0, 0) if overflow is None else tuple(map(overflow.cold.alive, range(3)))
+        _check_counts(entries["state"][: len(waiting)], ends, totals, outside, cold)
+        if overflow is not None:
+            self._check_outside(overflow)
         slots = slots_of(2 * len(entries))
         shift = np.uint64(65 - len(slots).bit_length())
-        fresh = _totals_of(totals, ends, count, int((entries["state"][: len(waiting)] == PENDING).sum()))
+        states = entries["state"][: len(waiting)]
+        fresh = _totals_of(totals, ends, count, int((states == PENDING).sum()) + cold[0])
+        back = places[: len(waiting)] >= FRONT
+        for queue, several in enumerate(((PENDING,), (EARLY,), (UNMATCHED, RETAINED))):
+            fresh["front"][0, queue] = np.count_nonzero(back & np.isin(states, several))
         linked = link(slots, entries, fresh, count, shift)
         if linked < count:
             digest = (int(entries["high"][linked]) << 64 | int(entries["low"][linked])).to_bytes(16, "big")
@@ -131,7 +169,17 @@ class DurableEntries:
             generations=_generations_of(totals.dedup, ends),
             places=places,
             left=places_of(2 * len(entries)),
-        )
+        ), outside
+
+    def _check_outside(self, overflow: Overflow) -> None:
+        """Refuse entries outside the table that refer to what has no name."""
+        for names, used in ((self._models, overflow.cold.models()), (self._classes, overflow.cold.classes())):
+            known = set(names.values())
+            for numbers in used:
+                if not known.issuperset(numbers.tolist()):
+                    raise PackedError(
+                        "expected numbers of names in the runs of cold entries, got one released"
+                    )
 
     def _check_names(self, entries: NDArray[np.void]) -> None:
         """Refuse numbers that have no name."""
@@ -188,16 +236,28 @@ def _restore_names(values: ColumnValues, models: NumberedNames, classes: Numbere
         raise PackedError(str(error)) from error
 
 
-def _check_counts(states: NDArray[np.int32], ends: dict[int, tuple[int, int]], totals: JoinTotals) -> None:
-    """Refuse entries that are not as many as the totals say."""
+def _check_counts(
+    states: NDArray[np.int32],
+    ends: dict[int, tuple[int, int]],
+    totals: JoinTotals,
+    outside: Outside,
+    cold: tuple[int, ...],
+) -> None:
+    """Refuse entries that are not as many as the totals say, with those outside the table."""
     pending = sum(model.pending for model in totals.join_models.models)
     unmatched, retained = int((states == UNMATCHED).sum()), int((states == RETAINED).sum())
     said = (pending, totals.early, totals.unmatched, totals.retained)
-    found = (int((states == PENDING).sum()), int((states == EARLY).sum()), unmatched, unmatched + retained)
+    found = (
+        int((states == PENDING).sum()) + cold[0],
+        int((states == EARLY).sum()) + cold[1],
+        unmatched + outside.unmatched,
+        unmatched + retained + cold[2],
+    )
     if said != found:
         raise PackedError(f"expected {said} predictions and labels of each kind that wait, got {found}")
     dedup = {each.number: each.count for each in (*totals.dedup.closed, totals.dedup.opened) if each.count}
-    written = {generation: end - first for generation, (first, end) in ends.items() if end > first}
+    written = Counter({generation: end - first for generation, (first, end) in ends.items() if end > first})
+    written.update(outside.settled)
     if dedup != written:
         raise PackedError(f"expected dedup entries {dedup} by generation, got {written}")
 
@@ -231,6 +291,7 @@ def _totals_of(
         dead_first=-1,
         dead_last=-1,
         passed_ms=totals.passed_ms,
+        used=count,
     )
 
 

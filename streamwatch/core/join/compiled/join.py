@@ -5,12 +5,14 @@ Longer than most: it is the one place that has the arrays, and every step on the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 import numpy as np
 
 from streamwatch.core.events import Event
+from streamwatch.core.join.compiled.cold.merging import Merge
+from streamwatch.core.join.compiled.cold.store import ColdChanges
 from streamwatch.core.join.compiled.durable import DurableEntries, JoinTotals, totals_of
 from streamwatch.core.join.compiled.growing import grown, is_nearly_full, shift_of
 from streamwatch.core.join.compiled.layout import (
@@ -37,8 +39,10 @@ from streamwatch.core.join.compiled.layout import (
     places_of,
     slots_of,
 )
-from streamwatch.core.join.compiled.loop import DONE, GROW, LOOK, PLACE, WRITTEN, take
+from streamwatch.core.join.compiled.loop import BRING, DONE, GROW, LOOK, PLACE, WRITTEN, take
+from streamwatch.core.join.compiled.names import HeldScores
 from streamwatch.core.join.compiled.other_records import OtherRecords
+from streamwatch.core.join.compiled.outside.overflow import Overflow, Work
 from streamwatch.core.join.compiled.record_rows import RecordNumbering
 from streamwatch.core.join.compiled.rows import Digests, RowBuilder
 from streamwatch.core.join.compiled.table import FREE
@@ -52,7 +56,7 @@ from streamwatch.core.records import RecordBatch
 from streamwatch.core.specs import JoinSpec
 from streamwatch.core.words import copied
 
-__all__ = ["DONE", "LOOK", "WRITTEN", "CompiledJoin"]
+__all__ = ["BRING", "DONE", "LOOK", "WRITTEN", "CompiledJoin"]
 
 ROOM: Final = 4_096
 """Outcomes handed over at a time, and up to those of one id more."""
@@ -70,6 +74,8 @@ class CompiledJoin:
         With `order` "resolution", without comparisons and folds.
     digests
         What makes the ids' digests.
+    overflow
+        What takes the entries for which the table is too small; None where it may grow as it has to.
 
     Raises
     ------
@@ -77,7 +83,7 @@ class CompiledJoin:
         If outcomes are to wait for the order of predictions, or to be compared, or are of folds: see `Join`.
     """
 
-    def __init__(self, spec: JoinSpec, digests: Digests) -> None:
+    def __init__(self, spec: JoinSpec, digests: Digests, overflow: Overflow | None = None) -> None:
         if spec.order != "resolution":
             raise ValueError(f"the order of a compiled join must be 'resolution', got {spec.order!r}")
         if spec.comparisons:
@@ -117,7 +123,9 @@ class CompiledJoin:
             np.zeros(written, np.int32),
             places_of(_FIRST_ENTRIES),
             places_of(2 * _FIRST_ENTRIES),
+            np.zeros(0, np.int8),
         )
+        self._overflow = overflow
         self._spec = spec
         self._durable = DurableEntries(self._builder.scores, self.models, self.classes)
         self._room_for_models()
@@ -153,20 +161,45 @@ class CompiledJoin:
         self._room_for_models()
         return rows
 
-    def take(self, rows: Records, start: int) -> tuple[int, int]:
-        """Join rows from `start` on; gives the row it stands at, and why: `DONE`, `LOOK` or `WRITTEN`.
+    def prepare(self, rows: Records) -> Iterator[Work]:
+        """Have everything in the table that these rows need; each piece of work is done before the next."""
+        overflow = self._overflow
+        if overflow is not None and overflow.is_needed(self):
+            yield from overflow.make_room(self)
+            yield from overflow.invite(self, rows)
 
-        The outcomes must be taken in between. After `LOOK` models may be idle at the time of the row.
+    def bring_back(self, rows: Records) -> Iterator[Work]:
+        """Bring back what `take` stopped for, and prepare for the rows that are left."""
+        overflow = self._overflow
+        assert overflow is not None  # noqa: S101 - without it nothing is outside the table
+        overflow.send_home(self)
+        yield from overflow.bring_back(self, int(self._arrays.totals["needed"][0]))
+        yield from overflow.invite(self, rows)
+
+    def finish(self) -> Iterator[Work]:
+        """Leave the table as a commit may find it when all rows are taken."""
+        overflow = self._overflow
+        if overflow is not None:
+            overflow.send_home(self)
+            yield from overflow.keep_first(self)
+
+    def take(self, rows: Records, start: int) -> tuple[int, int]:
+        """Join rows from `start` on; gives the row it stands at, and why.
+
+        After `DONE` and `WRITTEN` the outcomes must be taken, after `LOOK` models may be idle at the time of
+        the row, after `BRING` goes `bring_back`.
         """
         room = min(ROOM, ROOM_WITH_SCORES) if self._builder.scores else ROOM
         while True:
-            start, why = take(self._arrays, rows, start, self._shift, room)
+            start, why = take(self._arrays, rows, start, self.shift, room)
             self._others.count_up_to(start)
             if why == PLACE:
                 self._place(rows[start])
             elif why == GROW:
-                self._arrays = grown(self._arrays, 0)
+                self.grow()
             else:
+                if self._overflow is not None:
+                    self._overflow.note_guests(self)
                 return start, why
 
     def take_outcomes(self) -> OutcomeBatch:
@@ -205,10 +238,12 @@ class CompiledJoin:
             last = activity["last_label"].astype(np.int32)
             assumed = self._arrays.limits["assume"].astype(np.int32)
             trues, known = entries["true_or_scores"][~pending], entries["label_at_prediction"][pending]
-            self.classes.release_all_but((entries["predicted_class"], trues, known, last, assumed))
+            outside = [] if self._overflow is None else self._overflow.cold.classes()
+            self.classes.release_all_but((entries["predicted_class"], trues, known, last, assumed, *outside))
         if self.models.crowded:
             placed = np.flatnonzero(activity["place"] == PLACED).astype(np.int32)
-            for number in self.models.release_all_but((self._used()["model"], placed)).tolist():
+            outside = [] if self._overflow is None else self._overflow.cold.models()
+            for number in self.models.release_all_but((self._used()["model"], placed, *outside)).tolist():
                 self._clear(number)
 
     def totals(self) -> JoinTotals:
@@ -218,7 +253,25 @@ class CompiledJoin:
 
     def changes(self, commit: int) -> Changes:
         """Compute what this commit writes of the entries; every call has to be followed by its commit."""
-        return self._durable.changes(commit, self._arrays)
+        return self._durable.changes(commit, self._arrays, self._overflow)
+
+    def run_changes(self) -> ColdChanges | None:
+        """Compute what the same commit writes of the entries outside the table."""
+        return None if self._overflow is None else self._overflow.changes()
+
+    @property
+    def entries_outside(self) -> int:
+        """Entries outside the table, dead ones included."""
+        return 0 if self._overflow is None else self._overflow.cold.entries
+
+    def upkeep(self) -> Merge | None:
+        """Plan what keeps the entries outside the table in few runs: its `run` belongs into a thread."""
+        return None if self._overflow is None else self._overflow.cold.merging()
+
+    def finish_upkeep(self, merge: Merge) -> None:
+        """Use what has been made; only between two calls of `prepare` and `finish`."""
+        assert self._overflow is not None  # noqa: S101 - it planned the merge
+        self._overflow.cold.finish_merging(merge)
 
     def restore(self, totals: JoinTotals, items: Iterable[tuple[bytes, bytes]]) -> None:
         """Continue from what all commits have written.
@@ -228,7 +281,9 @@ class CompiledJoin:
         PackedError
             If it is not what commits write.
         """
-        self._arrays = self._durable.restore(self._arrays, totals, items)
+        self._arrays, outside = self._durable.restore(self._arrays, totals, items, self._overflow)
+        if self._overflow is not None:
+            self._overflow.begin(self, outside.settled, outside.unmatched)
         self._others.restore(totals.counters)
         self._restore_counters(totals.counters)
         self._join_models.restore(totals.join_models)
@@ -292,13 +347,31 @@ class CompiledJoin:
         return entries[entries["state"] != FREE]
 
     @property
-    def _shift(self) -> np.uint64:
+    def arrays(self) -> Arrays:
+        """Everything the loop reads and changes."""
+        return self._arrays
+
+    @arrays.setter
+    def arrays(self, arrays: Arrays) -> None:
+        self._arrays = arrays
+
+    @property
+    def scores(self) -> HeldScores:
+        """Scores of predictions in the table."""
+        return self._builder.scores
+
+    @property
+    def shift(self) -> np.uint64:
+        """64 less the binary logarithm of the number of slots."""
         return shift_of(len(self._arrays.slots))
 
     @property
     def is_nearly_full(self) -> bool:
-        """Tell whether it is time for more room; without it the loop makes it when it must, however long."""
-        return is_nearly_full(self._arrays)
+        """Tell whether it is time for more room; without it the loop makes it when it must, however long.
+
+        Never of a join that moves entries out of its table: it makes room itself, between two pieces of work.
+        """
+        return self._overflow is None and is_nearly_full(self._arrays)
 
     def with_more_room(self) -> Arrays:
         """Compute arrays with more room; changes nothing: a thread may do it while nothing is joined."""
@@ -307,6 +380,10 @@ class CompiledJoin:
     def use(self, arrays: Arrays) -> None:
         """Go on with what `with_more_room` gave; nothing may have been joined or written in between."""
         self._arrays = arrays
+
+    def grow(self) -> None:
+        """Double the table, or the entries, whichever is full."""
+        self._arrays = grown(self._arrays, 0)
 
     def _place(self, row: np.void) -> None:
         number = int(row["model"])

@@ -97,6 +97,12 @@ TOTALS: Final = np.dtype(
         ("outcomes", np.int64),
         ("discarded", np.int64),
         ("left", np.int64),
+        ("cold", np.int64, (3,)),
+        ("front", np.int64, (3,)),
+        ("cold_ms", np.int64, (3,)),
+        ("cold_unmatched", np.int64),
+        ("needed", np.int64),
+        ("used", np.int64),
     ]
 )
 """Where everything begins and how much of it there is.
@@ -106,10 +112,22 @@ ends of the queues. `generation` … `opened_ms`: the open generation of dedup e
 in the ring of `GENERATION`. `dead…`: list of dedup entries of dropped generations, not freed yet.
 `passed_ms`: up to here everything due has fallen due. `next_look_s`: when a model may be idle. `outcomes`,
 `discarded`: how many were written since they were taken last. `left`: places noted since the last commit.
+`cold`: entries of each queue that lie outside the table, guests included, of which `cold_unmatched` are
+labels that nobody has met; `cold_ms`: no earlier record time is among them. `front`: entries at the beginning
+of each queue that came back from there, older than all that are there. `needed`: the queue whose oldest must
+come back. `used`: entries of the table that are in use.
 """
 
 UNWRITTEN: Final = 0
 """Stands in `Arrays.places` for an entry that no commit has written as one that waits."""
+FRONT_BIT: Final = 62
+FRONT: Final = 1 << FRONT_BIT
+"""Bit in `Arrays.places` of an entry that came back to the front of its queue."""
+PLACE_BITS: Final = 47
+"""Of 1 + a place in `Arrays.places`; above them stands how often the entry was written before."""
+PLACES: Final = 2**PLACE_BITS - 1
+UNCHANGED, GONE, MET, TOLD = range(4)
+"""Values of `Arrays.guests`: the last of a label that was met, once its run knows."""
 
 
 GENERATION: Final = np.dtype(
@@ -189,15 +207,19 @@ class Arrays(NamedTuple):
     discarded: NDArray[np.int32]
     """Numbers of scores that nobody needs any more; room for one per row and per outcome."""
     places: NDArray[np.int64]
-    """(capacity,): 1 + where the last commit that wrote an entry did so, else `UNWRITTEN`.
+    """(capacity,): 1 + where the last commit that wrote an entry did so, else `UNWRITTEN`; `FRONT` besides.
 
-    So nothing is written here, and no memory used, where nothing is durable.
+    Of a guest -1 less its number: it lies outside the table, and is in it while its id is looked at. So
+    nothing is written here, and no memory used, where nothing is durable.
     """
     left: NDArray[np.int64]
-    """What stood in `places` of entries that wait no longer since the last commit; negated, of labels met.
+    """What stood in `places` of entries that wait no longer since the last commit; of labels that were met,
+    its negative.
 
     (2 × capacity,): a place may be noted once as either; memory is touched as it is used.
     """
+    guests: NDArray[np.int8]
+    """(guests,): what has become of each."""
 
 
 def entries_of(capacity: int) -> Records:

@@ -8,8 +8,11 @@ import numpy as np
 from streamwatch.core.jit import hot, inner
 from streamwatch.core.join.compiled.layout import (
     EARLY_LABELS,
+    FRONT,
+    GONE,
     LABEL_COLUMNS,
     NO_TIME,
+    PLACES,
     PREDICTIONS,
     RETAINED_LABELS,
     UNWRITTEN,
@@ -27,6 +30,8 @@ from streamwatch.core.join.entry import (
 from streamwatch.core.join.results import COUNTED_AS
 from streamwatch.core.join.working_set import EVICTIONS
 
+FELL_DUE, NO_ROOM, NEEDS = range(3)
+"""Why what falls due stops: all of it has; outcomes are to be taken; the oldest are outside the table."""
 ORPHANED = LABEL_COLUMNS.index("orphaned")
 DROPPED = LABEL_COLUMNS.index("evicted")
 BEFORE_START = LABEL_COLUMNS.index("before_start")
@@ -64,10 +69,31 @@ def discard_scores(totals, discarded, scores):
 def strike(t, x):
     """Note that what was written of an entry no longer holds, if anything was."""
     place = t.places[x]
-    if place != UNWRITTEN:
+    if place < 0:
+        t.guests[-1 - place] = GONE
+    elif place & PLACES != 0:
         t.left[t.totals[0].left] = place
         t.totals[0].left += 1
+    if place != UNWRITTEN:
         t.places[x] = UNWRITTEN
+
+
+@hot
+def stop_waiting(t, queue, x):
+    """Take an entry out of its queue; a guest is in none. Goes before `strike`."""
+    place = t.places[x]
+    if place < 0:
+        t.totals[0].cold[queue] -= 1
+    else:
+        if place >= FRONT:
+            t.totals[0].front[queue] -= 1
+        dequeue(t.entries, t.totals[0], queue, x)
+
+
+@hot
+def is_first(totals, queue):
+    """Tell whether the first of a queue is older than all of it that lies outside the table."""
+    return totals.cold[queue] == 0 or totals.front[queue] > 0
 
 
 @hot
@@ -117,7 +143,7 @@ def leave(t, x, state, record_ms):
     a.pending -= 1
     a.left += 1
     totals.pending -= 1
-    dequeue(t.entries, totals, PREDICTIONS, x)
+    stop_waiting(t, PREDICTIONS, x)
     e.true_or_scores = -1
     strike(t, x)
     add_dedup_entry(t.entries, totals, t.generations, t.counters[0], t.limits[0], x, state, record_ms)
@@ -134,8 +160,8 @@ def lose(t, form, record_ms):
 @inner
 def forget(t, shift, queue, x):
     """A waiting label waits no longer."""
+    stop_waiting(t, queue, x)
     strike(t, x)
-    dequeue(t.entries, t.totals[0], queue, x)
     unchain(t.slots, t.entries, t.totals[0], x, shift)
     give_entry(t.entries, t.totals[0], x)
 
@@ -172,16 +198,23 @@ def evict_prediction(t, record_ms):
 
 @inner
 def expire(t, limit_s, room):
-    """Let predictions fall due, while there is room for outcomes; whether all have (`.pass_time`)."""
+    """Let predictions fall due, while there is room for outcomes; why it stopped (`.pass_time`)."""
     totals, counters, limits = t.totals[0], t.counters[0], t.limits[0]
-    x = totals.first[PREDICTIONS]
-    while x >= 0:
+    while True:
+        if not is_first(totals, PREDICTIONS):
+            if deadline(totals.cold_ms[PREDICTIONS], limits.horizon_ms) > limit_s:
+                return FELL_DUE
+            totals.needed = PREDICTIONS
+            return NEEDS
+        x = totals.first[PREDICTIONS]
+        if x < 0:
+            return FELL_DUE
         e = t.entries[x]
         deadline_s = deadline(e.record_ms, limits.horizon_ms)
         if deadline_s > limit_s:
-            return True
+            return FELL_DUE
         if totals.outcomes + totals.discarded >= room:
-            return False
+            return NO_ROOM
         if limits.assume >= 0:
             counters.outcomes_assumed += 1
             delay_ms = max(0, deadline_s * 1000 - own_time(e.record_ms, e.timestamp_ms))
@@ -190,25 +223,36 @@ def expire(t, limit_s, room):
             discard_scores(totals, t.discarded, e.true_or_scores)
         counters.predictions_expired += 1
         leave(t, x, EXPIRED, deadline_s * 1000)
-        x = totals.first[PREDICTIONS]
-    return True
+
+
+@hot
+def labels_fall_due(t, queue, horizon_ms, limit_s):
+    """Tell whether the first label of a queue falls due; if it must come back first, it is `needed`."""
+    totals = t.totals[0]
+    if not is_first(totals, queue):
+        if deadline(totals.cold_ms[queue], horizon_ms) <= limit_s:
+            totals.needed = queue
+        return False
+    x = totals.first[queue]
+    return x >= 0 and deadline(t.entries[x].record_ms, horizon_ms) <= limit_s
 
 
 @inner
 def expire_labels(t, shift, limit_s):
-    """Let labels fall due (`WaitingLabels.expire`)."""
+    """Let labels fall due (`WaitingLabels.expire`); why it stopped."""
     totals, limits = t.totals[0], t.limits[0]
-    x = totals.first[EARLY_LABELS]
-    while x >= 0 and deadline(t.entries[x].record_ms, limits.early_horizon_ms) <= limit_s:
+    while labels_fall_due(t, EARLY_LABELS, limits.early_horizon_ms, limit_s):
+        x = totals.first[EARLY_LABELS]
         totals.early -= 1
         lose(t, WITH_MODEL, t.entries[x].record_ms)
         forget(t, shift, EARLY_LABELS, x)
-        x = totals.first[EARLY_LABELS]
-    x = totals.first[RETAINED_LABELS]
-    while x >= 0 and deadline(t.entries[x].record_ms, limits.horizon_ms) <= limit_s:
+    if totals.needed >= 0:
+        return NEEDS
+    while labels_fall_due(t, RETAINED_LABELS, limits.horizon_ms, limit_s):
+        x = totals.first[RETAINED_LABELS]
         totals.retained -= 1
         if t.entries[x].state == UNMATCHED:
             totals.unmatched -= 1
             lose(t, WITHOUT_MODEL, t.entries[x].record_ms)
         forget(t, shift, RETAINED_LABELS, x)
-        x = totals.first[RETAINED_LABELS]
+    return FELL_DUE if totals.needed < 0 else NEEDS

@@ -6,8 +6,24 @@ from __future__ import annotations
 import numpy as np
 
 from streamwatch.core.jit import entry, hot, inner, prefetch, without_refcount
-from streamwatch.core.join.compiled.layout import LABEL, PREDICTION, REFUSED, UNPLACED, WITHDRAWAL, Arrays
-from streamwatch.core.join.compiled.leaving import discard_scores, expire, expire_labels
+from streamwatch.core.join.compiled.layout import (
+    EARLY_LABELS,
+    LABEL,
+    PREDICTION,
+    PREDICTIONS,
+    REFUSED,
+    RETAINED_LABELS,
+    UNPLACED,
+    WITHDRAWAL,
+    Arrays,
+)
+from streamwatch.core.join.compiled.leaving import (
+    FELL_DUE,
+    NO_ROOM,
+    discard_scores,
+    expire,
+    expire_labels,
+)
 from streamwatch.core.join.compiled.rules import (
     accept,
     find,
@@ -18,10 +34,12 @@ from streamwatch.core.join.compiled.rules import (
 )
 from streamwatch.core.join.compiled.table import EMPTY, find_slot, first_of
 from streamwatch.core.join.compiled.waiting import free_dead, pass_dedup_time
+from streamwatch.core.join.working_set import EVICTIONS
 
-DONE, PLACE, LOOK, WRITTEN, GROW = range(5)
+DONE, PLACE, LOOK, WRITTEN, GROW, BRING = range(6)
 """Why the loop stopped: no row is left; the model of the row at which it stands is to be placed; a model may
-be idle; what was written is to be taken; there is no room for another entry."""
+be idle; what was written is to be taken; there is no room for another entry; the oldest of a queue lie
+outside the table, and are needed there."""
 
 AHEAD = 12
 """Rows between asking for a slot and needing it."""
@@ -44,17 +62,39 @@ def look_ahead(slots, entries, rows, shift, r):
 
 @inner
 def pass_time(t, shift, clock_ms, room):
-    """Let fall due what the clock has passed; False if it stopped for what was written (`Join.pass_time`)."""
-    if not expire(t, clock_ms // SECOND_MS, room):
-        return False
-    expire_labels(t, shift, clock_ms // SECOND_MS)
+    """Let fall due what the clock has passed; why it stopped (`Join.pass_time`)."""
+    t.totals[0].needed = -1
+    stopped = expire(t, clock_ms // SECOND_MS, room)
+    if stopped == FELL_DUE:
+        stopped = expire_labels(t, shift, clock_ms // SECOND_MS)
+    if stopped != FELL_DUE:
+        return stopped
     pass_dedup_time(t.entries, t.totals[0], t.generations, t.limits[0], clock_ms)
     t.totals[0].passed_ms = clock_ms
-    return True
+    return FELL_DUE
+
+
+@inner
+def may_evict(totals, limits, side):
+    """Tell which queue must bring its oldest back before a row may evict them; -1 if none."""
+    if side == PREDICTION:
+        if totals.pending >= limits.max_pending and short(totals, PREDICTIONS):
+            return PREDICTIONS
+    elif totals.early + totals.retained >= limits.max_labels:
+        for queue in (EARLY_LABELS, RETAINED_LABELS):
+            if short(totals, queue):
+                return queue
+    return -1
+
+
+@hot
+def short(totals, queue):
+    """Tell whether fewer of a queue have come back than one row may evict, and others have not."""
+    return totals.cold[queue] > 0 and totals.front[queue] < EVICTIONS
 
 
 @entry
-def take(arrays, rows, start, shift, room):
+def take(arrays, rows, start, shift, room):  # noqa: PLR0911 - it stops for as many reasons
     """Join rows from `start` on; gives (row it stands at, why it stopped).
 
     Parameters
@@ -82,17 +122,20 @@ def take(arrays, rows, start, shift, room):
         without_refcount(arrays.discarded),
         without_refcount(arrays.places),
         without_refcount(arrays.left),
+        without_refcount(arrays.guests),
     )
     entries, slots, activity = t.entries, t.slots, t.activity
     totals, counters = t.totals[0], t.counters[0]
     full = slots.shape[0] // 8 * 5
+    anything_cold = totals.cold[0] + totals.cold[1] + totals.cold[2] > 0
     limit_ms = (totals.passed_ms // SECOND_MS + 1) * SECOND_MS
     for r in range(start, rows.shape[0]):
         look_ahead(slots, entries, rows, shift, r)
         row = rows[r]
         if row.record_ms >= limit_ms:
-            if not pass_time(t, shift, row.record_ms, room):
-                return r, WRITTEN
+            stopped = pass_time(t, shift, row.record_ms, room)
+            if stopped != FELL_DUE:
+                return r, WRITTEN if stopped == NO_ROOM else BRING
             limit_ms = (totals.passed_ms // SECOND_MS + 1) * SECOND_MS
             if row.record_ms // SECOND_MS >= totals.next_look_s:
                 return r, LOOK
@@ -104,6 +147,11 @@ def take(arrays, rows, start, shift, room):
             return r, GROW
         if row.side > WITHDRAWAL:
             continue
+        if anything_cold:
+            needed = may_evict(totals, t.limits[0], row.side)
+            if needed >= 0:
+                totals.needed = needed
+                return r, BRING
         i = find_slot(slots, entries, row.low, row.high, shift)
         first = first_of(slots[i])
         if row.side == PREDICTION:

@@ -10,9 +10,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.join.compiled.column_keys import CLASS, DEDUP, LEFT, MODEL, SCORES, parts_of
+from streamwatch.core.join.compiled.column_keys import CLASS, DEDUP, LEFT, MODEL, OUTSIDE, SCORES, parts_of
 from streamwatch.core.join.compiled.dedup_log import DedupValue, dedup_value
-from streamwatch.core.join.compiled.layout import Records
+from streamwatch.core.join.compiled.layout import PLACE_BITS, Records
+from streamwatch.core.join.compiled.outside.counts import Outside
 from streamwatch.core.join.compiled.packed import (
     DedupRows,
     LeftRows,
@@ -23,9 +24,10 @@ from streamwatch.core.join.compiled.packed import (
     unpack_waiting,
 )
 from streamwatch.core.join.compiled.waiting import NUMBERS
-from streamwatch.core.join.compiled.waiting_log import PLACE_BITS, LeftNote, Run
+from streamwatch.core.join.compiled.waiting_log import LeftNote, Run
 from streamwatch.core.join.entry import PENDING, RETAINED, UNMATCHED
 
+_OUTSIDE: Final = msgspec.msgpack.Decoder(Outside)
 _SCORES: Final = msgspec.msgpack.Decoder(dict[int, dict[str, float]])
 
 
@@ -45,6 +47,7 @@ class ColumnValues:
     """By place."""
     scored: set[int] = field(default_factory=set[int])
     """Places of the first entries of runs that have scores."""
+    outside: Outside = Outside()  # noqa: RUF009 - it is frozen
     waiting: list[tuple[int, WaitingRows]] = field(default_factory=list[tuple[int, WaitingRows]])
     """By the place of the first."""
 
@@ -58,6 +61,8 @@ class ColumnValues:
         elif kind == DEDUP:
             rows = unpack_dedup(value)
             self.dedup.setdefault(first, []).append((dedup_value(second, value, rows), rows))
+        elif kind == OUTSIDE:
+            self.outside = _OUTSIDE.decode(value)
         elif kind == LEFT:
             self.left.append((first, unpack_left(value)))
         elif kind == SCORES:

@@ -12,10 +12,11 @@ from streamwatch.core.jit import hot, inner
 from streamwatch.core.join.compiled.layout import (
     EARLY_LABELS,
     LABEL_COLUMNS,
+    MET,
     NO_TIME,
+    PLACES,
     PREDICTIONS,
     RETAINED_LABELS,
-    UNWRITTEN,
     WITH_MODEL,
     WITHOUT_MODEL,
 )
@@ -29,9 +30,10 @@ from streamwatch.core.join.compiled.leaving import (
     lose,
     own_time,
     resolve,
+    stop_waiting,
 )
 from streamwatch.core.join.compiled.table import append, take_entry
-from streamwatch.core.join.compiled.waiting import add_dedup_entry, dequeue, enqueue, is_alive
+from streamwatch.core.join.compiled.waiting import add_dedup_entry, enqueue, is_alive
 from streamwatch.core.join.entry import (
     EARLY,
     OVER_LIMIT,
@@ -98,8 +100,12 @@ def met(t, bare, result):
     """A label without a model has met a prediction; only the first meeting counts."""
     if t.entries[bare].state == UNMATCHED:
         t.entries[bare].state = RETAINED
-        if t.places[bare] != UNWRITTEN:
-            t.left[t.totals[0].left] = -t.places[bare]
+        place = t.places[bare]
+        if place < 0:
+            t.guests[-1 - place] = MET
+            t.totals[0].cold_unmatched -= 1
+        elif place & PLACES != 0:
+            t.left[t.totals[0].left] = -place
             t.totals[0].left += 1
         t.totals[0].unmatched -= 1
         count(t.counters[0], WITHOUT_MODEL, result)
@@ -211,7 +217,7 @@ def label_named(t, shift, row, i, first):
     result = result_of(entries[known], row["class"])
     count(counters, WITH_MODEL, result)
     if result == JOINED:
-        dequeue(entries, t.totals[0], PREDICTIONS, own)
+        stop_waiting(t, PREDICTIONS, own)
         resolve(t, own, row["class"], own_time(row.record_ms, row.timestamp_ms), row.record_ms)
 
 
@@ -230,7 +236,7 @@ def label_all(t, shift, row, i, first):
             return
         if e.state == PENDING:
             result = JOINED
-            dequeue(entries, totals, PREDICTIONS, x)
+            stop_waiting(t, PREDICTIONS, x)
             resolve(t, x, row["class"], own_time(row.record_ms, row.timestamp_ms), row.record_ms)
         elif e.state != EARLY and is_alive(totals, e):
             result = min(result, result_of(e, row["class"]))

@@ -88,6 +88,7 @@ def unchain(slots, entries, totals, x, shift):
 @hot
 def take_entry(entries, totals):
     """Index of an unused entry; there is one."""
+    totals.used += 1
     x = totals.free
     if x >= 0:
         totals.free = np.int64(entries[x].next)
@@ -100,6 +101,7 @@ def take_entry(entries, totals):
 @hot
 def give_entry(entries, totals, x):
     """Give an entry back that is in no chain, queue or list; nobody takes it for one that is in use."""
+    totals.used -= 1
     entries[x].state = FREE
     entries[x].next = totals.free
     totals.free = x

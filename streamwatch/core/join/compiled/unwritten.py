@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.jit import entry, inner
-from streamwatch.core.join.compiled.layout import GENERATIONS_KEPT, UNWRITTEN, Arrays
+from streamwatch.core.join.compiled.layout import FRONT, GENERATIONS_KEPT, PLACES, UNWRITTEN, Arrays
 
 
 class DedupMark(NamedTuple):
@@ -21,13 +21,17 @@ class DedupMark(NamedTuple):
 
 
 @entry
-def find_waiting(entries: Any, totals: Any, places: Any, found: Any) -> Any:
+def find_waiting(entries: Any, totals: Any, places: Any, came_back: Any, found: Any) -> Any:
     """Find the entries that no commit has written: the last of each queue; how many they are of each.
+
+    Before those come the ones that came back to the front of their queue.
 
     Parameters
     ----------
     entries, totals, places
         Of `Arrays`.
+    came_back
+        Whether there may be some.
     found
         int32 (room for all that waits,): written to, queue by queue, each in its order.
 
@@ -39,6 +43,14 @@ def find_waiting(entries: Any, totals: Any, places: Any, found: Any) -> Any:
     counts = np.zeros(3, np.int64)
     start = 0
     for queue in range(3):
+        if came_back:
+            x = totals[0]["first"][queue]
+            while x >= 0 and places[x] >= FRONT:
+                if places[x] & PLACES == 0:
+                    found[start] = x
+                    start += 1
+                    counts[queue] += 1
+                x = np.int64(entries[x]["later"])
         x = totals[0]["last"][queue]
         n = 0
         while x >= 0 and places[x] == UNWRITTEN:
@@ -49,7 +61,7 @@ def find_waiting(entries: Any, totals: Any, places: Any, found: Any) -> Any:
             other = found[start + n - 1 - k]
             found[start + n - 1 - k] = found[start + k]
             found[start + k] = other
-        counts[queue] = n
+        counts[queue] += n
         start += n
     return counts[0], counts[1], counts[2]
 
@@ -108,11 +120,14 @@ def find_dedup(
     return written
 
 
-def unwritten_waiting(arrays: Arrays) -> NDArray[np.int32]:
+def unwritten_waiting(arrays: Arrays, *, came_back: bool = False) -> NDArray[np.int32]:
     """Indices of entries that began to wait since the last commit, queue by queue, each in its order."""
     totals = arrays.totals[0]
-    found = np.empty(int(totals["pending"] + totals["early"] + totals["retained"]), np.int32)
-    counts: tuple[int, int, int] = find_waiting(arrays.entries, arrays.totals, arrays.places, found)
+    waiting = totals["pending"] + totals["early"] + totals["retained"] - totals["cold"].sum()
+    found = np.empty(int(waiting), np.int32)
+    counts: tuple[int, int, int] = find_waiting(
+        arrays.entries, arrays.totals, arrays.places, came_back, found
+    )
     return found[: sum(counts)]
 
 

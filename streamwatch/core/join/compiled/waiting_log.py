@@ -21,16 +21,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.join.compiled.column_keys import LEFT, SCORES, WAITING, key_of
-from streamwatch.core.join.compiled.layout import UNWRITTEN, Arrays
+from streamwatch.core.join.compiled.layout import FRONT, PLACE_BITS, PLACES, Arrays
 from streamwatch.core.join.compiled.names import HeldScores
 from streamwatch.core.join.compiled.packed import LeftRows, pack_left, pack_waiting
 from streamwatch.core.join.entry import PENDING
 from streamwatch.core.words import taken
 
-PLACE_BITS: Final = 47
-"""Of 1 + a place in `Arrays.places`; above them stands how often the entry was written before."""
-PLACES: Final = 2**PLACE_BITS - 1
-MOST_REWRITTEN: Final = 2**15
+OF_FRONT: Final = FRONT >> PLACE_BITS
+"""Entries that came back to the front of their queue pass for written so often more than they were."""
+MOST_REWRITTEN: Final = OF_FRONT - 1
 RUN_ROWS: Final = 8_192
 """Entries of one run, at most."""
 SLACK_ROWS: Final = 131_072
@@ -143,7 +142,7 @@ class WaitingLog:
     def _take_oldest(self, arrays: Arrays, fresh: int, changes: Changes) -> NDArray[np.int32]:
         """Remove runs from the beginning while there is too much; the entries of these that still wait."""
         totals = arrays.totals[0]
-        waiting = int(totals["pending"] + totals["early"] + totals["retained"])
+        waiting = int(totals["pending"] + totals["early"] + totals["retained"] - totals["cold"].sum())
         budget = SCANNED + 2 * fresh
         oldest: list[NDArray[np.int32]] = []
         rewritten = 0
@@ -171,7 +170,10 @@ class WaitingLog:
     ) -> None:
         entries, first, count = taken(arrays.entries, chosen), self.next, len(chosen)
         before = arrays.places[chosen]
-        rewritten = np.where(before == UNWRITTEN, 0, np.minimum((before >> PLACE_BITS) + 1, MOST_REWRITTEN))
+        # How often it was written stays below the bit that says that it came back.
+        most = np.where(before >= FRONT, OF_FRONT + MOST_REWRITTEN, MOST_REWRITTEN)
+        times = before >> PLACE_BITS
+        rewritten = np.where(before & PLACES == 0, times, np.minimum(times + 1, most))
         arrays.places[chosen] = np.arange(first + 1, first + 1 + count) | rewritten << PLACE_BITS
         changes[key_of(WAITING, first)] = pack_waiting(entries, rewritten)
         scored = (entries["state"] == PENDING) & (entries["true_or_scores"] >= 0)

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from streamwatch.core.events import Label, Prediction
-from streamwatch.core.join.compiled.join import CompiledJoin
+from streamwatch.core.events import Event, Label, Prediction
+from streamwatch.core.join.compiled.cold.memory import MemoryRuns
+from streamwatch.core.join.compiled.cold.spec import ColdSpec
+from streamwatch.core.join.compiled.join import BRING, DONE, CompiledJoin
+from streamwatch.core.join.compiled.outside.overflow import Overflow
+from streamwatch.core.join.compiled.outside.spec import OverflowSpec
 from streamwatch.core.records import no_records
 from streamwatch.core.specs import JoinSpec
 
 _ENOUGH = 5_000
 """Ids for which table and entries have to grow."""
+_TABLE = OverflowSpec(0, 4, ColdSpec(fanout=2))
+_SOON = JoinSpec(horizon_ms=10_000, early_horizon_ms=10_000, dedup_horizon_ms=10_000)
 
 
 def warm_up_join() -> None:
@@ -28,6 +34,27 @@ def warm_up_commits() -> None:
     CompiledJoin(JoinSpec(), _digests).restore(join.totals(), written)
 
 
+def warm_up_overflow() -> None:
+    """Let entries of every kind leave a table, be looked up, merged, and fall due."""
+    store = MemoryRuns()
+    join = CompiledJoin(_SOON, _digests, Overflow(store, _TABLE))
+    for at_ms in (0, 1_000, 2_000):
+        _take(join, [Prediction(f"{at_ms + n}", "warm-up", "a", at_ms) for n in range(8)])
+        _take(join, [Label(f"{at_ms}", "a", at_ms), Label(f"{at_ms + 100}", "a", at_ms, "warm-up")])
+    _take(join, [Prediction("100", "warm-up", "a", 2_000), Label("1", "a", 2_000)])
+    merge = join.upkeep()
+    assert merge is not None  # noqa: S101 - there are several runs of a size
+    merge.run()
+    join.finish_upkeep(merge)
+    values = {key: value for key, value in join.changes(1).items() if value is not None}
+    changes = join.run_changes()
+    assert changes is not None  # noqa: S101 - there is an overflow
+    store.commit(changes)
+    again = CompiledJoin(_SOON, _digests, Overflow(store, _TABLE))
+    again.restore(join.totals(), sorted(values.items()))
+    _take(again, [Prediction("5", "warm-up", "a", 30_000)])
+
+
 def _joined(number: int) -> CompiledJoin:
     """A join that was given so many predictions, and a label."""
     join = CompiledJoin(JoinSpec(), _digests)
@@ -37,6 +64,22 @@ def _joined(number: int) -> CompiledJoin:
     while at < len(rows):
         at, _ = join.take(rows, at)
     return join
+
+
+def _take(join: CompiledJoin, events: Sequence[Event]) -> None:
+    """Join events as a pipeline does."""
+    rows = join.rows(events)
+    for work in join.prepare(rows):
+        work()
+    at, why = 0, -1
+    while why != DONE:
+        at, why = join.take(rows, at)
+        join.take_outcomes()
+        if why == BRING:
+            for work in join.bring_back(rows[at:]):
+                work()
+    for work in join.finish():
+        work()
 
 
 def _digests(ids: Sequence[str]) -> bytes:

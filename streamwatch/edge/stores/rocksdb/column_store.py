@@ -1,7 +1,8 @@
 """State on local disk of a compiled join: one packed value, or a few, per commit.
 
-The join has its entries in memory; what a commit writes of them are values whose keys and contents are the
-core's business (`core.join.compiled.durable`). They lie in the same write batch as everything else.
+The join has its entries in memory, or in cold runs (`runs`); what a commit writes of them are values whose
+keys and contents are the core's business (`core.join.compiled.durable`). They lie in the same write batch as
+everything else.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from streamwatch.edge.stores.rocksdb.database import FAMILIES, Database
 from streamwatch.edge.stores.rocksdb.meta import StoreManifest, identity_of, manifest_of
 from streamwatch.edge.stores.rocksdb.opening import closed_on_failure, open_database
 from streamwatch.edge.stores.rocksdb.presence import Presence
+from streamwatch.edge.stores.rocksdb.runs import RocksRuns
 from streamwatch.edge.stores.rocksdb.spec import RocksSpec
 from streamwatch.edge.stores.rocksdb.to_columns import bring_into_columns
 
@@ -32,6 +34,7 @@ class ColumnStore:
         self._manifest = manifest_of(database) or StoreManifest()
         self._identity = identity_of(database) or ""
         self._parts = CommitParts(database)
+        self._runs = RocksRuns(database)
         self._lent = nothing_lent()
 
     @classmethod
@@ -62,7 +65,7 @@ class ColumnStore:
 
     def load(self) -> RecoveredState:
         """Contents of the last commit; the entries are read as they are iterated."""
-        return self._parts.load(self._manifest.commits, self._columns())
+        return self._parts.load(self._manifest.commits, self._columns(), self._runs)
 
     def _columns(self) -> Iterator[tuple[bytes, bytes]]:
         return self._database.items("columns")
@@ -90,6 +93,8 @@ class ColumnStore:
                     del batch[key]
                 else:
                     batch[key] = value
+            if changes.runs is not None:
+                self._runs.write_changes(changes.runs, batch)
             self._parts.write(batch, changes, manifest)
         self._manifest = manifest
 

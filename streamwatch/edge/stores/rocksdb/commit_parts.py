@@ -9,6 +9,7 @@ from typing import Final
 from rocksdict import WriteBatch
 
 from streamwatch.core.commit.batch import CommitBatch, RecoveredState
+from streamwatch.core.join.compiled.cold.store import RunStore
 from streamwatch.edge.stores.rocksdb.database import Database
 from streamwatch.edge.stores.rocksdb.keys import SECTION_PREFIX, STATE_KEY, key_number, number_key
 from streamwatch.edge.stores.rocksdb.meta import StoreManifest, encoded, sections_of
@@ -52,7 +53,12 @@ class CommitParts:
         for name, section in changes.sections.items():
             batch[SECTION_PREFIX + name.encode()] = section
 
-    def load(self, commits: int, columns: Iterable[tuple[bytes, bytes]] = ()) -> RecoveredState:
+    def load(
+        self,
+        commits: int,
+        columns: Iterable[tuple[bytes, bytes]] = (),
+        runs: RunStore | None = None,
+    ) -> RecoveredState:
         """Contents of the last commit."""
         items = self._database.items
         return RecoveredState(
@@ -63,4 +69,5 @@ class CommitParts:
             dict(items("held")),
             {key.decode(): value for key, value in items("outbox")},
             columns,
+            runs,
         )

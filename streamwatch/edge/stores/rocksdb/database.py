@@ -1,4 +1,4 @@
-"""RocksDB as the state uses it: nine column families in one directory, one write-ahead log for all.
+"""RocksDB as the state uses it: ten column families in one directory, one write-ahead log for all.
 
 A commit is one write batch over all families, so a crash leaves all of it or nothing. Recovery stops at the
 first record of the log that is not whole (`point_in_time`): a power cut may leave pages of what was never
@@ -29,11 +29,14 @@ from streamwatch.edge.stores.errors import StateFailed, StateRefused
 from streamwatch.edge.stores.rocksdb.failures import failures
 from streamwatch.edge.stores.rocksdb.manifest_tail import require_whole_manifest
 
+COLD_RUNS: Final = "runs"
+"""Family of cold entries."""
 FAMILIES: Final = (
     "entries",
     "expiry",
     "dedup",
     "columns",
+    COLD_RUNS,
     "journal",
     "models",
     "held",
@@ -44,8 +47,6 @@ MEBIBYTE: Final = 2**20
 BLOCK_BYTES: Final = 4096
 OPEN_FILES: Final = 400
 """Files RocksDB keeps open; -1: all of them."""
-COLD_RUNS: Final = "runs"
-"""Family of cold entries; no state of the present schema has it."""
 
 
 def options_of(family: str | None, cache: Cache, write_buffer_bytes: int) -> Options:

@@ -5,7 +5,7 @@ Opened while a daemon has it open, it is the state of some commit before; only a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -165,6 +165,11 @@ class Inspection:
         """A family as it is on disk, in the order of keys."""
         with self._reader.named():
             yield from self._database.items(family, since)
+
+    def get_all(self, family: str, keys: list[bytes]) -> Sequence[bytes | None]:
+        """Values of many keys of a family."""
+        with self._reader.named():
+            return self._database.get_all(family, keys)
 
     def estimate(self, family: str) -> int:
         """About how many keys it has, rather more than less.

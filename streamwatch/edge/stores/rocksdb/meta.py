@@ -16,7 +16,7 @@ from streamwatch.edge.stores.rocksdb.keys import (
     key_number,
 )
 
-SCHEMA = 3
+SCHEMA = 4
 """Of everything on disk; a change of meaning is a new number and a migration."""
 
 

@@ -68,7 +68,10 @@ class RocksRuns:
         self._removed_entries += changes.removed_entries
         self._database.into(COLD_RUNS, batch)
         for key, value in changes.put.items():
-            batch[key] = value
+            if value is None:
+                del batch[key]
+            else:
+                batch[key] = value
 
     def reclaimable(self, entries: int) -> list[KeyRange]:
         """Hand over the keys that commits have removed, once it pays to `reclaim` their room; else nothing.

@@ -57,6 +57,8 @@ class Joined:
             self.pipeline.use(self.pipeline.with_more_room())
         for step in self.pipeline.steps(records):
             self._note(step)
+            if step.work is not None:
+                step.work()
             assert taken <= step.taken
             taken = step.taken
         assert taken == len(records)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from streamwatch.core.join.compiled.cold.memory import MemoryRuns
-from streamwatch.edge.stores.rocksdb.database import COLD_RUNS, FAMILIES, MEBIBYTE, Database
+from streamwatch.edge.stores.rocksdb.database import MEBIBYTE, Database
 from streamwatch.edge.stores.rocksdb.runs import RocksRuns
 from tests.core.join.compiled.cold.cold_model import ColdSteps
 
@@ -12,7 +12,7 @@ COMMITS = b"commits"
 
 def opened(directory):
     """A directory with room for cold runs; small buffers, so that files are written, too."""
-    return Database(directory, 4 * MEBIBYTE, MEBIBYTE, families=(*FAMILIES, COLD_RUNS))
+    return Database(directory, 4 * MEBIBYTE, MEBIBYTE)
 
 
 class OnDisk(ColdSteps):

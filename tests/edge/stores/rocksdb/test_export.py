@@ -140,7 +140,7 @@ def headed(schema):
 
 
 def test_another_schema_is_refused_before_anything_is_made(tmp_path):
-    with pytest.raises(StateNewer, match="the export has schema 99, this program knows up to 3"):
+    with pytest.raises(StateNewer, match="the export has schema 99, this program knows up to 4"):
         import_state(io.BytesIO(headed(99)), tmp_path / "copy")
     with pytest.raises(StateRefused, match="has schema 0, this program reads 3: import it with the version"):
         import_state(io.BytesIO(headed(0)), tmp_path / "copy")
@@ -176,16 +176,16 @@ def test_an_older_state_is_brought_forward_and_kept_as_it_was(stream):
     directory = stream.rocks.directory
     before = entries(directory)
 
-    def to_four(database):
+    def to_five(database):
         with database.batch() as batch:
             database.into("meta", batch)
-            batch[b"section/new"] = b"4"
+            batch[b"section/new"] = b"5"
 
-    done = migrate_state(directory, {3: to_four}, 4)
-    assert (done.before, done.after, done.copy) == (3, 4, directory.with_name("state.before-4"))
-    assert json.loads((directory / FORMAT).read_text())["schema"] == 4
+    done = migrate_state(directory, {4: to_five}, 5)
+    assert (done.before, done.after, done.copy) == (4, 5, directory.with_name("state.before-5"))
+    assert json.loads((directory / FORMAT).read_text())["schema"] == 5
     assert entries(done.copy) == before
-    with pytest.raises(StateNewer, match="has schema 4"):
+    with pytest.raises(StateNewer, match="has schema 5"):
         Inspection(directory)
 
 

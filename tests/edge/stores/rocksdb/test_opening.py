@@ -93,9 +93,9 @@ def test_a_directory_another_process_has_open_is_in_use(spec):
 def test_a_newer_schema_is_refused_and_not_touched(spec):
     filled(spec)
     path = spec.directory / FORMAT
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"schema": 4, "further": True}))
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"schema": 5, "further": True}))
     before = contents(spec.directory)
-    with pytest.raises(StateNewer, match=r"has schema 4, this program knows up to 3"):
+    with pytest.raises(StateNewer, match=r"has schema 5, this program knows up to 4"):
         RocksStore.open(spec)
     with pytest.raises(StateNewer):
         Inspection(spec.directory)
@@ -107,23 +107,23 @@ def test_an_older_schema_is_copied_and_brought_forward_step_by_step(spec):
     identity = stream.store.identity
     steps = []
 
-    def to_four(database):
-        steps.append(3)
-        database._families["meta"].put(b"section/new", b"4")
-
     def to_five(database):
         steps.append(4)
-        value = database.get("meta", b"section/new")
-        database._families["meta"].put(b"section/new", value + b"5")
+        database._families["meta"].put(b"section/new", b"5")
 
-    open_database(spec, {3: to_four, 4: to_five}, 5).close()
-    assert steps == [3, 4]
+    def to_six(database):
+        steps.append(5)
+        value = database.get("meta", b"section/new")
+        database._families["meta"].put(b"section/new", value + b"6")
+
+    open_database(spec, {4: to_five, 5: to_six}, 6).close()
+    assert steps == [4, 5]
     written = json.loads((spec.directory / FORMAT).read_text())
-    assert written == {"schema": 5, "identity": identity}
-    database = open_database(spec, {}, 5)
-    assert database.get("meta", b"section/new") == b"45"
+    assert written == {"schema": 6, "identity": identity}
+    database = open_database(spec, {}, 6)
+    assert database.get("meta", b"section/new") == b"56"
     database.close()
-    copy = spec.directory.with_name("state.before-5")
+    copy = spec.directory.with_name("state.before-6")
     old = RocksStore.open(replace(spec, directory=copy))
     assert old.identity == identity
     assert old.load().commits == 4
@@ -140,19 +140,19 @@ def test_an_interrupted_migration_keeps_the_copy_of_its_first_attempt(spec):
         raise RuntimeError
 
     with pytest.raises(RuntimeError):
-        open_database(spec, {3: fails}, 4)
+        open_database(spec, {4: fails}, 5)
     with pytest.raises(RuntimeError):
-        open_database(spec, {3: fails}, 4)
-    old = RocksStore.open(replace(spec, directory=spec.directory.with_name("state.before-4")))
+        open_database(spec, {4: fails}, 5)
+    old = RocksStore.open(replace(spec, directory=spec.directory.with_name("state.before-5")))
     assert "half" not in old.load().sections
     old.close()
 
 
 def test_an_older_schema_without_a_known_way_forward_is_refused(spec):
     filled(spec)
-    with pytest.raises(StateRefused, match=r"does not know how to bring schema 4 forward to 5: .*begin anew"):
-        open_database(spec, {3: Database.flush}, 5)
-    assert json.loads((spec.directory / FORMAT).read_text())["schema"] == 3
+    with pytest.raises(StateRefused, match=r"does not know how to bring schema 5 forward to 6: .*begin anew"):
+        open_database(spec, {4: Database.flush}, 6)
+    assert json.loads((spec.directory / FORMAT).read_text())["schema"] == 4
 
 
 def test_a_state_of_before_the_one_clock_is_refused_and_not_touched(spec):
@@ -195,7 +195,7 @@ def test_a_state_without_its_format_or_its_database_is_damaged(spec):
 
 def test_a_format_beside_the_database_of_another_state_is_damaged(spec):
     filled(spec)
-    (spec.directory / FORMAT).write_text('{"schema": 3, "identity": "another"}')
+    (spec.directory / FORMAT).write_text('{"schema": 4, "identity": "another"}')
     with pytest.raises(StateDamaged, match="names another"):
         RocksStore.open(spec)
     (spec.directory / FORMAT).write_text('{"sche')

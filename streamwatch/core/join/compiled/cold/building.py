@@ -20,13 +20,14 @@ from streamwatch.core.join.compiled.cold.block import (
     words_of,
 )
 from streamwatch.core.join.compiled.cold.bloom import add_id, filter_of
+from streamwatch.core.join.compiled.cold.names_used import NamesUsed
 from streamwatch.core.join.compiled.cold.run import Run, RunManifest, new_run
 from streamwatch.core.join.compiled.cold.spec import ColdSpec
 from streamwatch.core.join.compiled.cold.store import ENTRIES, RunStore, key_of
 from streamwatch.core.join.compiled.waiting import NUMBERS
 
-BOUNDS: Final = (2**63 - 1, 2**63 - 1, 2**31, -1)
-"""Smallest arrival, record time and age of a generation, largest such age, of no entry."""
+BOUNDS: Final = (2**63 - 1, 2**63 - 1, 2**31, -1, -(2**63))
+"""Smallest arrival, record time and age of a generation, largest such age and arrival, of no entry."""
 _AHEAD: Final = 16
 
 
@@ -49,6 +50,7 @@ def pack_blocks(words, block_entries, data, ends, bloom, floor, bounds):
         age = (np.int64(words[i, STATE_AND_GENERATION] >> np.uint64(32)) - floor) & NUMBERS
         bounds[2] = min(bounds[2], age)
         bounds[3] = max(bounds[3], age)
+        bounds[4] = max(bounds[4], np.int64(words[i, ARRIVAL]))
 
 
 @detached
@@ -103,10 +105,12 @@ class RunWriter:
         self._blocks = 0
         self._count = 0
         self._bounds = np.array(BOUNDS)
+        self._names = NamesUsed()
 
     def add(self, words: Words) -> None:
         """Take in entries, behind all that came before."""
         self._count += len(words)
+        self._names.add(words)
         if len(self._rest):
             words = np.concatenate([self._rest, words])
         whole = len(words) // self._spec.block_entries * self._spec.block_entries
@@ -119,7 +123,7 @@ class RunWriter:
         if not self._count:
             return None
         fences = np.concatenate(self._fences)
-        oldest_arrival, oldest_ms, smallest_age, largest_age = self._bounds.tolist()
+        oldest_arrival, oldest_ms, smallest_age, largest_age, newest_arrival = self._bounds.tolist()
         run = new_run(
             RunManifest(
                 self._number,
@@ -132,6 +136,9 @@ class RunWriter:
                 oldest_ms,
                 (self._floor + smallest_age) & NUMBERS,
                 (self._floor + largest_age) & NUMBERS,
+                newest_arrival,
+                self._names.models(),
+                self._names.classes(),
             ),
             fences,
             self._bloom,

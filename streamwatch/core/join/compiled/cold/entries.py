@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple, TypeVar
+from collections.abc import Iterator
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.join.compiled.cold.block import ARRIVAL, PACKED_ENTRY, WORDS
-from streamwatch.core.join.compiled.cold.building import RunWriter, sorted_entries
+from streamwatch.core.join.compiled.cold.evicting import Evicting
 from streamwatch.core.join.compiled.cold.looking_up import candidates, search
 from streamwatch.core.join.compiled.cold.merging import Merge
 from streamwatch.core.join.compiled.cold.oldest import Taking
 from streamwatch.core.join.compiled.cold.opening import committed_runs
-from streamwatch.core.join.compiled.cold.reading import read_blocks
+from streamwatch.core.join.compiled.cold.reading import living, read_blocks
 from streamwatch.core.join.compiled.cold.run import DEDUP_ENTRIES, Run
 from streamwatch.core.join.compiled.cold.schedule import due
 from streamwatch.core.join.compiled.cold.spec import ColdSpec
@@ -25,7 +26,6 @@ from streamwatch.core.join.compiled.cold.store import (
 )
 from streamwatch.core.join.compiled.layout import EARLY_LABELS, PREDICTIONS, RETAINED_LABELS
 
-Planned = TypeVar("Planned", Merge, Taking)
 QUEUES: Final = (PREDICTIONS, EARLY_LABELS, RETAINED_LABELS, DEDUP_ENTRIES)
 
 
@@ -48,9 +48,11 @@ class ColdEntries:
     Parameters
     ----------
     store
-        What keeps the runs; what is there without having been committed is removed.
+        What keeps the runs.
     spec
         Sizes.
+    clean
+        Whether to remove what is there without having been committed.
 
     Raises
     ------
@@ -58,19 +60,39 @@ class ColdEntries:
         If a run is not what was written.
     """
 
-    def __init__(self, store: RunStore, spec: ColdSpec = ColdSpec()) -> None:  # noqa: B008 - it is frozen
+    def __init__(
+        self,
+        store: RunStore,
+        spec: ColdSpec = ColdSpec(),  # noqa: B008 - it is frozen
+        *,
+        clean: bool = True,
+    ) -> None:
         self._store = store
         self._spec = spec
-        self._runs = {run.number: run for run in committed_runs(store)}
+        self._runs = {run.number: run for run in committed_runs(store, clean=clean)}
         self._next = max(self._runs, default=-1) + 1
         self._changes = ColdChanges()
-        self._planned: Merge | Taking | None = None
+        self._merge: Merge | None = None
+        self._taking: Taking | None = None
         self.floor = 0
         """Oldest generation of dedup entries that counts; the caller's to set, after a start, too."""
 
     def alive(self, queue: int) -> int:
         """Entries of a queue that live; those of dropped generations count until a merge leaves them out."""
         return sum(run.alive for run in self._runs.values() if run.manifest.queue == queue)
+
+    @property
+    def next_arrival(self) -> int:
+        """Arrival that is larger than that of any entry in the runs."""
+        return max((run.manifest.newest_arrival + 1 for run in self._runs.values()), default=0)
+
+    def models(self) -> list[NDArray[np.int32]]:
+        """Numbers of models that entries refer to, by run."""
+        return [np.frombuffer(run.manifest.models, np.int32) for run in self._runs.values()]
+
+    def classes(self) -> list[NDArray[np.int32]]:
+        """Numbers of classes that entries refer to, by run."""
+        return [np.frombuffer(run.manifest.classes, np.int32) for run in self._runs.values()]
 
     @property
     def entries(self) -> int:
@@ -87,20 +109,39 @@ class ColdEntries:
         """Bytes in memory."""
         return sum(run.nbytes for run in self._runs.values())
 
+    def all_living(self) -> Iterator[tuple[int, NDArray[np.void]]]:
+        """Queue and living entries, `PACKED_ENTRY` (n,), of run after run, in parts.
+
+        Raises
+        ------
+        ColdDamaged
+            If a block is not what was written.
+        """
+        for run in self._runs.values():
+            for part in living(self._store, run, run.dead, self.floor, self._spec.chunk_blocks):
+                yield run.manifest.queue, part.words.copy().reshape(-1).view(PACKED_ENTRY)
+
     def evict(self, queue: int, entries: NDArray[np.void]) -> None:
         """Take over entries of a queue, `PACKED_ENTRY` (n,), in any order.
 
         Of two in a queue the one with the larger `arrival` has no earlier `record_ms`.
         """
+        if len(entries):
+            evicting = self.evicting(queue, entries)
+            evicting.run()
+            self.finish_evicting(evicting)
+
+    def evicting(self, queue: int, entries: NDArray[np.void]) -> Evicting:
+        """Plan to take over entries, at least one, as `evict` does; they count once that is finished."""
         if queue not in QUEUES:
             raise ValueError(f"queue must be one of {QUEUES}, got {queue}")
-        if isinstance(self._planned, Taking) and self._planned.queue == queue:
+        if self._taking is not None and self._taking.queue == queue:
             raise RuntimeError(f"nothing may be evicted of queue {queue} while its oldest entries are sought")
-        if not len(entries):
-            return
-        writer = RunWriter(self._store, self._spec, self._number(), queue, len(entries), self.floor)
-        writer.add(sorted_entries(entries))
-        made = writer.finish()
+        return Evicting(self._store, self._spec, self._number(), queue, entries, self.floor)
+
+    def finish_evicting(self, evicting: Evicting) -> None:
+        """Have the entries that were taken over; after its `run`."""
+        made = evicting.run_made
         assert made is not None  # noqa: S101 - there are entries
         self._runs[made.number] = made
 
@@ -179,16 +220,21 @@ class ColdEntries:
         if queue not in QUEUES or queue == DEDUP_ENTRIES:
             raise ValueError(f"the queue of what is to fall due must be one of {QUEUES[:-1]}, got {queue}")
         runs = [run for run in self._runs.values() if run.manifest.queue == queue and run.alive]
-        return self._plan(Taking(self._store, self._spec, queue, runs, count))
+        if self._taking is not None:
+            raise RuntimeError("one search of cold entries at a time; the one before has not ended")
+        self._taking = Taking(self._store, self._spec, queue, runs, count)
+        return self._taking
 
     def finish_taking(self, taking: Taking) -> NDArray[np.void]:
         """Take what was found and still lives, oldest first, `PACKED_ENTRY` (n,); after its `run`."""
-        self._done(taking)
+        if taking is not self._taking:
+            raise RuntimeError("this search of cold entries is not the one that was planned last")
+        self._taking = None
         return taking.taken()
 
     def merging(self) -> Merge | None:
         """Plan a merge if one is due and nothing else is planned; dead runs are dropped."""
-        if self._planned is not None:
+        if self._merge is not None or self._taking is not None:
             return None
         for run in list(self._runs.values()):
             if run.estimate(self.floor) == 0:
@@ -196,11 +242,14 @@ class ColdEntries:
         chosen = due(self._runs.values(), self._spec, self.floor)
         if not chosen:
             return None
-        return self._plan(Merge(self._store, self._spec, self._number(), chosen, self.floor))
+        self._merge = Merge(self._store, self._spec, self._number(), chosen, self.floor)
+        return self._merge
 
     def finish_merging(self, merge: Merge) -> None:
-        """Put the new run in the place of the others; after its `run`."""
-        self._done(merge)
+        """Put the new run in the place of the others; after its `run`, and while nothing is sought."""
+        if merge is not self._merge or self._taking is not None:
+            raise RuntimeError("this merge of cold entries is not the one that was planned last, alone")
+        self._merge = None
         made = merge.run_made
         if made is not None:
             made.kill(merge.died_since())
@@ -210,7 +259,7 @@ class ColdEntries:
 
     def give_up(self) -> None:
         """Forget what is planned; its `run` has ended."""
-        self._planned = None
+        self._merge = self._taking = None
 
     def changes(self) -> ColdChanges:
         """Hand over what has changed since the last call; it is written, or all of this is opened again."""
@@ -222,17 +271,6 @@ class ColdEntries:
     def _number(self) -> int:
         self._next += 1
         return self._next - 1
-
-    def _plan(self, planned: Planned) -> Planned:
-        if self._planned is not None:
-            raise RuntimeError("one search or merge of cold entries at a time; the one before has not ended")
-        self._planned = planned
-        return planned
-
-    def _done(self, planned: Merge | Taking) -> None:
-        if planned is not self._planned:
-            raise RuntimeError("this search or merge of cold entries is not the one that was planned last")
-        self._planned = None
 
     def _drop(self, run: Run) -> None:
         del self._runs[run.number]

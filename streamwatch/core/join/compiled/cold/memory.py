@@ -41,10 +41,21 @@ class MemoryRuns:
                 for key in [key for key in self._values if first <= key < end]:
                     del self._values[key]
 
+    def reclaimable(self, entries: int) -> list[KeyRange]:
+        """Nothing: what is removed takes no room."""
+        del entries
+        return []
+
+    def reclaim(self, ranges: Sequence[KeyRange]) -> None:
+        """Do nothing."""
+
     def commit(self, changes: ColdChanges) -> None:
         """Keep what a commit changes."""
         self.remove(changes.removed)
-        self.write(list(changes.put.items()))
+        self.write([(key, value) for key, value in changes.put.items() if value is not None])
+        with self._lock:
+            for key in [key for key, value in changes.put.items() if value is None]:
+                del self._values[key]
 
     @property
     def nbytes(self) -> int:

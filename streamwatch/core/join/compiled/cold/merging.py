@@ -92,6 +92,8 @@ class Merge:
         self._moved = np.zeros(0, np.int32)
         self.run_made: Run | None = None
         """The new run; None if nothing lives, or `run` has not ended yet."""
+        self.given_up = False
+        """Set where nobody waits for the result any more: `run` ends soon, and must not be finished."""
 
     def run(self) -> None:
         """Read, merge and write; for a thread. May be given up at any time, by forgetting it.
@@ -120,6 +122,8 @@ class Merge:
         for k, source in enumerate(sources):
             self._refill(source, k, words, positions, heads, counts)
         while counts.any():
+            if self.given_up:
+                return
             count: int = merge_entries(
                 words, positions, heads, counts, self._offsets, written, out, self._moved
             )

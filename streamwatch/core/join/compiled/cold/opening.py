@@ -20,8 +20,8 @@ from streamwatch.core.join.compiled.cold.store import (
 )
 
 
-def committed_runs(store: RunStore) -> list[Run]:
-    """Read the runs that a commit knows, and remove what belongs to none of them.
+def committed_runs(store: RunStore, *, clean: bool = True) -> list[Run]:
+    """Read the runs that a commit knows; `clean`: remove what belongs to none of them.
 
     Raises
     ------
@@ -36,6 +36,12 @@ def committed_runs(store: RunStore) -> list[Run]:
         except msgspec.DecodeError as error:
             raise ColdDamaged(f"the manifest of run {run_of(key)[1]} is not readable: {error}") from error
         manifests.append(manifest)
+    if clean:
+        _remove_strangers(store, manifests)
+    return [read_run(store, manifest) for manifest in manifests]
+
+
+def _remove_strangers(store: RunStore, manifests: list[RunManifest]) -> None:
     numbers = [-1, *(manifest.number for manifest in manifests), MOST_RUNS]
     strangers: list[KeyRange] = []
     for kind in KINDS:
@@ -46,4 +52,3 @@ def committed_runs(store: RunStore) -> list[Run]:
                 strangers.append((first, end))
     if strangers:
         store.remove(strangers)
-    return [read_run(store, manifest) for manifest in manifests]

@@ -47,6 +47,11 @@ class RunManifest(msgspec.Struct, frozen=True):
     oldest_ms: int
     oldest_generation: int
     newest_generation: int
+    newest_arrival: int
+    models: bytes
+    """Numbers of the models of its entries, int32."""
+    classes: bytes
+    """Numbers of the classes of its entries, likewise."""
 
 
 @dataclass(slots=True)

@@ -2,7 +2,7 @@
 
 Keys: one letter, the number of the run (4 bytes, big-endian), the number of the part (4 bytes). `m`: what the
 run is (`RunManifest`); `f`: its fences and filter; `d`: dead bits, 0 all of them, then what was added since;
-`e`: blocks of entries.
+`e`: blocks of entries. `s` stands apart: scores of one prediction, by its arrival (8 bytes).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 _KEY: Final = Struct(">cII")
 _KEYS: Final = np.dtype([("kind", np.uint8), ("run", ">u4"), ("part", ">u4")])
 MANIFEST, FILTER, DEAD, ENTRIES = b"m", b"f", b"d", b"e"
+SCORES: Final = b"s"
 KINDS: Final = (MANIFEST, FILTER, DEAD, ENTRIES)
 MOST_RUNS: Final = 2**32 - 1
 
@@ -29,7 +30,8 @@ KeyRange = tuple[bytes, bytes]
 class ColdChanges:
     """Changes since the last commit, for its atomic batch."""
 
-    put: dict[bytes, bytes] = field(default_factory=dict[bytes, bytes])
+    put: dict[bytes, bytes | None] = field(default_factory=dict[bytes, "bytes | None"])
+    """None removes a key."""
     removed: list[KeyRange] = field(default_factory=list[KeyRange])
     """Keys in these ranges go before others are put."""
     removed_entries: int = 0
@@ -57,6 +59,17 @@ class RunStore(Protocol):
 
     def remove(self, ranges: Sequence[KeyRange]) -> None:
         """Remove keys, as `write` writes them."""
+        ...
+
+    def reclaimable(self, entries: int) -> list[KeyRange]:
+        """Hand over keys that commits have removed, once it pays to free their room; else nothing.
+
+        `entries` is how many there are in all runs that are left.
+        """
+        ...
+
+    def reclaim(self, ranges: Sequence[KeyRange]) -> None:
+        """Free the room of removed keys; for a thread."""
         ...
 
 

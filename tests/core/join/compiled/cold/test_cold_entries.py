@@ -165,7 +165,7 @@ def test_only_one_search_or_merge_is_planned_at_a_time_and_its_queue_is_left_alo
     cold = ColdEntries(store, SMALL)
     taking = cold.taking(0, 5)
     assert cold.merging() is None
-    with pytest.raises(RuntimeError, match="one search or merge of cold entries at a time"):
+    with pytest.raises(RuntimeError, match="one search of cold entries at a time"):
         cold.taking(1, 1)
     with pytest.raises(RuntimeError, match="nothing may be evicted of queue 0"):
         cold.evict(0, array_of(made))

@@ -1,0 +1,50 @@
+"""Entries become a run: planned and finished by the loop, built in a thread."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.join.compiled.cold.building import RunWriter, sorted_entries
+from streamwatch.core.join.compiled.cold.run import Run
+from streamwatch.core.join.compiled.cold.spec import ColdSpec
+from streamwatch.core.join.compiled.cold.store import RunStore
+
+
+class Evicting:
+    """Entries that are to become a run.
+
+    Parameters
+    ----------
+    store
+        Where blocks, fences and filter go.
+    spec
+        Sizes.
+    number
+        Of the run.
+    queue
+        Queue of all entries.
+    entries
+        `PACKED_ENTRY` (n,), in any order, at least one.
+    floor
+        Oldest generation of dedup entries that counts.
+    """
+
+    def __init__(
+        self,
+        store: RunStore,
+        spec: ColdSpec,
+        number: int,
+        queue: int,
+        entries: NDArray[np.void],
+        floor: int,
+    ) -> None:
+        self._entries = entries
+        self._writer = RunWriter(store, spec, number, queue, len(entries), floor)
+        self.run_made: Run | None = None
+        """The new run; None until `run` has ended."""
+
+    def run(self) -> None:
+        """Sort and write; for a thread. May be given up at any time, by forgetting it."""
+        self._writer.add(sorted_entries(self._entries))
+        self.run_made = self._writer.finish()

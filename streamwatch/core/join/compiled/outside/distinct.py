@@ -1,0 +1,35 @@
+"""Ids of rows, each but once."""
+
+# pyright: reportUnknownParameterType=false, reportMissingParameterType=false
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.jit import entry
+from streamwatch.core.join.compiled.layout import Records
+
+
+@entry
+def write_distinct(lows, highs, order, low, high):
+    """Write the ids in this order, which is by `low`, each but once; how many they are."""
+    n = 0
+    for k in order:
+        known = False
+        m = n - 1
+        while m >= 0 and low[m] == lows[k] and not known:
+            known = high[m] == highs[k]
+            m -= 1
+        if not known:
+            low[n] = lows[k]
+            high[n] = highs[k]
+            n += 1
+    return n
+
+
+def distinct_ids(rows: Records) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """Halves of the digests of `ROW` (n,), each id but once, by the first half."""
+    lows, highs = rows["low"].copy(), rows["high"].copy()
+    low, high = np.empty_like(lows), np.empty_like(highs)
+    count: int = write_distinct(lows, highs, np.argsort(lows), low, high)
+    return low[:count], high[:count]

@@ -1,0 +1,180 @@
+"""Entries into the table and out of it, compiled."""
+
+# pyright: reportUnknownParameterType=false, reportMissingParameterType=false
+from __future__ import annotations
+
+import numpy as np
+
+from streamwatch.core.jit import entry, hot
+from streamwatch.core.join.compiled.layout import FRONT, PLACES, UNWRITTEN
+from streamwatch.core.join.compiled.table import (
+    UPPER,
+    find_slot,
+    first_of,
+    give_entry,
+    take_entry,
+    unchain,
+)
+from streamwatch.core.join.compiled.waiting import dequeue
+from streamwatch.core.join.entry import PENDING
+
+
+@hot
+def has_room(slots, entries, totals):
+    """Tell whether one more entry fits into the table."""
+    return totals.chains < slots.shape[0] // 8 * 5 and (totals.free >= 0 or totals.top < entries.shape[0])
+
+
+@hot
+def unpacked(entries, totals, packed):
+    """Index of a new entry that is what `packed` says, in no chain and no queue."""
+    x = take_entry(entries, totals)
+    e = entries[x]
+    e.low = packed.low
+    e.high = packed.high
+    e.record_ms = packed.record_ms
+    e.timestamp_ms = packed.timestamp_ms
+    e.model = packed.model
+    e.predicted_class = packed.predicted_class
+    e.true_or_scores = packed.true_or_scores
+    e.label_at_prediction = packed.label_at_prediction
+    e.state = packed.state
+    e.later = -1
+    e.earlier_or_generation = packed.generation
+    return x
+
+
+@hot
+def hang_in(slots, entries, totals, places, x, shift):
+    """Hang an entry from outside into its chain: before the first prediction that never left the table."""
+    e = entries[x]
+    i = find_slot(slots, entries, e.low, e.high, shift)
+    before = -1
+    behind = first_of(slots[i])
+    while behind >= 0:
+        place = places[behind]
+        if entries[behind].state == PENDING and place >= 0 and place < FRONT:
+            break
+        before = behind
+        behind = entries[behind].next + 0
+    e.next = behind
+    if before >= 0:
+        entries[before].next = x
+        return
+    if behind < 0:
+        totals.chains += 1
+    slots[i] = (e.low & UPPER) | np.uint64(x + 1)
+
+
+@entry
+def add_guests(slots, entries, totals, places, packed, start, at, shift):
+    """Bring guests into their chains from `start` on, while there is room; which is next.
+
+    Parameters
+    ----------
+    slots, entries, totals, places
+        Of `Arrays`.
+    packed
+        `PACKED_ENTRY` (n,), those of one id by arrival.
+    start
+        The first.
+    at
+        int64 (n,): set to their entries.
+    shift
+        See `loop.take`.
+    """
+    t = totals[0]
+    for k in range(start, packed.shape[0]):
+        if not has_room(slots, entries, t):
+            return k
+        x = unpacked(entries, t, packed[k])
+        places[x] = -1 - k
+        hang_in(slots, entries, t, places, x, shift)
+        at[k] = x
+    return packed.shape[0]
+
+
+@entry
+def remove_guests(slots, entries, totals, places, at, shift):
+    """Take guests out of the table again, but for those whose entry is -1."""
+    t = totals[0]
+    for k in range(at.shape[0]):
+        x = at[k]
+        if x >= 0:
+            places[x] = UNWRITTEN
+            unchain(slots, entries, t, x, shift)
+            give_entry(entries, t, x)
+
+
+@entry
+def bring_to_front(slots, entries, totals, places, packed, start, queue, shift):
+    """Let entries wait behind those that came back before, and before all others; which is next.
+
+    Parameters as of `add_guests`; `packed` by arrival.
+    """
+    t = totals[0]
+    before = -1
+    behind = t.first[queue]
+    while behind >= 0 and places[behind] >= FRONT:
+        before = behind
+        behind = entries[behind].later + 0
+    for k in range(start, packed.shape[0]):
+        if not has_room(slots, entries, t):
+            return k
+        x = unpacked(entries, t, packed[k])
+        places[x] = FRONT
+        hang_in(slots, entries, t, places, x, shift)
+        entries[x].later = behind
+        entries[x].earlier_or_generation = before
+        if before >= 0:
+            entries[before].later = x
+        else:
+            t.first[queue] = x
+        if behind >= 0:
+            entries[behind].earlier_or_generation = x
+        else:
+            t.last[queue] = x
+        t.front[queue] += 1
+        t.cold[queue] -= 1
+        before = x
+    return packed.shape[0]
+
+
+@entry
+def oldest_of(entries, totals, places, queue, found):
+    """Find the oldest of a queue that never left it; how many, of at most so many as there is room for."""
+    x = totals[0]["first"][queue]
+    while x >= 0 and places[x] >= FRONT:
+        x = entries[x]["later"] + 0
+    n = 0
+    while x >= 0 and n < found.shape[0]:
+        found[n] = x
+        n += 1
+        x = entries[x]["later"] + 0
+    return n
+
+
+@entry
+def remove_waiting(slots, entries, totals, places, left, queue, chosen, shift):
+    """Take entries out of their queue and the table; what was written of them no longer holds."""
+    t = totals[0]
+    for k in range(chosen.shape[0]):
+        x = chosen[k]
+        place = places[x]
+        if place & PLACES != 0:
+            left[t.left] = place
+            t.left += 1
+        places[x] = UNWRITTEN
+        dequeue(entries, t, queue, x)
+        unchain(slots, entries, t, x, shift)
+        give_entry(entries, t, x)
+        t.cold[queue] += 1
+
+
+@entry
+def remove_settled(slots, entries, totals, chosen, shift):
+    """Take dedup entries out of the table, whose lists are empty already."""
+    t = totals[0]
+    for k in range(chosen.shape[0]):
+        unchain(slots, entries, t, chosen[k], shift)
+        give_entry(entries, t, chosen[k])

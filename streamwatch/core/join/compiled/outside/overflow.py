@@ -1,0 +1,367 @@
+"""Entries that leave the table of a compiled join when it is full, and come back when they are needed.
+
+Whatever reads or writes runs is handed out as work for a thread (`Work`): nothing else may be asked of the
+join until it is done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.join.compiled.cold.block import PACKED_ENTRY
+from streamwatch.core.join.compiled.cold.entries import ColdEntries, Found
+from streamwatch.core.join.compiled.cold.run import DEDUP_ENTRIES
+from streamwatch.core.join.compiled.cold.store import ColdChanges, RunStore
+from streamwatch.core.join.compiled.layout import (
+    EARLY_LABELS,
+    GENERATIONS_KEPT,
+    GONE,
+    MET,
+    NO_TIME,
+    NOTHING,
+    PREDICTIONS,
+    RETAINED_LABELS,
+    TOLD,
+    Arrays,
+    Records,
+)
+from streamwatch.core.join.compiled.names import HeldScores
+from streamwatch.core.join.compiled.outside.distinct import distinct_ids
+from streamwatch.core.join.compiled.outside.moving import (
+    add_guests,
+    bring_to_front,
+    oldest_of,
+    remove_guests,
+    remove_settled,
+    remove_waiting,
+)
+from streamwatch.core.join.compiled.outside.scores import OutsideScores, with_numbers
+from streamwatch.core.join.compiled.outside.spec import OverflowSpec
+from streamwatch.core.join.compiled.unwritten import find_dedup
+from streamwatch.core.join.entry import PENDING, RETAINED, UNMATCHED
+
+Work: TypeAlias = Callable[[], None]
+"""To be called once, in any thread."""
+WAITING_QUEUES: Final = (PREDICTIONS, EARLY_LABELS, RETAINED_LABELS)
+AT_ONCE: Final = 65_536
+"""Entries moved before others have a turn."""
+_NEVER_MS: Final = 2**62
+_KEPT: Final = 0.75
+"""Share of a full table that stays in it."""
+
+
+class Table(Protocol):
+    """The join as its overflow needs it."""
+
+    @property
+    def arrays(self) -> Arrays:
+        """Everything the loop reads and changes."""
+        ...
+
+    @arrays.setter
+    def arrays(self, arrays: Arrays) -> None: ...
+
+    @property
+    def scores(self) -> HeldScores:
+        """Scores of predictions in the table."""
+        ...
+
+    @property
+    def shift(self) -> np.uint64:
+        """64 less the binary logarithm of the number of slots."""
+        ...
+
+    def grow(self) -> None:
+        """Make room for more entries."""
+        ...
+
+
+class Overflow:
+    """Entries outside the table.
+
+    Parameters
+    ----------
+    store
+        Where they are kept.
+    spec
+        Limits and sizes.
+    clean
+        Whether to remove what no commit knows.
+
+    Raises
+    ------
+    ColdDamaged
+        If what is kept is not what was written.
+    """
+
+    def __init__(self, store: RunStore, spec: OverflowSpec, *, clean: bool = True) -> None:
+        self.cold = ColdEntries(store, spec.cold, clean=clean)
+        self._spec = spec
+        self._arrival = self.cold.next_arrival
+        self._found: Found | None = None
+        self._at = np.zeros(0, np.int64)
+        self._numbers = np.zeros(0, np.int32)
+        self._scores = OutsideScores(store)
+        self.settled: dict[int, int] = {}
+        """Dedup entries outside the table by generation."""
+        self.dedup_left = False
+        """Whether all dedup entries have left the table since this was last set to False."""
+        self.came_back = False
+        """Whether entries have come back since this was last set to False."""
+
+    def begin(self, table: Table, settled: dict[int, int], unmatched: int) -> None:
+        """Go on after a start with what a commit said of the entries outside."""
+        totals = table.arrays.totals
+        self.settled = dict(settled)
+        self.cold.floor = int(totals["floor"][0])
+        for queue in WAITING_QUEUES:
+            totals["cold"][0, queue] = self.cold.alive(queue)
+        totals["cold_unmatched"] = unmatched
+        self._note_oldest(table)
+
+    def changes(self) -> ColdChanges:
+        """Hand over what a commit writes of the runs."""
+        changes = self.cold.changes()
+        self._scores.add_changes(changes)
+        return changes
+
+    def is_needed(self, table: Table) -> bool:
+        """Tell whether anything is outside the table, or has to leave it."""
+        return self.cold.runs > 0 or int(table.arrays.totals["used"][0]) > self._spec.entries
+
+    def make_room(self, table: Table) -> Iterator[Work]:
+        """Let the oldest leave a table that is full, those of the kind first of which there are most."""
+        totals = table.arrays.totals[0]
+        if totals["used"] <= self._spec.entries:
+            return
+        stay = set[int]()
+        while totals["used"] > _KEPT * self._spec.entries:
+            sizes = self._sizes(table)
+            queue = max((queue for queue in sizes if queue not in stay), key=sizes.__getitem__, default=None)
+            if queue is None or not sizes[queue]:
+                return
+            before = int(totals["used"])
+            if queue == DEDUP_ENTRIES:
+                yield from self._evict_settled(table)
+            else:
+                yield from self._evict(table, queue, max(1, min(AT_ONCE, sizes[queue] // 2)))
+            if int(totals["used"]) == before:
+                stay.add(queue)
+
+    def _sizes(self, table: Table) -> dict[int, int]:
+        """Entries in the table that may leave it, by queue."""
+        t = table.arrays.totals[0]
+        waiting = (t["pending"], t["early"], t["retained"])
+        sizes = {
+            queue: int(count - t["cold"][queue] - t["front"][queue])
+            for queue, count in zip(WAITING_QUEUES, waiting, strict=True)
+        }
+        sizes[DEDUP_ENTRIES] = self.dedup_entries(table)
+        return sizes
+
+    def dedup_entries(self, table: Table) -> int:
+        """Count the dedup entries in the table."""
+        t = table.arrays.totals[0]
+        self._drop_generations(int(t["floor"]))
+        return int(t["closed_entries"] + t["open_entries"]) - sum(self.settled.values())
+
+    def _drop_generations(self, floor: int) -> None:
+        self.cold.floor = floor
+        for generation in [generation for generation in self.settled if generation < floor]:
+            del self.settled[generation]
+
+    def _evict(self, table: Table, queue: int, count: int) -> Iterator[Work]:
+        arrays = table.arrays
+        found = np.empty(count, np.int64)
+        chosen = found[: oldest_of(arrays.entries, arrays.totals, arrays.places, queue, found)]
+        if not len(chosen):
+            return
+        packed = self._packed(arrays, chosen)
+        self._scores.put(packed, table.scores)
+        evicting = self.cold.evicting(queue, packed)
+        yield evicting.run
+        self.cold.finish_evicting(evicting)
+        remove_waiting(
+            arrays.slots,
+            arrays.entries,
+            arrays.totals,
+            arrays.places,
+            arrays.left,
+            queue,
+            chosen,
+            table.shift,
+        )
+        arrays.totals["cold_unmatched"] += int((packed["state"] == UNMATCHED).sum())
+        self._note_oldest(table)
+
+    def _evict_settled(self, table: Table) -> Iterator[Work]:
+        """Let all dedup entries leave: values in the store are of one generation each, and go as a whole."""
+        arrays = table.arrays
+        totals, generations = arrays.totals, arrays.generations
+        found = np.empty(self.dedup_entries(table), np.int32)
+        ends = np.empty((GENERATIONS_KEPT + 1, 2), np.int64)
+        parts: int = find_dedup(arrays.entries, totals, generations, 0, -1, found, ends)
+        counts = np.diff(ends[:parts, 1], prepend=0)
+        for generation, count in zip(ends[:parts, 0].tolist(), counts.tolist(), strict=True):
+            self.settled[generation] = self.settled.get(generation, 0) + count
+        packed = self._packed(arrays, found)
+        packed["generation"] = arrays.entries["earlier_or_generation"][found]
+        packed["record_ms"], packed["timestamp_ms"], packed["label_at_prediction"] = 0, NO_TIME, -1
+        evicting = self.cold.evicting(DEDUP_ENTRIES, packed)
+        yield evicting.run
+        self.cold.finish_evicting(evicting)
+        for ends_of_list in ("first", "last"):
+            generations[ends_of_list] = -1
+            totals[f"open_{ends_of_list}"] = -1
+        for start in range(0, len(found), AT_ONCE):
+            if start:
+                yield _let_others
+            some = found[start : start + AT_ONCE]
+            remove_settled(arrays.slots, arrays.entries, totals, some, table.shift)
+        self.dedup_left = True
+
+    def _packed(self, arrays: Arrays, chosen: NDArray[np.int64] | NDArray[np.int32]) -> Records:
+        """Entries as runs have them, by arrival."""
+        entries = arrays.entries[chosen]
+        packed = np.zeros(len(chosen), PACKED_ENTRY)
+        for name in ENTRY_FIELDS:
+            packed[name] = entries[name]
+        packed["arrival"] = np.arange(self._arrival, self._arrival + len(chosen))
+        self._arrival += len(chosen)
+        return packed
+
+    def bring_back(self, table: Table, queue: int) -> Iterator[Work]:
+        """Bring the oldest of a queue back; no guests may be in the table."""
+        taking = self.cold.taking(queue, self._spec.taken)
+        yield taking.run
+        packed = self.cold.finish_taking(taking)
+        if queue == PREDICTIONS and packed["true_or_scores"].max(initial=-1) >= 0:
+            scores: list[dict[str, float]] = []
+            yield lambda: scores.extend(self._scores.read(packed))
+            self._scores.forget(packed)
+            with_numbers(packed, scores, table.scores)
+        totals = table.arrays.totals
+        totals["cold_unmatched"] -= int((packed["state"] == UNMATCHED).sum())
+        start = 0
+        while start < len(packed):
+            arrays = table.arrays
+            start = bring_to_front(
+                arrays.slots,
+                arrays.entries,
+                totals,
+                arrays.places,
+                packed,
+                start,
+                queue,
+                table.shift,
+            )
+            if start < len(packed):
+                table.grow()
+        self.came_back = True
+        self._note_oldest(table)
+
+    def keep_first(self, table: Table) -> Iterator[Work]:
+        """Have the oldest prediction of all in the table, so that its age can be told."""
+        t = table.arrays.totals[0]
+        if t["cold"][PREDICTIONS] > 0 and t["front"][PREDICTIONS] == 0:
+            yield from self.bring_back(table, PREDICTIONS)
+
+    def invite(self, table: Table, rows: Records) -> Iterator[Work]:
+        """Have every entry of the ids of these rows in the table."""
+        if not self.cold.runs:
+            return
+        self._drop_generations(int(table.arrays.totals["floor"][0]))
+        low, high = distinct_ids(rows[rows["side"] < NOTHING])
+        if not len(low):
+            return
+
+        found: list[tuple[Found, list[dict[str, float]]]] = []
+
+        def look_up() -> None:
+            some = self.cold.look_up(low, high)
+            found.append((some, self._scores.read(some.entries)))
+
+        yield look_up
+        (self._found, scores) = found.pop()
+        if not len(self._found.entries):
+            self._found = None
+            return
+        packed = self._found.entries.copy()
+        with_numbers(packed, scores, table.scores)
+        self._numbers = packed["true_or_scores"]
+        self._at = np.full(len(packed), -1, np.int64)
+        table.arrays = table.arrays._replace(guests=np.zeros(len(packed), np.int8))
+        start = 0
+        while start < len(packed):
+            arrays = table.arrays
+            start = add_guests(
+                arrays.slots,
+                arrays.entries,
+                arrays.totals,
+                arrays.places,
+                packed,
+                start,
+                self._at,
+                table.shift,
+            )
+            if start < len(packed):
+                table.grow()
+
+    def note_guests(self, table: Table) -> None:
+        """Let runs know which of the guests are gone, and which labels were met."""
+        found, guests = self._found, table.arrays.guests
+        if found is None:
+            return
+        gone = np.flatnonzero((guests == GONE) & (self._at >= 0))
+        if len(gone):
+            self.cold.take_out(found.runs[gone], found.positions[gone])
+            self._scores.forget(found.entries[gone])
+            self._at[gone] = -1
+        met = np.flatnonzero(guests == MET)
+        if len(met):
+            self.cold.take_out(found.runs[met], found.positions[met])
+            changed = found.entries[met]
+            changed["state"] = RETAINED
+            self.cold.evict(RETAINED_LABELS, changed)
+            guests[met] = TOLD
+            self._note_oldest(table)
+
+    def send_home(self, table: Table) -> None:
+        """Take the guests out of the table again."""
+        if self._found is None:
+            return
+        self.note_guests(table)
+        arrays = table.arrays
+        here = self._at >= 0
+        scored = here & (self._found.entries["state"] == PENDING) & (self._numbers >= 0)
+        table.scores.take(self._numbers[scored].tolist())
+        remove_guests(arrays.slots, arrays.entries, arrays.totals, arrays.places, self._at, table.shift)
+        self._found = None
+
+    def _note_oldest(self, table: Table) -> None:
+        cold_ms = table.arrays.totals["cold_ms"][0]
+        for queue in WAITING_QUEUES:
+            oldest_ms = self.cold.oldest_ms(queue)
+            cold_ms[queue] = _NEVER_MS if oldest_ms is None else oldest_ms
+
+
+ENTRY_FIELDS: Final = (
+    "low",
+    "high",
+    "record_ms",
+    "timestamp_ms",
+    "model",
+    "predicted_class",
+    "true_or_scores",
+    "label_at_prediction",
+    "state",
+)
+"""Fields that entries have in the table and outside."""
+
+
+def _let_others() -> None:
+    """Do nothing: others have a turn."""

@@ -1,0 +1,96 @@
+"""Scores of predictions outside the table: one value each, beside the runs, by arrival."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.join.compiled.cold.store import SCORES, ColdChanges, ColdDamaged, RunStore, key_of
+from streamwatch.core.join.compiled.layout import Records
+from streamwatch.core.join.compiled.names import HeldScores
+from streamwatch.core.join.entry import PENDING
+
+SCORED: Final = 0
+"""Stands outside for the number of scores that are kept there."""
+_HALF: Final = 32
+_ENCODER: Final = msgspec.msgpack.Encoder()
+_DECODER: Final = msgspec.msgpack.Decoder(dict[str, float])
+
+
+class OutsideScores:
+    """Scores by the arrival of their prediction.
+
+    Parameters
+    ----------
+    store
+        Where those of earlier commits are.
+    """
+
+    __slots__ = ("_fresh", "_gone", "_store")
+
+    def __init__(self, store: RunStore) -> None:
+        self._store = store
+        self._fresh: dict[bytes, bytes] = {}
+        self._gone: set[bytes] = set()
+
+    def put(self, packed: Records, held: HeldScores) -> None:
+        """Keep the scores of predictions that leave the table, and mark which have some."""
+        scored = _scored(packed)
+        numbers: list[int] = packed["true_or_scores"][scored].tolist()
+        for arrival, scores in zip(
+            packed["arrival"][scored].tolist(), held.take(numbers).values(), strict=True
+        ):
+            self._fresh[score_key(arrival)] = _ENCODER.encode(scores)
+        packed["true_or_scores"][scored] = SCORED
+
+    def read(self, packed: Records) -> list[dict[str, float]]:
+        """Scores of those among these predictions that have some, in order; for a thread.
+
+        Raises
+        ------
+        ColdDamaged
+            If some are missing, or not readable.
+        """
+        keys = [score_key(arrival) for arrival in packed["arrival"][_scored(packed)].tolist()]
+        asked = [key for key in keys if key not in self._fresh]
+        found = dict(zip(asked, self._store.get_all(asked), strict=True)) if asked else {}
+        read: list[dict[str, float]] = []
+        for key in keys:
+            value = self._fresh.get(key) or found.get(key)
+            if value is None:
+                raise ColdDamaged(f"scores of a cold prediction are missing: there is no value {key.hex()}")
+            try:
+                read.append(_DECODER.decode(value))
+            except msgspec.DecodeError as error:
+                raise ColdDamaged(f"scores under {key.hex()} are not readable: {error}") from error
+        return read
+
+    def forget(self, packed: Records) -> None:
+        """Keep the scores of these predictions no longer: they are in the table, or nobody needs them."""
+        for arrival in packed["arrival"][_scored(packed)].tolist():
+            key = score_key(arrival)
+            if self._fresh.pop(key, None) is None:
+                self._gone.add(key)
+
+    def add_changes(self, changes: ColdChanges) -> None:
+        """Add what a commit is to write."""
+        changes.put.update(self._fresh)
+        changes.put.update(dict.fromkeys(self._gone))
+        self._fresh, self._gone = {}, set()
+
+
+def with_numbers(packed: Records, scores: list[dict[str, float]], held: HeldScores) -> None:
+    """Give the scores that were read numbers in the table, in place."""
+    packed["true_or_scores"][_scored(packed)] = [held.add(each) for each in scores]
+
+
+def score_key(arrival: int) -> bytes:
+    """Key of the scores of the prediction with this arrival."""
+    return key_of(SCORES, arrival >> _HALF, arrival & (1 << _HALF) - 1)
+
+
+def _scored(packed: Records) -> NDArray[np.intp]:
+    return np.flatnonzero((packed["state"] == PENDING) & (packed["true_or_scores"] >= 0))

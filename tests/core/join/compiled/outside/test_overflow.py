@@ -1,0 +1,74 @@
+"""A join most of whose entries lie outside its table says what the join row by row says, in many lives."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+
+from streamwatch.core.events import Prediction
+from streamwatch.core.pipeline import Pipeline
+from streamwatch.edge.keys import digest_bytes
+from tests.core.join.compiled.durable_streams import cramped_logs
+from tests.core.join.compiled.outside.cold_streams import ColdJoined, alive_outside
+from tests.core.join.compiled.streams import Columns, Joined, a_case, cramped, crowded_digests
+from tests.core.join.join_stream import alive, digested
+from tests.tiers import by_tier
+
+STREAMS = by_tier(fast=40, default=150, everything=10_000)
+
+
+def compare(chance, digests=digest_bytes):
+    """One stream row by row in one life, and in columns in many; what was seen."""
+    spec, events, start_ms = a_case(chance)
+    if chance.random() < 0.3:
+        for event in events:
+            if type(event) is Prediction:
+                event.scores = None
+    rows = Joined(lambda monitors: Pipeline(spec, monitors), start_ms)
+    columns = ColdJoined(spec, digests, start_ms, chance)
+    most, seldom = chance.choice([1, 5, 30]), chance.choice([1, 2, 5])
+    records = Columns(chance, digests)
+    at = 0
+    while at < len(events):
+        stop = min(len(events), at + chance.randrange(1, most + 1))
+        for event in events[at:stop]:
+            rows.feed([event])
+        if chance.random() < 0.5:
+            columns.feed_columns(records.of(events[at:stop]))
+        else:
+            columns.feed(events[at:stop])
+        columns.look()
+        columns.keep_up()
+        if chance.randrange(2):
+            columns.commit()
+            if chance.randrange(seldom) == 0:
+                columns.restart()
+                columns.seen["restarts"] += 1
+                columns.look()
+        assert columns.said() == rows.said()
+        at = stop
+    columns.commit()
+    columns.restart()
+    assert columns.said() == rows.said()
+    if digests is digest_bytes:
+        assert sorted(alive(columns) + alive_outside(columns.pipeline, columns.runs)) == digested(alive(rows))
+    return columns.seen
+
+
+def test_a_table_of_a_few_entries_says_what_one_without_limits_says():
+    seen = sum((compare(Random(seed)) for seed in range(STREAMS)), Counter())
+    for queue in range(4):
+        assert seen[f"outside {queue}"] > STREAMS, seen
+    assert min(seen["front 0"], seen["merges"], seen["restarts"]) > STREAMS, seen
+
+
+def test_it_is_so_when_every_commit_writes_old_entries_anew_and_merges():
+    with cramped_logs():
+        for seed in range(10**6, 10**6 + STREAMS):
+            compare(Random(seed))
+
+
+def test_it_is_so_with_names_that_are_released_and_ids_whose_digests_nearly_agree():
+    with cramped_logs(), cramped():
+        for seed in range(2 * 10**6, 2 * 10**6 + STREAMS // 2):
+            compare(Random(seed), crowded_digests)
