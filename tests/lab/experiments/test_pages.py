@@ -1,4 +1,4 @@
-"""docs/papers.md and docs/testbed.md: made from what the experiments wrote, whole, with pictures that exist."""
+"""docs/papers.md and docs/testbed.md: made from what the experiments wrote, with pictures that exist."""
 
 from __future__ import annotations
 
