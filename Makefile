@@ -13,7 +13,7 @@ export UV_PROJECT_ENVIRONMENT := .venv
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test-fast test test-all kernels demo-check check lint types imports format bench bench-parts faults attack soak pictures \
+.PHONY: help demo test-fast test test-all kernels demo-check check lint types imports format bench bench-parts faults attack soak pictures papers \
   generated helm docs clean
 
 help:  ## this list
@@ -84,6 +84,9 @@ soak: .cache/stamp-dev  ## half an hour and ten million events: memory must not 
 pictures: .cache/stamp-dev  ## the README's pictures and screenshots, made anew
 	$(RUN)/python -m tests.bench.drift_picture docs/pictures/drift.png
 	$(RUN)/python -m tests.browser.screenshots deploy/pictures/
+
+papers: .cache/stamp-dev  ## the papers' experiments at full size into docs/papers.md, cards of streams into docs/testbed.md (minutes)
+	$(RUN)/python -m docs.experiments.generate $(ARGS)
 
 docs: .cache/stamp-dev  ## the site of docs/ in build/site, every link checked
 	NO_MKDOCS_2_WARNING=1 $(RUN)/mkdocs build --quiet --strict

@@ -10,7 +10,7 @@ import sys
 import numpy as np
 
 from streamwatch.folds import Scheme
-from tests.calibration.fold_runs import STREAMS, TESTS, evaluate, noisy, rejections
+from streamwatch.lab.experiments.fold_runs import STREAMS, TESTS, evaluate, noisy, rejections
 
 VALIDATIONS = ("bootstrap", "cross-validation", "split-validation")
 NOISE = (0.0, 0.05, 0.10)

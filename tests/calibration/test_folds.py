@@ -8,7 +8,7 @@ from scipy.stats import binom
 
 from streamwatch.core.estimators.significance import sign_test, wilcoxon_test
 from streamwatch.folds import Scheme
-from tests.calibration.fold_runs import STREAMS, TESTS, evaluate, noisy, rejections
+from streamwatch.lab.experiments.fold_runs import STREAMS, TESTS, evaluate, noisy, rejections
 from tests.tiers import by_tier
 
 RUNS = by_tier(fast=10, default=12, everything=50)

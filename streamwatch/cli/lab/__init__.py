@@ -4,7 +4,20 @@ from __future__ import annotations
 
 import typer
 
-from streamwatch.cli.lab import testbed
+from streamwatch.cli.lab import (
+    comparison,
+    dependence,
+    holdout,
+    imbalance,
+    optimal,
+    page_hinkley,
+    random_alarms,
+    recovery,
+    testbed,
+    validation,
+    weighted,
+    windows,
+)
 
 app = typer.Typer(
     help="Streams on which methods are tried, and the literature's experiments with the daemon's own core.",
@@ -12,3 +25,14 @@ app = typer.Typer(
     rich_markup_mode="rich",
 )
 app.command("testbed")(testbed.write_stream)
+app.command("holdout")(holdout.holdout)
+app.command("comparison")(comparison.comparison)
+app.command("page-hinkley")(page_hinkley.page_hinkley)
+app.command("windows")(windows.windows)
+app.command("dependence")(dependence.dependence)
+app.command("random-alarms")(random_alarms.random_alarms)
+app.command("weighted")(weighted.weighted)
+app.command("recovery")(recovery.recovery)
+app.command("validation")(validation.validation)
+app.command("imbalance")(imbalance.imbalance)
+app.command("optimal")(optimal.optimal)

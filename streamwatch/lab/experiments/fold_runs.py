@@ -63,7 +63,7 @@ STREAMS: dict[str, Stream] = {"SEA": sea, "hyperplane": hyperplane, "random RBF"
 
 
 def who(scheme: Scheme, n: int) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-    """Who tests and how often who trains, by id and fold."""
+    """Roles by id and fold: who tests, (n, folds), and how often who trains, (n, folds)."""
     found = [[roles(str(i), fold, scheme) for fold in range(scheme.folds)] for i in range(n)]
     return (
         np.array([[role.tests for role in row] for row in found]),

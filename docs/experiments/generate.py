@@ -1,0 +1,159 @@
+"""Write docs/papers.md and docs/testbed.md, and their pictures, from the experiments of `streamwatch lab`.
+
+python -m docs.experiments.generate [--seed N]      write both pages and the pictures (minutes)
+python -m docs.experiments.generate --only NAME     write one experiment's part of docs/papers.md anew
+"""
+
+# ruff: noqa: INP001  # a script, beside what it writes
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from streamwatch.lab.experiments.catalogue import KINDS as EXPERIMENTS
+from streamwatch.lab.experiments.drawing import draw_figure
+from streamwatch.lab.experiments.markdown import markdown
+from streamwatch.lab.experiments.result import Effort, Experiment, Figure, Line, Panel
+from streamwatch.lab.streams.draws import draw
+from streamwatch.lab.streams.testbed import KINDS
+from streamwatch.lab.streams.testbed.kind import StreamKind
+
+DOCS = Path(__file__).parents[1]
+ELEC2 = DOCS.parent / "tests" / "golden" / "elec2_predictions.csv.gz"
+HEAD = "<!-- Made by `make papers`. -->\n"
+PARTS = Path(__file__).parent / "parts"
+"""Markdown of each experiment, so that one can be made anew."""
+
+
+def main() -> None:
+    """Write what the arguments ask for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", choices=[kind.name for kind in EXPERIMENTS])
+    asked = parser.parse_args()
+    for kind in EXPERIMENTS:
+        if asked.only in {None, kind.name}:
+            part(kind, asked.seed)
+    (DOCS / "papers.md").write_text(papers_page(), encoding="utf-8")
+    if asked.only is None:
+        (DOCS / "testbed.md").write_text(testbed_page(), encoding="utf-8")
+
+
+def part(kind: Experiment, seed: int) -> None:
+    """Run one experiment at full size; write its tables and figures."""
+
+    def said(what: str) -> None:
+        sys.stderr.write(f"\r\x1b[K{what}")
+
+    result = kind.run(Effort(seed, recording=ELEC2, said=said))
+    said("")
+    lines = [f"## {kind.title}", "", f"{kind.source}. `streamwatch lab {kind.name}`", ""]
+    for table in result.tables:
+        lines += [markdown(table)]
+    for figure in result.figures:
+        draw_figure(figure, DOCS / "pictures" / "papers")
+        lines += [f"![{figure.title}](pictures/papers/{figure.name}.png)", ""]
+    PARTS.mkdir(exist_ok=True)
+    written = json.dumps({"seed": seed, "text": "\n".join(lines)}, ensure_ascii=False, indent=1)
+    (PARTS / f"{kind.name}.json").write_text(written + "\n", encoding="utf-8")
+
+
+def papers_page() -> str:
+    """Every experiment's part, in order."""
+    parts = [json.loads((PARTS / f"{kind.name}.json").read_text(encoding="utf-8")) for kind in EXPERIMENTS]
+    seeds = ", ".join(sorted({str(each["seed"]) for each in parts}))
+    lines = [
+        HEAD,
+        "# The papers' experiments",
+        "",
+        (
+            "What the papers behind streamwatch did offline, done with the daemon's own estimators, "
+            "beside what they print. Each is a command; `--reduced` takes seconds. Numbers are means "
+            f"over runs ± their standard error; seed {seeds}. Nothing here is typed in: `make papers` "
+            "writes it."
+        ),
+        "",
+    ]
+    return "\n".join(lines) + "\n" + "\n".join(each["text"] for each in parts)
+
+
+def testbed_page() -> str:
+    """A card for every stream of the testbed."""
+    lines = [
+        HEAD,
+        "# The testbed",
+        "",
+        (
+            "Nine streams that drift in known ways, by Cervantes, Gagné, Isasi and Parizeau, with the "
+            "optimal classifier of every instance: `streamwatch lab testbed NSGT -o nsgt.csv` writes "
+            "one, seeded, of any length; a lap of 10,000 instances is the paper's stream, then it "
+            "begins again. Pictures: two hundred instances each from the beginning, the middle and the "
+            "end of a lap. Errors are of the optimal classifier; *stale* is the one that was optimal "
+            "at the first instance and never changed."
+        ),
+        "",
+    ]
+    for kind in KINDS:
+        lines += card(kind)
+    return "\n".join(lines)
+
+
+def card(kind: StreamKind) -> list[str]:
+    """What drifts in a stream, how fast, and a picture."""
+    mixture, lap = kind.mixture, kind.mixture.lap
+    drawn = [draw(mixture, lap, seed) for seed in range(10)]
+    optimal = 100.0 * np.array([each.optimal_risk.mean() for each in drawn])
+    begin = np.zeros(lap, np.int64)
+    answers = [mixture.posterior(begin, each.x).argmax(axis=1) for each in drawn]
+    wrong = np.array([said != each.true_class for said, each in zip(answers, drawn, strict=True)])
+    stale, last = 100 * wrong.mean(), 100 * wrong[:, -1_000:].mean()
+    centres = mixture.at(np.arange(lap)).centre
+    speed = np.linalg.norm(np.diff(centres, axis=0), axis=2)
+    slow = speed[speed.max(axis=1) < 1.0]
+    panels = tuple(
+        Panel(
+            f"instances {at:,} to {at + 199:,}",
+            "x1",
+            "x2",
+            tuple(
+                Line(label, *_points(drawn[0].x, drawn[0].true_class, k, at), dots=True)
+                for k, label in enumerate(mixture.labels)
+            ),
+        )
+        for at in (0, lap // 2 - 100, lap - 200)
+    )
+    name = kind.name.lower().replace("-", "_")
+    draw_figure(
+        Figure(name, f"{kind.name}: {len(mixture.labels)} classes", panels), DOCS / "pictures" / "testbed"
+    )
+    changes = ", ".join(f"{change:,}" for change in kind.changes) or "none"
+    return [
+        f"## {kind.name}",
+        "",
+        "| | |",
+        "|---|---|",
+        f"| drifts | {kind.drifts} |",
+        f"| asks for | {kind.asks} |",
+        f"| attributes | {mixture.dimensions} |",
+        f"| changes at once within a lap | {changes} |",
+        f"| fastest centre, per 1,000 instances | {1_000 * slow.max(initial=0.0):.2f} |",
+        f"| optimal error, ten streams | {optimal.mean():.2f} % (paper: {kind.printed_optimal:.2f} %) |",
+        f"| stale error, whole lap; last 1,000 | {stale:.1f} %; {last:.1f} % |",
+        f"| paper | §{kind.section} |",
+        "",
+        f"![{kind.name} at the beginning, middle and end of a lap](pictures/testbed/{name}.png)",
+        "",
+    ]
+
+
+def _points(x: np.ndarray, true_class: np.ndarray, k: int, at: int) -> tuple[np.ndarray, np.ndarray]:
+    here = np.flatnonzero(true_class[at : at + 200] == k) + at
+    return x[here, 0], x[here, 1]
+
+
+if __name__ == "__main__":
+    main()

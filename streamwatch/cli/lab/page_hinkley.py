@@ -1,0 +1,25 @@
+"""`streamwatch lab page-hinkley`: delays of Page-Hinkley."""
+
+# ruff: noqa: PLC0415  # what is heavy is imported when a command needs it
+
+from __future__ import annotations
+
+from streamwatch.cli.lab.experiment import Figures, Markdown, Reduced, Seed, show
+
+
+def page_hinkley(
+    *,
+    seed: Seed = 1,
+    reduced: Reduced = False,
+    figures: Figures = None,
+    as_markdown: Markdown = False,
+) -> None:
+    """Measure how late Page-Hinkley sees drifts, by its fading factor, beside the printed delays.
+
+        streamwatch lab page-hinkley
+
+    Gama, Sebastião, Rodrigues 2009, Table 2.
+    """
+    from streamwatch.lab.experiments.page_hinkley import KIND
+
+    show(KIND, seed=seed, reduced=reduced, figures=figures, as_markdown=as_markdown)

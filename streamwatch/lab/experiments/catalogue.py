@@ -1,0 +1,32 @@
+"""All experiments, in the order of the papers that they are from."""
+
+from __future__ import annotations
+
+from streamwatch.lab.experiments import (
+    comparison,
+    dependence,
+    holdout,
+    imbalance,
+    optimal,
+    page_hinkley,
+    random_alarms,
+    recovery,
+    validation,
+    weighted,
+    windows,
+)
+from streamwatch.lab.experiments.result import Experiment
+
+KINDS: tuple[Experiment, ...] = (
+    holdout.KIND,
+    comparison.KIND,
+    page_hinkley.KIND,
+    windows.KIND,
+    dependence.KIND,
+    random_alarms.KIND,
+    weighted.KIND,
+    recovery.KIND,
+    validation.KIND,
+    imbalance.KIND,
+    optimal.KIND,
+)

@@ -1,0 +1,150 @@
+"""False alarms that raise accuracy where labels come in runs (Žliobaitė et al. 2015, §5.2 and §6.9)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.lab.experiments.learners import naive_bayes
+from streamwatch.lab.experiments.learners.relearning import at_alarms, chance_alarms
+from streamwatch.lab.experiments.recordings import Recording, read_recording
+from streamwatch.lab.experiments.result import (
+    Cell,
+    Effort,
+    Experiment,
+    Figure,
+    Floats,
+    Line,
+    Measured,
+    Panel,
+    Result,
+    Table,
+    over_runs,
+)
+from streamwatch.lab.experiments.watching import DDM, WITH_DDM, accuracy_of
+from streamwatch.lab.streams.sticky import StickySpec, sticky
+
+PROBABILITIES = (0.0, 1e-4, 1e-3, 1e-2, 0.1, 1.0)
+
+
+def run(effort: Effort) -> Result:
+    """Let learners begin anew at random, on streams with and without temporal dependence."""
+    recording = read_recording(effort.recording)
+    synthetic, panel = _synthetic(effort)
+    tables = (synthetic, _majority(effort, recording))
+    return Result(tables, (Figure("random_alarms", "Learners that begin anew at random", (panel,)),))
+
+
+def _synthetic(effort: Effort) -> tuple[Table, Panel]:
+    n = effort.size(20_000, 4_000)
+    found: dict[str, list[list[float]]] = {"as it is": [], "order of labels kept": [], "shuffled": []}
+    for r in effort.runs("learners that begin anew at random", 10, 3):
+        rng = effort.rng("random alarms", r)
+        drawn = sticky(StickySpec(repeat=0.97, apart=1.0), rng, n)
+        truth = drawn.true_class
+        x = drawn.x + 2.0 * np.sin(2.0 * np.pi * np.arange(n)[:, None] / n)  # what it means moves: drift
+        order = rng.permutation(n)
+        versions = {
+            "as it is": (x, truth),
+            "order of labels kept": (_within_classes(rng, x, truth), truth),
+            "shuffled": (x[order], truth[order]),
+        }
+        for name, (attributes, labels) in versions.items():
+            found[name].append(_accuracies(rng, attributes, labels))
+    columns = ("never", *(f"p = {p:g}" for p in PROBABILITIES[1:]), "DDM", "no change")
+    rows = tuple(
+        (name, *(over_runs(column) for column in zip(*values, strict=True))) for name, values in found.items()
+    )
+    table = Table(
+        "Accuracy of naive Bayes that begins anew with probability p at every outcome (Figure 7)",
+        ("stream", *columns),
+        rows,
+        "A synthetic stream (labels repeat outright with probability .97, one attribute that "
+        "drifts) stands for Elec2 and Cover, whose attributes are not at hand. As it is; with "
+        "attributes permuted within each class, which keeps the order of labels and takes away "
+        "drift; shuffled, which takes away both. The paper's finding holds: where labels come in "
+        "runs more false alarms raise accuracy, towards no change; shuffled, they cost. Not as "
+        "in the paper, DDM alarms here even without drift, since losses come in runs too, and "
+        "gains by it; on the paper's streams without drift it never alarmed. As in the paper no "
+        "alarm comes within 30 outcomes of the last, so no change is not reached.",
+    )
+    x_axis = np.array([1e-5, *PROBABILITIES[1:]])
+    lines = tuple(
+        Line(name, x_axis, np.mean(values, axis=0)[: len(PROBABILITIES)]) for name, values in found.items()
+    )
+    return table, Panel(
+        "naive Bayes; never, at the left", "probability of an alarm", "accuracy", lines, logarithmic=True
+    )
+
+
+def _within_classes(rng: np.random.Generator, x: Floats, truth: NDArray[np.int64]) -> Floats:
+    """Attributes permuted among outcomes of one class."""
+    mixed = x.copy()
+    for k in range(2):
+        mixed[truth == k] = rng.permutation(x[truth == k])
+    return mixed
+
+
+def _accuracies(rng: np.random.Generator, x: Floats, truth: NDArray[np.int64]) -> list[float]:
+    found = [
+        accuracy_of(
+            truth,
+            naive_bayes.restarted(x, truth, 2, np.array(chance_alarms(rng, len(x), p), np.int64)),
+        )
+        for p in PROBABILITIES
+    ]
+    answers, _ = at_alarms(x, truth, 2, WITH_DDM, DDM)
+    before = np.concatenate([[0], truth[:-1]])
+    return [*found, *(accuracy_of(truth, each) for each in (answers, before))]
+
+
+def _majority(effort: Effort, recording: Recording) -> Table:
+    truth, k = recording.true_class, len(recording.labels)
+    runs = effort.runs("majority classifier that begins anew at random", 5, 2)
+    rows: list[tuple[Cell, ...]] = []
+    for name, shuffled in (("as recorded", False), ("shuffled", True)):
+        cells: list[list[float]] = []
+        for r in runs:
+            rng = effort.rng("majority", name, r)
+            labels = truth[rng.permutation(len(truth))] if shuffled else truth
+            cells.append(
+                [
+                    accuracy_of(
+                        labels,
+                        _majorities(labels, k, chance_alarms(rng, len(labels), p, warm_up=1)),
+                    )
+                    for p in PROBABILITIES
+                ]
+            )
+        persistent = np.concatenate([[0], truth[:-1]])
+        baseline = "–" if shuffled else Measured(accuracy_of(truth, persistent))
+        rows.append((name, *(over_runs(column) for column in zip(*cells, strict=True)), baseline))
+    return Table(
+        "Accuracy of the majority of labels since the last random alarm, recorded labels (Proposition 9)",
+        ("stream", "never", *(f"p = {p:g}" for p in PROBABILITIES[1:]), "no change"),
+        tuple(rows),
+        "Proposition 9: the fewer labels the majority is taken over, the nearer it comes to no "
+        "change; with an alarm at every outcome it is no change. Nothing drifts in a majority, "
+        "so every alarm is false.",
+    )
+
+
+def _majorities(truth: NDArray[np.int64], classes: int, starts: list[int]) -> NDArray[np.int64]:
+    """Most frequent label since the last start, the lowest class where several are; before any, class 0."""
+    counts = np.eye(classes, dtype=np.int64)[truth].cumsum(axis=0)
+    before = np.concatenate([np.zeros((1, classes), np.int64), counts[:-1]])
+    begins = np.zeros(len(truth), np.int64)
+    if starts:
+        # An alarm at instance s comes after the label of s − 1 was learned, which the new learner keeps.
+        marks = np.array(starts)
+        begins[marks] = marks - 1
+        begins = np.maximum.accumulate(begins)
+    return (before - before[begins]).argmax(axis=1)
+
+
+KIND = Experiment(
+    "random-alarms",
+    "False alarms that raise accuracy where labels come in runs",
+    "Žliobaitė, Bifet, Read, Pfahringer, Holmes 2015, §5.2, §6.9",
+    run,
+)

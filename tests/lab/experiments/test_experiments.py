@@ -1,0 +1,236 @@
+"""Every experiment at reduced size: it says what its paper says, and depends on its seed by chance only."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from streamwatch.cli import app
+from streamwatch.lab.experiments.catalogue import KINDS
+from streamwatch.lab.experiments.drawing import draw_figure
+from streamwatch.lab.experiments.markdown import markdown
+from streamwatch.lab.experiments.result import Effort
+from tests.tiers import rotated
+
+pytestmark = pytest.mark.slow
+NAMES = [kind.name for kind in KINDS]
+ELEC2 = Path(__file__).parents[2] / "golden" / "elec2_predictions.csv.gz"
+
+
+@cache
+def result(name, seed=1):
+    (kind,) = [kind for kind in KINDS if kind.name == name]
+    return kind.run(Effort(seed, reduced=True, recording=ELEC2))
+
+
+def number(name, table, row, column):
+    """Cell of the table whose title begins so, of the row and column that are called so."""
+    (found,) = [t for t in result(name).tables if t.title.startswith(table)]
+    (cells,) = [r for r in found.rows if r[0] == row]
+    (at,) = [i for i, heading in enumerate(found.headings) if heading == column]
+    return cells[at]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_table_is_whole_and_every_figure_can_be_drawn(name, tmp_path):
+    found = result(name)
+    assert found.tables
+    for table in found.tables:
+        assert table.rows
+        assert {len(row) for row in table.rows} == {len(table.headings)}
+        lines = markdown(table).splitlines()
+        assert sum(line.startswith("|") for line in lines) == len(table.rows) + 2
+    for figure in found.figures:
+        assert draw_figure(figure, tmp_path).stat().st_size > 5_000
+
+
+@pytest.mark.parametrize("name", rotated(NAMES))
+def test_another_seed_changes_every_number_within_its_error(name):
+    """Within 10 standard errors, of few runs each, and 19 of 20 within 4; half a last digit is rounding."""
+    one, other = result(name).numbers(), result(name, seed=2).numbers()
+    assert one.keys() == other.keys()
+    distances = []
+    for key, first in one.items():
+        second = other[key]
+        if math.isnan(first.value) or math.isnan(second.value):
+            continue
+        error = math.hypot(*(0.0 if math.isnan(m.error) else m.error for m in (first, second)))
+        distances.append(abs(first.value - second.value) / (error + 0.5 * 10.0**-first.decimals))
+        assert distances[-1] < 10, (key, first, second)
+    assert np.quantile(distances, 0.95) < 4
+
+
+@pytest.mark.parametrize("name", ["comparison", "optimal"])
+def test_an_equal_seed_gives_equal_numbers(name):
+    (kind,) = [kind for kind in KINDS if kind.name == name]
+    again = kind.run(Effort(1, reduced=True, recording=ELEC2)).numbers()
+    for key, found in result(name).numbers().items():
+        assert found.value == again[key].value or math.isnan(found.value), key
+
+
+def test_what_remembers_everything_is_above_holdout_and_what_fades_is_not():
+    """By hand: (1/n)Σp(t) = .10 + .40·2000·(1 − e^(−10))/20000 = .1400 beside .1000 (Gama et al. 2009)."""
+    title = "Error at outcome 20,000"
+    for row, expected in {"holdout": 0.1, "prequential": 0.14, "fading .999": 0.1}.items():
+        found = number("holdout", title, row, "found")
+        assert found.value == pytest.approx(expected, abs=4 * max(found.error, 0.0025)), row
+    assert number("holdout", title, "prequential", "found").value > 0.13
+
+
+def test_q_of_a_window_and_of_a_factor_tell_the_same_and_that_of_all_lags_behind():
+    title, column = "Q = ln", "correlation with last 250"
+    assert number("comparison", title, "fading .995", column).value > 0.95
+    assert number("comparison", title, "all outcomes", column).value < 0.9
+
+
+def test_mcnemar_over_all_outcomes_does_not_come_back():
+    column = "looks beyond it since it first was"
+    assert number("comparison", "McNemar", "all outcomes", column).value > 0.99
+    assert number("comparison", "McNemar", "last 1,000", column).value < 0.9
+
+
+def test_the_papers_page_hinkley_is_quicker_and_less_sure_the_more_it_forgets():
+    title = "Outcomes from a drift to its alarm, the paper's"
+    forgetful, all_of_it = (
+        number("page-hinkley", title, row, "false alarms").value for row in ("0.0001", "0")
+    )
+    assert forgetful > all_of_it
+    for drift in (1, 2, 3):
+        column = f"drift {drift}, found"
+        values = [number("page-hinkley", title, row, column).value for row in ("0.0001", "1e-08", "0")]
+        assert values[0] < values[2]
+        assert values[1] == pytest.approx(values[2], rel=0.01)
+
+
+def test_noise_of_windows_and_factors_is_that_of_their_effective_sample_size():
+    title = "Windows and fading factors of equal"
+    (table,) = [t for t in result("windows").tables if t.title.startswith(title)]
+    for row in table.rows:
+        assert row[2].value == pytest.approx(row[1].value, abs=4 * row[2].error), row[0]
+
+
+def test_elec2_is_that_of_the_literature_and_every_classifier_of_five_attributes_loses_to_no_change():
+    title = "The stream"
+    assert round(number("dependence", title, "P(M)", "found").value, 2) == 0.58
+    assert round(number("dependence", title, "P(T)", "found").value, 2) == 0.85
+    (table,) = [t for t in result("dependence").tables if t.title.startswith("As recorded")]
+    assert len(table.rows) == 6
+    for row in table.rows:
+        cells = dict(zip(table.headings, row, strict=True))
+        assert cells["κ"].value > 0 > cells["κ_per"].value
+        assert cells["κ⁺"].value == 0
+        assert cells["κ_per, shuffled"].value > 0
+
+
+def test_temporal_correction_comes_to_the_best_there_is_and_gains_nothing_without_dependence():
+    title = "Synthetic labels"
+    for row in ("0.0", "0.3", "0.6", "0.8", "0.9"):
+        corrected = number("dependence", title, row, "temporal correction")
+        best = number("dependence", title, row, "best with x and the last label").value
+        assert best - 0.012 < corrected.value < best + 0.004, row
+    gains = [
+        number("dependence", title, row, "temporal correction").value
+        - number("dependence", title, row, "knows x").value
+        for row in ("0.0", "0.3", "0.6", "0.8", "0.9")
+    ]
+    assert gains == sorted(gains)
+    assert abs(gains[0]) < 0.01
+
+
+def test_random_alarms_raise_accuracy_where_labels_come_in_runs_and_cost_it_where_they_do_not():
+    title = "Accuracy of naive Bayes"
+    for row in ("as it is", "order of labels kept"):
+        assert number("random-alarms", title, row, "p = 0.1").value > (
+            number("random-alarms", title, row, "never").value + 0.05
+        )
+    assert number("random-alarms", title, "shuffled", "p = 0.1").value < (
+        number("random-alarms", title, "shuffled", "never").value - 0.02
+    )
+    majority = "Accuracy of the majority"
+    assert number("random-alarms", majority, "as recorded", "p = 1").value == pytest.approx(
+        number("random-alarms", majority, "as recorded", "no change").value, abs=1e-4
+    )
+
+
+def test_the_learner_that_reacts_is_before_the_one_that_is_better_on_average_once_drifts_weigh_more():
+    title, row = "Accuracy and drift-weighted", "runs in which quick is before slow"
+    by_weight = [
+        number("weighted", title, row, f"weighted, {signal}").value
+        for signal in ("own drifts", "shared ADWIN", "known drifts")
+    ]
+    assert by_weight == [1.0, 1.0, 1.0]
+    assert number("weighted", title, row, "accuracy").value < 1.0
+
+
+def test_the_longer_a_memory_the_deeper_the_fall_and_the_later_the_recovery():
+    (table,) = result("recovery").tables
+    found = {row[1]: row for row in table.rows if row[0].startswith("waveforms")}
+    depths = [found[name][3].value for name in ("remembers 250", "remembers 2,000", "remembers all")]
+    assert depths == sorted(depths)
+    assert found["remembers 250"][4].value < found["remembers 2,000"][4].value
+    assert found["remembers all"][5].value == 0.0
+
+
+def test_a_command_prints_the_tables_and_draws_the_figures(tmp_path):
+    arguments = ["lab", "comparison", "--reduced", "--markdown", "--figures", str(tmp_path)]
+    printed = CliRunner().invoke(app, arguments)
+    assert printed.exit_code == 0, printed.output
+    for table in result("comparison").tables:
+        assert markdown(table) in printed.stdout
+    assert len(list(tmp_path.glob("*.png"))) == len(result("comparison").figures)
+
+
+def test_a_recording_that_cannot_be_used_is_refused_with_what_was_expected(tmp_path):
+    absent = CliRunner().invoke(app, ["lab", "dependence"])
+    assert absent.exit_code == 2
+    assert "expected --recording FILE" in absent.output
+    wrong = tmp_path / "answers.csv"
+    wrong.write_text("label,m\na,b\n")
+    refused = CliRunner().invoke(app, ["lab", "random-alarms", "--recording", str(wrong)])
+    assert refused.exit_code == 2
+    assert "y_true" in refused.output
+
+
+def test_the_measures_of_the_papers_confusion_are_those_it_prints():
+    (table,) = [t for t in result("imbalance").tables if t.title.startswith("The worked example")]
+    for name, printed, found in table.rows:
+        assert found.value == pytest.approx(float(printed.replace("−", "-")), abs=0.0051), name
+
+
+def test_a_majority_of_a_window_has_periods_of_positive_kappa_and_a_tree_of_negative_gain_over_the_majority():
+    (table,) = [t for t in result("imbalance").tables if t.title.startswith("Share of outcomes")]
+    majority, tree = table.rows
+    cells = dict(zip(table.headings, majority, strict=True))
+    assert cells["κ"].value > 0.05 < cells["H"].value
+    assert cells["κ_m"].value < 0.05
+    assert dict(zip(table.headings, tree, strict=True))["κ_m below −.01"].value > 0.01
+
+
+def test_the_gain_over_the_majority_turns_negative_as_classes_get_unequal_and_kappa_does_not():
+    title = "A classifier made for equal classes"
+    for row in ("0.1", "0.03", "0.01"):
+        assert number("imbalance", title, row, "κ").value > 0 > number("imbalance", title, row, "κ_m").value
+    assert number("imbalance", title, "0.5", "normalised: 0 to best").value == pytest.approx(1.0, abs=0.01)
+
+
+def test_mcnemar_calls_equal_classifiers_different_more_often_than_tests_over_folds():
+    title, column = (
+        "Share of runs in which a test calls two classifiers different at .05; equal",
+        "split, found",
+    )
+    mcnemar = number("validation", title, "McNemar, prequential", column).value
+    assert mcnemar > 0.15
+    for test in ("sign", "Wilcoxon"):
+        assert number("validation", title, f"{test}, prequential", column).value < mcnemar
+
+
+def test_the_worked_example_of_ten_folds_is_that_of_an_exact_test():
+    """By SciPy: wilcoxon(differences).pvalue is .009766, binomtest(8, 10).pvalue .109375."""
+    title = "The worked example of ten folds"
+    assert number("validation", title, "Wilcoxon, p", "found").value == pytest.approx(0.009766, abs=1e-6)
+    assert number("validation", title, "sign test, p", "found").value == pytest.approx(0.109375)
