@@ -14,7 +14,13 @@ from __future__ import annotations
 import sys
 import time
 
+from streamwatch.core.estimators.detectors.cusum import CusumSpec
 from streamwatch.core.estimators.detectors.ddm import DdmSpec
+from streamwatch.core.estimators.detectors.ewma import EwmaSpec
+from streamwatch.core.estimators.detectors.hddm_a import HddmASpec
+from streamwatch.core.estimators.detectors.hddm_w import HddmWSpec
+from streamwatch.core.estimators.detectors.kswin import KswinSpec
+from streamwatch.core.estimators.detectors.stepd import StepdSpec
 from streamwatch.core.estimators.warming import warm_up
 from streamwatch.core.join.compiled.warming import warm_up_join
 from streamwatch.core.merge.warming import warm_up_merge
@@ -61,6 +67,25 @@ EVERYTHING = MonitorsSpec(
         ),
         DdmSpec(),
         DdmSpec("ddm_early", min_outcomes=10, warning_level=1.5, alarm_level=2.0),
+        CusumSpec(threshold=5.0),
+        CusumSpec(
+            "cusum_expected",
+            expected=0.157,
+            allowance=0.031,
+            threshold=8.0,
+            min_outcomes=10,
+            direction="both",
+        ),
+        HddmASpec(),
+        HddmASpec("hddm_a_both", delta=0.01, warning_delta=0.05, direction="both"),
+        HddmWSpec(weight=0.05, delta=0.001, warning_delta=0.005),
+        HddmWSpec("hddm_w_down", weight=0.02, delta=0.01, warning_delta=0.1, direction="down"),
+        EwmaSpec(weight=0.02, alarm_level=3.0),
+        EwmaSpec("ewma_paper", weight=0.2, min_outcomes=30, limits="paper", direction="both"),
+        StepdSpec(recent=30, significance=0.003, warning_significance=0.05),
+        StepdSpec("stepd_both", recent=50, significance=0.01, warning_significance=0.1, direction="both"),
+        KswinSpec(recent=30, older=70, significance=0.005),
+        KswinSpec("kswin_short", recent=40, older=20, significance=0.02, direction="both"),
     ),
     drift_weighted=(
         DriftWeightedSpec(),

@@ -16,6 +16,7 @@ from typing import Any
 import click
 import typer.main
 
+from docs.reference import examples
 from streamwatch.cli import app
 from streamwatch.cli.catalogue import TITLES
 from streamwatch.cli.catalogue import document as catalogue_document
@@ -88,8 +89,9 @@ def _cell(text: str) -> str:
 
 
 def catalogue_page() -> str:
-    """Everything that is computed: formula, source, parameters, cost."""
+    """Everything that is computed: formula, source, parameters, cost, example."""
     lines = ["# Catalogue", "", "What `streamwatch catalogue` lists. K: classes; W: outcomes in a window."]
+    lines += ["", examples.SAID, "", "```pycon", examples.SESSION.rstrip(), "```"]
     for kind, entries in catalogue_document().items():
         lines += ["", f"## {kind.replace('_', ' ').capitalize()}", "", f"{_cell(TITLES[kind])}."]
         for entry in entries:
@@ -102,6 +104,7 @@ def catalogue_page() -> str:
                 f"{_cell(p['help'])}"
                 for p in entry.get("parameters", ())
             ]
+            lines += ["", "```pycon", examples.EXAMPLES[kind][entry["name"]].rstrip(), "```"]
     return "\n".join(lines) + "\n"
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from pydantic import ValidationError
@@ -44,25 +45,33 @@ class Inspection:
 
 
 def inspect(
-    samples: Mapping[str, Sequence[Record]], kafka: Mapping[str, Any] | None = None, where: str = ""
+    samples: Mapping[str, Sequence[Record]],
+    sections: Mapping[str, Any] | None = None,
+    where: str = "",
+    formats: Mapping[str, str] = MappingProxyType({}),
 ) -> Inspection:
     """Guess a mapping for these samples and try it on them.
 
     Parameters
     ----------
     samples
-        Records by topic.
-    kafka
-        The section of the same name; made up where there is none.
+        Records by topic, their values as JSON text.
+    sections
+        What stands before the topics: `kafka`, which is made up where there is none, and `schema_registry`.
     where
         What was sampled, for the first line of the settings.
+    formats
+        What values were written in, by topic, where that is not JSON.
     """
-    section = dict(kafka or NOWHERE)
-    guessed = guess(samples)
+    head = dict(sections or {"kafka": NOWHERE})
+    found = guess(samples)
+    guessed = replace(
+        found, topics=tuple(replace(t, format=formats.get(t.topic, t.format)) for t in found.topics)
+    )
     sides = {topic.side for topic in guessed.topics}
     if not ("both" in sides or {"prediction", "label"} <= sides):
         return Inspection(guessed, None, None)
-    settings = Settings(**yaml_text.document(guessed, section))
+    settings = Settings(**yaml_text.document(guessed, head))
     joined = joined_sample(recorded_topics(settings), samples)
     heading = [
         f"Guessed by `streamwatch inspect`{f' from {where}' if where else ''}: read it before you believe it."
@@ -72,9 +81,9 @@ def inspect(
         f"{joined.labels:,} labels {joined.labels_met:,} met a prediction."
     )
     heading += [f"Note: {note}." for note in guessed.notes]
-    if not kafka:
+    if not sections:
         heading.append("kafka.bootstrap_servers is made up: write your own.")
-    text = yaml_text.text(guessed, section, joined, heading)
+    text = yaml_text.text(guessed, head, joined, heading)
     return Inspection(guessed, joined, _sound(text))
 
 
@@ -95,8 +104,10 @@ def _sound(text: str) -> str:
     return text
 
 
-def kafka_section(config: Path | None, servers: str | None, overrides: Sequence[str]) -> KafkaSection:
-    """Section `kafka` of a file and of overrides, with these servers in its place where they are given.
+def sampling_settings(
+    config: Path | None, servers: str | None, registry: str | None, overrides: Sequence[str]
+) -> Settings:
+    """Settings of a file and of overrides, with these servers and this registry where they are given.
 
     Raises
     ------
@@ -104,14 +115,25 @@ def kafka_section(config: Path | None, servers: str | None, overrides: Sequence[
         Naming every faulty key.
     """
     more = [f"kafka.bootstrap_servers={servers}"] if servers else []
+    more += [f"schema_registry.url={registry}"] if registry else []
     nowhere = {"topics": {"predictions": "unused-predictions", "labels": "unused-labels"}}
-    return load(config, [*overrides, *more], otherwise=nowhere).kafka
+    return load(config, [*overrides, *more], otherwise=nowhere)
 
 
 def kafka_written(section: KafkaSection) -> dict[str, Any]:
     """Section as the settings write it: what is not the default, and never a password."""
     dumped = section.model_dump(mode="json", exclude_defaults=True, exclude={"security": {"password"}})
     return dumped | {"bootstrap_servers": ",".join(section.bootstrap_servers)}
+
+
+def sections_written(settings: Settings, *, registry: bool) -> dict[str, Any]:
+    """Sections that stand before the topics; that of the registry only where it is needed."""
+    sections: dict[str, Any] = {"kafka": kafka_written(settings.kafka)}
+    if registry and settings.schema_registry.url is not None:
+        sections["schema_registry"] = settings.schema_registry.model_dump(
+            mode="json", exclude_defaults=True, exclude={"password"}
+        )
+    return sections
 
 
 kafka_spec = specs.kafka_spec

@@ -17,7 +17,13 @@ from streamwatch.edge.decoders.mapping import (
     TopicMapping,
 )
 from streamwatch.settings import SettingsError
-from streamwatch.settings.mapping import LargestSection, MappingSection, ScoreArraySection, ScoreSection
+from streamwatch.settings.mapping import (
+    LargestSection,
+    MappingSection,
+    PredictedScoreSection,
+    ScoreArraySection,
+    ScoreSection,
+)
 from streamwatch.settings.topics import TopicSection, TopicsSection
 
 
@@ -68,6 +74,7 @@ def topic_mapping(section: MappingSection, envelope: str | None = None) -> Topic
         timestamp_unit=section.timestamp_unit,
         scores=_scores(section.scores),
         fold=section.fold,
+        segments=dict(section.segments),
         classes=dict(section.classes),
         kind=KindRule(kind.field, kind.prediction, kind.label) if kind else None,
         when=dict(section.when),
@@ -82,10 +89,12 @@ def _scored(section: ScoreSection) -> ClassOfScore:
     return ClassOfScore(section.score, section.threshold, section.above, section.below)
 
 
-def _predicted(written: str | ScoreSection | LargestSection) -> str | ClassOfScore | ClassOfLargest:
+def _predicted(written: str | PredictedScoreSection | LargestSection) -> str | ClassOfScore | ClassOfLargest:
     if isinstance(written, LargestSection):
         return ClassOfLargest(written.largest, written.classes)
-    return _scored(written) if isinstance(written, ScoreSection) else written
+    if isinstance(written, PredictedScoreSection):
+        return replace(_scored(written), probability=written.probability)
+    return written
 
 
 def _scores(written: str | ScoreArraySection | None) -> str | ScoreArray | None:

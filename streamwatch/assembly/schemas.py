@@ -20,7 +20,19 @@ from streamwatch.telemetry import InternalEvent
 
 
 def build_schema_cache(settings: Settings, emit: Callable[[InternalEvent], None]) -> SchemaCache | None:
-    """Readers of the registry's schemas; None where no registry is set. Secrets are read from files here.
+    """Readers of the registry's schemas; None where no registry is set.
+
+    Raises
+    ------
+    SettingsError
+        The URL or a file cannot be used.
+    """
+    client = registry_client(settings)
+    return None if client is None else SchemaCache(client, emit)
+
+
+def registry_client(settings: Settings) -> RegistryClient | None:
+    """Client of the registry; None where none is set. Secrets are read from files here.
 
     Raises
     ------
@@ -41,7 +53,7 @@ def build_schema_cache(settings: Settings, emit: Callable[[InternalEvent], None]
         ca_file=_authorities(section.ca_file),
         timeout_seconds=section.timeout / 1_000,
     )
-    return SchemaCache(RegistryClient(spec), emit)
+    return RegistryClient(spec)
 
 
 def topic_schemas(cache: SchemaCache | None, topics: Mapping[str, Topic]) -> TopicSchemas | None:

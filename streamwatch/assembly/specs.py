@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from streamwatch.core.estimators.registers.late_labels.register import LateLabelsSpec
+from streamwatch.core.estimators.registers.probabilities.spec import probabilities_under
+from streamwatch.core.estimators.registers.segments import SegmentsSpec
 from streamwatch.core.events import Side
 from streamwatch.core.merge import MergeSpec
 from streamwatch.core.specs import (
     FadingSpec,
     JoinSpec,
     MonitorsSpec,
+    RegisterSpec,
     UtilitySpec,
     columns_suffice,
     join_bytes,
@@ -114,6 +117,7 @@ def join_spec(settings: Settings) -> JoinSpec:
         folds=settings.folds.scheme is not None,
         folds_share_stream=_shares_stream(settings),
         comparisons=comparison_specs(settings.monitors.comparisons),
+        segments=has_segments(settings),
     )
 
 
@@ -241,5 +245,23 @@ def monitors_spec(settings: Settings) -> MonitorsSpec:
         comparisons=comparison_specs(monitors.comparisons),
         max_comparisons=monitors.max_comparisons,
         history_days=monitors.history_days,
-        registers=(LateLabelsSpec(settings.join.horizon, isinstance(settings.join.on_expiry, OnExpiry)),),
+        registers=_registers(settings),
     )
+
+
+def has_segments(settings: Settings) -> bool:
+    """Tell whether any topic's predictions are of segments."""
+    return any(mapping.segments for topic in settings.topics.predictions for mapping in topic.all_mappings)
+
+
+def _registers(settings: Settings) -> tuple[RegisterSpec, ...]:
+    """Give what is kept of every model beside its estimators."""
+    monitors = settings.monitors
+    assumes = isinstance(settings.join.on_expiry, OnExpiry)
+    found: list[RegisterSpec] = [LateLabelsSpec(settings.join.horizon, assumes)]
+    if (scores := monitors.probabilities) is not None:
+        found.append(probabilities_under(monitors.forgetting, scores.auc_outcomes, scores.max_auc_classes))
+    if has_segments(settings):
+        chosen = monitors.segments
+        found.append(SegmentsSpec(chosen.alpha, chosen.max_values, chosen.measures, monitors.max_classes))
+    return tuple(found)

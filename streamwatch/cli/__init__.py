@@ -14,6 +14,7 @@ from streamwatch.cli import (
     demo,
     doctor,
     inspect,
+    lab,
     replay,
     run,
     simulate,
@@ -43,6 +44,7 @@ app.command("catalogue")(catalogue.catalogue)
 app.add_typer(config.app, name="config")
 app.add_typer(alerts.app, name="alerts")
 app.add_typer(state.app, name="state")
+app.add_typer(lab.app, name="lab")
 
 
 def _version(*, asked: bool) -> None:

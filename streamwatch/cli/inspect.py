@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,7 +14,9 @@ from streamwatch.cli.options import DEFAULT_FILE, ConfigFile, Overrides, refuse
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from streamwatch.assembly.schema_sample import PlainSamples
     from streamwatch.core.ports import Record
+    from streamwatch.settings import Settings
 
 EXIT_UNGUESSED = 1
 """Exit code where something could not be guessed."""
@@ -31,6 +33,15 @@ def inspect(  # noqa: PLR0913  # one parameter per option
     bootstrap_servers: Annotated[
         str | None,
         typer.Option("--bootstrap-servers", "-b", metavar="HOST:PORT,…", help="Brokers.", show_default=False),
+    ] = None,
+    schema_registry: Annotated[
+        str | None,
+        typer.Option(
+            "--schema-registry",
+            metavar="URL",
+            help="Registry of schemas that records name (Avro, Protocol Buffers).",
+            show_default=False,
+        ),
     ] = None,
     file: Annotated[
         list[str] | None,
@@ -62,6 +73,10 @@ def inspect(  # noqa: PLR0913  # one parameter per option
 
         streamwatch inspect -c brokers.yaml -t scores -t outcomes > streamwatch.yaml
 
+    Values in Avro or Protocol Buffers, whose schemas are in a registry:
+
+        streamwatch inspect -b broker:9092 -t scores -t outcomes --schema-registry http://registry:8081
+
     Files in place of Kafka:
 
         streamwatch inspect --file predictions.jsonl --file labels.jsonl
@@ -75,6 +90,7 @@ def inspect(  # noqa: PLR0913  # one parameter per option
     from rich.console import Console
 
     from streamwatch.assembly.inspection import inspect as guessed
+    from streamwatch.assembly.inspection import sampling_settings, sections_written
     from streamwatch.cli.inspection_page import show
     from streamwatch.lab.inspection.printable import printable
     from streamwatch.settings import SettingsError
@@ -85,22 +101,26 @@ def inspect(  # noqa: PLR0913  # one parameter per option
         refuse(f"--write: {write} exists; --force replaces it")
     console = Console(stderr=True, highlight=False, width=None)
     try:
-        samples, kafka, where = (
-            _of_files(file, sample)
-            if file
-            else _of_kafka(topic or [], bootstrap_servers, sample, config, overrides)
-        )
-        found = guessed(samples, kafka, where)
+        if file:
+            samples, where = _of_files(file, sample)
+            found, unread = guessed(samples, None, where), list[str]()
+        else:
+            if config is None and bootstrap_servers is None and DEFAULT_FILE.is_file():
+                config = DEFAULT_FILE
+            settings = sampling_settings(config, bootstrap_servers, schema_registry, overrides or ())
+            plain, where = _of_kafka(topic or [], settings, sample)
+            sections = sections_written(settings, registry=bool(plain.formats))
+            found, unread = guessed(plain.records, sections, where, plain.formats), plain.problems
     except SettingsError as error:
         refuse(str(error))
     show(found.guess, found.sample, console)
-    for problem in found.problems:
+    for problem in (*unread, *found.problems):
         typer.secho(f"✗ {printable(problem)}", err=True, fg=typer.colors.RED)
     if found.text is not None:
         _put(found.text, write)
     else:
         typer.secho("no settings were written: too much is missing", err=True, fg=typer.colors.RED)
-    if found.problems:
+    if unread or found.problems:
         raise typer.Exit(EXIT_UNGUESSED)
 
 
@@ -115,7 +135,7 @@ def _put(text: str, write: Path | None) -> None:
     typer.secho(f"✓ wrote {write}; next: streamwatch check -c {write}", err=True, fg=typer.colors.GREEN)
 
 
-def _of_files(files: list[str], most: int) -> tuple[Mapping[str, Sequence[Record]], None, str]:
+def _of_files(files: list[str], most: int) -> tuple[Mapping[str, Sequence[Record]], str]:
     from streamwatch.assembly.inspection import read_files
     from streamwatch.lab.recorded import RecordingError
 
@@ -123,33 +143,29 @@ def _of_files(files: list[str], most: int) -> tuple[Mapping[str, Sequence[Record
         samples = read_files(files, most)
     except RecordingError as error:
         refuse(str(error))
-    return samples, None, f"the last lines of {', '.join(files)}"
+    return samples, f"the last lines of {', '.join(files)}"
 
 
-def _of_kafka(
-    topics: list[str], servers: str | None, most: int, config: Path | None, overrides: list[str] | None
-) -> tuple[Mapping[str, Sequence[Record]], Mapping[str, Any], str]:
+def _of_kafka(topics: list[str], settings: Settings, most: int) -> tuple[PlainSamples, str]:
     """Sample the topics, telling how far that is."""
     import asyncio
 
     from rich.console import Console
     from rich.progress import Progress
 
-    from streamwatch.assembly.inspection import kafka_section, kafka_spec, kafka_written
+    from streamwatch.assembly.inspection import kafka_spec
+    from streamwatch.assembly.schema_sample import plain_samples
     from streamwatch.edge.sources.kafka import KafkaUnreachable, ReadDenied, TopicsMissing
     from streamwatch.edge.sources.kafka.sample import sample
 
-    if config is None and servers is None and DEFAULT_FILE.is_file():
-        config = DEFAULT_FILE
-    section = kafka_section(config, servers, overrides or ())
     with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("sampling", total=most * len(topics))
         try:
-            reading = sample(kafka_spec(section), topics, most, lambda count: bar.advance(task, count))
+            reading = sample(kafka_spec(settings.kafka), topics, most, lambda count: bar.advance(task, count))
             found = asyncio.run(reading)
         except (KafkaUnreachable, TopicsMissing, ReadDenied) as error:
             refuse(str(error))
         except (OSError, ValueError) as error:  # certificates and keys are read before anybody is asked
             refuse(f"kafka.security: {error}")
     read = ", ".join(f"{len(s.records):,} of {s.in_log:,} records of {name}" for name, s in found.items())
-    return {name: s.records for name, s in found.items()}, kafka_written(section), read
+    return asyncio.run(plain_samples({name: s.records for name, s in found.items()}, settings)), read

@@ -62,7 +62,7 @@ def simulate(  # noqa: PLR0913  # one parameter per option
     from rich.console import Console
 
     from streamwatch.lab.simulate import SimulationSpec
-    from streamwatch.lab.streams import DelaySpec, StreamSpec
+    from streamwatch.lab.streams.simulated import DelaySpec, StreamSpec
     from streamwatch.lab.topics import SimulationError
 
     try:

@@ -48,6 +48,8 @@ class Prediction(msgspec.Struct, gc=False):
     record_ms: int
     timestamp_ms: int | None = None
     scores: dict[str, float] | None = None
+    segments: dict[str, str] | None = None
+    """Value of each segment that the record has one of, by the segment's name; None without any."""
 
 
 class Label(msgspec.Struct, gc=False):
@@ -147,6 +149,8 @@ class Outcome(msgspec.Struct, frozen=True, gc=False, array_like=True):
     pairs: tuple[PairedAnswer, ...] | None = None
     """Answers of the models compared with this one whose predictions of the id were resolved before; None
     without any."""
+    segments: dict[str, str] | None = None
+    """As of the prediction."""
 
 
 class Judgement(msgspec.Struct, frozen=True, gc=False):

@@ -1,4 +1,4 @@
-"""Decorators for compiled functions: `entry`, `detached`, `inner`, `hot`; and intrinsics for their bodies.
+"""Decorators for compiled functions: `entry`, `detached`, `inner`, `hot`; `where_filled`; and intrinsics.
 
 A decorated function costs nothing until it is needed: numba is imported, and the function handed to it, when
 Python first calls it or when a compiled caller first names it. So whoever only reads the tables of estimators
@@ -108,6 +108,30 @@ def inner(function: Function) -> Function:
 def hot(function: Function) -> Function:
     """Compile a function called for every outcome: always inlined, which saves 30 ns an outcome."""
     return cast("Function", CompiledFunction(function, inlined=True))
+
+
+class WhereFilled:
+    """A compiled function for records whose field, an array, is not empty, and another for all others.
+
+    Which of the two is decided by the type of the first argument while the caller is compiled: the function
+    that is not called is not compiled either.
+    """
+
+    def __init__(self, field: str, function: Callable[..., Any], otherwise: Callable[..., Any]) -> None:
+        self._field = field
+        self._function = function
+        self._otherwise = otherwise
+
+    @cached_property
+    def _numba_type_(self) -> Any:
+        from streamwatch.core.jit_numba import choice
+
+        return choice(self._field, self._function, self._otherwise)
+
+
+def where_filled(field: str, function: Function, otherwise: Function) -> Function:
+    """Call `function` in compiled code if the record given first has `field` filled, else `otherwise`."""
+    return cast("Function", WhereFilled(field, function, otherwise))
 
 
 def _intrinsic(function: Function) -> Function:

@@ -15,7 +15,9 @@ import numba
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.extending import intrinsic as _untyped_intrinsic
+from numba.core.imputils import lower_constant
 from numba.core.registry import cpu_target
+from numba.extending import models, register_model
 
 from streamwatch.core.jit_cache import KernelCache, cache_directory
 
@@ -49,6 +51,46 @@ def type_of(function: Callable[..., Any]) -> Any:
     context: Any = cpu_target.typing_context
     context.refresh()
     return context.resolve_value_type(function)
+
+
+class _Choice(types.Callable):
+    """Type of `jit.WhereFilled`: calls of one of two dispatchers, by the type of the first argument."""
+
+    def __init__(self, field: str, function: Any, otherwise: Any) -> None:
+        self._field = field
+        self._function = types.Dispatcher(function)
+        self._otherwise = types.Dispatcher(otherwise)
+        super().__init__(f"where_filled({field}, {id(function)}, {id(otherwise)})")
+
+    def _of(self, arguments: Any) -> Any:
+        filled = arguments[0].fields[self._field].type.shape[0] > 0
+        return self._function if filled else self._otherwise
+
+    def get_call_type(self, context: Any, args: Any, kws: Any) -> Any:
+        """Signature of the call, compiled now."""
+        return self._of(args).get_call_type(context, args, kws)
+
+    def get_call_signatures(self) -> Any:
+        """None that are known before the call."""
+        return (), True
+
+    def get_impl_key(self, sig: Any) -> Any:
+        """Key of what was compiled for the call."""
+        return self._of(sig.args).get_impl_key(sig)
+
+
+register_model(_Choice)(models.OpaqueModel)
+
+
+@lower_constant(_Choice)
+def _no_value(context: Any, _builder: Any, _type: Any, _value: Any) -> Any:
+    """Nothing is needed of it when code runs."""
+    return context.get_dummy_value()
+
+
+def choice(field: str, function: Any, otherwise: Any) -> Any:
+    """Type of a `jit.WhereFilled`."""
+    return _Choice(field, function.dispatcher, otherwise.dispatcher)
 
 
 @intrinsic

@@ -19,7 +19,7 @@ from streamwatch.core.ports import Sink
 from streamwatch.lab.embedded import EmbeddedBroker
 from streamwatch.lab.narrator import NarratedTelemetry, Narrator
 from streamwatch.lab.simulate import SimulationSpec, run_simulation
-from streamwatch.lab.streams import DelaySpec, StreamSpec
+from streamwatch.lab.streams.simulated import DelaySpec, StreamSpec
 from streamwatch.telemetry import Telemetry
 
 PREDICTIONS = "predictions"

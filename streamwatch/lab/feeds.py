@@ -251,6 +251,7 @@ def _placed(event: Fitted, record: LineRecord, partition: Partition, at_ms: int)
             at_ms if own_ms is None else own_ms,
             delay_ms,
             scores=prediction.scores,
+            segments=prediction.segments,
             id=prediction.id,
         )
     for each in _each(event):

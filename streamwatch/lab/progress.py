@@ -21,7 +21,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from streamwatch.lab.streams import Drift
+from streamwatch.lab.streams.simulated import Drift
 
 
 @dataclass(slots=True)

@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from streamwatch.lab.streams import StreamSpec, blocks
+from streamwatch.lab.streams.simulated import StreamSpec, blocks
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from rich.console import Console
 
 from streamwatch.lab.progress import Meter, SimulationSummary
 from streamwatch.lab.schedule import Due, ScheduleSpec, schedule
-from streamwatch.lab.streams import StreamSpec
+from streamwatch.lab.streams.simulated import StreamSpec
 from streamwatch.lab.topics import SimulationError, create_topics
 
 _TICK_SECONDS = 0.02

@@ -8,7 +8,9 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field, field_validator, model_validator
 
-from streamwatch.core.estimators.catalogue import DETECTORS, DRIFT_WEIGHTINGS, MECHANISMS
+from streamwatch.core.estimators.catalogue import DETECTORS, DRIFT_WEIGHTINGS, MEASURES, MECHANISMS
+from streamwatch.core.estimators.registers.probabilities.spec import ProbabilitiesSpec
+from streamwatch.core.estimators.registers.segments import SegmentsSpec
 from streamwatch.core.estimators.verdicts.costs import cost_table
 from streamwatch.core.events import VERDICT
 from streamwatch.core.specs import (
@@ -26,6 +28,8 @@ from streamwatch.settings.sections import Section
 FORGETTING_KINDS = tuple(entry.name for entry in MECHANISMS)
 DETECTOR_KINDS = tuple(entry.name for entry in DETECTORS)
 _DEFAULT = MonitorsSpec()
+_SEGMENTS = SegmentsSpec()
+_PROBABILITIES = ProbabilitiesSpec()
 
 
 class HalfLife(Parameters):
@@ -106,6 +110,39 @@ def _literal(name: str) -> str:
     return re.sub(r"([*?[])", r"[\1]", name)
 
 
+class SegmentsSection(Section):
+    """Estimates by segment, where a topic's mapping names segments."""
+
+    alpha: Annotated[float, Bounded("alpha", above=0, below=1)] = _SEGMENTS.alpha
+    """Fading factor; an outcome of a segment's value is a step."""
+    max_values: Annotated[int, Bounded("max_values", least=1, most=1_000)] = _SEGMENTS.max_values
+    """Values of a segment of one model with estimates of their own, the busiest; the others are __other__."""
+    measures: tuple[str, ...] = _SEGMENTS.measures
+    """Which measures are exported, by the names that `streamwatch catalogue` gives."""
+
+    @field_validator("measures")
+    @classmethod
+    def _known(cls, measures: tuple[str, ...]) -> tuple[str, ...]:
+        names = [measure.name for measure in MEASURES]
+        for name in measures:
+            if name not in names or measures.count(name) > 1:
+                raise ValueError(f"expected different ones of {', '.join(names)}, got {name!r}")
+        return measures
+
+
+class ProbabilitiesSection(Section):
+    """Measures of the class scores that predictions carry; models without scores have none."""
+
+    auc_outcomes: Annotated[int, Bounded("auc_outcomes", least=10, most=100_000)] = (
+        _PROBABILITIES.auc_outcomes
+    )
+    """Scored outcomes over which the area under the ROC curve is taken."""
+    max_auc_classes: Annotated[int, Bounded("max_auc_classes", least=2, most=64)] = (
+        _PROBABILITIES.max_auc_classes
+    )
+    """Classes of a model that have such an area and a threshold curve, those it showed first."""
+
+
 class MonitorsSection(Section):
     """Estimators of every model; `streamwatch catalogue` lists all there is."""
 
@@ -151,11 +188,15 @@ class MonitorsSection(Section):
     history_days: Annotated[int, Bounded("history_days", least=0, most=366)] = _DEFAULT.history_days
     """Days over which outcomes and hits of each hour are kept in the state, for the page and the API (finer
     for the last hours); 0 for none."""
+    segments: SegmentsSection = SegmentsSection()
+    """How models are evaluated by segment, where mappings name segments."""
+    probabilities: ProbabilitiesSection | None = Field(default_factory=ProbabilitiesSection)
+    """Log loss, Brier score, calibration, area under the curve of models that send scores; null for none."""
     shadow_max_classes: Annotated[int, Bounded("shadow_max_classes", least=0, most=64)] = (
         _DEFAULT.shadow_max_classes
     )
-    """Most classes of a model beside which shadow classifiers run (they keep their cube), and whose confusion
-    matrix is kept; 0 for none."""
+    """Most classes of a model beside which shadow classifiers run (they keep their cube), whose scores are
+    looked at, and whose confusion matrix is kept; 0 for none."""
     per_class: str | None = None
     """The forgetting (its metric label) whose per-class series are exported; the first fading if absent."""
     max_models: Annotated[int, Bounded("max_models", least=1, most=1_000_000)] = 1_000

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, Literal
+import re
+from collections.abc import Sequence
+from typing import Annotated, Any, Final, Literal, cast
 
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag
 
+from streamwatch.edge.decoders.fields import is_plain
 from streamwatch.edge.decoders.places import PLACE, parse_field_location
 from streamwatch.settings.sections import Section
 
+_FIELD: Final = re.compile(r"(?!key$|topic$)[A-Za-z_]\w*")
 WRITTEN_AS: Final = ("place", "score", "largest", "array")
 """Tags of the forms in which a class or scores are written; no keys of the file."""
 
@@ -39,6 +43,13 @@ class ScoreSection(Section):
     """The least score of `above`."""
     above: Class
     below: Class
+
+
+class PredictedScoreSection(ScoreSection):
+    """A predicted class made of a score."""
+
+    probability: bool = False
+    """Whether the score is the probability of `above`: log loss, calibration and the like need it."""
 
 
 class LargestSection(Section):
@@ -73,10 +84,11 @@ def _forms(expected: str) -> Discriminator:
 
 _Place = Annotated[FieldLocation, Tag("place")]
 _Score = Annotated[ScoreSection, Tag("score")]
+_PredictedScore = Annotated[PredictedScoreSection, Tag("score")]
 _Largest = Annotated[LargestSection, Tag("largest")]
 _Array = Annotated[ScoreArraySection, Tag("array")]
 PredictedClass = Annotated[
-    _Place | _Score | _Largest,
+    _Place | _PredictedScore | _Largest,
     _forms("a place, {score, threshold, above, below} or {largest: place of the scores}"),
 ]
 TrueClass = Annotated[_Place | _Score, _forms("a place or {score, threshold, above, below}")]
@@ -93,6 +105,37 @@ def as_texts(value: object) -> object:
 Texts = Annotated[
     tuple[Class, ...],
     BeforeValidator(as_texts, json_schema_input_type=str | int | bool | list[str | int | bool]),
+]
+
+
+def as_places(value: object) -> object:
+    """Read a list of fields as name → place: `country` and `value.country` are the same."""
+    if not isinstance(value, list | tuple):
+        return value
+    places: dict[str, str] = {}
+    for each in cast("Sequence[object]", value):
+        if not isinstance(each, str):
+            raise ValueError(f"a segment must be a field or a place, got {each!r}")  # noqa: TRY004
+        place = f"value.{each}" if _FIELD.fullmatch(each) else each
+        name = re.split(r"[.:]", place)[-1].strip('"')
+        if name in places:
+            raise ValueError(f"two segments are called {name}: write them as name: place")
+        places[name] = place
+    return places
+
+
+def named(segments: dict[str, str]) -> dict[str, str]:
+    """Check the names of segments, which become values of a label."""
+    for name in segments:
+        if not is_plain(name):
+            raise ValueError(f"a segment's name must be 1 to 128 bytes without control characters: {name!r}")
+    return segments
+
+
+Segments = Annotated[
+    dict[str, FieldLocation],
+    AfterValidator(named),
+    BeforeValidator(as_places, json_schema_input_type=dict[str, str] | list[str]),
 ]
 
 
@@ -121,7 +164,8 @@ class MappingSection(Section):
     """The model's name. A label without it is for every model that predicted the id."""
     prediction: PredictedClass = "value.prediction"
     """The predicted class; or {score: value.p, threshold: 0.5, above: fraud, below: legit}; or {largest:
-    value.scores}, with classes: [legit, fraud] if that is an array."""
+    value.scores}, with classes: [legit, fraud] if that is an array. A score that is the probability of
+    `above` is said to be one by probability: true."""
     label: TrueClass = "value.label"
     """The true class; or a score, likewise."""
     timestamp: FieldLocation | None = "value.timestamp"
@@ -132,6 +176,9 @@ class MappingSection(Section):
     """Probability per class, if there are any; or {array: value.p, classes: [legit, fraud]} for an array."""
     fold: FieldLocation | None = "value.fold"
     """Which fold of the model predicted, where it has several (`folds`); null: the field is not looked at."""
+    segments: Segments = Field(default_factory=dict[str, str])
+    """What tells predictions apart, so that models are evaluated for each value of it, too: a list of fields
+    (`[country, value.channel]`), or name → place. A record without it counts for none of its values."""
     classes: dict[Class, Class] = Field(default_factory=dict[str, str])
     """Aliases: the class as records write it → the class meant."""
     kind: KindSection | None = None

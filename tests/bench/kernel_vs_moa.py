@@ -42,9 +42,9 @@ FILLING = 3
 ROUNDS = 10
 
 
-def build_peer() -> None:
-    """Resolve MOA and compile the harness, if its source is newer than what is there."""
-    source, compiled = HERE / "MoaPeer.java", BUILD / "classes" / "MoaPeer.class"
+def build_peer(name: str = "MoaPeer") -> None:
+    """Resolve MOA and compile a harness, if its source is newer than what is there."""
+    source, compiled = HERE / f"{name}.java", BUILD / "classes" / f"{name}.class"
     if compiled.exists() and compiled.stat().st_mtime > source.stat().st_mtime:
         return
     libs = BUILD / "libs"

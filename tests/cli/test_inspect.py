@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from streamwatch.assembly.inspection import kafka_section, kafka_written
+from streamwatch.assembly.inspection import kafka_written, sampling_settings
 from streamwatch.cli import app
 from streamwatch.settings import Settings, load
 from streamwatch.settings.yaml_text import parse
@@ -96,10 +96,11 @@ def test_security_of_the_settings_is_written_and_never_the_password() -> None:
     Path("password").write_text("secret")
     security = "{protocol: SASL_SSL, username: u, password_file: password}"
     Path("brokers.yaml").write_text(f"kafka: {{bootstrap_servers: 'a:1', security: {security}}}")
-    written = kafka_written(kafka_section(Path("brokers.yaml"), "b:2", []))
+    written = kafka_written(sampling_settings(Path("brokers.yaml"), "b:2", None, []).kafka)
     assert written == {
         "bootstrap_servers": "b:2",
         "security": {"protocol": "SASL_SSL", "username": "u", "password_file": "password"},
     }
-    hidden = kafka_section(None, "b:2", ["kafka.security.password=secret", "kafka.security.username=u"])
+    overrides = ["kafka.security.password=secret", "kafka.security.username=u"]
+    hidden = sampling_settings(None, "b:2", None, overrides).kafka
     assert "secret" not in str(kafka_written(hidden))

@@ -80,7 +80,7 @@ def _misbehaved(kind: DetectorKind) -> Iterator[str]:
             yield "what it shows at an alarm is not what the alarm says"
     if [alarm.ordinal for alarm in alarms] != list(range(1, len(alarms) + 1)):
         yield "its alarms are not counted"
-    calm = slice(100, CALM)
+    calm = slice(1_000, CALM)
     if np.isnan(trace.statistic[index, calm]).any() or np.isnan(trace.threshold[index, calm]).any():
         yield "it shows no statistic or no threshold"
     if (trace.warned[index] & trace.alarmed[index]).any() or trace.warned[index].any() > kind.entry.warns:

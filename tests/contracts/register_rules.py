@@ -42,6 +42,7 @@ def stream(length: int = 600) -> list[Outcome]:
                 delay_ms=int(rng.integers(10 * 86_400_000)),
                 assumed=i % 17 == 0,
                 scores=scores,
+                segments={"country": "DEFRIT"[i % 5 : i % 5 + 2]} if i % 11 else None,
             )
         )
     return found

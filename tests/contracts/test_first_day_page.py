@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import html
 import re
 from collections.abc import Callable, Mapping
@@ -12,6 +13,8 @@ from typer.testing import CliRunner
 
 from streamwatch.admin.doctor.examination import examine
 from streamwatch.admin.doctor.facts import Facts
+from streamwatch.assembly.inspection import sampling_settings
+from streamwatch.assembly.schema_sample import plain_samples
 from streamwatch.cli import app
 from streamwatch.lab.inspection.guessing import guess
 from tests.admin.doctor.test_rules import WRONG, baselines, reading
@@ -26,6 +29,15 @@ NOWHERE = ["-s", "kafka.bootstrap_servers=127.0.0.1:1", "-s", "topics.prediction
 
 def command(*arguments: str) -> Callable[[], str]:
     return lambda: CliRunner().invoke(app, list(arguments)).output
+
+
+def check(override: str) -> Callable[[], str]:
+    return command("check", *NOWHERE, "-s", override)
+
+
+def unnamed_registry() -> str:
+    settings = sampling_settings(None, "127.0.0.1:1", None, [])
+    return "\n".join(asyncio.run(plain_samples(framed().topics, settings)).problems)
 
 
 def guessed(make: Maker) -> Callable[[], str]:
@@ -51,6 +63,23 @@ SAID: Mapping[tuple[str, str], Callable[[], str]] = {
     ("a key of the settings is misspelt", "every command"): command(
         "check", *NOWHERE, "-s", "join.horizn=3d"
     ),
+    ("a key has its name of an older version", "every command"): check("join.tombstone_horizon=3d"),
+    ("a duration has no unit", "every command"): check("join.horizon=3"),
+    ("a place does not say where", "every command"): check("topics.labels={name: l, mapping: {id: id}}"),
+    ("an index counts from the end", "every command"): check(
+        "topics.labels={name: l, mapping: {label: 'value.a[-1]'}}"
+    ),
+    ("an envelope is misspelt", "every command"): check("topics.labels={name: l, envelope: cloudevent}"),
+    ("a score has no threshold", "every command"): check(
+        "topics.predictions={name: p, mapping: {prediction: {score: value.p}}}"
+    ),
+    ("a format needs a schema, and none is named", "`check`"): check("topics.labels={name: l, format: avro}"),
+    ("a receiver is of no known type", "every command"): check("alerts.receivers=[{name: a, type: slak}]"),
+    ("a parameter is out of its range", "every command"): check(
+        "monitors.forgetting=[{fading: {alpha: 1.2}}]"
+    ),
+    ("no broker is there", "`inspect`"): command("inspect", "-b", "127.0.0.1:1", "-t", "p", "-t", "l"),
+    ("values are Avro, and no registry is named", "`inspect`"): unnamed_registry,
     ("an alias of a class is empty", "`check`"): command(
         "check", *NOWHERE, "-s", "topics.labels={name: l, mapping: {classes: {a: ''}}}"
     ),

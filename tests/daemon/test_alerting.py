@@ -98,6 +98,9 @@ class FakeModels:
         moved = Moved(model, 0.1, 0.4)
         return ClassShift("classes", 0.135, 0.135, 0.0, 0.02, moved, None) if level < 1 else None
 
+    def segment_change(self, model: str) -> None:
+        del model
+
     def levels(self, models: Sequence[str]) -> Mapping[str, Level]:
         return {model: self.found[model] for model in models if model in self.found}
 

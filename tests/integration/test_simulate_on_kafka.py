@@ -6,7 +6,7 @@ import pytest
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from streamwatch.lab.simulate import SimulationSpec, run_simulation
-from streamwatch.lab.streams import DelaySpec, StreamSpec
+from streamwatch.lab.streams.simulated import DelaySpec, StreamSpec
 from streamwatch.lab.topics import SimulationError, create_topics
 from tests.integration.topics import fresh
 

@@ -12,7 +12,7 @@ from streamwatch.core.events import Label, Prediction
 from streamwatch.edge.decoders.formats.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.lab.schedule import ScheduleSpec, schedule
-from streamwatch.lab.streams import DelaySpec, StreamSpec
+from streamwatch.lab.streams.simulated import DelaySpec, StreamSpec
 
 START_MS = 1_700_000_000_000
 

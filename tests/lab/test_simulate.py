@@ -14,7 +14,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from streamwatch.lab.embedded import EmbeddedBroker
 from streamwatch.lab.schedule import ScheduleSpec, schedule
 from streamwatch.lab.simulate import SimulationSpec, run_simulation
-from streamwatch.lab.streams import DelaySpec, StreamSpec
+from streamwatch.lab.streams.simulated import DelaySpec, StreamSpec
 from streamwatch.lab.topics import SimulationError, create_topics
 
 pytestmark = pytest.mark.slow

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from streamwatch.assembly import specs
 from streamwatch.core.estimators import catalogue
 from streamwatch.core.estimators.entries import Entry, Parameter
 from streamwatch.core.estimators.registers.late_labels.register import LateLabelsSpec
+from streamwatch.core.estimators.registers.probabilities import ProbabilitiesSpec
 from streamwatch.core.specs import (
     AdwinDriftSpec,
     AdwinSpec,
@@ -29,15 +29,14 @@ HEAD: dict[str, Any] = {
     "kafka": {"bootstrap_servers": "a:1"},
     "topics": {"predictions": "p", "labels": "l"},
 }
+AS_SETTINGS = MonitorsSpec(registers=(LateLabelsSpec(), ProbabilitiesSpec()))
+"""What settings that say nothing ask for: registers are chosen by settings, the core has none of its own."""
 RANGES = [
     (kind, entry, parameter)
     for kind, entries in (("forgetting", catalogue.MECHANISMS), ("detectors", catalogue.DETECTORS))
     for entry in entries
     for parameter in entry.parameters
 ]
-
-DEFAULTS = replace(MonitorsSpec(), registers=(LateLabelsSpec(),))
-"""The core's, with what is kept of every model by default."""
 
 
 def read(folder: Path, monitors: dict[str, Any]) -> Settings:
@@ -47,7 +46,7 @@ def read(folder: Path, monitors: dict[str, Any]) -> Settings:
 
 
 def test_the_defaults_of_the_settings_are_those_of_the_core(tmp_path: Path) -> None:
-    assert specs.monitors_spec(read(tmp_path, {})) == DEFAULTS
+    assert specs.monitors_spec(read(tmp_path, {})) == AS_SETTINGS
 
 
 def test_an_entry_is_read_as_the_specification_of_its_kind(tmp_path: Path) -> None:
@@ -130,7 +129,19 @@ def test_the_schema_explains_every_parameter_with_its_range(entry: Entry) -> Non
 def test_the_example_writes_the_defaults_as_they_are_read(tmp_path: Path) -> None:
     file = tmp_path / "example.yaml"
     file.write_text(example())
-    assert specs.monitors_spec(load(file, environ={})) == DEFAULTS
+    assert specs.monitors_spec(load(file, environ={})) == AS_SETTINGS
+
+
+def test_probabilities_are_measured_under_the_chosen_forgettings_unless_switched_off(tmp_path: Path) -> None:
+    chosen = {
+        "forgetting": ["landmark", {"fading": {"alpha": 0.9}}, {"adwin": {"delta": 0.01}}],
+        "probabilities": {"auc_outcomes": 50},
+    }
+    _, spec = specs.monitors_spec(read(tmp_path, chosen)).registers
+    assert spec == ProbabilitiesSpec(True, (0.9,), (), ((0.01, 5, 32),), 50, 16)
+    assert specs.monitors_spec(read(tmp_path, {"probabilities": None})).registers == (LateLabelsSpec(),)
+    with pytest.raises(SettingsError, match="max_auc_classes"):
+        read(tmp_path, {"probabilities": {"max_auc_classes": 1}})
 
 
 def test_comparisons_are_a_champion_with_patterns_or_pairs_by_name(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from streamwatch.core.alerting.resolution import is_back
 from streamwatch.core.alerting.rules import AlarmsSpec
 from streamwatch.core.estimators.class_shift import ClassShift
 from streamwatch.core.estimators.level import Level
+from streamwatch.core.estimators.registers.segments.change import SegmentChange
 from streamwatch.core.events import Alarm
 from streamwatch.core.metrics import family, single
 from streamwatch.core.series import Family
@@ -64,6 +65,10 @@ class WatchedModels(Protocol):
 
     def class_shift(self, model: str, level: float) -> ClassShift | None:
         """Tell whether the classes or the model seem to have changed, given the mean loss before."""
+        ...
+
+    def segment_change(self, model: str) -> SegmentChange | None:
+        """Find the value of a segment in which most of a changed error sits."""
         ...
 
 
@@ -125,7 +130,8 @@ class AlarmBook:
             else:
                 shift = models.class_shift(alarm.model, nan if alarm.judgement else alarm.before)
                 severity = self._severity(alarm, models)
-                self._incidents.begin(alarm, severity, models.first_ms(alarm.model), shift, now_ms)
+                segment = None if alarm.judgement else models.segment_change(alarm.model)
+                self._incidents.begin(alarm, severity, models.first_ms(alarm.model), shift, segment, now_ms)
                 self._announced_at_ms[key] = alarm.event_ms
         return self._incidents.tell(now_ms)
 

@@ -27,6 +27,7 @@ from streamwatch.core.alerting.notification import (
     worst,
 )
 from streamwatch.core.estimators.class_shift import ClassShift
+from streamwatch.core.estimators.registers.segments.change import SegmentChange
 from streamwatch.core.events import Alarm
 
 Key = tuple[str, str]
@@ -49,6 +50,8 @@ class Incident(msgspec.Struct, frozen=True):
     """Notifications so far."""
     newest: Notification | None = None
     """The last of them."""
+    segment: SegmentChange | None = None
+    """Where most of the extra errors were when a detector's alarm last began."""
 
     @property
     def model(self) -> str:
@@ -111,12 +114,18 @@ class Incidents:
         self._told: list[Notification] = []
 
     def begin(
-        self, alarm: Alarm, severity: Severity, first_ms: int, shift: ClassShift | None, now_ms: int
+        self,
+        alarm: Alarm,
+        severity: Severity,
+        first_ms: int,
+        shift: ClassShift | None,
+        segment: SegmentChange | None,
+        now_ms: int,
     ) -> None:
         """Open an alarm of a model and detector that has none open.
 
         `first_ms` is the event time of the model's first outcome, which tells models of one name apart, and
-        `shift` which it looks like now.
+        `shift` which it looks like now. `segment` is where most of the extra errors are, if that can be said.
         """
         place = place_of(alarm)
         found = self._nearest(alarm.model, place)
@@ -128,7 +137,9 @@ class Incidents:
         found = self._incidents.get(found.id, found)
         started_ms = alarm.judgement.since_ms if alarm.judgement else alarm.event_ms
         part = Part(alarm, severity, started_ms, alarm.before, now_ms)
-        self._incidents[found.id] = msgspec.structs.replace(found.begun(part, place), shift=shift)
+        self._incidents[found.id] = msgspec.structs.replace(
+            found.begun(part, place), shift=shift, segment=segment or found.segment
+        )
         self._of[alarm.model, alarm.detector] = found.id
 
     def renew(self, alarm: Alarm, now_ms: int) -> None:
@@ -219,6 +230,7 @@ class Incidents:
             parts=incident.parts,
             news=tuple(news.detectors),
             shift=incident.shift,
+            segment=incident.segment,
         )
         self._told.append(newest)
         if incident.is_open:

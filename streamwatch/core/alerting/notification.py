@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from streamwatch.core.estimators.class_shift import ClassShift
+from streamwatch.core.estimators.registers.segments.change import SegmentChange
 from streamwatch.core.events import Alarm
 
 Kind: TypeAlias = Literal["firing", "updated", "resolved", "digest"]
@@ -97,6 +98,8 @@ class Notification(msgspec.Struct, frozen=True):
     digest: Digest | None = None
     test: bool = False
     """Sent by hand, to see whether it arrives."""
+    segment: SegmentChange | None = None
+    """Value of a segment in which most of the extra errors sit; None where none stands out."""
 
     @property
     def model(self) -> str:

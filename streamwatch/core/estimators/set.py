@@ -33,6 +33,7 @@ from streamwatch.core.estimators.names import Batch
 from streamwatch.core.estimators.pasts import Pasts
 from streamwatch.core.estimators.registers import registers_of
 from streamwatch.core.estimators.registers.late_labels.register import LateLabels
+from streamwatch.core.estimators.registers.segments.change import Locates, SegmentChange
 from streamwatch.core.estimators.report import SeriesReport
 from streamwatch.core.estimators.samples import Slice
 from streamwatch.core.estimators.trace import TraceColumns
@@ -290,6 +291,19 @@ class EstimatorSet:
         if names == [model]:
             return shift_between(*parts[0], delta, level)
         return shift_over_folds(parts, delta, level)
+
+    def segment_change(self, model: str) -> SegmentChange | None:
+        """Find the value of a segment that has most of a model's extra errors; None where none stands out.
+
+        None for a model that is not watched or predicts in folds, and where predictions have no segments.
+        """
+        slot = self._watched.models.get(model)
+        if slot is None:
+            return None
+        found = (
+            register.change_of(slot.row) for register in self._registers if isinstance(register, Locates)
+        )
+        return next((change for change in found if change is not None), None)
 
     def _parts(
         self, slot: ModelSlot, kinds: Sequence[type[ForgettingSpec]]

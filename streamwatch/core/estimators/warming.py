@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from streamwatch.core.estimators.comparisons.observe import observe
@@ -14,6 +15,7 @@ from streamwatch.core.estimators.kernel import admission, fold, numbering
 from streamwatch.core.estimators.kernel.layout import layout_of
 from streamwatch.core.estimators.registers.late_labels import observe as late_labels
 from streamwatch.core.estimators.registers.late_labels.partition import last_boundary
+from streamwatch.core.estimators.registers.probabilities.observe import observe as observe_scores
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Outcome, PairedAnswer
 from streamwatch.core.outcomes import OUTCOME, OutcomeBatch
@@ -34,6 +36,7 @@ ENTRIES: tuple[Any, ...] = (
     observe,
     late_labels.observe,
     last_boundary,
+    observe_scores,
 )
 """All compiled functions that Python calls."""
 
@@ -64,6 +67,7 @@ def warm_up(spec: MonitorsSpec, *, tracing: bool = False) -> Warmth:
     outcome = Outcome("warm-up", "a", "a", event_ms=0, delay_ms=0)
     monitors.fold([outcome] * _enough(spec))
     monitors.fold(OutcomeBatch(np.zeros(1, OUTCOME), ["warm-up"], ["a"], {}))
+    monitors.fold([msgspec.structs.replace(outcome, scores={"a": 0.9, "b": 0.1}, segments={"warm": "up"})])
     if spec.comparisons:
         warm_up_comparisons(spec)
     if tracing:

@@ -93,6 +93,8 @@ class DedupIndex:
         record.generation = self.number
         if record.scores is not None:
             record.scores = None
+        if record.segments is not None:
+            record.segments = None
         entries = self.entries
         entries.append(record)
         if record_ms > self.newest_ms:  # noqa: PLR1730 - a call of max() per event is what this avoids

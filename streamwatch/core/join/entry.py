@@ -53,6 +53,7 @@ class JoinEntry(msgspec.Struct, gc=False):
     generation: int = UNSTORED
     next: JoinEntry | None = None
     label_at_prediction: str | None = None
+    segments: dict[str, str] | None = None
 
 
 def own_time(event: JoinEntry | Label) -> int:

@@ -112,6 +112,7 @@ class Join:
                         -1,
                         None,
                         activity.last_label,
+                        event.segments,
                     )
                     other = keep(event.id, record)
                     while other is not record and other.model != model:
@@ -212,6 +213,7 @@ class Join:
                     record.scores,
                     record.label_at_prediction,
                     pairs,
+                    record.segments,
                 )
                 activity.last_label = true_class
                 if ordered:
@@ -223,6 +225,8 @@ class Join:
                 record.generation = dedup.number
                 if record.scores is not None:
                     record.scores = None
+                if record.segments is not None:
+                    record.segments = None
                 entries = dedup.entries
                 entries.append(record)
                 if record_ms > dedup.newest_ms:  # noqa: PLR1730

@@ -95,6 +95,7 @@ class WaitingPredictions:
             event.timestamp_ms,
             event.scores,
             label_at_prediction=activity.last_label,
+            segments=event.segments,
         )
 
     def wait(self, record: JoinEntry) -> None:
@@ -124,6 +125,7 @@ class WaitingPredictions:
             record.scores,
             self._earlier_label(record, activity, true_class),
             self.partners(record, true_class),
+            record.segments,
         )
         activity.last_label = true_class
         if self.ordered:
@@ -199,6 +201,7 @@ class WaitingPredictions:
             record.scores,
             self._earlier_label(record, activity, true_class),
             self.partners(record, true_class),
+            record.segments,
         )
         record.true_class = true_class
         if self.ordered:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias, cast
 
-from streamwatch.edge.decoders.fields import is_plain, number_of
+from streamwatch.edge.decoders.fields import is_plain, number_of, probability
 from streamwatch.edge.decoders.mapping import ClassOfLargest, ClassOfScore
 from streamwatch.edge.decoders.names import Names
 
@@ -25,9 +25,9 @@ def class_rule(rule: str | ClassOfScore | ClassOfLargest, classes: Names) -> Cla
         A class is no valid name, or is named twice.
     """
     match rule:
-        case ClassOfScore(_, threshold, above, below):
+        case ClassOfScore(_, threshold, above, below, probability):
             _check_names((above, below))
-            return ByThreshold(threshold, above, below)
+            return ByThreshold(threshold, above, below, probability=probability)
         case ClassOfLargest(_, names):
             _check_names(names)
             return ByLargest(classes, names)
@@ -44,19 +44,28 @@ def by_class(raw: Any, classes: Sequence[str]) -> dict[str, Any] | None:
 
 
 class ByThreshold:
-    """The class `above` for a number of at least `threshold`, else `below`."""
+    """The class `above` for a number of at least `threshold`, else `below`.
 
-    def __init__(self, threshold: float, above: str, below: str) -> None:
+    A number that is a `probability` must be in [0, 1], and is the score of `above`.
+    """
+
+    def __init__(self, threshold: float, above: str, below: str, *, probability: bool = False) -> None:
         self._threshold, self._above, self._below = threshold, above, below
+        self._probability = probability
 
     def __call__(self, raw: Any, missing: str) -> tuple[str, str]:
         """Judge one content."""
         if raw is None:
             return "", missing
         number = number_of(raw)
-        if number is None:
+        if number is None or (self._probability and probability(number) is None):
             return "", "invalid_score"
         return self._above if number >= self._threshold else self._below, ""
+
+    def scores(self, raw: Any) -> dict[str, float] | None:
+        """Scores of both classes by a content that was judged; None where it is no probability."""
+        score = probability(number_of(raw)) if self._probability else None
+        return None if score is None else {self._above: score, self._below: 1.0 - score}
 
 
 class ByLargest:

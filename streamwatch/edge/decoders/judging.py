@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from streamwatch.core.events import Event, Invalid, Label, NullRecord, Prediction, WrongFold
 from streamwatch.core.fold_names import fold_name
 from streamwatch.core.ports import Record
-from streamwatch.edge.decoders.class_rules import MAX_SCORES, ByLargest, by_class, class_rule
-from streamwatch.edge.decoders.fields import is_plain, probability, timestamp_ms
+from streamwatch.edge.decoders.class_rules import MAX_SCORES, ByLargest, ByThreshold, by_class, class_rule
+from streamwatch.edge.decoders.fields import canonical_text, is_plain, probability, timestamp_ms
 from streamwatch.edge.decoders.folds import fold_tests, judged_fold
 from streamwatch.edge.decoders.mapping import ScoreArray, TimestampUnit, TopicMapping
 from streamwatch.edge.decoders.names import Names, judged
@@ -50,6 +51,7 @@ class Judge:
         self.classes = Names(mapping.classes, "invalid_class")
         self._predicted = class_rule(mapping.prediction, self.classes)
         self._true = class_rule(mapping.label, self.classes)
+        self._segments = tuple(mapping.segments)
         self._score_classes = mapping.scores.classes if isinstance(mapping.scores, ScoreArray) else None
 
     def take_tied(self) -> int:
@@ -57,8 +59,8 @@ class Judge:
         return self._predicted.take_tied() if isinstance(self._predicted, ByLargest) else 0
 
     def prediction(self, row: Row, record: Record, record_ms: int) -> Event:
-        """Judge the contents of `PREDICTION_SLOTS`."""
-        id_, model, shown, stamp, scores, fold = row
+        """Judge the contents of `PREDICTION_SLOTS`, and behind them those of the segments."""
+        id_, model, shown, stamp, scores, fold, *parts = row
         name = predicted_class = ""
         id_, reason = judged(id_, "missing_id", "invalid_id")
         if not reason:
@@ -71,6 +73,11 @@ class Judge:
         if not reason and scores is not None:
             scores = self.scores(scores)
             reason = "invalid_scores" if scores is None else ""
+        elif not reason and isinstance(self._predicted, ByThreshold):
+            scores = self._predicted.scores(shown)
+        segments: dict[str, str] | None = None
+        if not reason and parts:
+            segments, reason = self._segments_of(parts)
         number = -1
         if not reason and fold is not None:
             number, reason = judged_fold(fold, self._folds)
@@ -80,7 +87,7 @@ class Judge:
             if not fold_tests(id_, number, self._folds):
                 return WrongFold(record_ms)
             name = fold_name(name, number)
-        return Prediction(self.key(id_), name, predicted_class, record_ms, stamp, scores)
+        return Prediction(self.key(id_), name, predicted_class, record_ms, stamp, scores, segments)
 
     def label(self, row: Row, record: Record, record_ms: int) -> Event:
         """Judge the contents of `LABEL_SLOTS`."""
@@ -122,6 +129,18 @@ class Judge:
         """An invalid record, with its model if that is a valid name."""
         name, wrong = self.models.judged(model, "missing_model")
         return Invalid(record.topic, record.partition, record.offset, reason, model=None if wrong else name)
+
+    def _segments_of(self, parts: Sequence[Any]) -> tuple[dict[str, str] | None, str]:
+        """Values of the segments that are there, by name, None without any; or the reason against them."""
+        segments: dict[str, str] = {}
+        for name, raw in zip(self._segments, parts, strict=True):
+            if raw is None:
+                continue
+            value = canonical_text(raw)
+            if value is None:
+                return None, "invalid_segment"
+            segments[name] = value
+        return segments or None, ""
 
     def scores(self, raw: Any) -> dict[str, float] | None:
         """Probabilities by class; classes that are aliases of one another add up."""

@@ -56,6 +56,9 @@ class MappedPart:
         self.judge = Judge(mapping, keys, folds)
         self._judged = self.judge.prediction if self._is_prediction else self.judge.label
         locations = {slot: located(slot, place_of(mapping, slot)) for slot in self._slots}
+        if self._is_prediction:
+            places = mapping.segments.items()
+            locations |= {f"segments.{name}": located("segments", place) for name, place in places}
         self._lookups = {slot: lookup(location, topic) for slot, location in locations.items()}
         self._optional = side if mapping.optional else None
         self._each: dict[str, tuple[Step, ...]] = {

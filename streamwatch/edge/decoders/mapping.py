@@ -56,6 +56,8 @@ class ClassOfScore:
     threshold: float
     above: str
     below: str
+    probability: bool = False
+    """Whether the number is the probability of `above`; it then gives scores, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +98,8 @@ class TopicMapping:
     scores: str | ScoreArray | None = "value.scores"
     fold: str | None = "value.fold"
     """Which fold of the model predicted; refused where settings have no scheme of folds."""
+    segments: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Places of what tells predictions apart for evaluation, by the segment's name."""
     classes: Mapping[str, str] = field(default_factory=dict[str, str])
     """Aliases, as they are written in records → the class meant (`{"true": "fraud"}`)."""
     kind: KindRule | None = None

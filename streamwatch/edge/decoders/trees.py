@@ -40,7 +40,7 @@ def needs_trees(mapping: TopicMapping) -> bool:
     plain = (mapping.id, mapping.model, mapping.prediction, mapping.label, mapping.timestamp, mapping.scores)
     kind = None if mapping.kind is None else mapping.kind.field
     texts = [place for place in (*plain, mapping.fold, kind) if place is None or isinstance(place, str)]
-    if mapping.when or mapping.optional or len(texts) < len(plain) + 2:
+    if mapping.when or mapping.optional or mapping.segments or len(texts) < len(plain) + 2:
         return True
     return any(text is not None and _is_in_array(text) for text in texts)
 

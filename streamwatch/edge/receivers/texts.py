@@ -7,6 +7,7 @@ from urllib.parse import quote, urlsplit, urlunsplit
 
 from streamwatch.core.alerting.notification import Notification, Part
 from streamwatch.core.estimators.class_shift import ClassShift
+from streamwatch.core.estimators.registers.segments.change import SegmentChange
 from streamwatch.core.events import Alarm, Judgement
 from streamwatch.core.specs import HEADLINE
 
@@ -97,6 +98,8 @@ def _found(notification: Notification) -> str:
     said = [_sentence(part) for part in fresh]
     if notification.shift is not None and any(part.is_open for part in fresh):
         said.append(looks_like(notification.shift))
+    if notification.segment is not None and any(part.is_open for part in fresh):
+        said.append(sits_in(notification.segment))
     if others:
         said.append(f"Also open: {', '.join(_mention(part) for part in others)}.")
     return " ".join(said)
@@ -130,6 +133,15 @@ def looks_like(shift: ClassShift) -> str:
     if shift.past_differs:
         parts = "before, it erred otherwise than over its past"
     return f"Whether the classes or the model changed is unclear: {parts}."
+
+
+def sits_in(change: SegmentChange) -> str:
+    """Sentence on the value of a segment in which most of the extra errors sit."""
+    return (
+        f"{share(change.share)} of the extra errors are in {change.segment} {change.value}, which has "
+        f"{share(change.traffic)} of the outcomes: its error went from {share(change.before)} over its "
+        f"past to {share(change.now)} of late."
+    )
 
 
 def points(value: float, sign: str = "+") -> str:

@@ -93,6 +93,7 @@ def body_of(notification: Notification, external_url: str) -> bytes:
         data |= {"model": notification.model, "news": notification.news}
         data["alarms"] = [_part(part) for part in notification.parts]
         data["class_shift"] = notification.shift
+        data["segment"] = notification.segment
     if notification.digest is not None:
         data["digest"] = msgspec.structs.asdict(notification.digest)
     envelope = {"type": f"drift.{notification.kind}", "timestamp": iso(notification.issued_ms), "data": data}

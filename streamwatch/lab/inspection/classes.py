@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 from math import sqrt
 from typing import Final
 
-from streamwatch.lab.inspection.columns import Column, Stream
+from streamwatch.lab.inspection.columns import Column
+from streamwatch.lab.inspection.streams import Stream
 from streamwatch.lab.inspection.times import unit_of
+from streamwatch.lab.inspection.vectors import Vector
 from streamwatch.lab.inspection.words import LABEL, PREDICTION, describes, polarity, weight
 
 MAX_CLASSES: Final = 200
@@ -26,7 +28,8 @@ class ClassPair:
 
     `agreement` is the share of joined records in which they say the same, `association` how much one tells of
     the other, from 0 to 1 (Cramér's V). `aliases` are classes as labels write them → as predictions do;
-    `unmatched` says why classes cannot be matched.
+    `unmatched` says why classes cannot be matched. `largest`: the prediction is the largest of an array of
+    numbers, one for each of these classes, or of an object that names them (empty); None for a plain field.
     """
 
     prediction: str
@@ -36,6 +39,7 @@ class ClassPair:
     association: float
     aliases: Mapping[str, str] = field(default_factory=dict[str, str])
     unmatched: str = ""
+    largest: tuple[str, ...] | None = None
 
 
 def class_pairs(
@@ -45,6 +49,9 @@ def class_pairs(
     lefts = [column for column in _candidates(left, without) if len(column.counts) > 1]
     rights = _candidates(right, without)
     found = [pair for a in lefts for b in rights if (pair := _judged(a, b, joined)) is not None]
+    for vector in left.vectors.values():
+        if vector.speaks:
+            found += [pair for b in rights if (pair := _of_largest(vector, b, joined)) is not None]
     return sorted(found, key=lambda pair: -pair.rank)
 
 
@@ -80,6 +87,37 @@ def _in_common(both: Counter[tuple[str, str]]) -> float:
         sum(n for (_, y), n in both.items() if y in predicted),
     ]
     return min(known) / both.total()
+
+
+def _of_largest(vector: Vector, b: Column, joined: Sequence[tuple[int, int]]) -> ClassPair | None:
+    """Judge the class of the largest number as one that a field holds; a field that holds it is preferred."""
+    texts = [(i, text) for i, j in joined if (text := b.texts[j]) is not None]
+    classes = vector.names or vector.order(texts)
+    if classes is None:
+        return None
+    aliases = matched(classes, b.counts) if vector.names else {}
+    meant = [(i, aliases.get(text, text)) for i, text in texts]
+    known = sum(text in classes for _, text in meant) / len(meant)
+    speaks = max(vector.telling(classes, meant), _association(vector.column(classes), meant))
+    if len(meant) < MIN_PAIRS or known < KNOWN or speaks < CLEAR:
+        return None
+    named = weight(b.place, LABEL) - 0.8 * describes(b.place) - 0.5 * (1 - b.filled)
+    agreed = vector.column(classes).texts
+    agreement = sum(agreed[i] == text for i, text in meant) / len(meant)
+    rank = OF_NUMBERS + 0.1 * bool(vector.names) + named + speaks + (ALIASED if aliases else known)
+    order = () if vector.names else tuple(classes)
+    return ClassPair(vector.place, b.place, rank, agreement, speaks, aliases, largest=order)
+
+
+def _association(column: Column, meant: Sequence[tuple[int, str]]) -> float:
+    texts = column.texts
+    return cramers_v(Counter((x, y) for i, y in meant if (x := texts[i]) is not None))
+
+
+KNOWN: Final = 0.9
+"""Share of the true classes that must be among those of the numbers."""
+OF_NUMBERS: Final = 0.5
+"""What the name of numbers for each class counts; that of a field called `prediction` counts 1."""
 
 
 def _judged(a: Column, b: Column, joined: Sequence[tuple[int, int]]) -> ClassPair | None:

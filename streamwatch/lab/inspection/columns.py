@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
 from streamwatch.edge.decoders.fields import canonical_text
-from streamwatch.lab.inspection.flatten import FlatRecord, Scalar
+from streamwatch.lab.inspection.flatten import Scalar
 
 FRACTIONAL: Final = 0.05
 """Share of numbers with a fraction from which a column is continuous."""
@@ -83,57 +83,3 @@ class Column:
     def leaf(self) -> str:
         """Last step of the place: the field's own name."""
         return self.place.removeprefix("header:").rpartition(".")[2]
-
-
-@dataclass
-class Stream:
-    """Records of one topic, or of one kind in it, as columns.
-
-    `kind` is the place that tells kinds apart and what stands there; None where the topic has one kind.
-    """
-
-    topic: str
-    records: Sequence[FlatRecord]
-    kind: tuple[str, str] | None = None
-    columns: Mapping[str, Column] = field(init=False)
-
-    def __post_init__(self) -> None:
-        """Lay the records out by place."""
-        places = dict.fromkeys(place for record in self.records for place in record.scalars)
-        self.columns = {
-            place: Column(place, [record.scalars.get(place) for record in self.records]) for place in places
-        }
-
-    @property
-    def name(self) -> str:
-        """Topic, and what stands at the place of its kind."""
-        return self.topic if self.kind is None else f"{self.topic} ({self.kind[0]} = {self.kind[1]})"
-
-
-def streams_of(topic: str, records: Sequence[FlatRecord]) -> Sequence[Stream]:
-    """Whole topic first, then the kinds of records it may hold, by each place that could tell them apart."""
-    readable = [record for record in records if not record.fault]
-    whole = Stream(topic, readable)
-    found = [whole]
-    for column in whole.columns.values():
-        if column.filled < KIND_FILLED or not 2 <= len(column.counts) <= MAX_KINDS or column.is_continuous:
-            continue
-        groups = {
-            text: [r for r, t in zip(readable, column.texts, strict=True) if t == text]
-            for text in column.counts
-        }
-        shapes = {text: _shape(group) for text, group in groups.items()}
-        if len(set(shapes.values())) > 1:
-            found += [Stream(topic, group, (column.place, text)) for text, group in groups.items()]
-    return found
-
-
-KIND_FILLED: Final = 0.98
-MAX_KINDS: Final = 8
-USUAL: Final = 0.5
-
-
-def _shape(group: Sequence[FlatRecord]) -> frozenset[str]:
-    """Places that most records of a group have."""
-    counts = Counter(place for record in group for place in record.scalars)
-    return frozenset(place for place, count in counts.items() if count > USUAL * len(group))

@@ -1,62 +1,56 @@
-"""Envelopes that records come in, recognised by the fields that their specifications ask for."""
+"""Envelopes that records come in, recognised by what their specifications ask for."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from streamwatch.edge.decoders.envelopes import KINDS, EnvelopeKind, Opened
+from streamwatch.edge.decoders.envelopes.cloudevents import is_event
 from streamwatch.lab.inspection.flatten import FlatRecord
 
 USUAL: Final = 0.5
+"""Share of a topic's records from which they come in an envelope."""
 
 
-def envelopes(records: Sequence[FlatRecord]) -> list[str]:
-    """Say which envelopes most records of a topic come in."""
-    said: list[str] = []
-    for told, fits in _ENVELOPES:
-        count = sum(fits(record) for record in records)
-        if count > USUAL * len(records):
-            said.append(told)
-    return said
+def envelope_of(records: Sequence[FlatRecord]) -> tuple[EnvelopeKind, str] | None:
+    """Find the envelope of most records of a topic, and what is to be said of it."""
+    readable = [record for record in records if not record.fault]
+    for name, fits, said in _ENVELOPES:
+        kind = KINDS[name]
+        opened = [kind.open(record.tree, record.record) for record in readable if fits(record)]
+        counted = sum(each is None or isinstance(each, Opened) for each in opened)
+        if counted > USUAL * len(readable) and any(isinstance(each, Opened) for each in opened):
+            return kind, said
+    return None
 
 
-def _has(record: FlatRecord, *places: str) -> bool:
-    return all(place in record.scalars for place in places)
-
-
-def _cloudevents(record: FlatRecord) -> bool:
-    return _has(record, "value.specversion", "value.id", "value.source", "value.type")
-
-
-def _binary_cloudevents(record: FlatRecord) -> bool:
-    return _has(record, "header:ce_specversion", "header:ce_id")
-
-
-def _debezium(record: FlatRecord) -> bool:
-    before = ("value.payload.", "value.")
+def _is_debezium(record: FlatRecord) -> bool:
+    """Tell a change of a row from any other object with an `op`: it names its source."""
     return any(
         f"{head}op" in record.scalars and any(place.startswith(f"{head}source.") for place in record.scalars)
-        for head in before
+        for head in ("value.payload.", "value.")
     )
 
 
-def _kserve_v1(record: FlatRecord) -> bool:
-    return "value.predictions" in record.arrays or "value.instances" in record.arrays
+def _is_event(record: FlatRecord) -> bool:
+    return is_event(record.tree, record.record)
 
 
-def _kserve_v2(record: FlatRecord) -> bool:
-    return any(place in record.arrays for place in ("value.outputs", "value.inputs"))
+def _is_logged(record: FlatRecord) -> bool:
+    """Tell an answer that a server logged from an object that happens to have predictions."""
+    tree = record.tree
+    return _is_event(record) or (isinstance(tree, dict) and bool({"request", "response"} & tree.keys()))
 
 
-def _seldon(record: FlatRecord) -> bool:
-    return any(place in record.arrays for place in ("value.data.ndarray", "value.data.tensor.values"))
+def _is_any(record: FlatRecord) -> bool:
+    return isinstance(record.tree, dict)
 
 
-_ENVELOPES: Final[tuple[tuple[str, Callable[[FlatRecord], bool]], ...]] = (
-    ("CloudEvents, structured: the event is below value.data", _cloudevents),
-    ("CloudEvents, binary: attributes are in headers ce_…, the event is the value", _binary_cloudevents),
-    ("Debezium: a row as it is after a change; deletions have none and are counted as invalid", _debezium),
-    ("KServe v1: arrays of instances or predictions", _kserve_v1),
-    ("KServe v2: arrays of inputs or outputs", _kserve_v2),
-    ("Seldon: an array of data", _seldon),
+_ENVELOPES: Final[tuple[tuple[str, Callable[[FlatRecord], bool], str], ...]] = (
+    ("seldon", _is_any, "Seldon: rows of data; requests are skipped"),
+    ("kserve_v2", _is_any, "KServe v2: tensors as arrays with an element for each instance"),
+    ("kserve_v1", _is_logged, "KServe v1: instances and predictions; requests are skipped"),
+    ("debezium", _is_debezium, "Debezium: rows as they are after a change; deletions withdraw predictions"),
+    ("cloudevents", _is_event, "CloudEvents: attributes beside value.data, in structured and binary mode"),
 )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
 import msgspec
 
 from streamwatch.core.ports import Record
+from streamwatch.edge.decoders.envelopes import EnvelopeKind
 
 Scalar: TypeAlias = str | int | float | bool
 MAX_DEPTH: Final = 10
@@ -22,18 +23,24 @@ _FRAME: Final = 5
 
 @dataclass(slots=True)
 class FlatRecord:
-    """A record's scalars by place (`value.a.b`, `key`, `header:x`).
+    """A record's scalars by place (`value.a.b`, `key`, `header:x`), or those of one element of its arrays.
 
     `unaddressable` are names of fields that no mapping can write.
     """
 
     record: Record
     scalars: dict[str, Scalar] = field(default_factory=dict[str, Scalar])
-    arrays: dict[str, int] = field(default_factory=dict[str, int])
-    """Elements of each array, by its place."""
+    arrays: dict[str, Sequence[Any]] = field(default_factory=dict[str, Sequence[Any]])
+    """Arrays by their place."""
+    numbers: dict[str, Mapping[str, float]] = field(default_factory=dict[str, Mapping[str, float]])
+    """Objects of two or more numbers and nothing else, by their place."""
     unaddressable: set[str] = field(default_factory=set[str])
     fault: str = ""
     """Reason why the value cannot be looked into; empty if it can."""
+    tree: Any = None
+    """Everything the value holds, out of its envelope."""
+    element: int | None = None
+    """Number of the element that it is of; None for a whole record."""
 
     @property
     def record_ms(self) -> int:
@@ -41,16 +48,31 @@ class FlatRecord:
         return self.record.timestamp
 
 
-def flatten(record: Record) -> FlatRecord:
-    """Lay out key, headers and value of one record."""
+NULL: Final = "null"
+SKIPPED: Final = "skipped"
+"""Faults that are none: a record without a value, and one that its envelope is not about."""
+
+
+def flatten(record: Record, envelope: EnvelopeKind | None = None) -> FlatRecord:
+    """Lay out key, headers and value of one record, out of its envelope."""
     flat = FlatRecord(record)
     if (key := _text(record.key)) is not None:
         flat.scalars["key"] = key
     for name, content in record.headers:
+        if envelope is not None and name.startswith("ce_"):
+            continue  # attributes of a CloudEvent, which are in its envelope
         if (text := _text(content)) is not None and name:
             flat.scalars[f"header:{name}"] = text
-    flat.fault = record.fault or _fill(flat, record.value)
+    flat.fault = record.fault or _fill(flat, record.value, envelope)
     return flat
+
+
+def walk(place: str, content: Any, flat: FlatRecord) -> None:
+    """Add what lies at a place, and below it, to a record."""
+    for found, scalar in _walk(place, content, flat, 0):
+        if len(flat.scalars) >= MAX_PLACES:
+            break
+        flat.scalars[found] = scalar
 
 
 def framed_schema(value: bytes) -> int | None:
@@ -58,35 +80,57 @@ def framed_schema(value: bytes) -> int | None:
     return int.from_bytes(value[1:_FRAME]) if len(value) > _FRAME and value[0] == 0 else None
 
 
-def _fill(flat: FlatRecord, value: bytes | None) -> str:
+def _fill(flat: FlatRecord, value: bytes | None, envelope: EnvelopeKind | None) -> str:  # noqa: PLR0911
     if value is None:
-        return "null"
+        return NULL
     if (schema := framed_schema(value)) is not None:
         return f"framed by a schema registry (schema {schema})"
     try:
         content: Any = msgspec.json.decode(value)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return "not JSON"
+    if envelope is not None:
+        content, fault = _out_of(envelope, content, flat.record)
+        if fault:
+            return fault
     if isinstance(content, str) and content.lstrip().startswith("{"):
         return "JSON inside a JSON string"
-    if not isinstance(content, dict):
-        return f"JSON, but {_kind(content)} and not an object"
-    for place, scalar in _walk("value", content, flat, 0):
-        if len(flat.scalars) >= MAX_PLACES:
-            break
-        flat.scalars[place] = scalar
+    if not isinstance(content, dict | list):
+        return f"JSON, but {'a text' if isinstance(content, str) else 'a single value'} and not an object"
+    flat.tree = cast("Any", content)
+    walk("value", flat.tree, flat)
     return ""
+
+
+def _out_of(envelope: EnvelopeKind, content: Any, record: Record) -> tuple[Any, str]:
+    """What an envelope holds, or why that is nothing to look at."""
+    opened = envelope.open(content, record)
+    if opened is None:
+        return None, SKIPPED
+    if isinstance(opened, str):
+        return None, f"not in the envelope {envelope.name}"
+    tree = opened.tree
+    if isinstance(tree, dict) and isinstance(
+        tree.get("event"), dict
+    ):  # as servers logged it, beside its parts
+        tree = tree | {"event": {name: part for name, part in tree["event"].items() if name not in _PARTS}}
+    return tree, NULL if opened.deleted else ""
+
+
+_PARTS: Final = frozenset({"data", "request", "response"})
 
 
 def _walk(place: str, content: Any, flat: FlatRecord, depth: int) -> Iterator[tuple[str, Scalar]]:
     if isinstance(content, dict) and depth < MAX_DEPTH:
+        if len(content) > 1 and all(type(inner) in {int, float} for inner in content.values()):
+            flat.numbers[place] = content
         for name, inner in content.items():
             if not name or not name.isprintable() or set(name) & _UNWRITABLE:
                 flat.unaddressable.add(f"{place}: {name!r}")
             else:
                 yield from _walk(f"{place}.{_step(name)}", inner, flat, depth + 1)
     elif isinstance(content, list) and depth < MAX_DEPTH:
-        flat.arrays[place] = len(content)
+        flat.arrays[place] = content
         for at, inner in enumerate(content[:MAX_ELEMENTS]):
             yield from _walk(f"{place}[{at}]", inner, flat, depth + 1)
     elif isinstance(content, str | int | float):
@@ -107,13 +151,3 @@ def _text(content: bytes | None) -> str | None:
         return None if content is None else content.decode()
     except UnicodeDecodeError:
         return None
-
-
-def _kind(content: Any) -> str:
-    match content:
-        case list():
-            return "an array"
-        case str():
-            return "a text"
-        case _:
-            return "a single value"

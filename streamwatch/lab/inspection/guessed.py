@@ -29,6 +29,14 @@ CLOSE = 0.8
 
 
 @dataclass(frozen=True, slots=True)
+class Numbers:
+    """Numbers at a place, one for each class: of an array in the order of `classes`, of an object by name."""
+
+    place: str
+    classes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class ScoreChoice:
     """Classes that a score stands for: `above` from the threshold on, else `below`."""
 
@@ -48,7 +56,9 @@ class TopicGuess:
 
     `model` is a place, a constant (`=name`) or None; `classes` are aliases as records write them; `kind` is
     the place that tells predictions from labels with what stands there in each. `has_fold_field`: records
-    have what the default mapping takes for a fold. `optional`: many have no class.
+    have what the default mapping takes for a fold. `optional`: many have no class. `largest`: the prediction
+    is the class with the largest of several numbers. `envelope` is what values are wrapped in,
+    `format` what they are written in where that is not JSON.
     """
 
     topic: str
@@ -60,11 +70,14 @@ class TopicGuess:
     label: Choice | None = None
     timestamp: Choice | None = None
     timestamp_unit: TimestampUnit = "ms"
-    scores: str | None = None
+    scores: Numbers | None = None
     classes: Mapping[str, str] = field(default_factory=dict[str, str])
     kind: tuple[str, str, str] | None = None
     has_fold_field: bool = False
     optional: bool = False
+    largest: Numbers | None = None
+    envelope: str | None = None
+    format: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

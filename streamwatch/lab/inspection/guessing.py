@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from streamwatch.core.ports import Record
-from streamwatch.lab.inspection.columns import Stream, streams_of
-from streamwatch.lab.inspection.envelopes import envelopes
-from streamwatch.lab.inspection.flatten import FlatRecord, flatten
+from streamwatch.lab.inspection.envelopes import envelope_of
+from streamwatch.lab.inspection.flatten import NULL, SKIPPED, FlatRecord, flatten
 from streamwatch.lab.inspection.guessed import Guess, TopicGuess
-from streamwatch.lab.inspection.pairing import Pairing, best_pairing, paired
+from streamwatch.lab.inspection.one_record import within
+from streamwatch.lab.inspection.pairing import Pairing, best_pairing, paired, views
 from streamwatch.lab.inspection.problems import class_problems, no_ids_meet
+from streamwatch.lab.inspection.streams import Stream, streams_of
 from streamwatch.lab.inspection.topic_guesses import both_guess, label_guess, prediction_guess
 
 READABLE: Final = 0.5
@@ -31,14 +33,19 @@ def guess(samples: Mapping[str, Sequence[Record]]) -> Guess:
     problems: list[str] = []
     notes: list[str] = []
     streams: dict[str, Sequence[Stream]] = {}
+    envelopes: dict[str, str] = {}
     for topic, records in flats.items():
-        notes += [f"topic {topic}: {said}" for said in envelopes(records)]
+        if (known := envelope_of(records)) is not None:
+            kind, said = known
+            envelopes[topic] = kind.name
+            notes.append(f"topic {topic}: {said}")
+            records = [flatten(record, kind) for record in samples[topic]]  # noqa: PLW2901
         if fault := _unreadable(topic, records):
             problems.append(fault)
         else:
             notes += _unaddressable(topic, records)
             streams[topic] = streams_of(topic, records)
-    best = best_pairing(streams)
+    best = best_pairing(streams) or _of_one_topic(streams)
     if best is None:
         return Guess(problems=(*problems, *no_ids_meet(streams)), notes=tuple(notes))
     pairings = [best, *_further(best, streams)]
@@ -48,8 +55,17 @@ def guess(samples: Mapping[str, Sequence[Record]]) -> Guess:
     problems += [
         f"topic {topic}: its ids meet those of no other topic" for topic in streams if topic not in known
     ]
-    topics, found = _topics(pairings)
+    guessed, found = _topics(pairings)
+    topics = [replace(topic, envelope=envelopes.get(topic.topic)) for topic in guessed]
     return Guess(tuple(topics), (*problems, *found), tuple(notes))
+
+
+def _of_one_topic(streams: Mapping[str, Sequence[Stream]]) -> Pairing | None:
+    """Predictions and labels in the same records, where there is no topic that labels could come from."""
+    if len(streams) != 1:
+        return None
+    found = [way for of_topic in streams.values() for view in views(of_topic) if (way := within(view))]
+    return found[0] if found else None
 
 
 def _further(best: Pairing, streams: Mapping[str, Sequence[Stream]]) -> list[Pairing]:
@@ -60,7 +76,11 @@ def _further(best: Pairing, streams: Mapping[str, Sequence[Stream]]) -> list[Pai
     for topic, of_topic in streams.items():
         if topic in {best.predictions.topic, best.labels.topic} or not of_topic:
             continue
-        ways = [paired(of_topic[0], best.labels), paired(best.predictions, of_topic[0])]
+        ways = [
+            way
+            for view in views(of_topic)
+            for way in (paired(view, best.labels), paired(best.predictions, view))
+        ]
         sound = [way for way in ways if way is not None and way.is_usable]
         if sound:
             found.append(max(sound, key=lambda way: way.rank))
@@ -74,6 +94,8 @@ def _topics(pairings: Sequence[Pairing]) -> tuple[list[TopicGuess], list[str]]:
     if best.predictions.kind is not None and best.predictions.topic == best.labels.topic:
         mixed, wrong = both_guess(best)
         return ([] if mixed is None else [mixed]), [*problems, *wrong]
+    if best.predictions is best.labels:
+        return ([prediction_guess(best), label_guess(best)] if best.is_usable else []), problems
     topics: dict[str, TopicGuess] = {}
     for pairing in pairings:
         if not pairing.is_usable:
@@ -86,8 +108,8 @@ def _topics(pairings: Sequence[Pairing]) -> tuple[list[TopicGuess], list[str]]:
 
 
 def _unreadable(topic: str, records: Sequence[FlatRecord]) -> str:
-    faults = Counter(record.fault for record in records if record.fault and record.fault != "null")
-    filled = sum(record.fault != "null" for record in records)
+    faults = Counter(record.fault for record in records if record.fault not in {"", NULL, SKIPPED})
+    filled = sum(record.fault not in {NULL, SKIPPED} for record in records)
     if not filled:
         return f"topic {topic}: no record has a value" if records else f"topic {topic}: no record was found"
     if faults.total() <= (1 - READABLE) * filled:

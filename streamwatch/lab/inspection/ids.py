@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from streamwatch.lab.inspection.columns import Column, Stream
+from streamwatch.lab.inspection.columns import Column
+from streamwatch.lab.inspection.streams import EACH, Stream
 from streamwatch.lab.inspection.times import unit_of
 from streamwatch.lab.inspection.words import ID, weight
 
@@ -40,7 +41,7 @@ def id_columns(stream: Stream) -> list[Column]:
     """Columns that could be ids: neither measurements nor times, with enough distinct contents."""
     record_ms = [record.record_ms for record in stream.records]
     found: list[Column] = []
-    for column in stream.columns.values():
+    for column in stream.id_columns.values():
         if column.is_continuous or column.is_boolean or len(column.counts) < MIN_DISTINCT:
             continue
         unit = unit_of(column, record_ms)
@@ -79,9 +80,14 @@ def _pair(a: Column, b: Column) -> IdPair | None:
         (a.uniqueness * b.uniqueness) ** 0.5 / fan_out
         + 0.5 * cover**0.5
         + 0.2 * names
-        + (0.1 if "[" not in a.place + b.place else 0.0)
+        + (0.1 if "[" not in (a.place + b.place).replace(EACH, "") else 0.0)
+        - DEPTH * (a.place.count(".") + b.place.count("."))
     )
     return IdPair(a.place, b.place, len(common), cover, fan_out, rank)
+
+
+DEPTH: Final = 0.02
+"""What a step of a place costs: of contents that lie at two places the outer one is taken."""
 
 
 def _corroborated(pair: IdPair, others: Sequence[IdPair], left: Stream, right: Stream) -> IdPair:
@@ -94,7 +100,7 @@ def _corroborated(pair: IdPair, others: Sequence[IdPair], left: Stream, right: S
     for other in others:
         if other.left == pair.left or other.right == pair.right or other.cover < SHARED_MUCH:
             continue
-        a, b = left.columns[other.left].texts, right.columns[other.right].texts
+        a, b = left.id_columns[other.left].texts, right.id_columns[other.right].texts
         both = [(a[i], b[j]) for i, j in joined if a[i] is not None and b[j] is not None]
         if both:
             agreed.append(sum(x == y for x, y in both) / len(both))
@@ -108,11 +114,11 @@ CORROBORATION: Final = 0.6
 def joined_rows(left: Stream, right: Stream, pair: IdPair) -> list[tuple[int, int]]:
     """Pairs of row numbers whose ids are equal, by right row; at most `MAX_PAIRS`."""
     rows: defaultdict[str, list[int]] = defaultdict(list)
-    for i, text in enumerate(left.columns[pair.left].texts):
+    for i, text in enumerate(left.id_columns[pair.left].texts):
         if text is not None:
             rows[text].append(i)
     joined: list[tuple[int, int]] = []
-    for j, text in enumerate(right.columns[pair.right].texts):
+    for j, text in enumerate(right.id_columns[pair.right].texts):
         if text is not None and text in rows:
             joined += [(i, j) for i in rows[text]]
             if len(joined) >= MAX_PAIRS:

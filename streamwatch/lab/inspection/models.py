@@ -7,7 +7,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
-from streamwatch.lab.inspection.columns import Column, Stream
+from streamwatch.lab.inspection.columns import Column
+from streamwatch.lab.inspection.streams import Stream
 from streamwatch.lab.inspection.words import MODEL, weight, words
 
 MAX_MODELS: Final = 100
@@ -29,7 +30,7 @@ class ModelPlace:
 
 def model_places(stream: Stream, id_place: str, without: Collection[str] = ()) -> list[ModelPlace]:
     """Candidates by rank, the likeliest first."""
-    ids = stream.columns[id_place]
+    ids = stream.id_columns[id_place]
     repeats = ids.uniqueness < REPEATING
     found: list[ModelPlace] = []
     for column in stream.columns.values():

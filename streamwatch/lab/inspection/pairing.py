@@ -8,16 +8,20 @@ from statistics import mean
 from typing import Final
 
 from streamwatch.lab.inspection.classes import ClassPair, class_pairs, scores
-from streamwatch.lab.inspection.columns import Stream
 from streamwatch.lab.inspection.ids import IdPair, id_pairs, joined_rows
 from streamwatch.lab.inspection.models import model_places
 from streamwatch.lab.inspection.scored import ScorePair, score_pair
+from streamwatch.lab.inspection.streams import Stream
 from streamwatch.lab.inspection.words import LABEL, LABEL_TOPIC, PREDICTION, PREDICTION_TOPIC, weight, words
 
 IDS_TRIED: Final = 3
 NAMED: Final = 0.3
 TELLING: Final = 0.1
 """Association from which fields are taken for classes whatever they are called."""
+
+
+ONE_OF_SEVERAL: Final = 0.3
+"""What it costs to take the first element of arrays with more, where others may see them all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +61,8 @@ def paired(left: Stream, right: Stream) -> Pairing | None:
         rank = (
             1.5 * pair.rank + (classes[0].rank if classes else -1.0) + _direction(left, right, pair, joined)
         )
+        if classes and max(left.longest(classes[0].prediction), right.longest(classes[0].label)) > 1:
+            rank -= ONE_OF_SEVERAL
         if best is None or rank > best.rank:
             ordered = [pair, *ids[:at], *ids[at + 1 :]]
             best = Pairing(left, right, ordered, classes, rank, score_pair(left, right, joined, places))
@@ -69,11 +75,15 @@ def best_pairing(streams: Mapping[str, Sequence[Stream]]) -> Pairing | None:
     for topic, of_topic in streams.items():
         for left in of_topic:
             found += _with(left, [right for right in of_topic if _are_kinds(left, right)])
-        if of_topic:
-            found += _with(
-                of_topic[0], [others[0] for name, others in streams.items() if name != topic and others]
-            )
+        others = [view for name, other in streams.items() if name != topic for view in views(other)]
+        for left in views(of_topic):
+            found += _with(left, others)
     return max(found, key=lambda pairing: pairing.rank, default=None)
+
+
+def views(of_topic: Sequence[Stream]) -> Sequence[Stream]:
+    """Ways to see all records of a topic: whole, and by the elements of their arrays."""
+    return [stream for stream in of_topic if stream.kind is None]
 
 
 def _with(left: Stream, rights: Sequence[Stream]) -> list[Pairing]:

@@ -7,9 +7,9 @@ from itertools import permutations
 from typing import Final
 
 from streamwatch.lab.inspection.classes import scores
-from streamwatch.lab.inspection.columns import Stream
 from streamwatch.lab.inspection.ids import affixes, id_columns
 from streamwatch.lab.inspection.pairing import Pairing
+from streamwatch.lab.inspection.streams import Stream
 
 SHOWN: Final = 5
 FAN_OUT: Final = 1.5
@@ -62,7 +62,8 @@ def class_problems(pairing: Pairing) -> list[str]:
         ]
     if pairing.is_sound:
         best = pairing.classes[0]
-        said = [*_longer(pairing.predictions, best.prediction), *_longer(pairing.labels, best.label)]
+        sides = ((pairing.predictions, best.prediction), (pairing.labels, best.label))
+        said = [_longer(stream, place) for stream, place in sides if stream.longest(place) > 1]
         return [*said, f"classes of {topics}: {best.unmatched}"] if best.unmatched else said
     if pairing.scored is not None:
         return []
@@ -80,11 +81,10 @@ def class_problems(pairing: Pairing) -> list[str]:
     ]
 
 
-def _longer(stream: Stream, place: str) -> list[str]:
+def _longer(stream: Stream, place: str) -> str:
     """Say that a place is in an array of several elements, of which it would be one."""
-    array, bracket, _ = place.partition("[")
-    longest = max((record.arrays.get(array, 0) for record in stream.records), default=0)
-    if not bracket or longest <= 1:
-        return []
-    said = f"{stream.name}: {array} has up to {longest} elements: with {array}[] each is an event"
-    return [f"{said}, whose id, if it is not in the array, is followed by # and the number of the element"]
+    array = place.partition("[")[0]
+    said = (
+        f"{stream.name}: {array} has up to {stream.longest(place)} elements: with {array}[] each is an event"
+    )
+    return f"{said}, whose id, if it is not in the array, is followed by # and the number of the element"

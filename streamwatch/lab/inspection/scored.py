@@ -6,8 +6,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from streamwatch.lab.inspection.area import area_under_roc
 from streamwatch.lab.inspection.classes import scores
-from streamwatch.lab.inspection.columns import Column, Stream
+from streamwatch.lab.inspection.columns import Column
+from streamwatch.lab.inspection.streams import Stream
 from streamwatch.lab.inspection.times import unit_of
 from streamwatch.lab.inspection.words import LABEL, describes, weight
 
@@ -60,20 +62,3 @@ def _judged(score: Column, label: Column, joined: Sequence[tuple[int, int]]) -> 
     above, below = (other, one) if area >= 0.5 else (one, other)
     area = max(area, 1 - area)
     return ScorePair(score.place, label.place, above, below, area) if area >= TELLING else None
-
-
-def area_under_roc(positive: Sequence[float], negative: Sequence[float]) -> float:
-    """Share of pairs in which the positive one is higher, equal ones half (Mann and Whitney 1947)."""
-    ordered = sorted([(number, 0) for number in negative] + [(number, 1) for number in positive])
-    wins = 0.0
-    below = at = 0
-    while at < len(ordered):
-        stop = at
-        while stop < len(ordered) and ordered[stop][0] == ordered[at][0]:
-            stop += 1
-        ups = sum(side for _, side in ordered[at:stop])
-        downs = stop - at - ups
-        wins += ups * (below + downs / 2)
-        below += downs
-        at = stop
-    return wins / (len(positive) * len(negative))

@@ -11,7 +11,8 @@ from typing import Final
 
 from streamwatch.edge.decoders.fields import timestamp_ms
 from streamwatch.edge.decoders.mapping import TimestampUnit
-from streamwatch.lab.inspection.columns import Column, Stream
+from streamwatch.lab.inspection.columns import Column
+from streamwatch.lab.inspection.streams import Stream
 from streamwatch.lab.inspection.words import TIME, weight
 
 UNITS: Final[tuple[TimestampUnit, ...]] = ("ms", "s", "us", "ns")

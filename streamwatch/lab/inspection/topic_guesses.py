@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 from streamwatch.edge.decoders.mapping import TimestampUnit
 from streamwatch.lab.inspection.classes import ClassPair
-from streamwatch.lab.inspection.columns import Stream
-from streamwatch.lab.inspection.guessed import Choice, ScoreChoice, TopicGuess, confidence
+from streamwatch.lab.inspection.guessed import Choice, Numbers, ScoreChoice, TopicGuess, confidence
 from streamwatch.lab.inspection.ids import IdPair, joined_rows
 from streamwatch.lab.inspection.models import model_places
 from streamwatch.lab.inspection.pairing import Pairing
+from streamwatch.lab.inspection.streams import EACH, Stream
 from streamwatch.lab.inspection.times import moments, stamps
 
 COPIED = 0.9
@@ -25,8 +25,11 @@ def prediction_guess(pairing: Pairing) -> TopicGuess:
     """Mapping of a topic of predictions."""
     stream, ids = pairing.predictions, pairing.ids[0]
     scored = None if pairing.is_sound else pairing.scored
+    largest: Numbers | None = None
     if scored is None:
         prediction = _class_choice(pairing.classes, label=False)
+        if pairing.classes[0].largest is not None:
+            largest = Numbers(prediction.place, pairing.classes[0].largest)
     else:
         why = f"a score, higher where {scored.above} is true in {scored.area:.0%} of pairs; 0.5 is a guess"
         prediction = Choice(scored.score, why, 0.5)
@@ -42,9 +45,10 @@ def prediction_guess(pairing: Pairing) -> TopicGuess:
         None,
         timestamp,
         unit,
-        _scores(stream, prediction.place),
+        _scores(pairing, largest),
         has_fold_field="value.fold" in stream.columns,
-        optional=scored is None and stream.columns[prediction.place].filled < ALWAYS,
+        optional=scored is None and stream.filled(prediction.place) < ALWAYS,
+        largest=largest,
     )
 
 
@@ -109,6 +113,7 @@ def both_guess(pairing: Pairing) -> tuple[TopicGuess | None, list[str]]:
             of_labels.classes,
             (kinds[0][0], kinds[0][1], kinds[1][1]),
             of_predictions.has_fold_field,
+            largest=of_predictions.largest,
         ),
         [],
     )
@@ -118,15 +123,22 @@ def _id_choice(pairing: Pairing, *, label: bool) -> Choice:
     best, *others = pairing.ids
     place = best.right if label else best.left
     other = next((pair for pair in others if (pair.right if label else pair.left) != place), None)
+    numbered = ": # and the number of the element follow" if _is_numbered(pairing, place, label=label) else ""
     side, met = (pairing.labels, best.right) if label else (pairing.predictions, best.left)
-    distinct = len(side.columns[met].counts)
+    distinct = len(side.id_columns[met].counts)
     other_side = "predictions" if label else "labels"
     return Choice(
         place,
-        f"{best.shared:,} of its {distinct:,} ids were met in {other_side}",
+        f"{best.shared:,} of its {distinct:,} ids were met in {other_side}{numbered}",
         confidence(best.rank, other.rank if other else None),
         (other.right if label else other.left) if other else "",
     )
+
+
+def _is_numbered(pairing: Pairing, place: str, *, label: bool) -> bool:
+    """Tell whether ids of one side lie beside the array whose elements are its events."""
+    records = (pairing.labels if label else pairing.predictions).records
+    return bool(records) and records[0].element is not None and EACH not in place
 
 
 def _class_choice(classes: Sequence[ClassPair], *, label: bool) -> Choice:
@@ -134,6 +146,10 @@ def _class_choice(classes: Sequence[ClassPair], *, label: bool) -> Choice:
     place = best.label if label else best.prediction
     other = next((pair for pair in others if (pair.label if label else pair.prediction) != place), None)
     why = f"equal in {best.agreement:.0%} of joined records" if not best.aliases else "matched by `classes`"
+    if best.largest is not None and not label:
+        why = f"the largest number is that of the true class in {best.agreement:.0%} of joined records"
+        if best.largest:
+            why += "; the order of the classes is a guess: check it"
     return Choice(
         place,
         why,
@@ -206,22 +222,26 @@ def _copies(pairing: Pairing) -> set[str]:
     return found
 
 
-def _scores(stream: Stream, prediction: str) -> str | None:
-    """Object with a probability for each class: from 0 to 1, named by the classes."""
-    classes = set(stream.columns[prediction].counts)
-    parents = {place.rpartition(".")[0] for place, column in stream.columns.items() if column.numbers}
-    for parent in sorted(parents - {"value", ""}):
-        inner = [column for place, column in stream.columns.items() if place.rpartition(".")[0] == parent]
-        if not classes & {column.leaf for column in inner} or "[" in parent:
-            continue
-        sums = [
-            sum(float(raw) for raw in row if isinstance(raw, int | float))
-            for row in zip(*(column.raw for column in inner), strict=True)
-            if all(raw is None or (isinstance(raw, int | float) and -1e-6 <= raw <= 1.000001) for raw in row)
-        ]
-        if len(sums) == len(stream.records) and all(total <= SUM_AT_MOST for total in sums):
-            return parent
+def _scores(pairing: Pairing, largest: Numbers | None) -> Numbers | None:
+    """Probabilities of the classes: from 0 to 1, named by them, or in an order that they tell."""
+    stream = pairing.predictions
+    if not pairing.is_sound:
+        return None
+    if largest is not None:
+        return largest if stream.vectors[largest.place].is_distribution else None
+    texts = stream.columns[pairing.classes[0].prediction].texts
+    filled = [(at, text) for at, text in enumerate(texts) if text is not None]
+    classes = {text for _, text in filled}
+    for vector in sorted(stream.vectors.values(), key=lambda vector: vector.place):
+        if vector.names and classes & set(vector.names) and vector.are_probabilities:
+            return Numbers(vector.place)
+        order = None if vector.names or not vector.is_distribution else vector.order(filled)
+        if order is not None:
+            said = vector.column(order).texts
+            if sum(said[at] == text for at, text in filled) > SAME * len(filled):
+                return Numbers(vector.place, order)
     return None
 
 
-SUM_AT_MOST = 1.02
+SAME = 0.9
+"""Share of records whose largest number is that of their class, from which numbers are probabilities."""

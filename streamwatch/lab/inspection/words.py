@@ -84,6 +84,12 @@ LABEL_TOPIC: Final = _set(
     "conversions actual actuals results result returns annotations reviews review resolved resolutions "
     "confirmed status closed disputes verdicts targets"
 )
+SCORES: Final = _set(
+    "score scores scoring probability probabilities prob probs proba probas likelihood likelihoods logit "
+    "logits confidence confidences softmax distribution prediction predictions output outputs columns "
+    "votes weights margin margins p"
+)
+"""Words of a number for each class."""
 
 POSITIVE: Final = _set(
     "1 true yes y t fraud fraudulent positive pos bad spam churn churned click clicked default "

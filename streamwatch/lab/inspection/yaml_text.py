@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import yaml
 
-from streamwatch.lab.inspection.guessed import Choice, Guess, TopicGuess
+from streamwatch.lab.inspection.guessed import Choice, Guess, Numbers, TopicGuess
 from streamwatch.lab.inspection.horizon import (
     DAY_MS,
     HOUR_MS,
@@ -25,21 +25,16 @@ DEFAULT_EARLY_MS: Final = HOUR_MS
 WIDTH: Final = 100
 
 
-def document(guess: Guess, kafka: Mapping[str, Any], sample: JoinedSample | None = None) -> dict[str, Any]:
-    """Settings as nested mappings: Kafka, topics with their mappings, what delays ask of the join."""
-    both = [topic for topic in guess.topics if topic.side == "both"]
-    sides = {
-        "predictions": [*(topic for topic in guess.topics if topic.side == "prediction"), *both],
-        "labels": [*(topic for topic in guess.topics if topic.side == "label"), *both],
-    }
+def document(guess: Guess, sections: Mapping[str, Any], sample: JoinedSample | None = None) -> dict[str, Any]:
+    """Settings as nested mappings: sections, topics with their mappings, what delays ask of the join."""
     found: dict[str, Any] = {
-        "kafka": dict(kafka),
+        **sections,
         "topics": {
             side: [
-                {"name": topic.topic, "mapping": {name: value for name, value, _ in _fields(topic)}}
+                {**_head(topic), "mapping": {name: value for name, value, _ in _fields(topic)}}
                 for topic in topics
             ]
-            for side, topics in sides.items()
+            for side, topics in _sides(guess).items()
         },
     }
     if join := {name: value for name, value, _ in _join(sample)}:
@@ -47,16 +42,25 @@ def document(guess: Guess, kafka: Mapping[str, Any], sample: JoinedSample | None
     return found
 
 
-def text(guess: Guess, kafka: Mapping[str, Any], sample: JoinedSample, heading: Sequence[str]) -> str:
+def _sides(guess: Guess) -> Mapping[str, Sequence[TopicGuess]]:
+    both = [topic for topic in guess.topics if topic.side == "both"]
+    return {
+        "predictions": [*(topic for topic in guess.topics if topic.side == "prediction"), *both],
+        "labels": [*(topic for topic in guess.topics if topic.side == "label"), *both],
+    }
+
+
+def text(guess: Guess, sections: Mapping[str, Any], sample: JoinedSample, heading: Sequence[str]) -> str:
     """Settings of `document` as YAML, with why each place was chosen and what came second."""
     lines = [f"# {line}" for part in heading for line in textwrap.wrap(printable(part), WIDTH)]
-    lines += ["", *_dumped({"kafka": dict(kafka)}), "", "topics:"]
-    found = document(guess, kafka)["topics"]
-    for side in ("predictions", "labels"):
+    for name, section in sections.items():
+        lines += ["", *_dumped({name: dict(section)})]
+    lines += ["", "topics:"]
+    for side, topics in _sides(guess).items():
         lines.append(f"  {side}:")
-        for entry in found[side]:
-            topic = next(topic for topic in guess.topics if topic.topic == entry["name"])
-            lines += [f"    - name: {_inline(topic.topic)}", "      mapping:"]
+        for topic in topics:
+            keys = [f"{name}: {_inline(value)}" for name, value in _head(topic).items()]
+            lines += [f"    - {keys[0]}", *(f"      {key}" for key in keys[1:]), "      mapping:"]
             for name, value, why in _fields(topic):
                 lines += _commented(why, 8)
                 lines.append(f"        {name}: {_inline(value)}")
@@ -70,6 +74,12 @@ def text(guess: Guess, kafka: Mapping[str, Any], sample: JoinedSample, heading: 
     return "\n".join(lines) + "\n"
 
 
+def _head(topic: TopicGuess) -> dict[str, Any]:
+    """What stands beside a topic's mapping."""
+    said = {"name": topic.topic, "format": topic.format, "envelope": topic.envelope}
+    return {key: value for key, value in said.items() if value is not None}
+
+
 def _fields(topic: TopicGuess) -> Iterator[tuple[str, Any, str]]:
     """Key, value and reason of each line of a mapping."""
     yield "id", topic.id.place, _said(topic.id)
@@ -77,20 +87,17 @@ def _fields(topic: TopicGuess) -> Iterator[tuple[str, Any, str]]:
         yield "model", topic.model.place, _said(topic.model)
     else:
         yield "model", None, "a label is for every model that predicted its id"
-    for name, choice in (("prediction", topic.prediction), ("label", topic.label)):
-        if choice is not None and name == "prediction" and topic.score is not None:
-            score = topic.score
-            made = {"threshold": score.threshold, "above": score.above, "below": score.below}
-            yield name, {"score": choice.place, **made}, _said(choice)
-        elif choice is not None:
-            yield name, choice.place, _said(choice)
+    if topic.prediction is not None:
+        yield "prediction", _predicted(topic, topic.prediction), _said(topic.prediction)
+    if topic.label is not None:
+        yield "label", topic.label.place, _said(topic.label)
     if topic.timestamp is not None:
         yield "timestamp", topic.timestamp.place, _said(topic.timestamp)
         yield "timestamp_unit", topic.timestamp_unit, ""
     else:
         yield "timestamp", None, "the record's time counts"
     if topic.side != "label":
-        yield "scores", topic.scores, "a probability for each class" if topic.scores else ""
+        yield "scores", *_scores(topic.scores)
     if topic.optional:
         yield "optional", True, "many of its records have no class, and are not invalid for that"
     if topic.has_fold_field:
@@ -104,6 +111,25 @@ def _fields(topic: TopicGuess) -> Iterator[tuple[str, Any, str]]:
             {"field": place, "prediction": prediction, "label": label},
             "tells predictions from labels",
         )
+
+
+def _predicted(topic: TopicGuess, choice: Choice) -> Any:
+    if topic.score is not None:
+        score = topic.score
+        made = {"threshold": score.threshold, "above": score.above, "below": score.below}
+        return {"score": choice.place, **made}
+    return choice.place if topic.largest is None else _numbers("largest", topic.largest)
+
+
+def _scores(scores: Numbers | None) -> tuple[Any, str]:
+    if scores is None:
+        return None, ""
+    return _numbers("array", scores) if scores.classes else scores.place, "a probability for each class"
+
+
+def _numbers(key: str, numbers: Numbers) -> dict[str, Any]:
+    ordered = {"classes": list(numbers.classes)} if numbers.classes else {}
+    return {key: numbers.place} | ordered
 
 
 def _said(choice: Choice) -> str:

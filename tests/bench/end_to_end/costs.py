@@ -25,7 +25,7 @@ from streamwatch.edge.keys import digest_bytes
 from streamwatch.edge.sources.kafka.record import KafkaRecord, gathered, piece_of
 from streamwatch.edge.stores.memory import MemoryStore
 from streamwatch.lab.schedule import ScheduleSpec, schedule
-from streamwatch.lab.streams import DelaySpec, StreamSpec
+from streamwatch.lab.streams.simulated import DelaySpec, StreamSpec
 from tests.bench.end_to_end.daemon import resident_bytes
 
 PENDING = 500_000

@@ -18,6 +18,7 @@ from streamwatch.core.alerting.rules import AlarmRule, AlarmsSpec
 from streamwatch.core.estimators.agreement import Totals
 from streamwatch.core.estimators.class_shift import ClassShift, Moved
 from streamwatch.core.estimators.level import Level, levels_of
+from streamwatch.core.estimators.registers.segments.change import SegmentChange
 from streamwatch.core.events import Alarm, Judgement
 from tests.tiers import examples
 
@@ -48,6 +49,7 @@ class Told:
     found: dict[str, Level] = field(default_factory=dict)
     firsts: dict[str, int] = field(default_factory=dict)
     shifts: dict[str, ClassShift] = field(default_factory=dict)
+    segments: dict[str, SegmentChange] = field(default_factory=dict)
     asked: list[Sequence[str]] = field(default_factory=list)
     misled: set[str] = field(default_factory=set)
 
@@ -72,6 +74,9 @@ class Told:
     def class_shift(self, model: str, level: float) -> ClassShift | None:
         del level
         return self.shifts.get(model)
+
+    def segment_change(self, model: str) -> SegmentChange | None:
+        return self.segments.get(model)
 
     def levels(self, models: Sequence[str]) -> Mapping[str, Level]:
         self.asked.append(models)
@@ -140,6 +145,14 @@ def test_which_it_looked_like_when_an_alarm_began_stays_until_another_begins(tol
     told.found["m"] = Level(0.1, 0.03, 2_000, 9_000)
     (over,) = told.reviews()
     assert over.shift == joined.shift
+
+
+def test_the_segment_in_which_the_change_sits_stays_until_another_is_found(told: Told) -> None:
+    told.segments["m"] = SegmentChange("country", "DE", 0.9, 0.2, 0.1, 0.6)
+    (first,) = told.hears(alarm())
+    del told.segments["m"]
+    (joined,) = told.hears(alarm(detector="adwin"))
+    assert [n.segment.value for n in (first, joined) if n.segment] == ["DE", "DE"]
 
 
 def test_a_second_alarm_of_an_open_one_updates_it(told: Told) -> None:

@@ -60,6 +60,9 @@ class Told:
     def class_shift(self, model: str, level: float) -> None:
         del model, level
 
+    def segment_change(self, model: str) -> None:
+        del model
+
 
 def said(notifications: list[Notification]) -> list[tuple[str, tuple[str, ...]]]:
     return [(n.kind, n.news) for n in notifications]

@@ -82,6 +82,32 @@ def test_a_score_that_is_no_finite_number_is_told() -> None:
     assert told == ["missing_prediction", *["invalid_score"] * 6]
 
 
+def test_a_probability_gives_the_scores_of_both_classes_unless_the_record_has_its_own() -> None:
+    decoder = trees(TopicMapping(prediction=ClassOfScore("value.s", 0.75, "yes", "no", probability=True)))
+    base = {"id": 1, "model": "m"}
+    for content, expected in (
+        ({"s": 0.75}, {"yes": 0.75, "no": 0.25}),
+        ({"s": "0.5"}, {"yes": 0.5, "no": 0.5}),
+        ({"s": 0}, {"yes": 0.0, "no": 1.0}),
+        ({"s": 0.75, "scores": {"yes": 0.5, "no": 0.5}}, {"yes": 0.5, "no": 0.5}),
+    ):
+        found = decoder.decode(of(base | content), AT_MS)
+        assert isinstance(found, Prediction)
+        assert found.scores == expected
+        assert found.predicted_class == ("yes" if float(content["s"]) >= 0.75 else "no")
+    for odd in (1.5, -0.5, 50, "high"):
+        found = decoder.decode(of(base | {"s": odd}), AT_MS)
+        assert isinstance(found, Invalid)
+        assert found.reason == "invalid_score"
+
+
+def test_a_score_that_is_not_said_to_be_a_probability_gives_no_scores() -> None:
+    decoder = trees(TopicMapping(prediction=ClassOfScore("value.s", 0.5, "yes", "no")))
+    found = decoder.decode(of({"id": 1, "model": "m", "s": 0.75}), AT_MS)
+    assert isinstance(found, Prediction)
+    assert found.scores is None
+
+
 def test_the_largest_score_is_numpys_argmax_and_ties_are_counted() -> None:
     chance = np.random.default_rng(3)
     names = tuple("dacb")

@@ -10,6 +10,7 @@ import pytest
 
 from streamwatch.core.alerting.notification import Notification
 from streamwatch.core.estimators.class_shift import ClassShift, Moved
+from streamwatch.core.estimators.registers.segments.change import SegmentChange
 from streamwatch.edge.receivers import Alertmanager, HttpRequestBody, PagerDuty, Slack, Webhook
 from streamwatch.edge.receivers.texts import description, iso, link, title
 from tests.edge.receivers.notifications import NOW_MS, alarm, digest, firing, judged, part, resolved, updated
@@ -238,6 +239,18 @@ def test_people_read_whether_it_looks_like_the_classes_or_the_model(shift: Class
         json.loads(Webhook([b"sixteen bytes or more"]).request_body(firing(), 0).body)["data"]["class_shift"]
         is None
     )
+
+
+def test_people_read_in_which_segment_the_change_sits() -> None:
+    begun = firing(segment=SegmentChange("country", "DE", 0.9, 0.2, 0.1, 0.6))
+    said = (
+        "90.0 % of the extra errors are in country DE, which has 20.0 % of the outcomes: its error went from "
+        "10.0 % over its past to 60.0 % of late."
+    )
+    assert said in description(begun)
+    assert said not in description(resolved(begun))
+    told = json.loads(Webhook([b"sixteen bytes or more"]).request_body(begun, NOW_MS).body)["data"]
+    assert told["segment"]["value"] == "DE"
 
 
 @pytest.mark.parametrize(

@@ -90,8 +90,11 @@ def realistic(models: int = 3, classes: int = 4, seed: int = 1) -> list[Family]:
         "side": ["better", "worse"],
         "class": [f"class {c}" for c in range(classes)],
         "fold": ["0", "1"],
+        "segment": ["country"],
+        "value": ["de", "__other__"],
         "champion": ["model-1"],
         "challenger": [f"model-{m}" for m in range(models) if m != 1],
+        "reason": ["invalid", "label_absent"],
     }
     rng = random.Random(seed)
     return [_family(metric, values, rng) for metric in (*METRICS, *COMPARISONS)]

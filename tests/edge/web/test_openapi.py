@@ -16,6 +16,8 @@ from jsonschema import Draft202012Validator
 from streamwatch.assembly.http import build_server
 from streamwatch.core.estimators.names import Batch, Classes
 from streamwatch.core.estimators.registers.late_labels.register import LateLabels, LateLabelsSpec
+from streamwatch.core.estimators.registers.probabilities import ProbabilitiesSpec
+from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import ErrorChange, Outcome
 from streamwatch.core.series import Report
 from streamwatch.edge.web.routes.openapi import document
@@ -24,6 +26,7 @@ from streamwatch.telemetry import Telemetry
 from tests.edge.web.exposition import realistic
 from tests.edge.web.http_faces import BEGAN_MS, FakeHealth, Model, alarm, report_of, serving
 from tests.edge.web.test_trouble import changed_verdict, with_open_alarm
+from tests.layouts import TINY
 
 DESCRIBED = document()
 
@@ -49,6 +52,16 @@ def late_labels() -> object:
 PATHS = sorted(DESCRIBED["paths"])
 EXAMPLES = {"model": "model-1", "champion": "model-1", "file": "main.js"}
 QUERIES = {"since": "1.5", "forgetting": "landmark", "limit": "2", "model": "model-1"}
+
+
+def said_of_scores() -> object:
+    """What a model's probabilities say, some of it undefined."""
+    spec = replace(TINY, registers=(ProbabilitiesSpec(),))
+    estimators = EstimatorSet(spec)
+    estimators.fold([Outcome("m", "a", "a", 0, 0, scores={"a": 0.75, "b": 0.25})])
+    return estimators.details()["m"]["probabilities"]
+
+
 REPORTS = {
     "before the first report": None,
     "with everything of the catalogue": Report(
@@ -59,6 +72,7 @@ REPORTS = {
                 "classes": ["a"],
                 "first_seen_timestamp_seconds": 1.5,
                 "confusion": {"forgetting": "fading:0.999", "classes": ["a"], "counts": [[2.5]]},
+                "probabilities": said_of_scores(),
                 "folds": {"landmark": {"0": 0.5, "1": 0.75}, "fading:0.999": {"0": 0.25, "1": 0.5}},
                 "late_labels": late_labels(),
                 "first_horizon_ends_timestamp_seconds": 2.5,

@@ -9,6 +9,7 @@ import msgspec
 
 from streamwatch.core.estimators.class_shift import ClassShift, Moved
 from streamwatch.core.estimators.level import Level
+from streamwatch.core.estimators.registers.segments.change import SegmentChange
 from streamwatch.core.events import Alarm, Outcome
 from streamwatch.core.series import Family
 
@@ -87,6 +88,11 @@ class Recorder:
         count = len(self.outcomes.get(model, ()))
         moved = Moved("a", level, float(count))
         return ClassShift("unclear", float(count), level, 0.0, 1.0, moved, None) if count % 2 else None
+
+    def segment_change(self, model):
+        """As above, of every third."""
+        count = len(self.outcomes.get(model, ()))
+        return None if count % 3 else SegmentChange("part", str(count), 0.75, 0.25, 0.125, 0.5)
 
     def retire(self, model):
         del self.outcomes[model]

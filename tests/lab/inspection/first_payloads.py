@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from streamwatch.lab.inspection.guessed import ScoreChoice
+from streamwatch.lab.inspection.guessed import Numbers, ScoreChoice
 from tests.lab.inspection.payloads import HOUR, Maker, Payload, iso, story
 
 
@@ -204,6 +204,7 @@ def cloudevents() -> Payload:
         "CloudEvents, structured",
         predictions={
             "ce-scores": {
+                "envelope": "cloudevents",
                 "id": "value.data.applicationId",
                 "model": "value.data.modelVersion",
                 "prediction": "value.data.decision",
@@ -235,7 +236,7 @@ def debezium() -> Payload:
                 "timestamp_unit": "us",
             }
         },
-        labels={"db.claims": {"id": "value.payload.after.id", "label": "value.payload.after.final_class"}},
+        labels={"db.claims": {"envelope": "debezium", "id": "value.id", "label": "value.final_class"}},
     )
     for item in story(13, classes=("low", "mid", "high"), weights=(0.5, 0.3, 0.2)):
         value = {
@@ -273,7 +274,7 @@ def with_scores() -> Payload:
             "triage": {
                 "id": "value.ticket",
                 "prediction": "value.result.class",
-                "scores": "value.result.probabilities",
+                "scores": Numbers("value.result.probabilities"),
             }
         },
         labels={"tickets": {"id": "value.ticket", "label": "value.team"}},

@@ -176,12 +176,13 @@ def binary_cloudevents() -> Payload:
         "CloudEvents, binary, on one topic",
         predictions={
             "loans": {
-                "id": "header:ce_subject",
-                "prediction": "value.recommendation",
-                "kind": "header:ce_type",
+                "envelope": "cloudevents",
+                "id": "value.subject",
+                "prediction": "value.data.recommendation",
+                "kind": "value.type",
             }
         },
-        labels={"loans": {"id": "header:ce_subject", "label": "value.final", "kind": "header:ce_type"}},
+        labels={"loans": {"id": "value.subject", "label": "value.data.final", "kind": "value.type"}},
     )
     for item in story(108, classes=("approve", "reject"), weights=(0.6, 0.4)):
         headers = {"ce_specversion": "1.0", "ce_source": "/loans", "ce_subject": f"loan/{item.number}"}

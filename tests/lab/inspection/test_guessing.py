@@ -15,20 +15,21 @@ from sklearn.metrics import roc_auc_score
 from streamwatch.assembly import specs
 from streamwatch.assembly.inspection import Inspection, inspect
 from streamwatch.assembly.replay import recorded_topics
+from streamwatch.lab.inspection.area import area_under_roc
 from streamwatch.lab.inspection.classes import cramers_v
 from streamwatch.lab.inspection.guessed import Choice
 from streamwatch.lab.inspection.guessing import guess
-from streamwatch.lab.inspection.scored import area_under_roc
 from streamwatch.lab.replay import ReplaySpec, replay
 from streamwatch.settings import Settings
 from streamwatch.settings.yaml_text import parse
 from tests.lab.inspection.first_payloads import FIRST
+from tests.lab.inspection.fourth_payloads import FOURTH
 from tests.lab.inspection.payloads import Maker, Payload, story
 from tests.lab.inspection.second_payloads import SECOND, sequences
 from tests.lab.inspection.third_payloads import THIRD
 from tests.layouts import DEFAULT
 
-EVERY = (*FIRST, *SECOND, *THIRD)
+EVERY = (*FIRST, *SECOND, *THIRD, *FOURTH)
 GUESSABLE = [make for make in EVERY if not make().cannot]
 
 
@@ -49,12 +50,11 @@ def differences(payload: Payload) -> list[str]:
     if payload.cannot:
         said = " ".join(found.problems)
         return [word for word in payload.cannot if word not in said] or ([] if said else ["nothing was said"])
-    topics = {topic.topic: topic for topic in found.topics}
     wrong = list(found.problems)
     for side, right in (("prediction", payload.predictions), ("label", payload.labels)):
         for name, fields in right.items():
-            topic = topics.get(name)
-            if topic is None or topic.side not in {side, "both"}:
+            topic = next((t for t in found.topics if t.topic == name and t.side in {side, "both"}), None)
+            if topic is None:
                 wrong.append(f"{name} is not taken for {side}s")
                 continue
             wrong += [

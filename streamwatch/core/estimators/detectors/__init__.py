@@ -20,14 +20,26 @@ alarm at a jump, and not care how a stream is cut or resumed.
 from __future__ import annotations
 
 from streamwatch.core.estimators.detectors.adwin_drift import ADWIN_DRIFT
+from streamwatch.core.estimators.detectors.cusum import CUSUM
 from streamwatch.core.estimators.detectors.ddm import DDM
+from streamwatch.core.estimators.detectors.ewma import EWMA
+from streamwatch.core.estimators.detectors.hddm_a import HDDM_A
+from streamwatch.core.estimators.detectors.hddm_w import HDDM_W
 from streamwatch.core.estimators.detectors.kind import DetectorKind
+from streamwatch.core.estimators.detectors.kswin import KSWIN
 from streamwatch.core.estimators.detectors.page_hinkley import PAGE_HINKLEY
+from streamwatch.core.estimators.detectors.stepd import STEPD
 
 KINDS: tuple[DetectorKind, ...] = (
     PAGE_HINKLEY,
     ADWIN_DRIFT,
     DDM,
+    CUSUM,
+    HDDM_A,
+    HDDM_W,
+    EWMA,
+    STEPD,
+    KSWIN,
 )
 
 __all__ = ["KINDS", "DetectorKind"]

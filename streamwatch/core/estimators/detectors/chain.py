@@ -1,13 +1,14 @@
 """All kinds of detectors as one compiled call each: observe an outcome, show the state.
 
-The calls are chained here, one static loop per kind, so that `fold` need not name the kinds.
+The calls are chained here, one static loop per kind, so that `fold` need not name the kinds. Kinds of which a
+configuration has none are left out while its kernel is compiled: they cost neither time nor compilation.
 """
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
 from __future__ import annotations
 
 from streamwatch.core.estimators.detectors import KINDS
-from streamwatch.core.jit import hot, inner
+from streamwatch.core.jit import hot, inner, where_filled
 
 
 @hot
@@ -45,5 +46,5 @@ show_all = _show_none
 """(model, parameters, statistic, threshold, alarms, warned, t): the state of every detector to column t."""
 
 for _kind in reversed(KINDS):
-    observe_all = _then_observe(_kind.observe, observe_all)
-    show_all = _then_show(_kind.show, show_all)
+    observe_all = _then_observe(where_filled(_kind.name, _kind.observe, _observe_none), observe_all)
+    show_all = _then_show(where_filled(_kind.name, _kind.show, _show_none), show_all)

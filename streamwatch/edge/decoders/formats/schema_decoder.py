@@ -114,12 +114,12 @@ class SchemaDecoder:
 
     def decode_all(self, records: Sequence[Record], stamps: Sequence[int]) -> Sequence[Decoded]:
         """Decode each record with its stamp."""
-        return self._json.decode_all([self._transcoded(record) for record in records], stamps)
+        return self._json.decode_all([self.as_json(record) for record in records], stamps)
 
     def decode_batch(self, records: Sequence[Record]) -> RecordBatch:
         """Decode records into columns; events of records that are out of the ordinary are objects."""
         if not isinstance(records, FetchedRecords):
-            return self._json.decode_batch([self._transcoded(record) for record in records])
+            return self._json.decode_batch([self.as_json(record) for record in records])
         texts, faults = self._texts(records)
         plain = with_values(records, texts)
         if not faults:
@@ -159,7 +159,8 @@ class SchemaDecoder:
             texts.append(text)
         return texts, faults
 
-    def _transcoded(self, record: Record) -> Record:
+    def as_json(self, record: Record) -> Record:
+        """Write a record's value as JSON text; a fault takes its place where it has none."""
         if record.value is None:
             return record
         verdict = self._text(record.value, in_header(record.headers))

@@ -103,7 +103,7 @@ class ChainCodec:
                     kind, mark, record_ms, own_ms = state, generation, record.record_ms, record.timestamp_ms
                     tail = self._tail(state, generation, record_ms, own_ms)
                     heads = self._heads[state if own_ms is None else ~state]
-                if tail is None or record.scores is not None:
+                if tail is None or record.scores is not None or record.segments is not None:
                     rows.append(_encode(self._waiting(record)))
                 else:
                     try:
@@ -185,6 +185,7 @@ class ChainCodec:
             None if own_ms is None else own_ms - record_ms,
             None if scores is None else {number(name): score for name, score in scores.items()},
             (deadline_of(generation) - self._usual(state, record_ms)) or None,
+            None if record.segments is None else {number(n): number(v) for n, v in record.segments.items()},
         ]
         while row[-1] is None:
             del row[-1]
@@ -213,7 +214,8 @@ class ChainCodec:
         more = len(row)
         own = row[5] if more > 5 else None
         scores = row[6] if more > 6 else None
-        late = row[7] if more > 7 else 0
+        late = (row[7] or 0) if more > 7 else 0
+        segments = row[8] if more > 8 else None
         record_ms, klass = stamp >> _ENTRY_BITS, name(row[2])
         due_s = (
             -(-(record_ms + (self._early_horizon_ms if state == EARLY else self._horizon_ms)) // 1000) + late
@@ -230,6 +232,7 @@ class ChainCodec:
             tag(due_s, stamp & _ENTRY_MASK),
             following,
             name(row[3]),
+            None if segments is None else {name(segment): name(value) for segment, value in segments.items()},
         )
 
 

@@ -83,8 +83,8 @@ class RocksStore:
             if manifest is not None and manifest.in_columns:
                 raise StateRefused(
                     f"the state in {spec.directory} is kept in columns, and these settings join row by row: "
-                    "set `join.order: resolution`, no `monitors.comparisons` and no `folds`, and limits of "
-                    "`join` that fit `state.join_memory_megabytes`, or name another directory in "
+                    "set `join.order: resolution`, no `monitors.comparisons`, `folds` or segments, and "
+                    "limits of `join` that fit `state.join_memory_megabytes`, or name another directory in "
                     "`state.directory` to begin anew; nothing was changed"
                 )
             return cls(database, spec)

@@ -32,7 +32,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from prometheus_client.utils import floatToGoString
 
@@ -42,6 +42,7 @@ from streamwatch.edge.web.json_text import JSON, encode, number
 from streamwatch.edge.web.segments import named
 
 COMPARISON_NAMES = frozenset(metric.name for metric in COMPARISONS)
+_OF_ONE: Final = frozenset({"confusion", "probabilities", "segments"})
 Tree: TypeAlias = "dict[str, Tree | float | str]"
 
 
@@ -85,8 +86,8 @@ class JsonExporter:
 
 
 def shown_details(details: Mapping[str, object], *, whole: bool) -> Mapping[str, object]:
-    """Leave out what is said of one model alone: with many models its matrix is most of the document."""
-    return details if whole else {name: value for name, value in details.items() if name != "confusion"}
+    """Leave out what is said of one model alone: with many models it is most of the document."""
+    return details if whole else {name: value for name, value in details.items() if name not in _OF_ONE}
 
 
 def by_model(families: Iterable[Family], only: str | None = None) -> tuple[dict[str, Tree], Tree]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from streamwatch.core.estimators.detectors.ddm import DdmSpec
+from streamwatch.core.estimators import catalogue
 from streamwatch.core.specs import AdwinSpec
 from tests.core.estimators.kernel.streams import drifting, one_row, table_of
 from tests.core.estimators.kernel.twin import FLAGS, Twin
@@ -81,7 +81,7 @@ def test_the_streams_used_here_make_every_detector_alarm_and_cut_large_buckets()
     true_class, predicted_class = drifting(4_000, 30, seed=30, stationary=3_300)
     trace = table_of(EVERYTHING).trace(one_row(4_000), true_class, predicted_class)
     assert {alarm.detector for alarm in trace.alarms} >= set(range(len(EVERYTHING.detectors)))
-    warns = [isinstance(detector, DdmSpec) for detector in EVERYTHING.detectors]
+    warns = [catalogue.entry(detector).warns for detector in EVERYTHING.detectors]
     assert trace.warned.any(axis=1).tolist() == warns
     assert not (trace.warned & trace.alarmed).any()
     unweighted = trace.totals[0].n

@@ -20,6 +20,7 @@ from streamwatch.core.specs import (
     PageHinkleySpec,
     SlidingSpec,
 )
+from tests.core.estimators.kernel.twin_detectors import TWINS
 from tests.core.estimators.kernel.twin_drifts import (
     TwinAdwin,
     TwinAlarm,
@@ -131,13 +132,11 @@ class Twin:
                 self._window(f.delta, f.min_subwindow, f.clock)
         for w in spec.drift_weighted:
             self._window(w.delta)
-        self.others: dict[int, TwinPageHinkley | TwinDdm] = {}
+        twins = {PageHinkleySpec: TwinPageHinkley, DdmSpec: TwinDdm, **TWINS}
+        self.others = {
+            i: twins[type(d)](d) for i, d in enumerate(spec.detectors) if not isinstance(d, AdwinDriftSpec)
+        }
         """Detectors without a window."""
-        for i, d in enumerate(spec.detectors):
-            if isinstance(d, PageHinkleySpec):
-                self.others[i] = TwinPageHinkley(d)
-            elif isinstance(d, DdmSpec):
-                self.others[i] = TwinDdm(d)
         self.ordinals = [0] * len(spec.detectors)
         self.reference = reference or self
         self.labels = {

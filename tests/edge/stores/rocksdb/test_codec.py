@@ -40,6 +40,7 @@ def records(draw):
         draw(st.none() | st.dictionaries(label, st.floats(0, 1), min_size=1)) if pending else None,
         tag(due_s + draw(st.sampled_from([0, 0, 0, 7])), draw(st.integers(0, 70_000))),
         label_at_prediction=draw(st.none() | label) if pending else None,
+        segments=draw(st.none() | st.dictionaries(name, label, min_size=1)) if pending else None,
     )
 
 
@@ -68,6 +69,7 @@ def told(first):
                 first.scores,
                 first.label_at_prediction,
                 mark,
+                first.segments,
             )
         )
         first = first.next

@@ -11,8 +11,9 @@ import { changeOf } from "./overview.js";
 import { both, count, duration, moment, percent, ratio, short, signed, wholePercent } from "./format.js";
 import { late } from "./late.js";
 import { Past } from "./past.js";
+import { probabilities } from "./probabilities.js";
 import { state } from "./state.js";
-import { confusion, table, weighted } from "./tables.js";
+import { confusion, segments, table, weighted } from "./tables.js";
 
 const SENTENCE = {
   better: "Currently better than no change",
@@ -253,7 +254,9 @@ export class Model {
       table("Classes", ["class", "recall", "precision", "share of labels", "share of predictions"],
         classes.map((of) => [of, ...["recall_ratio", "precision_ratio", "class_truth_ratio", "class_predicted_ratio"].map((name) => percent(perClass(name, of)))]),
         "", "No class has been counted yet."),
+      ...segments(details.segments),
       ...confusion(details.confusion),
+      ...probabilities(details.probabilities, metrics),
       table("Drift", ["what", "value"], [
         ...weighted(metrics.drift_weighted_accuracy_ratio).map(([name, value]) => [`accuracy, outcomes after a drift weigh more${name}`, percent(value)]),
         ...weighted(metrics.drift_weighted_effective_sample_size).map(([name, value]) => [`worth outcomes${name}`, count(value)]),

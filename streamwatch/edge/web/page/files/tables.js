@@ -1,7 +1,7 @@
 // Small tables with a heading; the first cell of a row names it.
 
 import { element } from "./dom.js";
-import { count } from "./format.js";
+import { count, percent } from "./format.js";
 
 export function table(title, headings, rows, kind = "", nothing = "Nothing yet.") {
   const body = rows.map(([name, ...values]) =>
@@ -29,4 +29,21 @@ export function confusion(matrix) {
   if (matrix === undefined) return [];
   const rows = matrix.counts.map((counts, at) => [matrix.classes[at], ...counts.map(count)]);
   return [table(`Confusion (${matrix.forgetting})`, ["true ↓ predicted →", ...matrix.classes], rows, "wide")];
+}
+
+// A table for each segment: its busiest values, those that err more than in their past first.
+export function segments(found) {
+  return Object.entries(found ?? {}).map(([name, { values, values_left_out: left }]) => {
+    const risen = (value) => (value.error_now_ratio ?? 0) - (value.error_before_ratio ?? 0);
+    const rows = [...values].sort((one, other) => risen(other) - risen(one)).map((value) => [
+      value.value,
+      count(value.outcomes),
+      percent(value.traffic_ratio),
+      percent(value.error_before_ratio),
+      percent(value.error_now_ratio),
+      percent(value.extra_errors_ratio),
+    ]);
+    const title = left ? `Segments by ${name} (${values.length} busiest of ${values.length + left})` : `Segments by ${name}`;
+    return table(title, [name, "outcomes", "of traffic", "error, whole past", "error of late", "of the extra errors"], rows, "wide");
+  });
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from streamwatch.edge.web.routes.comparisons import RULE as COMPARISON_RULE
 from streamwatch.edge.web.routes.openapi.late import late_schemas
 from streamwatch.edge.web.routes.openapi.parts import NUMBER, Schema, lead, object_of, ratio, ref
+from streamwatch.edge.web.routes.openapi.probabilities import probability_schemas
 from streamwatch.edge.web.routes.openapi.rows import CAVEATS, row_schemas
 
 
@@ -39,7 +40,9 @@ def schemas() -> Schema:
                 "nothing_joins": object_of({"predictions": {"type": "integer"}}),
                 "open_incidents": {"type": "array", "items": ref("Incident")},
                 "confusion": ref("Confusion"),
+                "probabilities": ref("Probabilities"),
                 "folds": accuracies,
+                "segments": {"type": "object", "additionalProperties": ref("Segment")},
                 "late_labels": ref("LateLabels"),
                 **CAVEATS,
             },
@@ -51,6 +54,7 @@ def schemas() -> Schema:
     return {
         **row_schemas(),
         **late_schemas(),
+        **probability_schemas(),
         "Tree": tree,
         "Models": object_of(
             {
@@ -75,6 +79,26 @@ def schemas() -> Schema:
             ),
             "description": "Faded counts of outcomes, a row per true class, a number per predicted class; "
             "only where one model is asked for, and only where shadow classifiers run",
+        },
+        "Segment": {
+            **object_of(
+                {
+                    "outcomes": {"type": "integer", "minimum": 1},
+                    "values": {"type": "array", "items": ref("SegmentValue")},
+                    "values_left_out": {"type": "integer", "minimum": 0},
+                }
+            ),
+            "description": "Values of one segment, the busiest first; only where one model is asked for",
+        },
+        "SegmentValue": {
+            **object_of(
+                {"value": {"type": "string"}, "outcomes": {"type": "integer", "minimum": 0}},
+                traffic_ratio=ratio("Of the segment's outcomes, faded"),
+                error_before_ratio=ratio("Over its whole past"),
+                error_now_ratio=ratio("Of late: fading factor 0.99"),
+                extra_errors_ratio=ratio("Its share of the model's extra errors"),
+            ),
+            "additionalProperties": {"type": "number", "description": "A measure under its name"},
         },
         "Series": {
             "type": "object",

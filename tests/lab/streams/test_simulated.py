@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from streamwatch.lab.streams import BLOCK, DelaySpec, Drift, StreamSpec, blocks
+from streamwatch.lab.streams.simulated import BLOCK, DelaySpec, Drift, StreamSpec, blocks
 
 STABLE, DRIFTING, ADAPTIVE = range(3)
 

@@ -1,0 +1,105 @@
+"""`streamwatch lab testbed`: nine streams that drift in known ways."""
+
+# ruff: noqa: PLC0415  # what is heavy is imported when a command needs it
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from streamwatch.cli.options import refuse
+
+
+def write_stream(
+    name: Annotated[
+        str | None, typer.Argument(metavar="[STREAM]", help="Which; their cards if absent.")
+    ] = None,
+    *,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="File to write; standard output if absent.")
+    ] = None,
+    layout: Annotated[
+        Literal["csv", "jsonl"], typer.Option("--format", help="Rows of outcomes, or events as JSON lines.")
+    ] = "csv",
+    instances: Annotated[
+        int, typer.Option("--instances", "-n", help="Instances to write; 0 for no end.", min=0)
+    ] = 10_000,
+    lap: Annotated[
+        int,
+        typer.Option(
+            help="Instances over which the changes happen, then they begin again; fewer are faster.", min=1
+        ),
+    ] = 10_000,
+    seed: Annotated[int, typer.Option("--seed", help="Equal seeds give equal streams.", min=0)] = 1,
+) -> None:
+    """Write a stream of the testbed with the predictions of its optimal classifier, or list the nine.
+
+    The cards of the streams, with what drifts in each:
+
+        streamwatch lab testbed
+
+    Attributes and labels for a learner of your own, and what nobody can do better than:
+
+        streamwatch lab testbed NSGT-I -n 20000 -o nsgt-i.csv
+        streamwatch replay nsgt-i.csv
+
+    NSGT three times as fast is NSGT-F; twice as slow:
+
+        streamwatch lab testbed NSGT --lap 20000 -n 20000 -o slow.csv
+
+    Into Kafka, under the default field names:
+
+        streamwatch lab testbed NSCX --format jsonl -o events.jsonl
+        grep prediction events.jsonl | kcat -P -b broker -t predictions
+        grep label events.jsonl | kcat -P -b broker -t labels
+
+    Streams are those of Cervantes, Gagné, Isasi and Parizeau (docs/testbed.md).
+    """
+    if name is None:
+        _cards()
+        return
+
+    import sys
+
+    from streamwatch.lab.streams.testbed import named
+    from streamwatch.lab.streams.writing import lines
+
+    try:
+        kind = named(name)
+        mixture = kind.mixture if lap == kind.mixture.lap else kind.mixture.over(lap)
+    except ValueError as error:
+        refuse(str(error))
+    written = lines(mixture, layout, instances or None, seed)
+    if output is None:
+        sys.stdout.writelines(written)
+        sys.stdout.flush()
+        return
+    if not instances:
+        refuse("--instances: expected at least 1 for a file, got 0: a stream without end fits in none")
+    try:
+        with output.open("w", encoding="utf-8") as file:
+            file.writelines(written)
+    except OSError as error:
+        refuse(f"--output: {output} cannot be written: {error.strerror or error}")
+    changes = kind.known_changes(instances) if lap == kind.mixture.lap else ()
+    said = f"; changes at once at instances {', '.join(f'{at:,}' for at in changes)}" if changes else ""
+    typer.echo(f"{output}: {instances:,} instances of {kind.name}{said}", err=True)
+
+
+def _cards() -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from streamwatch.lab.streams.testbed import KINDS
+
+    table = Table(box=None, pad_edge=False, title="Streams of the testbed", title_justify="left")
+    for heading in ("stream", "attributes", "what drifts", "asks for", "optimal error\n(paper, %)"):
+        table.add_column(heading, justify="right" if "error" in heading else "left")
+    for kind in KINDS:
+        mixture = kind.mixture
+        table.add_row(
+            kind.name, str(mixture.dimensions), kind.drifts, kind.asks, f"{kind.printed_optimal:.2f}"
+        )
+    Console().print(table)

@@ -1,0 +1,31 @@
+"""The last losses of a model, one bit each, in a ring of up to `MOST`."""
+
+# pyright: reportUnknownParameterType=false, reportMissingParameterType=false
+from __future__ import annotations
+
+import numpy as np
+
+from streamwatch.core.jit import hot
+
+MOST = 1024
+WORDS = MOST // 64
+
+
+@hot
+def loss_at(words, position):
+    """The loss at a position of the ring, 0 or 1."""
+    return np.int64((words[position >> 6] >> np.uint64(position & 63)) & np.uint64(1))
+
+
+@hot
+def put_loss(words, position, miss):
+    """Write a loss."""
+    bit = np.uint64(1) << np.uint64(position & 63)
+    words[position >> 6] = (words[position >> 6] | bit) if miss else (words[position >> 6] & ~bit)
+
+
+@hot
+def behind(head, steps, size):
+    """The position so many steps before the head of a ring; at most `size` of them."""
+    position = head - steps
+    return position if position >= 0 else position + size

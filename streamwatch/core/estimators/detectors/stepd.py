@@ -1,0 +1,203 @@
+"""STEPD (Nishida, Yamauchi 2007): the recent error against all before it, a test of equal proportions.
+
+With e_r errors among the last r outcomes, e_o among the o older ones since the last reset, p = (e_r +
+e_o)/(r + o):
+
+    T = (|e_r/r − e_o/o| − (1/o + 1/r)/2) / √(p(1−p)(1/o + 1/r))
+    alarm   when the error rose and 2(1 − Φ(T)) < α, from o ≥ r on, then reset; warning with a larger α
+
+T is 0 where all outcomes so far were alike. For a fall, when it fell. The test is asked at every outcome,
+so the paper's r = 30 and α = .003 alarm 300 times in a million outcomes of a model that does not change (on
+rises alone); the defaults here at most 3 times, and 90 where losses have a lag-1 correlation of .5. Before
+and after are e_o/o and e_r/r.
+
+MOA 24.07 takes |T| where the correction for continuity made it negative, so that where errors are rare two
+equal windows alarm, and alarms at falls, too. Where neither matters it agrees at every outcome. river has
+none.
+
+Source: Nishida, Yamauchi, *Detecting concept drift using statistical testing*, Discovery Science 2007.
+"""
+
+# pyright: reportUnknownParameterType=false, reportMissingParameterType=false
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+from scipy.special import ndtri
+
+from streamwatch.core.estimators.detectors.alarm import append
+from streamwatch.core.estimators.detectors.kind import DetectorKind
+from streamwatch.core.estimators.detectors.recent_losses import MOST, WORDS, loss_at, put_loss
+from streamwatch.core.estimators.entries import Entry, Parameter
+from streamwatch.core.estimators.parameters import ALARM_SIGNIFICANCE, DIRECTION, WARNING_SIGNIFICANCE
+from streamwatch.core.jit import hot, inner
+from streamwatch.core.specs import Direction
+
+
+@dataclass(frozen=True, slots=True)
+class StepdSpec:
+    """STEPD on the loss."""
+
+    name: str = "stepd"
+    recent: int = 400
+    significance: float = 1e-5
+    warning_significance: float = 1e-3
+    direction: Direction = "up"
+
+
+ENTRY = Entry(
+    "stepd",
+    StepdSpec,
+    "alarms when the error of the last outcomes differs from that of all before them",
+    "alarm if 2(1 - Φ(T)) < α, T = (|e_r/r - e_o/o| - c/2)/√(p(1-p)c), c = 1/r + 1/o",
+    "Nishida, Yamauchi 2007",
+    "O(1) an outcome; 8 numbers and 128 bytes a model",
+    (
+        Parameter(
+            "recent",
+            "recent outcomes (r)",
+            10,
+            MOST,
+            whole=True,
+            help="Outcomes whose error is compared with that of all older ones since the last alarm.",
+        ),
+        ALARM_SIGNIFICANCE,
+        WARNING_SIGNIFICANCE,
+        DIRECTION,
+    ),
+    warns=True,
+)
+STATE = np.dtype(
+    [
+        ("n", "i8"),  # outcomes since the last reset
+        ("losses", "i8"),
+        ("recent_losses", "i8"),
+        ("head", "i8"),  # where in the ring the next loss goes
+        ("statistic", "f8"),  # of the last alarm: still seen at its outcome, after the reset
+        ("warned", "i8"),
+        ("alarms", "i8"),
+        ("ring", "u8", (WORDS,)),
+    ]
+)
+PARAMETERS = np.dtype(
+    [
+        ("detector", "i8"),
+        ("recent", "i8"),
+        ("alarm_level", "f8"),  # Φ⁻¹(1 − α/2)
+        ("warning_level", "f8"),
+        ("watched", "i8", (2,)),  # up, down
+    ]
+)
+
+
+@hot
+def rise(d, recent):
+    """e_r/r − e_o/o; there must be older ones."""
+    return d.recent_losses / recent - (d.losses - d.recent_losses) / (d.n - recent)
+
+
+@hot
+def tested(d, recent, watched):
+    """T, with the sign of what is watched: negative where the error went the other way."""
+    if d.losses in (0, d.n):
+        return 0.0
+    difference = rise(d, recent)
+    if not watched[1]:
+        away = difference
+    elif not watched[0]:
+        away = -difference
+    else:
+        away = abs(difference)
+    inverse = 1.0 / (d.n - recent) + 1.0 / recent
+    p = d.losses / d.n
+    return (away - 0.5 * inverse) / sqrt(p * (1.0 - p) * inverse)
+
+
+@inner
+def reset(d):
+    """Start over after an alarm; what it was stays."""
+    d.n = 0
+    d.losses = 0
+    d.recent_losses = 0
+    d.head = 0
+    d.warned = 0
+    for k in range(WORDS):
+        d.ring[k] = 0
+
+
+@hot
+def observe(m, parameters, miss, position, row, alarms, count):
+    """Feed one loss to every STEPD of a model."""
+    for j in range(len(m.stepd)):
+        d = m.stepd[j]
+        p = parameters.stepd[j]
+        if d.n >= p.recent:
+            d.recent_losses -= loss_at(d.ring, d.head)
+        put_loss(d.ring, d.head, miss)
+        d.head = d.head + 1 if d.head + 1 < p.recent else 0
+        d.n += 1
+        d.losses += miss
+        d.recent_losses += miss
+        if d.n < 2 * p.recent:
+            continue
+        statistic = tested(d, p.recent, p.watched)
+        d.warned = statistic > p.warning_level
+        if statistic > p.alarm_level:
+            d.alarms += 1
+            d.statistic = statistic
+            count = append(
+                alarms,
+                count,
+                position,
+                row,
+                p.detector,
+                d.alarms,
+                m.outcomes,
+                statistic,
+                p.alarm_level,
+                (d.losses - d.recent_losses) / (d.n - p.recent),
+                d.recent_losses / p.recent,
+                float(d.n),
+            )
+            reset(d)
+    return count
+
+
+@inner
+def show(m, parameters, statistic, threshold, alarms, warned, t):
+    """T, undefined before there are as many older outcomes as recent ones, and its limit; as at an alarm."""
+    for j in range(len(m.stepd)):
+        d = m.stepd[j]
+        p = parameters.stepd[j]
+        if d.n >= 2 * p.recent:
+            statistic[p.detector, t] = tested(d, p.recent, p.watched)
+        elif d.n == 0 and d.alarms > 0:
+            statistic[p.detector, t] = d.statistic
+        threshold[p.detector, t] = p.alarm_level
+        alarms[p.detector, t] = d.alarms
+        warned[p.detector, t] = d.warned != 0
+
+
+def _row(spec: StepdSpec, detector: int, _window: object) -> tuple[object, ...]:
+    return (
+        detector,
+        spec.recent,
+        -float(ndtri(spec.significance / 2.0)),
+        -float(ndtri(spec.warning_significance / 2.0)),
+        (spec.direction != "down", spec.direction != "up"),
+    )
+
+
+STEPD = DetectorKind(
+    name="stepd",
+    version=1,
+    entry=ENTRY,
+    state=STATE,
+    parameters=PARAMETERS,
+    row=_row,
+    observe=observe,
+    show=show,
+    hot_bytes=56,
+)

@@ -1,0 +1,242 @@
+"""The hot loop over outcomes of one model that predicts with scores.
+
+Of the scores s of an outcome, divided by their sum: log loss −ln max(s_y, 10⁻¹⁵), Brier score
+Σ_k (s_k − 1[y=k])² (twice the one of scikit-learn with two classes), and for the reliability diagram the
+score of ŷ. Scores that are negative, above 1 or not finite are invalid; so are those that sum to 0. An
+outcome whose label has no score is left out. From its first outcome with scores on, every outcome of a model
+counts in what forgets: one that cannot be used with weight 0.
+"""
+
+# pyright: reportUnknownParameterType=false, reportMissingParameterType=false
+from __future__ import annotations
+
+from math import isfinite, log
+
+from streamwatch.core.estimators.forgetting.adwin import GRACE, PER_ROW, ROWS, must_cut
+from streamwatch.core.estimators.forgetting.mechanisms import LIMIT, SHRINK
+from streamwatch.core.estimators.registers.probabilities.state import (
+    ALPHA,
+    BINS,
+    BRIER,
+    HITS,
+    LOG_LOSS,
+    MEAN_SCORE,
+    NEGATIVES,
+    POSITIVES,
+    SQUARES,
+    SUMS,
+    THRESHOLDS,
+    WEIGHT,
+)
+from streamwatch.core.jit import entry, inner
+
+LEAST = 1e-15
+"""Score below which a logarithm is not taken."""
+TOLERANCE = 1e-3
+"""By how much scores may sum to something else than 1 without being counted."""
+
+
+@inner
+def bin_of(score, bins):
+    """Index j of the bin [j/bins, (j+1)/bins) that a score is in, the last closed, as divisions round."""
+    j = min(int(score * bins), bins - 1)
+    if j + 1 < bins and score >= (j + 1) / bins:
+        return j + 1
+    return j - 1 if score < j / bins else j
+
+
+@inner
+def drop_oldest(w):
+    """Drop the oldest bucket of an ADWIN window."""
+    r = w.rows - 1
+    w.n -= 1 << r
+    w.errors -= w.losses[r, 0]
+    shift(w, r, 1)
+    while w.rows > 0 and w.buckets[w.rows - 1] == 0:
+        w.rows -= 1
+
+
+@inner
+def shift(w, r, number):
+    """Take the `number` oldest buckets out of row r."""
+    for k in range(PER_ROW + 1 - number):
+        w.losses[r, k] = w.losses[r, k + number]
+        for c in range(SUMS):
+            w.sums[r, k, c] = w.sums[r, k + number, c]
+    w.buckets[r] -= number
+
+
+@inner
+def slide_adaptively(w, delta, min_subwindow, clock, lost, losses):
+    """Let an outcome into an ADWIN window; at every `clock`-th, cut the window where it must be."""
+    slot = w.buckets[0]
+    w.losses[0, slot] = lost
+    for c in range(SUMS):
+        w.sums[0, slot, c] = losses[c]
+    w.buckets[0] += 1
+    w.rows = max(w.rows, 1)
+    w.n += 1
+    w.errors += lost
+    for r in range(ROWS):
+        if w.buckets[r] <= PER_ROW:
+            break
+        if r == ROWS - 1:
+            drop_oldest(w)
+            break
+        slot = w.buckets[r + 1]
+        w.losses[r + 1, slot] = w.losses[r, 0] + w.losses[r, 1]
+        for c in range(SUMS):
+            w.sums[r + 1, slot, c] = w.sums[r, 0, c] + w.sums[r, 1, c]
+        w.buckets[r + 1] += 1
+        w.rows = max(w.rows, r + 2)
+        shift(w, r, 2)
+    w.unchecked += 1
+    if w.unchecked < clock:
+        return
+    w.unchecked = 0
+    if w.n <= GRACE:
+        return
+    while w.n > 1 and must_cut(w, float(w.n), float(w.errors), delta, min_subwindow):
+        drop_oldest(w)
+
+
+@inner
+def judge(s, y, classes, values, first, end):
+    """Tell whether the scores in [first, end) can be used, counting why not; gives their sum, or 0."""
+    total = 0.0
+    found = False
+    for k in range(first, end):
+        v = values[k]
+        if not (isfinite(v) and 0.0 <= v <= 1.0):
+            s.invalid += 1
+            return 0.0
+        total += v
+        found |= classes[k] == y
+    if total <= 0.0:
+        s.invalid += 1
+        return 0.0
+    s.unnormalised += abs(total - 1.0) > TOLERANCE
+    if not found:
+        s.label_absent += 1
+        return 0.0
+    s.scored += 1
+    return total
+
+
+@inner
+def grow(s, y, classes, first, end, curve):
+    """Begin the curves of classes not met before: so far they had no score, which counts as 0."""
+    seen = y + 1
+    for k in range(first, end):
+        seen = max(seen, classes[k] + 1)
+    while s.classes < min(seen, curve.shape[0]):
+        curve[s.classes, 0, NEGATIVES] = s.total
+        s.classes += 1
+
+
+@inner
+def fade(s, reliability, curve):
+    """Before an outcome is counted: let its unit grow to 1/ALPHA of that of the one before it."""
+    s.unit /= ALPHA
+    if s.unit > LIMIT:
+        s.unit *= SHRINK
+        s.total *= SHRINK
+        for j in range(BINS):
+            for c in range(3):
+                reliability[j, c] *= SHRINK
+        for k in range(s.classes):
+            for j in range(THRESHOLDS):
+                curve[k, j, NEGATIVES] *= SHRINK
+                curve[k, j, POSITIVES] *= SHRINK
+
+
+@inner
+def keep(s, y, y_hat, classes, values, first, end, total, labels, scores, reliability, curve):
+    """Count the scores of an outcome in bins by score, and hold them for the area under the curve."""
+    fade(s, reliability, curve)
+    grow(s, y, classes, first, end, curve)
+    s.total += s.unit
+    said = -1.0
+    held = scores[s.auc_head]
+    held[: s.classes] = 0.0
+    for k in range(first, end):
+        v = values[k] / total
+        if classes[k] == y_hat:
+            said = v
+        if classes[k] < s.classes:
+            held[classes[k]] = v
+    for k in range(s.classes):
+        curve[k, bin_of(held[k], THRESHOLDS), POSITIVES if k == y else NEGATIVES] += s.unit
+    labels[s.auc_head] = y if y < s.classes else -1
+    s.auc_head = s.auc_head + 1 if s.auc_head + 1 < scores.shape[0] else 0
+    s.auc_held = min(s.auc_held + 1, scores.shape[0])
+    if said < 0.0:
+        s.prediction_absent += 1
+        return
+    j = bin_of(said, BINS)
+    reliability[j, WEIGHT] += s.unit
+    reliability[j, MEAN_SCORE] += s.unit * said
+    reliability[j, HITS] += s.unit * (y == y_hat)
+
+
+@entry
+def observe(
+    state,
+    landmark,
+    fading,
+    windows,
+    ring,
+    labels,
+    scores,
+    reliability,
+    curve,
+    alphas,
+    adwins,
+    losses,
+    positions,
+    true_class,
+    predicted_class,
+    offsets,
+    classes,
+    values,
+):
+    """Feed the outcomes at `positions` of a batch, in order, to the state of the model they are of.
+
+    The first nine are the arrays of `ModelState`; `alphas` (mechanisms,), `adwins` (mechanisms, 3) their
+    parameters, `losses` (SUMS,) room to write in. `offsets` (n + 1,), `classes` and `values` are `Scores`.
+    """
+    s = state[0]
+    for position in positions:
+        y, y_hat = true_class[position], predicted_class[position]
+        first, end = offsets[position], offsets[position + 1]
+        if s.begun == 0:
+            if first == end:
+                continue
+            s.begun = 1
+        losses[:] = 0.0
+        total = judge(s, y, classes, values, first, end) if end > first else 0.0
+        if total > 0.0:
+            losses[WEIGHT] = 1.0
+            for k in range(first, end):
+                v = values[k] / total
+                if classes[k] == y:
+                    losses[LOG_LOSS] = -log(max(v, LEAST))
+                    losses[BRIER] += (v - 1.0) ** 2
+                else:
+                    losses[BRIER] += v**2
+            keep(s, y, y_hat, classes, values, first, end, total, labels, scores, reliability, curve)
+        for c in range(SUMS):
+            landmark[c] += losses[c]
+        for j in range(alphas.shape[0]):
+            for c in range(SUMS):
+                fading[j, c] = alphas[j] * fading[j, c] + losses[c]
+            fading[j, SQUARES] = alphas[j] * alphas[j] * fading[j, SQUARES] + losses[WEIGHT]
+        if ring.shape[0] > 0:
+            for c in range(SUMS):
+                ring[s.head, c] = losses[c]
+            s.head = s.head + 1 if s.head + 1 < ring.shape[0] else 0
+            s.held = min(s.held + 1, ring.shape[0])
+        for j in range(windows.shape[0]):
+            slide_adaptively(
+                windows[j], adwins[j, 0], int(adwins[j, 1]), int(adwins[j, 2]), int(y != y_hat), losses
+            )

@@ -1,0 +1,190 @@
+"""Probabilities of every model that predicts with scores; models without cost a look at their row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.estimators.kernel.snapshot import fingerprint
+from streamwatch.core.estimators.names import Batch, Classes
+from streamwatch.core.estimators.registers.probabilities.details import document
+from streamwatch.core.estimators.registers.probabilities.measures import losses, mean_area, reliability
+from streamwatch.core.estimators.registers.probabilities.observe import observe
+from streamwatch.core.estimators.registers.probabilities.snapshot import decode, encode
+from streamwatch.core.estimators.registers.probabilities.spec import ProbabilitiesSpec
+from streamwatch.core.estimators.registers.probabilities.state import SUMS, VERSION, ModelState, empty
+from streamwatch.core.estimators.samples import Sample, Slice
+from streamwatch.core.metrics import Metric
+
+_DECAY: Final = "decay is per outcome, not per second"
+_PER_FORGETTING: Final = ("forgetting", "model")
+_UNUSABLE: Final = ("invalid", "label_absent")
+METRICS: Final = (
+    Metric("scored_outcomes_total", "counter", "Outcomes whose class scores could be used", ("model",)),
+    Metric("log_loss", "gauge", f"Mean of −ln of the true class's score ({_DECAY})", _PER_FORGETTING),
+    Metric(
+        "auc_ratio", "gauge", "Area under the ROC curve over the last scored outcomes, ties half", ("model",)
+    ),
+    Metric(
+        "calibration_error_ratio",
+        "gauge",
+        "Expected calibration error of the predicted class's score, in ten bins; outcomes fade by 0.999",
+        ("model",),
+    ),
+    Metric(
+        "brier_score",
+        "gauge",
+        f"Mean of Σ(score − 1[true class])², twice scikit-learn's of two classes ({_DECAY})",
+        _PER_FORGETTING,
+    ),
+    Metric(
+        "scored_effective_sample_size",
+        "gauge",
+        f"Outcomes that log loss and Brier score are worth, (Σw)²/Σw² of those with usable scores ({_DECAY})",
+        _PER_FORGETTING,
+    ),
+    Metric(
+        "scores_unusable_total",
+        "counter",
+        "Outcomes whose scores could not be used: no probabilities (invalid), or none of the true class",
+        ("model", "reason"),
+    ),
+    Metric(
+        "scores_unnormalized_total",
+        "counter",
+        "Outcomes whose scores differed from a sum of 1 by more than 0.001; they were divided by it",
+        ("model",),
+    ),
+)
+"""The first are kept longest where `monitors.max_series` is short."""
+_NO_OFFSETS: Final = np.zeros(0, np.int64)
+
+
+class Probabilities:
+    """Register of the probabilities of up to `capacity` models; memory is used by those that have scores."""
+
+    __slots__ = ("_adwins", "_alphas", "_kept", "_losses", "_scored", "_spec")
+
+    def __init__(self, spec: ProbabilitiesSpec, capacity: int) -> None:
+        self._spec = spec
+        self._kept: dict[int, ModelState] = {}
+        self._scored = np.zeros(capacity, np.bool_)
+        self._alphas = np.array(spec.alphas, np.float64)
+        self._adwins = np.array(spec.windows, np.float64).reshape(-1, 3)
+        self._losses = np.zeros(SUMS)
+
+    @property
+    def section(self) -> str:
+        """Name of its section in a model's snapshot."""
+        return fingerprint("probabilities", self._spec, None, VERSION)
+
+    @property
+    def title(self) -> str:
+        """The section in words."""
+        return "log loss, Brier score, calibration, area under the curve and threshold curves"
+
+    def observe(self, batch: Batch) -> None:
+        """Take in outcomes of several models, in order."""
+        scores = batch.scores
+        if not len(scores.offsets) and not self._kept:
+            return
+        if len(scores.offsets):
+            self._scored[batch.rows[np.diff(scores.offsets) > 0]] = True
+        chosen = np.flatnonzero(self._scored[batch.rows])
+        if not len(chosen):
+            return
+        offsets = scores.offsets if len(scores.offsets) else np.zeros(len(batch.rows) + 1, np.int64)
+        chosen = chosen[np.argsort(batch.rows[chosen], kind="stable")]
+        rows = batch.rows[chosen]
+        begins = np.flatnonzero(np.diff(rows, prepend=-1))
+        highest = _highest(batch)
+        for positions in np.split(chosen, begins[1:]):
+            kept = self._kept_of(int(batch.rows[positions[0]]))
+            kept.make_room(int(highest[positions].max()) + 1, self._spec.max_auc_classes)
+            observe(
+                kept.state,
+                kept.landmark,
+                kept.fading,
+                kept.windows,
+                kept.ring,
+                kept.labels,
+                kept.scores,
+                kept.reliability,
+                kept.curve,
+                self._alphas,
+                self._adwins,
+                self._losses,
+                positions,
+                batch.true_class,
+                batch.predicted_class,
+                offsets,
+                scores.classes,
+                scores.values,
+            )
+
+    def clear(self, row: int) -> None:
+        """Forget a row."""
+        self._kept.pop(row, None)
+        self._scored[row] = False
+
+    def snapshot(self, row: int) -> bytes:
+        """State of a row, canonical; empty of a model that has no scores."""
+        kept = self._kept.get(row)
+        return b"" if kept is None else encode(kept)
+
+    def restore(self, row: int, state: bytes) -> None:
+        """Set a cleared row to a snapshot; raises ValueError for bytes that are none."""
+        if state:
+            self._kept[row] = decode(state, self._spec)
+            self._scored[row] = True
+
+    def series(self, chosen: Sequence[Slice]) -> Mapping[str, Sequence[Sample]]:
+        """Samples of some models."""
+        samples: dict[str, list[Sample]] = {metric.name: [] for metric in METRICS}
+        for each in chosen:
+            kept = self._kept.get(each.row)
+            if kept is None:
+                continue
+            model, state = each.model, kept.state[0]
+            samples["scored_outcomes_total"].append(((model,), float(state["scored"])))
+            samples["scores_unnormalized_total"].append(((model,), float(state["unnormalised"])))
+            for reason in _UNUSABLE:
+                samples["scores_unusable_total"].append(((model, reason), float(state[reason])))
+            for name, found in zip(self._spec.mechanisms, losses(kept, self._spec), strict=True):
+                key = (name, model)
+                _put(samples["log_loss"], key, found.log_loss)
+                _put(samples["brier_score"], key, found.brier)
+                _put(samples["scored_effective_sample_size"], key, found.n_eff)
+            _put(samples["calibration_error_ratio"], (model,), reliability(kept).error)
+            _put(samples["auc_ratio"], (model,), mean_area(kept))
+        return samples
+
+    def details(self, row: int, classes: Classes) -> Mapping[str, object]:
+        """Give the diagrams of a row under `probabilities`; nothing of a model without scores."""
+        kept = self._kept.get(row)
+        return {} if kept is None else {"probabilities": document(kept, list(classes))}
+
+    def _kept_of(self, row: int) -> ModelState:
+        kept = self._kept.get(row)
+        if kept is None:
+            kept = self._kept[row] = empty(self._spec)
+        return kept
+
+
+def _highest(batch: Batch) -> NDArray[np.int32]:
+    """Highest local class of each outcome that has scores, of those and of its label; −1 of any other."""
+    highest = np.full(len(batch.rows), -1, np.int32)
+    offsets, classes, _ = batch.scores
+    if len(offsets):
+        scored = np.flatnonzero(np.diff(offsets))
+        named = np.maximum.reduceat(classes, offsets[scored]) if len(scored) else classes[:0]
+        highest[scored] = np.maximum(named, batch.true_class[scored])
+    return highest
+
+
+def _put(samples: list[Sample], key: tuple[str, ...], value: float) -> None:
+    if value == value:  # noqa: PLR0124 - NaN is not itself
+        samples.append((key, value))

@@ -1,0 +1,116 @@
+"""The state of one model's probabilities as bytes, canonical: equal states give equal bytes."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.estimators.registers.probabilities.spec import ProbabilitiesSpec
+from streamwatch.core.estimators.registers.probabilities.state import (
+    STATE,
+    SUMS,
+    THRESHOLDS,
+    ModelState,
+    empty,
+)
+
+_RINGS: Final = ("head", "auc_head")
+"""Fields that say where a ring begins: snapshots hold rings from the oldest on."""
+_WINDOW: Final = ("n", "errors", "unchecked", "rows")
+
+
+class _Snapshot(msgspec.Struct, frozen=True, array_like=True):
+    """Numbers of `STATE` in their order without those in `_RINGS`, and arrays as bytes."""
+
+    counts: list[int]
+    faded: list[float]
+    landmark: bytes
+    fading: bytes
+    windows: list[tuple[list[int], list[int], bytes, bytes]]
+    """Per mechanism: `_WINDOW`, buckets per row, losses and sums per bucket."""
+    ring: bytes
+    labels: bytes
+    scores: bytes
+    reliability: bytes
+    curve: bytes
+
+
+_ENCODER = msgspec.msgpack.Encoder()
+_DECODER = msgspec.msgpack.Decoder(_Snapshot)
+_FADED: Final = ("unit", "total")
+_COUNTS = tuple(name for name in STATE.names or () if name not in {*_RINGS, *_FADED})
+
+
+def latest(ring: NDArray[Any], head: int, held: int) -> NDArray[Any]:
+    """Give what a ring holds, oldest first; `head` is where the next goes."""
+    return np.roll(ring, -head, axis=0)[len(ring) - held :]
+
+
+def encode(kept: ModelState) -> bytes:
+    """Bytes of a state."""
+    state = kept.state[0]
+    classes = int(state["classes"])
+    auc_head, auc_held = int(state["auc_head"]), int(state["auc_held"])
+    return _ENCODER.encode(
+        _Snapshot(
+            [int(state[name]) for name in _COUNTS],
+            [float(state[name]) for name in _FADED],
+            kept.landmark.tobytes(),
+            kept.fading.tobytes(),
+            [_window_state(window) for window in kept.windows],
+            latest(kept.ring, int(state["head"]), int(state["held"])).tobytes(),
+            latest(kept.labels, auc_head, auc_held).tobytes(),
+            np.ascontiguousarray(latest(kept.scores, auc_head, auc_held)[:, :classes]).tobytes(),
+            kept.reliability.tobytes(),
+            kept.curve[:classes].tobytes(),
+        )
+    )
+
+
+def decode(snapshot: bytes, spec: ProbabilitiesSpec) -> ModelState:
+    """State of bytes that `encode` gave under the same specification; raises ValueError for others."""
+    read = _DECODER.decode(snapshot)
+    kept = empty(spec)
+    state = kept.state
+    for name, value in zip((*_COUNTS, *_FADED), (*read.counts, *read.faded), strict=True):
+        state[name] = value
+    classes = int(state["classes"][0])
+    held, auc_held = int(state["held"][0]), int(state["auc_held"][0])
+    if classes > spec.max_auc_classes or held > len(kept.ring) or auc_held > len(kept.labels):
+        raise ValueError("the state of probabilities must fit their settings")
+    kept.make_room(classes, spec.max_auc_classes)
+    kept.landmark[:] = np.frombuffer(read.landmark)
+    kept.fading[:] = np.frombuffer(read.fading).reshape(kept.fading.shape)
+    for window, said in zip(kept.windows, read.windows, strict=True):
+        _restore_window(window, *said)
+    kept.ring[:held] = np.frombuffer(read.ring).reshape(held, SUMS)
+    kept.labels[:auc_held] = np.frombuffer(read.labels, np.int32)
+    kept.scores[:auc_held, :classes] = np.frombuffer(read.scores).reshape(auc_held, classes)
+    kept.reliability[:] = np.frombuffer(read.reliability).reshape(kept.reliability.shape)
+    kept.curve[:classes] = np.frombuffer(read.curve).reshape(classes, THRESHOLDS, 2)
+    state["head"] = held % max(1, len(kept.ring))
+    state["auc_head"] = auc_held % max(1, len(kept.labels))
+    return kept
+
+
+def _window_state(window: np.void) -> tuple[list[int], list[int], bytes, bytes]:
+    buckets = window["buckets"][: int(window["rows"])].tolist()
+    used = [(r, k) for r, number in enumerate(buckets) for k in range(number)]
+    rows, places = [r for r, _ in used], [k for _, k in used]
+    numbers = [int(window[name]) for name in _WINDOW]
+    return numbers, buckets, window["losses"][rows, places].tobytes(), window["sums"][rows, places].tobytes()
+
+
+def _restore_window(
+    window: np.void, numbers: list[int], buckets: list[int], losses: bytes, sums: bytes
+) -> None:
+    for name, value in zip(_WINDOW, numbers, strict=True):
+        window[name] = value
+    window["buckets"][: len(buckets)] = buckets
+    used = [(r, k) for r, number in enumerate(buckets) for k in range(number)]
+    rows, places = [r for r, _ in used], [k for _, k in used]
+    window["losses"][rows, places] = np.frombuffer(losses, np.int32)
+    window["sums"][rows, places] = np.frombuffer(sums).reshape(len(used), SUMS)

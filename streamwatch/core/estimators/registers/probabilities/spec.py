@@ -1,0 +1,53 @@
+"""What an operator can choose of the measures of probabilities, and under which mechanisms they forget."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from streamwatch.core.specs import AdwinSpec, FadingSpec, ForgettingSpec, LandmarkSpec, SlidingSpec
+
+
+@dataclass(frozen=True, slots=True)
+class ProbabilitiesSpec:
+    """Measures of the class scores that predictions carry.
+
+    Mechanisms stand as plain numbers, so that the settings of a state can be read without their classes.
+    """
+
+    landmark: bool = True
+    """Whether sums without forgetting are kept."""
+    alphas: tuple[float, ...] = (0.999,)
+    """Fading factors of sums."""
+    sizes: tuple[int, ...] = (1_000,)
+    """Outcomes in each sliding window."""
+    windows: tuple[tuple[float, int, int], ...] = ((0.002, 5, 32),)
+    """(delta, min_subwindow, clock) of each ADWIN window."""
+    auc_outcomes: int = 1_000
+    """Scored outcomes over which the area under the ROC curve is taken; 0 for none."""
+    max_auc_classes: int = 16
+    """Classes, in the order in which a model showed them, that have an area and a threshold curve."""
+
+    @property
+    def mechanisms(self) -> tuple[str, ...]:
+        """Values of the `forgetting` label: landmark, then what fades, slides and adapts."""
+        return (
+            *((LandmarkSpec().name,) if self.landmark else ()),
+            *(FadingSpec(alpha).name for alpha in self.alphas),
+            *(SlidingSpec(size).name for size in self.sizes),
+            *(AdwinSpec(*window).name for window in self.windows),
+        )
+
+
+def probabilities_under(
+    forgetting: Sequence[ForgettingSpec], auc_outcomes: int = 1_000, max_auc_classes: int = 16
+) -> ProbabilitiesSpec:
+    """Specify measures of probabilities under these mechanisms."""
+    return ProbabilitiesSpec(
+        landmark=any(isinstance(f, LandmarkSpec) for f in forgetting),
+        alphas=tuple(f.alpha for f in forgetting if isinstance(f, FadingSpec)),
+        sizes=tuple(f.size for f in forgetting if isinstance(f, SlidingSpec)),
+        windows=tuple((f.delta, f.min_subwindow, f.clock) for f in forgetting if isinstance(f, AdwinSpec)),
+        auc_outcomes=auc_outcomes,
+        max_auc_classes=max_auc_classes,
+    )

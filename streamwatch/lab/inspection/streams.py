@@ -1,0 +1,111 @@
+"""Records of one topic as columns: whole, by the elements of their arrays, or of one kind."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final
+
+from streamwatch.lab.inspection.columns import Column
+from streamwatch.lab.inspection.elements import elements_of
+from streamwatch.lab.inspection.flatten import FlatRecord
+from streamwatch.lab.inspection.vectors import Vector, vectors_of
+
+EACH: Final = "[]"
+"""Sign of a place that is in each element of an array."""
+
+
+@dataclass
+class Stream:
+    """Records of one topic, or of one kind in it, as columns.
+
+    `kind` is the place that tells kinds apart and what stands there; None where the topic has one kind.
+    `records` are elements of arrays where each of them is an event.
+    """
+
+    topic: str
+    records: Sequence[FlatRecord]
+    kind: tuple[str, str] | None = None
+    columns: Mapping[str, Column] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Lay the records out by place."""
+        places = dict.fromkeys(place for record in self.records for place in record.scalars)
+        self.columns = {
+            place: Column(place, [record.scalars.get(place) for record in self.records]) for place in places
+        }
+
+    @cached_property
+    def vectors(self) -> Mapping[str, Vector]:
+        """Numbers for each of several classes, by their place."""
+        return {vector.place: vector for vector in vectors_of(self.records)}
+
+    @cached_property
+    def id_columns(self) -> Mapping[str, Column]:
+        """Columns as ids are made of them: beside an array followed by `#` and the number of the element."""
+        if not self.records or self.records[0].element is None:
+            return self.columns
+        return {
+            place: column if EACH in place else Column(place, self._numbered(column))
+            for place, column in self.columns.items()
+        }
+
+    def _numbered(self, column: Column) -> Sequence[str | None]:
+        return [
+            None if text is None else f"{text}#{record.element}"
+            for text, record in zip(column.texts, self.records, strict=True)
+        ]
+
+    def filled(self, place: str) -> float:
+        """Share of the records that have a content at a place, or a number for each class."""
+        if place in self.columns:
+            return self.columns[place].filled
+        rows = self.vectors[place].rows
+        return sum(row is not None for row in rows) / len(rows)
+
+    def longest(self, place: str) -> int:
+        """Most elements that the array around a place has; 0 where there is none, or each is an event."""
+        array, bracket, _ = place.partition("[")
+        if not bracket or place.startswith(f"{array}{EACH}"):
+            return 0
+        return max((len(record.arrays.get(array, ())) for record in self.records), default=0)
+
+    @property
+    def name(self) -> str:
+        """Topic, and what stands at the place of its kind."""
+        return self.topic if self.kind is None else f"{self.topic} ({self.kind[0]} = {self.kind[1]})"
+
+
+def streams_of(topic: str, records: Sequence[FlatRecord]) -> Sequence[Stream]:
+    """Whole topic first, its arrays taken apart, then kinds of records by each place that could tell them."""
+    readable = [record for record in records if not record.fault]
+    whole = Stream(topic, readable)
+    found = [whole, *(Stream(topic, rows) for rows in elements_of(readable))]
+    for column in whole.columns.values():
+        if column.place.startswith(_OF_CHANGES):
+            continue  # an update repeats the row: it may hold a prediction and its label
+        if column.filled < KIND_FILLED or not 2 <= len(column.counts) <= MAX_KINDS or column.is_continuous:
+            continue
+        groups = {
+            text: [r for r, t in zip(readable, column.texts, strict=True) if t == text]
+            for text in column.counts
+        }
+        shapes = {text: _shape(group) for text, group in groups.items()}
+        if len(set(shapes.values())) > 1:
+            found += [Stream(topic, group, (column.place, text)) for text, group in groups.items()]
+    return found
+
+
+_OF_CHANGES: Final = "value.__"
+"""Beginning of places that Debezium's envelope puts beside a row's columns."""
+KIND_FILLED: Final = 0.98
+MAX_KINDS: Final = 8
+USUAL: Final = 0.5
+
+
+def _shape(group: Sequence[FlatRecord]) -> frozenset[str]:
+    """Places that most records of a group have."""
+    counts = Counter(place for record in group for place in record.scalars)
+    return frozenset(place for place, count in counts.items() if count > USUAL * len(group))

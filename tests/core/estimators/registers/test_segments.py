@@ -1,0 +1,197 @@
+"""Estimates by segment, against every value's outcomes evaluated alone in plain Python."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from streamwatch.core.estimators.measures.catalogue import MEASURES
+from streamwatch.core.estimators.registers.segments import SegmentsSpec
+from streamwatch.core.estimators.registers.segments.values import EPOCH, OTHER, SegmentValues
+from streamwatch.core.estimators.set import EstimatorSet
+from streamwatch.core.events import Outcome
+from tests.core.estimators.measures import plain_measures
+from tests.layouts import TINY
+
+ALPHA = 0.98
+WITHOUT_STREAM = {"kappa_temporal_correction", "kappa_transition"}
+PLAIN = sorted(set(plain_measures.MEASURES) & {measure.name for measure in MEASURES})
+
+
+def outcomes(
+    length: int, *, values: Sequence[str] = ("de", "fr", "it"), seed: int = 3, models: str = "mn"
+) -> list[Outcome]:
+    rng = np.random.default_rng(seed)
+    found: list[Outcome] = []
+    for i in range(length):
+        truth, answer = "abc"[rng.integers(3)], "abc"[rng.integers(3)]
+        country = values[int(rng.integers(len(values)))]
+        segments = {"country": country}
+        if rng.random() < 0.5:
+            segments["channel"] = "web" if rng.random() < 0.7 else "shop"
+        found.append(
+            Outcome(
+                models[int(rng.integers(len(models)))],
+                truth,
+                truth if rng.random() < 0.6 else answer,
+                event_ms=i,
+                delay_ms=0,
+                segments=segments if rng.random() < 0.95 else None,
+            )
+        )
+    return found
+
+
+def estimators(**chosen: object) -> EstimatorSet:
+    spec = replace(SegmentsSpec(alpha=ALPHA, max_classes=4), **chosen)  # type: ignore[arg-type]
+    return EstimatorSet(replace(TINY, max_models=4, registers=(spec,)))
+
+
+def series(watched: EstimatorSet, name: str) -> dict[tuple[str, ...], float]:
+    return {
+        key: float(value)  # type: ignore[arg-type]
+        for family in watched.families()
+        if family.name == name
+        for key, value in family.samples
+    }
+
+
+def test_every_measure_of_every_value_is_that_of_its_outcomes_alone() -> None:
+    watched = estimators(measures=tuple(measure.name for measure in MEASURES))
+    given = outcomes(600)
+    alone: dict[tuple[str, str, str], list[tuple[str, str]]] = {}
+    compared = 0
+    for start in range(0, len(given), 60):
+        watched.fold(given[start : start + 60])
+        for outcome in given[start : start + 60]:
+            for name, value in (outcome.segments or {}).items():
+                pairs = alone.setdefault((outcome.model, name, value), [])
+                pairs.append((outcome.true_class, outcome.predicted_class))
+        counted = series(watched, "segment_outcomes_total")
+        assert counted == {key: len(pairs) for key, pairs in alone.items()}
+        for measure in ("accuracy_ratio", "kappa", "kappa_persistent", "mcc"):
+            said = series(watched, f"segment_{measure}")
+            for key, pairs in alone.items():
+                weighed = plain_measures.remembered(pairs, lambda age: ALPHA**age)
+                expected = plain_measures.MEASURES[measure](weighed)
+                assert said.get(key) == (None if expected is None else pytest.approx(expected, abs=1e-9))
+                compared += 1
+    assert compared > 300
+
+
+def test_all_measures_of_the_catalogue_can_be_chosen() -> None:
+    watched = estimators(measures=tuple(measure.name for measure in MEASURES))
+    watched.fold(outcomes(600))
+    assert len(PLAIN) > 8
+    for name in PLAIN:
+        for key, value in series(watched, f"segment_{name}").items():
+            assert key[0] in "mn"
+            assert math.isfinite(value)
+
+
+def test_values_beyond_the_limit_are_one_together_and_all_outcomes_are_counted_once() -> None:
+    watched = estimators(max_values=3)
+    given = outcomes(500, values=[f"v{i}" for i in range(12)])
+    watched.fold(given)
+    for model in "mn":
+        of_model = [o.segments["country"] for o in given if o.model == model and o.segments]
+        first = list(dict.fromkeys(of_model))[:3]
+        expected = {value: float(of_model.count(value)) for value in first}
+        expected[OTHER] = len(of_model) - sum(expected.values())
+        counted = series(watched, "segment_outcomes_total")
+        assert {key[2]: n for key, n in counted.items() if key[:2] == (model, "country")} == expected
+
+
+def test_a_value_that_became_frequent_takes_the_place_of_one_that_became_rare() -> None:
+    rows = iter(range(100))
+    freed: list[int] = []
+    segment = SegmentValues(2, lambda: next(rows), freed.append)
+    stream = ["a", "b"] * (EPOCH // 2) + ["a", "c", "c", "d"] * (EPOCH // 4)
+    for value in stream:
+        segment.row_of(value, 0.999)
+        if segment.counted % EPOCH == 0:
+            segment.judge()
+    assert set(segment.values) == {"a", "c", OTHER}
+    assert freed == [1], "b, of which nothing came, has given its row back"
+    assert segment.values["c"].outcomes == 0, "what came before it had a row was counted among the others"
+    assert segment.values[OTHER].outcomes == EPOCH // 4 * 3
+
+
+def test_a_value_only_a_little_more_frequent_does_not() -> None:
+    rows = iter(range(100))
+    segment = SegmentValues(1, lambda: next(rows), lambda _: None)
+    for value in ["a"] * (EPOCH * 2 // 5) + ["b"] * (EPOCH * 3 // 5):
+        segment.row_of(value, 0.999)
+    segment.judge()
+    assert set(segment.values) == {"a", OTHER}
+
+
+def test_state_is_the_same_however_the_stream_is_cut_across_epochs() -> None:
+    given = outcomes(2 * EPOCH + 500, values=["a", *"bcdefgh", *"aaaa"], models="m")
+    whole, cut, resumed = (estimators(max_values=3) for _ in range(3))
+    whole.fold(given)
+    for start in range(0, len(given), 997):
+        cut.fold(given[start : start + 997])
+        again = estimators(max_values=3)
+        if start:
+            again.restore(resumed.snapshot("m"))
+        again.fold(given[start : start + 997])
+        resumed = again
+    assert cut.snapshot("m") == whole.snapshot("m") == resumed.snapshot("m")
+    assert resumed.families() == whole.families()
+
+
+def changed(at: int, length: int, *, everywhere: bool) -> list[Outcome]:
+    """From `at` on, one country of four errs in 60 instead of 10 of 100 cases, or all do."""
+    rng = np.random.default_rng(11)
+    found: list[Outcome] = []
+    for i in range(length):
+        country = "abcd"[int(rng.integers(4))]
+        rate = 0.6 if i >= at and (everywhere or country == "c") else 0.1
+        wrong = rng.random() < rate
+        found.append(Outcome("m", "x", "y" if wrong else "x", i, 0, segments={"country": country}))
+    return found
+
+
+def test_a_change_in_one_value_is_located_there() -> None:
+    watched = estimators()
+    watched.fold(changed(4_000, 4_800, everywhere=False))
+    change = watched.segment_change("m")
+    assert change is not None
+    assert (change.segment, change.value) == ("country", "c")
+    assert change.share > 0.7
+    assert change.traffic == pytest.approx(0.25, abs=0.1)
+    assert change.now > 0.5 > change.before
+    shares = series(watched, "segment_extra_errors_ratio")
+    assert math.fsum(shares.values()) == pytest.approx(1.0)
+    assert shares["m", "country", "c"] == pytest.approx(change.share)
+
+
+def test_a_change_everywhere_is_located_nowhere() -> None:
+    watched = estimators()
+    watched.fold(changed(4_000, 4_800, everywhere=True))
+    assert watched.segment_change("m") is None
+
+
+def test_without_segments_nothing_is_said() -> None:
+    watched = estimators()
+    watched.fold([Outcome("m", "x", "x", i, 0) for i in range(50)])
+    assert watched.segment_change("m") is None
+    assert watched.segment_change("of nobody") is None
+    assert "segments" not in watched.details()["m"]
+    assert series(watched, "segment_outcomes_total") == {}
+
+
+def test_details_name_the_busiest_values_first() -> None:
+    watched = estimators()
+    watched.fold(outcomes(400, values=["de", "de", "de", "fr"], models="m"))
+    segments = watched.details()["m"]["segments"]
+    assert isinstance(segments, dict)
+    assert [value["value"] for value in segments["country"]["values"]] == ["de", "fr"]
+    traffic = [value["traffic_ratio"] for value in segments["country"]["values"]]
+    assert math.fsum(traffic) == pytest.approx(1.0)
+    assert segments["country"]["values_left_out"] == 0
