@@ -17,13 +17,14 @@ from aiokafka.record.memory_records import MemoryRecords
 from aiokafka.structs import TopicPartition
 
 from streamwatch.core.events import Partition
+from streamwatch.edge.sources.kafka.plain_batches import compiled_plain_batches
 from streamwatch.edge.sources.kafka.reader import PartitionReader, Scanner
 from streamwatch.edge.sources.kafka.scan import compiled_scan
 from tests.edge.sources.kafka.raw_batches import ZSTD, RawBatch, record
 
 RECORDS, PER_BATCH, ROUNDS = 20_000, 500, 15
 HERE = Partition("predictions", 0)
-SCANNER = Scanner(compiled_scan(), 512)
+SCANNER = Scanner(compiled_scan(), 2_048, compiled_plain_batches())
 
 
 def answer(value_bytes: int, codec: int, *, headers: bool) -> bytes:
@@ -51,7 +52,7 @@ def ours(data: bytes) -> int:
     reader = PartitionReader(HERE, data, 0, -1, (), SCANNER, 1 << 26)
     count = 0
     while not reader.done:
-        count += len(reader.take(500))
+        count += len(reader.take(2_000))
     return count
 
 

@@ -93,10 +93,12 @@ def main() -> None:
     arguments = parser.parse_args()
     chosen = [each for each in SCENARIOS if each.name in arguments.scenarios.split(",")]
     about = {"date": datetime.now(UTC).date().isoformat(), "machine": machine()}
+    found: list[dict[str, object]] = []
     with broker(embedded=False, topics=[], partitions=1) as (servers, kind):
-        found = [run(scenario, servers, arguments.repeats) for scenario in chosen]
-    document = {**about, "broker": kind, "scenarios": found}
-    arguments.out.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+        document = {**about, "broker": kind, "scenarios": found}
+        for scenario in chosen:
+            found.append(run(scenario, servers, arguments.repeats))
+            arguments.out.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
     print(markdown(document))
 
 
