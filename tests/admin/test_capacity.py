@@ -66,11 +66,12 @@ def test_with_state_on_disk_its_limits_bound_the_disk_and_memory_does_not_grow_w
     assert grown - total(worst_case_disk(small, MonitorsSpec(), DISK)) > 495_000_000 * 45
 
 
-def test_a_join_in_columns_has_its_entries_in_memory_though_state_is_on_disk() -> None:
-    disk = replace(DISK, in_columns=True)
+def test_a_join_in_columns_has_a_table_in_memory_and_filters_of_what_lies_on_disk() -> None:
+    disk = replace(DISK, in_columns=True, table_entries=1_000_000)
+    assert any(part.bytes == 2_000_000 * 110 for part in worst_case(JoinSpec(), MonitorsSpec(), disk))
     small, large = JoinSpec(), JoinSpec(max_pending=15_000_000)
     grown = total(worst_case(large, MonitorsSpec(), disk)) - total(worst_case(small, MonitorsSpec(), disk))
-    assert grown == 10_000_000 * 110
+    assert grown == 10_000_000 * 2
 
 
 def test_what_is_served_from_memory_bounds_the_worst_case_where_state_is_on_disk() -> None:
