@@ -19,6 +19,7 @@ from streamwatch.cli import (
     run,
     simulate,
     state,
+    tune,
 )
 from streamwatch.cli.build import description
 from streamwatch.cli.compile import compile_estimators
@@ -36,6 +37,7 @@ app.command("run")(run.run)
 app.command("demo")(demo.demo)
 app.command("simulate")(simulate.simulate)
 app.command("replay")(replay.replay)
+app.command("tune")(tune.tune)
 app.command("inspect")(inspect.inspect)
 app.command("check")(check.check)
 app.command("doctor")(doctor.doctor)

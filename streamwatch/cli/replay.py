@@ -4,48 +4,36 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from dataclasses import replace
+from typing import Annotated
 
 import typer
 
 from streamwatch.cli.compiling import telling_of_compiling
 from streamwatch.cli.options import ConfigFile, Overrides, read_settings, refuse
+from streamwatch.cli.recordings import (
+    NO_KAFKA,
+    Columns,
+    Files,
+    LayoutName,
+    Model,
+    Topic,
+    Unit,
+    recorded_spec,
+)
 
-_NO_KAFKA = {
-    "kafka": {"bootstrap_servers": ["none:0"]},
-    "topics": {"predictions": ["predictions"], "labels": ["labels"]},
-}
 EXIT_UNUSABLE = 1
 """Exit code where no line could be used."""
 
 
 def replay(  # noqa: PLR0913  # one parameter per option
-    files: Annotated[
-        list[str],
-        typer.Argument(metavar="FILE…", help="JSON lines, CSV or lines of kcat -J, .gz too; - for stdin."),
-    ],
+    files: Files,
     *,
-    topic: Annotated[
-        str | None, typer.Option("--topic", metavar="NAME", help="All lines are records of this topic.")
-    ] = None,
-    model: Annotated[
-        str | None, typer.Option("--model", metavar="NAME", help="The model of every prediction.")
-    ] = None,
-    columns: Annotated[
-        str | None,
-        typer.Option(
-            "--columns",
-            metavar="FIELD=NAME,…",
-            help="What id, model, prediction, label, timestamp, scores are called: prediction=y_hat,label=y.",
-        ),
-    ] = None,
-    timestamp_unit: Annotated[
-        Literal["ms", "s", "us", "ns", "iso8601"] | None,
-        typer.Option(help="Unit of timestamps; that of the mappings if absent."),
-    ] = None,
-    layout: Annotated[
-        Literal["jsonl", "csv", "kcat"] | None, typer.Option("--format", help="Found out if absent.")
-    ] = None,
+    topic: Topic = None,
+    model: Model = None,
+    columns: Columns = None,
+    timestamp_unit: Unit = None,
+    layout: LayoutName = None,
     trace: Annotated[
         str | None,
         typer.Option("--trace", metavar="OUT.csv", help="Write every estimate after every outcome."),
@@ -77,37 +65,21 @@ def replay(  # noqa: PLR0913  # one parameter per option
     kcat by its topic's, any other by the one that fits, unless --topic names it. Several files are merged by
     time. Of the settings topics, join, time and monitors are used. Exit code: 1 when no line could be used.
     """
-    settings = read_settings(config, overrides, otherwise=_NO_KAFKA)
+    settings = read_settings(config, overrides, otherwise=NO_KAFKA)
 
     import sys
 
     from rich.console import Console
 
-    from streamwatch.assembly import specs
-    from streamwatch.assembly.replay import csv_columns, places_text, recorded_topics
+    from streamwatch.assembly.replay import places_text
     from streamwatch.lab.recorded import RecordingError
-    from streamwatch.lab.replay import ReplaySpec
     from streamwatch.lab.replay import replay as evaluate
     from streamwatch.lab.replay_tables import print_result, to_json, unusable
     from streamwatch.settings import SettingsError
 
     try:
-        topics = recorded_topics(settings, model=model, columns=_columns(columns), unit=timestamp_unit)
-        if topic is not None and topic not in topics:
-            refuse(f"--topic: expected one of {', '.join(topics)}, got {topic!r}")
-        spec = ReplaySpec(
-            sources=files,
-            layout=layout,
-            topics=topics,
-            topic=topic,
-            closed=list(topics) != [*_NO_KAFKA["topics"]],
-            columns=csv_columns(topics),
-            join=specs.join_spec(settings),
-            merge=specs.merge_spec(settings),
-            monitors=specs.monitors_spec(settings),
-            trace=trace,
-            trace_comparisons=trace_comparisons,
-        )
+        read = recorded_spec(settings, files, topic, model, columns, timestamp_unit, layout)
+        spec = replace(read, trace=trace, trace_comparisons=trace_comparisons)
         with telling_of_compiling():
             result = evaluate(spec, Console(stderr=True))
     except (RecordingError, SettingsError) as error:
@@ -120,15 +92,4 @@ def replay(  # noqa: PLR0913  # one parameter per option
         # A table sent to a file must not lose digits to an assumed width of 80.
         print_result(result, Console() if sys.stdout.isatty() else Console(width=160))
     if why is not None:
-        refuse(f"{why}\n{places_text(topics)}", EXIT_UNUSABLE)
-
-
-def _columns(text: str | None) -> dict[str, str]:
-    """Read `prediction=y_hat,label=y`."""
-    if text is None:
-        return {}
-    pairs = [part.partition("=") for part in text.split(",")]
-    for field, equals, name in pairs:
-        if not (field.strip() and equals and name.strip()):
-            refuse(f"--columns: expected FIELD=NAME,… such as prediction=y_hat,label=y; got {text!r}")
-    return {field.strip(): name.strip() for field, _, name in pairs}
+        refuse(f"{why}\n{places_text(spec.topics)}", EXIT_UNUSABLE)

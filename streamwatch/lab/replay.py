@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -73,6 +73,8 @@ class ReplaySpec:
         What the header of a CSV file is expected to name.
     trace, trace_comparisons
         CSV files to write, of every outcome and of every pair of outcomes, or None.
+    seen
+        Told all outcomes in the order in which they are evaluated, or None.
     """
 
     sources: Sequence[str | Path]
@@ -86,6 +88,7 @@ class ReplaySpec:
     monitors: MonitorsSpec = field(default_factory=MonitorsSpec)
     trace: str | Path | None = None
     trace_comparisons: str | Path | None = None
+    seen: Callable[[Sequence[Outcome]], None] | None = None
 
 
 @dataclass(slots=True)
@@ -190,6 +193,7 @@ class _Player:
         self._merge = Merge(spec.merge, sides, self._progress)
         self._merge.set_partitions(list(self._feeds))
         self._store = MemoryStore()
+        self._seen = spec.seen
 
     def step(self) -> bool:
         """Read on where others wait for it, and evaluate what may be; whether there is more to read."""
@@ -248,6 +252,8 @@ class _Player:
 
     def _evaluated(self, outcomes: Sequence[Outcome], alarms: Sequence[Alarm]) -> None:
         self._result.outcomes += len(outcomes)
+        if self._seen is not None:
+            self._seen(outcomes)
         self._result.alarms += alarms
 
 

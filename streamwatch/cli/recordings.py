@@ -1,0 +1,91 @@
+"""Recordings that commands read: the options that say what their lines are, and how they are replayed."""
+
+# ruff: noqa: PLC0415  # what is heavy is imported when a command needs it
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from streamwatch.cli.options import refuse
+
+if TYPE_CHECKING:
+    from streamwatch.lab.replay import ReplaySpec
+    from streamwatch.settings import Settings
+
+NO_KAFKA = {
+    "kafka": {"bootstrap_servers": ["none:0"]},
+    "topics": {"predictions": ["predictions"], "labels": ["labels"]},
+}
+"""Settings where nothing is said of Kafka."""
+Files = Annotated[
+    list[str],
+    typer.Argument(metavar="FILE…", help="JSON lines, CSV or lines of kcat -J, .gz too; - for stdin."),
+]
+Topic = Annotated[
+    str | None, typer.Option("--topic", metavar="NAME", help="All lines are records of this topic.")
+]
+Model = Annotated[str | None, typer.Option("--model", metavar="NAME", help="The model of every prediction.")]
+Columns = Annotated[
+    str | None,
+    typer.Option(
+        "--columns",
+        metavar="FIELD=NAME,…",
+        help="What id, model, prediction, label, timestamp, scores are called: prediction=y_hat,label=y.",
+    ),
+]
+Unit = Annotated[
+    Literal["ms", "s", "us", "ns", "iso8601"] | None,
+    typer.Option("--timestamp-unit", help="Unit of timestamps; that of the mappings if absent."),
+]
+LayoutName = Annotated[
+    Literal["jsonl", "csv", "kcat"] | None, typer.Option("--format", help="Found out if absent.")
+]
+
+
+def recorded_spec(
+    settings: Settings,
+    files: list[str],
+    topic: str | None,
+    model: str | None,
+    columns: str | None,
+    unit: Literal["ms", "s", "us", "ns", "iso8601"] | None,
+    layout: Literal["jsonl", "csv", "kcat"] | None,
+) -> ReplaySpec:
+    """Say how recordings are replayed, with the settings' topics, join, time and monitors.
+
+    Raises
+    ------
+    SettingsError
+        A field, constant or alias is no valid name.
+    """
+    from streamwatch.assembly import specs
+    from streamwatch.assembly.replay import csv_columns, recorded_topics
+    from streamwatch.lab.replay import ReplaySpec
+
+    topics = recorded_topics(settings, model=model, columns=_columns(columns), unit=unit)
+    if topic is not None and topic not in topics:
+        refuse(f"--topic: expected one of {', '.join(topics)}, got {topic!r}")
+    return ReplaySpec(
+        sources=files,
+        layout=layout,
+        topics=topics,
+        topic=topic,
+        closed=list(topics) != [*NO_KAFKA["topics"]],
+        columns=csv_columns(topics),
+        join=specs.join_spec(settings),
+        merge=specs.merge_spec(settings),
+        monitors=specs.monitors_spec(settings),
+    )
+
+
+def _columns(text: str | None) -> dict[str, str]:
+    """Read `prediction=y_hat,label=y`."""
+    if text is None:
+        return {}
+    pairs = [part.partition("=") for part in text.split(",")]
+    for field, equals, name in pairs:
+        if not (field.strip() and equals and name.strip()):
+            refuse(f"--columns: expected FIELD=NAME,… such as prediction=y_hat,label=y; got {text!r}")
+    return {field.strip(): name.strip() for field, _, name in pairs}

@@ -1,0 +1,123 @@
+"""What to set, from the histories of all models: the strictest threshold that one of them needs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import yaml
+
+from streamwatch.lab.tuning.history import DAY_MS, History
+from streamwatch.lab.tuning.promise import Advice, CannotPromise, advise
+from streamwatch.lab.tuning.strictness import TUNED
+
+COMPARED_DROP = 0.05
+"""The drop by whose delay detectors are compared."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A promise, and the detectors that may keep it."""
+
+    kinds: Sequence[str]
+    every_ms: int
+    """At most one false alarm of a model in so much time."""
+    outcomes_per_day: float | None
+    """Traffic of a model; None: as in its history."""
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class TunedModel:
+    """Advice found for a model."""
+
+    model: str
+    outcomes: int
+    error: float
+    outcomes_per_alarm: float | None
+    """The promise in outcomes; None where the traffic is not known."""
+    advices: tuple[Advice, ...]
+    refusals: tuple[str, ...]
+    """Why there is no advice, or none of a kind."""
+
+
+def tuned_models(histories: Mapping[str, History], wanted: Wanted) -> list[TunedModel]:
+    """Tune every kind of detector on every history; same seed, same result."""
+    return [_tuned(model, history, wanted) for model, history in histories.items()]
+
+
+def _tuned(model: str, history: History, wanted: Wanted) -> TunedModel:
+    n = len(history.losses)
+    error = float(history.losses.mean()) if n else float("nan")
+    traffic = wanted.outcomes_per_day or history.outcomes_per_day
+    if traffic is None:
+        why = "the recording has no times to tell the traffic from; say it with --traffic"
+        return TunedModel(model, n, error, None, (), (why,))
+    promise = traffic * wanted.every_ms / DAY_MS
+    advices: list[Advice] = []
+    refusals: list[str] = []
+    for kind in wanted.kinds:
+        try:
+            rng = np.random.default_rng(wanted.seed)
+            advices.append(advise(kind, TUNED[kind], history.losses, promise, rng))
+        except CannotPromise as why:
+            refusals.append(str(why))
+    return TunedModel(model, n, error, promise, tuple(advices), tuple(dict.fromkeys(refusals)))
+
+
+@dataclass(frozen=True, slots=True)
+class Best:
+    """The detector to set, for all models that were tuned."""
+
+    advice: Advice
+    """Of the model that needs the strictest."""
+    models: tuple[str, ...]
+
+
+def best_of(tuned: Sequence[TunedModel]) -> Best | None:
+    """Choose the detector that sees a drop of 5 points soonest; None where nothing could be promised.
+
+    Settings hold for all models, so of each detector the strictest threshold is taken that one of them needs;
+    detectors that a model could not be tuned for are left out where another was.
+    """
+    able = [model for model in tuned if model.advices]
+    if not able:
+        return None
+    by_kind: dict[str, list[Advice]] = {}
+    for model in able:
+        for advice in model.advices:
+            by_kind.setdefault(advice.kind, []).append(advice)
+    most = max(map(len, by_kind.values()))
+    strictest = [max(advices, key=_strictness) for advices in by_kind.values() if len(advices) == most]
+    chosen = min(strictest, key=_delay)
+    models = tuple(m.model for m in able if any(a.kind == chosen.kind for a in m.advices))
+    return Best(chosen, models)
+
+
+def _strictness(advice: Advice) -> float:
+    rising = TUNED[advice.kind].value(2.0) > TUNED[advice.kind].value(1.0)
+    return advice.value if rising else -advice.value
+
+
+def _delay(advice: Advice) -> float:
+    return next((d.median for d in advice.delays if d.drop == COMPARED_DROP), float("inf"))
+
+
+def document(best: Best, every: str) -> str:
+    """The part of the settings that was found, with what was promised as comments."""
+    advice = best.advice
+    base = TUNED[advice.kind].base
+    changed: dict[str, Any] = {
+        f.name: getattr(advice.spec, f.name)
+        for f in fields(advice.spec)
+        if getattr(advice.spec, f.name) != getattr(base, f.name)
+    }
+    entry = {advice.kind: changed} if changed else advice.kind
+    settings = yaml.safe_dump({"monitors": {"detectors": [entry]}}, sort_keys=False)
+    told = f"none was seen in {advice.simulated:,} outcomes"
+    if advice.rate > 0.0:
+        told = f"expected is one in {1 / advice.rate:,.0f} outcomes, at most one in {1 / advice.high:,.0f}"
+    models = ", ".join(best.models)
+    return f"# At most one false alarm of a model in {every} ({models}):\n# {told}.\n{settings}"
