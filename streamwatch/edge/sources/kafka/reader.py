@@ -31,6 +31,8 @@ from streamwatch.edge.sources.kafka.scan import Scanned, new_rows
 AT_ONCE_BYTES: Final = 1 << 20
 """A batch that decompresses to more than this is decompressed in a thread."""
 AT_ONCE_COMPRESSED: Final = 1 << 18
+TAKEN_BYTES: Final = 1 << 22
+"""Bytes of records that one `take` gives, about: they are copied, a millisecond or two for each MiB."""
 
 UNLIMITED: Final = 1 << 31
 """Bytes of a record: no batch has more."""
@@ -141,9 +143,9 @@ class PartitionReader:
         return 0 if self._open is None or not self._open.batch.codec else self._open.data.nbytes
 
     def take(self, room: int) -> KafkaRecords:
-        """Up to `room` records from `position` on.
+        """Up to `room` records from `position` on, one at least if there is one.
 
-        Fewer than that: see `done`, `heavy` and `damage`.
+        Fewer than that: they are large, or see `done`, `heavy` and `damage`.
 
         Raises
         ------
@@ -151,7 +153,8 @@ class PartitionReader:
             They are compressed with a codec whose package is not installed.
         """
         pieces: list[Piece] = []
-        while room > 0 and not (self.done or self.heavy or self.damage):
+        left_bytes = TAKEN_BYTES
+        while room > 0 and left_bytes > 0 and not (self.done or self.heavy or self.damage):
             if self._open is None:
                 if (piece := self._plain(room)) is None:
                     self._next_batch()
@@ -159,7 +162,14 @@ class PartitionReader:
                     pieces.append(piece)
                     room -= len(piece[0])
                 continue
-            found = [piece for piece in self._from(self._open, room) if len(piece[0])]
+            opened, first = self._open, self._open.at
+            most = room
+            if opened.inner is None:
+                size_bytes = len(opened.data) // max(1, opened.batch.records) + 1
+                most = min(room, max(1, left_bytes // size_bytes))
+            found = [piece for piece in self._from(opened, most) if len(piece[0])]
+            if found:
+                left_bytes -= opened.at - first
             pieces += found
             room -= sum(len(rows) for rows, *_ in found)
         return gathered(self._partition, pieces)

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from streamwatch.core.events import Partition
 from streamwatch.edge.sources.kafka import codecs
 from streamwatch.edge.sources.kafka.codecs import CodecMissing
-from streamwatch.edge.sources.kafka.reader import Damage, PartitionReader, Scanner
+from streamwatch.edge.sources.kafka.reader import TAKEN_BYTES, Damage, PartitionReader, Scanner
 from streamwatch.edge.sources.kafka.record import KafkaRecord
 from streamwatch.edge.sources.kafka.scan import Scanned, compiled_scan, scan
 from tests.edge.sources.kafka.raw_batches import (
@@ -362,6 +362,21 @@ def test_a_large_batch_waits_to_be_decompressed_elsewhere(codec: int):
     reading.unpack()
     assert [each.offset for each in drained(reading)] == list(range(8, 21))
     assert reading.done
+
+
+@pytest.mark.parametrize("codec", [0, *CODECS[1:2]])
+def test_large_records_are_given_a_few_at_a_time_from_wherever_reading_begins(codec: int):
+    written = [record(i, bytes([i]) * 1_000_000) for i in range(20)]
+    data = RawBatch(written, codec=codec).bytes() + of([b"after"] * 3, 20).bytes()
+    reading, found, sizes = reader(data, 2), [], []
+    while not reading.done:
+        if reading.heavy:
+            reading.unpack()
+        taken = list(reading.take(500))
+        sizes.append(sum(len(each.value) for each in taken))
+        found += [(each.offset, each.value[:1]) for each in taken]
+    assert found == [(i, bytes([i])) for i in range(2, 20)] + [(i, b"a") for i in range(20, 23)]
+    assert max(sizes) <= TAKEN_BYTES + 1_000_000
 
 
 def test_transactions_that_were_aborted_are_passed_until_their_marker():
