@@ -20,6 +20,8 @@ from streamwatch.assembly.mappings import mappings_of
 from streamwatch.cli import app
 from streamwatch.cli.build import build
 from streamwatch.core.estimators.kernel.layout import layout_of
+from streamwatch.core.estimators.registers.late_labels.register import LateLabelsSpec
+from streamwatch.core.estimators.registers.probabilities import ProbabilitiesSpec
 from streamwatch.core.merge import MergeSpec
 from streamwatch.core.specs import FadingSpec, JoinSpec, LandmarkSpec, MonitorsSpec, SlidingSpec
 from streamwatch.edge.decoders.mapping import TopicMapping, parse_field_location
@@ -199,7 +201,8 @@ def settings(**sections: object) -> Settings:
 
 def test_default_settings_become_default_specs() -> None:
     assert specs.join_spec(settings()) == JoinSpec()
-    assert specs.monitors_spec(settings()) == MonitorsSpec()
+    registers = (LateLabelsSpec(), ProbabilitiesSpec())
+    assert specs.monitors_spec(settings()) == MonitorsSpec(registers=registers)
     found = {name: [each.mapping for each in of] for name, of in mappings_of(settings().topics).items()}
     assert found == {"p": [TopicMapping()], "l": [TopicMapping()]}
     assert specs.sides(settings().topics) == {"p": "prediction", "l": "label"}

@@ -12,7 +12,16 @@ import xxhash
 
 from streamwatch.core.events import Event, Invalid, Label, NullRecord, Prediction
 from streamwatch.core.merge.kept import Kept
-from streamwatch.core.records import LABEL, OBJECT, PREDICTION, ROW, RecordBatch, batch_of, no_records
+from streamwatch.core.records import (
+    rows_of,
+    LABEL,
+    OBJECT,
+    PREDICTION,
+    ROW,
+    RecordBatch,
+    batch_of,
+    no_records,
+)
 from streamwatch.core.vocabulary import NO_NAME, Names, Vocabulary
 from tests.core.columns import in_columns
 from tests.tiers import examples
@@ -75,21 +84,19 @@ def test_a_batch_of_one_side_gives_back_its_events(side: int) -> None:
 def test_kept_records_are_given_back_whatever_was_added_let_go_and_moved_in_between(*, digests: bool) -> None:
     for seed in range(examples(0.5)):
         chance, vocabulary, kept = random.Random(seed), Vocabulary(), Kept()
-        held: dict[int, Event] = {}  # by place
+        held: list[Event] = []
+        words = np.empty((0, 8), np.int64)
         for _ in range(12):
             events = drawn(chance, chance.randrange(300), digests=digests)
-            held |= dict(enumerate(events, kept.count))
-            kept.add([in_columns(copy.deepcopy(events), vocabulary, digests=digests)])
-            places = chance.sample(sorted(held), len(held) // 2)
-            taken = kept.take(np.array(places, np.int64), np.arange(len(places)))
-            expected = at([held.pop(place) for place in places], range(len(places)))
+            added = kept.add([in_columns(copy.deepcopy(events), vocabulary, digests=digests)])
+            held, words = held + events, np.concatenate([words, added])
+            places = chance.sample(range(len(held)), len(held) // 2)
+            taken = kept.batch(rows_of(words[places].copy()), np.arange(len(places)))
+            expected = at([held[place] for place in places], range(len(places)))
+            left = [place for place in range(len(held)) if place not in set(places)]
+            held, words = [held[place] for place in left], words[left].copy()
             if chance.random() < 0.4:
-                rest = chance.sample(sorted(held), len(held))
-                parts = [np.array(rest[:9], np.int64), np.array(rest[9:], np.int64)]
-                moved = [held[place] for place in rest]
-                kept.keep(parts)
-                assert np.concatenate(parts).tolist() == list(range(len(rest)))
-                held = dict(enumerate(moved))
+                kept.keep(rows_of(words))
             assert taken.events() == expected  # as it was, though others were added or moved since
 
 

@@ -116,6 +116,7 @@ class FakeBatchProcessor:
     uncommitted_scores: int = 0
     records: int = 0
     has_ready: bool = False
+    upkeep: None = None
     progress: MergeProgress = field(default_factory=MergeProgress)
     rejected: RejectedRecords = field(default_factory=RejectedRecords)
 

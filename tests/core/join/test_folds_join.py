@@ -265,4 +265,4 @@ def test_invalid_records_of_a_model_are_counted_until_its_last_fold_retires_what
 def test_the_caveat_on_a_model_is_that_of_its_first_fold():
     stream = Stream(replace(FOLDS, horizon_ms=DAY))
     stream.feed(fold(1, at=5), fold(0, at=9))
-    assert stream.pipeline.caveats() == {"m": Caveats(5 + DAY, None)}
+    assert stream.pipeline.caveats() == {"m": Caveats(5 + DAY, None, predictions=2)}

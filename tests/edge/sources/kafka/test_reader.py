@@ -368,8 +368,9 @@ def test_a_large_batch_waits_to_be_decompressed_elsewhere(codec: int):
 def test_large_records_are_given_a_few_at_a_time_from_wherever_reading_begins(codec: int):
     written = [record(i, bytes([i]) * 1_000_000) for i in range(20)]
     data = RawBatch(written, codec=codec).bytes() + of([b"after"] * 3, 20).bytes()
-    reading, found, sizes = reader(data, 2), [], []
+    reading, found, sizes = reader(data, 2, max_batch_bytes=8 * MOST), [], []
     while not reading.done:
+        assert reading.damage is None
         if reading.heavy:
             reading.unpack()
         taken = list(reading.take(500))
