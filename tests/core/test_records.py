@@ -13,7 +13,6 @@ import xxhash
 from streamwatch.core.events import Event, Invalid, Label, NullRecord, Prediction
 from streamwatch.core.merge.kept import Kept
 from streamwatch.core.records import (
-    rows_of,
     LABEL,
     OBJECT,
     PREDICTION,
@@ -21,6 +20,7 @@ from streamwatch.core.records import (
     RecordBatch,
     batch_of,
     no_records,
+    rows_of,
 )
 from streamwatch.core.vocabulary import NO_NAME, Names, Vocabulary
 from tests.core.columns import in_columns
