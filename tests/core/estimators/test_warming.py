@@ -11,6 +11,7 @@ from pkgutil import iter_modules
 import pytest
 
 from streamwatch.core.estimators import comparisons, kernel
+from streamwatch.core.estimators.registers import late_labels, probabilities
 from streamwatch.core.estimators.warming import ENTRIES
 from streamwatch.core.jit import CompiledFunction
 
@@ -105,7 +106,7 @@ def test_every_compiled_function_that_python_calls_is_counted() -> None:
 
 
 def _modules() -> Iterator[str]:
-    for package in (kernel, comparisons):
+    for package in (kernel, comparisons, late_labels, probabilities):
         for found in iter_modules(package.__path__, f"{package.__name__}."):
             if found.name in sys.modules:
                 yield found.name
