@@ -65,6 +65,9 @@ class Noted:
         self._store.note(records.part(start, start + done.taken).events(), done.alarms)
         return done
 
+    async def make_room(self) -> None:
+        await self._evaluating.make_room()
+
 
 class Simulation:
     """Runs of one daemon, one after another, over one disk and one set of logs.
