@@ -67,7 +67,7 @@ async def read_to_the_end(servers: str, topic: str, max_batch_bytes: int) -> dic
             "bytes": most_resident_bytes() - before,
             "seconds": seconds,
             "turns": len(pauses),
-            "longest_pause": max(pauses),
+            "longest_pause": max(pauses, default=0.0),
         }
 
 

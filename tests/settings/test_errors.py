@@ -64,8 +64,9 @@ def complaint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., 
         ),
         ("monitors: {forgetting: []}", "monitors.forgetting in streamwatch.yaml: must not be empty"),
         (
-            "monitors: {detectors: [kswin]}",
-            "monitors.detectors[0] in streamwatch.yaml: expected one of page_hinkley, adwin, ddm, got 'kswin'",
+            "monitors: {detectors: [spectral]}",
+            "monitors.detectors[0] in streamwatch.yaml: expected one of page_hinkley, adwin, ddm, cusum, hddm_a, "
+            "hddm_w, ewma, stepd, kswin, got 'spectral'",
         ),
         (
             "monitors: {detectors: [page_hinkley, page_hinkley]}",

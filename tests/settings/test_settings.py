@@ -210,7 +210,7 @@ def test_the_schema_accepts_what_the_settings_accept(tmp_path: Path, text: str) 
         MINIMAL + "join: {max_pending: 0}",
         MINIMAL + "monitors: {forgetting: [fading: {alpha: 1.2}]}",
         MINIMAL + "monitors: {forgetting: [window]}",
-        MINIMAL + "monitors: {detectors: [kswin: {}]}",
+        MINIMAL + "monitors: {detectors: [spectral: {}]}",
         MINIMAL + "log: {level: loud}",
     ],
 )
