@@ -65,8 +65,10 @@ def complaint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., 
         ("monitors: {forgetting: []}", "monitors.forgetting in streamwatch.yaml: must not be empty"),
         (
             "monitors: {detectors: [spectral]}",
-            "monitors.detectors[0] in streamwatch.yaml: expected one of page_hinkley, adwin, ddm, cusum, hddm_a, "
-            "hddm_w, ewma, stepd, kswin, got 'spectral'",
+            (
+                "monitors.detectors[0] in streamwatch.yaml: expected one of page_hinkley, adwin, ddm, cusum, "
+                "hddm_a, hddm_w, ewma, stepd, kswin, got 'spectral'"
+            ),
         ),
         (
             "monitors: {detectors: [page_hinkley, page_hinkley]}",
