@@ -11,6 +11,7 @@ from river import datasets, dummy, evaluate, metrics, naive_bayes
 from streamwatch.river import Watch
 
 
+@pytest.mark.slow
 def test_it_counts_what_rivers_metrics_count_with_delayed_labels() -> None:
     def score(metric):
         model = naive_bayes.GaussianNB()
@@ -32,6 +33,7 @@ def test_no_change_does_not_beat_no_change() -> None:
     assert watch.evaluator.verdicts()["persistent"]["verdict"] == 0
 
 
+@pytest.mark.slow
 def test_it_starts_undefined_and_refuses_what_forgetting_cannot_do() -> None:
     watch = Watch()
     assert math.isnan(watch.get())

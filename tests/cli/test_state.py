@@ -225,6 +225,7 @@ def altered_snapshot(database):
     put(database, "models", key, msgspec.msgpack.encode(ModelCheckpoint(kept.place, snapshot)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "check", "said"),
     [
@@ -340,6 +341,7 @@ def test_an_export_does_not_replace_a_file(streamwatch, directory, tmp_path):
     assert (tmp_path / "state.swx").read_text() == "precious"
 
 
+@pytest.mark.slow
 def test_a_state_can_be_piped(streamwatch, directory, tmp_path):
     base = [sys.executable, "-m", "streamwatch", "state"]
     piped = subprocess.run(

@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 PACKAGE = Path(__file__).parents[2] / "streamwatch"
 QUESTIONS = {"What", "How", "Where", "Whether", "Who", "Which", "When", "Why", "It"}
 
@@ -25,6 +27,7 @@ def questions(text: str) -> list[str]:
     return [name for name, docstring in docstrings if docstring and docstring.split()[0] in QUESTIONS]
 
 
+@pytest.mark.slow
 def test_public_docstrings_begin_with_a_verb_or_a_noun() -> None:
     found = {str(path): names for path in PACKAGE.rglob("*.py") if (names := questions(path.read_text()))}
     assert found == {}

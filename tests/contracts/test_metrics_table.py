@@ -60,6 +60,7 @@ def alarm_families() -> Sequence[Family]:
     return [*AlarmBook(AlarmsSpec(), "").families(), *deliveries.families()]
 
 
+@pytest.mark.slow
 def test_series_are_made_from_the_table_alone() -> None:
     assert {file for file, _ in calls("Family")} == BUILDERS
 

@@ -41,6 +41,7 @@ def loaded_by(code: str, modules: tuple[str, ...], home: Path) -> set[str]:
     return set(done.stdout.splitlines()[-1].split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", few(NUMBA_FREE, 1))
 def test_importing_it_loads_no_compiler_and_writes_no_file(module: str, tmp_path: Path) -> None:
     assert loaded_by(f"import {module}", ("numba", "llvmlite"), tmp_path) == set()
@@ -60,6 +61,7 @@ except SystemExit:
     assert loaded_by(code, HEAVY, tmp_path) == set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", few(["example", "schema"], 1))
 def test_writing_a_configuration_loads_no_compiler_and_no_client(command: str, tmp_path: Path) -> None:
     code = f"""

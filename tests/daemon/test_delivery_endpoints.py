@@ -22,6 +22,7 @@ from tests.edge.receivers.endpoint import endpoint, until
 from tests.edge.receivers.notifications import firing
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("trouble", "reason"),
     [

@@ -213,6 +213,7 @@ def ordinary(start: int, count: int) -> dict[Partition, list[KafkaRecord]]:
     return poll
 
 
+@pytest.mark.slow
 def test_an_ordinary_record_costs_no_object_and_no_call() -> None:
     """100,000 of them in polls of 2,000: were there one object for each, so many would be there at a time."""
     daemon, size, count = Daemon(columns=True), 2_000, 100_000

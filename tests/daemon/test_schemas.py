@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+import pytest
+
 from streamwatch.core.events import Partition
 from streamwatch.core.metrics import single
 from streamwatch.core.ports import Poll, Record
@@ -32,6 +34,7 @@ class FakeSchemas:
         self.closed = True
 
 
+@pytest.mark.slow
 async def test_what_came_before_is_shown_while_records_wait_and_all_of_it_counts_in_the_end() -> None:
     schemas = FakeSchemas()
     first = poll(*(prediction(i) for i in range(10)), *(label(i) for i in range(10)))

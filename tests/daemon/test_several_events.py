@@ -114,6 +114,7 @@ def assert_counted(document: dict[str, Any], expected: Expected) -> None:
     assert {topic: events[topic] for topic in predicted} == predicted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 def test_every_event_of_every_record_counts_once_however_polls_cut_the_log(seed: int) -> None:
     log, expected = log_of(seed)
@@ -205,6 +206,7 @@ def document_of(state: State) -> dict[str, Any]:
             return json.loads(JsonExporter().render(end.value, (), "", {}) or b"")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 def test_no_kill_loses_an_event_or_counts_it_twice(tmp_path: Path, seed: int) -> None:
     log, expected = log_of(seed)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -77,6 +78,7 @@ def test_predictions_with_many_scores_are_evaluated_a_few_at_a_time() -> None:
     assert up_to_scores([]) == []
 
 
+@pytest.mark.slow
 def test_fetched_records_are_cut_where_objects_are_but_more_at_a_time() -> None:
     partition, chance = Partition("a", 0), random.Random(0)
     sizes = [chance.choice((0, 100, 500, BYTES_PER_TURN)) for _ in range(6_000)]

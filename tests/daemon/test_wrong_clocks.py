@@ -153,6 +153,7 @@ def with_one_off(off_ms: int, place: int = 1_200) -> list[Written]:
     return [replace(each, off_ms=off_ms) if i == place else each for i, each in enumerate(DENSE)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("start", [0, 3, 200])
 def test_a_host_30_days_behind_and_then_right_fools_nobody(start: int) -> None:
     """However few records there are at first."""
@@ -168,6 +169,7 @@ def test_a_host_30_days_behind_and_then_right_fools_nobody(start: int) -> None:
     assert clock_events == ["host_clock_behind", "host_clock_right"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("every", [MINUTE, 10 * MINUTE])
 def test_a_machine_resumed_after_30_days_whose_clock_comes_right_later_fools_nobody(every: int) -> None:
     """Its clock goes on from where it was suspended, and the first records it reads are a month's backlog."""
@@ -185,6 +187,7 @@ def test_a_machine_resumed_after_30_days_whose_clock_comes_right_later_fools_nob
     assert daemon.processor.progress.corrected == {}
 
 
+@pytest.mark.slow
 def test_a_weekends_gap_expires_nothing_early() -> None:
     late = stream(START_MS + 2 * DAY, 400, 250, (1_000, 30 * SECOND), first=5_000)
     daemon = watched()
@@ -196,6 +199,7 @@ def test_a_weekends_gap_expires_nothing_early() -> None:
     assert daemon.processor.progress.out_of_order == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("off_ms", [HOUR, YEAR_9999_MS - START_MS])
 @pytest.mark.parametrize("place", [0, 1_200, len(DENSE) - 1])
 def test_one_record_ahead_is_counted_and_moves_no_time(off_ms: int, place: int) -> None:
@@ -214,6 +218,7 @@ def test_one_record_ahead_in_a_backlog_is_counted_and_moves_no_time(off_ms: int,
     assert daemon.processor.progress.corrected == {reason: 1}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alone", [True, False])
 def test_a_producer_a_day_ahead_is_counted_record_by_record(alone: bool) -> None:  # noqa: FBT001  # a case
     """Whether it has a partition of its own, or shares one with others whose clocks are right."""
@@ -230,6 +235,7 @@ def test_a_producer_a_day_ahead_is_counted_record_by_record(alone: bool) -> None
     assert "host_clock_behind" not in daemon.events()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alone", [True, False])
 def test_a_producer_a_day_behind_loses_nothing(alone: bool) -> None:  # noqa: FBT001  # a case
     """What it writes into a partition of its own comes too late for the order, and is counted so.

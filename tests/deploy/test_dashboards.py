@@ -153,6 +153,7 @@ def test_a_dashboard_can_be_found_and_not_be_edited(file) -> None:
     assert "id" not in dashboard
 
 
+@pytest.mark.slow
 @of_each_dashboard
 def test_every_metric_in_a_dashboard_exists(file) -> None:
     dashboard = read(file)

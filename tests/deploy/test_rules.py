@@ -62,6 +62,7 @@ def test_every_alert_does_what_its_unit_tests_say(real_component: Callable[[str]
     assert "FAILED" not in run(real_component("promtool"), "test", "rules", *TEST_FILES)
 
 
+@pytest.mark.slow
 @of_each_alert
 def test_an_alert_is_tested_to_fire_to_stay_quiet_and_to_resolve(name: str) -> None:
     cases = defaultdict[str, int](int)
@@ -82,6 +83,7 @@ def _minutes(duration: str) -> float:
     return sum(int(n) * units[unit] for n, unit in re.findall(r"(\d+)([mhd])", duration))
 
 
+@pytest.mark.slow
 @of_each_alert
 def test_an_alert_says_what_it_means_how_bad_it_is_and_where_to_look(name: str) -> None:
     rule = alerts()[name]
@@ -121,6 +123,7 @@ def test_a_drift_is_as_bad_as_the_daemon_is_told_to_call_it() -> None:
     assert set(severities("DriftAlarm")) == set(get_args(Severity))
 
 
+@pytest.mark.slow
 def test_every_metric_in_the_rules_exists() -> None:
     unknown = {rule.get("alert") or rule["record"]: unknown_names(rule["expr"]) for rule in rules()}
     assert {name: missing for name, missing in unknown.items() if missing} == {}

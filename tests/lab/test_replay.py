@@ -283,6 +283,7 @@ def test_the_whole_of_elec2_ends_at_the_numbers_of_a_direct_computation(played):
     assert values["baseline_accuracy_ratio", "persistent", "landmark", "nb@5"] == 38_664 / 45_311
 
 
+@pytest.mark.slow
 def test_every_row_of_a_trace_is_what_a_direct_computation_gives(played):
     true_class, models = elec2(3_000)
     spec = MonitorsSpec(
@@ -309,6 +310,7 @@ def test_every_row_of_a_trace_is_what_a_direct_computation_gives(played):
             assert flags == {outcome for name, outcome in alarms if name == detector}
 
 
+@pytest.mark.slow
 def test_page_hinkley_in_a_trace_is_the_textbook_recursion(played):
     true_class, models = elec2(3_000)
     _, path = played(as_csv(true_class, {"nb@5": models["nb@5"]}), "elec2.csv", trace=True)

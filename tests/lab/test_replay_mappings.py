@@ -126,6 +126,7 @@ def test_at_equal_times_a_file_of_predictions_precedes_one_of_labels(replayed):
     assert replayed(files)["stream"]["labels_early_total"] == 0
 
 
+@pytest.mark.slow
 def test_two_use_cases_that_number_alike_do_not_take_each_others_labels(replayed):
     def topics(*spaces: str) -> dict[str, Any]:
         return {

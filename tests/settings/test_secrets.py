@@ -125,6 +125,7 @@ def test_a_secret_in_the_environment_is_not_repeated(tmp_path: Path, variable: s
     assert name in said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -179,6 +180,7 @@ trees = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(section=st.sampled_from(["alerts", "http", "kafka"]), tree=trees)
 def test_no_tree_in_a_section_with_secrets_is_ever_repeated(

@@ -164,6 +164,7 @@ CASES = {
 """Share of c1 before and after, recalls of c0 and c1 before and after, and what is true."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sticky", [0.0, 0.8])
 @pytest.mark.parametrize("case", CASES)
 def test_it_is_told_right_or_left_unclear_at_the_alarms_of_simulated_changes(

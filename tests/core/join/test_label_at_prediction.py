@@ -66,6 +66,7 @@ def test_a_label_is_known_when_it_resolves_even_if_its_outcome_waits_for_its_ord
     assert label_at_prediction(stream.until(100_000)) == [None, "x"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delay", [1, 5])
 def test_persistence_that_waits_for_labels_falls_behind_persistence_that_does_not(delay: int) -> None:
     """Labels repeat in runs of ten; with a label d predictions late, d + 1 of each ten see the run before."""

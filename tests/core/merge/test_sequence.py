@@ -78,6 +78,7 @@ def test_live_backlog_and_restarts_give_the_sequence_of_the_whole_log(
     assert sorted(row[:2] for row in reader.out) == sorted(row[:2] for row in expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(20))
 def test_records_stamped_before_what_was_released_go_at_once_at_the_clocks_time_and_are_counted(
     seed: int,

@@ -47,6 +47,7 @@ def passed(data: bytes, decoder: JsonDecoder, room: int = 512) -> list[Released]
     return released
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("digest", [False, True])
 def test_ten_times_the_records_in_as_many_turns_take_no_more_objects(
     *, digest: bool, monkeypatch: pytest.MonkeyPatch

@@ -249,6 +249,7 @@ def test_a_null_value_withdraws_for_each_mapping_that_is_for_it(side: Literal["p
     assert found == NullRecord("predictions", "k", "a", AT_MS, withdraws=False)
 
 
+@pytest.mark.slow
 def test_whatever_a_record_holds_no_decoder_raises_and_reasons_are_known() -> None:
     chance = random.Random(11)
     seeds = [

@@ -90,6 +90,7 @@ async def test_when_all_places_are_taken_the_one_that_waited_longest_makes_room(
             writer.transport.abort()
 
 
+@pytest.mark.slow
 async def test_a_request_that_does_not_arrive_in_time_is_cut_off(telemetry: Telemetry, log: StringIO) -> None:
     async with serving(telemetry=telemetry, header_timeout="300ms") as server:
         silent, half = await opened(server), await opened(server, HALF)
@@ -184,6 +185,7 @@ async def test_a_client_that_leaves_in_the_middle_of_an_answer_is_no_news(
         assert not caplog.records
 
 
+@pytest.mark.slow
 async def test_a_handshake_that_does_not_come_holds_a_place_for_a_bounded_time(
     telemetry: Telemetry, log: StringIO, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

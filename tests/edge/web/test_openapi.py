@@ -136,6 +136,7 @@ def test_every_query_parameter_is_described_and_nothing_else() -> None:
             assert {p["name"] for p in parameters if p.get("in") == "query"} == set(exporter.query), path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("known", REPORTS)
 @pytest.mark.parametrize("path", PATHS)
 async def test_every_answer_is_as_described(path: str, known: str) -> None:

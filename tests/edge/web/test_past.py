@@ -40,6 +40,7 @@ def every(seconds: int, from_s: int, until_s: int, model: str = "m") -> list[Out
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("days", [1, 3, 30])
 @pytest.mark.parametrize("end_s", [NOON_S, NOON_S + 59 * 60, NOON_S + 23 * HOUR_S + 61])
 def test_every_time_is_in_one_stretch_and_nothing_is_lost_within_the_days(days: int, end_s: int) -> None:

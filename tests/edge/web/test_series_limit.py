@@ -65,6 +65,7 @@ def test_ten_thousand_models_stay_within_the_limit_and_the_rest_is_told(media_ty
     assert f"streamwatch_series_dropped {everything - 40_000 + 7}" in shown
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most", [1_000, 25_000, 60_000, 100_000, 10**9])
 def test_the_limit_is_hard_and_comes_and_goes_with_what_there_is(most: int) -> None:
     exporter = PrometheusExporter(most)

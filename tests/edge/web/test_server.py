@@ -226,6 +226,7 @@ async def test_an_ipv6_address_has_a_url_that_works() -> None:
     await server.stop()
 
 
+@pytest.mark.slow
 async def test_stopping_is_bounded_with_a_request_open_and_frees_the_port() -> None:
     slow = SlowExporter(asyncio.get_running_loop())
     server = HttpServer(FakeHealth(), (slow,), port=0)

@@ -79,6 +79,7 @@ def test_what_cannot_be_mapped_has_problems(make: Maker) -> None:
     assert inspected(make).problems
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", GUESSABLE, ids=named)
 def test_the_settings_load_and_join_every_prediction_whose_label_the_sample_has(make: Maker) -> None:
     found = inspected(make)
@@ -106,6 +107,7 @@ def kcat_lines(payload: Payload) -> list[str]:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [*GUESSABLE[:3], sequences, *GUESSABLE[-6:-3]], ids=named)
 def test_a_replay_of_the_sample_joins_at_the_rate_shown(make: Maker, tmp_path: Path) -> None:
     payload = make().sort()

@@ -67,6 +67,7 @@ def drawn(seed, number, champion_error, challenger_error, classes=("a", "b", "c"
         yield y, *answers, event_ms, bool(rng.random() < 0.5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("champion_error", "challenger_error"), [(0.3, 0.3), (0.05, 0.4), (0.02, 0.0)])
 def test_every_measure_equals_its_definition_at_every_prefix(champion_error, challenger_error):
     comparisons, plain = ComparisonSet(SPEC), PlainComparison()

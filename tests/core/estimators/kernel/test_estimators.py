@@ -30,6 +30,7 @@ def losses(*phases, seed=0):
     return np.zeros_like(x), x
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("alpha", "n"),
     [

@@ -65,6 +65,7 @@ def test_what_is_said_of_every_class_is_the_plain_one_at_every_prefix(mechanism)
                 assert plain.agree(values[k], plain.PER_CLASS[measure.name](outcomes, k)), measure.name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", [plain.landmark, plain.sliding(40)], ids=["landmark", "sliding"])
 @pytest.mark.parametrize("size", few([4, 2], 1))
 def test_measures_agree_with_scikit_learn_at_every_prefix(mechanism, size):

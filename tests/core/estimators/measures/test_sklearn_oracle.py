@@ -50,6 +50,7 @@ def traced(classes):
     return true_class, predicted_class, table.trace(rows, true_class, predicted_class).totals
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", MEASURES)
 @pytest.mark.parametrize("index", range(len(WINDOWS)), ids=[w.name for w in WINDOWS])
 @pytest.mark.parametrize("classes", few([3, 10, 2], 1))

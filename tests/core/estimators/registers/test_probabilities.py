@@ -90,6 +90,7 @@ def weights_of(name: str, length: int, adwin: dict[tuple[str, ...], float]) -> n
     return (age < width).astype(np.float64)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(by_tier(fast=1, default=1, everything=5)))
 def test_losses_equal_scikit_learn_under_every_mechanism_at_every_prefix(seed: int) -> None:
     outcomes = stream(by_tier(fast=120, default=200, everything=900), seed)
@@ -113,6 +114,7 @@ def test_losses_equal_scikit_learn_under_every_mechanism_at_every_prefix(seed: i
     assert cuts > 20  # ADWIN's windows did shrink, to the width that the model's own has
 
 
+@pytest.mark.slow
 def test_calibration_and_auc_equal_scikit_learn_at_every_prefix() -> None:
     outcomes = stream(by_tier(fast=100, default=200, everything=1_000), 3)
     estimators = EstimatorSet(SPEC)

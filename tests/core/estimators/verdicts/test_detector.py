@@ -80,12 +80,14 @@ def assert_equal_at_every_step(leads, outcomes, delta):
     return got
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", few(range(15), 1))
 def test_every_number_is_that_of_the_definition_at_every_step(seed) -> None:
     outcomes, delta = [(100_000, 0.05), (300, 0.9), (1_000, 0.5)][seed % 3]
     assert_equal_at_every_step(random_leads(seed), outcomes, delta)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("outcomes", "delta"), [(100_000, 0.05), (500, 0.9)])
 @pytest.mark.parametrize("name", few(ADVERSARIAL, 4))
 def test_every_number_is_that_of_the_definition_on_streams_made_to_break_it(name, outcomes, delta) -> None:

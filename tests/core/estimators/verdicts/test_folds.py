@@ -148,6 +148,7 @@ def test_a_change_is_told_once_of_the_model_and_folds_of_others_have_no_part_in_
     assert all(a.judgement.opponent == "persistent" for a in of_m)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cut", [1, 37, 1_000])
 def test_verdicts_and_alarms_of_folds_do_not_depend_on_batches(cut: int) -> None:
     outcomes = [

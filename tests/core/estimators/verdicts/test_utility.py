@@ -24,6 +24,7 @@ def plain_weight(counts, true_class):
     return min(1.0, min(share.values()) / share[true_class])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", [1.0, 2.0**200, 3.7e-50])
 @pytest.mark.parametrize("seed", range(5))
 def test_a_right_answer_is_worth_what_the_rarest_class_is_rarer(seed, unit) -> None:

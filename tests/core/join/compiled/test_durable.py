@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from random import Random
 
+import pytest
+
 from streamwatch.core.pipeline import Pipeline
 from streamwatch.edge.keys import digest_bytes
 from tests.core.join.compiled.durable_streams import DurableJoined, cramped_logs
@@ -45,6 +47,7 @@ def test_lives_that_follow_each_other_say_what_one_life_says():
     assert restarts > 3 * STREAMS
 
 
+@pytest.mark.slow
 def test_it_is_so_when_every_commit_writes_old_entries_anew_and_merges():
     with cramped_logs():
         for seed in range(10**6, 10**6 + STREAMS):

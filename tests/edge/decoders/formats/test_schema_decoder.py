@@ -206,6 +206,7 @@ def test_a_missing_package_says_how_to_install_it(
         KINDS[kind].build(DecoderSpec("t", "prediction", TopicMapping()), FormatOptions(READERS))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["avro", "protobuf", "json_schema"])
 def test_mutated_records_never_raise_and_decode_alike_alone_and_together(kind: str) -> None:
     """A thousand and more in each tier; `test_schema_fuzz_long` does 100,000."""

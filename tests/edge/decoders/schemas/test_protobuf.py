@@ -153,6 +153,7 @@ def test_nesting_without_end_is_undecodable(reader: ProtobufReader) -> None:
         read(reader, NESTED, contents)
 
 
+@pytest.mark.slow
 def test_half_a_million_empty_messages_of_many_fields_are_undecodable() -> None:
     fields = " ".join(f"int32 f{i} = {i};" for i in range(1, 101))
     text = f'syntax = "proto3"; message A {{ message B {{ {fields} }} repeated B bs = 1; }}'

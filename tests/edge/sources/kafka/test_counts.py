@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
 from streamwatch.core.events import Partition
 from streamwatch.edge.sources.kafka import KafkaSource
 from streamwatch.lab.embedded import EmbeddedBroker
 from tests.edge.sources.kafka.test_source import all_caught_up, polls, send, spec
 
 
+@pytest.mark.slow
 async def test_a_loss_is_counted_on_from_what_is_durable_and_once_when_it_is_found_again() -> None:
     with EmbeddedBroker() as broker:
         broker.create_topic("events", 3)

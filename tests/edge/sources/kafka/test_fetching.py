@@ -87,6 +87,7 @@ async def collected(take: Taking, until: Callable[[Taken], bool], **wanted: obje
         assert time.monotonic() < deadline
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("failure", [CORRUPT, DENIED, 56, 6])
 async def test_a_partition_that_fails_is_asked_for_less_and_less_while_others_are_read(failure: int):
     client = FakeClient({A: failure, B: log_of(*(of([b"x"] * 5, base) for base in range(0, 500, 5)))})
@@ -119,6 +120,7 @@ async def test_a_node_that_cannot_be_reached_is_asked_again_until_it_can_be():
         assert await collected(take, lambda taken: bool(taken.records)) == [(0, 0)]
 
 
+@pytest.mark.slow
 async def test_denials_are_told_with_how_long_they_last_and_do_not_turn_the_loop_hot():
     client = FakeClient({A: DENIED})
     async with taking(client, {A: 0}) as (take, _):

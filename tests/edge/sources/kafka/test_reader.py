@@ -364,6 +364,7 @@ def test_a_large_batch_waits_to_be_decompressed_elsewhere(codec: int):
     assert reading.done
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("codec", [0, *CODECS[1:2]])
 def test_large_records_are_given_a_few_at_a_time_from_wherever_reading_begins(codec: int):
     written = [record(i, bytes([i]) * 1_000_000) for i in range(20)]

@@ -224,6 +224,7 @@ async def test_start_waits_for_brokers_that_are_away(broker: EmbeddedBroker):
     await source.stop()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("group", [None, "lag-tools"])
 async def test_leaving_takes_bounded_time_while_brokers_are_away(broker: EmbeddedBroker, group: str | None):
     source = KafkaSource(spec(broker, group_id=group, stop_timeout_ms=1_500), ["events"], lambda _: None)
@@ -235,6 +236,7 @@ async def test_leaving_takes_bounded_time_while_brokers_are_away(broker: Embedde
     assert time.monotonic() - began < 20
 
 
+@pytest.mark.slow
 async def test_an_answer_older_than_the_grace_does_not_make_a_partition_caught_up(broker: EmbeddedBroker):
     now = 1_000.0
     async with started(spec(broker, watermark_grace_ms=60_000), monotonic=lambda: now) as source:

@@ -86,6 +86,7 @@ def entries_of(pipeline):
     return alive(joined)
 
 
+@pytest.mark.slow
 def test_a_state_row_by_row_is_packed_once_and_goes_on_alike(tmp_path):
     for seed in range(STATES):
         chance = Random(10_000 + seed)

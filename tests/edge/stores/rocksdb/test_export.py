@@ -96,6 +96,7 @@ def frame_ends(file):
         yield at
 
 
+@pytest.mark.slow
 def test_a_file_cut_off_anywhere_is_refused_and_nothing_is_left(file, tmp_path):
     ends = list(frame_ends(file))
     assert len(ends) > 10
@@ -105,6 +106,7 @@ def test_a_file_cut_off_anywhere_is_refused_and_nothing_is_left(file, tmp_path):
         assert not (tmp_path / "copy").exists()
 
 
+@pytest.mark.slow
 def test_an_altered_file_is_refused_and_nothing_is_left(file, tmp_path):
     (tmp_path / "copy").mkdir()
     for place in range(0, len(file), len(file) // 40):

@@ -68,6 +68,7 @@ def refusal(directory) -> str:
     return str(raised.value)
 
 
+@pytest.mark.slow
 def test_every_flipped_bit_of_every_length_is_refused_by_name_and_nothing_is_changed(written, tmp_path):
     whole = manifest(written).read_bytes()
     places = list(lengths(whole))

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from random import Random
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -38,6 +39,7 @@ def folded(chance, spec, events):
     return spec, events
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(1.5))
 @given(
     st.integers(0, 2**32),

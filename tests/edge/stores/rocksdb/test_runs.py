@@ -52,6 +52,7 @@ class LogCutShort(OnDisk):
         return super().open_store()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [OnDisk, LogCutShort])
 def test_any_sequence_of_steps_and_crashes_gives_what_a_list_gives(kind, tmp_path):
     seen = 0

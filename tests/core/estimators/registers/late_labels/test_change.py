@@ -35,6 +35,7 @@ def worth(errors, outcomes, splits) -> float:
     return sum(log_likelihood(errors[a:b], outcomes[a:b]) for a, b in pairwise(edges)) - PRICE * len(splits)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(by_tier(fast=6, default=15, everything=200)))
 def test_the_change_is_the_last_split_of_the_best_partition(seed) -> None:
     rng = np.random.default_rng(seed)

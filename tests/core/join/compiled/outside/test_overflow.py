@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from random import Random
 
+import pytest
+
 from streamwatch.core.events import Prediction
 from streamwatch.core.pipeline import Pipeline
 from streamwatch.edge.keys import digest_bytes
@@ -55,6 +57,7 @@ def compare(chance, digests=digest_bytes):
     return columns.seen
 
 
+@pytest.mark.slow
 def test_a_table_of_a_few_entries_says_what_one_without_limits_says():
     seen = sum((compare(Random(seed)) for seed in range(STREAMS)), Counter())
     for queue in range(4):
@@ -62,12 +65,14 @@ def test_a_table_of_a_few_entries_says_what_one_without_limits_says():
     assert min(seen["front 0"], seen["merges"], seen["restarts"]) > STREAMS, seen
 
 
+@pytest.mark.slow
 def test_it_is_so_when_every_commit_writes_old_entries_anew_and_merges():
     with cramped_logs():
         for seed in range(10**6, 10**6 + STREAMS):
             compare(Random(seed))
 
 
+@pytest.mark.slow
 def test_it_is_so_with_names_that_are_released_and_ids_whose_digests_nearly_agree():
     with cramped_logs(), cramped():
         for seed in range(2 * 10**6, 2 * 10**6 + STREAMS // 2):
