@@ -67,6 +67,7 @@ def test_where_nobody_counts_the_clock_does(threads: Threads) -> None:
     assert own.look().seconds == 3.0
 
 
+@pytest.mark.slow
 async def test_what_is_late_by_the_clock_and_by_turns_is_late() -> None:
     looks = 0
 

@@ -54,6 +54,7 @@ def test_help_names_every_command_and_how_to_begin(streamwatch: CliRunner) -> No
     assert "streamwatch demo" in plain(result.output)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [*COMMANDS[:-2], "config example", "config schema"])
 def test_the_help_of_each_command_teaches_by_an_example(streamwatch: CliRunner, command: str) -> None:
     result = streamwatch.invoke(app, [*command.split(), "--help"])
@@ -85,6 +86,7 @@ def test_builds_of_the_same_code_are_the_same_and_of_other_code_are_not(tmp_path
     assert len({build(tmp_path / name) for name in ("here", "elsewhere", "moved")}) == 3
 
 
+@pytest.mark.slow
 def test_a_shell_completes_commands() -> None:
     asked = {"_STREAMWATCH_COMPLETE": "complete_bash", "COMP_WORDS": "streamwatch st", "COMP_CWORD": "1"}
     command = Path(sys.executable).with_name("streamwatch")
@@ -154,6 +156,7 @@ def test_check_finds_a_certificate_that_is_none(streamwatch: CliRunner, tmp_path
     assert "✗ kafka.security: " in result.output
 
 
+@pytest.mark.slow
 def test_replay_needs_no_kafka_in_its_settings_and_uses_the_rest(
     streamwatch: CliRunner, tmp_path: Path
 ) -> None:

@@ -136,6 +136,7 @@ def test_what_is_no_state_ends_every_command_with_exit_code_2(streamwatch, tmp_p
     assert not (tmp_path / "x.swx").exists()
 
 
+@pytest.mark.slow
 def test_while_a_daemon_runs_its_state_is_shown_and_nothing_else_done(streamwatch, directory):
     holding = subprocess.Popen(
         [sys.executable, "-c", HOLDER, str(directory)], stdin=subprocess.PIPE, stdout=subprocess.PIPE

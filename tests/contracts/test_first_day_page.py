@@ -116,6 +116,7 @@ def test_every_row_of_the_page_is_tried_here() -> None:
     assert rows().keys() == SAID.keys()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mistake", SAID, ids=lambda mistake: f"{mistake[0]} ({mistake[1]})")
 def test_a_mistake_is_answered_with_what_the_page_says(
     mistake: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

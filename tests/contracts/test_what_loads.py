@@ -48,6 +48,7 @@ def test_importing_it_loads_no_compiler_and_writes_no_file(module: str, tmp_path
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_help_loads_nothing_heavy(tmp_path: Path) -> None:
     code = """
 import sys

@@ -68,6 +68,7 @@ async def lost_ten_in_each_life(disk: Disk, *begins: int) -> None:
         await running_until(h, lambda h=h: bool(h.server.reports))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("failing", ["commits_that_fail", "flushes_that_fail"])
 async def test_a_loss_found_before_a_write_that_fails_is_counted_once(failing: str) -> None:
     disk = Disk()

@@ -73,6 +73,7 @@ async def commits_of(
     return store.turns_before
 
 
+@pytest.mark.slow
 async def test_no_commit_holds_more_scores_than_fill_three_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     """One that is due waits for the flush of the one before until there is enough for two."""
     records, scores = 60, MOST
@@ -81,6 +82,7 @@ async def test_no_commit_holds_more_scores_than_fill_three_turns(monkeypatch: py
     assert max(map(sum, commits)) <= 3 * SCORES_PER_TURN
 
 
+@pytest.mark.slow
 async def test_labels_of_predictions_with_many_scores_are_taken_a_few_at_a_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

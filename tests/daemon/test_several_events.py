@@ -124,6 +124,7 @@ def test_every_event_of_every_record_counts_once_however_polls_cut_the_log(seed:
     assert (first["models"], first["stream"]) == (second["models"], second["stream"])
 
 
+@pytest.mark.slow
 def test_a_replay_of_the_log_gives_the_daemons_numbers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

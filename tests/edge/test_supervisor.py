@@ -60,6 +60,7 @@ def test_an_abstract_socket_is_reached() -> None:
         assert manager.recv(4096) == b"READY=1"
 
 
+@pytest.mark.slow
 async def test_the_loop_pings_at_least_twice_in_the_time_it_is_given(manager: socket.socket) -> None:
     supervisor = supervised(manager, WATCHDOG_USEC="200000", WATCHDOG_PID=str(os.getpid()))
     manager.setblocking(False)

@@ -143,6 +143,7 @@ def test_what_is_no_outcome_is_refused(arguments, options, said: str) -> None:
         Evaluator().update(*arguments, **options)
 
 
+@pytest.mark.slow
 def test_it_is_imported_only_when_asked_for() -> None:
     script = "import sys, streamwatch; print('numpy' in sys.modules); streamwatch.Evaluator"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

@@ -179,6 +179,7 @@ def test_a_dash_is_standard_input(monkeypatch, content):
     assert not stdin.buffer.closed
 
 
+@pytest.mark.slow
 def test_progress_counts_the_bytes_of_the_file(written):
     path = written("".join(f'{{"id":{n},"label":"a"}}\n' for n in range(50_000)))
     with Recording(path) as recording:

@@ -348,6 +348,7 @@ def test_the_golden_stream_of_moa_is_matched_at_every_step(played):
             )
 
 
+@pytest.mark.slow
 def test_floats_in_a_trace_read_back_as_the_floats_of_the_result(played):
     true_class, models = elec2(1_500)
     result, path = played(as_csv(true_class, {"m": models["ht@5"]}), "elec2.csv", trace=True)

@@ -106,6 +106,7 @@ def test_values_alone_are_told_apart_by_the_mapping_that_fits(replayed):
     assert document["stream"]["outcomes_assumed_total"] == 7
 
 
+@pytest.mark.slow
 def test_files_are_partitions_merged_by_time_whatever_their_order_on_the_command_line(replayed):
     predictions = [prediction(n, "ab"[n % 2], 10 * n) for n in range(3_000)]
     labels = [label(n, "ab"[n % 3 == 0], 10 * n + 5) for n in range(3_000)]

@@ -112,6 +112,7 @@ def test_the_confidence_of_bounds_reaches_the_estimators(tmp_path: Path) -> None
     assert specs.monitors_spec(read(tmp_path, {"confidence_delta": 0.01})).confidence_delta == 0.01
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "entry", [*catalogue.MECHANISMS, *catalogue.DETECTORS], ids=lambda e: e.spec.__name__
 )

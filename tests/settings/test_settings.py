@@ -201,6 +201,7 @@ def test_the_schema_accepts_what_the_settings_accept(tmp_path: Path, text: str) 
     assert list(violations(yaml.safe_load(text), json_schema())) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

@@ -135,6 +135,7 @@ def test_details_and_level_of_a_model_are_those_of_its_folds_together(both):
     assert folds.first_ms("nobody") == 0
 
 
+@pytest.mark.slow
 def test_a_model_beside_one_with_folds_is_reported_as_alone():
     stream = list(outcomes_of(300))
     alone, beside = EstimatorSet(SPEC), EstimatorSet(SPEC)

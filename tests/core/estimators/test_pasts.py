@@ -104,6 +104,7 @@ def counts_of(views: Sequence[PastView], days: int) -> Counts:
     }
 
 
+@pytest.mark.slow
 @given(stream=outcomes, cuts=st.lists(st.integers(0, 40), max_size=6))
 @settings(max_examples=examples(25))
 def test_every_stretch_is_what_a_slow_count_says_at_every_cut(stream: list[Outcome], cuts: list[int]) -> None:
@@ -116,6 +117,7 @@ def test_every_stretch_is_what_a_slow_count_says_at_every_cut(stream: list[Outco
             assert seen(pasts, model) == by_hand(stream[:cut], model, 2)
 
 
+@pytest.mark.slow
 @given(stream=outcomes, cut=st.integers(0, 40), other=st.integers(0, 40))
 @settings(max_examples=examples(25))
 def test_cuts_and_restores_give_the_same_bytes(stream: list[Outcome], cut: int, other: int) -> None:

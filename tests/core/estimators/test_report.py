@@ -94,6 +94,7 @@ def test_every_family_has_its_name_and_labels_in_a_fixed_order():
     assert [f.name for f in EstimatorSet(DEFAULT).families()] == [m.name for m in METRICS]
 
 
+@pytest.mark.slow
 def test_no_value_is_undefined_or_infinite_and_no_series_occurs_twice_at_any_prefix():
     monitors = EstimatorSet(DEFAULT)
     for outcome in STREAM[:80]:

@@ -130,6 +130,7 @@ def test_estimators_are_not_asked_to_retire_a_model_they_have_never_seen():
     assert stream.monitors.retired == []
 
 
+@pytest.mark.slow
 def test_records_kept_do_not_grow_with_the_stream():
     spec = JoinSpec(max_pending=500, max_labels=300, max_dedup_entries=800)
     stream = Stream(spec)

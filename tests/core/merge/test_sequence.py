@@ -60,6 +60,7 @@ def lived(logs: Logs, seed: int, start_ms: int, *, crashes: int, stop_ms: int = 
     return reader
 
 
+@pytest.mark.slow
 @settings(max_examples=by_tier(fast=10, default=100, everything=10_000))
 @given(st.integers(0, 2**32), st.integers(0, 2**32), st.sampled_from((-100, 0, 300)), st.booleans())
 def test_live_backlog_and_restarts_give_the_sequence_of_the_whole_log(

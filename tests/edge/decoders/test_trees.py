@@ -50,6 +50,7 @@ def classes(mapping: TopicMapping, *contents: Any) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MAPPINGS)
 def test_trees_and_the_plain_decoder_make_the_same_of_every_record(name: str) -> None:
     side, mapping = MAPPINGS[name][:2]

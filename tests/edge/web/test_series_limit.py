@@ -53,6 +53,7 @@ def lines(text: bytes) -> list[str]:
     return [line for line in text.decode().splitlines() if not line.startswith("#")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("media_type", FORMATS)
 def test_ten_thousand_models_stay_within_the_limit_and_the_rest_is_told(media_type: str) -> None:
     exporter = PrometheusExporter(50_000)

@@ -238,6 +238,7 @@ async def test_who_does_not_read_is_dropped_and_the_others_go_on(listen: Listen)
     await server.stop()
 
 
+@pytest.mark.slow
 async def test_a_silent_stream_still_sends_comments(listen: Listen, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listeners, "HEARTBEAT_SECONDS", 0.02)
     async with serving() as server:

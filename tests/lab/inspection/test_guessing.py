@@ -74,6 +74,7 @@ def test_a_payload_is_mapped_as_a_person_would_or_what_is_missing_is_said(make: 
     assert differences(make().sort()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [make for make in EVERY if make().cannot], ids=named)
 def test_what_cannot_be_mapped_has_problems(make: Maker) -> None:
     assert inspected(make).problems

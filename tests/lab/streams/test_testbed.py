@@ -77,6 +77,7 @@ def test_the_optimal_classifier_knows_the_densities_of_the_papers_tables(name):
             assert drawn.posterior[t, index] == pytest.approx(expected.get(label, 0.0), abs=1e-9), (t, label)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_instances_are_drawn_from_where_the_papers_tables_put_them(name):
     """Whitened by the tables, each class's attributes have mean 0 and variance 1 within 5 standard errors."""
@@ -96,6 +97,7 @@ def test_instances_are_drawn_from_where_the_papers_tables_put_them(name):
         assert (abs(np.cov(whitened.T) - np.eye(whitened.shape[1])) < 5 * math.sqrt(2 / n)).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_classes_come_as_often_as_their_weights_say(name):
     mixture, table = named(name).mixture, TABLES[name]
@@ -109,6 +111,7 @@ def test_classes_come_as_often_as_their_weights_say(name):
     assert share == pytest.approx(np.mean(expected), abs=5 * 0.5 / math.sqrt(10_000))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_the_optimal_error_is_the_papers_within_monte_carlo_error(name):
     """The paper prints the mean 0-1 loss of ten streams; ours is the mean risk, which varies less.

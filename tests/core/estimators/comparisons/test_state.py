@@ -50,6 +50,7 @@ def told(comparisons):
     return [(family.name, list(family.samples)) for family in comparisons.families()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SPECS)
 @settings(max_examples=examples(2))
 @given(made=outcomes(), choose=st.data())

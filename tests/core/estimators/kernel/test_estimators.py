@@ -108,6 +108,7 @@ def test_upward_drifts_only_are_alarmed_unless_asked_otherwise() -> None:
     assert rises[0].n_eff < 200
 
 
+@pytest.mark.slow
 def test_one_change_after_a_long_calm_is_one_alarm_however_many_cuts_it_makes() -> None:
     table = table_of(MonitorsSpec())
     trace = table.trace(one_row(60_000), *losses((50_000, 0.1), (10_000, 0.3)))

@@ -91,6 +91,7 @@ def test_the_streams_used_here_make_every_detector_alarm_and_cut_large_buckets()
     assert width[-1] < 1_000
 
 
+@pytest.mark.slow
 def test_models_in_one_batch_see_nothing_of_each_other_but_drifts_of_their_reference() -> None:
     rng = np.random.default_rng(5)
     n, models = 1_500, 4

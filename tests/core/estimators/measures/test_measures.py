@@ -145,6 +145,7 @@ def test_a_class_seen_once_long_ago_no_longer_holds_the_geometric_mean_at_zero()
     assert measures.p_uninformed(totals_of(late))[0] == 0.5
 
 
+@pytest.mark.slow
 def test_gains_never_explode_while_the_other_class_fades_away():
     pairs = [(1, 1), (0, 1)] + [(0, 0)] * 400
     for end in range(1, len(pairs) + 1):

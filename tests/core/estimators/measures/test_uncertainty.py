@@ -94,6 +94,7 @@ def test_for_rare_errors_chernoffs_lower_limit_is_the_tighter_one():
     assert chernoff(frequent, 0.05)[0] < hoeffding(frequent, 0.05)[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shares", few([(0.6, 0.3, 0.1), (0.5, 0.5), (0.9, 0.1)], 1))
 def test_the_null_deviation_is_the_spread_of_kappa_over_independent_tables(shares):
     rng = np.random.default_rng(7)
@@ -141,6 +142,7 @@ def test_losses_in_long_runs_are_worth_few_outcomes():
     assert worth < 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rho", few([0.5, -0.3, 0.0, 0.8], 1))
 def test_the_correlation_of_a_markov_chain_of_losses_is_found(rho):
     rng = np.random.default_rng(3)

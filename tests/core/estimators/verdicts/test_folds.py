@@ -88,6 +88,7 @@ def ids(n: int, folds: int, seed: int):
             yield i, fold, label, label if right else 1 - label
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(by_tier(fast=1, default=1, everything=6)))
 def test_the_verdict_of_folds_is_that_of_the_mean_evidence_after_every_outcome(seed: int) -> None:
     folds = 3

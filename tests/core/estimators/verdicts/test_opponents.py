@@ -161,6 +161,7 @@ def test_every_verdict_equals_the_definition_after_every_outcome(utility, classe
     assert sum(verdict.changes for verdict in plain.verdicts.values()) >= 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("utility", UTILITIES, ids=lambda u: u.kind)
 @settings(max_examples=by_tier(fast=2, default=6, everything=6))
 @given(seed=st.integers(0, 3), cuts=st.lists(st.integers(1, 3_999), max_size=5), stop=st.integers(1, 3_999))

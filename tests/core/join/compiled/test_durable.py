@@ -42,6 +42,7 @@ def compare(chance, digests=digest_bytes):
     return restarts
 
 
+@pytest.mark.slow
 def test_lives_that_follow_each_other_say_what_one_life_says():
     restarts = sum(compare(Random(seed)) for seed in range(STREAMS))
     assert restarts > 3 * STREAMS

@@ -31,6 +31,7 @@ def test_ids_with_nearly_equal_digests_are_told_apart():
         compare(Random(seed), crowded_digests)
 
 
+@pytest.mark.slow
 def test_it_is_the_same_with_little_room_and_with_names_that_are_released():
     with cramped():
         for seed in range(2 * 10**6, 2 * 10**6 + STREAMS // 2):

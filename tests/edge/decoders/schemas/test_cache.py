@@ -249,6 +249,7 @@ async def test_a_registry_that_comes_back_without_a_schema_is_not_believed_at_on
     await cache.close()
 
 
+@pytest.mark.slow
 async def test_what_is_remembered_is_bounded_but_never_less_than_one_poll_needs() -> None:
     async with FakeRegistry() as registry:
         cache = SchemaCache(client(registry), lambda _: None)

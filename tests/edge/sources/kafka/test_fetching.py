@@ -112,6 +112,7 @@ async def test_a_partition_that_fails_is_asked_for_less_and_less_while_others_ar
         assert 0 <= delay <= 0.2
 
 
+@pytest.mark.slow
 async def test_a_node_that_cannot_be_reached_is_asked_again_until_it_can_be():
     client = FakeClient({A: KafkaConnectionError("away")})
     async with taking(client, {A: 0}) as (take, _):

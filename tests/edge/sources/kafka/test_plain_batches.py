@@ -98,6 +98,7 @@ def answers(draw: st.DrawFn) -> bytes:
     return bytes(data[: draw(st.integers(0, len(data)))]) if draw(st.integers(0, 3)) == 0 else bytes(data)
 
 
+@pytest.mark.slow
 @given(
     answers(),
     st.integers(0, 20),

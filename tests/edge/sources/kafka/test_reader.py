@@ -164,6 +164,7 @@ def test_sound_batches_give_what_the_client_library_gives(data: bytes, room: int
         assert (ours, reading.damage.first) == ([], position)
 
 
+@pytest.mark.slow
 @given(sound_batches(), st.binary(max_size=30), st.data())
 @settings(max_examples=examples(6))
 def test_no_bytes_raise_and_every_step_goes_forward(data: bytes, noise: bytes, draw: st.DataObject):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -76,6 +77,7 @@ def told(first):
     return rows
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(3))
 @given(st.lists(st.lists(records(), min_size=1, max_size=20), min_size=1, max_size=8))
 def test_a_chain_reads_back_as_it_was_without_what_is_dead(chains):

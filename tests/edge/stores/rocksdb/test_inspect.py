@@ -90,6 +90,7 @@ def test_what_must_be_closed_is_refused_while_a_daemon_runs(directory, running):
         Inspection(directory, closed=True)
 
 
+@pytest.mark.slow
 def test_a_daemon_cannot_start_while_a_closed_state_is_looked_at(directory):
     def started():
         command = [sys.executable, "-c", OPENER, str(directory)]

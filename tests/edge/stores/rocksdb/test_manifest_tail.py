@@ -141,6 +141,7 @@ def without_name(directory, number):
         del batch[name_key(number)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [0, 2, "last"])
 def test_a_name_that_is_missing_is_noticed_at_the_opening(written, number):
     state = Inspection(written)

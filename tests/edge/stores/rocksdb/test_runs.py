@@ -64,6 +64,7 @@ def test_any_sequence_of_steps_and_crashes_gives_what_a_list_gives(kind, tmp_pat
     assert seen > 0
 
 
+@pytest.mark.slow
 def test_runs_are_merged_in_a_thread_while_others_are_looked_up_and_taken_out(tmp_path):
     steps = OnDisk(Random(3), tmp_path / "state")
     merges = 0

@@ -67,6 +67,7 @@ def test_a_state_as_it_was_left_holds_no_contradiction_and_is_counted(directory)
     assert 0 < census.settled <= 101
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(0.6))
 @given(st.integers(0, 2**32), st.integers(0, 300), st.sampled_from([1, 7, 4_000_000]))
 def test_no_run_of_the_join_leaves_a_contradiction_however_it_is_cut(seed, length, at_once):
@@ -166,6 +167,7 @@ def test_only_the_first_contradictions_are_named_and_all_are_counted(directory):
     assert len(census.dedup_faults.named) == 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", [0.001, 0.02, 0.5, 0.9])
 def test_flipped_bits_of_what_is_kept_are_found(tmp_path, place):
     stream = DurableStream(tmp_path / "state", JoinSpec())

@@ -53,6 +53,7 @@ def test_buckets_and_bins_are_those_of_the_rules() -> None:
         assert geometry.edges_ms[-1] == horizon_ms
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(by_tier(fast=1, default=3, everything=20)))
 def test_every_accuracy_equals_the_rules_at_every_prefix(seed) -> None:
     outcomes = stream(seed, 700, 3 * HORIZON_MS)

@@ -34,6 +34,7 @@ class InMemory(ColdSteps):
         self.runs.commit(changes)
 
 
+@pytest.mark.slow
 def test_any_sequence_of_steps_gives_what_a_list_gives():
     seen: Counter[str] = Counter()
     for seed in range(SEEDS):

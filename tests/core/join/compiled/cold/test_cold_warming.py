@@ -6,6 +6,8 @@ import importlib
 import pkgutil
 from random import Random
 
+import pytest
+
 from streamwatch.core.jit import CompiledFunction
 from streamwatch.core.join.compiled import cold
 from streamwatch.core.join.compiled.cold.warming import warm_up_cold_entries
@@ -24,6 +26,7 @@ def signatures():
     return {f.__qualname__: sorted(map(str, f.signatures)) for f in functions}
 
 
+@pytest.mark.slow
 def test_warming_up_leaves_nothing_to_compile(tmp_path):
     warm_up_cold_entries()
     before = signatures()
