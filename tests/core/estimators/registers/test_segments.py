@@ -106,6 +106,23 @@ def test_values_beyond_the_limit_are_one_together_and_all_outcomes_are_counted_o
         assert {key[2]: n for key, n in counted.items() if key[:2] == (model, "country")} == expected
 
 
+def test_an_outcome_that_finds_no_room_is_counted_and_the_count_survives(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("streamwatch.core.estimators.registers.segments.register._MOST_ROWS", 3)
+    watched = estimators()
+    given = outcomes(300, values=["a", "b", "c", "d"], models="m")
+    watched.fold(given)
+    asked = sum(len(outcome.segments or {}) for outcome in given)
+    counted = math.fsum(series(watched, "segment_outcomes_total").values())
+    left_out = math.fsum(series(watched, "segment_outcomes_left_out_total").values())
+    assert left_out > 0
+    assert counted + left_out == asked
+    again = estimators()
+    again.restore(watched.snapshot("m"))
+    assert again.families() == watched.families()
+
+
 def test_a_value_that_became_frequent_takes_the_place_of_one_that_became_rare() -> None:
     rows = iter(range(100))
     freed: list[int] = []

@@ -52,6 +52,12 @@ METRICS: Final = (
         _LABELS,
     ),
     Metric(
+        "segment_outcomes_left_out_total",
+        "counter",
+        "Outcomes that count in no value of a segment because estimates of all models together had no room",
+        ("model", "segment"),
+    ),
+    Metric(
         "segment_extra_errors_ratio",
         "gauge",
         "Share of the model's extra errors of late that a value has, beside the error of its whole past",

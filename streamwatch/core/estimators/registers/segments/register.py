@@ -60,6 +60,7 @@ class _KeptSegment(msgspec.Struct, frozen=True, array_like=True):
     counted: int
     candidates: list[tuple[str, int]]
     values: list[_KeptValue]
+    left_out: int = 0
 
 
 _ENCODER = msgspec.msgpack.Encoder(order="deterministic")
@@ -87,8 +88,6 @@ class Segments:
             )
         )
         self._models: dict[int, dict[str, SegmentValues]] = {}
-        self.over_limit = 0
-        """Outcomes that were not evaluated by segment because no row was left."""
         self.section = f"segments(alpha={spec.alpha!r},max_values={spec.max_values}) v{_VERSION}"
         self.title = f"segments, fading:{spec.alpha!r}"
 
@@ -114,7 +113,7 @@ class Segments:
                 try:
                     rows.append(segment.row_of(value, alpha))
                 except TableFull:
-                    self.over_limit += 1
+                    segment.left_out += 1
                     continue
                 positions.append(position)
                 if segment.counted % EPOCH == 0:
@@ -159,6 +158,7 @@ class Segments:
                         _KeptValue(value, v.outcomes, v.in_epoch, v.weight, v.at, self._table.snapshot(v.row))
                         for value, v in sorted(segment.values.items())
                     ],
+                    segment.left_out,
                 )
                 for name, segment in sorted(self._models.get(row, {}).items())
             ]
@@ -176,6 +176,7 @@ class Segments:
         for kept in _DECODER.decode(state):
             segment = found[kept.name] = self._segment()
             segment.counted, segment.candidates = kept.counted, dict(kept.candidates)
+            segment.left_out = kept.left_out
             for value in kept.values:
                 claimed = self._claim()
                 self._table.restore(claimed, value.sections)
@@ -188,10 +189,14 @@ class Segments:
     def series(self, chosen: Sequence[Slice]) -> Mapping[str, Sequence[Sample]]:
         """Measures of every value with estimates of its own, and of the others together."""
         samples: dict[str, list[Sample]] = {"segment_outcomes_total": [], "segment_extra_errors_ratio": []}
+        samples["segment_outcomes_left_out_total"] = []
         for measure in self._measures:
             samples[f"segment_{measure.name}"] = []
         for one in chosen:
             for name, segment in sorted(self._models.get(one.row, {}).items()):
+                if segment.left_out:
+                    sample = (one.model, name), float(segment.left_out)
+                    samples["segment_outcomes_left_out_total"].append(sample)
                 said = self._said(segment)
                 columns = {f"segment_{measure}": values for measure, values in said.measured.items()}
                 columns["segment_outcomes_total"] = said.outcomes.astype(np.float64)

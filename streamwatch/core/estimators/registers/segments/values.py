@@ -39,7 +39,7 @@ class SegmentValues:
     gives a row of the table (or raises TableFull), `release` takes one back.
     """
 
-    __slots__ = ("_claim", "_most", "_release", "candidates", "counted", "values")
+    __slots__ = ("_claim", "_most", "_release", "candidates", "counted", "left_out", "values")
 
     def __init__(self, most: int, claim: Callable[[], int], release: Callable[[int], None]) -> None:
         self._most = most
@@ -51,6 +51,8 @@ class SegmentValues:
         """Outcomes in this epoch of values without estimates of their own."""
         self.counted = 0
         """Outcomes of the segment."""
+        self.left_out = 0
+        """Outcomes that count in no value, not even in `OTHER`, because the table had no row left."""
 
     def row_of(self, value: str, alpha: float) -> int:
         """Count an outcome of a value; the row that it counts in."""
