@@ -25,7 +25,8 @@ from streamwatch.edge.stores import StoreKind
 from streamwatch.edge.stores.rocksdb.spec import RocksSpec
 from streamwatch.folds import Scheme
 from streamwatch.settings import Settings, SettingsError
-from streamwatch.settings.estimators import CostsSection, MonitorsSection, Utility, comparison_specs
+from streamwatch.settings.comparisons import comparison_specs
+from streamwatch.settings.estimators import CostsSection, MonitorsSection, Utility
 from streamwatch.settings.formats import FormatSection
 from streamwatch.settings.sections import KafkaSection, OnExpiry
 from streamwatch.settings.topics import TopicsSection
