@@ -26,6 +26,7 @@ from streamwatch.edge.stores.rocksdb.spec import RocksSpec
 from streamwatch.folds import Scheme
 from streamwatch.settings import Settings, SettingsError
 from streamwatch.settings.comparisons import comparison_specs
+from streamwatch.settings.detectors import model_detectors
 from streamwatch.settings.estimators import CostsSection, MonitorsSection, Utility
 from streamwatch.settings.formats import FormatSection
 from streamwatch.settings.sections import KafkaSection, OnExpiry
@@ -236,6 +237,7 @@ def monitors_spec(settings: Settings) -> MonitorsSpec:
     return MonitorsSpec(
         forgetting=monitors.forgetting,
         detectors=monitors.detectors,
+        detectors_by_model=model_detectors(monitors.detectors, monitors.detectors_by_model),
         drift_weighted=monitors.drift_weighted,
         max_models=monitors.max_models,
         max_classes=monitors.max_classes,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from streamwatch.core.estimators.catalogue import DETECTORS, DRIFT_WEIGHTINGS, MEASURES, MECHANISMS
 from streamwatch.core.estimators.registers.probabilities.spec import ProbabilitiesSpec
@@ -20,6 +20,7 @@ from streamwatch.core.specs import (
     MonitorsSpec,
 )
 from streamwatch.settings.comparisons import ComparisonSection, comparison_specs
+from streamwatch.settings.detectors import ByModel, model_detectors
 from streamwatch.settings.kinds import OneOf, OneOrMore, Parameters
 from streamwatch.settings.numbers import Bounded
 from streamwatch.settings.sections import Section
@@ -119,6 +120,9 @@ class MonitorsSection(Section):
         description=f"What raises alarms: {', '.join(DETECTOR_KINDS)}.",
         json_schema_extra={"default": [DETECTOR.shown(spec) for spec in _DEFAULT.detectors]},
     )
+    detectors_by_model: ByModel = Field(default_factory=dict)
+    """Other parameters of these detectors by pattern of model, the first that matches holds:
+    `{"fraud-*": {page_hinkley: {threshold: 200}}}`. Another delta of ADWIN is a window more for all."""
     drift_weighted: Annotated[tuple[DriftWeightedSpec, ...], DRIFT_WEIGHTED] = Field(
         default=_DEFAULT.drift_weighted,
         json_schema_extra={"default": DRIFT_WEIGHTED.shown(_DEFAULT.drift_weighted)},
@@ -213,3 +217,10 @@ class MonitorsSection(Section):
             if not re.fullmatch(r"[a-z][a-z0-9_]{0,62}", name):
                 raise ValueError(f"a detector's name is lower-case letters, digits and _, got {name!r}")
         return detectors
+
+    @field_validator("detectors_by_model")
+    @classmethod
+    def _of_these_detectors(cls, by_model: ByModel, info: ValidationInfo) -> ByModel:
+        if "detectors" in info.data:  # or they are at fault themselves
+            model_detectors(info.data["detectors"], by_model)
+        return by_model
