@@ -100,6 +100,21 @@ def formats(section: TopicsSection) -> dict[str, FormatSection]:
     return {topic.name: topic.format for topic in (*section.predictions, *section.labels)}
 
 
+def key_formats(section: TopicsSection) -> dict[str, FormatSection]:
+    """Format of the keys of each topic's records."""
+    return {topic.name: topic.key_format for topic in (*section.predictions, *section.labels)}
+
+
+def schema_formats(section: TopicsSection) -> dict[str, str]:
+    """Formats of the topics that need schemas, of values or keys, in words."""
+    keys = key_formats(section)
+    named = {
+        name: values.type if keys[name].type == "json" else f"{values.type} with keys of {keys[name].type}"
+        for name, values in formats(section).items()
+    }
+    return {name: said for name, said in named.items() if said != "json"}
+
+
 def join_spec(settings: Settings) -> JoinSpec:
     """Rules by which predictions meet their labels."""
     join = settings.join
