@@ -25,7 +25,9 @@ from streamwatch.edge.stores import StoreKind
 from streamwatch.edge.stores.rocksdb.spec import RocksSpec
 from streamwatch.folds import Scheme
 from streamwatch.settings import Settings, SettingsError
-from streamwatch.settings.estimators import CostsSection, MonitorsSection, Utility, comparison_specs
+from streamwatch.settings.comparisons import comparison_specs
+from streamwatch.settings.detectors import model_detectors
+from streamwatch.settings.estimators import CostsSection, MonitorsSection, Utility
 from streamwatch.settings.formats import FormatSection
 from streamwatch.settings.sections import KafkaSection, OnExpiry
 from streamwatch.settings.topics import TopicsSection
@@ -96,6 +98,21 @@ def shared_models(section: TopicsSection) -> dict[str, list[str]]:
 def formats(section: TopicsSection) -> dict[str, FormatSection]:
     """Format of each topic's records."""
     return {topic.name: topic.format for topic in (*section.predictions, *section.labels)}
+
+
+def key_formats(section: TopicsSection) -> dict[str, FormatSection]:
+    """Format of the keys of each topic's records."""
+    return {topic.name: topic.key_format for topic in (*section.predictions, *section.labels)}
+
+
+def schema_formats(section: TopicsSection) -> dict[str, str]:
+    """Formats of the topics that need schemas, of values or keys, in words."""
+    keys = key_formats(section)
+    named = {
+        name: values.type if keys[name].type == "json" else f"{values.type} with keys of {keys[name].type}"
+        for name, values in formats(section).items()
+    }
+    return {name: said for name, said in named.items() if said != "json"}
 
 
 def join_spec(settings: Settings) -> JoinSpec:
@@ -235,6 +252,7 @@ def monitors_spec(settings: Settings) -> MonitorsSpec:
     return MonitorsSpec(
         forgetting=monitors.forgetting,
         detectors=monitors.detectors,
+        detectors_by_model=model_detectors(monitors.detectors, monitors.detectors_by_model),
         drift_weighted=monitors.drift_weighted,
         max_models=monitors.max_models,
         max_classes=monitors.max_classes,
