@@ -25,6 +25,7 @@ from streamwatch.core.merge.elements import expanded
 from streamwatch.core.merge.series import progress_families
 from streamwatch.core.merge.warming import warm_up_merge
 from streamwatch.core.pipeline import Pipeline
+from streamwatch.core.predictions.registers import details_with_predictions
 from streamwatch.core.records import batch_of
 from streamwatch.core.series import Family, Histogram
 from streamwatch.core.specs import JoinSpec, MonitorsSpec, columns_suffice
@@ -218,7 +219,8 @@ class _Player:
         self._evaluated(step.outcomes, step.alarms)
         self._result.families = self._pipeline.families() + progress_families(self._progress)
         details = details_with(self._monitors.details(), self._pipeline.mismatches())
-        self._result.details = details_with_caveats(details, self._pipeline.caveats())
+        details = details_with_caveats(details, self._pipeline.caveats())
+        self._result.details = details_with_predictions(details, self._pipeline.prediction_details())
         self._result.pending = sum(
             int(value)
             for family in self._result.families
