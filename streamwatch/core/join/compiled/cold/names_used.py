@@ -61,9 +61,9 @@ class NamesUsed:
 
     def add(self, words: Words) -> None:
         """Note what these entries, uint64 (n, 8), refer to."""
-        model, most = note_names(words, self._models, self._classes)
-        if model >= len(self._models) or most >= len(self._classes):
-            self._models, self._classes = _with_room(self._models, model), _with_room(self._classes, most)
+        model, named = map(int, note_names(words, self._models, self._classes))
+        if model >= len(self._models) or named >= len(self._classes):
+            self._models, self._classes = _with_room(self._models, model), _with_room(self._classes, named)
             note_names(words, self._models, self._classes)
 
     def models(self) -> bytes:

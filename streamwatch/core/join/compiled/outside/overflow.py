@@ -170,6 +170,12 @@ class Overflow:
         self._drop_generations(int(t["floor"]))
         return int(t["closed_entries"] + t["open_entries"]) - sum(self.settled.values())
 
+    def entries(self, table: Table) -> int:
+        """Count the entries outside the table, between two batches."""
+        totals = table.arrays.totals[0]
+        self._drop_generations(int(totals["floor"]))
+        return int(totals["cold"].sum()) + sum(self.settled.values())
+
     def _drop_generations(self, floor: int) -> None:
         self.cold.floor = floor
         for generation in [generation for generation in self.settled if generation < floor]:
