@@ -55,8 +55,11 @@ def compare(chance, digests=digest_bytes):
     columns.commit()
     columns.restart()
     assert columns.said() == rows.said()
+    outside = alive_outside(columns.pipeline, columns.runs)
+    join = columns.pipeline._join
+    assert join.holdings().places == {"memory": len(join._used()), "disk": len(outside)}
     if digests is digest_bytes:
-        assert sorted(alive(columns) + alive_outside(columns.pipeline, columns.runs)) == digested(alive(rows))
+        assert sorted(alive(columns) + outside) == digested(alive(rows))
     return columns.seen
 
 
