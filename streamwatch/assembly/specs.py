@@ -10,6 +10,8 @@ from streamwatch.core.estimators.registers.segments import SegmentsSpec
 from streamwatch.core.events import Side
 from streamwatch.core.join.compiled.outside.spec import OverflowSpec
 from streamwatch.core.merge import MergeSpec
+from streamwatch.core.predictions.early_hints import EarlyHintsSpec
+from streamwatch.core.predictions.early_hints.state import BUCKETS
 from streamwatch.core.specs import (
     FadingSpec,
     JoinSpec,
@@ -140,6 +142,7 @@ def join_spec(settings: Settings) -> JoinSpec:
         folds_share_stream=_shares_stream(settings),
         comparisons=comparison_specs(settings.monitors.comparisons),
         segments=has_segments(settings),
+        prediction_registers=_prediction_registers(settings),
     )
 
 
@@ -285,6 +288,15 @@ def monitors_spec(settings: Settings) -> MonitorsSpec:
 def has_segments(settings: Settings) -> bool:
     """Tell whether any topic's predictions are of segments."""
     return any(mapping.segments for topic in settings.topics.predictions for mapping in topic.all_mappings)
+
+
+def _prediction_registers(settings: Settings) -> tuple[RegisterSpec, ...]:
+    """Give what is kept of models' predictions as they arrive."""
+    hints = settings.monitors.early_hints
+    if hints is None:
+        return ()
+    bucket_ms = -(-3 * settings.join.horizon // (2 * BUCKETS))  # as those of late labels
+    return (EarlyHintsSpec(hints.predictions, hints.delta, hints.reach, hints.max_models, bucket_ms),)
 
 
 def _registers(settings: Settings) -> tuple[RegisterSpec, ...]:

@@ -72,6 +72,8 @@ def sources_of_room(folder: Path) -> list[Path]:
             return [core / named, *sorted((core / room).rglob("*.py"))]
     if folder.is_relative_to(core / "estimators" / "registers"):
         return sorted(folder.glob("*.py"))
+    if folder.is_relative_to(core / "predictions"):
+        return [core / "predictions" / "batch.py", *sorted(folder.glob("*.py"))]
     if folder.is_relative_to(core):
         return []
     compiled = [file for file in sorted(folder.glob("*.py")) if b"core.jit" in file.read_bytes()]

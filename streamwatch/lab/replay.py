@@ -26,6 +26,7 @@ from streamwatch.core.merge.series import progress_families
 from streamwatch.core.merge.warming import warm_up_merge
 from streamwatch.core.pipeline import Pipeline
 from streamwatch.core.predictions.registers import details_with_predictions
+from streamwatch.core.predictions.warming import warm_up_predictions
 from streamwatch.core.records import batch_of
 from streamwatch.core.series import Family, Histogram
 from streamwatch.core.specs import JoinSpec, MonitorsSpec, columns_suffice
@@ -144,6 +145,7 @@ def replay(spec: ReplaySpec, console: Console | None = None) -> ReplayResult:
             warm_up(spec.monitors, tracing=spec.trace is not None)
             if columns_suffice(spec.join):
                 warm_up_join()
+            warm_up_predictions(spec.join.prediction_registers)
             warm_up_merge()
         result.compile_seconds = time.monotonic() - began
         began = time.monotonic()

@@ -7,8 +7,9 @@ stream is cut or resumed, nor which join takes it.
 
 from __future__ import annotations
 
+from streamwatch.core.predictions.early_hints import EARLY_HINTS
 from streamwatch.core.predictions.kind import PredictionRegisterKind
 
 __all__ = ["KINDS", "PredictionRegisterKind"]
 
-KINDS: tuple[PredictionRegisterKind, ...] = ()
+KINDS: tuple[PredictionRegisterKind, ...] = (EARLY_HINTS,)

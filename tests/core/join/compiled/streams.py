@@ -17,7 +17,7 @@ from streamwatch.edge.stores.memory import MemoryStore
 from tests.core.columns import in_columns
 from tests.core.join.join_stream import RecordingEstimatorSet, alive, digested
 from tests.core.join.test_join_model import a_script, a_spec
-from tests.core.predictions.listing_register import ListingSpec
+from tests.core.predictions.listing_register import REGISTERS
 
 LENGTH = 150
 
@@ -127,7 +127,7 @@ class Columns:
 def compare(chance, digests=digest_bytes):
     """Feed a stream drawn by chance to both, and compare them wherever their cuts meet."""
     spec, events, start_ms = a_case(chance)
-    spec = replace(spec, prediction_registers=(ListingSpec(),))
+    spec = replace(spec, prediction_registers=REGISTERS)
     rows = Joined(lambda monitors: Pipeline(spec, monitors), start_ms)
     columns = Joined(lambda monitors: ColumnPipeline(spec, monitors, digests), start_ms)
     most = chance.choice([1, 5, 30, LENGTH])
