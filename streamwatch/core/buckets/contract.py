@@ -5,20 +5,20 @@
     fed.parts                                               one for each model bucket, every time
     fed = model_bucket.feed(batch, parts, None)             those of all id buckets in this batch
 
-A batch is a cut of the log: of every partition a range of offsets, the next after the last, and a time `end_ms`.
-Every record of that time or an earlier one that the log will ever have is in this batch or an earlier one, as
-far as the engine can know (a partition read beyond `end_ms`, or found at its end for `time.settle`); what comes
-later all the same is taken at once, and counted as out of order. Records beyond `end_ms` may be in the batch: the
-id bucket holds them. So every bucket comes to the same time in a batch, and neither the number of batches nor
-their ends change a number.
+A batch is a cut of the log: of every partition a range of offsets, the next after the last, and a time
+`end_ms`. Every record of that time or an earlier one that the log will ever have is in this batch or an earlier
+one, as far as the engine can know (a partition read beyond `end_ms`, or found at its end for `time.settle`);
+what comes later all the same is taken at once, and counted as out of order. Records beyond `end_ms` may be in
+the batch: the id bucket holds them. So every bucket comes to the same time in a batch, and neither the number of
+batches nor their ends change a number.
 
 Every bucket is fed in every batch, in the order of batches, each batch once: an attempt that failed is
 repeated on the state before it. A batch has pieces for every bucket or for none, as `split` says; a batch in
 which nothing was read and time did not move need not be fed.
 
 The state of a bucket is a log: what `base` gave, then the `delta` of each feed since. A new object that takes
-these in, in order, is the bucket; it goes on bit for bit. What it would have handed out meanwhile was handed out
-before. When to write a base anew is the engine's to choose: a log that is as long as two bases is a good time.
+these in, in order, is the bucket; it goes on bit for bit. What it would have handed out meanwhile was handed
+out before. When to write a base anew is the engine's to choose: a log as long as two bases is a good time.
 
 Results are named by (kind, name), and each replaces what stood under its name; a body of no bytes takes it
 away. So a batch whose results were written twice leaves what it leaves once. `view.ResultsView` reads them.
@@ -40,7 +40,8 @@ MODEL: Final = "model"
 PAIRS: Final = "comparisons"
 """Kind of a result: snapshot of the comparisons of models, named as the bucket that has them."""
 ALARM: Final = "alarm"
-"""Kind of a result: an alarm, named `model/detector/outcome`: written once, and again only as it is."""
+"""Kind of a result: an alarm, named by its bucket and a number that goes up, as `models/1/000000000042`. The
+latest ten thousand of each bucket stay."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,8 @@ class Fed:
     Attributes
     ----------
     parts
-        Numbers of model buckets, each once and all of them, and what each is to be fed; of a model bucket none.
+        Numbers of model buckets, each once and all of them, and what each is to be fed; of a model bucket
+        none.
     results
         Kind, name and body of what the bucket tells the world.
     delta

@@ -1,4 +1,4 @@
-"""How a stream is cut into buckets: the same for every reader and bucket of one run, and for its whole life."""
+"""How a stream is cut into buckets: the same for every reader and bucket, for the life of a state."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from streamwatch.core.specs import JoinSpec, MonitorsSpec
 class BucketsSpec:
     """Everything that readers and buckets are made from.
 
-    `reader_of(spec)`, `id_bucket(number, spec)` and `model_bucket(number, spec)` make them.
+    `RowReader(spec, digests)`, `IdBucket(number, spec)` and `ModelBucket(number, spec)` are made with it.
     """
 
     sides: Mapping[str, Side]
