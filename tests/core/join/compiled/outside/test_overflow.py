@@ -17,6 +17,7 @@ from tests.core.join.join_stream import alive, digested
 from tests.tiers import by_tier
 
 STREAMS = by_tier(fast=40, default=150, everything=10_000)
+pytestmark = pytest.mark.timeout(1_800 + 2 * STREAMS)
 
 
 def compare(chance, digests=digest_bytes):
