@@ -19,6 +19,7 @@ from tests.core.predictions.listing_register import REGISTERS
 from tests.tiers import by_tier
 
 STREAMS = by_tier(fast=40, default=150, everything=10_000)
+pytestmark = pytest.mark.timeout(1_800 + 2 * STREAMS)
 
 
 def compare(chance, digests=digest_bytes):
