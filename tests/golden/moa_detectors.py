@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from streamwatch.lab.detection.moa import MOA_DETECTORS
+from streamwatch.lab.experiments.detection.moa import MOA_DETECTORS
 from tests.bench.kernel_vs_moa import BUILD, build_peer
 
 HERE = Path(__file__).parent

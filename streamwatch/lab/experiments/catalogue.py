@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from streamwatch.lab.detection import experiment as detectors
 from streamwatch.lab.experiments import (
     comparison,
     dependence,
@@ -16,6 +15,7 @@ from streamwatch.lab.experiments import (
     weighted,
     windows,
 )
+from streamwatch.lab.experiments.detection import experiment as detectors
 from streamwatch.lab.experiments.result import Experiment
 
 KINDS: tuple[Experiment, ...] = (

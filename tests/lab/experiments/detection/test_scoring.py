@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamwatch.lab.detection.scoring import Change, score
-from streamwatch.lab.detection.strictness import restricted
+from streamwatch.lab.experiments.detection.scoring import Change, score
+from streamwatch.lab.experiments.detection.strictness import restricted
 from tests.tiers import examples
 
 

@@ -10,9 +10,17 @@ from typing import Final
 import numpy as np
 
 from streamwatch.core.specs import DetectorSpec
-from streamwatch.lab.detection.candidates import Alarms, Candidate, defaults, own_alarms
-from streamwatch.lab.detection.scoring import Change
-from streamwatch.lab.detection.streams import CALM, SPAN, Losses, LossStream, levels, ramp, together
+from streamwatch.lab.experiments.detection.candidates import Alarms, Candidate, defaults, own_alarms
+from streamwatch.lab.experiments.detection.scoring import Change
+from streamwatch.lab.experiments.detection.streams import (
+    CALM,
+    SPAN,
+    Losses,
+    LossStream,
+    levels,
+    ramp,
+    together,
+)
 from streamwatch.lab.experiments.result import Cell, Effort, Figure, Floats, Line, Measured, Panel, Table
 from streamwatch.lab.tuning.strictness import TUNED
 

@@ -7,8 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from streamwatch.lab.detection.candidates import Alarms, Candidate
-from streamwatch.lab.detection.streams import Losses
+from streamwatch.lab.experiments.detection.candidates import Alarms, Candidate
+from streamwatch.lab.experiments.detection.streams import Losses
 
 MOA_DETECTORS: Final = Path(__file__).parent / "MoaDetectors.java"
 """What reads losses and writes what MOA's detectors say."""

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.lab.detection.scoring import Change
+from streamwatch.lab.experiments.detection.scoring import Change
 from streamwatch.lab.streams.testbed import KINDS
 from streamwatch.lab.streams.testbed.kind import StreamKind
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from streamwatch.lab.detection.candidates import Alarms, Candidate
-from streamwatch.lab.detection.streams import Losses
+from streamwatch.lab.experiments.detection.candidates import Alarms, Candidate
+from streamwatch.lab.experiments.detection.streams import Losses
 
 
 def candidates() -> tuple[Candidate, ...]:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from streamwatch.lab.detection import moa, river
-from streamwatch.lab.detection.candidates import Alarms, Candidate, defaults, own_alarms
-from streamwatch.lab.detection.scoring import Score, score
-from streamwatch.lab.detection.streams import GROUPS, Group, Losses, LossStream
-from streamwatch.lab.detection.strictness import curves
+from streamwatch.lab.experiments.detection import moa, river
+from streamwatch.lab.experiments.detection.candidates import Alarms, Candidate, defaults, own_alarms
+from streamwatch.lab.experiments.detection.scoring import Score, score
+from streamwatch.lab.experiments.detection.streams import GROUPS, Group, Losses, LossStream
+from streamwatch.lab.experiments.detection.strictness import curves
 from streamwatch.lab.experiments.result import (
     Cell,
     Effort,

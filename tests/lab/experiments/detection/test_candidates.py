@@ -10,10 +10,10 @@ from river.drift import ADWIN
 from typer.testing import CliRunner
 
 from streamwatch.cli import app
-from streamwatch.lab.detection import candidates, moa, river
-from streamwatch.lab.detection.streams import CALM, GROUPS
+from streamwatch.lab.experiments.detection import candidates, moa, river
+from streamwatch.lab.experiments.detection.streams import CALM, GROUPS
 
-MOA_JARS = Path(__file__).parents[3] / ".cache" / "moa" / "libs"
+MOA_JARS = Path(__file__).parents[4] / ".cache" / "moa" / "libs"
 """Where `tests/bench/kernel_vs_moa.py` puts MOA."""
 
 

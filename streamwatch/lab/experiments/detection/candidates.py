@@ -10,7 +10,7 @@ import numpy as np
 
 from streamwatch.core.estimators.detectors import KINDS
 from streamwatch.core.specs import DetectorSpec
-from streamwatch.lab.detection.streams import Losses
+from streamwatch.lab.experiments.detection.streams import Losses
 from streamwatch.lab.tuning.counting import table_of
 
 Alarms: TypeAlias = list[list[int]]
