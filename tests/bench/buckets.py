@@ -2,7 +2,7 @@
 
     python -m tests.bench.buckets [instances]
 
-Eight models, labels 3 ms behind, batches of two seconds, 4 id buckets and 3 model buckets. Decoding, Kafka, and
+Eight models, labels 3 ms behind, batches of two seconds, 4 id buckets, 3 model buckets. Decoding, Kafka and
 what an engine or a store does are in neither. Bytes are those from readers to id buckets and from there to
 model buckets; the base is of what is there when 30 s of predictions have no label yet.
 """
