@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from streamwatch.core.estimators.registers.late_labels.register import LateLabelsSpec
 from streamwatch.core.estimators.registers.probabilities.spec import probabilities_under
@@ -10,6 +10,8 @@ from streamwatch.core.estimators.registers.segments import SegmentsSpec
 from streamwatch.core.events import Side
 from streamwatch.core.join.compiled.outside.spec import OverflowSpec
 from streamwatch.core.merge import MergeSpec
+from streamwatch.core.predictions.early_hints import EarlyHintsSpec
+from streamwatch.core.predictions.early_hints.state import BUCKETS
 from streamwatch.core.specs import (
     FadingSpec,
     JoinSpec,
@@ -25,10 +27,16 @@ from streamwatch.edge.stores import StoreKind
 from streamwatch.edge.stores.rocksdb.spec import RocksSpec
 from streamwatch.folds import Scheme
 from streamwatch.settings import Settings, SettingsError
-from streamwatch.settings.estimators import CostsSection, MonitorsSection, Utility, comparison_specs
+from streamwatch.settings.comparisons import comparison_specs
+from streamwatch.settings.detectors import model_detectors
+from streamwatch.settings.estimators import CostsSection, MonitorsSection, Utility
 from streamwatch.settings.formats import FormatSection
 from streamwatch.settings.sections import KafkaSection, OnExpiry
 from streamwatch.settings.topics import TopicsSection
+
+EVENTS_IN_COLUMNS: Final = 20_000
+EVENTS_ROW_BY_ROW: Final = 5_000
+"""Events of a commit where the settings name no number: some 10 ms of the event loop, and some 20."""
 
 
 def kafka_spec(section: KafkaSection) -> KafkaSpec:
@@ -98,6 +106,21 @@ def formats(section: TopicsSection) -> dict[str, FormatSection]:
     return {topic.name: topic.format for topic in (*section.predictions, *section.labels)}
 
 
+def key_formats(section: TopicsSection) -> dict[str, FormatSection]:
+    """Format of the keys of each topic's records."""
+    return {topic.name: topic.key_format for topic in (*section.predictions, *section.labels)}
+
+
+def schema_formats(section: TopicsSection) -> dict[str, str]:
+    """Formats of the topics that need schemas, of values or keys, in words."""
+    keys = key_formats(section)
+    named = {
+        name: values.type if keys[name].type == "json" else f"{values.type} with keys of {keys[name].type}"
+        for name, values in formats(section).items()
+    }
+    return {name: said for name, said in named.items() if said != "json"}
+
+
 def join_spec(settings: Settings) -> JoinSpec:
     """Rules by which predictions meet their labels."""
     join = settings.join
@@ -119,6 +142,7 @@ def join_spec(settings: Settings) -> JoinSpec:
         folds_share_stream=_shares_stream(settings),
         comparisons=comparison_specs(settings.monitors.comparisons),
         segments=has_segments(settings),
+        prediction_registers=_prediction_registers(settings),
     )
 
 
@@ -131,6 +155,12 @@ def joins_in_columns(settings: Settings) -> bool:
 def overflow_spec(settings: Settings) -> OverflowSpec:
     """Entries of the compiled join that stay in memory, where the others go to disk."""
     return OverflowSpec(table_entries(settings.state.join_memory_megabytes * 1_000_000))
+
+
+def commit_events(settings: Settings) -> int:
+    """Events that a commit waits for at most: a packed one costs the event loop a tenth as much for each."""
+    given = settings.state.commit_events
+    return given or (EVENTS_IN_COLUMNS if joins_in_columns(settings) else EVENTS_ROW_BY_ROW)
 
 
 def keys_are_digests(settings: Settings) -> bool:
@@ -235,6 +265,7 @@ def monitors_spec(settings: Settings) -> MonitorsSpec:
     return MonitorsSpec(
         forgetting=monitors.forgetting,
         detectors=monitors.detectors,
+        detectors_by_model=model_detectors(monitors.detectors, monitors.detectors_by_model),
         drift_weighted=monitors.drift_weighted,
         max_models=monitors.max_models,
         max_classes=monitors.max_classes,
@@ -257,6 +288,15 @@ def monitors_spec(settings: Settings) -> MonitorsSpec:
 def has_segments(settings: Settings) -> bool:
     """Tell whether any topic's predictions are of segments."""
     return any(mapping.segments for topic in settings.topics.predictions for mapping in topic.all_mappings)
+
+
+def _prediction_registers(settings: Settings) -> tuple[RegisterSpec, ...]:
+    """Give what is kept of models' predictions as they arrive."""
+    hints = settings.monitors.early_hints
+    if hints is None:
+        return ()
+    bucket_ms = -(-3 * settings.join.horizon // (2 * BUCKETS))  # as those of late labels
+    return (EarlyHintsSpec(hints.predictions, hints.delta, hints.reach, hints.max_models, bucket_ms),)
 
 
 def _registers(settings: Settings) -> tuple[RegisterSpec, ...]:

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, Self, TypeAlias
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from streamwatch.core.estimators.catalogue import DETECTORS, DRIFT_WEIGHTINGS, MEASURES, MECHANISMS
 from streamwatch.core.estimators.registers.probabilities.spec import ProbabilitiesSpec
 from streamwatch.core.estimators.registers.segments import SegmentsSpec
 from streamwatch.core.estimators.verdicts.costs import cost_table
 from streamwatch.core.events import VERDICT
+from streamwatch.core.predictions.early_hints.spec import EarlyHintsSpec
 from streamwatch.core.specs import (
     OPPONENTS,
-    ComparisonSpec,
     DetectorSpec,
     DriftWeightedSpec,
     ForgettingSpec,
     MonitorsSpec,
 )
+from streamwatch.settings.comparisons import ComparisonSection, comparison_specs
+from streamwatch.settings.detectors import ByModel, model_detectors
 from streamwatch.settings.kinds import OneOf, OneOrMore, Parameters
 from streamwatch.settings.numbers import Bounded
 from streamwatch.settings.sections import Section
@@ -30,6 +31,7 @@ DETECTOR_KINDS = tuple(entry.name for entry in DETECTORS)
 _DEFAULT = MonitorsSpec()
 _SEGMENTS = SegmentsSpec()
 _PROBABILITIES = ProbabilitiesSpec()
+_EARLY = EarlyHintsSpec()
 
 
 class HalfLife(Parameters):
@@ -73,43 +75,6 @@ class CostsSection(Section):
 Utility: TypeAlias = Literal["accuracy", "balanced"] | CostsSection
 
 
-class ComparisonSection(Section):
-    """Models that are compared: a champion with its challengers, or pairs."""
-
-    champion: str | None = None
-    """The model that others are compared with."""
-    challengers: tuple[str, ...] = ()
-    """Patterns of those models, such as fraud-*; the champion itself is left out."""
-    pairs: tuple[tuple[str, str], ...] = ()
-    """Or models by name, two and two, the champion of each first: `[[fraud-v3, fraud-v4]]`."""
-
-    @model_validator(mode="after")
-    def _in_one_form(self) -> ComparisonSection:
-        if bool(self.pairs) == bool(self.champion or self.challengers):
-            raise ValueError("expected champion and challengers, or pairs")
-        if not self.pairs and not (self.champion and all(self.challengers) and self.challengers):
-            raise ValueError("champion and challengers go together, and none of them is empty")
-        for one, other in self.pairs:
-            if not one or not other or one == other:
-                raise ValueError(f"a pair is of two models, got {[one, other]!r}")
-        return self
-
-
-def comparison_specs(comparisons: Sequence[ComparisonSection]) -> tuple[ComparisonSpec, ...]:
-    """Comparisons that are asked for; a name is a pattern that matches it alone."""
-    specs: list[ComparisonSpec] = []
-    for comparison in comparisons:
-        if comparison.champion is not None:
-            specs.append(ComparisonSpec(comparison.champion, comparison.challengers))
-        specs += [ComparisonSpec(one, (_literal(other),)) for one, other in comparison.pairs]
-    return tuple(specs)
-
-
-def _literal(name: str) -> str:
-    """The pattern of one name, whatever signs it has."""
-    return re.sub(r"([*?[])", r"[\1]", name)
-
-
 class SegmentsSection(Section):
     """Estimates by segment, where a topic's mapping names segments."""
 
@@ -143,6 +108,26 @@ class ProbabilitiesSection(Section):
     """Classes of a model that have such an area and a threshold curve, those it showed first."""
 
 
+class EarlyHintsSection(Section):
+    """Hints from predictions before their labels come: whether they have changed, what scores expect."""
+
+    predictions: Annotated[int, Bounded("predictions", least=4_096)] = _EARLY.predictions
+    """Predictions of a model within which a false hint has probability delta, while nothing changes."""
+    delta: Annotated[float, Bounded("delta", above=0, below=1)] = _EARLY.delta
+    """Probability of a false hint within `predictions`."""
+    reach: Annotated[int, Bounded("reach", least=4_096)] = _EARLY.reach
+    """How many predictions earlier those were that the latest are compared with. What comes and goes several
+    times within it, as day and night may, is no change: of 20,000 predictions a day, 60,000 or more."""
+    max_models: Annotated[int, Bounded("max_models", least=1, most=100_000)] = _EARLY.max_models
+    """Models looked at, at most: those that predict first."""
+
+    @model_validator(mode="after")
+    def _comparable(self) -> Self:
+        if self.reach > self.predictions:
+            raise ValueError(f"reach: expected at most predictions ({self.predictions}), got {self.reach}")
+        return self
+
+
 class MonitorsSection(Section):
     """Estimators of every model; `streamwatch catalogue` lists all there is."""
 
@@ -157,6 +142,9 @@ class MonitorsSection(Section):
         description=f"What raises alarms: {', '.join(DETECTOR_KINDS)}.",
         json_schema_extra={"default": [DETECTOR.shown(spec) for spec in _DEFAULT.detectors]},
     )
+    detectors_by_model: ByModel = Field(default_factory=dict)
+    """Other parameters of these detectors by pattern of model, the first that matches holds:
+    `{"fraud-*": {page_hinkley: {threshold: 200}}}`. Another delta of ADWIN is a window more for all."""
     drift_weighted: Annotated[tuple[DriftWeightedSpec, ...], DRIFT_WEIGHTED] = Field(
         default=_DEFAULT.drift_weighted,
         json_schema_extra={"default": DRIFT_WEIGHTED.shown(_DEFAULT.drift_weighted)},
@@ -192,6 +180,9 @@ class MonitorsSection(Section):
     """How models are evaluated by segment, where mappings name segments."""
     probabilities: ProbabilitiesSection | None = Field(default_factory=ProbabilitiesSection)
     """Log loss, Brier score, calibration, area under the curve of models that send scores; null for none."""
+    early_hints: EarlyHintsSection | None = None
+    """Hints that predictions have changed before their labels are in, and the accuracy that their scores make
+    expect: `{}` for both; null for neither."""
     shadow_max_classes: Annotated[int, Bounded("shadow_max_classes", least=0, most=64)] = (
         _DEFAULT.shadow_max_classes
     )
@@ -251,3 +242,10 @@ class MonitorsSection(Section):
             if not re.fullmatch(r"[a-z][a-z0-9_]{0,62}", name):
                 raise ValueError(f"a detector's name is lower-case letters, digits and _, got {name!r}")
         return detectors
+
+    @field_validator("detectors_by_model")
+    @classmethod
+    def _of_these_detectors(cls, by_model: ByModel, info: ValidationInfo) -> ByModel:
+        if "detectors" in info.data:  # or they are at fault themselves
+            model_detectors(info.data["detectors"], by_model)
+        return by_model

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from streamwatch.lab.detection import experiment as detectors
 from streamwatch.lab.experiments import (
     comparison,
     dependence,
@@ -29,4 +30,5 @@ KINDS: tuple[Experiment, ...] = (
     validation.KIND,
     imbalance.KIND,
     optimal.KIND,
+    detectors.KIND,
 )
