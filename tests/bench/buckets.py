@@ -2,9 +2,9 @@
 
     python -m tests.bench.buckets [instances]
 
-Eight models, labels 3 ms behind, batches of two seconds; 4 id buckets and 3 model buckets. Decoding, Kafka and
-what an engine or a store does are in neither. Bytes are those from readers to id buckets and from there to model
-buckets; the base is of what is there when 30 s of predictions have no label yet.
+Eight models, labels 3 ms behind, batches of two seconds, 4 id buckets, 3 model buckets. Decoding, Kafka and
+what an engine or a store does are in neither. Bytes are those from readers to id buckets and from there to
+model buckets; the base is of what is there when 30 s of predictions have no label yet.
 """
 
 from __future__ import annotations

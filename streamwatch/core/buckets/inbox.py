@@ -75,10 +75,7 @@ class Inbox:
         rank = rank_of(self._ranks, partition)
         so_far = self._running.get(partition, -1)
         self.partitions[rank] = partition
-        self._rows += [
-            (max(so_far, row.time_ms), rank, row.offset, row.event, row)
-            for row in piece.rows
-        ]
+        self._rows += [(max(so_far, row.time_ms), rank, row.offset, row.event, row) for row in piece.rows]
         for moment in piece.moments:
             moment.time_ms = max(so_far, moment.time_ms)
             self._moments.append((partition, moment))

@@ -76,6 +76,14 @@ def test_a_record_that_comes_too_late_is_joined_at_once_and_counted():
     assert totals.records.lateness_ms == {"labels": 3_000}
 
 
+def test_a_timestamp_that_is_not_believed_is_counted_and_moves_no_time():
+    cluster = a_cluster()
+    totals = fed(cluster, 9, predictions=[(1, predict()), (10**7, predict("b")), (2, predict("c"))])
+    assert totals.records.corrected == {"future": 1}
+    assert totals.counters.predictions_accepted == 3
+    assert totals.clock_ms == BEGIN_MS + 2_000
+
+
 def test_time_comes_no_further_than_the_newest_record():
     cluster = a_cluster()
     assert fed(cluster, 500, predictions=[(1, predict())]).clock_ms == BEGIN_MS + 1_000
@@ -226,6 +234,23 @@ def test_a_base_of_a_base_is_the_same():
         for part in base:
             again.take_in(part)
         assert again.base() == base
+
+
+def test_a_state_goes_on_when_a_topic_is_added():
+    fewer = BucketsSpec({"labels": "label", "predictions": "prediction"}, JOIN, SPEC, 4, 3)
+    cluster = a_cluster(fewer)
+    fed(cluster, 2, predictions=[(1, predict()), (5, predict("c"))], labels=[(3, label("c"))])
+    cluster.reader = RowReader(BUCKETS, digest_bytes)
+    for several, make in ((cluster.ids, IdBucket), (cluster.models, ModelBucket)):
+        for number, kept in enumerate(several):
+            base = kept.bucket.base()
+            kept.bucket = make(number, BUCKETS)
+            for part in base:
+                kept.bucket.take_in(part)
+    totals = fed(cluster, 6, mixed=[(4, label()), (6, predict("d"))])
+    assert totals.counters.predictions_accepted == 3
+    assert totals.counters.predictions_resolved == 1
+    assert totals.counters.with_model.accepted == 2
 
 
 def test_results_say_which_bucket_they_are_of():
