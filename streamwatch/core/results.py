@@ -1,0 +1,123 @@
+"""Records of the results topic: what a distributed run says of models and counters, one value for each key.
+
+The topic is compacted and has one partition. All records of a batch are written in one transaction, the
+last of which is its mark. A batch that is written again has the number and the contents it had; whoever
+reads takes a batch once. So what is shown never goes back, and of a batch nobody sees a part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import msgspec
+
+VERSION: Final = 1
+MARK: Final = "batch"
+"""Kind of the record that ends a batch; its name is empty."""
+LOSS: Final = "loss"
+"""Kind of what was missing of the topics, by the range that lacked it."""
+SEPARATOR: Final = "/"
+
+
+class ResultsFormatError(ValueError):
+    """A record of the results topic is none of this version."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResultRecord:
+    """One record of the topic."""
+
+    life: str
+    """Name of the state of the job that wrote it: batches of another one are counted anew."""
+    batch: int
+    kind: str
+    name: str
+    """What it is of; kind and name together are the key."""
+    body: bytes
+    """Empty for what is no longer there."""
+
+    @property
+    def key(self) -> bytes:
+        """Key of the record."""
+        return f"{self.kind}{SEPARATOR}{self.name}".encode()
+
+    def value(self) -> bytes:
+        """Value of the record."""
+        return msgspec.msgpack.encode((VERSION, self.life, self.batch, self.body))
+
+
+def result_of(key: bytes, value: bytes) -> ResultRecord:
+    """Read a record of the topic; raises ResultsFormatError."""
+    try:
+        version, life, batch, body = msgspec.msgpack.decode(value, type=tuple[int, str, int, bytes])
+        kind, _, name = key.decode().partition(SEPARATOR)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise ResultsFormatError(f"expected a record of results, got another: {error}") from error
+    if version != VERSION:
+        raise ResultsFormatError(f"expected results of version {VERSION}, got {version}")
+    return ResultRecord(life, batch, kind, name, body)
+
+
+class BatchMark(msgspec.Struct, frozen=True, array_like=True):
+    """Body of the mark of a batch."""
+
+    life: str
+    end_ms: int
+    """Record time up to which the batch goes."""
+    positions: dict[str, dict[str, int]] = {}
+    """Offset after the last record by topic and partition."""
+
+
+_MARK: Final = msgspec.msgpack.Decoder(BatchMark)
+
+
+def mark_of(body: bytes) -> BatchMark:
+    """Read the body of a mark; raises ResultsFormatError."""
+    try:
+        return _MARK.decode(body)
+    except msgspec.MsgspecError as error:
+        raise ResultsFormatError(f"expected the mark of a batch: {error}") from error
+
+
+class Lost(msgspec.Struct, frozen=True, array_like=True):
+    """Body of a loss: how often, and how many records, by cause."""
+
+    times: dict[str, int] = {}
+    records: dict[str, int] = {}
+
+
+@dataclass(slots=True)
+class Held:
+    """Records of a batch whose mark has yet to come."""
+
+    records: dict[tuple[str, str], ResultRecord] = field(default_factory=dict[tuple[str, str], ResultRecord])
+
+    def add(self, record: ResultRecord) -> None:
+        """Keep it; the later of two with one key counts."""
+        self.records[record.kind, record.name] = record
+
+    def take(self) -> Mapping[tuple[str, str], ResultRecord]:
+        """Hand over what there is."""
+        taken, self.records = self.records, {}
+        return taken
+
+
+def encode_mark(mark: BatchMark) -> bytes:
+    """The body of a mark."""
+    return msgspec.msgpack.encode(mark)
+
+
+def encode_lost(lost: Lost) -> bytes:
+    """The body of a loss."""
+    return msgspec.msgpack.encode(lost)
+
+
+def lost_of(body: bytes) -> Lost:
+    """Read the body of a loss; raises ResultsFormatError."""
+    try:
+        decoded: Any = msgspec.msgpack.decode(body, type=Lost)
+    except msgspec.MsgspecError as error:
+        raise ResultsFormatError(f"expected what was lost: {error}") from error
+    return decoded
