@@ -30,6 +30,7 @@ from streamwatch.settings.sections import (
     LogSection,
     TimeSection,
 )
+from streamwatch.settings.spark import SparkSection
 from streamwatch.settings.state import StateSection
 from streamwatch.settings.topics import TopicsSection
 from streamwatch.settings.yaml_text import MAX_CHARACTERS, MAX_DEPTH, YamlRefused, parse
@@ -52,6 +53,7 @@ class Settings(BaseSettings):
     alerts: AlertsSection = AlertsSection()
     http: HttpSection = HttpSection()
     state: StateSection = StateSection()
+    spark: SparkSection = SparkSection()
     log: LogSection = LogSection()
 
     @classmethod
