@@ -6,10 +6,10 @@
     fed = model_bucket.feed(batch, parts, None)             those of all id buckets in this batch
 
 A batch is a cut of the log: of every partition a range of offsets, the next after the last, and a time
-`end_ms`. Every record of that time or an earlier one that the log will ever have is in this batch or an earlier
+`end_ms`. Every record of that time or an earlier one that the log will ever have is in this or an earlier
 one, as far as the engine can know (a partition read beyond `end_ms`, or found at its end for `time.settle`);
 what comes later all the same is taken at once, and counted as out of order. Records beyond `end_ms` may be in
-the batch: the id bucket holds them. So every bucket comes to the same time in a batch, and neither the number of
+the batch: the id bucket holds them. So all buckets come to one time in a batch, and neither the number of
 batches nor their ends change a number.
 
 Every bucket is fed in every batch, in the order of batches, each batch once: an attempt that failed is
