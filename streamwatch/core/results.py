@@ -7,8 +7,7 @@ reads takes a batch once. So what is shown never goes back, and of a batch nobod
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
@@ -48,11 +47,16 @@ class ResultRecord:
         return msgspec.msgpack.encode((VERSION, self.life, self.batch, self.body))
 
 
-def result_of(key: bytes, value: bytes) -> ResultRecord:
-    """Read a record of the topic; raises ResultsFormatError."""
+def result_of(key: bytes, value: bytes | None) -> ResultRecord:
+    """Read a record of the topic; raises ResultsFormatError.
+
+    One without a value takes away what stood under its key; of which job and batch it is, it does not say.
+    """
     try:
-        version, life, batch, body = msgspec.msgpack.decode(value, type=tuple[int, str, int, bytes])
         kind, _, name = key.decode().partition(SEPARATOR)
+        if value is None:
+            return ResultRecord("", 0, kind, name, b"")
+        version, life, batch, body = msgspec.msgpack.decode(value, type=tuple[int, str, int, bytes])
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise ResultsFormatError(f"expected a record of results, got another: {error}") from error
     if version != VERSION:
@@ -86,22 +90,6 @@ class Lost(msgspec.Struct, frozen=True, array_like=True):
 
     times: dict[str, int] = {}
     records: dict[str, int] = {}
-
-
-@dataclass(slots=True)
-class Held:
-    """Records of a batch whose mark has yet to come."""
-
-    records: dict[tuple[str, str], ResultRecord] = field(default_factory=dict[tuple[str, str], ResultRecord])
-
-    def add(self, record: ResultRecord) -> None:
-        """Keep it; the later of two with one key counts."""
-        self.records[record.kind, record.name] = record
-
-    def take(self) -> Mapping[tuple[str, str], ResultRecord]:
-        """Hand over what there is."""
-        taken, self.records = self.records, {}
-        return taken
 
 
 def encode_mark(mark: BatchMark) -> bytes:

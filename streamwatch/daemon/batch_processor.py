@@ -151,6 +151,11 @@ class BatchProcessor:
         """Tell whether released records wait to be evaluated."""
         return self._ready is not None
 
+    @property
+    def has_report(self) -> bool:
+        """Tell whether there is something to be shown: always."""
+        return True
+
     def settle(self) -> tuple[Sequence[Alarm], Sequence[str]]:
         """Hand over alarms and retired models since the last commit, which are being committed."""
         self._uncommitted = self._uncommitted_scores = 0

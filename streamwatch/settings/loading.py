@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
@@ -43,6 +43,8 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
+    source: Literal["kafka", "results"] = "kafka"
+    """What `streamwatch run` reads: the topics, or what `streamwatch spark` made of them (`results`)."""
     kafka: KafkaSection
     topics: TopicsSection
     schema_registry: SchemaRegistrySection = SchemaRegistrySection()
