@@ -55,11 +55,15 @@ class IdJoin:
         As `share_of` has them.
     start_ms
         As `Pipeline.start_ms`.
+    ordered
+        Whether outcomes wait for the order of predictions: time then passes at every millisecond that has a
+        record, else at every second. A horizon of 0 makes a difference of it.
     """
 
-    def __init__(self, spec: JoinSpec, start_ms: int | None) -> None:
+    def __init__(self, spec: JoinSpec, start_ms: int | None, *, ordered: bool) -> None:
         self.spec = spec
         """Its rules."""
+        self._pace_ms = 1 if ordered else _SECOND_MS
         self.counters = JoinCounters()
         self.predictions = WaitingPredictions(spec, self.counters)
         self.labels = WaitingLabels(spec, self.counters)
@@ -131,8 +135,8 @@ class IdJoin:
         self.outcomes.append(Resolved(place, accepted, own_ms, id_, bare))
 
     def pass_time(self, clock_ms: int) -> None:
-        """Let fall due what is due by the second of the clock; nothing twice."""
-        if clock_ms // _SECOND_MS <= self.passed_ms // _SECOND_MS:
+        """Let fall due what is due by the second of the clock."""
+        if clock_ms // self._pace_ms <= self.passed_ms // self._pace_ms:
             return
         self.passed_ms = clock_ms
         predictions = self.predictions

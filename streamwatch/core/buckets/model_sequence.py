@@ -45,6 +45,7 @@ class ModelSequence:
         self._spec = spec
         self._routes = ModelRoutes(spec)
         self._ordered = spec.join.order == "prediction_time"
+        self._compares = number == self._routes.compared
         self._due: list[Outcome] = []
         self.monitors = EstimatorSet(spec.monitors)
         self.agreement = ClassAgreement(spec.join.max_models)
@@ -149,7 +150,7 @@ class ModelSequence:
         names = {outcome.model for outcome in due}
         owned = {name for name in names if self.owns(name)}
         self.touched |= owned
-        self.paired = self.paired or any(outcome.pairs for outcome in due)
+        self.paired = self.paired or (self._compares and any(outcome.pairs for outcome in due))
         self.agreement.observe([outcome for outcome in due if outcome.model in owned])
         self.alarms += [alarm for alarm in self.monitors.fold(due) if self.owns(alarm.model)]
 
@@ -167,7 +168,7 @@ class ModelSequence:
             if self.owns(name):
                 self.counters.models_retired += 1
                 self.touched.add(name)
-                self.paired = self.paired or self.monitors.comparisons is not None
+                self.paired = self.paired or self._compares
         self.streams.keep(names)
 
     def totals(self, reached_ms: int) -> Totals:

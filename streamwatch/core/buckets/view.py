@@ -11,6 +11,7 @@ from streamwatch.core.buckets.contract import ALARM, MODEL, PAIRS, TOTALS
 from streamwatch.core.buckets.spec import BucketsSpec
 from streamwatch.core.buckets.totals import Totals
 from streamwatch.core.buckets.totals import read as read_totals
+from streamwatch.core.estimators.comparisons.set import ComparisonSet
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Alarm
 from streamwatch.core.join.caveats import Caveats, caveats
@@ -50,13 +51,14 @@ class ResultsView:
         if kind == TOTALS:
             self._totals[name] = read_totals(body)
         elif kind == MODEL:
-            if name in self.monitors.models():
-                self.monitors.retire(name)
             if body:
-                self.monitors.restore(body)
+                self.monitors.restore(body)  # in the place of the one before
+            elif name in self.monitors.models():
+                self.monitors.retire(name)
         elif kind == PAIRS:
-            if self.monitors.comparisons is not None:
-                self.monitors.comparisons.restore(body)
+            comparisons = ComparisonSet(self._spec.monitors)  # one that has ended is in no snapshot
+            comparisons.restore(body)
+            self.monitors.comparisons = comparisons
         elif kind == ALARM:
             self.alarms.pop(name, None)
             if body:

@@ -41,9 +41,7 @@ class Cluster:
     def __init__(self, spec: BucketsSpec, chance: Random, rebuilds: float = 0.3) -> None:
         self.spec, self.chance = spec, chance
         self.reader = RowReader(spec, digest_bytes)
-        self.ids = [
-            Kept(lambda n=n: IdBucket(n, spec), chance, rebuilds) for n in range(spec.id_buckets)
-        ]
+        self.ids = [Kept(lambda n=n: IdBucket(n, spec), chance, rebuilds) for n in range(spec.id_buckets)]
         self.models = [
             Kept(lambda n=n: ModelBucket(n, spec), chance, rebuilds) for n in range(spec.model_buckets)
         ]

@@ -96,7 +96,9 @@ def an_event(
     chance: Random, now: int, made: int, fresh: int, partition: Partition, folds: bool, segments: bool
 ) -> Decoded:
     topic = partition.topic
-    side = {"labels": "label", "predictions": "prediction"}.get(topic) or chance.choice(["label", "prediction"])
+    side = {"labels": "label", "predictions": "prediction"}.get(topic) or chance.choice(
+        ["label", "prediction"]
+    )
     model = chance.choice(MODELS)
     known = str(made // fresh - chance.choice([0, 0, 1, 2, 5]))
     own = chance.choice([None, None, now, now - 700, now + 300])

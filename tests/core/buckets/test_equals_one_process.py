@@ -48,6 +48,8 @@ def check(log, join, spec, chance, *, ended, start_ms=None, excused=()):
     assert sorted(view.monitors.models()) == sorted(one.monitors.models())
     for model in one.monitors.models():
         assert view.monitors.snapshot(model) == one.monitors.snapshot(model)
+    if one.monitors.comparisons is not None:
+        assert view.monitors.comparisons.snapshot() == one.monitors.comparisons.snapshot()
     assert sorted(map(repr, view.alarms.values())) == sorted(map(repr, one.alarms))
     assert view.caveats() == one.pipeline.caveats()
     records, progress = view.totals.records, one.progress.state()
@@ -62,3 +64,27 @@ def test_everything_told_is_that_of_one_process(seed, ended, start_ms):
     chance = Random(seed)
     log = a_log(chance, chance.choice([20, 80, 300]))
     check(log, a_join(chance), SPEC, chance, ended=ended, start_ms=start_ms)
+
+
+@settings(max_examples=examples(0.5))
+@given(st.integers(0, 2**32), st.booleans(), st.booleans())
+def test_folds_of_a_model_are_those_of_one_process(seed, ended, share_stream):
+    chance = Random(seed)
+    log = a_log(chance, chance.choice([80, 300]), folds=True)
+    join = replace(a_join(chance), folds=True, folds_share_stream=share_stream)
+    spec = replace(SPEC, folds="bootstrap, 3 folds", folds_share_stream=share_stream)
+    check(log, join, spec, chance, ended=ended)
+
+
+@settings(max_examples=examples(0.5))
+@given(st.integers(0, 2**32), st.booleans())
+def test_models_compared_and_models_that_follow_another_are_those_of_one_process(seed, ended):
+    chance = Random(seed)
+    log = a_log(chance, chance.choice([80, 300]))
+    comparisons = (ComparisonSpec("m", ("n", "o*")), ComparisonSpec("p", ("m",)))
+    join = replace(a_join(chance), comparisons=comparisons)
+    follows = DriftWeightedSpec(drift_signal="reference", reference=chance.choice("mp"))
+    spec = replace(SPEC, comparisons=comparisons, drift_weighted=(follows,))
+    # What an entry waits for depends on the models known to its bucket.
+    one = check(log, join, spec, chance, ended=ended, excused=["pairs_expired_total"])
+    assert one.monitors.comparisons is not None
