@@ -2,19 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import pickle
+import signal
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
 from streamwatch.assembly import specs
-from streamwatch.core.buckets.contract import Keeper
+from streamwatch.assembly.results import buckets_spec
+from streamwatch.assembly.topics import build_topics
+from streamwatch.core.buckets.contract import Keeper, Reader
+from streamwatch.core.buckets.id_bucket import IdBucket
+from streamwatch.core.buckets.model_bucket import ModelBucket
+from streamwatch.core.buckets.reader import RowReader
+from streamwatch.core.buckets.spec import BucketsSpec
+from streamwatch.core.events import Partition
+from streamwatch.core.merge import arrivals_of
+from streamwatch.core.ports import Record
+from streamwatch.daemon import Topic
+from streamwatch.edge.keys import bytes_of_keys
+from streamwatch.edge.sources.kafka import TopicsMissing
+from streamwatch.edge.sources.kafka.probe import KafkaUnreachable
 from streamwatch.settings import Settings, SettingsError
+from streamwatch.spark import job
 from streamwatch.spark.cuts import CutSpec
 from streamwatch.spark.job import JobSpec
 from streamwatch.spark.placement import dealt_keys
 from streamwatch.spark.processors import StageSpec
-from streamwatch.spark.sink import SinkSpec
+from streamwatch.spark.sink import ResultsTopicError, SinkSpec
 from streamwatch.spark.source import SourceSpec, Split
+
+REFUSED = (SettingsError, TopicsMissing, KafkaUnreachable, ResultsTopicError)
+"""What a start may end with that no second attempt will cure; each says what to change."""
 
 
 class Buckets(Protocol):
@@ -31,6 +51,50 @@ class Buckets(Protocol):
     def models(self, number: int) -> Keeper:
         """Make a bucket of models without state."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsBuckets:
+    """Buckets as the settings ask for them."""
+
+    settings: Settings
+    spec: BucketsSpec
+
+    def split(self) -> Split:
+        """See `Buckets`: decoders, which learn the shape of records, are kept in the worker process."""
+        key = pickle.dumps(self)
+        if key not in _SPLITS:
+            on_disk = self.settings.state.model_copy(update={"kind": "rocksdb"})  # ids are known by digests
+            topics = build_topics(self.settings.model_copy(update={"state": on_disk}))
+            _SPLITS[key] = RecordSplit(topics, RowReader(self.spec, bytes_of_keys))
+        return _SPLITS[key]
+
+    def ids(self, number: int) -> Keeper:
+        """See `Buckets`."""
+        return IdBucket(number, self.spec)
+
+    def models(self, number: int) -> Keeper:
+        """See `Buckets`."""
+        return ModelBucket(number, self.spec)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordSplit:
+    """Decodes records of a partition and divides them: a `Split`."""
+
+    topics: Mapping[str, Topic]
+    reader: Reader
+
+    def __call__(
+        self, partition: Partition, records: Sequence[Record], host_ms: int
+    ) -> Sequence[tuple[int, bytes]]:
+        """See `Split`."""
+        batch = self.topics[partition.topic].decoder.decode_batch(records)
+        return self.reader.split(partition, arrivals_of(records, batch), host_ms)
+
+
+_SPLITS: dict[bytes, RecordSplit] = {}
+"""By settings, in a worker process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,3 +162,33 @@ def job_spec(settings: Settings, buckets: Buckets) -> JobSpec:
         interval_seconds=section.interval / 1_000,
         configuration=section.configuration,
     )
+
+
+def run_job(settings: Settings, master: str | None, *, available_now: bool) -> None:
+    """Run the job until SIGTERM or SIGINT, or until it has read what there is; raises `REFUSED`.
+
+    An error in a batch ends it, after as many attempts as Spark makes; the next start goes on.
+    """
+    spec = job_spec(settings, SettingsBuckets(settings, buckets_spec(settings)))
+    spark = job.session(spec, master)
+    try:
+        query = job.start(spec, spark, "available now" if available_now else "continuously")
+        with _stopping(query.stop):
+            query.awaitTermination()
+    finally:
+        spark.stop()
+
+
+@contextmanager
+def _stopping(stop: Callable[[], None]) -> Generator[None]:
+    """Have SIGTERM and SIGINT stop the query; the batch at hand is taken again at the next start."""
+
+    def ask(_number: int, _frame: object) -> None:
+        stop()
+
+    before = {number: signal.signal(number, ask) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

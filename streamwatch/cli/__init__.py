@@ -18,6 +18,7 @@ from streamwatch.cli import (
     replay,
     run,
     simulate,
+    spark,
     state,
     tune,
 )
@@ -35,6 +36,7 @@ app = typer.Typer(
 )
 app.command("run")(run.run)
 app.command("demo")(demo.demo)
+app.command("spark")(spark.spark)
 app.command("simulate")(simulate.simulate)
 app.command("replay")(replay.replay)
 app.command("tune")(tune.tune)
