@@ -27,6 +27,7 @@ from streamwatch.core.join.caveats import details_with_caveats
 from streamwatch.core.join.mismatch import details_with
 from streamwatch.core.merge import MergeProgress
 from streamwatch.core.merge.series import progress_families
+from streamwatch.core.metrics import single
 from streamwatch.core.ports import Poll, Record
 from streamwatch.core.results import LOSS, MARK, Lost, ResultRecord, lost_of, result_of
 from streamwatch.core.series import Family, Report
@@ -125,6 +126,7 @@ class ResultsProcessor:
         self._lost: dict[str, Lost] = {}
         self._alarms: list[Alarm] = []
         self._retired: list[str] = []
+        self._held_records = 0
 
     @property
     def positions(self) -> Mapping[Partition, int]:
@@ -243,8 +245,8 @@ class ResultsProcessor:
         )
 
     def families(self) -> Sequence[Family]:
-        """None: nothing waits for other partitions."""
-        return ()
+        """Events that wait in the buckets for the time of a later batch."""
+        return [single("merge_held_records", float(self._held_records))] if self.has_report else ()
 
     def first_ms(self, model: str) -> int:
         """See `WatchedModels`, as all that follow: the view begins anew with another job."""
@@ -300,6 +302,7 @@ class ResultsProcessor:
                 self._alarms.append(self.view.alarms[name])
             if number % _TURN == 0:
                 await yield_to_loop()
+        self._held_records = self.view.totals.held_records
         self._alarms.sort(key=lambda alarm: alarm.event_ms)
         self._retired += sorted(before - self._models())
         self.uncommitted += len(whole)
