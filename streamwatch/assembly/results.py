@@ -19,7 +19,7 @@ from streamwatch.daemon import Attachments, CommitSpec, ConsumeLoopSpec, Daemon,
 from streamwatch.daemon.alerting import ALARMS, Alerting
 from streamwatch.daemon.delivery import Deliveries
 from streamwatch.daemon.results_processor import RESULTS, ResultsCheckpoint, ResultsProcessor, told_of
-from streamwatch.daemon.source_positions import SourcePositions
+from streamwatch.daemon.source_positions import POSITIONS, LogCounts, SourcePositions, decode_positions
 from streamwatch.edge.sources import KINDS as SOURCES
 from streamwatch.edge.stores.errors import StateRefused
 from streamwatch.edge.stores.space import Space
@@ -103,6 +103,10 @@ def results_opening(
             saved = store.load()
             require_source(settings, saved)
             checkpoint = ResultsCheckpoint(told_of(saved.sections.get(RESULTS)), saved.commits)
+            kept = saved.sections.get(POSITIONS)
+            counts = (
+                LogCounts() if kept is None else decode_positions(kept).counts.minus(checkpoint.told.lost)
+            )
             processor = ResultsProcessor(spec, checkpoint, telemetry, _now_ms)
             book = build_alarm_book(settings, store.identity)
             if ALARMS in saved.sections:
@@ -111,7 +115,8 @@ def results_opening(
             store.close()
             raise
         alerting = Alerting(book, told, processor, _now_ms, saved.outbox)
-        return State(store, checkpoint, processor, SourcePositions(), Resumed(), alerting)
+        # Positions are not gone on from: the topic is read from its beginning.
+        return State(store, checkpoint, processor, SourcePositions(counts=counts), Resumed(), alerting)
 
     return open_state
 

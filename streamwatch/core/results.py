@@ -7,6 +7,8 @@ reads takes a batch once. So what is shown never goes back, and of a batch nobod
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -100,6 +102,15 @@ def encode_mark(mark: BatchMark) -> bytes:
 def encode_lost(lost: Lost) -> bytes:
     """The body of a loss."""
     return msgspec.msgpack.encode(lost)
+
+
+def sum_of(several: Iterable[Lost]) -> Lost:
+    """Add losses up."""
+    times, records = Counter[str](), Counter[str]()
+    for each in several:
+        times.update(each.times)
+        records.update(each.records)
+    return Lost(dict(times), dict(records))
 
 
 def lost_of(body: bytes) -> Lost:

@@ -20,6 +20,7 @@ from streamwatch.core.merge.elements import expanded_in_turns
 from streamwatch.core.merge.series import held_families, progress_families
 from streamwatch.core.ports import Decoder, Poll, Record, Store
 from streamwatch.core.records import OBJECT
+from streamwatch.core.results import Lost
 from streamwatch.core.series import Family, Report
 from streamwatch.daemon.evaluating import Evaluating, InColumns, RowByRow
 from streamwatch.daemon.mismatch import MismatchReporter
@@ -155,6 +156,11 @@ class BatchProcessor:
     def has_report(self) -> bool:
         """Tell whether there is something to be shown: always."""
         return True
+
+    @property
+    def lost(self) -> Lost:
+        """Nothing but what the source finds."""
+        return Lost()
 
     def settle(self) -> tuple[Sequence[Alarm], Sequence[str]]:
         """Hand over alarms and retired models since the last commit, which are being committed."""

@@ -10,6 +10,7 @@ from streamwatch.core.events import Alarm, Partition
 from streamwatch.core.join.compiled.outside.overflow import Work
 from streamwatch.core.merge import MergeProgress
 from streamwatch.core.ports import Poll, Record
+from streamwatch.core.results import Lost
 from streamwatch.core.series import Family, Report
 from streamwatch.daemon.rejected_records import RejectedRecords
 from streamwatch.daemon.upkeep import Upkeep
@@ -66,6 +67,11 @@ class Processing(Protocol):
     @property
     def has_report(self) -> bool:
         """Tell whether there is something to be shown: what is half read is not."""
+        ...
+
+    @property
+    def lost(self) -> Lost:
+        """What others than the source found missing of their logs since the beginning."""
         ...
 
     @property

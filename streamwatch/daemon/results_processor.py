@@ -29,7 +29,7 @@ from streamwatch.core.merge import MergeProgress
 from streamwatch.core.merge.series import progress_families
 from streamwatch.core.metrics import single
 from streamwatch.core.ports import Poll, Record
-from streamwatch.core.results import LOSS, MARK, Lost, ResultRecord, lost_of, result_of
+from streamwatch.core.results import LOSS, MARK, Lost, ResultRecord, lost_of, result_of, sum_of
 from streamwatch.core.series import Family, Report
 from streamwatch.daemon.batch_processor import yield_to_loop
 from streamwatch.daemon.mismatch import MismatchReporter
@@ -51,6 +51,8 @@ class Told(msgspec.Struct, frozen=True, array_like=True):
     life: str = ""
     """Name of the state of the job that wrote it; empty before the first."""
     batch: int = 0
+    lost: Lost = Lost()
+    """What was missing of the job's topics up to there."""
 
 
 _TOLD: Final = msgspec.msgpack.Decoder(Told)
@@ -148,15 +150,10 @@ class ResultsProcessor:
         """Tell whether a whole batch was taken in."""
         return bool(self._life)
 
+    @property
     def lost(self) -> Lost:
-        """What was missing of the job's topics."""
-        times: dict[str, int] = {}
-        records: dict[str, int] = {}
-        for each in self._lost.values():
-            for column, counts in ((times, each.times), (records, each.records)):
-                for cause, count in counts.items():
-                    column[cause] = column.get(cause, 0) + count
-        return Lost(times, records)
+        """What was missing of the job's topics, as far as batches were taken in."""
+        return self._checkpoint.told.lost
 
     def settle(self) -> tuple[Sequence[Alarm], Sequence[str]]:
         """Hand over alarms since the last commit, and models that are no longer there."""
@@ -306,7 +303,7 @@ class ResultsProcessor:
         self._alarms.sort(key=lambda alarm: alarm.event_ms)
         self._retired += sorted(before - self._models())
         self.uncommitted += len(whole)
-        self._checkpoint.told = Told(mark.life, mark.batch)
+        self._checkpoint.told = Told(mark.life, mark.batch, sum_of(self._lost.values()))
 
     def _models(self) -> set[str]:
         return {model_of(name) for name in self.view.monitors.models()}
