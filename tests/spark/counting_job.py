@@ -5,6 +5,7 @@ It reads what there is and ends, as often as it is started.
 
 from __future__ import annotations
 
+import json
 import sys
 import zlib
 from collections.abc import Sequence
@@ -16,6 +17,7 @@ from streamwatch.core.ports import Record
 from streamwatch.settings import load
 from streamwatch.spark import job
 from tests.spark.counting import CountingIds, CountingModels
+from tests.spark.one_machine import CONFIGURATION
 
 ID_BUCKETS, MODEL_BUCKETS = 4, 3
 
@@ -56,6 +58,7 @@ def spec_for(brokers: str, folder: str, *overrides: str) -> job.JobSpec:
             f"spark.id_buckets={ID_BUCKETS}",
             f"spark.model_buckets={MODEL_BUCKETS}",
             "spark.batch_records=200",
+            f"spark.configuration={json.dumps(CONFIGURATION)}",
             *overrides,
         ],
         environ={},
@@ -63,22 +66,10 @@ def spec_for(brokers: str, folder: str, *overrides: str) -> job.JobSpec:
     return job_spec(settings, CountingBuckets())
 
 
-CONFIGURATION = {
-    "spark.driver.memory": "1g",
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.ui.enabled": "false",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
-}
-"""Of Spark, for tests on one machine."""
-
-
 def main() -> None:
     """Read what there is."""
     brokers, folder, *overrides = sys.argv[1:]
     spec = spec_for(brokers, folder, *overrides)
-    for name, value in CONFIGURATION.items():
-        spec.configuration[name] = value  # type: ignore[index]
     session = job.session(spec, "local[2]")
     session.sparkContext.setLogLevel("ERROR")
     query = job.start(spec, session, "available now")

@@ -9,6 +9,7 @@ import pytest
 
 pytest.importorskip("pyspark", reason="needs the extra `spark`: make test-spark")
 pd = pytest.importorskip("pandas")
+pytest.importorskip("pyarrow")
 
 from pyspark.sql.streaming import TwsTester  # noqa: E402
 
