@@ -64,11 +64,12 @@ class IdBucket:
         taken = self.inbox.take(found, end_ms)
         join = self.join
         join.begin()
-        for held in taken.rows:
-            record_ms = max(held.time_ms, before_ms)
-            join.pass_time(record_ms)
-            event = held.row.event_at(held.partition, record_ms)
-            join.take(event, (record_ms, RECORD, held.rank, held.row.offset, held.row.event))
+        partitions = self.inbox.partitions
+        for time_ms, rank, offset, number, row in taken.rows:
+            record_ms = max(before_ms, time_ms)
+            if record_ms >= join.next_pass_ms:
+                join.pass_time(record_ms)
+            join.take(row.event_at(partitions[rank], record_ms), (record_ms, RECORD, rank, offset, number))
         join.pass_time(self.inbox.reached_ms)
         join.end()
         self._count(taken.moments, before_ms)
@@ -184,6 +185,7 @@ def _windows(outcomes: Sequence[Resolved]) -> list[Windows]:
         kind = DUE if each.place[1] == DUE else BEHIND
         place = (each.place[0], kind)
         so_far = newest.get(place)
-        if so_far is None or (so_far.own_ms, so_far.resolved) < (each.own_ms, each.place):
-            newest[place] = Windows(place, each.own_ms, each.place)
+        _, own_ms = each.accepted
+        if so_far is None or (so_far.own_ms, so_far.resolved) < (own_ms, each.place):
+            newest[place] = Windows(place, own_ms, each.place)
     return list(newest.values())

@@ -15,7 +15,7 @@ import msgspec
 from streamwatch.core.buckets.parts import InvalidOf, Resolved
 from streamwatch.core.buckets.places import DUE, Place, spelt, unspelt
 from streamwatch.core.buckets.stints import Stints
-from streamwatch.core.events import Event, Invalid, Label, Outcome, Prediction
+from streamwatch.core.events import Event, Invalid, Label, Prediction
 from streamwatch.core.join.counters import JoinCounters
 from streamwatch.core.join.entry import EARLY, PENDING, RETAINED, UNMATCHED, JoinEntry, forget
 from streamwatch.core.join.expiry import Deadlines
@@ -110,8 +110,7 @@ class IdJoin:
             else:
                 rules.label_folds(event, event.model)
             for number, outcome in enumerate(predictions.outcomes[before:]):
-                accepted_at, own_ms = unspelt(outcome.label_at_prediction or "")
-                self._resolved((*place, number), accepted_at, own_ms, event.id, outcome)
+                self.outcomes.append(Resolved((*place, number), event.id, outcome))
             return
         if type(event) is Invalid and event.model is not None:
             self.invalid.append(InvalidOf(place, event.model))
@@ -122,7 +121,9 @@ class IdJoin:
         own_ms = event.record_ms if event.timestamp_ms is None else event.timestamp_ms
         self.stints.accepted(event.model, place)
         if resolved:
-            self._resolved((*place, 0), place, own_ms, event.id, self.predictions.outcomes[-1])
+            outcome = self.predictions.outcomes[-1]
+            outcome = msgspec.structs.replace(outcome, label_at_prediction=spelt(place, own_ms))
+            self.outcomes.append(Resolved((*place, 0), event.id, outcome))
             return
         entry: JoinEntry | None = self.by_id[event.id]
         while entry is not None:
@@ -130,13 +131,14 @@ class IdJoin:
                 entry.label_at_prediction = spelt(place, own_ms)
             entry = entry.next
 
-    def _resolved(self, place: Place, accepted: Place, own_ms: int, id_: str, outcome: Outcome) -> None:
-        bare = msgspec.structs.replace(outcome, label_at_prediction=None)
-        self.outcomes.append(Resolved(place, accepted, own_ms, id_, bare))
+    @property
+    def next_pass_ms(self) -> int:
+        """Time from which on something may be due."""
+        return (self.passed_ms // self._pace_ms + 1) * self._pace_ms
 
     def pass_time(self, clock_ms: int) -> None:
         """Let fall due what is due by the second of the clock."""
-        if clock_ms // self._pace_ms <= self.passed_ms // self._pace_ms:
+        if clock_ms < self.next_pass_ms:
             return
         self.passed_ms = clock_ms
         predictions = self.predictions
@@ -144,8 +146,8 @@ class IdJoin:
         predictions.pass_time(clock_ms, ENDLESS)
         assumed = predictions.outcomes[before:]
         for id_, outcome in zip(predictions.changed[gone:], assumed, strict=False):
-            accepted, own_ms = unspelt(outcome.label_at_prediction or "")
-            self._resolved((outcome.event_ms, DUE, *accepted), accepted, own_ms, id_, outcome)
+            accepted, _ = unspelt(outcome.label_at_prediction or "")
+            self.outcomes.append(Resolved((outcome.event_ms, DUE, *accepted), id_, outcome))
         self.labels.expire(clock_ms, ENDLESS, ENDLESS)
         predictions.dedup.pass_time(clock_ms)
         predictions.join_models.retire(clock_ms)

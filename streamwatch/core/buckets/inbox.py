@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import msgspec
 
@@ -11,15 +12,8 @@ from streamwatch.core.buckets.pieces import Moment, Piece, Row
 from streamwatch.core.buckets.places import rank_of, ranks_of
 from streamwatch.core.events import Partition, Side
 
-
-@dataclass(frozen=True, slots=True)
-class Held:
-    """An event, its time in its partition, and the rank of that."""
-
-    time_ms: int
-    rank: int
-    partition: Partition
-    row: Row
+Held: TypeAlias = tuple[int, int, int, int, Row]
+"""Time in its partition, rank of that, offset, number in the record, event: they sort as the sequence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +46,8 @@ class Inbox:
     def __init__(self, sides: Mapping[str, Side]) -> None:
         self._ranks = ranks_of(sides)
         self._running: dict[Partition, int] = {}
+        self.partitions: dict[int, Partition] = {}
+        """Partitions by rank, as far as there was anything of them."""
         self._rows: list[Held] = []
         self._moments: list[tuple[Partition, Moment]] = []
         self.reached_ms = -1
@@ -67,18 +63,19 @@ class Inbox:
         newest_ms = max(self._running.values(), default=-1)
         reached_ms = newest_ms if end_ms is None else min(end_ms, newest_ms)
         self.reached_ms = reached_ms = max(reached_ms, self.reached_ms)
-        rows = [held for held in self._rows if held.time_ms <= reached_ms]
+        rows = [held for held in self._rows if held[0] <= reached_ms]
         moments = [each for each in self._moments if each[1].time_ms <= reached_ms]
-        self._rows = [held for held in self._rows if held.time_ms > reached_ms]
+        self._rows = [held for held in self._rows if held[0] > reached_ms]
         self._moments = [each for each in self._moments if each[1].time_ms > reached_ms]
-        rows.sort(key=lambda held: (held.time_ms, held.rank, held.row.offset, held.row.event))
+        rows.sort()
         return Taken(rows, moments)
 
     def _add(self, piece: Piece) -> None:
         partition = Partition(piece.topic, piece.partition)
         rank = rank_of(self._ranks, partition)
         so_far = self._running.get(partition, -1)
-        self._rows += [Held(max(so_far, row.time_ms), rank, partition, row) for row in piece.rows]
+        self.partitions[rank] = partition
+        self._rows += [(max(so_far, row.time_ms), rank, row.offset, row.event, row) for row in piece.rows]
         for moment in piece.moments:
             moment.time_ms = max(so_far, moment.time_ms)
             self._moments.append((partition, moment))
@@ -89,7 +86,7 @@ class Inbox:
         return InboxState(
             self.reached_ms,
             [(name.topic, name.partition, ms) for name, ms in sorted(self._running.items())],
-            [(held.partition.topic, held.partition.partition, held.time_ms, held.row) for held in self._rows],
+            [(*self._name(rank), time_ms, row) for time_ms, rank, _, _, row in self._rows],
             [(name.topic, name.partition, moment) for name, moment in self._moments],
         )
 
@@ -97,8 +94,14 @@ class Inbox:
         """Continue from a `state`."""
         self.reached_ms = state.reached_ms
         self._running = {Partition(topic, number): ms for topic, number, ms in state.running}
+        ranks = {partition: rank_of(self._ranks, partition) for partition in self._running}
+        self.partitions = {rank: partition for partition, rank in ranks.items()}
         self._rows = [
-            Held(ms, rank_of(self._ranks, Partition(topic, number)), Partition(topic, number), row)
-            for topic, number, ms, row in state.rows
+            (time_ms, ranks[Partition(topic, number)], row.offset, row.event, row)
+            for topic, number, time_ms, row in state.rows
         ]
         self._moments = [(Partition(topic, number), moment) for topic, number, moment in state.moments]
+
+    def _name(self, rank: int) -> tuple[str, int]:
+        partition = self.partitions[rank]
+        return partition.topic, partition.partition

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Final, TypeAlias
+from operator import itemgetter
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
@@ -18,7 +18,7 @@ from streamwatch.core.buckets.spec import BucketsSpec
 from streamwatch.core.buckets.totals import written as totals_written
 from streamwatch.core.events import Alarm
 
-_Step: TypeAlias = tuple[Place, Callable[[], None]]
+_Step: TypeAlias = tuple[Place, Callable[[Any], None], object]
 _KEPT_ALARMS: Final = 10_000
 _ENCODER: Final = msgspec.msgpack.Encoder()
 
@@ -62,8 +62,8 @@ class ModelBucket:
             for activity in part.activities:
                 if activity.goes_on:
                     sequence.go_on(activity)
-        for _, step in sorted(_steps(sequence, parts), key=lambda step: step[0]):
-            step()
+        for _, happens, what in sorted(_steps(sequence, parts), key=itemgetter(0)):
+            happens(what)
         sequence.end(self.reached_ms, ended=any(part.ended for part in parts))
         return Fed((), self._results(), written(Feed(self._name, batch, end_ms, pieces)))
 
@@ -118,9 +118,9 @@ def _steps(sequence: ModelSequence, parts: Sequence[Part]) -> list[_Step]:
     """What happens in a batch, each with its place; an activity is before an outcome of the same event."""
     steps: list[_Step] = []
     for part in parts:
-        steps += [((ms, TICK), partial(sequence.tick, ms)) for ms in part.ticks]
-        steps += [(each.place, partial(sequence.open_window, each)) for each in part.windows]
-        steps += [(each.place, partial(sequence.resolve, each)) for each in part.outcomes]
-        steps += [(each.place, partial(sequence.count_invalid, each)) for each in part.invalid]
-        steps += [(each.first, partial(sequence.enter, each)) for each in part.activities if not each.goes_on]
+        steps += [((ms, TICK), sequence.tick, ms) for ms in part.ticks]
+        steps += [(each.place, sequence.open_window, each) for each in part.windows]
+        steps += [(each.place, sequence.resolve, each) for each in part.outcomes]
+        steps += [(each.place, sequence.count_invalid, each) for each in part.invalid]
+        steps += [(each.first, sequence.enter, each) for each in part.activities if not each.goes_on]
     return steps

@@ -97,10 +97,11 @@ class ModelSequence:
     def resolve(self, told: Resolved) -> None:
         """Evaluate an outcome, or hold it for its order."""
         bare, name = told.outcome, told.outcome.model
+        accepted, own_ms = told.accepted
         if self._spec.join.folds_share_stream and SEPARATOR in name:
             label = self.streams.previous_label(name, told.id, bare.true_class)
         else:
-            label = self.histories.at(name, told.accepted)
+            label = self.histories.at(name, accepted)
         if not bare.assumed:
             self.histories.add(name, told.place, bare.true_class)
         outcome = msgspec.structs.replace(bare, label_at_prediction=label)
@@ -109,7 +110,7 @@ class ModelSequence:
             return
         self.models.models[name].held += 1
         self.held_assumed += outcome.assumed and self.owns(name)
-        excess = self.order.hold(told.own_ms, told.place, outcome)
+        excess = self.order.hold(own_ms, told.place, outcome)
         self.counters.outcomes_released_early += sum(self.owns(each.model) for each in excess)
         self._release(excess)
 

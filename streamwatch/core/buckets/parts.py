@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from streamwatch.core.buckets.places import Place
+from streamwatch.core.buckets.places import Place, unspelt
 from streamwatch.core.events import Outcome
 
 
@@ -14,13 +14,15 @@ class Resolved(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """An outcome, and where it and its prediction stand in the sequence."""
 
     place: Place
-    accepted: Place
-    """Place of the prediction."""
-    own_ms: int
-    """The prediction's own time."""
     id: str
     outcome: Outcome
-    """Without the label at its prediction, which only the model's bucket knows."""
+    """With the place of its prediction, spelt, where the label at the prediction belongs: only the model's
+    bucket knows that."""
+
+    @property
+    def accepted(self) -> tuple[Place, int]:
+        """Place of the prediction, and its own time."""
+        return unspelt(self.outcome.label_at_prediction or "")
 
 
 class Activity(msgspec.Struct, array_like=True, frozen=True, gc=False):

@@ -1,4 +1,4 @@
-"""Stands where an engine stands: cuts a log into batches, feeds buckets, forgets and rebuilds them at random."""
+"""Stands where an engine stands: cuts a log into batches, feeds buckets, rebuilds them at random."""
 
 from __future__ import annotations
 
@@ -87,6 +87,5 @@ class Cluster:
                     arrivals = log.arrivals(partition, read[partition], upto)
                     pieces.append(self.reader.split(partition, arrivals, HOST_MS))
                 read[partition] = upto
-            if end_ms is None and not ended:
-                end_ms = log.newest_ms
-            self.feed(pieces, end_ms)
+            drained = None if ended else log.newest_ms
+            self.feed(pieces, drained if end_ms is None else end_ms)

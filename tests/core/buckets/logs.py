@@ -1,4 +1,4 @@
-"""Logs of several partitions with everything that can happen to a prediction, and one process that reads them."""
+"""Logs of several partitions with all that can happen to a prediction, and one process that reads them."""
 
 from __future__ import annotations
 
@@ -68,43 +68,42 @@ def copied(decoded: Decoded) -> Decoded:
     return copy(decoded)
 
 
-def a_log(chance: Random, length: int, *, folds: bool = False, segments: bool = False) -> Log:
+def a_log(chance: Random, length: int, *, folds: bool = False) -> Log:
     """Few ids, whose times creep forward with jitter and now and then leap over horizons."""
     partitions = [Partition(t, p) for t in SIDES for p in range(chance.choice([1, 2, 3]))]
     log = Log({partition: [] for partition in partitions})
-    now, made = BEGIN_MS, 0
+    now = BEGIN_MS
     fresh = chance.choice([1, 3, 10])
     pace = chance.choice([50, 300, 1500])
-    for _ in range(length):
+    for made in range(1, length + 1):
         now += chance.choice([0, 0, 1, pace, pace, 2 * pace if chance.random() < 0.95 else 30 * pace])
         partition = chance.choice(partitions)
         several = partition.topic == "mixed" and chance.random() < 0.2
-        made += 1
         if several:
             count = chance.choice([0, 1, 2, 4])
-            events = [an_event(chance, now, made, fresh, partition, folds, segments) for _ in range(count)]
+            events = [an_event(chance, now, made // fresh, partition, folds=folds) for _ in range(count)]
             events.sort(key=lambda event: type(event) is Label)
             decoded: Decoded = Several(tuple(events), -1, chance.choice([0, 0, 1]))
         else:
-            decoded = an_event(chance, now, made, fresh, partition, folds, segments)
+            decoded = an_event(chance, now, made // fresh, partition, folds=folds)
         stamp = now + chance.choice([0, 0, 0, -40, -900])
         log.records[partition].append((stamp, decoded))
     return log
 
 
-def an_event(
-    chance: Random, now: int, made: int, fresh: int, partition: Partition, folds: bool, segments: bool
-) -> Decoded:
+def an_event(chance: Random, now: int, newest_id: int, partition: Partition, *, folds: bool) -> Decoded:
     topic = partition.topic
     side = {"labels": "label", "predictions": "prediction"}.get(topic) or chance.choice(
         ["label", "prediction"]
     )
     model = chance.choice(MODELS)
-    known = str(made // fresh - chance.choice([0, 0, 1, 2, 5]))
+    known = str(newest_id - chance.choice([0, 0, 1, 2, 5]))
     own = chance.choice([None, None, now, now - 700, now + 300])
     luck = chance.random()
     if luck < 0.03:
-        return Invalid(topic, partition.partition, made, "invalid_json", -1, chance.choice([None, model]))
+        return Invalid(
+            topic, partition.partition, newest_id, "invalid_json", -1, chance.choice([None, model])
+        )
     if luck < 0.07:
         withdraws = side == "prediction"
         return NullRecord(topic, chance.choice([known, None]), chance.choice([None, model]), -1, withdraws)
@@ -115,7 +114,7 @@ def an_event(
         return Label(known, chance.choice("xyyy"), -1, named, own)
     name = fold_name(model, chance.randrange(3)) if folds and model != "p" else model
     scores = chance.choice([None, None, {"x": 0.3, "y": 0.7}])
-    values = {"site": chance.choice("ab")} if segments and chance.random() < 0.8 else None
+    values = {"site": chance.choice("ab")} if chance.random() < 0.2 else None
     return Prediction(known, name, chance.choice("xyyy"), -1, own, scores, values)
 
 

@@ -9,6 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamwatch.core.buckets.spec import BucketsSpec
+from streamwatch.core.estimators.registers.late_labels.register import LateLabelsSpec
+from streamwatch.core.estimators.registers.probabilities.spec import ProbabilitiesSpec
+from streamwatch.core.estimators.registers.segments import SegmentsSpec
 from streamwatch.core.specs import ComparisonSpec, DriftWeightedSpec, JoinSpec
 from tests.core.buckets.cluster import Cluster
 from tests.core.buckets.logs import BEGIN_MS, SIDES, a_log, one_process, samples
@@ -88,3 +91,17 @@ def test_models_compared_and_models_that_follow_another_are_those_of_one_process
     # What an entry waits for depends on the models known to its bucket.
     one = check(log, join, spec, chance, ended=ended, excused=["pairs_expired_total"])
     assert one.monitors.comparisons is not None
+
+
+@settings(max_examples=examples(0.2))
+@given(st.integers(0, 2**32), st.booleans())
+def test_registers_of_a_model_are_those_of_one_process(seed, ended):
+    chance = Random(seed)
+    log = a_log(chance, chance.choice([80, 300]))
+    join = a_join(chance)
+    registers = (
+        LateLabelsSpec(join.horizon_ms, assumed=join.assume is not None),
+        ProbabilitiesSpec(),
+        SegmentsSpec(max_classes=6),
+    )
+    check(log, replace(join, segments=True), replace(SPEC, registers=registers), chance, ended=ended)
