@@ -7,6 +7,7 @@ import signal
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Protocol
 
 from streamwatch.assembly import specs
@@ -120,6 +121,12 @@ REFUSALS: Sequence[Refusal] = (
 )
 
 
+def rules_hash(settings: Settings) -> str:
+    """Hash of everything in the settings that changes what a record does to a state."""
+    rules = (specs.join_spec(settings), specs.monitors_spec(settings), specs.folds_scheme(settings))
+    return sha256(repr(rules).encode()).hexdigest()[:16]
+
+
 def job_spec(settings: Settings, buckets: Buckets) -> JobSpec:
     """The job that the settings ask for.
 
@@ -151,6 +158,7 @@ def job_spec(settings: Settings, buckets: Buckets) -> JobSpec:
             split=buckets.split,
             keys=id_keys,
             model_buckets=section.model_buckets,
+            rules=rules_hash(settings),
             most_records=section.batch_records,
             cuts=CutSpec(settings.time.settle, settings.time.max_future),
         ),

@@ -29,6 +29,8 @@ class Cut:
     """Name of the job's state, drawn at its first start."""
     id_buckets: int
     model_buckets: int
+    rules: str = ""
+    """Hash of the settings of join and estimators at the first start."""
     batch: int = 0
     """Number of the batch; 0 before the first."""
     end_ms: int = -1
@@ -46,6 +48,7 @@ class Cut:
             "life": self.life,
             "id_buckets": self.id_buckets,
             "model_buckets": self.model_buckets,
+            "rules": self.rules,
             "batch": self.batch,
             "end_ms": self.end_ms,
             "host_ms": self.host_ms,
@@ -64,6 +67,7 @@ def cut_of(document: Mapping[str, Any]) -> Cut:
         str(document["life"]),
         int(document["id_buckets"]),
         int(document["model_buckets"]),
+        str(document["rules"]),
         int(document["batch"]),
         int(document["end_ms"]),
         int(document["host_ms"]),
@@ -71,21 +75,29 @@ def cut_of(document: Mapping[str, Any]) -> Cut:
     )
 
 
-class BucketsChangedError(Exception):
-    """The settings have another number of buckets than the job's first start."""
+class SettingsChangedError(Exception):
+    """The settings are not those with which the job's state began."""
 
 
-def require_same_buckets(cut: Cut, id_buckets: int, model_buckets: int) -> None:
-    """Raise `BucketsChangedError` unless a job goes on with the buckets that it began with."""
-    for name, began, now in (
-        ("spark.id_buckets", cut.id_buckets, id_buckets),
-        ("spark.model_buckets", cut.model_buckets, model_buckets),
+def require_same_settings(began: Cut, now: Cut) -> None:
+    """Raise `SettingsChangedError` unless a job goes on with the buckets and rules that it began with.
+
+    Where an id or a model is kept depends on the number of buckets, and what a bucket has read since its
+    last base is read again when it moves: under other rules that would give other numbers.
+    """
+    remedy = "set another spark.checkpoint and spark.results_topic, to begin anew"
+    for name, before, after in (
+        ("spark.id_buckets", began.id_buckets, now.id_buckets),
+        ("spark.model_buckets", began.model_buckets, now.model_buckets),
     ):
-        if began != now:
-            raise BucketsChangedError(
-                f"{name}: expected {began} as at the first start, got {now}; where an id or a model is kept "
-                "depends on it: another number needs another spark.checkpoint and spark.results_topic"
+        if before != after:
+            raise SettingsChangedError(
+                f"{name}: expected {before} as at the first start, got {after}: {remedy}"
             )
+    if began.rules != now.rules:
+        raise SettingsChangedError(
+            f"join, folds and monitors: expected the settings of the first start, got others: {remedy}"
+        )
 
 
 class Log(Protocol):

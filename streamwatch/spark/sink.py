@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _MOST_BYTES: Final = 67_108_864
 """Bytes of one result: a snapshot of a model with a thousand classes has some millions."""
 _MOST_COPIES: Final = 3
-_TRANSACTION_MS: Final = 600_000
+_TRANSACTION_MS: Final = 60_000
 
 
 class ResultsTopicError(Exception):

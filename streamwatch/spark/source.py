@@ -22,7 +22,7 @@ from streamwatch.core.results import LOSS, MARK, BatchMark, Lost, encode_lost, e
 from streamwatch.edge.sources.kafka.connection import Connection
 from streamwatch.edge.sources.kafka.probe import asked
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
-from streamwatch.spark.cuts import Cut, CutSpec, Range, cut_of, next_cut, ranges, require_same_buckets
+from streamwatch.spark.cuts import Cut, CutSpec, Range, cut_of, next_cut, ranges, require_same_settings
 from streamwatch.spark.reading import TopicLog, read_range
 from streamwatch.spark.rows import SCHEMA, Row
 
@@ -45,6 +45,8 @@ class SourceSpec:
     keys: Sequence[int]
     """Key of each bucket of ids."""
     model_buckets: int
+    rules: str
+    """Hash of the settings of join and estimators."""
     most_records: int
     """Records in a batch."""
     cuts: CutSpec = field(default_factory=CutSpec)
@@ -97,14 +99,12 @@ class TopicsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
         """Where a first start begins; kept by Spark with the first batch, which reads nothing."""
-        spec = self._spec
-        life = secrets.token_hex(8)
-        return Cut(life, len(spec.keys), spec.model_buckets).document()
+        return self._first(secrets.token_hex(8)).document()
 
     def latestOffset(self, start: Mapping[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
         """Where the next batch ends."""
         spec, last = self._spec, cut_of(start)
-        require_same_buckets(last, len(spec.keys), spec.model_buckets)
+        require_same_settings(last, self._first(last.life))
         most = limit.max_rows if isinstance(limit, ReadMaxRows) else None
         now_ms = time.time_ns() // 1_000_000 if self._until_ms is None else self._until_ms
 
@@ -168,6 +168,10 @@ class TopicsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             name = f"{wanted.partition.topic}/{wanted.partition.partition}/{wanted.begin}"
             body = encode_lost(Lost(dict(found.lost_times), dict(found.lost_records)))
             yield Row(spec.keys[0], batch, end_ms, origin, 0, LOSS, name, body)
+
+    def _first(self, life: str) -> Cut:
+        spec = self._spec
+        return Cut(life, len(spec.keys), spec.model_buckets, spec.rules)
 
     def _asked(self, ask: Callable[[Connection], Awaitable[_Answer]]) -> _Answer:
         return asyncio.run(asked(self._spec.kafka, ask))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from random import Random
 
@@ -11,13 +11,13 @@ import pytest
 
 from streamwatch.core.events import Partition
 from streamwatch.spark.cuts import (
-    BucketsChangedError,
     Cut,
     CutSpec,
+    SettingsChangedError,
     cut_of,
     next_cut,
     ranges,
-    require_same_buckets,
+    require_same_settings,
 )
 
 NOW_MS = 1_000_000
@@ -126,17 +126,20 @@ async def test_a_cut_goes_through_json_as_spark_keeps_it():
     assert cut_of(json.loads(json.dumps(cut.document()))) == cut
 
 
-def test_another_number_of_buckets_is_refused_by_name():
-    with pytest.raises(BucketsChangedError, match=r"spark.id_buckets: expected 4 .* got 5"):
-        require_same_buckets(FIRST, 5, 3)
-    with pytest.raises(BucketsChangedError, match=r"spark.model_buckets: expected 3 .* got 2"):
-        require_same_buckets(FIRST, 4, 2)
-    require_same_buckets(FIRST, 4, 3)
+def test_other_buckets_or_rules_than_at_the_first_start_are_refused_by_name():
+    first = Cut("life", 4, 3, "rules")
+    with pytest.raises(SettingsChangedError, match=r"spark.id_buckets: expected 4 .* got 5"):
+        require_same_settings(first, replace(first, id_buckets=5))
+    with pytest.raises(SettingsChangedError, match=r"spark.model_buckets: expected 3 .* got 2"):
+        require_same_settings(first, replace(first, model_buckets=2))
+    with pytest.raises(SettingsChangedError, match="join, folds and monitors"):
+        require_same_settings(first, replace(first, rules="others"))
+    require_same_settings(replace(first, batch=9), first)
 
 
 def test_ranges_follow_the_order_of_the_settings_and_leave_out_what_is_empty():
     positions = {Partition("b", 1): 4, Partition("b", 0): 2, Partition("a", 0): 9, Partition("c", 0): 1}
-    end = Cut("life", 4, 3, 2, 7, 0, positions)
-    begin = Cut("life", 4, 3, 1, -1, 0, {Partition("b", 0): 2, Partition("a", 0): 3})
+    end = Cut("life", 4, 3, "", 2, 7, 0, positions)
+    begin = Cut("life", 4, 3, "", 1, -1, 0, {Partition("b", 0): 2, Partition("a", 0): 3})
     found = [(each.partition, each.begin, each.end) for each in ranges(begin, end, ["c", "b", "a"])]
     assert found == [(Partition("c", 0), 0, 1), (Partition("b", 1), 0, 4), (Partition("a", 0), 3, 9)]
