@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from streamwatch.assembly import specs
 from streamwatch.assembly.alerts import build_alarm_book, build_deliveries
+from streamwatch.assembly.results import require_source
 from streamwatch.core.column_pipeline import ColumnPipeline
 from streamwatch.core.commit.batch import RecoveredState
 from streamwatch.core.commit.checkpoint import Checkpoint, Resumed
@@ -105,6 +106,7 @@ def state_opening(
         try:
             monitors = EstimatorSet(estimators)
             saved = store.load()
+            require_source(settings, saved)
             pipeline = (
                 ColumnPipeline(join, monitors, bytes_of_keys, build_overflow(settings, saved))
                 if specs.joins_in_columns(settings)

@@ -19,6 +19,7 @@ from streamwatch.cli import (
     report,
     run,
     simulate,
+    spark,
     state,
     tune,
 )
@@ -36,6 +37,7 @@ app = typer.Typer(
 )
 app.command("run")(run.run)
 app.command("demo")(demo.demo)
+app.command("spark")(spark.spark)
 app.command("simulate")(simulate.simulate)
 app.command("replay")(replay.replay)
 app.command("report")(report.report)
