@@ -24,6 +24,8 @@ from streamwatch.core.estimators.detectors.stepd import StepdSpec
 from streamwatch.core.estimators.warming import warm_up
 from streamwatch.core.join.compiled.warming import warm_up_join
 from streamwatch.core.merge.warming import warm_up_merge
+from streamwatch.core.predictions.early_hints import EarlyHintsSpec
+from streamwatch.core.predictions.warming import warm_up_predictions
 from streamwatch.core.specs import (
     AdwinDriftSpec,
     AdwinSpec,
@@ -113,6 +115,7 @@ def main() -> None:
         )
         sys.stdout.flush()
     warm_up_join()
+    warm_up_predictions((EarlyHintsSpec(),))
     warm_up_merge()
     compile_reader()
 

@@ -16,6 +16,7 @@ from streamwatch.core.estimators.warming import warm_up
 from streamwatch.core.join.compiled.warming import warm_up_commits, warm_up_join, warm_up_overflow
 from streamwatch.core.merge.warming import warm_up_merge
 from streamwatch.core.ports import Sink
+from streamwatch.core.predictions.warming import warm_up_predictions
 from streamwatch.daemon import Attachments, ConsumeLoopSpec, Daemon, DaemonStatus, Topic
 from streamwatch.daemon.delivery import Deliveries
 from streamwatch.edge.decoders.scanner.reader import compile_reader
@@ -85,6 +86,7 @@ def build_daemon(
             warm_up_commits()
             if specs.store_kind(settings).durable:
                 warm_up_overflow()
+        warm_up_predictions(specs.join_spec(settings).prediction_registers)
         warm_up_merge()
         compile_reader()
 

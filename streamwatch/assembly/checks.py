@@ -142,7 +142,7 @@ def disk_spec(settings: Settings) -> DiskSpec | None:
         return None
     return DiskSpec(
         specs.rocks_spec(settings),
-        state.commit_events,
+        specs.commit_events(settings),
         state.journal_outcomes,
         specs.joins_in_columns(settings),
         specs.overflow_spec(settings).entries,

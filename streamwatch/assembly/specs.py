@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from streamwatch.core.estimators.registers.late_labels.register import LateLabelsSpec
 from streamwatch.core.estimators.registers.probabilities.spec import probabilities_under
@@ -10,6 +10,8 @@ from streamwatch.core.estimators.registers.segments import SegmentsSpec
 from streamwatch.core.events import Side
 from streamwatch.core.join.compiled.outside.spec import OverflowSpec
 from streamwatch.core.merge import MergeSpec
+from streamwatch.core.predictions.early_hints import EarlyHintsSpec
+from streamwatch.core.predictions.early_hints.state import BUCKETS
 from streamwatch.core.specs import (
     FadingSpec,
     JoinSpec,
@@ -31,6 +33,10 @@ from streamwatch.settings.estimators import CostsSection, MonitorsSection, Utili
 from streamwatch.settings.formats import FormatSection
 from streamwatch.settings.sections import KafkaSection, OnExpiry
 from streamwatch.settings.topics import TopicsSection
+
+EVENTS_IN_COLUMNS: Final = 20_000
+EVENTS_ROW_BY_ROW: Final = 5_000
+"""Events of a commit where the settings name no number: some 10 ms of the event loop, and some 20."""
 
 
 def kafka_spec(section: KafkaSection) -> KafkaSpec:
@@ -136,6 +142,7 @@ def join_spec(settings: Settings) -> JoinSpec:
         folds_share_stream=_shares_stream(settings),
         comparisons=comparison_specs(settings.monitors.comparisons),
         segments=has_segments(settings),
+        prediction_registers=_prediction_registers(settings),
     )
 
 
@@ -148,6 +155,12 @@ def joins_in_columns(settings: Settings) -> bool:
 def overflow_spec(settings: Settings) -> OverflowSpec:
     """Entries of the compiled join that stay in memory, where the others go to disk."""
     return OverflowSpec(table_entries(settings.state.join_memory_megabytes * 1_000_000))
+
+
+def commit_events(settings: Settings) -> int:
+    """Events that a commit waits for at most: a packed one costs the event loop a tenth as much for each."""
+    given = settings.state.commit_events
+    return given or (EVENTS_IN_COLUMNS if joins_in_columns(settings) else EVENTS_ROW_BY_ROW)
 
 
 def keys_are_digests(settings: Settings) -> bool:
@@ -275,6 +288,15 @@ def monitors_spec(settings: Settings) -> MonitorsSpec:
 def has_segments(settings: Settings) -> bool:
     """Tell whether any topic's predictions are of segments."""
     return any(mapping.segments for topic in settings.topics.predictions for mapping in topic.all_mappings)
+
+
+def _prediction_registers(settings: Settings) -> tuple[RegisterSpec, ...]:
+    """Give what is kept of models' predictions as they arrive."""
+    hints = settings.monitors.early_hints
+    if hints is None:
+        return ()
+    bucket_ms = -(-3 * settings.join.horizon // (2 * BUCKETS))  # as those of late labels
+    return (EarlyHintsSpec(hints.predictions, hints.delta, hints.reach, hints.max_models, bucket_ms),)
 
 
 def _registers(settings: Settings) -> tuple[RegisterSpec, ...]:

@@ -62,7 +62,7 @@ def consume_loop_spec(
 ) -> ConsumeLoopSpec:
     """Functions by which the daemon's reading loop opens and commits state."""
     state = settings.state
-    commits = CommitSpec(state.commit_interval / 1_000, state.commit_events)
+    commits = CommitSpec(state.commit_interval / 1_000, specs.commit_events(settings))
     letters = build_dead_letters(settings, telemetry)
     opening = state_opening(settings, topics, telemetry, deliveries, clocks, letters)
     if not specs.store_kind(settings).durable:

@@ -16,6 +16,7 @@ from streamwatch.cli import (
     inspect,
     lab,
     replay,
+    report,
     run,
     simulate,
     state,
@@ -37,6 +38,7 @@ app.command("run")(run.run)
 app.command("demo")(demo.demo)
 app.command("simulate")(simulate.simulate)
 app.command("replay")(replay.replay)
+app.command("report")(report.report)
 app.command("tune")(tune.tune)
 app.command("inspect")(inspect.inspect)
 app.command("check")(check.check)

@@ -39,6 +39,7 @@ def compile_estimators(config: ConfigFile = None, overrides: Overrides = None) -
     from streamwatch.core.estimators.warming import warm_up
     from streamwatch.core.join.compiled.warming import warm_up_commits, warm_up_join
     from streamwatch.core.merge.warming import warm_up_merge
+    from streamwatch.core.predictions.warming import warm_up_predictions
     from streamwatch.settings import SettingsError
 
     began = time.monotonic()
@@ -51,6 +52,7 @@ def compile_estimators(config: ConfigFile = None, overrides: Overrides = None) -
             warmth = warm_up(specs.monitors_spec(settings))
             warm_up_join()
             warm_up_commits()
+            warm_up_predictions(specs.join_spec(settings).prediction_registers)
             warm_up_merge()
             compiled_scan()  # of what Kafka answers; kept beside the estimators, like the next two
             compiled_plain_batches()

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from streamwatch.core.events import Alarm, Event, Outcome
 from streamwatch.core.join.caveats import Caveats, caveats
@@ -18,7 +19,7 @@ from streamwatch.core.join.compiled.cold.merging import Merge
 from streamwatch.core.join.compiled.cold.store import ColdChanges
 from streamwatch.core.join.compiled.durable import JoinTotals
 from streamwatch.core.join.compiled.join import BRING, DONE, LOOK, CompiledJoin
-from streamwatch.core.join.compiled.layout import Arrays, Records
+from streamwatch.core.join.compiled.layout import ACCEPTED, NO_TIME, Arrays, Records
 from streamwatch.core.join.compiled.outside.overflow import Overflow, Work
 from streamwatch.core.join.compiled.rows import Digests
 from streamwatch.core.join.compiled.waiting_log import Changes
@@ -29,10 +30,12 @@ from streamwatch.core.join.series import counter_families, gauge_families, ident
 from streamwatch.core.join.working_set import BatchResult, ReadSet, WorkingSet
 from streamwatch.core.outcomes import OutcomeBatch
 from streamwatch.core.pipeline import Evaluation, PipelineState, decoded, encoded
+from streamwatch.core.predictions.batch import PREDICTED, PredictionBatch
+from streamwatch.core.predictions.registers import PredictionRegisters
 from streamwatch.core.records import RecordBatch
 from streamwatch.core.series import Family
 from streamwatch.core.specs import JoinSpec
-from streamwatch.core.words import joined
+from streamwatch.core.words import joined, taken
 
 NOTHING_HELD: Final = OrderState([], [], (-1, -1), 0)
 """Outcomes are evaluated as they are resolved."""
@@ -80,6 +83,7 @@ class ColumnPipeline:
         self._join = CompiledJoin(join, digests, overflow)
         self._monitors = monitors
         self._agreement = ClassAgreement(join.max_models)
+        self._registers = PredictionRegisters(join.prediction_registers)
         self._settled = np.zeros(0, np.bool_)  # by number: models whose classes need no look any more
         self._version = 0
         self.clock_ms = -1
@@ -132,6 +136,7 @@ class ColumnPipeline:
     def _steps(self, rows: Records) -> Generator[Step]:
         join = self._join
         at, why, told = 0, LOOK, 0
+        scores = join.predicted_scores(rows) if self._registers else None  # of those resolved none are kept
         for work in join.prepare(rows):
             yield Step(at, (), (), (), work)
         while why != DONE:
@@ -143,7 +148,10 @@ class ColumnPipeline:
                     yield Step(at, (), (), (), work)
             why = LOOK
             while why == LOOK:
+                before = at
                 at, why = join.take(rows, at)
+                if scores is not None:
+                    self._registers.observe(self._accepted(rows[before:at], scores[before:at]))
                 outcomes = join.take_outcomes()
                 if len(outcomes):
                     alarms += self.evaluate(outcomes)
@@ -163,6 +171,18 @@ class ColumnPipeline:
             told = at
             yield Step(at, _together(parts), alarms, retired)
 
+    def _accepted(self, rows: Records, scores: NDArray[np.float64]) -> PredictionBatch:
+        """Put the predictions among joined rows that were accepted into columns."""
+        chosen = rows["side"] == ACCEPTED
+        accepted = taken(rows, chosen)
+        records = np.empty(len(accepted), PREDICTED)
+        for name in ("record_ms", "model", "class"):
+            records[name] = accepted[name]
+        own = accepted["timestamp_ms"]
+        records["event_ms"] = np.where(own == NO_TIME, accepted["record_ms"], own)
+        records["score"] = scores[chosen]
+        return PredictionBatch(records, self._join.models.names, self._join.classes.names)
+
     def release_held(self, found: WorkingSet) -> BatchResult:
         """Nothing is held for its order."""
         return BatchResult((), found, (), (), ())
@@ -173,6 +193,7 @@ class ColumnPipeline:
             self._observe(outcomes)
         else:
             self._agreement.observe(outcomes)
+        self._registers.learn(outcomes)
         return self._monitors.fold(outcomes)
 
     def _observe(self, outcomes: OutcomeBatch) -> None:
@@ -192,6 +213,7 @@ class ColumnPipeline:
         monitored = set(self._monitors.models()) if idle else set[str]()
         for model in idle:
             self._agreement.forget(model)
+            self._registers.forget(model)
             self._settled[:] = False
             if model in monitored:
                 self._monitors.retire(model)
@@ -218,10 +240,15 @@ class ColumnPipeline:
         """Caveats beside verdicts, by model."""
         return caveats(self._join.holdings().models, self._spec, self.clock_ms)
 
+    def prediction_details(self) -> dict[str, dict[str, object]]:
+        """Details of models that are known from their predictions as they arrive, by name."""
+        return self._registers.details()
+
     def join_families(self) -> list[Family]:
-        """Series of the join."""
+        """Series of the join, and of predictions as they arrive."""
         families = counter_families(self._join, self._monitors.records_over_limit)
-        return [*families, *gauge_families(self._join), *model_families(self._join, self.mismatches())]
+        of_models = [*model_families(self._join, self.mismatches()), *self._registers.families()]
+        return [*families, *gauge_families(self._join), *of_models]
 
     def families(self) -> list[Family]:
         """Every series, those of the estimators last."""
@@ -244,6 +271,7 @@ class ColumnPipeline:
                 totals.start_ms,
                 totals.oldest_pending_ms,
                 self._agreement.state(),
+                predictions=self._registers.snapshot(),
             )
         )
 
@@ -306,6 +334,7 @@ class ColumnPipeline:
         )
         self.clock_ms = state.clock_ms
         self._agreement.restore(state.agreement)
+        self._registers.restore(state.predictions)
         self._settled = np.zeros(0, np.bool_)
 
 

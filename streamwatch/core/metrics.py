@@ -251,6 +251,11 @@ NEEDED: tuple[str, ...] = (
     "comparison_lead_dispersion",
     "comparison_verdict_since_pair",
     "comparison_verdict_evidence",
+    "unchanged_accuracy_error_ratio",
+    "expected_accuracy_error_ratio",
+    "early_hint_evidence",
+    "early_hints_total",
+    "expected_accuracy_ratio",
     "comparison_effective_sample_size",
     "comparison_mcnemar_calibrated",
     "comparison_mcnemar",
@@ -296,6 +301,7 @@ NEEDED: tuple[str, ...] = (
     "alarms_open",
     "accuracy_misleads",
     "nothing_joins",
+    "early_hint",
     "classes_disjoint",
     "scores_as_classes",
     "accuracy_ratio",
@@ -439,6 +445,11 @@ JOIN: Final = (
         "join_identities_violated",
         "Sums of the join's counters that do not hold; anything but 0 is a defect.",
     ),
+    _gauge(
+        "join_entries",
+        "Predictions, labels and dedup entries by where they lie (memory, disk), where joined in columns.",
+        "place",
+    ),
     _gauge("pending_predictions", "Predictions that wait for their label.", "model"),
     _gauge(
         "last_prediction_timestamp_seconds",
@@ -464,6 +475,32 @@ JOIN: Final = (
     _gauge(
         "nothing_joins",
         "1 for a model of which no prediction has met a label early_horizon after the first one.",
+        "model",
+    ),
+    _gauge(
+        "early_hint",
+        "1 while predictions of a model differ from earlier ones, whatever their labels will say; else 0.",
+        "model",
+    ),
+    _counter("early_hints_total", "Hints that the predictions of a model have changed.", "model"),
+    _gauge(
+        "early_hint_evidence",
+        "Evidence that predictions differ from earlier ones: 0 none, 1 an early hint.",
+        "model",
+    ),
+    _gauge(
+        "expected_accuracy_ratio",
+        "Accuracy to expect of the latest predictions by their scores, as far as labelled scores were right.",
+        "model",
+    ),
+    _gauge(
+        "expected_accuracy_error_ratio",
+        "Mean absolute error of the accuracy expected by scores, against what labels said later.",
+        "model",
+    ),
+    _gauge(
+        "unchanged_accuracy_error_ratio",
+        "Mean absolute error of expecting the accuracy of earlier labels, to hold beside the former.",
         "model",
     ),
     _gauge(

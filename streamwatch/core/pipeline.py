@@ -33,6 +33,7 @@ from streamwatch.core.join.pairing import PairingState
 from streamwatch.core.join.reorder import OrderBuffer, OrderState
 from streamwatch.core.join.series import counter_families, gauge_families, identities, model_families
 from streamwatch.core.join.working_set import EVICTIONS, BatchResult, ReadSet, WorkingSet
+from streamwatch.core.predictions.registers import PredictionRegisters
 from streamwatch.core.series import Family
 from streamwatch.core.specs import JoinSpec
 
@@ -84,6 +85,8 @@ class PipelineState:
     agreement: AgreementState = field(default_factory=AgreementState)
     fold_streams: dict[str, Stream] = field(default_factory=dict[str, Stream])
     pairing: PairingState = field(default_factory=PairingState)
+    predictions: dict[str, bytes] = field(default_factory=dict[str, bytes])
+    """State of prediction registers, by section."""
 
 
 _ENCODER = msgspec.msgpack.Encoder(order="deterministic")  # counts by reason come in any order
@@ -108,6 +111,7 @@ class Pipeline:
         self._join = Join(join)
         self._monitors = monitors
         self._agreement = ClassAgreement(join.max_models)
+        self._registers = PredictionRegisters(join.prediction_registers)
         self._passed_ms = -1  # up to here everything due has fallen due
         self.clock_ms = -1
         """Clock at the last event that was taken; -1 before the first."""
@@ -142,12 +146,14 @@ class Pipeline:
                     break  # beyond what was lent, the oldest that wait are not known
                 self._passed_ms = record_ms
                 if idle := join.predictions.join_models.retire(record_ms):
+                    self._registers.observe_events(join.predictions.take_arrived())
                     alarms += self.evaluate(join.predictions.outcomes[folded:])
                     folded = len(join.predictions.outcomes)
                     self._retire(idle)
                     retired += [(folded, model) for model in idle]
             taken = join.take(events, taken, self._limit_ms)
             self.clock_ms = events[taken - 1].record_ms
+        self._registers.observe_events(join.predictions.take_arrived())
         outcomes = join.predictions.outcomes
         if folded < len(outcomes):
             alarms += self.evaluate(outcomes[folded:] if folded else outcomes)
@@ -171,6 +177,7 @@ class Pipeline:
     def evaluate(self, outcomes: Sequence[Outcome]) -> list[Alarm]:
         """Evaluate outcomes in order, joined elsewhere or here; the alarms they raised."""
         self._agreement.observe(outcomes)
+        self._registers.learn(outcomes)
         return self._monitors.fold(outcomes)
 
     @property
@@ -187,6 +194,7 @@ class Pipeline:
         alive = {model_of(name) for name in names}
         for model in idle:
             self._agreement.forget(model)
+            self._registers.forget(model)
             if model_of(model) not in alive:  # the last of its folds, if it has any
                 self._join.counters.model_records_invalid.pop(model_of(model), None)
             if model in monitored:
@@ -219,10 +227,15 @@ class Pipeline:
         """Caveats beside verdicts, by model."""
         return caveats(joined_folds(self._join.predictions.join_models.models), self._spec, self.clock_ms)
 
+    def prediction_details(self) -> dict[str, dict[str, object]]:
+        """Details of models that are known from their predictions as they arrive, by name."""
+        return self._registers.details()
+
     def join_families(self) -> list[Family]:
-        """Series of the join."""
+        """Series of the join, and of predictions as they arrive."""
         families = counter_families(self._join, self._monitors.records_over_limit)
-        return [*families, *gauge_families(self._join), *model_families(self._join, self.mismatches())]
+        of_models = [*model_families(self._join, self.mismatches()), *self._registers.families()]
+        return [*families, *gauge_families(self._join), *of_models]
 
     def families(self) -> list[Family]:
         """Every series, those of the estimators last."""
@@ -255,6 +268,7 @@ class Pipeline:
                 self._agreement.state(),
                 predictions.fold_streams.state(),
                 PairingState() if predictions.pairing is None else predictions.pairing.state(),
+                self._registers.snapshot(),
             )
         )
 
@@ -265,6 +279,8 @@ class Pipeline:
         ------
         msgspec.DecodeError
             If it is not a snapshot of this version.
+        ValueError
+            If what it has of a prediction register is none of it.
         """
         state = decoded(snapshot)
         predictions, labels = self._join.predictions, self._join.labels
@@ -282,3 +298,4 @@ class Pipeline:
         predictions.fold_streams.restore(state.fold_streams)
         if predictions.pairing is not None:
             predictions.pairing.restore(state.pairing)
+        self._registers.restore(state.predictions)

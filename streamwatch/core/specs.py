@@ -284,3 +284,5 @@ class JoinSpec:
     """Which models' outcomes of one id are paired."""
     segments: bool = False
     """Whether predictions say what segments they are of."""
+    prediction_registers: tuple[RegisterSpec, ...] = ()
+    """What is kept of predictions as they arrive, at most one of a kind (see `core.predictions`)."""

@@ -21,6 +21,7 @@ from streamwatch.core.merge import Arrivals, Merge, MergeProgress, MergeSpec, Re
 from streamwatch.core.merge.elements import expanded_in_turns
 from streamwatch.core.merge.series import held_families, progress_families
 from streamwatch.core.ports import Decoder, Poll, Record, Store
+from streamwatch.core.predictions.registers import details_with_predictions
 from streamwatch.core.records import OBJECT
 from streamwatch.core.series import Family, Report
 from streamwatch.daemon.evaluating import Evaluating, InColumns, RowByRow
@@ -250,6 +251,7 @@ class BatchProcessor:
         self._mismatches.tell(found)
         details = details_with((yield from self._monitors.details_in_slices()), found)
         details = details_with_caveats(details, self.pipeline.caveats())
+        details = details_with_predictions(details, self.pipeline.prediction_details())
         return Report(
             families,
             self._clocks.host_ms(),

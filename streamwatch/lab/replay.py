@@ -25,6 +25,8 @@ from streamwatch.core.merge.elements import expanded
 from streamwatch.core.merge.series import progress_families
 from streamwatch.core.merge.warming import warm_up_merge
 from streamwatch.core.pipeline import Pipeline
+from streamwatch.core.predictions.registers import details_with_predictions
+from streamwatch.core.predictions.warming import warm_up_predictions
 from streamwatch.core.records import batch_of
 from streamwatch.core.series import Family, Histogram
 from streamwatch.core.specs import JoinSpec, MonitorsSpec, columns_suffice
@@ -41,6 +43,8 @@ from streamwatch.lab.recorded_pairs import RecordedPairs
 from streamwatch.lab.trace_csv import TraceCsv, TracedEstimatorSet
 
 _BATCH = 1_000
+_LOOKED_AT = 100
+"""Events in a batch where estimates are looked at in between; how batches are cut changes no number."""
 _ENDED: Final = 2**62
 """When the fetch was sent that found a recording at its end: after everything that was read."""
 
@@ -75,6 +79,8 @@ class ReplaySpec:
         CSV files to write, of every outcome and of every pair of outcomes, or None.
     seen
         Told all outcomes in the order in which they are evaluated, or None.
+    look
+        Told how many outcomes were evaluated, and asked for nothing, or None; it may ask for all estimates.
     """
 
     sources: Sequence[str | Path]
@@ -89,6 +95,7 @@ class ReplaySpec:
     trace: str | Path | None = None
     trace_comparisons: str | Path | None = None
     seen: Callable[[Sequence[Outcome]], None] | None = None
+    look: Callable[[int, Callable[[], Sequence[Family]]], None] | None = None
 
 
 @dataclass(slots=True)
@@ -143,6 +150,7 @@ def replay(spec: ReplaySpec, console: Console | None = None) -> ReplayResult:
             warm_up(spec.monitors, tracing=spec.trace is not None)
             if columns_suffice(spec.join):
                 warm_up_join()
+            warm_up_predictions(spec.join.prediction_registers)
             warm_up_merge()
         result.compile_seconds = time.monotonic() - began
         began = time.monotonic()
@@ -193,7 +201,8 @@ class _Player:
         self._merge = Merge(spec.merge, sides, self._progress)
         self._merge.set_partitions(list(self._feeds))
         self._store = MemoryStore()
-        self._seen = spec.seen
+        self._seen, self._look = spec.seen, spec.look
+        self._batch = _BATCH if spec.look is None else _LOOKED_AT
 
     def step(self) -> bool:
         """Read on where others wait for it, and evaluate what may be; whether there is more to read."""
@@ -218,7 +227,8 @@ class _Player:
         self._evaluated(step.outcomes, step.alarms)
         self._result.families = self._pipeline.families() + progress_families(self._progress)
         details = details_with(self._monitors.details(), self._pipeline.mismatches())
-        self._result.details = details_with_caveats(details, self._pipeline.caveats())
+        details = details_with_caveats(details, self._pipeline.caveats())
+        self._result.details = details_with_predictions(details, self._pipeline.prediction_details())
         self._result.pending = sum(
             int(value)
             for family in self._result.families
@@ -236,8 +246,8 @@ class _Player:
         start = 0
         for is_outcome, group in groupby(found, lambda event: isinstance(event, Outcome)):
             stop = start + sum(1 for _ in group)
-            for first in range(start, stop, _BATCH):
-                last = min(first + _BATCH, stop)
+            for first in range(start, stop, self._batch):
+                last = min(first + self._batch, stop)
                 events: Any = found[first:last]
                 if is_outcome:
                     recorded = cast("Sequence[RecordedOutcome]", events)
@@ -255,6 +265,8 @@ class _Player:
         if self._seen is not None:
             self._seen(outcomes)
         self._result.alarms += alarms
+        if self._look is not None:
+            self._look(self._result.outcomes, self._monitors.families)
 
 
 def _arrivals(chunk: Chunk) -> Arrivals:

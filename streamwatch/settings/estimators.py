@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, Self, TypeAlias
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
@@ -12,6 +12,7 @@ from streamwatch.core.estimators.registers.probabilities.spec import Probabiliti
 from streamwatch.core.estimators.registers.segments import SegmentsSpec
 from streamwatch.core.estimators.verdicts.costs import cost_table
 from streamwatch.core.events import VERDICT
+from streamwatch.core.predictions.early_hints.spec import EarlyHintsSpec
 from streamwatch.core.specs import (
     OPPONENTS,
     DetectorSpec,
@@ -30,6 +31,7 @@ DETECTOR_KINDS = tuple(entry.name for entry in DETECTORS)
 _DEFAULT = MonitorsSpec()
 _SEGMENTS = SegmentsSpec()
 _PROBABILITIES = ProbabilitiesSpec()
+_EARLY = EarlyHintsSpec()
 
 
 class HalfLife(Parameters):
@@ -106,6 +108,26 @@ class ProbabilitiesSection(Section):
     """Classes of a model that have such an area and a threshold curve, those it showed first."""
 
 
+class EarlyHintsSection(Section):
+    """Hints from predictions before their labels come: whether they have changed, what scores expect."""
+
+    predictions: Annotated[int, Bounded("predictions", least=4_096)] = _EARLY.predictions
+    """Predictions of a model within which a false hint has probability delta, while nothing changes."""
+    delta: Annotated[float, Bounded("delta", above=0, below=1)] = _EARLY.delta
+    """Probability of a false hint within `predictions`."""
+    reach: Annotated[int, Bounded("reach", least=4_096)] = _EARLY.reach
+    """How many predictions earlier those were that the latest are compared with. What comes and goes several
+    times within it, as day and night may, is no change: of 20,000 predictions a day, 60,000 or more."""
+    max_models: Annotated[int, Bounded("max_models", least=1, most=100_000)] = _EARLY.max_models
+    """Models looked at, at most: those that predict first."""
+
+    @model_validator(mode="after")
+    def _comparable(self) -> Self:
+        if self.reach > self.predictions:
+            raise ValueError(f"reach: expected at most predictions ({self.predictions}), got {self.reach}")
+        return self
+
+
 class MonitorsSection(Section):
     """Estimators of every model; `streamwatch catalogue` lists all there is."""
 
@@ -158,6 +180,9 @@ class MonitorsSection(Section):
     """How models are evaluated by segment, where mappings name segments."""
     probabilities: ProbabilitiesSection | None = Field(default_factory=ProbabilitiesSection)
     """Log loss, Brier score, calibration, area under the curve of models that send scores; null for none."""
+    early_hints: EarlyHintsSection | None = None
+    """Hints that predictions have changed before their labels are in, and the accuracy that their scores make
+    expect: `{}` for both; null for neither."""
     shadow_max_classes: Annotated[int, Bounded("shadow_max_classes", least=0, most=64)] = (
         _DEFAULT.shadow_max_classes
     )

@@ -21,6 +21,7 @@ from streamwatch.core.join.series import counter_families, gauge_families, model
 from streamwatch.core.merge import Merge, MergeProgress, MergeSpec
 from streamwatch.core.merge.series import held_families, progress_families
 from streamwatch.core.metrics import ALARMS, COMPARISONS, JOIN, MERGE, PROCESS, SECTIONS, Metric, family
+from streamwatch.core.predictions.early_hints import EarlyHints, EarlyHintsSpec
 from streamwatch.core.series import Family, Report, exposed
 from streamwatch.core.specs import ComparisonSpec, JoinSpec, MonitorsSpec
 from streamwatch.daemon.delivery import Deliveries, DeliverySpec
@@ -43,7 +44,8 @@ def calls(name: str) -> Iterator[tuple[str, ast.Call]]:
 
 def join_families() -> Sequence[Family]:
     join = Join(JoinSpec())
-    return [*counter_families(join, {}), *gauge_families(join), *model_families(join, ())]
+    of_predictions = EarlyHints(EarlyHintsSpec()).families()
+    return [*counter_families(join, {}), *gauge_families(join), *model_families(join, ()), *of_predictions]
 
 
 def merge_families() -> Sequence[Family]:

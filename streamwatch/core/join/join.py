@@ -82,7 +82,7 @@ class Join:
         models = predictions.join_models.models
         index, dedup = predictions.index, predictions.dedup
         ordered, evaluate = predictions.ordered, predictions.outcomes.append
-        pairing = predictions.pairing
+        pairing, arrived = predictions.pairing, predictions.arrived
         horizon_ms = self._spec.horizon_ms
         room = self._spec.max_pending - predictions.pending
         accepted = waiting = resolved = named = joined = 0
@@ -127,6 +127,8 @@ class Join:
                     kept = None
                 else:
                     accepted += 1
+                    if arrived is not None:
+                        arrived.append(event)
                     activity.pending += 1
                     if record_ms > activity.last_ms:  # noqa: PLR1730 - no call of max() per event
                         activity.last_ms = record_ms

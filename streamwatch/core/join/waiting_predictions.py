@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from streamwatch.core.events import Outcome, PairedAnswer, Prediction
 from streamwatch.core.fold_names import SEPARATOR
 from streamwatch.core.join.counters import JoinCounters
@@ -26,6 +28,7 @@ class WaitingPredictions:
         "_by_id",
         "_counters",
         "_spec",
+        "arrived",
         "buffer",
         "changed",
         "dedup",
@@ -58,6 +61,8 @@ class WaitingPredictions:
         """Outcomes of this batch, in order."""
         self.changed: list[str] = []
         """Ids whose predictions left without an event of theirs."""
+        self.arrived: list[Prediction] | None = [] if spec.prediction_registers else None
+        """Predictions accepted since they were taken last; None where nobody asks."""
 
     def begin(self, by_id: dict[str, JoinEntry], index: Deadlines, counters: JoinCounters) -> None:
         """Borrow the records and the index for one batch."""
@@ -80,6 +85,8 @@ class WaitingPredictions:
     def accept(self, event: Prediction, activity: ModelActivity) -> JoinEntry:
         """Count a prediction in; the caller either lets it `wait` or resolves it."""
         self._counters.predictions_accepted += 1
+        if self.arrived is not None:
+            self.arrived.append(event)
         self.pending += 1
         activity.pending += 1
         activity.last_ms = max(activity.last_ms, event.record_ms)
@@ -97,6 +104,14 @@ class WaitingPredictions:
             label_at_prediction=activity.last_label,
             segments=event.segments,
         )
+
+    def take_arrived(self) -> Sequence[Prediction]:
+        """Hand over the predictions accepted since the last call, in order."""
+        if not self.arrived:
+            return ()
+        arrived = list(self.arrived)
+        self.arrived.clear()
+        return arrived
 
     def wait(self, record: JoinEntry) -> None:
         """From here on the prediction may expire."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
@@ -18,7 +19,9 @@ from streamwatch.core.estimators.names import Batch, Classes
 from streamwatch.core.estimators.registers.late_labels.register import LateLabels, LateLabelsSpec
 from streamwatch.core.estimators.registers.probabilities import ProbabilitiesSpec
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.events import ErrorChange, Outcome
+from streamwatch.core.events import ErrorChange, Outcome, Prediction
+from streamwatch.core.predictions.batch import batch_of
+from streamwatch.core.predictions.early_hints import EarlyHints, EarlyHintsSpec
 from streamwatch.core.series import Report
 from streamwatch.edge.web.routes.openapi import document
 from streamwatch.settings.http import HttpSection
@@ -62,6 +65,17 @@ def said_of_scores() -> object:
     return estimators.details()["m"]["probabilities"]
 
 
+def said_of_predictions() -> Mapping[str, object]:
+    """What a model's predictions say, with a hint and a stretch, some of it undefined."""
+    watch = EarlyHints(EarlyHintsSpec())
+    scores = {"a": 0.75, "b": 0.25}
+    watch.observe(
+        batch_of([Prediction(str(i), "m", "ab"[i > 8_000], i, scores=scores) for i in range(9_000)])
+    )
+    assert watch.views()["m"].hint is not None
+    return watch.details()["m"]
+
+
 REPORTS = {
     "before the first report": None,
     "with everything of the catalogue": Report(
@@ -73,6 +87,7 @@ REPORTS = {
                 "first_seen_timestamp_seconds": 1.5,
                 "confusion": {"forgetting": "fading:0.999", "classes": ["a"], "counts": [[2.5]]},
                 "probabilities": said_of_scores(),
+                **said_of_predictions(),
                 "folds": {"landmark": {"0": 0.5, "1": 0.75}, "fading:0.999": {"0": 0.25, "1": 0.5}},
                 "late_labels": late_labels(),
                 "first_horizon_ends_timestamp_seconds": 2.5,

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from streamwatch.core.events import Event
 from streamwatch.core.join.compiled.cold.merging import Merge
@@ -25,6 +26,7 @@ from streamwatch.core.join.compiled.layout import (
     NO_TIME,
     PLACED,
     PLAIN_COUNTERS,
+    PREDICTION,
     PREDICTIONS,
     REFUSED,
     TOTALS,
@@ -52,6 +54,7 @@ from streamwatch.core.join.entry import PENDING
 from streamwatch.core.join.holdings import Holdings
 from streamwatch.core.join.models import JoinModels
 from streamwatch.core.outcomes import OutcomeBatch
+from streamwatch.core.predictions.batch import score_of
 from streamwatch.core.records import RecordBatch
 from streamwatch.core.specs import JoinSpec
 from streamwatch.core.words import copied
@@ -160,6 +163,19 @@ class CompiledJoin:
             self._others.note(built, places.tolist(), events)
         self._room_for_models()
         return rows
+
+    def predicted_scores(self, rows: Records) -> NDArray[np.float64]:
+        """Look up the score of the predicted class of each row that is to be joined, as `score_of` has it."""
+        found = np.full(len(rows), np.nan)
+        scores, classes = self._builder.scores, self.classes.names
+        if scores:
+            scored = np.flatnonzero((rows["side"] == PREDICTION) & (rows["scores"] >= 0))
+            numbers = rows["scores"][scored].tolist()
+            names = [classes[number] for number in rows["class"][scored].tolist()]
+            found[scored] = [
+                score_of(*each) for each in zip(names, map(scores.__getitem__, numbers), strict=True)
+            ]
+        return found
 
     def prepare(self, rows: Records) -> Iterator[Work]:
         """Have everything in the table that these rows need; each piece of work is done before the next."""
@@ -334,6 +350,10 @@ class CompiledJoin:
             int(totals["unmatched"]),
             int(totals["retained"]),
             int(totals["closed_entries"] + totals["open_entries"]),
+            places={
+                "memory": int(totals["used"]),
+                "disk": 0 if self._overflow is None else self._overflow.entries(self),
+            },
             oldest_ms=None if oldest < 0 else int(self._arrays.entries["record_ms"][oldest]),
         )
 

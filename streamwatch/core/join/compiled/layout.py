@@ -47,8 +47,9 @@ queue, of what waits; of a dedup entry its generation, modulo 2³¹.
 NO_TIME: Final = np.iinfo(np.int64).min
 """Stands for an event without a time of its own."""
 
-PREDICTION, LABEL, WITHDRAWAL, NOTHING = range(4)
-"""Values of `side`; of the last only the time matters."""
+PREDICTION, LABEL, WITHDRAWAL, NOTHING, ACCEPTED = range(5)
+"""Values of `side`; of those after a withdrawal only the time matters. The loop makes a prediction that it
+takes in an accepted one, so that whoever gave the rows knows which of them were."""
 
 ROW: Final = np.dtype(
     [

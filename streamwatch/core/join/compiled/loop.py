@@ -7,6 +7,7 @@ import numpy as np
 
 from streamwatch.core.jit import entry, hot, inner, prefetch, without_refcount
 from streamwatch.core.join.compiled.layout import (
+    ACCEPTED,
     EARLY_LABELS,
     LABEL,
     PREDICTION,
@@ -169,6 +170,7 @@ def take(arrays, rows, start, shift, room):  # noqa: PLR0911 - it stops for as m
                 refuse(t, shift, row, i, early, bare, last)
             else:
                 accept(t, shift, row, i, early, bare, last)
+                row.side = ACCEPTED
         elif row.side == LABEL:
             if row.model < 0:
                 label_all(t, shift, row, i, first)

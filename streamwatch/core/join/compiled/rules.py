@@ -45,7 +45,7 @@ from streamwatch.core.join.entry import (
 from streamwatch.core.join.results import DUPLICATE, JOINED, ORPHAN, RESULT_BY_STATE
 from streamwatch.core.join.working_set import EVICTIONS
 
-ACCEPTED = LABEL_COLUMNS.index("accepted")
+ACCEPTED_LABELS = LABEL_COLUMNS.index("accepted")
 _RESULTS = np.array(RESULT_BY_STATE, np.int64)
 
 
@@ -208,7 +208,7 @@ def hold(t, shift, row, i, last, form, state):
 def label_named(t, shift, row, i, first):
     """A label with a model (`JoinRules.label_named`)."""
     entries, counters = t.entries, t.counters[0]
-    counters.labels[WITH_MODEL, ACCEPTED] += 1
+    counters.labels[WITH_MODEL, ACCEPTED_LABELS] += 1
     own, early, bare, last = find(entries, t.totals[0], first, row.model)
     known = own if own >= 0 else early if early >= 0 else bare
     if known < 0:
@@ -225,7 +225,7 @@ def label_named(t, shift, row, i, first):
 def label_all(t, shift, row, i, first):
     """A label without a model (`JoinRules.label_all`)."""
     entries, totals, counters = t.entries, t.totals[0], t.counters[0]
-    counters.labels[WITHOUT_MODEL, ACCEPTED] += 1
+    counters.labels[WITHOUT_MODEL, ACCEPTED_LABELS] += 1
     result = ORPHAN
     last = -1
     x = first

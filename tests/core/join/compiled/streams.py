@@ -17,6 +17,7 @@ from streamwatch.edge.stores.memory import MemoryStore
 from tests.core.columns import in_columns
 from tests.core.join.join_stream import RecordingEstimatorSet, alive, digested
 from tests.core.join.test_join_model import a_script, a_spec
+from tests.core.predictions.listing_register import REGISTERS
 
 LENGTH = 150
 
@@ -70,7 +71,7 @@ class Joined:
         assert self.monitors.folded == self.outcomes
 
     def said(self):
-        """Everything but the entries."""
+        """Everything but the entries and where they lie."""
         holdings = self.pipeline._join.holdings()
         models = {name: asdict(activity) for name, activity in holdings.models.items()}
         return (
@@ -78,13 +79,15 @@ class Joined:
             self.pipeline.counters,
             models,
             list(models),
-            replace(holdings, models={}),
+            replace(holdings, models={}, places={}),
             self.pipeline.mismatches(),
             self.pipeline.caveats(),
             self.outcomes,
             self.retired,
             self.monitors.retired,
-            self.pipeline.families(),
+            [each for each in self.pipeline.families() if each.name != "join_entries"],
+            self.pipeline.prediction_details(),
+            self.pipeline._registers.snapshot(),
         )
 
 
@@ -124,6 +127,7 @@ class Columns:
 def compare(chance, digests=digest_bytes):
     """Feed a stream drawn by chance to both, and compare them wherever their cuts meet."""
     spec, events, start_ms = a_case(chance)
+    spec = replace(spec, prediction_registers=REGISTERS)
     rows = Joined(lambda monitors: Pipeline(spec, monitors), start_ms)
     columns = Joined(lambda monitors: ColumnPipeline(spec, monitors, digests), start_ms)
     most = chance.choice([1, 5, 30, LENGTH])

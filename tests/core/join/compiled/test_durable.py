@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -11,6 +12,7 @@ from streamwatch.edge.keys import digest_bytes
 from tests.core.join.compiled.durable_streams import DurableJoined, cramped_logs
 from tests.core.join.compiled.streams import Joined, a_case, cramped, crowded_digests
 from tests.core.join.join_stream import alive, digested
+from tests.core.predictions.listing_register import REGISTERS
 from tests.tiers import by_tier
 
 STREAMS = by_tier(fast=15, default=120, everything=10_000)
@@ -19,6 +21,7 @@ STREAMS = by_tier(fast=15, default=120, everything=10_000)
 def compare(chance, digests=digest_bytes):
     """One stream row by row in one life, and in columns in many; how often it was begun anew."""
     spec, events, start_ms = a_case(chance)
+    spec = replace(spec, prediction_registers=REGISTERS)
     rows = Joined(lambda monitors: Pipeline(spec, monitors), start_ms)
     columns = DurableJoined(spec, digests, start_ms)
     most, seldom = chance.choice([1, 5, 30]), chance.choice([1, 2, 5])

@@ -7,6 +7,7 @@ import { Chart, COLOURS } from "./charts.js";
 import { classCharts, classesOf } from "./classes.js";
 import { Days } from "./days.js";
 import { byId, element, mark, say } from "./dom.js";
+import { early } from "./early.js";
 import { changeOf } from "./overview.js";
 import { both, count, duration, moment, percent, ratio, short, signed, wholePercent } from "./format.js";
 import { late } from "./late.js";
@@ -256,6 +257,7 @@ export class Model {
         "", "No class has been counted yet."),
       ...segments(details.segments),
       ...confusion(details.confusion),
+      ...early(details.early_hints),
       ...probabilities(details.probabilities, metrics),
       table("Drift", ["what", "value"], [
         ...weighted(metrics.drift_weighted_accuracy_ratio).map(([name, value]) => [`accuracy, outcomes after a drift weigh more${name}`, percent(value)]),

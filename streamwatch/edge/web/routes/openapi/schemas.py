@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from streamwatch.edge.web.routes.comparisons import RULE as COMPARISON_RULE
+from streamwatch.edge.web.routes.openapi.early_hints import early_hint_schemas
 from streamwatch.edge.web.routes.openapi.late import late_schemas
 from streamwatch.edge.web.routes.openapi.parts import NUMBER, Schema, lead, object_of, ratio, ref
 from streamwatch.edge.web.routes.openapi.probabilities import probability_schemas
@@ -44,6 +45,7 @@ def schemas() -> Schema:
                 "folds": accuracies,
                 "segments": {"type": "object", "additionalProperties": ref("Segment")},
                 "late_labels": ref("LateLabels"),
+                "early_hints": ref("EarlyHints"),
                 **CAVEATS,
             },
         },
@@ -55,6 +57,7 @@ def schemas() -> Schema:
         **row_schemas(),
         **late_schemas(),
         **probability_schemas(),
+        **early_hint_schemas(),
         "Tree": tree,
         "Models": object_of(
             {

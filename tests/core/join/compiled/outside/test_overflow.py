@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -14,14 +15,17 @@ from tests.core.join.compiled.durable_streams import cramped_logs
 from tests.core.join.compiled.outside.cold_streams import ColdJoined, alive_outside
 from tests.core.join.compiled.streams import Columns, Joined, a_case, cramped, crowded_digests
 from tests.core.join.join_stream import alive, digested
+from tests.core.predictions.listing_register import REGISTERS
 from tests.tiers import by_tier
 
 STREAMS = by_tier(fast=40, default=150, everything=10_000)
+pytestmark = pytest.mark.timeout(1_800 + 2 * STREAMS)
 
 
 def compare(chance, digests=digest_bytes):
     """One stream row by row in one life, and in columns in many; what was seen."""
     spec, events, start_ms = a_case(chance)
+    spec = replace(spec, prediction_registers=REGISTERS)
     if chance.random() < 0.3:
         for event in events:
             if type(event) is Prediction:
@@ -52,8 +56,11 @@ def compare(chance, digests=digest_bytes):
     columns.commit()
     columns.restart()
     assert columns.said() == rows.said()
+    outside = alive_outside(columns.pipeline, columns.runs)
+    join = columns.pipeline._join
+    assert join.holdings().places == {"memory": len(join._used()), "disk": len(outside)}
     if digests is digest_bytes:
-        assert sorted(alive(columns) + alive_outside(columns.pipeline, columns.runs)) == digested(alive(rows))
+        assert sorted(alive(columns) + outside) == digested(alive(rows))
     return columns.seen
 
 

@@ -1,0 +1,11 @@
+"""Early hints: what predictions say of a change before their labels come (shares of classes, scores)."""
+
+from __future__ import annotations
+
+from streamwatch.core.predictions.early_hints.register import EarlyHints
+from streamwatch.core.predictions.early_hints.spec import EarlyHintsSpec
+from streamwatch.core.predictions.kind import PredictionRegisterKind
+
+__all__ = ["EARLY_HINTS", "EarlyHints", "EarlyHintsSpec"]
+
+EARLY_HINTS = PredictionRegisterKind("early_hints", EarlyHintsSpec, EarlyHints)

@@ -1,0 +1,185 @@
+"""The hot loop over predictions: blocks by turns, bets on each round's differences, capital and hints.
+
+In a round with counts x (reference) and y (now) of a class, u = (y − x)/(1.5·√(x + y)), of sums of scores
+u = (y − x)/(2·their mean absolute difference so far), both cut off at ±1. If the two blocks were drawn alike,
+either order is as likely, so u is symmetric about 0 given what came before, and every bet of a share b of the
+capital, M ← (M + 1)(1 ± b·u), has mean at most its number of rounds (an e-detector by Shiryaev–Roberts sums:
+Shin, Ramdas, Rinaldo 2022; by symmetry as in Ramdas, Grünwald, Vovk, Shafer 2023, §6). A hint is given when
+the mean of M over all bets reaches the threshold T/δ: within T rounds in which nothing changes that happens
+with probability δ at most. Then all bets begin anew.
+"""
+
+# pyright: reportUnknownParameterType=false, reportMissingParameterType=false
+from __future__ import annotations
+
+from math import sqrt
+
+from streamwatch.core.jit import entry, inner
+from streamwatch.core.predictions.early_hints.state import (
+    ALPHA,
+    BETS,
+    BINS,
+    BLOCK,
+    BUCKETS,
+    FEATURES,
+    HITS,
+    LABELLED,
+    LAG,
+    MIXED,
+    PREDICTED,
+    RECENT,
+    SCORE,
+    SCORE_UNITS,
+    SIDES,
+)
+
+FEWEST_GAPS = 4.0
+"""Weight of rounds after which differences of scores are bet on."""
+
+
+@inner
+def bin_of(score):
+    """Index of the bin of a score in [0, 1], the last closed."""
+    return min(int(score * BINS), BINS - 1)
+
+
+@inner
+def difference(m, feature, x, y):
+    """Difference u of a round in [−1, 1]; 0 where there is nothing to compare."""
+    if feature < SCORE:
+        u = (y - x) / (1.5 * sqrt(x + y)) if x + y > 0 else 0.0
+    elif x < 0 or y < 0 or m.gaps < FEWEST_GAPS or m.gap == 0.0:
+        u = 0.0
+    else:
+        u = (y - x) * m.gaps / (2.0 * m.gap)
+    return min(1.0, max(-1.0, u))
+
+
+@inner
+def bet(m, oldest, threshold):
+    """Compare a block of now with a reference block; a hint is given if capital has grown enough."""
+    total = 0.0
+    best = -1.0
+    feature = leaning = 0
+    for f in range(FEATURES):
+        u = difference(m, f, m.queue[oldest, f], m.block[f])
+        for side in range(SIDES):
+            signed = u if side == 0 else -u
+            for b in range(len(BETS)):
+                capital = (m.capital[f, side, b] + 1.0) * (1.0 + BETS[b] * signed)
+                m.capital[f, side, b] = capital
+                total += capital
+                if capital > best:
+                    best = capital
+                    feature, leaning = f, side
+    x, y = m.queue[oldest, SCORE], m.block[SCORE]
+    if x >= 0 and y >= 0:
+        m.gap = RECENT * m.gap + abs(y - x)
+        m.gaps = RECENT * m.gaps + 1.0
+    m.rounds += 1
+    if total < MIXED * threshold:
+        return
+    m.hints += 1
+    m.hint_feature, m.hint_side = feature, leaning
+    m.hint_ms, m.hint_seen = m.last_ms, m.seen
+    m.rounds = 0
+    m.capital[:] = 0.0
+
+
+@inner
+def close_block(m, threshold):
+    """Put a full block where its turn is, and begin the next."""
+    if m.scored < BLOCK:
+        m.block[SCORE] = -1
+    if m.is_now:
+        m.now_weight = RECENT * m.now_weight + BLOCK
+        m.now_scored = RECENT * m.now_scored + (BLOCK if m.block[SCORE] >= 0 else 0)
+        for f in range(FEATURES):
+            m.now[f] = RECENT * m.now[f] + max(m.block[f], 0)
+        if m.waiting == LAG:
+            bet(m, m.head, threshold)
+            m.waiting -= 1
+    else:
+        m.queue[m.head] = m.block
+        m.head = m.head + 1 if m.head + 1 < LAG else 0
+        m.waiting += 1
+    m.is_now = 1 - m.is_now
+    m.block[:] = 0
+    m.filled = m.scored = 0
+
+
+@inner
+def slot_of(event_ms, bucket_ms):
+    """Place in the ring of the stretch of a prediction's own time."""
+    return event_ms // bucket_ms % BUCKETS
+
+
+@inner
+def put(m, j, event_ms, bucket_ms):
+    """Count a prediction in its stretch; of two that want one place the later has it."""
+    slot = slot_of(event_ms, bucket_ms)
+    stamp = event_ms // bucket_ms + 1
+    if m.stamp[slot] < stamp:
+        m.stamp[slot] = stamp
+        m.counts[slot] = 0
+    if m.stamp[slot] == stamp:
+        m.counts[slot, PREDICTED, j] += 1
+
+
+@entry
+def observe(models, rows, predictions, classes, stride, bucket_ms, threshold):
+    """Count predictions, in order.
+
+    `models` is of `EARLY`. Of n predictions, each (n,): `rows` (−1: of no model that is watched),
+    `predictions` of `PREDICTED` (see `predictions.batch`), `classes` by local index, at most CLASSES.
+    """
+    for i in range(rows.shape[0]):
+        if rows[i] < 0:
+            continue
+        m = models[rows[i]]
+        p = predictions[i]
+        if m.seen == 0:
+            m.first_ms = p.event_ms
+        m.seen += 1
+        m.last_ms = p.record_ms
+        scored = p.score >= 0.0
+        if scored:
+            j = bin_of(p.score)
+            for k in range(BINS):
+                m.predicted[k] *= ALPHA
+            m.predicted[j] += 1.0
+            if 0 <= p.event_ms <= p.record_ms:  # a time to come would take the place of the present
+                put(m, j, p.event_ms, bucket_ms)
+        if m.seen % stride != 0:
+            continue
+        m.block[classes[i]] += 1
+        m.filled += 1
+        if scored:
+            m.scored += 1
+            m.block[SCORE] += int(p.score * SCORE_UNITS + 0.5)
+        if m.filled == BLOCK:
+            close_block(m, threshold)
+
+
+@entry
+def learn(models, rows, scores, hits, event_ms, bucket_ms):
+    """Count outcomes whose predicted class had a score, in order; each (n,).
+
+    `event_ms` are the predictions' own times. Outcomes of predictions before the first that was seen are left
+    out.
+    """
+    for i in range(rows.shape[0]):
+        m = models[rows[i]]
+        if event_ms[i] < m.first_ms:
+            continue
+        for k in range(BINS):
+            m.labelled[k, 0] *= ALPHA
+            m.labelled[k, 1] *= ALPHA
+        j = bin_of(scores[i])
+        m.labelled[j, 0] += 1.0
+        m.labelled[j, 1] += hits[i]
+        m.labelled_outcomes += 1
+        slot = slot_of(event_ms[i], bucket_ms)
+        if m.stamp[slot] == event_ms[i] // bucket_ms + 1:
+            m.counts[slot, LABELLED, j] += 1
+            m.counts[slot, HITS, j] += int(hits[i])

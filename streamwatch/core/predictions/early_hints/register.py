@@ -1,0 +1,148 @@
+"""The predictions of up to so many models: their names, rows and states."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.events import Outcome
+from streamwatch.core.fold_names import fold_of
+from streamwatch.core.outcomes import OutcomeBatch
+from streamwatch.core.predictions.batch import PredictionBatch, score_of
+from streamwatch.core.predictions.early_hints.document import document
+from streamwatch.core.predictions.early_hints.numbers import NumberTable
+from streamwatch.core.predictions.early_hints.observe import learn, observe
+from streamwatch.core.predictions.early_hints.snapshot import KeptModel, decode, encode
+from streamwatch.core.predictions.early_hints.spec import EarlyHintsSpec
+from streamwatch.core.predictions.early_hints.state import CLASSES, EARLY, VERSION
+from streamwatch.core.predictions.early_hints.view import EarlyView, families_of, view
+from streamwatch.core.series import Family
+
+_NOBODY: Final = -1
+
+
+@dataclass(slots=True)
+class Watched:
+    """A model whose predictions are looked at."""
+
+    row: int
+    classes: dict[str, int] = field(default_factory=dict[str, int])
+    """Local index of the classes predicted first."""
+
+
+class EarlyHints:
+    """Register of what predictions of up to `max_models` models say, those first to predict.
+
+    Folds of a model are left out.
+    """
+
+    def __init__(self, spec: EarlyHintsSpec) -> None:
+        self._spec = spec
+        self._watched: dict[str, Watched] = {}
+        self._models: NDArray[np.void] = np.zeros(spec.max_models, EARLY)
+        self._free = list(range(spec.max_models - 1, -1, -1))
+        self._numbers = NumberTable(self._place)
+
+    @property
+    def section(self) -> str:
+        """Kind, what changes the meaning of the state, and version."""
+        return f"early_hints:{self._spec.stride}:{self._spec.bucket_ms}:{VERSION}"
+
+    def observe(self, predictions: PredictionBatch) -> None:
+        """Count predictions, in order."""
+        records = predictions.records
+        places = self._numbers.places(
+            records["model"], records["class"], predictions.models, predictions.classes
+        )
+        rows = np.where(places < 0, _NOBODY, places // (CLASSES + 1)).astype(np.int32)
+        spec = self._spec
+        observe(
+            self._models, rows, records, places % (CLASSES + 1), spec.stride, spec.bucket_ms, spec.threshold
+        )
+
+    def learn(self, outcomes: Sequence[Outcome]) -> None:
+        """Take in how often scores of watched models were right; what was assumed says nothing of that."""
+        if isinstance(outcomes, OutcomeBatch) and not outcomes.scores:
+            return
+        found: list[tuple[int, float, bool, int]] = []
+        for outcome in outcomes:
+            watched = self._watched.get(outcome.model) if outcome.scores and not outcome.assumed else None
+            if watched is None:
+                continue
+            score = score_of(outcome.predicted_class, outcome.scores)
+            if score >= 0.0:  # not NaN
+                hit = outcome.true_class == outcome.predicted_class
+                found.append((watched.row, score, hit, outcome.event_ms - outcome.delay_ms))
+        if found:
+            rows, scores, hits, times = zip(*found, strict=True)
+            columns = np.array(rows, np.int32), np.array(scores), np.array(hits, np.float64), np.array(times)
+            learn(self._models, *columns, self._spec.bucket_ms)
+
+    def forget(self, model: str) -> None:
+        """Forget a model that has retired; its place is another's."""
+        watched = self._watched.pop(model, None)
+        if watched is not None:
+            self._models[watched.row] = 0
+            self._free.append(watched.row)
+            self._free.sort(reverse=True)
+        self._numbers.clear()
+
+    def views(self) -> dict[str, EarlyView]:
+        """Look at every watched model, by name."""
+        return {
+            name: view(self._models[watched.row], list(watched.classes), self._spec)
+            for name, watched in sorted(self._watched.items())
+        }
+
+    def snapshot(self) -> bytes:
+        """Everything that is kept, canonical: equal states give equal bytes; empty before the first model."""
+        models = [
+            KeptModel.of(name, list(watched.classes), self._models[watched.row])
+            for name, watched in sorted(self._watched.items())
+        ]
+        return encode(models) if models else b""
+
+    def restore(self, state: bytes) -> None:
+        """Go on from a snapshot; models for which there is no place any more are left out.
+
+        Raises
+        ------
+        ValueError
+            For bytes that are no snapshot.
+        """
+        for name in list(self._watched):
+            self.forget(name)
+        for kept in decode(state) if state else ():
+            if not self._free:
+                return
+            row = self._free.pop()
+            self._watched[kept.name] = Watched(row, {name: i for i, name in enumerate(kept.classes)})
+            self._models[row] = kept.record()
+
+    def families(self) -> Sequence[Family]:
+        """Series of watched models."""
+        return families_of(self.views(), self._spec.reach)
+
+    def details(self) -> Mapping[str, Mapping[str, object]]:
+        """Document of each watched model, under `early_hints`."""
+        return {name: {"early_hints": document(each, self._spec)} for name, each in self.views().items()}
+
+    def _place(self, model: str, predicted_class: str) -> int:
+        """Row and local class as one number, row·(CLASSES + 1) + class; −1 where a model is not watched."""
+        watched = self._watched.get(model)
+        if watched is None:
+            if not self._free or fold_of(model) is not None:
+                return _NOBODY
+            watched = self._watched[model] = Watched(self._free.pop())
+        index = watched.classes.get(predicted_class)
+        if index is None:
+            index = len(watched.classes)
+            if index >= CLASSES:
+                index = CLASSES
+            else:
+                watched.classes[predicted_class] = index
+        return watched.row * (CLASSES + 1) + index

@@ -1,0 +1,118 @@
+"""What watched predictions say: hints, evidence for a change, shares then and now, accuracy to expect."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from streamwatch.core.metrics import family
+from streamwatch.core.predictions.early_hints.spec import EarlyHintsSpec
+from streamwatch.core.predictions.early_hints.state import BLOCK, CLASSES, LAG, MIXED, SCORE, SCORE_UNITS
+from streamwatch.core.predictions.early_hints.worth import (
+    FEWEST,
+    Stretch,
+    Worth,
+    expected_by,
+    stretches,
+    worth_of,
+)
+from streamwatch.core.series import Family
+
+OTHERS: Final = "__other__"
+"""What the classes beyond those told apart are reported as."""
+OLDEST: Final = 16
+"""Blocks of the reference whose shares are told: those that come next to be compared."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """A hint that the predictions of a model differ from those `reach` earlier."""
+
+    predicted_class: str | None
+    """The class whose share differs most surely; None: the score of the predicted class does."""
+    more: bool
+    """Whether there is more of it, or the score is higher."""
+    record_ms: int
+    """When it was given, in the time of records."""
+
+
+@dataclass(frozen=True, slots=True)
+class EarlyView:
+    """View of one model before its labels come."""
+
+    predictions: int
+    hints: int
+    hint: Hint | None
+    """The latest, until `reach` predictions later."""
+    evidence: float
+    """0 none, 1 a hint; ln of the capital over ln of the threshold."""
+    before: Mapping[str, float]
+    """Share of each class among the reference: 512 of the predictions looked at, up to `reach` ago."""
+    now: Mapping[str, float]
+    """The same of the latest predictions, faded by 0.9 per 64; empty before the first of them."""
+    score_before: float
+    """Mean score of the predicted class among the reference; NaN where none has scores."""
+    score_now: float
+    expected_accuracy: float
+    """Mean over the latest predictions (faded by 0.999) of how often scores like theirs were right.
+
+    NaN without scores, before 30 outcomes with scores, and while less than 95 % of predictions have scores
+    that outcomes have had.
+    """
+    stretches: Sequence[Stretch]
+    """What scores made expect of each stretch of prediction time, and what labels said; empty without any."""
+    worth: Worth
+
+
+def view(m: np.void, classes: Sequence[str], spec: EarlyHintsSpec) -> EarlyView:
+    """Look at a model, of `EARLY`, with these classes by local index."""
+    named = dict(enumerate(classes)) | {CLASSES: OTHERS}
+    waiting = int(m["waiting"])
+    queue = np.roll(m["queue"], -int(m["head"]), axis=0)[LAG - waiting :][:OLDEST].astype(np.int64)
+    then = queue.sum(axis=0) / max(1, len(queue) * BLOCK)
+    now = m["now"] / max(float(m["now_weight"]), 1e-300)
+    shown = [f for f in named if then[f] > 0 or now[f] > 0]
+    scored = queue[queue[:, SCORE] >= 0, SCORE]
+    capital = float(m["capital"].sum()) / MIXED
+    hint = None
+    if m["hints"] and int(m["seen"] - m["hint_seen"]) < spec.reach:
+        hint = Hint(named.get(int(m["hint_feature"])), not m["hint_side"], int(m["hint_ms"]))
+    found = stretches(m, spec.bucket_ms)
+    return EarlyView(
+        int(m["seen"]),
+        int(m["hints"]),
+        hint,
+        max(0.0, math.log(capital) / math.log(spec.threshold)) if capital > 0 else 0.0,
+        {named[f]: float(then[f]) for f in shown if waiting},
+        {named[f]: float(now[f]) for f in shown if m["now_weight"] > 0},
+        float(scored.mean()) / (BLOCK * SCORE_UNITS) if len(scored) else math.nan,
+        float(m["now"][SCORE] / (m["now_scored"] * SCORE_UNITS)) if m["now_scored"] > 0 else math.nan,
+        expected_by(m["predicted"], m["labelled"][:, 0], m["labelled"][:, 1])
+        if m["labelled_outcomes"] >= FEWEST
+        else math.nan,
+        found,
+        worth_of(found),
+    )
+
+
+def families_of(found: Mapping[str, EarlyView], reach: int) -> list[Family]:
+    """Series of watched models; of those not compared yet there is no hint and no evidence."""
+    compared = {name: each for name, each in found.items() if each.predictions > reach}
+
+    def defined(name: str, values: Mapping[str, float]) -> Family:
+        return family(name, [((model,), value) for model, value in values.items() if not math.isnan(value)])
+
+    return [
+        family("early_hint", [((name,), float(each.hint is not None)) for name, each in compared.items()]),
+        family("early_hints_total", [((name,), each.hints) for name, each in compared.items()]),
+        family("early_hint_evidence", [((name,), each.evidence) for name, each in compared.items()]),
+        defined("expected_accuracy_ratio", {name: each.expected_accuracy for name, each in found.items()}),
+        defined("expected_accuracy_error_ratio", {name: each.worth.expected for name, each in found.items()}),
+        defined(
+            "unchanged_accuracy_error_ratio", {name: each.worth.unchanged for name, each in found.items()}
+        ),
+    ]

@@ -1,0 +1,111 @@
+"""What scores made expect of each stretch of prediction time, beside what its labels said later.
+
+The accuracy to expect is the mean, over the stretch's predictions, of how often scores like theirs were right
+among *earlier* predictions: no label of the stretch itself is used (labels of earlier predictions that came
+later are). So a stretch is judged as scores calibrated before it would have judged it. It sees predictions
+move to scores that are right less often; a change of what such scores are worth it cannot see, which is what
+the error beside it tells. Confidence-based estimation: Garg et al. 2022, §2; Guillory et al. 2021.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from streamwatch.core.predictions.early_hints.state import BINS, BUCKETS, HITS, LABELLED, PREDICTED
+
+FEWEST: Final = 30
+"""Labels before a share of them is said."""
+COVERED: Final = 0.95
+"""Share of predictions whose bin of the score must have had labels."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Predictions with scores of one stretch of prediction time."""
+
+    start_ms: int
+    end_ms: int
+    predictions: int
+    labelled: int
+    expected: float
+    """NaN before 30 labels of earlier stretches, and where 5 % of predictions have scores without any."""
+    unchanged: float
+    """Accuracy by all labels of earlier stretches: what is to be expected if nothing changes; likewise."""
+    accuracy: float
+    """By the labels that have come; NaN before 30."""
+
+    @property
+    def is_judged(self) -> bool:
+        """Tell whether half the labels have come, and an accuracy was to be expected."""
+        known = not (math.isnan(self.expected) or math.isnan(self.accuracy))
+        return known and 2 * self.labelled >= self.predictions
+
+
+@dataclass(frozen=True, slots=True)
+class Worth:
+    """Mean absolute differences from the accuracy by labels over stretches that are judged, by their labels.
+
+    NaN before the first of them.
+    """
+
+    expected: float
+    """Of the accuracy to expect by scores."""
+    unchanged: float
+    """Of the accuracy of earlier labels: scores are worth looking at where theirs is smaller."""
+
+
+def expected_by(predicted: np.ndarray, labelled: np.ndarray, hits: np.ndarray, least: float = 0.05) -> float:
+    """Mean over predictions of how often scores like theirs were right; all by bin of the score, (10,).
+
+    NaN without predictions, or where less than 95 % of them have scores like labelled ones.
+    """
+    known = labelled >= least
+    total, covered = float(predicted.sum()), float(predicted[known].sum())
+    if total == 0.0 or covered < COVERED * total:
+        return math.nan
+    return float((predicted[known] * (hits[known] / labelled[known])).sum()) / covered
+
+
+def stretches(m: np.void, bucket_ms: int) -> list[Stretch]:
+    """Stretches of a model (of `EARLY`) that are kept, oldest first."""
+    stamps = m["stamp"]
+    newest = int(stamps.max())
+    order = [s for s in np.argsort(stamps, kind="stable").tolist() if stamps[s] > max(0, newest - BUCKETS)]
+    labelled, hits = np.zeros(BINS), np.zeros(BINS)
+    found: list[Stretch] = []
+    for slot in order:
+        counts = m["counts"][slot].astype(np.float64)
+        before, came = float(labelled.sum()), float(counts[LABELLED].sum())
+        start_ms = (int(stamps[slot]) - 1) * bucket_ms
+        enough = before >= FEWEST
+        found.append(
+            Stretch(
+                start_ms,
+                start_ms + bucket_ms,
+                int(counts[PREDICTED].sum()),
+                int(came),
+                expected_by(counts[PREDICTED], labelled, hits, 1.0) if enough else math.nan,
+                float(hits.sum()) / before if enough else math.nan,
+                float(counts[HITS].sum()) / came if came >= FEWEST else math.nan,
+            )
+        )
+        labelled += counts[LABELLED]
+        hits += counts[HITS]
+    return found
+
+
+def worth_of(found: Sequence[Stretch]) -> Worth:
+    """Judge what was expected by what labels said."""
+    judged = [each for each in found if each.is_judged]
+    labels = sum(each.labelled for each in judged)
+    if not labels:
+        return Worth(math.nan, math.nan)
+    return Worth(
+        sum(each.labelled * abs(each.expected - each.accuracy) for each in judged) / labels,
+        sum(each.labelled * abs(each.unchanged - each.accuracy) for each in judged) / labels,
+    )

@@ -1,0 +1,95 @@
+"""All prediction registers of a pipeline, told and kept together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from streamwatch.core import predictions as kinds
+from streamwatch.core.events import Outcome, Prediction
+from streamwatch.core.predictions.batch import PredictionBatch, batch_of
+from streamwatch.core.predictions.kind import PredictionRegister
+from streamwatch.core.series import Family
+from streamwatch.core.specs import RegisterSpec
+
+
+class PredictionRegisters:
+    """An empty register for each specification, told in their order; false if there are none.
+
+    Raises
+    ------
+    ValueError
+        If a kind is asked for twice.
+    """
+
+    __slots__ = ("_registers",)
+
+    def __init__(self, specs: Sequence[RegisterSpec]) -> None:
+        by_spec = {kind.spec: kind for kind in kinds.KINDS}
+        chosen = [by_spec[type(spec)] for spec in specs]
+        if len({kind.name for kind in chosen}) < len(chosen):
+            names = [kind.name for kind in chosen]
+            raise ValueError(f"prediction registers must be of different kinds, got {names}")
+        self._registers: list[PredictionRegister] = [
+            kind.build(spec) for kind, spec in zip(chosen, specs, strict=True)
+        ]
+
+    def __bool__(self) -> bool:
+        return bool(self._registers)
+
+    def observe(self, predictions: PredictionBatch) -> None:
+        """Tell predictions, in the order in which they were accepted."""
+        if len(predictions):
+            for register in self._registers:
+                register.observe(predictions)
+
+    def observe_events(self, events: Sequence[Prediction]) -> None:
+        """Tell predictions that are no columns yet."""
+        if events:
+            self.observe(batch_of(events))
+
+    def learn(self, outcomes: Sequence[Outcome]) -> None:
+        """Tell outcomes, in order."""
+        for register in self._registers:
+            register.learn(outcomes)
+
+    def forget(self, model: str) -> None:
+        """Tell that a model has retired."""
+        for register in self._registers:
+            register.forget(model)
+
+    def snapshot(self) -> dict[str, bytes]:
+        """State by section, of those that keep anything."""
+        states = {register.section: register.snapshot() for register in self._registers}
+        return {section: state for section, state in states.items() if state}
+
+    def restore(self, states: Mapping[str, bytes]) -> None:
+        """Set empty registers to what was kept; those whose section is not there begin empty.
+
+        Raises
+        ------
+        ValueError
+            For bytes that are no state of their register.
+        """
+        for register in self._registers:
+            if register.section in states:
+                register.restore(states[register.section])
+
+    def families(self) -> list[Family]:
+        """Series of all of them."""
+        return [family for register in self._registers for family in register.families()]
+
+    def details(self) -> dict[str, dict[str, object]]:
+        """Details of all of them, by model."""
+        found: dict[str, dict[str, object]] = {}
+        for register in self._registers:
+            for model, details in register.details().items():
+                found.setdefault(model, {}).update(details)
+        return found
+
+
+def details_with_predictions(
+    details: Mapping[str, Mapping[str, object]], found: Mapping[str, Mapping[str, object]]
+) -> dict[str, Mapping[str, object]]:
+    """Add to models' details what is known from their predictions, of models without outcomes too."""
+    names = (*details, *(name for name in found if name not in details))
+    return {name: {**details.get(name, {}), **found.get(name, {})} for name in names}

@@ -1,0 +1,38 @@
+// What predictions say before their labels come: whether they have changed, and what their scores make expect.
+
+import { element } from "./dom.js";
+import { both, count, percent } from "./format.js";
+import { table } from "./tables.js";
+
+const MOST_STRETCHES = 12; // the latest
+
+function told({ hint, reach, predictions, hints }) {
+  if (predictions <= reach) return `Predictions are compared with those ${count(reach)} earlier, once there are that many: ${count(predictions)} so far.`;
+  if (hint === null) return `No early hint: predictions are like those ${count(reach)} earlier. Hints so far: ${count(hints)}.`;
+  const what = hint.class === null
+    ? `scores of the predicted class are ${hint.more ? "higher" : "lower"}`
+    : `${hint.class} is predicted ${hint.more ? "more" : "less"} often`;
+  return `Early hint: predictions have changed, labels not yet in. Since before ${both(hint.timestamp_seconds)}, ${what} than ${count(reach)} predictions earlier. Whether the model errs more only its labels will tell.`;
+}
+
+function expected({ stretches, expected_accuracy: now, expected_accuracy_error: error, unchanged_accuracy_error: unchanged }) {
+  if (!stretches.length) return [];
+  const rows = stretches.slice(-MOST_STRETCHES).reverse().map((of) => [
+    both(of.start_timestamp_seconds), count(of.predictions), percent(of.expected_accuracy), percent(of.accuracy), count(of.labelled),
+  ]);
+  const panel = table("Expected accuracy", ["predictions from", "predictions", "by their scores", "by their labels", "labels in"], rows, "wide");
+  const worth = error === null ? "Not yet held against labels." : `Against labels it was off by ${percent(error)} on average; expecting what earlier labels said, by ${percent(unchanged)}.`;
+  panel.append(element("p", { class: "minor" },
+    `By scores, the latest predictions are expected to be right in ${percent(now)}. ${worth} A change of what a score is worth is not seen in scores.`));
+  return [panel];
+}
+
+export function early(found) {
+  if (found === undefined) return [];
+  const { shares_before: before, shares_now: now, score_before: scoreBefore, score_now: scoreNow } = found;
+  const rows = Object.keys({ ...before, ...now }).map((name) => [`share of ${name}`, percent(before[name] ?? null), percent(now[name] ?? null)]);
+  if (scoreNow !== null) rows.push(["mean score of the predicted class", percent(scoreBefore), percent(scoreNow)]);
+  const panel = table("Predictions before their labels", ["", `${count(found.reach)} earlier`, "now"], rows);
+  panel.append(element("p", {}, told(found)));
+  return [panel, ...expected(found)];
+}

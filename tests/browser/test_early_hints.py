@@ -1,0 +1,62 @@
+"""A model's page says that predictions have changed while no label is in, and what scores made expect."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from playwright.async_api import expect
+
+from streamwatch.core.events import Outcome, Prediction
+from streamwatch.core.metrics import family
+from streamwatch.core.predictions.batch import batch_of
+from streamwatch.core.predictions.early_hints import EarlyHints, EarlyHintsSpec
+from streamwatch.core.series import Report
+from streamwatch.edge.web.server import HttpServer
+from tests.browser.conftest import Opened
+
+pytestmark = [pytest.mark.real("chromium"), pytest.mark.asyncio(loop_scope="session")]
+
+START = 1_760_000_000_000
+
+
+def changed() -> EarlyHints:
+    """Predictions of which a class whose name is markup becomes frequent, with labels of the first half."""
+    rng = np.random.default_rng(4)
+    watch = EarlyHints(EarlyHintsSpec(bucket_ms=1_000_000))
+    events: list[Prediction] = []
+    for i in range(12_000):
+        named = "<b>fraud</b>" if rng.random() < (0.1 if i < 10_000 else 0.6) else "legit"
+        score = float(rng.uniform(0.5, 1))
+        events.append(
+            Prediction(str(i), "m", named, START + 1_000 * i, scores={named: score, "?": 1 - score})
+        )
+    watch.observe(batch_of(events))
+    watch.learn(
+        [
+            Outcome("m", e.predicted_class, e.predicted_class, e.record_ms, 0, scores=e.scores)
+            for e in events[:6_000]
+        ]
+    )
+    return watch
+
+
+async def test_a_hint_is_said_to_be_one_and_stands_beside_what_labels_said(
+    server: HttpServer, opened: Opened
+) -> None:
+    watch = changed()
+    view = watch.views()["m"]
+    outcomes = family("oldest_pending_timestamp_seconds", [])
+    report = Report([*watch.families(), outcomes], START + 20_000_000, watch.details())
+    server.publish(report)
+    page = await opened(f"{server.url}/#/model/m")
+    panels = page.locator("#model .tables section")
+    hint = panels.filter(has=page.get_by_role("heading", name="Predictions before their labels"))
+    await expect(hint).to_contain_text("Early hint: predictions have changed, labels not yet in.")
+    await expect(hint).to_contain_text("than 4,096 predictions earlier")
+    share = f"share of <b>fraud</b>\t{view.before['<b>fraud</b>']:.1%}"[:-1]
+    assert (
+        share in await hint.locator("tbody tr").nth(int(list(view.before).index("<b>fraud</b>"))).inner_text()
+    )
+    expected = panels.filter(has=page.get_by_role("heading", name="Expected accuracy"))
+    await expect(expected.locator("tbody tr")).to_have_count(min(12, len(view.stretches)))
+    await expect(expected).to_contain_text("Against labels it was off by 0.0")

@@ -1,0 +1,135 @@
+"""What scores made expect of stretches of time, and what labels said, equal sums over lists."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from streamwatch.core.events import Outcome, Prediction
+from streamwatch.core.predictions.batch import batch_of
+from streamwatch.core.predictions.early_hints import EarlyHints, EarlyHintsSpec
+from streamwatch.core.predictions.early_hints.worth import Stretch, Worth, worth_of
+
+WIDTH = 1_000
+
+
+@dataclass
+class Said:
+    """A prediction, its score, whether it was right, and how long its label took (None: never)."""
+
+    at: int
+    score: float
+    right: bool
+    delay: int | None
+
+
+def a_stream(seed: int, length: int, *, shifted: bool = False) -> list[Said]:
+    """Predictions 10 ms apart that are right as often as their score says; after two thirds, low scores."""
+    rng = np.random.default_rng(seed)
+    said: list[Said] = []
+    for i in range(length):
+        high = 0.75 if shifted and i > 2 * length // 3 else 1.0
+        score = float(rng.uniform(0.5, high))
+        delay = None if rng.random() < 0.1 else int(rng.exponential(3_000))
+        said.append(Said(10 * i, score, bool(rng.random() < score), delay))
+    return said
+
+
+def scores(score: float) -> dict[str, float]:
+    return {"a": score, "b": 1 - score}
+
+
+def watched(said: list[Said], until: int) -> EarlyHints:
+    """Everything that came up to a time, in its order."""
+    watch = EarlyHints(EarlyHintsSpec(bucket_ms=WIDTH))
+    for start in range(0, len(said), 37):
+        part = said[start : start + 37]
+        watch.observe(batch_of([Prediction(str(s.at), "m", "a", s.at, scores=scores(s.score)) for s in part]))
+    came = sorted((s.at + s.delay, s.at, s) for s in said if s.delay is not None and s.at + s.delay <= until)
+    watch.learn(
+        [Outcome("m", "ba"[s.right], "a", at, s.delay or 0, scores=scores(s.score)) for at, _, s in came]
+    )
+    return watch
+
+
+def share(values: list[bool]) -> float:
+    return sum(values) / len(values) if len(values) >= 30 else math.nan
+
+
+def plain(said: list[Said], until: int) -> list[Stretch]:
+    """The same from lists: for every prediction the share of right ones in its bin, of earlier stretches."""
+    found: list[Stretch] = []
+    labelled = [s for s in said if s.delay is not None and s.at + s.delay <= until]
+    newest = said[-1].at // WIDTH
+    for number in range(max(0, newest - 63), newest + 1):
+        here = [s for s in said if s.at // WIDTH == number]
+        past = [s for s in labelled if max(0, newest - 63) <= s.at // WIDTH < number]
+        expected = unchanged = math.nan
+        by_bin = {b: [p.right for p in past if min(9, int(p.score * 10)) == b] for b in range(10)}
+        known = [s for s in here if by_bin[min(9, int(s.score * 10))]]
+        if len(past) >= 30:
+            unchanged = share([p.right for p in past])
+            if len(known) >= 0.95 * len(here):
+                rates = {b: sum(rights) / len(rights) for b, rights in by_bin.items() if rights}
+                expected = sum(rates[min(9, int(s.score * 10))] for s in known) / len(known)
+        came = [s.right for s in labelled if s.at // WIDTH == number]
+        start = number * WIDTH
+        found.append(Stretch(start, start + WIDTH, len(here), len(came), expected, unchanged, share(came)))
+    return found
+
+
+@pytest.mark.parametrize("length", [50, 950, 3_000, 9_000])
+def test_stretches_equal_sums_over_lists(length: int) -> None:
+    said = a_stream(length, length)
+    until = said[-1].at
+    ours, theirs = watched(said, until).views()["m"].stretches, plain(said, until)
+    assert len(ours) == len(theirs)
+    for one, other in zip(ours, theirs, strict=True):
+        assert (one.start_ms, one.end_ms, one.predictions, one.labelled) == (
+            other.start_ms,
+            other.end_ms,
+            other.predictions,
+            other.labelled,
+        )
+        for name in ("expected", "unchanged", "accuracy"):
+            assert getattr(one, name) == pytest.approx(getattr(other, name), rel=1e-9, nan_ok=True), name
+
+
+def test_scores_are_worth_it_where_they_move_and_cost_little_where_they_do_not() -> None:
+    moved = watched(a_stream(3, 6_000, shifted=True), 10**9).views()["m"].worth
+    assert moved.expected < 0.7 * moved.unchanged
+    calm = watched(a_stream(4, 6_000), 10**9).views()["m"].worth
+    assert calm.expected == pytest.approx(calm.unchanged, abs=0.01)
+
+
+def test_only_stretches_half_of_whose_labels_have_come_are_judged() -> None:
+    judged = Stretch(0, 1, 100, 50, 0.8, 0.9, 0.7)
+    young = Stretch(1, 2, 101, 50, 0.1, 0.1, 0.7)
+    unknown = Stretch(2, 3, 100, 100, math.nan, 0.9, 0.7)
+    assert worth_of([judged, young, unknown]) == Worth(pytest.approx(0.1), pytest.approx(0.2))
+    assert math.isnan(worth_of([young]).expected)
+
+
+def test_a_prediction_dated_later_than_it_came_takes_no_stretch() -> None:
+    watch = EarlyHints(EarlyHintsSpec(bucket_ms=WIDTH))
+    events = [
+        Prediction("a", "m", "a", 5_000, 5_000, scores(0.9)),
+        Prediction("b", "m", "a", 5_001, 5_000_000, scores(0.9)),
+        Prediction("c", "m", "a", 5_002, -4_000, scores(0.9)),
+    ]
+    watch.observe(batch_of(events))
+    assert [each.predictions for each in watch.views()["m"].stretches] == [1]
+    assert watch.views()["m"].predictions == 3
+
+
+def test_what_was_assumed_and_what_was_predicted_before_the_first_seen_says_nothing() -> None:
+    watch = EarlyHints(EarlyHintsSpec(bucket_ms=WIDTH))
+    watch.observe(batch_of([Prediction("a", "m", "a", 5_000, scores=scores(0.9))]))
+    outcome = Outcome("m", "a", "a", 6_000, 1_000, scores=scores(0.9))
+    watch.learn([Outcome("m", "a", "a", 6_000, 1_000, assumed=True, scores=scores(0.9))])
+    watch.learn([Outcome("m", "a", "a", 6_000, 1_001, scores=scores(0.9)), outcome])
+    (stretch,) = watch.views()["m"].stretches
+    assert stretch.labelled == 1

@@ -1,0 +1,135 @@
+"""Registers are told of every prediction that is accepted, and of nothing else, by either join."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+from streamwatch.core.events import Prediction
+from streamwatch.core.predictions.batch import batch_of, score_of
+from streamwatch.core.predictions.registers import PredictionRegisters, details_with_predictions
+from streamwatch.core.specs import JoinSpec
+from tests.core.join.join_stream import DAY, Stream, label, predict, tick
+from tests.core.join.naive_join import NaiveJoin
+from tests.core.join.test_join_model import a_script, a_spec
+from tests.core.predictions.listing_register import ListingSpec, listing_known
+from tests.tiers import by_tier
+
+LISTED = JoinSpec(prediction_registers=(ListingSpec(),))
+
+
+@pytest.fixture(autouse=True)
+def _predictions_are_listed():
+    with listing_known():
+        yield
+
+
+@pytest.fixture(params=["row by row", "compiled"], autouse=True)
+def _either_join(request, monkeypatch):
+    monkeypatch.setattr(Stream, "compiled", request.param == "compiled")
+
+
+def listed(stream):
+    """Predictions by model, as the register has them."""
+    (register,) = stream.pipeline._registers._registers
+    return {name: model.predictions for name, model in register.models.items() if model.predictions}
+
+
+def accepted(spec, events):
+    """Predictions by model that a naive join accepts, of models that have not retired since."""
+    naive, found, retired = NaiveJoin(spec), {}, 0
+    for event in events:
+        before = naive.count["accepted"]
+        naive.feed(event)
+        for _, model in naive.retired[retired:]:
+            found.pop(model, None)
+        retired = len(naive.retired)
+        if naive.count["accepted"] > before:
+            own = event.record_ms if event.timestamp_ms is None else event.timestamp_ms
+            score = score_of(event.predicted_class, event.scores)
+            said = (event.record_ms, own, None if math.isnan(score) else score, event.predicted_class)
+            found.setdefault(event.model, []).append(said)
+    return found
+
+
+def test_they_hear_what_a_naive_join_accepts_however_it_is_cut():
+    seen = 0
+    for seed in range(by_tier(fast=30, default=150, everything=3_000)):
+        chance = Random(seed)
+        spec = replace(a_spec(chance), prediction_registers=(ListingSpec(),))
+        events = a_script(chance, 150)
+        stream, at = Stream(spec), 0
+        while at < len(events):
+            stop = at + chance.choice([1, 7, 40, 150])
+            stream.feed(*events[at:stop])
+            at = stop
+        assert listed(stream) == accepted(spec, events), seed
+        seen += sum(map(len, listed(stream).values()))
+    assert seen > 300
+
+
+def test_duplicates_conflicts_and_models_over_a_limit_are_not_told():
+    stream = Stream(replace(LISTED, max_models=1))
+    stream.feed(predict("a"), predict("a"), predict("a", "y"), predict("b", model="n"), predict("c", "z"))
+    assert [said[3] for said in listed(stream)["m"]] == ["x", "z"]
+    assert list(listed(stream)) == ["m"]
+
+
+def test_a_prediction_whose_label_was_there_first_is_told_with_its_score():
+    stream = Stream(LISTED)
+    stream.feed(label("a", at=5))
+    stream.feed(predict("a", "x", at=9, timestamp_ms=3, scores={"x": 3.0, "y": 1.0}))
+    assert listed(stream) == {"m": [(9, 3, 0.75, "x")]}
+    assert stream.pipeline.prediction_details() == {"m": {"listed": 1}}
+    assert stream.value("listed", "m") == 1
+
+
+def test_a_model_that_retires_is_forgotten_and_begins_anew():
+    stream = Stream(replace(LISTED, horizon_ms=DAY))
+    stream.feed(predict("a"), label("a"))
+    stream.feed(tick(4 * DAY), predict("b", at=4 * DAY))
+    assert listed(stream) == {"m": [(4 * DAY, 4 * DAY, None, "x")]}
+
+
+def test_a_snapshot_goes_on_and_other_sections_are_left_out():
+    stream = Stream(LISTED)
+    stream.feed(predict("a"), predict("b", "y", at=7))
+    kept = stream.pipeline._registers.snapshot()
+    again = PredictionRegisters(LISTED.prediction_registers)
+    again.restore({**kept, "another section": b"x"})
+    assert again.snapshot() == kept
+    assert PredictionRegisters(()).snapshot() == {}
+    with pytest.raises(ValueError, match=r".+"):
+        again.restore({"listing": b"\xc1"})
+
+
+def test_a_kind_asked_for_twice_is_refused():
+    with pytest.raises(ValueError, match=r"different kinds, got \['listing', 'listing'\]"):
+        PredictionRegisters((ListingSpec(), ListingSpec()))
+
+
+@pytest.mark.parametrize(
+    ("scores", "expected"),
+    [
+        (None, None),
+        ({}, None),
+        ({"y": 1.0}, None),
+        ({"x": 2.0, "y": 6.0}, 0.25),
+        ({"x": 0.0, "y": 0.0}, None),
+        ({"x": 1.5, "y": -0.5}, None),
+        ({"x": math.nan, "y": 0.5}, None),
+        ({"x": 0.5, "y": math.inf}, None),
+    ],
+)
+def test_the_score_of_the_predicted_class_is_its_share_of_all(scores, expected):
+    (record,) = batch_of([Prediction("a", "m", "x", 5, scores=scores)]).records
+    found = float(record["score"])
+    assert math.isnan(found) if expected is None else found == expected
+
+
+def test_details_of_models_without_outcomes_are_added():
+    found = details_with_predictions({"m": {"a": 1}}, {"m": {"b": 2}, "n": {"b": 3}})
+    assert found == {"m": {"a": 1, "b": 2}, "n": {"b": 3}}
