@@ -69,6 +69,12 @@ SAID: Mapping[tuple[str, str], Callable[[], str]] = {
     ("an index counts from the end", "every command"): check(
         "topics.labels={name: l, mapping: {label: 'value.a[-1]'}}"
     ),
+    ("a field of the key is in an array", "every command"): check(
+        "topics.labels={name: l, mapping: {id: 'key.a[0]'}}"
+    ),
+    ("a detector of some models has no such parameter", "every command"): check(
+        "monitors.detectors_by_model={'fraud-*': {page_hinkley: {treshold: 3}}}"
+    ),
     ("an envelope is misspelt", "every command"): check("topics.labels={name: l, envelope: cloudevent}"),
     ("a score has no threshold", "every command"): check(
         "topics.predictions={name: p, mapping: {prediction: {score: value.p}}}"
