@@ -82,7 +82,7 @@ def _reading(
     settings: Settings, spec: BucketsSpec, telemetry: Telemetry, told: Deliveries
 ) -> ConsumeLoopSpec:
     section = settings.state
-    commits = CommitSpec(section.commit_interval / 1_000, section.commit_events)
+    commits = CommitSpec(section.commit_interval / 1_000, specs.commit_events(settings))
     opening = results_opening(settings, spec, telemetry, told)
     if not specs.store_kind(settings).durable:
         return ConsumeLoopSpec(opening, commits)

@@ -93,10 +93,10 @@ class Daemon:
         self.retired += retired
 
     def said(self) -> object:
-        """Everything that is published, positions, alarms and what was logged."""
+        """Everything published but where entries lie, positions, alarms and what was logged."""
         models = self.monitors.models()
         return (
-            self.processor.pipeline.families(),
+            [each for each in self.processor.pipeline.families() if each.name != "join_entries"],
             [self.monitors.snapshot(model) for model in models],
             self.processor.progress.state(),
             self.alarms,

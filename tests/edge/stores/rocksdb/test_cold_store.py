@@ -148,6 +148,7 @@ def test_a_packed_state_of_schema_3_says_what_it_said_and_its_entries_may_leave_
         each.name: [[list(key), value] for key, value in each.samples]
         for each in life.pipeline.join_families()
     }
+    assert series.pop("join_entries") == [[["memory"], len(said["alive"])], [["disk"], 0]]
     assert series == said["series"]
     life.feed()
     life.commit()
