@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -93,6 +94,7 @@ def test_models_compared_and_models_that_follow_another_are_those_of_one_process
     assert one.monitors.comparisons is not None
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(0.2))
 @given(st.integers(0, 2**32), st.booleans())
 def test_registers_of_a_model_are_those_of_one_process(seed, ended):
