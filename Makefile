@@ -13,7 +13,7 @@ export UV_PROJECT_ENVIRONMENT := .venv
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test-fast test test-all kernels demo-check check lint types imports format bench bench-parts faults attack soak pictures papers \
+.PHONY: help demo test-fast test test-all test-spark kernels demo-check check lint types imports format bench bench-parts faults attack soak pictures papers \
   generated helm docs clean
 
 help:  ## this list
@@ -35,6 +35,9 @@ test: kernels  ## before handing in: all parts, those that need Kafka, Prometheu
 test-all: kernels  ## everything, at full length: papers, 10,000 orders, 50 kills, half an hour of soak (hours)
 	STREAMWATCH_TESTS=all $(PYTEST) $(ARGS)
 	$(RUN)/python -m tests.faults.soak
+
+test-spark: .cache/spark/stamp  ## the same core on Spark: its tests, and the job on Apache Kafka (minutes; installs a gigabyte)
+	STREAMWATCH_TESTS=default STREAMWATCH_REQUIRE_SPARK=1 .cache/spark/bin/python -m pytest -n 0 tests/spark $(ARGS)
 
 kernels: .cache/stamp-dev  ## the estimators that tests share, compiled ahead (minutes, once)
 	$(RUN)/python -m tests.layouts
@@ -96,6 +99,10 @@ generated: .cache/stamp-dev  ## everything in deploy/ and docs/ that is made fro
 	$(RUN)/python deploy/kubernetes/generate.py
 	$(RUN)/python -m docs.reference.generate --write
 
+.cache/spark/stamp: $(UV) pyproject.toml uv.lock  # apart from .venv: `make test` never installs Spark
+	UV_PROJECT_ENVIRONMENT=.cache/spark $(UV) sync --quiet --frozen --inexact --python "$(INTERPRETER)" --all-extras --group test
+	@touch $@
+
 .cache/quix/stamp: $(UV)  # a peer in `make bench`; it pins another confluent-kafka than the tests
 	$(UV) venv --quiet --clear --python "$(INTERPRETER)" .cache/quix
 	$(UV) pip install --quiet --python .cache/quix/bin/python "quixstreams==3.28.*" "river>=0.22"
@@ -121,5 +128,5 @@ $(UV):
 	@touch $@
 
 .cache/stamp-dev: $(UV) pyproject.toml uv.lock
-	$(UV) sync --quiet --frozen --inexact --python "$(INTERPRETER)" --all-extras --all-groups
+	$(UV) sync --quiet --frozen --inexact --python "$(INTERPRETER)" --all-extras --no-extra spark --all-groups
 	@touch $@ .cache/stamp-run

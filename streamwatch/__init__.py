@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from streamwatch.lab.evaluator import Evaluator
+    from streamwatch.lab.frames import replay
 
 __version__ = "0.1.0"
-__all__ = ["Evaluator", "__version__"]
+__all__ = ["Evaluator", "__version__", "replay"]
+_PLACES = {"Evaluator": "streamwatch.lab.evaluator", "replay": "streamwatch.lab.frames"}
 
 
 def __getattr__(name: str) -> Any:
     """Import what notebooks use when it is asked for: commands start without it."""
-    if name == "Evaluator":
-        return import_module("streamwatch.lab.evaluator").Evaluator
+    if name in _PLACES:
+        return getattr(import_module(_PLACES[name]), name)
     raise AttributeError(f"module 'streamwatch' has no attribute {name!r}")

@@ -23,6 +23,8 @@ from streamwatch.lab.streams.testbed import KINDS
 from streamwatch.lab.streams.testbed.kind import StreamKind
 
 DOCS = Path(__file__).parents[1]
+MOA = DOCS.parent / ".cache" / "moa" / "libs"
+"""Where `make bench` and the golden tables of detectors put MOA; without it the page has river's alone."""
 ELEC2 = DOCS.parent / "tests" / "golden" / "elec2_predictions.csv.gz"
 HEAD = "<!-- Made by `make papers`. -->\n"
 PARTS = Path(__file__).parent / "parts"
@@ -49,7 +51,7 @@ def part(kind: Experiment, seed: int) -> None:
     def said(what: str) -> None:
         sys.stderr.write(f"\r\x1b[K{what}")
 
-    result = kind.run(Effort(seed, recording=ELEC2, said=said))
+    result = kind.run(Effort(seed, recording=ELEC2, said=said, moa=MOA if MOA.is_dir() else None))
     said("")
     lines = [f"## {kind.title}", "", f"{kind.source}. `streamwatch lab {kind.name}`", ""]
     for table in result.tables:

@@ -9,6 +9,7 @@ from typing import Any
 from streamwatch.assembly import specs
 from streamwatch.assembly.alerts import build_deliveries
 from streamwatch.assembly.http import build_server
+from streamwatch.assembly.results import build_results_daemon
 from streamwatch.assembly.schemas import build_schema_cache, topic_schemas
 from streamwatch.assembly.state import consume_loop_spec
 from streamwatch.assembly.topics import build_topics
@@ -64,6 +65,8 @@ def build_daemon(
         Settings that contradict each other.
     """
     telemetry = telemetry or build_telemetry(settings)
+    if settings.source == "results":
+        return build_results_daemon(settings, telemetry, sinks, deliveries)
     cache = build_schema_cache(settings, telemetry.emit)
     topics = topics or build_topics(settings, cache)
     estimators = specs.monitors_spec(settings)

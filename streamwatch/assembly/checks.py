@@ -73,8 +73,7 @@ async def _check_samples(
         samples = await first_records(source, list(topics))
     except (ReadingEnded, TopicsMissing) as error:
         return [CheckResult(str(error), good=False)]
-    named = {name: section.type for name, section in specs.formats(settings.topics).items()}
-    formats = {name: kind for name, kind in named.items() if kind != "json"}
+    formats = specs.schema_formats(settings.topics)
     return [
         *_check_payloads(settings, {name: topics[name] for name in topics.keys() - formats.keys()}, samples),
         *(await _check_formats(formats, topics, samples, cache) if formats else ()),
@@ -143,7 +142,7 @@ def disk_spec(settings: Settings) -> DiskSpec | None:
         return None
     return DiskSpec(
         specs.rocks_spec(settings),
-        state.commit_events,
+        specs.commit_events(settings),
         state.journal_outcomes,
         specs.joins_in_columns(settings),
         specs.overflow_spec(settings).entries,

@@ -9,11 +9,10 @@ from pathlib import Path
 from yarl import URL
 
 from streamwatch.daemon.batch_processor import Topic
-from streamwatch.edge.decoders.formats.schema_decoder import SchemaDecoder
 from streamwatch.edge.decoders.schemas.cache import SchemaCache
 from streamwatch.edge.decoders.schemas.client import RegistryClient
 from streamwatch.edge.decoders.schemas.spec import RegistrySpec
-from streamwatch.edge.decoders.schemas.topics import TopicSchemas
+from streamwatch.edge.decoders.schemas.topics import TopicSchemas, WantsSchemas
 from streamwatch.edge.outgoing.ssrf_guard import refused
 from streamwatch.settings import Settings, SettingsError
 from streamwatch.telemetry import InternalEvent
@@ -61,7 +60,7 @@ def topic_schemas(cache: SchemaCache | None, topics: Mapping[str, Topic]) -> Top
     if cache is None:
         return None
     decoders = {name: topic.decoder for name, topic in topics.items()}
-    return TopicSchemas(cache, {n: each for n, each in decoders.items() if isinstance(each, SchemaDecoder)})
+    return TopicSchemas(cache, {n: each for n, each in decoders.items() if isinstance(each, WantsSchemas)})
 
 
 def _authorities(file: Path | None) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from streamwatch.core.estimators.registers.late_labels.register import LateLabelsSpec
 from streamwatch.core.estimators.registers.probabilities.spec import probabilities_under
@@ -28,10 +28,16 @@ from streamwatch.edge.stores import StoreKind
 from streamwatch.edge.stores.rocksdb.spec import RocksSpec
 from streamwatch.folds import Scheme
 from streamwatch.settings import Settings, SettingsError
-from streamwatch.settings.estimators import CostsSection, MonitorsSection, Utility, comparison_specs
+from streamwatch.settings.comparisons import comparison_specs
+from streamwatch.settings.detectors import model_detectors
+from streamwatch.settings.estimators import CostsSection, MonitorsSection, Utility
 from streamwatch.settings.formats import FormatSection
 from streamwatch.settings.sections import KafkaSection, OnExpiry
 from streamwatch.settings.topics import TopicsSection
+
+EVENTS_IN_COLUMNS: Final = 20_000
+EVENTS_ROW_BY_ROW: Final = 5_000
+"""Events of a commit where the settings name no number: some 10 ms of the event loop, and some 20."""
 
 
 def kafka_spec(section: KafkaSection) -> KafkaSpec:
@@ -101,6 +107,21 @@ def formats(section: TopicsSection) -> dict[str, FormatSection]:
     return {topic.name: topic.format for topic in (*section.predictions, *section.labels)}
 
 
+def key_formats(section: TopicsSection) -> dict[str, FormatSection]:
+    """Format of the keys of each topic's records."""
+    return {topic.name: topic.key_format for topic in (*section.predictions, *section.labels)}
+
+
+def schema_formats(section: TopicsSection) -> dict[str, str]:
+    """Formats of the topics that need schemas, of values or keys, in words."""
+    keys = key_formats(section)
+    named = {
+        name: values.type if keys[name].type == "json" else f"{values.type} with keys of {keys[name].type}"
+        for name, values in formats(section).items()
+    }
+    return {name: said for name, said in named.items() if said != "json"}
+
+
 def join_spec(settings: Settings) -> JoinSpec:
     """Rules by which predictions meet their labels."""
     join = settings.join
@@ -134,6 +155,12 @@ def joins_in_columns(settings: Settings) -> bool:
 def overflow_spec(settings: Settings) -> OverflowSpec:
     """Entries of the compiled join that stay in memory, where the others go to disk."""
     return OverflowSpec(table_entries(settings.state.join_memory_megabytes * 1_000_000))
+
+
+def commit_events(settings: Settings) -> int:
+    """Events that a commit waits for at most: a packed one costs the event loop a tenth as much for each."""
+    given = settings.state.commit_events
+    return given or (EVENTS_IN_COLUMNS if joins_in_columns(settings) else EVENTS_ROW_BY_ROW)
 
 
 def keys_are_digests(settings: Settings) -> bool:
@@ -238,6 +265,7 @@ def monitors_spec(settings: Settings) -> MonitorsSpec:
     return MonitorsSpec(
         forgetting=monitors.forgetting,
         detectors=monitors.detectors,
+        detectors_by_model=model_detectors(monitors.detectors, monitors.detectors_by_model),
         drift_weighted=monitors.drift_weighted,
         max_models=monitors.max_models,
         max_classes=monitors.max_classes,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from streamwatch.assembly import specs
 from streamwatch.assembly.alerts import build_alarm_book, build_deliveries
+from streamwatch.assembly.results import require_source
 from streamwatch.core.column_pipeline import ColumnPipeline
 from streamwatch.core.commit.batch import RecoveredState
 from streamwatch.core.commit.checkpoint import Checkpoint, Resumed
@@ -62,7 +63,7 @@ def consume_loop_spec(
 ) -> ConsumeLoopSpec:
     """Functions by which the daemon's reading loop opens and commits state."""
     state = settings.state
-    commits = CommitSpec(state.commit_interval / 1_000, state.commit_events)
+    commits = CommitSpec(state.commit_interval / 1_000, specs.commit_events(settings))
     letters = build_dead_letters(settings, telemetry)
     opening = state_opening(settings, topics, telemetry, deliveries, clocks, letters)
     if not specs.store_kind(settings).durable:
@@ -105,6 +106,7 @@ def state_opening(
         try:
             monitors = EstimatorSet(estimators)
             saved = store.load()
+            require_source(settings, saved)
             pipeline = (
                 ColumnPipeline(join, monitors, bytes_of_keys, build_overflow(settings, saved))
                 if specs.joins_in_columns(settings)

@@ -8,6 +8,9 @@ from streamwatch.core.ports import Decoder
 from streamwatch.core.vocabulary import Vocabulary
 from streamwatch.daemon.batch_processor import Topic
 from streamwatch.edge.decoders.formats import KINDS, DecoderSpec, FormatMisused, FormatOptions, decoder_spec
+from streamwatch.edge.decoders.formats.keys import KeyDecoder
+from streamwatch.edge.decoders.formats.schema_decoder import SchemaDecoder
+from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.edge.decoders.schemas.schema import Readers, SchemaRef, Version
 from streamwatch.edge.keys import id_keys
 from streamwatch.settings import Settings, SettingsError
@@ -33,6 +36,7 @@ def build_topics(settings: Settings, readers: Readers | None = None) -> dict[str
     if (letters := settings.kafka.dead_letter_topic) in specs.sides(settings.topics):
         raise SettingsError(f"kafka.dead_letter_topic: expected a topic that is not read, got {letters!r}")
     mappings, formats = mappings_of(settings.topics), specs.formats(settings.topics)
+    key_formats = specs.key_formats(settings.topics)
     envelopes = envelopes_of(settings.topics)
     namespaces, digest = specs.namespaces(settings.topics), specs.keys_are_digests(settings)
     folds = specs.folds_scheme(settings)
@@ -42,10 +46,29 @@ def build_topics(settings: Settings, readers: Readers | None = None) -> dict[str
         try:
             keys = id_keys(namespaces[name], digest=digest)
             spec = decoder_spec(name, side, mappings[name], envelopes[name], keys, vocabulary, folds)
-            topics[name] = Topic(side, build_decoder(spec, formats[name], readers))
+            decoder = build_decoder(spec, formats[name], readers)
+            topics[name] = Topic(side, with_keys(decoder, name, key_formats[name], readers))
         except ValueError as error:
             raise SettingsError(f"topics: mapping of {name}: {error}") from None
     return topics
+
+
+def with_keys(values: Decoder, topic: str, section: FormatSection, readers: Readers | None) -> Decoder:
+    """Decoder of a topic whose keys have a format; the one of its values where keys are text.
+
+    Raises
+    ------
+    SettingsError
+        The format cannot be used.
+    """
+    if section.type == "json":
+        return values
+    try:
+        keys = build_decoder(DecoderSpec(topic, "label", TopicMapping()), section, readers)
+    except SettingsError as error:
+        raise SettingsError(f"{error} (key_format)") from None
+    assert isinstance(keys, SchemaDecoder)  # noqa: S101 - every format but JSON
+    return KeyDecoder(keys, values)
 
 
 def build_decoder(spec: DecoderSpec, section: FormatSection, readers: Readers | None = None) -> Decoder:

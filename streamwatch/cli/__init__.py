@@ -16,8 +16,10 @@ from streamwatch.cli import (
     inspect,
     lab,
     replay,
+    report,
     run,
     simulate,
+    spark,
     state,
     tune,
 )
@@ -35,8 +37,10 @@ app = typer.Typer(
 )
 app.command("run")(run.run)
 app.command("demo")(demo.demo)
+app.command("spark")(spark.spark)
 app.command("simulate")(simulate.simulate)
 app.command("replay")(replay.replay)
+app.command("report")(report.report)
 app.command("tune")(tune.tune)
 app.command("inspect")(inspect.inspect)
 app.command("check")(check.check)

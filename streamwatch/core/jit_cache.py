@@ -13,14 +13,13 @@ A directory that cannot be written to, as in an image, is read and not added to.
 # (numba is untyped)
 from __future__ import annotations
 
-import ast
 import hashlib
 import inspect
 import os
 import pickle
 import sys
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -34,6 +33,7 @@ from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 
 from streamwatch.core.jit_observers import observers
+from streamwatch.core.jit_sources import remembered_syntax_hash, syntax_hash
 
 _COMPILED = (
     "estimators/comparisons",
@@ -48,32 +48,11 @@ _READ_BY_OTHERS = ("fetched.py", "records.py")
 """Files of this folder whose constants compiled functions outside the core name."""
 
 
-def syntax_hash(sources: Iterable[bytes]) -> str:
-    """Hash of what Python sources mean: their syntax trees without docstrings and positions."""
-    digest = hashlib.blake2b(digest_size=8)
-    for source in sources:
-        tree = ast.parse(source)
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-                node.body = [line for line in node.body if not _is_text(line)]
-        digest.update(ast.dump(tree).encode())
-    return digest.hexdigest()
-
-
-def _is_text(line: ast.stmt) -> bool:
-    """A docstring, of a function or below an attribute."""
-    return (
-        isinstance(line, ast.Expr)
-        and isinstance(line.value, ast.Constant)
-        and isinstance(line.value.value, str)
-    )
-
-
 def kernel_sources() -> list[Path]:
     """Sources whose change makes every compiled function another."""
     folder = Path(__file__).parent
     rooms = (source for room in _COMPILED for source in (folder / room).rglob("*.py"))
-    own = (folder / name for name in ("jit.py", "jit_cache.py", "jit_numba.py", "texts.py"))
+    own = (folder / name for name in ("jit.py", "jit_cache.py", "jit_numba.py", "jit_sources.py", "texts.py"))
     return [*own, *sorted(rooms)]
 
 
@@ -81,7 +60,7 @@ def kernel_sources() -> list[Path]:
 def kernel_hash() -> str:
     """One hash over the sources of compiled rooms and the versions that decide what they compile to."""
     versions = (numba.__version__, np.__version__, llvmlite.__version__, sys.implementation.cache_tag)
-    sources = syntax_hash(source.read_bytes() for source in kernel_sources())
+    sources = _syntax_of(kernel_sources())
     return hashlib.blake2b(f"{versions} {sources}".encode(), digest_size=8).hexdigest()
 
 
@@ -105,21 +84,36 @@ def sources_of_room(folder: Path) -> list[Path]:
 def _hash_of_room(folder: Path) -> str:
     """One hash over `sources_of_room`; empty for folders without any."""
     sources = sources_of_room(folder)
-    return syntax_hash(source.read_bytes() for source in sources) if sources else ""
+    return _syntax_of(sources) if sources else ""
+
+
+def _syntax_of(files: list[Path]) -> str:
+    """Syntax hash of files, remembered beside what is compiled of them."""
+    sources = [file.read_bytes() for file in files]
+    base = _base()
+    return syntax_hash(sources) if base is None else remembered_syntax_hash(sources, base / "sources")
+
+
+def _base() -> Path | None:
+    """Directory of everything that is kept between runs; None for a user without a home."""
+    home = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    try:
+        return Path(os.environ.get("NUMBA_CACHE_DIR") or f"{home}/streamwatch").expanduser()
+    except RuntimeError:  # this user has no home
+        return None
 
 
 def cache_directory() -> str | None:
     """Directory of compiled functions between runs, or None where there is none.
 
     `NUMBA_CACHE_DIR`, else `XDG_CACHE_HOME`/streamwatch, else ~/.cache/streamwatch; below it one directory
-    per state of the kernel's sources, made here. None means that every start compiles.
+    per state of the kernel's sources, made here, and `sources`, what is remembered of them. None means that
+    every start compiles.
     """
-    home = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    base = os.environ.get("NUMBA_CACHE_DIR") or f"{home}/streamwatch"
-    try:
-        directory = Path(base).expanduser() / f"kernel-{kernel_hash()}"
-    except RuntimeError:  # this user has no home
+    base = _base()
+    if base is None:
         return None
+    directory = base / f"kernel-{kernel_hash()}"
     try:
         directory.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=directory).close()

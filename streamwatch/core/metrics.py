@@ -452,6 +452,11 @@ JOIN: Final = (
         "join_identities_violated",
         "Sums of the join's counters that do not hold; anything but 0 is a defect.",
     ),
+    _gauge(
+        "join_entries",
+        "Predictions, labels and dedup entries by where they lie (memory, disk), where joined in columns.",
+        "place",
+    ),
     _gauge("pending_predictions", "Predictions that wait for their label.", "model"),
     _gauge(
         "last_prediction_timestamp_seconds",

@@ -131,6 +131,16 @@ class DetectorSpec(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class ModelDetectors:
+    """Detectors of some models, where they are not those of all."""
+
+    models: str
+    """Pattern of the models they are of."""
+    detectors: tuple[DetectorSpec, ...]
+    """As many as all models have, of the same names and kinds, in the same order; parameters differ."""
+
+
 class RegisterSpec(Protocol):
     """Specification of something kept beside the estimators: a frozen dataclass.
 
@@ -213,6 +223,8 @@ class MonitorsSpec:
 
     forgetting: tuple[ForgettingSpec, ...] = (LandmarkSpec(), FadingSpec(), SlidingSpec(), AdwinSpec())
     detectors: tuple[DetectorSpec, ...] = (PageHinkleySpec(), AdwinDriftSpec())
+    detectors_by_model: tuple[ModelDetectors, ...] = ()
+    """Other parameters of these detectors for some models; the first whose pattern matches holds."""
     drift_weighted: tuple[DriftWeightedSpec, ...] = (DriftWeightedSpec(),)
     max_models: int = 1_000
     max_classes: int = 1_000

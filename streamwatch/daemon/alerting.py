@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from streamwatch.core.alerting.book import AlarmBook
+from streamwatch.core.alerting.book import AlarmBook, WatchedModels
 from streamwatch.core.alerting.notification import Notification
-from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Alarm
 from streamwatch.core.series import Family
 from streamwatch.daemon.delivery import Deliveries
@@ -64,7 +63,7 @@ class Alerting:
         self,
         book: AlarmBook,
         deliveries: Deliveries,
-        monitors: EstimatorSet,
+        monitors: WatchedModels,
         now_ms: Callable[[], int],
         owed: Mapping[str, bytes],
     ) -> None:

@@ -5,24 +5,23 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 
 from streamwatch.core.column_pipeline import ColumnPipeline
 from streamwatch.core.commit.checkpoint import Checkpoint
-from streamwatch.core.events import Alarm, Partition, Several, Side, is_decodable
-from streamwatch.core.fetched import APPENDED, FetchedRecords
+from streamwatch.core.events import Alarm, Partition, Side
 from streamwatch.core.fold_names import fold_of, model_of
 from streamwatch.core.join.caveats import details_with_caveats
 from streamwatch.core.join.compiled.outside.overflow import Work
 from streamwatch.core.join.mismatch import details_with
-from streamwatch.core.merge import Arrivals, Merge, MergeProgress, MergeSpec, Released
+from streamwatch.core.merge import Arrivals, Merge, MergeProgress, MergeSpec, Released, arrivals_of
 from streamwatch.core.merge.elements import expanded_in_turns
 from streamwatch.core.merge.series import held_families, progress_families
 from streamwatch.core.ports import Decoder, Poll, Record, Store
 from streamwatch.core.predictions.registers import details_with_predictions
 from streamwatch.core.records import OBJECT
+from streamwatch.core.results import Lost
 from streamwatch.core.series import Family, Report
 from streamwatch.daemon.evaluating import Evaluating, InColumns, RowByRow
 from streamwatch.daemon.mismatch import MismatchReporter
@@ -39,10 +38,6 @@ from streamwatch.telemetry import (
 )
 
 REQUEST_STEPS = 4
-_ROW_BYTES: Final = 250
-"""Bytes a decoded record takes in memory beside its key and value, about, as a row."""
-_OBJECT_BYTES: Final = 500
-"""Bytes that it takes as an object."""
 
 
 async def yield_to_loop() -> None:
@@ -157,6 +152,16 @@ class BatchProcessor:
     def has_ready(self) -> bool:
         """Tell whether released records wait to be evaluated."""
         return self._ready is not None
+
+    @property
+    def has_report(self) -> bool:
+        """Tell whether there is something to be shown: always."""
+        return True
+
+    @property
+    def lost(self) -> Lost:
+        """Nothing but what the source finds."""
+        return Lost()
 
     def settle(self) -> tuple[Sequence[Alarm], Sequence[str]]:
         """Hand over alarms and retired models since the last commit, which are being committed."""
@@ -306,28 +311,9 @@ class BatchProcessor:
         batch = self._topics[partition.topic].decoder.decode_batch(records)
         self._recent.add(partition, records)
         self.records += len(records)
-        decodable = np.ones(len(batch), np.bool_)
-        held = len(batch.objects)
         if batch.objects:
-            readable = np.array([is_decodable(event) for event in batch.objects], np.bool_)
-            objects = np.flatnonzero(batch.rows["side"] == OBJECT)
-            decodable[objects] = readable[batch.rows["object"][objects]]
-            self.rejected.keep(records, batch, objects)
-            held = sum(len(event.events) if isinstance(event, Several) else 1 for event in batch.objects)
-        if isinstance(records, FetchedRecords):
-            appended = bool(records.rows[:, APPENDED].all())
-            size_bytes = records.size_bytes + _ROW_BYTES * len(batch)
-        else:
-            appended = all(record.timestamp_type == 1 for record in records)
-            size_bytes = sum(len(record.value or b"") + len(record.key or b"") for record in records)
-        return Arrivals(
-            batch.rows["offset"],
-            batch.rows["record_ms"],
-            decodable,
-            batch,
-            appended=appended,
-            size_bytes=size_bytes + _OBJECT_BYTES * held,
-        )
+            self.rejected.keep(records, batch, np.flatnonzero(batch.rows["side"] == OBJECT))
+        return arrivals_of(records, batch)
 
     def _tell(self) -> None:
         """Say who is not waited for any more, and whether the host's clock is believed."""

@@ -184,6 +184,7 @@ class Commits:
                 alarms, retired, in_backlog=self._in_backlog, behind=self._behind()
             )
         self._in_backlog = False
+        report = report and state.processor.has_report
         shown = await self._build(outgoing) if report else None
         built = self._clock()
         positions = dict(state.processor.positions)

@@ -211,7 +211,7 @@ class ConsumeLoop:
             state.source_positions,
             self._with_lost_states(state.source_positions.counts),
         )
-        self._status.log_counts = counts
+        self._status.log_counts = counts.plus(state.processor.lost)
         self._polls.clear()
         self._source.count_from(counts.losses, counts.records_lost, counts.position_unverified)
         if self._started:
@@ -228,12 +228,18 @@ class ConsumeLoop:
             self._settled,
             monotonic,
             self._is_behind,
-            lambda: counted(self._source),
+            self._counted,
         )
         self._commits = commits
         self._status.commits = commits
         self._status.stage = None
         return commits
+
+    def _counted(self) -> LogCounts:
+        """What the source found of its logs, and others of theirs."""
+        counts = counted(self._source)
+        assert self.state is not None  # noqa: S101 - between _open and _leave
+        return counts.plus(self.state.processor.lost)
 
     def _with_lost_states(self, counts: LogCounts) -> LogCounts:
         """What the new state has to count of those before it, which were removed."""

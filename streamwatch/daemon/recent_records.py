@@ -6,7 +6,10 @@ from bisect import bisect_left
 from collections import deque
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from streamwatch.core.events import Partition
+from streamwatch.core.fetched import OFFSET, FetchedRecords
 from streamwatch.core.ports import Record
 
 
@@ -29,11 +32,24 @@ class RecentRecords:
         found: dict[Partition, Record] = {}
         for partition, offset in offsets.items():
             delivered = self._delivered.get(partition)
-            while delivered and delivered[0][-1].offset < offset:
+            while delivered and _last_offset(delivered[0]) < offset:
                 delivered.popleft()
             if delivered:
-                records = delivered[0]
-                place = bisect_left(records, offset, key=lambda record: record.offset)
-                if records[place].offset == offset:
-                    found[partition] = records[place]
+                record = delivered[0][_place(delivered[0], offset)]
+                if record.offset == offset:
+                    found[partition] = record
         return found
+
+
+def _last_offset(records: Sequence[Record]) -> int:
+    """Offset of the last record; of columns without making an object of it."""
+    if isinstance(records, FetchedRecords):
+        return int(records.rows[-1, OFFSET])
+    return records[-1].offset
+
+
+def _place(records: Sequence[Record], offset: int) -> int:
+    """Place of the first record that does not lie before an offset."""
+    if isinstance(records, FetchedRecords):
+        return int(np.searchsorted(records.rows[:, OFFSET], offset))
+    return bisect_left(records, offset, key=lambda record: record.offset)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Container, Mapping
 from dataclasses import dataclass, field
 
@@ -9,6 +10,7 @@ import msgspec
 
 from streamwatch.core.events import Fingerprint, Partition
 from streamwatch.core.merge import MergeProgress, ReleasedState
+from streamwatch.core.results import Lost, sum_of
 
 POSITIONS, MERGE = "positions", "merge"
 """Sections of a commit."""
@@ -32,6 +34,23 @@ class LogCounts(msgspec.Struct, frozen=True):
     """Records known to be lost thereby, by cause."""
     position_unverified: int = 0
     """Times a log could not be recognised."""
+
+    def plus(self, lost: Lost) -> LogCounts:
+        """With what others found missing."""
+        if not lost.times:
+            return self
+        both = sum_of((Lost(dict(self.losses), dict(self.records_lost)), lost))
+        return LogCounts(both.times, both.records, self.position_unverified)
+
+    def minus(self, lost: Lost) -> LogCounts:
+        """Without that."""
+        if not lost.times:
+            return self
+        return LogCounts(
+            dict(Counter(self.losses) - Counter(lost.times)),
+            dict(Counter(self.records_lost) - Counter(lost.records)),
+            self.position_unverified,
+        )
 
 
 class PositionsSection(msgspec.Struct, frozen=True):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from streamwatch.core.commit.checkpoint import Checkpoint, Resumed
+from streamwatch.core.commit.checkpoint import Resumed
 from streamwatch.core.ports import Store
 from streamwatch.daemon.alerting import Alerting
-from streamwatch.daemon.batch_processor import BatchProcessor
+from streamwatch.daemon.processing import Checkpointing, Processing
 from streamwatch.daemon.source_positions import SourcePositions
 
 
@@ -16,8 +16,8 @@ class State:
     """State from an opening to a failure or the end."""
 
     store: Store
-    checkpoint: Checkpoint
-    processor: BatchProcessor
+    checkpoint: Checkpointing
+    processor: Processing
     source_positions: SourcePositions
     """Positions at which reading goes on."""
     resumed: Resumed

@@ -17,6 +17,8 @@ from streamwatch.core.specs import MonitorsSpec
 from streamwatch.edge.decoders.fields import canonical_text
 
 _MODEL: Final = "model"
+_FEW: Final = 1 << 16
+"""Whole numbers so near each other are numbered by a table."""
 
 
 class Evaluator:
@@ -122,8 +124,8 @@ class Evaluator:
         """
         if every < 1:
             raise ValueError(f"every must be at least 1, got {every}")
-        true, predicted = _column(y_true), _column(y_pred)
-        times = None if event_ms is None else _column(event_ms)
+        true, predicted = column_of(y_true), column_of(y_pred)
+        times = None if event_ms is None else column_of(event_ms)
         stops = [*range(0, len(true), every), len(true)] if len(true) else [0]
         looks: list[dict[str, float]] = []
         outcomes: list[int] = []
@@ -202,6 +204,8 @@ class Evaluator:
         if event_ms is None:
             return np.arange(self._outcomes, self._outcomes + count)
         times = np.asarray(event_ms)
+        if times.dtype.kind == "O":  # a list's numbers
+            times = np.asarray(times.tolist())
         if times.dtype.kind == "M":
             times = times.astype("datetime64[ms]").astype(np.int64)
         if times.shape != (count,):
@@ -221,14 +225,30 @@ class _Numbers:
 
     def of(self, values: Iterable[Any], what: str) -> NDArray[np.int32]:
         """Number of each value; shape (n,)."""
-        column = _column(values)
+        column = column_of(values)
         if column.ndim != 1:
             raise ValueError(f"{what} must have one dimension, got shape {column.shape}")
+        if column.dtype.kind in "iu" and len(column):
+            low, high = int(column.min()), int(column.max())
+            if high - low < _FEW:
+                wide = column.astype(np.int64) if column.dtype.kind == "i" else column
+                places = wide - wide.dtype.type(low)  # an int8 could not hold the difference
+                return self._of_few(places.astype(np.intp), low, high - low + 1, what)
         listed: list[Any] = column.tolist()
         if len(set(map(type, listed))) > 1:  # 1, 1.0 and True are equal as keys
             return np.fromiter((self._number(value, what) for value in listed), np.int32, len(listed))
         numbers = {value: self._number(value, what) for value in dict.fromkeys(listed)}
         return np.fromiter(map(numbers.__getitem__, listed), np.int32, len(listed))
+
+    def _of_few(self, places: NDArray[np.intp], low: int, width: int, what: str) -> NDArray[np.int32]:
+        """Number of each whole number `low + place`, by a table."""
+        first = np.full(width, -1, np.int64)
+        first[places[::-1]] = np.arange(len(places) - 1, -1, -1)  # the earliest is written last, and stays
+        seen = np.flatnonzero(first >= 0)
+        table = np.zeros(width, np.int32)
+        for place in seen[np.argsort(first[seen])].tolist():
+            table[place] = self._number(low + place, what)
+        return table[places]
 
     def _number(self, value: Any, what: str) -> int:
         key = (type(value), value)
@@ -244,7 +264,7 @@ class _Numbers:
         return number
 
 
-def _column(values: Iterable[Any]) -> NDArray[Any]:
+def column_of(values: Iterable[Any]) -> NDArray[Any]:
     """Values as an array; those of a frame's column are taken without asking what made it."""
     if isinstance(values, np.ndarray):
         return values

@@ -43,6 +43,8 @@ from streamwatch.lab.recorded_pairs import RecordedPairs
 from streamwatch.lab.trace_csv import TraceCsv, TracedEstimatorSet
 
 _BATCH = 1_000
+_LOOKED_AT = 100
+"""Events in a batch where estimates are looked at in between; how batches are cut changes no number."""
 _ENDED: Final = 2**62
 """When the fetch was sent that found a recording at its end: after everything that was read."""
 
@@ -77,6 +79,8 @@ class ReplaySpec:
         CSV files to write, of every outcome and of every pair of outcomes, or None.
     seen
         Told all outcomes in the order in which they are evaluated, or None.
+    look
+        Told how many outcomes were evaluated, and asked for nothing, or None; it may ask for all estimates.
     """
 
     sources: Sequence[str | Path]
@@ -91,6 +95,7 @@ class ReplaySpec:
     trace: str | Path | None = None
     trace_comparisons: str | Path | None = None
     seen: Callable[[Sequence[Outcome]], None] | None = None
+    look: Callable[[int, Callable[[], Sequence[Family]]], None] | None = None
 
 
 @dataclass(slots=True)
@@ -196,7 +201,8 @@ class _Player:
         self._merge = Merge(spec.merge, sides, self._progress)
         self._merge.set_partitions(list(self._feeds))
         self._store = MemoryStore()
-        self._seen = spec.seen
+        self._seen, self._look = spec.seen, spec.look
+        self._batch = _BATCH if spec.look is None else _LOOKED_AT
 
     def step(self) -> bool:
         """Read on where others wait for it, and evaluate what may be; whether there is more to read."""
@@ -240,8 +246,8 @@ class _Player:
         start = 0
         for is_outcome, group in groupby(found, lambda event: isinstance(event, Outcome)):
             stop = start + sum(1 for _ in group)
-            for first in range(start, stop, _BATCH):
-                last = min(first + _BATCH, stop)
+            for first in range(start, stop, self._batch):
+                last = min(first + self._batch, stop)
                 events: Any = found[first:last]
                 if is_outcome:
                     recorded = cast("Sequence[RecordedOutcome]", events)
@@ -259,6 +265,8 @@ class _Player:
         if self._seen is not None:
             self._seen(outcomes)
         self._result.alarms += alarms
+        if self._look is not None:
+            self._look(self._result.outcomes, self._monitors.families)
 
 
 def _arrivals(chunk: Chunk) -> Arrivals:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
-from collections.abc import AsyncGenerator, Generator, Mapping
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,14 +12,14 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError
 from rich.console import Console
 
+from streamwatch.lab.producing import producer_of, retries_unsaid
 from streamwatch.lab.progress import Meter, SimulationSummary
 from streamwatch.lab.schedule import Due, ScheduleSpec, schedule
 from streamwatch.lab.streams.simulated import StreamSpec
-from streamwatch.lab.topics import SimulationError, create_topics
+from streamwatch.lab.topics import SimulationError
 
 _TICK_SECONDS = 0.02
 _TURN = 500  # records handed to the producer before the loop turns
-_STOP_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +85,13 @@ async def run_simulation(
     """
     wanted = stop or asyncio.Event()
     summary = SimulationSummary(models=spec.stream.model_names)
-    async with _producer(spec, security or {}) as producer:
+    topics = (spec.predictions_topic, spec.labels_topic)
+    create = spec.partitions if spec.create_topics else None
+    async with producer_of(spec.bootstrap_servers, topics, create, security or {}) as producer:
         began = time.monotonic()
         try:
             with (
-                _retries_unsaid(),
+                retries_unsaid(),
                 Meter(f"{spec.predictions_topic}, {spec.labels_topic}", spec.outcomes, console) as meter,
             ):
                 await _send(spec, producer, summary, wanted, meter)
@@ -161,49 +161,6 @@ async def _wait_until(deadline: float, stop: asyncio.Event) -> None:
             await asyncio.wait_for(stop.wait(), max(left, _TICK_SECONDS))
         except TimeoutError:
             continue
-
-
-@contextmanager
-def _retries_unsaid() -> Generator[None, None, None]:
-    """Keep aiokafka from logging a line per batch it sends again: a topic just made has no leaders yet."""
-
-    def worth_saying(record: logging.LogRecord) -> bool:
-        return not record.getMessage().startswith("Got error produce response")
-
-    sender = logging.getLogger("aiokafka.producer.sender")
-    sender.addFilter(worth_saying)
-    try:
-        yield
-    finally:
-        sender.removeFilter(worth_saying)
-
-
-@asynccontextmanager
-async def _producer(
-    spec: SimulationSpec, security: Mapping[str, Any]
-) -> AsyncGenerator[AIOKafkaProducer, None]:
-    """A started producer on topics that exist."""
-    topics = [spec.predictions_topic, spec.labels_topic]
-    if spec.create_topics:
-        await create_topics(spec.bootstrap_servers, topics, partitions=spec.partitions, security=security)
-    producer = AIOKafkaProducer(bootstrap_servers=spec.bootstrap_servers, linger_ms=20, **security)
-    try:
-        try:
-            await producer.start()
-            # Listing all topics creates none; asking for one by name might.
-            existing = (await producer.client.fetch_all_metadata()).topics()
-        except KafkaError as error:
-            raise SimulationError(f"no Kafka broker at {spec.bootstrap_servers}: {error}") from error
-        if absent := [name for name in topics if name not in existing]:
-            raise SimulationError(
-                f"expected topics {', '.join(topics)} at {spec.bootstrap_servers}; "
-                f"absent: {', '.join(absent)} (--create-topics makes them)"
-            )
-        yield producer
-    finally:
-        # With the broker gone, what is still buffered cannot be delivered: leave it after a while.
-        with suppress(TimeoutError):
-            await asyncio.wait_for(producer.stop(), _STOP_SECONDS)
 
 
 def _base36(number: int) -> str:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import Annotated, Any, Literal, Self, TypeAlias
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from streamwatch.core.estimators.catalogue import DETECTORS, DRIFT_WEIGHTINGS, MEASURES, MECHANISMS
 from streamwatch.core.estimators.registers.probabilities.spec import ProbabilitiesSpec
@@ -16,12 +15,13 @@ from streamwatch.core.events import VERDICT
 from streamwatch.core.predictions.early_hints.spec import EarlyHintsSpec
 from streamwatch.core.specs import (
     OPPONENTS,
-    ComparisonSpec,
     DetectorSpec,
     DriftWeightedSpec,
     ForgettingSpec,
     MonitorsSpec,
 )
+from streamwatch.settings.comparisons import ComparisonSection, comparison_specs
+from streamwatch.settings.detectors import ByModel, model_detectors
 from streamwatch.settings.kinds import OneOf, OneOrMore, Parameters
 from streamwatch.settings.numbers import Bounded
 from streamwatch.settings.sections import Section
@@ -73,43 +73,6 @@ class CostsSection(Section):
 
 
 Utility: TypeAlias = Literal["accuracy", "balanced"] | CostsSection
-
-
-class ComparisonSection(Section):
-    """Models that are compared: a champion with its challengers, or pairs."""
-
-    champion: str | None = None
-    """The model that others are compared with."""
-    challengers: tuple[str, ...] = ()
-    """Patterns of those models, such as fraud-*; the champion itself is left out."""
-    pairs: tuple[tuple[str, str], ...] = ()
-    """Or models by name, two and two, the champion of each first: `[[fraud-v3, fraud-v4]]`."""
-
-    @model_validator(mode="after")
-    def _in_one_form(self) -> ComparisonSection:
-        if bool(self.pairs) == bool(self.champion or self.challengers):
-            raise ValueError("expected champion and challengers, or pairs")
-        if not self.pairs and not (self.champion and all(self.challengers) and self.challengers):
-            raise ValueError("champion and challengers go together, and none of them is empty")
-        for one, other in self.pairs:
-            if not one or not other or one == other:
-                raise ValueError(f"a pair is of two models, got {[one, other]!r}")
-        return self
-
-
-def comparison_specs(comparisons: Sequence[ComparisonSection]) -> tuple[ComparisonSpec, ...]:
-    """Comparisons that are asked for; a name is a pattern that matches it alone."""
-    specs: list[ComparisonSpec] = []
-    for comparison in comparisons:
-        if comparison.champion is not None:
-            specs.append(ComparisonSpec(comparison.champion, comparison.challengers))
-        specs += [ComparisonSpec(one, (_literal(other),)) for one, other in comparison.pairs]
-    return tuple(specs)
-
-
-def _literal(name: str) -> str:
-    """The pattern of one name, whatever signs it has."""
-    return re.sub(r"([*?[])", r"[\1]", name)
 
 
 class SegmentsSection(Section):
@@ -179,6 +142,9 @@ class MonitorsSection(Section):
         description=f"What raises alarms: {', '.join(DETECTOR_KINDS)}.",
         json_schema_extra={"default": [DETECTOR.shown(spec) for spec in _DEFAULT.detectors]},
     )
+    detectors_by_model: ByModel = Field(default_factory=dict)
+    """Other parameters of these detectors by pattern of model, the first that matches holds:
+    `{"fraud-*": {page_hinkley: {threshold: 200}}}`. Another delta of ADWIN is a window more for all."""
     drift_weighted: Annotated[tuple[DriftWeightedSpec, ...], DRIFT_WEIGHTED] = Field(
         default=_DEFAULT.drift_weighted,
         json_schema_extra={"default": DRIFT_WEIGHTED.shown(_DEFAULT.drift_weighted)},
@@ -278,3 +244,10 @@ class MonitorsSection(Section):
             if not re.fullmatch(r"[a-z][a-z0-9_]{0,62}", name):
                 raise ValueError(f"a detector's name is lower-case letters, digits and _, got {name!r}")
         return detectors
+
+    @field_validator("detectors_by_model")
+    @classmethod
+    def _of_these_detectors(cls, by_model: ByModel, info: ValidationInfo) -> ByModel:
+        if "detectors" in info.data:  # or they are at fault themselves
+            model_detectors(info.data["detectors"], by_model)
+        return by_model

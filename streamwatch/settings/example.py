@@ -33,6 +33,9 @@ def example() -> str:
     """
     lines: list[str] = []
     for name, field in Settings.model_fields.items():
+        if isinstance(field.default, str):
+            lines += ["", *_comment(field.description or "", ""), f"{name}: {_inline(field.default)}"]
+            continue
         section = cast("type[BaseModel]", field.annotation)
         lines += ["", *_comment(section.__doc__ or "", ""), f"{name}:"]
         lines += _section(section, _defaults(section, _REQUIRED.get(name, {})), INDENT)

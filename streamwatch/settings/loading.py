@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
@@ -30,6 +30,7 @@ from streamwatch.settings.sections import (
     LogSection,
     TimeSection,
 )
+from streamwatch.settings.spark import SparkSection
 from streamwatch.settings.state import StateSection
 from streamwatch.settings.topics import TopicsSection
 from streamwatch.settings.yaml_text import MAX_CHARACTERS, MAX_DEPTH, YamlRefused, parse
@@ -42,6 +43,8 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
+    source: Literal["kafka", "results"] = "kafka"
+    """What `streamwatch run` reads: the topics, or what `streamwatch spark` made of them (`results`)."""
     kafka: KafkaSection
     topics: TopicsSection
     schema_registry: SchemaRegistrySection = SchemaRegistrySection()
@@ -52,6 +55,7 @@ class Settings(BaseSettings):
     alerts: AlertsSection = AlertsSection()
     http: HttpSection = HttpSection()
     state: StateSection = StateSection()
+    spark: SparkSection = SparkSection()
     log: LogSection = LogSection()
 
     @classmethod

@@ -50,6 +50,8 @@ class TopicSection(Section):
     """Ids of different namespaces never meet: one for each use case that numbers its ids on its own."""
     format: Format = FormatSection()
     """Format of its records' values: json, avro, protobuf, json_schema, or {type: avro, schema_file: …}."""
+    key_format: Format = FormatSection()
+    """Format of its records' keys, where a mapping looks at them: json for text or JSON, or as `format`."""
     envelope: Annotated[
         str | None,
         BeforeValidator(one_envelope, json_schema_input_type=str | None),
@@ -132,6 +134,12 @@ class TopicsSection(Section):
         for topic in self.labels:
             if formats.get(topic.name, topic.format) != topic.format:
                 raise ValueError(f"topic {topic.name!r} carries predictions and labels: give both one format")
+        keys = {topic.name: topic.key_format for topic in self.predictions}
+        for topic in self.labels:
+            if keys.get(topic.name, topic.key_format) != topic.key_format:
+                raise ValueError(
+                    f"topic {topic.name!r} carries predictions and labels: give both one key_format"
+                )
         envelopes = {topic.name: topic.envelope for topic in self.predictions}
         for topic in self.labels:
             if envelopes.get(topic.name, topic.envelope) != topic.envelope:

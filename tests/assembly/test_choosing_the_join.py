@@ -6,18 +6,22 @@ from typing import Any
 
 import pytest
 
-from streamwatch.assembly.specs import joins_in_columns
+from streamwatch.assembly.specs import commit_events, joins_in_columns
 from streamwatch.settings import Settings
 
 
-def chosen(**sections: Any) -> bool:
+def settings(**sections: Any) -> Settings:
     document: dict[str, Any] = {
         "kafka": {"bootstrap_servers": ["none:0"]},
         "topics": {"predictions": [{"name": "p"}], "labels": [{"name": "l"}]},
         "state": {"kind": "memory"},
         **sections,
     }
-    return joins_in_columns(Settings(**document))
+    return Settings(**document)
+
+
+def chosen(**sections: Any) -> bool:
+    return joins_in_columns(settings(**sections))
 
 
 def durable(megabytes: int) -> dict[str, Any]:
@@ -46,3 +50,13 @@ REASONS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("reason", REASONS)
 def test_it_is_joined_row_by_row_because_of(reason: str) -> None:
     assert not chosen(**REASONS[reason])
+
+
+def test_a_commit_waits_for_more_events_where_they_are_packed_and_for_as_many_as_the_settings_say() -> None:
+    def events(**state: Any) -> int:
+        return commit_events(settings(state=state))
+
+    packed, row_by_row = events(), events(join_memory_megabytes=0)
+    assert packed > row_by_row
+    assert events(kind="memory") == packed
+    assert events(commit_events=7) == events(commit_events=7, join_memory_megabytes=0) == 7

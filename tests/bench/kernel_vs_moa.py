@@ -42,9 +42,9 @@ FILLING = 3
 ROUNDS = 10
 
 
-def build_peer(name: str = "MoaPeer") -> None:
+def build_peer(source: Path = HERE / "MoaPeer.java") -> None:
     """Resolve MOA and compile a harness, if its source is newer than what is there."""
-    source, compiled = HERE / f"{name}.java", BUILD / "classes" / f"{name}.class"
+    compiled = BUILD / "classes" / f"{source.stem}.class"
     if compiled.exists() and compiled.stat().st_mtime > source.stat().st_mtime:
         return
     libs = BUILD / "libs"

@@ -101,6 +101,13 @@ def test_help_is_quick_because_nothing_heavy_is_imported() -> None:
     assert result.stdout.strip() == "[]"
 
 
+def test_settings_are_read_without_a_compiler_and_without_what_only_a_daemon_needs() -> None:
+    heavy = ("numba", "scipy", "aiokafka", "aiohttp", "structlog")
+    script = f"import sys, streamwatch.settings; print([m for m in {heavy} if m in sys.modules])"
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "[]"
+
+
 def test_the_example_can_be_written_to_a_file_and_is_then_found_there(
     streamwatch: CliRunner, tmp_path: Path
 ) -> None:

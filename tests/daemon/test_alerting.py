@@ -21,6 +21,7 @@ from streamwatch.core.estimators.class_shift import ClassShift, Moved
 from streamwatch.core.estimators.level import Level
 from streamwatch.core.events import Alarm, Partition
 from streamwatch.core.merge import MergeProgress
+from streamwatch.core.results import Lost
 from streamwatch.core.series import Report
 from streamwatch.daemon import (
     CommitSpec,
@@ -114,6 +115,8 @@ class FakeBatchProcessor:
     positions: Mapping[Partition, int] = field(default_factory=dict)
     uncommitted: int = 0
     uncommitted_scores: int = 0
+    has_report: bool = True
+    lost: Lost = field(default_factory=Lost)
     records: int = 0
     has_ready: bool = False
     upkeep: None = None

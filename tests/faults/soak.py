@@ -1,12 +1,14 @@
 """Half an hour and ten million events: memory, file descriptors and disk must not grow.
 
-    python -m tests.faults.soak [--minutes 32] [--rate 1500] [--picture docs/pictures/soak.png]
+    python -m tests.faults.soak [--minutes 32] [--rate 1500] [--join-megabytes 200]
+                                [--picture docs/pictures/soak.png]
 
 The daemon of `streamwatch run`, with its state on disk, reads what `streamwatch simulate` writes to Apache
 Kafka (to librdkafka's mock cluster where that cannot be had). It is looked at every five seconds. After
 warm-up, a third of the time, which is several horizons, the slope of its resident memory is fitted; its
 limits come from the means of twenty stretches, since samples next to each other are alike. Exit code 1 where
-the upper limit of the slope is above `GOAL_MB_PER_HOUR`, or file descriptors grew.
+the upper limit of the slope is above `GOAL_MB_PER_HOUR`, or file descriptors grew. With few
+`--join-megabytes` most of what waits lies on disk.
 """
 
 from __future__ import annotations
@@ -91,13 +93,14 @@ def slope(looks: Sequence[Look]) -> tuple[float, float, float]:
     return fitted.slope, fitted.slope - margin, fitted.slope + margin
 
 
-def watch(minutes: float, rate: float, folder: Path) -> list[Look]:
+def watch(minutes: float, rate: float, join_megabytes: int, folder: Path) -> list[Look]:
     """Run everything for so long."""
     with ExitStack() as stack:
         servers, kind = stack.enter_context(broker(embedded=False, topics=TOPICS, partitions=4))
         console = Console()
         console.print(f"broker: {kind}")
         overrides = {"kafka.bootstrap_servers": servers, **SETTINGS}
+        overrides["state.join_memory_megabytes"] = str(join_megabytes)
         daemon = stack.enter_context(child(folder, *(f"{key}={value}" for key, value in overrides.items())))
         url = daemon.url()
         command = [sys.executable, "-m", "streamwatch", "simulate", "-b", servers, "--predictions", TOPICS[0]]
@@ -146,11 +149,14 @@ def main() -> int:
     parser.add_argument(
         "--rate", type=float, default=1_500.0, help="instances a second: three predictions and a label each"
     )
+    parser.add_argument(
+        "--join-megabytes", type=int, default=200, help="state.join_memory_megabytes of the daemon"
+    )
     parser.add_argument("--picture", type=Path, default=None)
     parser.add_argument("--table", type=Path, default=None, help="every look as CSV")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        looks = watch(arguments.minutes, arguments.rate, Path(folder))
+        looks = watch(arguments.minutes, arguments.rate, arguments.join_megabytes, Path(folder))
     if arguments.table:
         with arguments.table.open("w", newline="") as out:
             writer = csv.writer(out)

@@ -14,7 +14,7 @@ import pytest
 from streamwatch.core.alerting.notification import SEVERITIES
 from streamwatch.core.alerting.rules import AlarmRule, AlarmsSpec
 from streamwatch.core.merge import Merge, MergeProgress
-from streamwatch.core.merge.held import Bounds
+from streamwatch.core.merge.bounds import Bounds
 from streamwatch.core.merge.partitions import Partitions
 from streamwatch.daemon import BatchProcessor
 from streamwatch.daemon.receiver_queue import DeliverySpec
@@ -119,7 +119,7 @@ def test_deliveries_that_break_a_promise_are_found_out(broken, monkeypatch):
 
 
 def released_as_it_comes(patch):
-    patch.setattr(Merge, "_bounds", lambda *_: Bounds())
+    patch.setattr("streamwatch.core.merge.merge.bounds_of", lambda *_, **__: Bounds())
     patch.setattr(Merge, "_late", lambda _: (-1, -1))
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from streamwatch.lab.experiments.detection.moa import MOA_DETECTORS
 from tests.bench.kernel_vs_moa import BUILD, build_peer
 
 HERE = Path(__file__).parent
@@ -37,7 +38,7 @@ def moa_says(losses: str, detectors: list[str]) -> list[list[int]]:
 
     Each runs in a process of its own: MOA's HDDM_W keeps its state in static fields.
     """
-    build_peer("MoaDetectors")
+    build_peer(MOA_DETECTORS)
     java = ["java", "-cp", f"{BUILD / 'libs'}/*:{BUILD / 'classes'}", "MoaDetectors"]
     said: list[list[int]] = []
     for detector in detectors:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import time
 from pathlib import Path
 
@@ -79,6 +80,52 @@ async def test_ids_with_a_prefix_and_labels_without_a_class_are_found_with_what_
     assert rules[-1] == "not_durable"
     assert without_topics.exit_code == 1
     assert "ids are probably written otherwise on both sides" in without_topics.output
+
+
+async def rare_and_late(broker: Broker) -> tuple[str, str]:
+    """2,000 predictions of which one in 100 is a fraud, all frauds found; 12 labels of 100 come too late."""
+    predictions, labels = [await create_topic(broker, fresh(side)) for side in ("predictions", "labels")]
+    start_ms = round(time.time() * 1_000) - 12 * HOUR
+    told: list[tuple[int, str, str]] = []
+    async with producer(broker.bootstrap_servers) as client:
+        for number in range(2_000):
+            made_ms = start_ms + number * 10_000
+            true = "fraud" if number % 100 == 50 else "legit"
+            predicted = "fraud" if true == "fraud" or number % 20 == 7 else "legit"
+            said = {"id": str(number), "model": "fraud-v3", "prediction": predicted}
+            await client.send(predictions, json.dumps(said).encode(), timestamp_ms=made_ms)
+            told.append((made_ms + (2 * HOUR if number % 25 in {1, 2, 3} else 600_000), str(number), true))
+        for known_ms, id_, true in sorted(told):
+            await client.send(labels, json.dumps({"id": id_, "label": true}).encode(), timestamp_ms=known_ms)
+        await client.flush()
+    return predictions, labels
+
+
+async def test_a_horizon_that_is_too_short_and_a_rare_class_judged_by_accuracy_are_found(
+    kafka: Broker, streamwatch: CliRunner
+) -> None:
+    predictions, labels = await rare_and_late(kafka)
+    document = {
+        "kafka": {"bootstrap_servers": kafka.bootstrap_servers},
+        "topics": {"predictions": predictions, "labels": labels},
+        "join": {"horizon": "1h", "dedup_horizon": "4h"},
+    }
+    written("streamwatch.json", json.dumps(document))
+    async with daemon(document) as running:
+        found = await running.until(
+            lambda samples: (
+                value(samples, "labels_late_total") + value(samples, "labels_joined_total") == 2_000
+            )
+        )
+        told = await invoked(
+            streamwatch, "doctor", "--url", running.url, "--seconds", "0", "-c", "streamwatch.json"
+        )
+    assert value(found, "labels_late_total") == 240
+    assert "is too short for 12.0% of the labels: 240 came after expiry" in told.output
+    assert re.search(
+        r"right in 9\d\.\d%, the previous label in 9\d\.\d%, but classes are 99 : 1", told.output
+    )
+    assert "utility_by_model: {fraud-v3: balanced}" in told.output
 
 
 async def test_where_nothing_serves_it_says_so_with_exit_code_2(streamwatch: CliRunner) -> None:

@@ -112,7 +112,7 @@ def complaint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., 
             (
                 "zoo in streamwatch.yaml: unknown key; known: alerts, folds, http, join, kafka, log, monitors, "
                 "schema_registry, "
-                "state, time, topics"
+                "source, spark, state, time, topics"
             ),
         ),
         ("join: 3", "join in streamwatch.yaml: expected a mapping, got 3"),

@@ -190,3 +190,45 @@ def test_a_comparison_that_says_nothing_clear_is_refused(
 ) -> None:
     with pytest.raises(SettingsError, match=said):
         read(tmp_path, {"comparisons": [comparison]})
+
+
+def test_detectors_of_some_models_differ_in_the_parameters_that_are_given(tmp_path: Path) -> None:
+    asked = {
+        "detectors": ["adwin", {"page_hinkley": {"name": "slow", "alpha": 1.0}}],
+        "detectors_by_model": {"fraud-*": {"slow": {"threshold": 200}}, "w*": {"adwin": {"delta": "1e-6"}}},
+    }
+    fraud, others = specs.monitors_spec(read(tmp_path, asked)).detectors_by_model
+    assert fraud.models == "fraud-*"
+    assert fraud.detectors == (AdwinDriftSpec(), PageHinkleySpec("slow", threshold=200.0, alpha=1.0))
+    assert others.detectors == (AdwinDriftSpec(delta=1e-6), PageHinkleySpec("slow", alpha=1.0))
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"page_hinkly": {}}, "fraud-*: no detector is named 'page_hinkly'; did you mean 'page_hinkley'?"),
+        (
+            {"page_hinkley": {"treshold": 3}},
+            "fraud-*: page_hinkley: no parameter is named 'treshold'; did you mean 'threshold'?",
+        ),
+        (
+            {"page_hinkley": {"threshold": -1}},
+            "fraud-*: page_hinkley: threshold: threshold (λ) must be in (0, inf), got -1.0",
+        ),
+        (
+            {"page_hinkley": {"name": "other"}},
+            "page_hinkley: no parameter is named 'name'; there are",
+        ),
+        (
+            {"page_hinkley": {"min_outcomes": "many"}},
+            "fraud-*: page_hinkley: min_outcomes: ",
+        ),
+    ],
+)
+def test_a_fault_in_detectors_of_some_models_is_named_with_its_place(
+    tmp_path: Path, given: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(SettingsError) as caught:
+        read(tmp_path, {"detectors_by_model": {"fraud-*": given}})
+    assert str(caught.value).startswith("monitors.detectors_by_model in ")
+    assert said in str(caught.value)

@@ -7,6 +7,7 @@ import typer
 from streamwatch.cli.lab import (
     comparison,
     dependence,
+    detectors,
     holdout,
     imbalance,
     optimal,
@@ -36,3 +37,4 @@ app.command("recovery")(recovery.recovery)
 app.command("validation")(validation.validation)
 app.command("imbalance")(imbalance.imbalance)
 app.command("optimal")(optimal.optimal)
+app.command("detectors")(detectors.detectors)

@@ -42,6 +42,7 @@ def show(  # one parameter per option
     figures: Path | None,
     as_markdown: bool,
     recording: Path | None = None,
+    moa: Path | None = None,
 ) -> None:
     """Run an experiment, print its tables and draw its figures."""
     import sys
@@ -59,7 +60,7 @@ def show(  # one parameter per option
             status.update(what)
 
         try:
-            result = experiment.run(Effort(seed, reduced, recording, said))
+            result = experiment.run(Effort(seed, reduced, recording, said, moa))
         except AnswersError as error:
             refuse(str(error))
     if as_markdown:

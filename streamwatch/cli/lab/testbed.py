@@ -5,14 +5,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from streamwatch.cli.options import refuse
 
+if TYPE_CHECKING:
+    from streamwatch.lab.streams.gaussians import Mixture
 
-def write_stream(
+
+def write_stream(  # noqa: PLR0913  # one parameter per option
     name: Annotated[
         str | None, typer.Argument(metavar="[STREAM]", help="Which; their cards if absent.")
     ] = None,
@@ -33,6 +36,13 @@ def write_stream(
         ),
     ] = 10_000,
     seed: Annotated[int, typer.Option("--seed", help="Equal seeds give equal streams.", min=0)] = 1,
+    bootstrap_servers: Annotated[
+        str | None,
+        typer.Option("--bootstrap-servers", "-b", help="Write to Kafka instead: brokers, host:port."),
+    ] = None,
+    predictions: Annotated[str, typer.Option(help="Topic of Kafka for predictions.")] = "predictions",
+    labels: Annotated[str, typer.Option(help="Topic of Kafka for labels.")] = "labels",
+    create_topics: Annotated[bool, typer.Option("--create-topics", help="Make absent topics.")] = False,
 ) -> None:
     """Write a stream of the testbed with the predictions of its optimal classifier, or list the nine.
 
@@ -49,11 +59,9 @@ def write_stream(
 
         streamwatch lab testbed NSGT --lap 20000 -n 20000 -o slow.csv
 
-    Into Kafka, under the default field names:
+    Into Kafka, under the default field names, dated as a backlog that ends now:
 
-        streamwatch lab testbed NSCX --format jsonl -o events.jsonl
-        grep prediction events.jsonl | kcat -P -b broker -t predictions
-        grep label events.jsonl | kcat -P -b broker -t labels
+        streamwatch lab testbed NSCX -b localhost:9092 --create-topics
 
     Streams are those of Cervantes, Gagné, Isasi and Parizeau (docs/testbed.md).
     """
@@ -71,6 +79,13 @@ def write_stream(
         mixture = kind.mixture if lap == kind.mixture.lap else kind.mixture.over(lap)
     except ValueError as error:
         refuse(str(error))
+    if bootstrap_servers is not None:
+        if output is not None or not instances:
+            refuse("--bootstrap-servers: expected no --output and at least 1 of --instances")
+        topics = (predictions, labels)
+        _to_kafka(mixture, instances, seed, bootstrap_servers, topics, 1 if create_topics else None)
+        typer.echo(f"{', '.join(topics)}: {instances:,} instances of {kind.name}", err=True)
+        return
     written = lines(mixture, layout, instances or None, seed)
     if output is None:
         sys.stdout.writelines(written)
@@ -86,6 +101,25 @@ def write_stream(
     changes = kind.known_changes(instances) if lap == kind.mixture.lap else ()
     said = f"; changes at once at instances {', '.join(f'{at:,}' for at in changes)}" if changes else ""
     typer.echo(f"{output}: {instances:,} instances of {kind.name}{said}", err=True)
+
+
+def _to_kafka(  # all that is said of where and what
+    mixture: Mixture,
+    instances: int,
+    seed: int,
+    servers: str,
+    topics: tuple[str, str],
+    create: int | None,
+) -> None:
+    import asyncio
+
+    from streamwatch.lab.streams.to_kafka import Destination, write_to_kafka
+    from streamwatch.lab.topics import SimulationError
+
+    try:
+        asyncio.run(write_to_kafka(mixture, instances, seed, Destination(servers, *topics, create)))
+    except SimulationError as error:
+        refuse(str(error))
 
 
 def _cards() -> None:

@@ -124,22 +124,23 @@ class AlarmBook:
                 self._suppressed["already_open"] += 1
                 self._incidents.renew(alarm, now_ms)
             elif behind and now_ms - alarm.event_ms > self._spec.stale_after_ms:
-                self._digest.add(alarm, self._severity(alarm, models), now_ms)
+                self._digest.add(alarm, self._severity(alarm, _misleads(alarm, models)), now_ms)
             elif last_ms is not None and abs(alarm.event_ms - last_ms) < rule.cooldown_ms:
                 self._suppressed["cooldown"] += 1
             else:
                 shift = models.class_shift(alarm.model, nan if alarm.judgement else alarm.before)
-                severity = self._severity(alarm, models)
+                misleads = _misleads(alarm, models)
+                severity = self._severity(alarm, misleads)
                 segment = None if alarm.judgement else models.segment_change(alarm.model)
-                self._incidents.begin(alarm, severity, models.first_ms(alarm.model), shift, segment, now_ms)
+                first_ms = models.first_ms(alarm.model)
+                self._incidents.begin(alarm, severity, first_ms, shift, segment, now_ms, misleads=misleads)
                 self._announced_at_ms[key] = alarm.event_ms
         return self._incidents.tell(now_ms)
 
-    def _severity(self, alarm: Alarm, models: WatchedModels) -> Severity:
+    def _severity(self, alarm: Alarm, misleads: bool) -> Severity:  # noqa: FBT001
         """Severity of an alarm that begins; of a verdict it depends on what accuracy says of the model."""
-        judged = alarm.judgement is not None
-        misleads = judged and models.accuracy_misleads(alarm.model)
-        return self._spec.rule(alarm.model, alarm.detector).severity_of(judged=judged, misleads=misleads)
+        rule = self._spec.rule(alarm.model, alarm.detector)
+        return rule.severity_of(judged=alarm.judgement is not None, misleads=misleads)
 
     def review(self, models: WatchedModels, now_ms: int, *, behind: bool) -> list[Notification]:
         """Resolve what has ended, and let the digest go when it is time; once before each commit.
@@ -224,3 +225,8 @@ class AlarmBook:
             ),
             single("alarms_digested_total", float(self._digest.taken)),
         ]
+
+
+def _misleads(alarm: Alarm, models: WatchedModels) -> bool:
+    """Tell whether an alarm is a verdict by accuracy that says little of the model's use."""
+    return alarm.judgement is not None and models.accuracy_misleads(alarm.model)

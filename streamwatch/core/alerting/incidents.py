@@ -121,11 +121,14 @@ class Incidents:
         shift: ClassShift | None,
         segment: SegmentChange | None,
         now_ms: int,
+        *,
+        misleads: bool = False,
     ) -> None:
         """Open an alarm of a model and detector that has none open.
 
         `first_ms` is the event time of the model's first outcome, which tells models of one name apart, and
         `shift` which it looks like now. `segment` is where most of the extra errors are, if that can be said.
+        `misleads` tells that it is a verdict by accuracy that says little of the model's use.
         """
         place = place_of(alarm)
         found = self._nearest(alarm.model, place)
@@ -136,7 +139,7 @@ class Incidents:
         self._note(found.id, alarm.detector, ends=False, now_ms=now_ms)
         found = self._incidents.get(found.id, found)
         started_ms = alarm.judgement.since_ms if alarm.judgement else alarm.event_ms
-        part = Part(alarm, severity, started_ms, alarm.before, now_ms)
+        part = Part(alarm, severity, started_ms, alarm.before, now_ms, accuracy_misleads=misleads)
         self._incidents[found.id] = msgspec.structs.replace(
             found.begun(part, place), shift=shift, segment=segment or found.segment
         )

@@ -68,6 +68,8 @@ class Part(msgspec.Struct, frozen=True):
     """Host time."""
     reason: Reason | None = None
     """Reason for its end."""
+    accuracy_misleads: bool = False
+    """Whether it is a verdict by accuracy that said little of the model's use, as its classes are rare."""
 
     @property
     def is_open(self) -> bool:

@@ -15,6 +15,7 @@ from streamwatch.core.specs import (
     DriftWeightedSpec,
     FadingSpec,
     LandmarkSpec,
+    ModelDetectors,
     MonitorsSpec,
     SlidingSpec,
     UtilitySpec,
@@ -36,6 +37,7 @@ def known_specs() -> dict[str, type[Any]]:
         DriftWeightedSpec,
         FadingSpec,
         LandmarkSpec,
+        ModelDetectors,
         SlidingSpec,
         UtilitySpec,
     )
@@ -66,7 +68,7 @@ def spec_of(document: bytes) -> tuple[MonitorsSpec, tuple[str, ...]]:
         by_name = known_specs()
         wanted = {field.name for field in fields(MonitorsSpec)}
         values = {name: _restored(value, by_name, lost) for name, value in plain.items() if name in wanted}
-        return MonitorsSpec(**values), tuple(lost)
+        return MonitorsSpec(**values), tuple(dict.fromkeys(lost))
     except (msgspec.DecodeError, AttributeError, KeyError, TypeError) as error:
         raise DocumentError(f"expected the settings of monitors: {error}") from error
 
@@ -88,7 +90,7 @@ def _restored(value: Any, by_name: dict[str, type[Any]], lost: list[str]) -> Any
         if not isinstance(item, dict):
             items.append(_tuples(item))
             continue
-        parameters = {name: _tuples(given) for name, given in item.items()}
+        parameters = {name: _restored(given, by_name, lost) for name, given in item.items()}
         kind = parameters.pop(_KIND)
         try:
             items.append(by_name[kind](**parameters))

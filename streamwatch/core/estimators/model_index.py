@@ -57,6 +57,13 @@ def utility_of(spec: MonitorsSpec, model: str) -> UtilitySpec:
     return next((u for u in spec.utilities if fnmatchcase(name, u.models)), UtilitySpec())
 
 
+def detectors_of(spec: MonitorsSpec, model: str) -> int:
+    """Whose parameters a model's detectors have, as `ModelTable.add_model` takes it."""
+    name = model_of(model)
+    own = (k for k, each in enumerate(spec.detectors_by_model, 1) if fnmatchcase(name, each.models))
+    return next(own, 0)
+
+
 class ModelIndex:
     """Index of the models that have a row of the table, and of the registers beside it."""
 
@@ -79,7 +86,7 @@ class ModelIndex:
     def enter(self, model: str, first_ms: int) -> tuple[int, Classes]:
         """Give a new model a row; raises TableFull without one."""
         utility = utility_of(self._spec, model)
-        row = self._table.add_model(utility)
+        row = self._table.add_model(utility, detectors_of(self._spec, model))
         self._clear(row)
         classes = Classes(self._spec.max_classes)
         if utility.kind == "costs":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from streamwatch.core.join.models import ModelActivity
 
@@ -27,3 +27,5 @@ class Holdings:
     """Of those, the ones that were assumed at expiry."""
     oldest_ms: int | None = None
     """Record time of the pending prediction that would expire first."""
+    places: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Entries by where they lie (`memory`, `disk`); empty of a join that leaves that to its store."""

@@ -114,6 +114,7 @@ def gauge_families(join: Joining) -> list[Family]:
     oldest_ms = holdings.oldest_ms
     return [
         *(single(name, value) for name, value in values.items()),
+        family("join_entries", [((place,), count) for place, count in holdings.places.items()]),
         family("pending_predictions", pending),
         family("last_prediction_timestamp_seconds", latest),
         single("oldest_pending_timestamp_seconds", None if oldest_ms is None else oldest_ms / 1000),

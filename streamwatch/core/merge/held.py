@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from streamwatch.core.merge.bounds import Bounds
 from streamwatch.core.merge.queues import (
     ARRIVED,
     BOUNDS,
@@ -36,22 +37,6 @@ from streamwatch.core.records import ROW, rows_of, words_of
 _FEWEST: Final = 1_024
 _MOST_EMPTY: Final = 1 << 16
 """Places for which room is kept while nothing waits."""
-
-EVER: Final = 2**63 - 1
-"""Beyond every time, and every place."""
-
-
-class Bounds(NamedTuple):
-    """Bounds up to which records may be released, times in milliseconds; by default all of them may."""
-
-    read: tuple[int, int] = (EVER, EVER)
-    """Time and place up to which no record that is yet to be read can precede."""
-    rested: tuple[int, int] = (EVER, EVER)
-    """Beyond this a partition that was found at its end may deliver what precedes; so what is beyond must
-    have arrived up to `fetched_ms`, and be of a time up to `rest_ms` or have arrived up to `waited_ms`."""
-    fetched_ms: int = EVER
-    rest_ms: int = EVER
-    waited_ms: int = EVER
 
 
 class Taken(NamedTuple):

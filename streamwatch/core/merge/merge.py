@@ -15,39 +15,24 @@ counted. Kafka Streams (KIP-353, KIP-695) merges the partitions of a task likewi
 from __future__ import annotations
 
 from collections.abc import Collection, Generator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from streamwatch.core.events import Partition, Side
 from streamwatch.core.merge.arrivals import Arrivals
-from streamwatch.core.merge.held import EVER, Bounds, Held
+from streamwatch.core.merge.bounds import Bounds, bounds_of
+from streamwatch.core.merge.held import Held
 from streamwatch.core.merge.host_clock import HostClock
 from streamwatch.core.merge.inbox import HostIsBehind, Inbox
 from streamwatch.core.merge.kept import Kept
 from streamwatch.core.merge.partitions import Partitions
 from streamwatch.core.merge.progress import Key, MergeProgress
 from streamwatch.core.merge.released import Released, together
+from streamwatch.core.merge.spec import RANKS, MergeSpec
 
 _LEAST: Final = 10_000
 """Records whose texts and objects may be kept although they were released."""
-RANKS: Final[Mapping[Side, int]] = {"prediction": 0, "both": 1, "label": 2}
-
-
-@dataclass(frozen=True, slots=True)
-class MergeSpec:
-    """Limits of the time for which records wait and of their number; times in milliseconds."""
-
-    settle_ms: int = 1_000
-    max_future_ms: int = 300_000
-    max_hold_back_ms: int = 600_000
-    max_held_bytes: int = 67_108_864
-    max_held_records: int = 400_000
-    """Of one partition. Beside a topic at its end a backlog gets no further than this in `settle_ms`, and the
-    time of a fetch; more than a processor evaluates in that time are never held."""
-    records_per_turn: int = 16_384
-    """Records released at a time: some milliseconds."""
 
 
 class Merge:
@@ -188,7 +173,13 @@ class Merge:
         room = most = self._spec.records_per_turn
         tried: Bounds | None = None  # up to these nothing is left
         while len(self._held):
-            bounds = self._bounds(rested_ms, waited_ms)
+            bounds = bounds_of(
+                self._partitions,
+                self._inbox.waiting,
+                settle_ms=self._spec.settle_ms,
+                rested_ms=rested_ms,
+                waited_ms=waited_ms,
+            )
             if bounds != tried and len(part := self._take(bounds, room)):
                 parts.append(part)
                 room -= len(part)
@@ -231,28 +222,6 @@ class Merge:
     def _judge(self, host_ms: int, ended: Collection[int], host_is_behind: HostIsBehind) -> None:
         if len(self._inbox):
             self._inbox.judge(host_ms, ended, host_is_behind)
-
-    def _bounds(self, rested_ms: int | None, waited_ms: int) -> Bounds:
-        """Tell how far nobody has to be waited for.
-
-        By the host's clock times up to `rested_ms` have rested (None while that clock is behind), and records
-        that arrived up to `waited_ms` have waited long enough for it.
-        """
-        partitions = self._partitions
-        resting = (partitions.at_end_ms >= 0) & (partitions.held == 0) & ~self._inbox.waiting
-        blocking = ~resting & ~partitions.left_behind
-        resting &= ~partitions.left_behind
-        bounds = Bounds()
-        if blocking.any():
-            bounds = bounds._replace(read=partitions.least(blocking))
-        if resting.any():
-            bounds = bounds._replace(
-                rested=partitions.least(resting),
-                fetched_ms=int(partitions.at_end_ms[resting].min()) - self._spec.settle_ms,
-                rest_ms=EVER if rested_ms is None else rested_ms,
-                waited_ms=waited_ms,
-            )
-        return bounds
 
     def _late(self) -> tuple[int, int]:
         """Tell the newest place reached, as time and place of a partition: what precedes it comes late."""

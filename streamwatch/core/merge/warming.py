@@ -6,8 +6,9 @@ import numpy as np
 
 from streamwatch.core.events import Partition
 from streamwatch.core.merge.arrivals import Arrivals
-from streamwatch.core.merge.merge import Merge, MergeSpec
+from streamwatch.core.merge.merge import Merge
 from streamwatch.core.merge.progress import MergeProgress
+from streamwatch.core.merge.spec import MergeSpec
 from streamwatch.core.records import RecordBatch, no_records
 
 

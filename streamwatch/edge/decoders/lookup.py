@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias, cast
+from typing import Any, Final, TypeAlias, cast
+
+import msgspec
 
 from streamwatch.core.ports import Record
 from streamwatch.edge.decoders.field_locations import text_outside
@@ -28,6 +30,7 @@ class Content:
     tree: Any = None
 
 
+_JSON: Final = msgspec.json.Decoder()
 Lookup: TypeAlias = Callable[[Content], Any]
 
 
@@ -57,8 +60,20 @@ def lookup(location: FieldLocation | None, topic: str) -> Lookup:
             return lambda _: topic
         case Constant(text):
             return lambda _: text
+        case InKey(path) if path:
+            return lambda content: walk(key_tree(content.record), path)
         case InKey() | InHeader():
             return lambda content: text_outside(content.record, location)
+
+
+def key_tree(record: Record) -> Any:
+    """What a record's key says as JSON; None where it has none, or is none."""
+    if record.key is None:
+        return None
+    try:
+        return _JSON.decode(record.key)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
 
 
 def _nothing(_content: Content) -> None:

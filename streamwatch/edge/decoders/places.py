@@ -1,4 +1,4 @@
-"""The notation of places: `value.a.b`, `value.a[0].b`, `value.a[].b`, `key`, `header:x`, `topic`, `=text`."""
+"""The notation of places: `value.a.b`, `value.a[].b`, `key`, `key.a`, `header:x`, `topic`, `=text`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from typing import Final, Literal, TypeAlias
 Step: TypeAlias = str | int
 """A field's name, or an index."""
 
-PLACE: Final = r'^(key|topic|header:.+|=.+|value(\.("([^"]|"")+"|[^.\[\]"][^.\[\]]*)|\[[0-9]*\])+)$'
+PLACE: Final = (
+    r'^(key(\.("([^"]|"")+"|[^.\[\]"][^.\[\]]*))*|topic|header:.+|=.+'
+    r'|value(\.("([^"]|"")+"|[^.\[\]"][^.\[\]]*)|\[[0-9]*\])+)$'
+)
 """The notation as a regular expression, for JSON Schema; `[]` at most once is not said by it."""
 _STEP = re.compile(r'\.(?:"((?:[^"]|"")+)"|([^.\[\]"][^.\[\]]*))|\[([0-9]{0,9})\]')
 _NEGATIVE = re.compile(r"\[-\d+\]")
@@ -41,7 +44,10 @@ class InArray:
 
 @dataclass(frozen=True, slots=True)
 class InKey:
-    """The record's key, as text."""
+    """The record's key, as text; or a field of it."""
+
+    path: tuple[str, ...] = ()
+    """Names of fields, each in the object before it, where the key is an object; empty for the key itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +80,8 @@ def parse_field_location(text: str) -> FieldLocation:
     ValueError
         Naming the forms that are understood.
     """
-    if text == "key":
-        return InKey()
+    if text == "key" or text.startswith("key."):
+        return _in_key(text)
     if text == "topic":
         return InTopic()
     if text.startswith("=") and len(text) > 1:
@@ -93,6 +99,16 @@ def parse_field_location(text: str) -> FieldLocation:
         return InArray(tuple(path[:at]), tuple(path[at + 1 :]))
     names = tuple(step for step in path if isinstance(step, str))
     return InValue(names) if len(names) == len(path) else InArray(tuple(path))
+
+
+def _in_key(text: str) -> InKey:
+    if text == "key":
+        return InKey()
+    steps = _steps(text.removeprefix("key"))
+    names = tuple(step.name for step in steps if isinstance(step, _Name))
+    if not names or len(names) < len(steps):
+        raise ValueError(f"expected key or key.field, fields in objects only, got {text!r}")
+    return InKey(names)
 
 
 def is_each(location: FieldLocation | None) -> bool:

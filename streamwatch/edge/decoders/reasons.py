@@ -27,6 +27,7 @@ REASONS: Mapping[str, str] = {
     "fold_without_scheme": "is a prediction of one fold, and the settings have no folds.scheme",
     "invalid_fold": "its fold is not a whole number from 0 to folds.k - 1",
     "invalid_segment": "one of its segments is not 1 to 128 bytes of text without control characters",
+    "invalid_key": "its key names no schema that is known, or is not what that schema says",
     "header_encoding": "has a header whose name is not UTF-8",
     "schema_missing": "names no schema, neither in its header nor before its contents",
     "schema_unknown": "names a schema that the registry does not have",

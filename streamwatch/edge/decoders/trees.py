@@ -19,7 +19,7 @@ from streamwatch.edge.decoders.envelopes import EnvelopeKind, Opened
 from streamwatch.edge.decoders.lookup import Content
 from streamwatch.edge.decoders.mapped_part import MappedPart
 from streamwatch.edge.decoders.mapping import SidedMapping, TopicMapping
-from streamwatch.edge.decoders.places import InArray, parse_field_location
+from streamwatch.edge.decoders.places import InArray, InKey, parse_field_location
 from streamwatch.edge.keys import IdKeys
 from streamwatch.folds import Scheme
 
@@ -42,14 +42,16 @@ def needs_trees(mapping: TopicMapping) -> bool:
     texts = [place for place in (*plain, mapping.fold, kind) if place is None or isinstance(place, str)]
     if mapping.when or mapping.optional or mapping.segments or len(texts) < len(plain) + 2:
         return True
-    return any(text is not None and _is_in_array(text) for text in texts)
+    return any(text is not None and _is_deep(text) for text in texts)
 
 
-def _is_in_array(text: str) -> bool:
+def _is_deep(text: str) -> bool:
+    """Tell whether a place lies in an array, or in a field of the key."""
     try:
-        return isinstance(parse_field_location(text), InArray)
+        location = parse_field_location(text)
     except ValueError:
         return False  # whichever decoder is built says what is wrong, and with which field
+    return isinstance(location, InArray) or (isinstance(location, InKey) and bool(location.path))
 
 
 class TreeDecoder:

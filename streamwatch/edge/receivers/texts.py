@@ -77,6 +77,8 @@ def look_first(notification: Notification, external_url: str = "") -> str:
         what = "the models with most alarms, what needs a look first"
     elif (shift := notification.shift) is not None and shift.looks_like == "classes":
         what = "the share of each class"
+    elif any(_misleads(part) for part in notification.parts):
+        what = "the recall of each class and kappa, and at what monitors.utility should be for this model"
     elif any(part.is_open and part.alarm.judgement is None for part in notification.parts):
         what = "the recall of each class, and what changed upstream at that time"
     else:
@@ -157,7 +159,11 @@ def _state(notification: Notification) -> str:
     ]
     if not parts:
         return f"Drift of {model} resolved ({', '.join(notification.detectors)})"
-    said = [judged(part.alarm.judgement) for part in parts if part.alarm.judgement is not None]
+    said = [
+        judged(part.alarm.judgement) + (" (by accuracy, which says little of rare classes)" * _misleads(part))
+        for part in parts
+        if part.alarm.judgement is not None
+    ]
     drifts = [part for part in parts if part.alarm.judgement is None]
     if drifts:
         newest = max(drifts, key=lambda part: part.alarm.outcome)
@@ -175,7 +181,7 @@ def _sentence(part: Part) -> str:
         return (
             f"{alarm.model} {judged(alarm.judgement)}. Said at outcome {alarm.outcome}, "
             f"{iso(alarm.event_ms)}, after {alarm.n_eff:,.0f} outcomes that could be compared; "
-            f"about now, not about the whole past.{_quick(alarm.judgement)}{retired}"
+            f"about now, not about the whole past.{_quick(alarm.judgement)}{_of_rare(part)}{retired}"
         )
     if part.reason is not None:
         began = f"The drift of {alarm.model} that {alarm.detector} found at {iso(part.started_at_ms)} is over"
@@ -213,6 +219,22 @@ def _quick(judgement: Judgement) -> str:
     return (
         " Only quick labels were in, as the model was watched for less than join.horizon: slower ones may "
         "say otherwise."
+    )
+
+
+def _misleads(part: Part) -> bool:
+    """Tell whether it is an open verdict by accuracy on a model that tells its rare classes."""
+    return part.is_open and part.accuracy_misleads
+
+
+def _of_rare(part: Part) -> str:
+    """Say what a verdict by accuracy is worth where one class is nearly all there is."""
+    if not _misleads(part):
+        return ""
+    return (
+        " That is by accuracy, in which always naming its largest class (90 % of labels or more) is hard to "
+        "beat; the model does tell the others from it (kappa is 3 standard errors above 0). "
+        "monitors.utility: balanced, or costs of each mistake, judges it by what it is for."
     )
 
 

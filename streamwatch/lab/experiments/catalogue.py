@@ -15,6 +15,7 @@ from streamwatch.lab.experiments import (
     weighted,
     windows,
 )
+from streamwatch.lab.experiments.detection import experiment as detectors
 from streamwatch.lab.experiments.result import Experiment
 
 KINDS: tuple[Experiment, ...] = (
@@ -29,4 +30,5 @@ KINDS: tuple[Experiment, ...] = (
     validation.KIND,
     imbalance.KIND,
     optimal.KIND,
+    detectors.KIND,
 )

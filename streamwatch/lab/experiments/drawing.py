@@ -8,6 +8,7 @@ from streamwatch.lab.experiments.result import Figure, Panel
 
 COLOURS = (
     "#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e", "#17becf", "#8c564b", "#7f7f7f", "#bcbd22",
+    "#000000", "#e377c2",
 )  # fmt: skip
 
 
@@ -69,4 +70,6 @@ def _draw(axes: object, panel: Panel) -> None:
         )
     if panel.logarithmic:
         axes.set_xscale("log")
+    if panel.logarithmic_y:
+        axes.set_yscale("log")
     axes.legend(fontsize=7, loc="best")

@@ -95,6 +95,8 @@ class Panel:
     """Levels to compare with."""
     logarithmic: bool = False
     """Whether x is drawn on a logarithmic scale."""
+    logarithmic_y: bool = False
+    """Whether y is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +142,8 @@ class Effort:
     """CSV of labels and predictions, for experiments that evaluate recorded classifiers."""
     said: Callable[[str], None] = field(default=_unheard)
     """Takes a line about what is being done."""
+    moa: Path | None = None
+    """Folder with MOA's jar files, for experiments that set its detectors beside the daemon's."""
 
     def size(self, full: int, reduced: int) -> int:
         """Number of runs, outcomes … to take."""

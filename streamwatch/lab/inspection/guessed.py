@@ -58,7 +58,8 @@ class TopicGuess:
     the place that tells predictions from labels with what stands there in each. `has_fold_field`: records
     have what the default mapping takes for a fold. `optional`: many have no class. `largest`: the prediction
     is the class with the largest of several numbers. `envelope` is what values are wrapped in,
-    `format` what they are written in where that is not JSON.
+    `format` what they are written in where that is not JSON. `when`: place → texts of the records that are
+    meant. `others` are further mappings of the topic: of other models that predict in the same records.
     """
 
     topic: str
@@ -78,6 +79,8 @@ class TopicGuess:
     largest: Numbers | None = None
     envelope: str | None = None
     format: str | None = None
+    when: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    others: tuple[TopicGuess, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

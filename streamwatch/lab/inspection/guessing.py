@@ -11,6 +11,7 @@ from streamwatch.core.ports import Record
 from streamwatch.lab.inspection.envelopes import envelope_of
 from streamwatch.lab.inspection.flatten import NULL, SKIPPED, FlatRecord, flatten
 from streamwatch.lab.inspection.guessed import Guess, TopicGuess
+from streamwatch.lab.inspection.mappings.challengers import with_challengers
 from streamwatch.lab.inspection.one_record import within
 from streamwatch.lab.inspection.pairing import Pairing, best_pairing, paired, views
 from streamwatch.lab.inspection.problems import class_problems, no_ids_meet
@@ -92,8 +93,7 @@ def _topics(pairings: Sequence[Pairing]) -> tuple[list[TopicGuess], list[str]]:
     best = pairings[0]
     problems = [problem for pairing in pairings for problem in class_problems(pairing)]
     if best.predictions.kind is not None and best.predictions.topic == best.labels.topic:
-        mixed, wrong = both_guess(best)
-        return ([] if mixed is None else [mixed]), [*problems, *wrong]
+        return both_guess(best), problems
     if best.predictions is best.labels:
         return ([prediction_guess(best), label_guess(best)] if best.is_usable else []), problems
     topics: dict[str, TopicGuess] = {}
@@ -101,7 +101,7 @@ def _topics(pairings: Sequence[Pairing]) -> tuple[list[TopicGuess], list[str]]:
         if not pairing.is_usable:
             continue
         if pairing.predictions.topic not in topics:
-            topics[pairing.predictions.topic] = prediction_guess(pairing)
+            topics[pairing.predictions.topic] = with_challengers(prediction_guess(pairing), pairing)
         if pairing.labels.topic not in topics:
             topics[pairing.labels.topic] = label_guess(pairing)
     return list(topics.values()), problems

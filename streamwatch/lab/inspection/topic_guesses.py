@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from streamwatch.edge.decoders.mapping import TimestampUnit
 from streamwatch.lab.inspection.classes import ClassPair
 from streamwatch.lab.inspection.guessed import Choice, Numbers, ScoreChoice, TopicGuess, confidence
 from streamwatch.lab.inspection.ids import IdPair, joined_rows
+from streamwatch.lab.inspection.mappings.conditions import condition
 from streamwatch.lab.inspection.models import model_places
 from streamwatch.lab.inspection.pairing import Pairing
 from streamwatch.lab.inspection.streams import EACH, Stream
@@ -35,6 +37,7 @@ def prediction_guess(pairing: Pairing) -> TopicGuess:
         prediction = Choice(scored.score, why, 0.5)
     taken = {ids.left, prediction.place}
     timestamp, unit = _timestamp(stream, taken)
+    when = _when(stream, prediction.place) if scored is None else {}
     return TopicGuess(
         stream.topic,
         "prediction",
@@ -47,8 +50,9 @@ def prediction_guess(pairing: Pairing) -> TopicGuess:
         unit,
         _scores(pairing, largest),
         has_fold_field="value.fold" in stream.columns,
-        optional=scored is None and stream.filled(prediction.place) < ALWAYS,
+        optional=scored is None and not when and stream.filled(prediction.place) < ALWAYS,
         largest=largest,
+        when=when,
     )
 
 
@@ -62,6 +66,7 @@ def label_guess(pairing: Pairing) -> TopicGuess:
         label = Choice(scored.label, f"{scored.above} where the score is high", 0.7)
     copies = _copies(pairing)
     timestamp, unit = _timestamp(stream, {ids.right, label.place, *copies})
+    when = _when(stream, label.place)
     return TopicGuess(
         stream.topic,
         "label",
@@ -73,32 +78,34 @@ def label_guess(pairing: Pairing) -> TopicGuess:
         timestamp,
         unit,
         classes=dict(pairing.classes[0].aliases) if scored is None else {},
-        optional=stream.columns[label.place].filled < ALWAYS,
+        optional=not when and stream.columns[label.place].filled < ALWAYS,
+        when=when,
     )
 
 
-def both_guess(pairing: Pairing) -> tuple[TopicGuess | None, list[str]]:
-    """Mapping of a topic that carries both, and why there is none."""
+def _when(stream: Stream, place: str) -> Mapping[str, tuple[str, ...]]:
+    """What tells records with a class from others, where there are others."""
+    return {} if stream.filled(place) >= ALWAYS else condition(stream, place)
+
+
+def both_guess(pairing: Pairing) -> list[TopicGuess]:
+    """Mapping of a topic that carries both; one for each side where their ids have different places."""
     if not pairing.is_usable:
-        return None, []
+        return []
     of_predictions, of_labels = prediction_guess(pairing), label_guess(pairing)
     kinds = (pairing.predictions.kind, pairing.labels.kind)
     assert kinds[0] is not None  # noqa: S101 - whoever calls has looked
     assert kinds[1] is not None  # noqa: S101
+    told = (kinds[0][0], kinds[0][1], kinds[1][1])
     if of_predictions.id.place != of_labels.id.place:
-        return None, [
-            (
-                f"topic {of_predictions.topic}: the id is at {of_predictions.id.place} in predictions and at "
-                f"{of_labels.id.place} in labels; one topic has one place for it"
-            )
-        ]
+        return [replace(of_predictions, kind=told), replace(of_labels, kind=told)]
     one_time = (
         of_labels.timestamp is not None
         and of_predictions.timestamp is not None
         and of_labels.timestamp.place == of_predictions.timestamp.place
         and of_labels.timestamp_unit == of_predictions.timestamp_unit
     )
-    return (
+    return [
         TopicGuess(
             of_predictions.topic,
             "both",
@@ -111,12 +118,11 @@ def both_guess(pairing: Pairing) -> tuple[TopicGuess | None, list[str]]:
             of_predictions.timestamp_unit if one_time else "ms",
             of_predictions.scores,
             of_labels.classes,
-            (kinds[0][0], kinds[0][1], kinds[1][1]),
+            told,
             of_predictions.has_fold_field,
             largest=of_predictions.largest,
-        ),
-        [],
-    )
+        )
+    ]
 
 
 def _id_choice(pairing: Pairing, *, label: bool) -> Choice:

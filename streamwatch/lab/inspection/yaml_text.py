@@ -31,7 +31,7 @@ def document(guess: Guess, sections: Mapping[str, Any], sample: JoinedSample | N
         **sections,
         "topics": {
             side: [
-                {**_head(topic), "mapping": {name: value for name, value, _ in _fields(topic)}}
+                {**_head(topic), **_mapped([{n: v for n, v, _ in _fields(each)} for each in _each(topic)])}
                 for topic in topics
             ]
             for side, topics in _sides(guess).items()
@@ -40,6 +40,30 @@ def document(guess: Guess, sections: Mapping[str, Any], sample: JoinedSample | N
     if join := {name: value for name, value, _ in _join(sample)}:
         found["join"] = join
     return found
+
+
+def _each(topic: TopicGuess) -> Sequence[TopicGuess]:
+    """Every mapping of a topic."""
+    return (topic, *topic.others)
+
+
+def _mapped(mappings: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    return {"mapping": mappings[0]} if len(mappings) == 1 else {"mappings": list(mappings)}
+
+
+def _mapping_lines(topic: TopicGuess) -> list[str]:
+    """Lines of a topic's mapping, or of its mappings, each place under the reason for it."""
+    if not topic.others:
+        lines = ["      mapping:"]
+        for name, value, why in _fields(topic):
+            lines += [*_commented(why, 8), f"        {name}: {_inline(value)}"]
+        return lines
+    lines = ["      mappings:"]
+    for each in _each(topic):
+        lines.append("        -")
+        for name, value, why in _fields(each):
+            lines += [*_commented(why, 10), f"          {name}: {_inline(value)}"]
+    return lines
 
 
 def _sides(guess: Guess) -> Mapping[str, Sequence[TopicGuess]]:
@@ -60,10 +84,8 @@ def text(guess: Guess, sections: Mapping[str, Any], sample: JoinedSample, headin
         lines.append(f"  {side}:")
         for topic in topics:
             keys = [f"{name}: {_inline(value)}" for name, value in _head(topic).items()]
-            lines += [f"    - {keys[0]}", *(f"      {key}" for key in keys[1:]), "      mapping:"]
-            for name, value, why in _fields(topic):
-                lines += _commented(why, 8)
-                lines.append(f"        {name}: {_inline(value)}")
+            lines += [f"    - {keys[0]}", *(f"      {key}" for key in keys[1:])]
+            lines += _mapping_lines(topic)
     if join := list(_join(sample)):
         lines += ["", "join:"]
         for name, value, why in join:
@@ -98,6 +120,9 @@ def _fields(topic: TopicGuess) -> Iterator[tuple[str, Any, str]]:
         yield "timestamp", None, "the record's time counts"
     if topic.side != "label":
         yield "scores", *_scores(topic.scores)
+    if topic.when:
+        asked = {place: list(texts) for place, texts in topic.when.items()}
+        yield "when", asked, "records with other texts there have no class, and are skipped"
     if topic.optional:
         yield "optional", True, "many of its records have no class, and are not invalid for that"
     if topic.has_fold_field:

@@ -456,7 +456,9 @@ def test_a_verdict_on_a_model_that_accuracy_misjudges_is_information_unless_a_se
 
     chosen = AlarmRule(model="chosen", severity="critical", severity_given=True)
     told = Told(AlarmsSpec(rules=(chosen,), otherwise=RULE), misled={"fraud", "chosen"})
-    severities = {n.model: n.severity for n in told.hears(judged("fraud"), judged("chosen"), judged("plain"))}
+    heard = told.hears(judged("fraud"), judged("chosen"), judged("plain"))
+    severities = {n.model: n.severity for n in heard}
     assert severities == {"fraud": "info", "chosen": "critical", "plain": "warning"}
+    assert {n.model for n in heard if n.parts[0].accuracy_misleads} == {"fraud", "chosen"}
     (drift,) = told.hears(alarm("fraud", "adwin", outcome=9_000))
     assert drift.severity == "warning", "a change of its error is one whatever the classes are"

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from streamwatch.core.merge.held import Bounds, Held
+from streamwatch.core.merge.bounds import Bounds
+from streamwatch.core.merge.held import Held
 from streamwatch.core.merge.timestamps import (
     LOOK_AHEAD,
     REASONS,

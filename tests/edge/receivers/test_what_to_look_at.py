@@ -103,3 +103,15 @@ def test_a_verdict_on_quick_labels_alone_says_so(kind: str) -> None:
     )
     said = [sent(kind, firing(parts=(part(each),), news=("verdict",))) for each in (young, settled)]
     assert ["Only quick labels were in" in each for each in said] == [True, False]
+
+
+@pytest.mark.parametrize("kind", FORMS)
+def test_a_useful_model_of_rare_classes_is_not_told_as_a_bad_one(kind: str) -> None:
+    verdict = part(judged(), accuracy_misleads=True)
+    said = sent(kind, firing(parts=(verdict,), news=("verdict",), severity="info"))
+    assert "outcome 4,000 (by accuracy, which says little of rare classes)" in said
+    assert "the model does tell the others from it (kappa is 3 standard errors above 0)" in said
+    assert "monitors.utility: balanced, or costs of each mistake" in said
+    assert "Look first at the recall of each class and kappa, and at what monitors.utility should be" in said
+    over = resolved(firing(parts=(verdict,), news=("verdict",)), "model_retired")
+    assert "rare classes" not in sent(kind, over)

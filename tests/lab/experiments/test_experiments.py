@@ -234,3 +234,17 @@ def test_the_worked_example_of_ten_folds_is_that_of_an_exact_test():
     title = "The worked example of ten folds"
     assert number("validation", title, "Wilcoxon, p", "found").value == pytest.approx(0.009766, abs=1e-6)
     assert number("validation", title, "sign test, p", "found").value == pytest.approx(0.109375)
+
+
+def test_at_an_equal_rate_of_false_alarms_a_larger_change_is_seen_sooner():
+    title = "Mean delay at 20"
+    for row in ("streamwatch page_hinkley", "streamwatch adwin", "streamwatch cusum"):
+        late = [number("detectors", title, row, f"step .2 to {to}").value for to in (".25", ".3", ".5")]
+        assert late == sorted(late, reverse=True), row
+
+
+def test_losses_that_go_together_cost_hddm_a_at_its_defaults_many_false_alarms_and_ewma_few():
+    title, column = "Detectors at their defaults: losses that go", "false alarms in 100,000"
+    few = number("detectors", title, "streamwatch ewma", column).value
+    assert number("detectors", title, "streamwatch hddm_a", column).value > 100 > 3 * few
+    assert number("detectors", title, "river HDDMA", column).value > 100

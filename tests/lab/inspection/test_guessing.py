@@ -17,11 +17,12 @@ from streamwatch.assembly.inspection import Inspection, inspect
 from streamwatch.assembly.replay import recorded_topics
 from streamwatch.lab.inspection.area import area_under_roc
 from streamwatch.lab.inspection.classes import cramers_v
-from streamwatch.lab.inspection.guessed import Choice
+from streamwatch.lab.inspection.guessed import Choice, TopicGuess
 from streamwatch.lab.inspection.guessing import guess
 from streamwatch.lab.replay import ReplaySpec, replay
 from streamwatch.settings import Settings
 from streamwatch.settings.yaml_text import parse
+from tests.lab.inspection.fifth_payloads import FIFTH, places
 from tests.lab.inspection.first_payloads import FIRST
 from tests.lab.inspection.fourth_payloads import FOURTH
 from tests.lab.inspection.payloads import Maker, Payload, story
@@ -29,7 +30,7 @@ from tests.lab.inspection.second_payloads import SECOND, sequences
 from tests.lab.inspection.third_payloads import THIRD
 from tests.layouts import DEFAULT
 
-EVERY = (*FIRST, *SECOND, *THIRD, *FOURTH)
+EVERY = (*FIRST, *SECOND, *THIRD, *FOURTH, *FIFTH)
 GUESSABLE = [make for make in EVERY if not make().cannot]
 
 
@@ -38,7 +39,9 @@ def named(make: Maker) -> str:
 
 
 def chosen(part: Any) -> Any:
-    """The place of a choice, the field of a kind, anything else as it is."""
+    """The place of a choice, the field of a kind, the places of further mappings, anything else as it is."""
+    if isinstance(part, tuple) and (not part or isinstance(part[0], TopicGuess)):
+        return places(part)
     if isinstance(part, tuple):
         return part[0]
     return part.place if isinstance(part, Choice) else part

@@ -48,7 +48,11 @@ def check(
         expect(0.0 < w.delta < 1.0, "ADWIN delta", "in (0, 1)", w.delta)
         expect(w.min_subwindow >= 5, "ADWIN min_subwindow", "at least 5", w.min_subwindow)
         expect(1 <= w.clock <= 1 << 16, "ADWIN clock", "in [1, 65536]", w.clock)
-    for d in spec.detectors:
+    names = [(type(d), d.name) for d in spec.detectors]
+    for each in spec.detectors_by_model:
+        got = [(type(d), d.name) for d in each.detectors]
+        expect(got == names, f"detectors of {each.models}", "of the kinds and names of all models'", got)
+    for d in (*spec.detectors, *(d for each in spec.detectors_by_model for d in each.detectors)):
         for parameter in kind_of(d).entry.parameters:
             problem = parameter.problem(getattr(d, parameter.name))
             if problem is not None:

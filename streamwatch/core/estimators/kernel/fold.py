@@ -60,6 +60,7 @@ def learn(
     blocks,
     block_allocator,
     p,
+    detecting,
     row,
     true_class,
     predicted_class,
@@ -68,7 +69,10 @@ def learn(
     alarms,
     count,
 ):
-    """Feed one outcome of one model to all of its estimators; gives the new number of alarms."""
+    """Feed one outcome of one model to all of its estimators; gives the new number of alarms.
+
+    `p` are the parameters of all models, `detecting` those of this model's detectors.
+    """
     m = models[row]
     hit = true_class == predicted_class
     paired = m.outcomes > 0
@@ -95,7 +99,7 @@ def learn(
         if m.pending[j] >= p.windows[j].clock:
             column = len(m.fading) + len(p.sliding) + j
             drifted |= check(m, j, column, p.windows[j], class_counts, rings, row, blocks, block_allocator)
-    count = observe_all(m, p, not hit, position, row, alarms, count)
+    count = observe_all(m, detecting, not hit, position, row, alarms, count)
     if drifted:
         for j in range(len(m.drift_weighted)):
             restart_at_rise(m, row, j, p.drift_weighted[j])
@@ -175,7 +179,8 @@ def fold(
     )
     if verdict != ADMITTED:
         return verdict, position
-    p = without_refcount(parameters)[0]
+    parameters = without_refcount(parameters)
+    p = parameters[0]
     count = np.int64(0)  # of one type from the start, or all it is passed to is compiled twice
     for i in range(rows.shape[0]):
         look_ahead(models, class_counts, rings, shadows, p, rows, true_class, predicted_class, i)
@@ -206,6 +211,7 @@ def fold(
             blocks,
             block_allocator,
             p,
+            parameters[m.detecting],
             rows[i],
             y,
             y_hat,
@@ -235,7 +241,8 @@ def prepare_snapshot(models, class_counts, rings, parameters, row):
 def show(models, parameters, rows, statistic, threshold, alarms, warned):
     """State of all detectors of some models, each array (detectors, m)."""
     for t in range(rows.shape[0]):
-        show_all(models[rows[t]], parameters[0], statistic, threshold, alarms, warned, t)
+        m = models[rows[t]]
+        show_all(m, parameters[m.detecting], statistic, threshold, alarms, warned, t)
 
 
 @entry
@@ -303,6 +310,7 @@ def trace(
             blocks,
             block_allocator,
             p,
+            parameters[m.detecting],
             rows[t],
             y,
             y_hat,
@@ -314,7 +322,7 @@ def trace(
         settle(m, p, class_counts, rings, rows[t])
         for column in range(columns_of(m)):
             gather(m, column, class_counts, sums[column], counts[column], t)
-        show_all(m, p, statistic, threshold, alarms_so_far, warned, t)
+        show_all(m, parameters[m.detecting], statistic, threshold, alarms_so_far, warned, t)
         for j in range(len(m.drift_weighted)):
             s = m.drift_weighted[j]
             weighted[0, j, t] = s.hits / s.weight

@@ -86,7 +86,8 @@ class Layout:
     """Utilities by (table, true class, answer)."""
     model: np.dtype[np.void]
     parameters: Records
-    """The parameter row, shape (1,)."""
+    """Parameter rows, shape (1 + specification's `detectors_by_model`,). The first is that of all models;
+    of the others only the parameters of detectors are looked at, and ADWIN windows."""
 
 
 def window_of(drift_weighted: DriftWeightedSpec) -> AdwinSpec:
@@ -156,7 +157,8 @@ def utility_index(layout: Layout, utility: UtilitySpec) -> int:
 
 def _windows(spec: MonitorsSpec) -> tuple[AdwinSpec, ...]:
     asked: list[AdwinSpec] = [f for f in spec.forgetting if isinstance(f, AdwinSpec)]
-    asked += [w for detector in spec.detectors if (w := kind_of(detector).window(detector))]
+    detectors = (*spec.detectors, *(d for each in spec.detectors_by_model for d in each.detectors))
+    asked += [w for detector in detectors if (w := kind_of(detector).window(detector))]
     asked += [window_of(w) for w in spec.drift_weighted if w.drift_signal != "labels"]
     return tuple(dict.fromkeys(asked))
 
@@ -175,6 +177,7 @@ def _model_record(spec: MonitorsSpec, columns: int, fading: int, windows: int) -
         ("last", "i4"),  # label of the previous outcome
         ("last_missed", "i4"),  # whether it was wrong
         ("utility", "i4"),  # by which it is judged: see `verdicts.opponents`
+        ("detecting", "i4"),  # parameter row that its detectors take theirs from
         ("pace", PACE, (len(opponents_of(spec)),)),
         ("labels", LABEL_COUNTS, (int(bool(opponents_of(spec))),)),  # its units are 1 at first
         ("pending", "i4", (windows,)),  # outcomes since each window's last check, not yet in buckets
@@ -220,9 +223,11 @@ def _parameters(
     windows: tuple[AdwinSpec, ...],
     model: np.dtype[np.void],
 ) -> Records:
+    groups = [spec.detectors, *(each.detectors for each in spec.detectors_by_model)]
     detectors = {
         kind: [
-            kind.row(d, i, windows.index) for i, d in enumerate(spec.detectors) if isinstance(d, kind.spec)
+            [kind.row(d, i, windows.index) for i, d in enumerate(group) if isinstance(d, kind.spec)]
+            for group in groups
         ]
         for kind in KINDS
     }
@@ -241,10 +246,10 @@ def _parameters(
         ("windows", WINDOW_PARAMETERS, (len(windows),)),
         ("drift_weighted", WEIGHTING_PARAMETERS, (len(spec.drift_weighted),)),
         ("label_drift", LABEL_DRIFT_PARAMETERS, (len(label_drifts_of(spec.drift_weighted)),)),
-        *[(kind.name, kind.parameters, (len(rows),)) for kind, rows in detectors.items()],
+        *[(kind.name, kind.parameters, (len(rows),)) for kind, (rows, *_) in detectors.items()],
     ]
-    row = np.zeros(1, np.dtype(fields, align=True))
-    row["hot_bytes"] = _hot_bytes(model, {kind: len(rows) for kind, rows in detectors.items()})
+    row = np.zeros(len(groups), np.dtype(fields, align=True))
+    row["hot_bytes"] = _hot_bytes(model, {kind: len(rows) for kind, (rows, *_) in detectors.items()})
     row["window_bytes"] = WINDOW.itemsize
     row["shadow_classes"] = spec.shadow_max_classes
     kinds = [OPPONENTS.index(opponent) for opponent in opponents_of(spec)]
@@ -260,7 +265,7 @@ def _parameters(
     row["fading"]["alpha"] = [f.alpha for f in fading]
     row["sliding"]["size"] = [s.size for s in sliding]
     for j, w in enumerate(windows):
-        row["windows"][0, j] = (w.delta, w.min_subwindow, w.clock)
+        row["windows"][:, j] = (w.delta, w.min_subwindow, w.clock)
     for j, drift_weighted in enumerate(spec.drift_weighted):
         labels = drift_weighted.drift_signal == "labels"
         watched = label_drifts_of(spec.drift_weighted) if labels else windows
@@ -268,7 +273,8 @@ def _parameters(
         signal = SIGNALS[drift_weighted.drift_signal]
         row["drift_weighted"][0, j] = (drift_weighted.w_avg, drift_weighted.alpha, signal, window, NOBODY)
     row["label_drift"]["delta"] = label_drifts_of(spec.drift_weighted)
-    for kind, rows in detectors.items():
-        for j, parameters in enumerate(rows):
-            row[kind.name][0, j] = parameters
+    for kind, by_group in detectors.items():
+        for group, rows in enumerate(by_group):
+            for j, parameters in enumerate(rows):
+                row[kind.name][group, j] = parameters
     return row

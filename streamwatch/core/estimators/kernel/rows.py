@@ -26,8 +26,11 @@ class Rows:
         self.used = 0
         """Rows ever given out."""
 
-    def add(self, utility: int = ACCURACY) -> int:
-        """An empty row, judged by a utility (see `verdicts.opponents`); raises TableFull without one."""
+    def add(self, utility: int = ACCURACY, detecting: int = 0) -> int:
+        """An empty row, judged by a utility (see `verdicts.opponents`); raises TableFull without one.
+
+        `detecting` is the parameter row of its detectors.
+        """
         if self._free:
             row = self._free.pop()
         elif self.used < self._max_models:
@@ -39,6 +42,7 @@ class Rows:
         self._pools.spans[row] = 0
         self._pools.models["fading"]["unit"][row] = 1.0
         self._pools.models["utility"][row] = utility
+        self._pools.models["detecting"][row] = detecting
         self._pools.models["labels"]["majority_unit"][row] = 1.0
         self._pools.models["labels"]["balanced_unit"][row] = 1.0
         if self._layout.shadow_classes:

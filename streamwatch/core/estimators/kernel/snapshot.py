@@ -70,7 +70,7 @@ def take_snapshot(spec: MonitorsSpec, layout: Layout, pools: Pools, row: int) ->
             body += [int(model["pending"][j - len(layout.sliding)]), *_window_state(pools, window)]
             body.append(_recent(pools, row, width - int(window["large"])))
         sections[name] = _encode(body)
-    for name, field, j in _record_names(spec):
+    for name, field, j in _record_names(spec, int(model["detecting"])):
         sections[name] = model[field][j].tobytes()
     for name, j in _verdict_names(spec, layout, int(model["utility"])):
         sections[name] = model["pace"][j].tobytes() + model["verdicts"][j].tobytes()
@@ -116,7 +116,7 @@ def apply_snapshot(
                 _resume_window(pools, model["windows"][j - len(layout.sliding)], *rest[1:-1])
     for entries in sorted(recent, key=len):  # the oldest entry of each is a label only: the longest goes last
         pools.rings[row, pools.rings.shape[1] - len(entries) :] = entries
-    for name, field, j in _record_names(spec):
+    for name, field, j in _record_names(spec, int(model["detecting"])):
         if name in sections:
             model[field][j] = np.frombuffer(sections[name], model[field].dtype)[0]
     for name, j in _verdict_names(spec, layout, int(model["utility"])):
@@ -136,10 +136,11 @@ def section_names(spec: MonitorsSpec, layout: Layout) -> dict[str, str]:
     shown = [spec.name for spec in (*layout.fading, *layout.sliding, *layout.windows)]
     shown += ["landmark"] * bool(layout.landmark)
     names = dict(zip(_column_names(layout), shown, strict=True))
-    for kind in KINDS:
-        alike = [d.name for d in spec.detectors if isinstance(d, kind.spec)]
-        own = (name for name, field, _ in _record_names(spec) if field == kind.name)
-        names |= dict(zip(own, alike, strict=True))
+    for group, whose in enumerate(["", *(f" of {each.models}" for each in spec.detectors_by_model)]):
+        for kind in KINDS:
+            alike = [f"{d.name}{whose}" for d in spec.detectors if isinstance(d, kind.spec)]
+            own = (name for name, field, _ in _record_names(spec, group) if field == kind.name)
+            names = dict(zip(own, alike, strict=True)) | names
     drift_weightings = (name for name, field, _ in _record_names(spec) if field == "drift_weighted")
     names |= dict(
         zip(drift_weightings, (f"drift-weighted {w.name}" for w in spec.drift_weighted), strict=True)
@@ -161,10 +162,14 @@ def _column_names(layout: Layout) -> Iterator[str]:
         yield fingerprint("landmark", LandmarkSpec(), None, COLUMNS_VERSION)
 
 
-def _record_names(spec: MonitorsSpec) -> Iterator[tuple[str, str, int]]:
-    """(section, field of the model's record, index there) of estimators that are one record."""
+def _record_names(spec: MonitorsSpec, detecting: int = 0) -> Iterator[tuple[str, str, int]]:
+    """(section, field of the model's record, index there) of estimators that are one record.
+
+    `detecting` says whose parameters the detectors have (see `ModelTable.add_model`).
+    """
+    detectors = spec.detectors_by_model[detecting - 1].detectors if detecting else spec.detectors
     for kind in KINDS:
-        alike = (d for d in spec.detectors if isinstance(d, kind.spec))
+        alike = (d for d in detectors if isinstance(d, kind.spec))
         for j, detector in enumerate(alike):
             yield fingerprint(kind.name, detector, kind.state, kind.version), kind.name, j
     for j, delta in enumerate(label_drifts_of(spec.drift_weighted)):

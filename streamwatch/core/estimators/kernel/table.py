@@ -48,17 +48,18 @@ class ModelTable:
         self._rows = Rows(self._layout, self._pools, spec.max_models)
         self._alarms: Records = np.zeros(0, ALARM)
 
-    def add_model(self, utility: UtilitySpec = _ACCURACY) -> int:
+    def add_model(self, utility: UtilitySpec = _ACCURACY, detectors: int = 0) -> int:
         """Row of a new model, empty, judged by a utility. Rows of retired models are given out again.
 
-        A table of costs must be one of the specification's.
+        A table of costs must be one of the specification's. `detectors` says whose parameters its detectors
+        have: 0 for those of all models, k for the k-th of `detectors_by_model`.
 
         Raises
         ------
         TableFull
             When `max_models` models are watched.
         """
-        return self._rows.add(utility_index(self._layout, utility))
+        return self._rows.add(utility_index(self._layout, utility), detectors)
 
     def name_classes(self, row: int, utility: UtilitySpec, names: Sequence[str]) -> None:
         """Say where each class of a model, by local index, stands in its table of costs."""

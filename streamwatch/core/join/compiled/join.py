@@ -367,6 +367,10 @@ class CompiledJoin:
             int(totals["unmatched"]),
             int(totals["retained"]),
             int(totals["closed_entries"] + totals["open_entries"]),
+            places={
+                "memory": int(totals["used"]),
+                "disk": 0 if self._overflow is None else self._overflow.entries(self),
+            },
             oldest_ms=None if oldest < 0 else int(self._arrays.entries["record_ms"][oldest]),
         )
 

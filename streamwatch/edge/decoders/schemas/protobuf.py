@@ -3,10 +3,14 @@
 protoc is the compiler's own definition of the language, so that imports, nested types, options and both
 syntaxes mean here what they mean where the records were written. It runs in a process of its own: a text that
 makes it fail or hang costs that process.
+
+Confluent's Python serializer registers no text but the file's descriptor in base64. Its registry turns
+that into text, others give it back as it is: protoc takes it in place of a file.
 """
 
 from __future__ import annotations
 
+import base64
 import subprocess
 import sys
 import tempfile
@@ -54,18 +58,26 @@ def _descriptors(schema: Schema, folder: Path) -> Any:
     from google.protobuf import descriptor_pb2  # noqa: PLC0415 - an extra
     from google.protobuf.message import DecodeError  # noqa: PLC0415
 
+    given = descriptor_pb2.FileDescriptorSet()
     for name, text in (*schema.references, (MAIN, schema.text)):
         path = PurePosixPath(name)
         if path.is_absolute() or ".." in path.parts or not path.parts or "\0" in name:
             raise SchemaUnusable(f"imports {name!r}, which is no relative path")
+        if (described := _described(text)) is not None:
+            described.name = name
+            given.file.append(described)
+            continue
         file = folder / "in" / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
+    (folder / "in").mkdir(exist_ok=True)
+    (folder / "given").write_bytes(given.SerializeToString())
     out = folder / "out"
     _run(
         [
             *(sys.executable, "-P", "-m", "grpc_tools.protoc"),
             *(f"--proto_path={folder / 'in'}", f"--proto_path={_well_known()}"),
+            f"--descriptor_set_in={folder / 'given'}",
             *("--include_imports", f"--descriptor_set_out={out}", MAIN),
         ],
         folder,
@@ -76,6 +88,19 @@ def _descriptors(schema: Schema, folder: Path) -> Any:
     except DecodeError:
         raise SchemaUnavailable("protoc gave no descriptors") from None
     return files
+
+
+def _described(text: str) -> Any:
+    """The descriptor of a file that a text is in base64; None where it is none."""
+    from google.protobuf import descriptor_pb2  # noqa: PLC0415 - an extra
+    from google.protobuf.message import DecodeError  # noqa: PLC0415
+
+    file = descriptor_pb2.FileDescriptorProto()
+    try:
+        file.ParseFromString(base64.b64decode(text, validate=True))
+    except (ValueError, DecodeError):
+        return None
+    return file if file.message_type else None
 
 
 def _well_known() -> Path:

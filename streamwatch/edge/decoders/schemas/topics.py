@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
-from typing import Final, Protocol
+from typing import Final, Protocol, runtime_checkable
 
 from streamwatch.core.events import Partition
 from streamwatch.core.metrics import single
@@ -17,6 +17,7 @@ RECORDS_PER_TURN: Final = 2_000
 """Records that are asked for their schemas before others have a turn."""
 
 
+@runtime_checkable
 class WantsSchemas(Protocol):
     """A decoder that needs schemas at hand."""
 

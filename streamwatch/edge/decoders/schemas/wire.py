@@ -2,8 +2,8 @@
 
 In front of the contents stands a zero byte and the schema's number (four bytes, most significant first), or a
 byte of one and its global id (sixteen bytes). The same may stand in the header `__value_schema_id`, and the
-value is then nothing but contents. Protocol Buffers have the indexes of the message type behind it
-(Confluent, "Formats, Serializers, and Deserializers", section "Wire format").
+value is then nothing but contents; of a key, in `__key_schema_id`. Protocol Buffers have the indexes of the
+message type behind it (Confluent, "Formats, Serializers, and Deserializers", section "Wire format").
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from uuid import UUID
 from streamwatch.edge.decoders.schemas.schema import SchemaRef
 
 HEADER: Final = "__value_schema_id"
+KEY_HEADER: Final = "__key_schema_id"
 NUMBER_BYTES: Final = 5
 GLOBAL_ID_BYTES: Final = 17
 

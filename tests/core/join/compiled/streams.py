@@ -71,7 +71,7 @@ class Joined:
         assert self.monitors.folded == self.outcomes
 
     def said(self):
-        """Everything but the entries."""
+        """Everything but the entries and where they lie."""
         holdings = self.pipeline._join.holdings()
         models = {name: asdict(activity) for name, activity in holdings.models.items()}
         return (
@@ -79,13 +79,13 @@ class Joined:
             self.pipeline.counters,
             models,
             list(models),
-            replace(holdings, models={}),
+            replace(holdings, models={}, places={}),
             self.pipeline.mismatches(),
             self.pipeline.caveats(),
             self.outcomes,
             self.retired,
             self.monitors.retired,
-            self.pipeline.families(),
+            [each for each in self.pipeline.families() if each.name != "join_entries"],
             self.pipeline.prediction_details(),
             self.pipeline._registers.snapshot(),
         )

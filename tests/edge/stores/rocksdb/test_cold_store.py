@@ -157,3 +157,23 @@ def test_a_packed_state_of_schema_3_says_what_it_said_and_its_entries_may_leave_
     found = entries_of(again.pipeline) + alive_outside(again.pipeline, again.store._runs)
     assert [[key.hex(), *rest] for key, *rest in sorted(found)] == said["alive"]
     again.store.close()
+
+
+def test_a_packed_state_of_schema_4_with_most_entries_in_cold_runs_says_what_it_said(tmp_path):
+    with tarfile.open(FOLDER / "columns-4.tar.gz") as archive:
+        archive.extractall(tmp_path / "state", filter="data")
+    said = json.loads((FOLDER / "columns-4.json").read_text())
+    life = ColdLife(tmp_path / "state")
+    assert (life.store.identity, life.pipeline.entries_outside) == (said["identity"], said["outside"])
+    found = entries_of(life.pipeline) + alive_outside(life.pipeline, life.store._runs)
+    assert [[key.hex(), *rest] for key, *rest in sorted(found)] == said["alive"]
+    series = {
+        each.name: [[list(key), value] for key, value in each.samples]
+        for each in life.pipeline.join_families()
+    }
+    assert series == said["series"]
+    life.feed()
+    life.commit()
+    life.store.close()
+    again = ColdLife(tmp_path / "state")
+    again.store.close()

@@ -1,21 +1,60 @@
 """Which names and segments the entries of a run refer to, so that their numbers are not given to others."""
 
+# pyright: reportUnknownParameterType=false, reportMissingParameterType=false
 from __future__ import annotations
-
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from streamwatch.core.jit import detached, hot
 from streamwatch.core.join.compiled.cold.block import WORDS, Words
 from streamwatch.core.join.entry import PENDING
 from streamwatch.core.outcomes import SEGMENTS_FROM
 
-_HALVES: Final = 2 * WORDS
+_NAMES, _CLASSES = WORDS - 3, WORDS - 2
+"""Words of `PACKED_ENTRY` with model and predicted class, and with true class and label at prediction."""
 
 
-_MODEL, _PREDICTED, _TRUE, _KNOWN, _STATE = range(10, 15)
-"""Places of `PACKED_ENTRY`'s fields of 4 bytes among the halves of an entry's words."""
+@hot
+def lower_half(word):
+    """Give the number in the lower half of a word."""
+    return np.int32(word)
+
+
+@hot
+def upper_half(word):
+    """Give the number in the upper half of a word."""
+    return np.int32(word >> np.uint64(32))
+
+
+@hot
+def note(marks, number, most):
+    """Mark a number, if there is room for it and it stands for a name; the largest so far."""
+    if 0 <= number < marks.shape[0]:
+        marks[number] = True
+    return max(most, number)
+
+
+@detached
+def note_names(words, models, classes, segments):
+    """Mark the names that entries, uint64 (n, 8), refer to; the largest number of each kind.
+
+    Those for which there is no room are not marked.
+    """
+    model = np.int32(-1)
+    most = np.int32(-1)
+    values = np.int32(-1)
+    for i in range(words.shape[0]):
+        model = note(models, lower_half(words[i, _NAMES]), model)
+        most = note(classes, upper_half(words[i, _NAMES]), most)
+        most = note(classes, upper_half(words[i, _CLASSES]), most)
+        # Of what waits for its label the number of its scores or segments stands in the place of the class.
+        carried = lower_half(words[i, _CLASSES])
+        if lower_half(words[i, WORDS - 1]) != PENDING:
+            most = note(classes, carried, most)
+        elif carried >= SEGMENTS_FROM:
+            values = note(segments, np.int32(carried - SEGMENTS_FROM), values)
+    return model, most, values
 
 
 class NamesUsed:
@@ -28,12 +67,11 @@ class NamesUsed:
 
     def add(self, words: Words) -> None:
         """Note what these entries, uint64 (n, 8), refer to."""
-        halves = words.view(np.int32).reshape(-1, _HALVES)
-        self._models = _with(self._models, halves[:, _MODEL])
-        waits = halves[:, _STATE] == PENDING  # the number of scores or segments stands for a class there
-        self._segments = _with(self._segments, halves[waits, _TRUE] - np.int32(SEGMENTS_FROM))
-        for column in (halves[:, _PREDICTED], halves[~waits, _TRUE], halves[:, _KNOWN]):
-            self._classes = _with(self._classes, column)
+        model, named, values = map(int, note_names(words, self._models, self._classes, self._segments))
+        if model >= len(self._models) or named >= len(self._classes) or values >= len(self._segments):
+            self._models, self._classes = _with_room(self._models, model), _with_room(self._classes, named)
+            self._segments = _with_room(self._segments, values)
+            note_names(words, self._models, self._classes, self._segments)
 
     def models(self) -> bytes:
         """Numbers of the models, int32, ascending."""
@@ -48,11 +86,8 @@ class NamesUsed:
         return np.flatnonzero(self._segments).astype(np.int32).tobytes()
 
 
-def _with(marks: NDArray[np.bool_], numbers: NDArray[np.int32]) -> NDArray[np.bool_]:
-    most = int(numbers.max(initial=-1))
-    if most < 0:
+def _with_room(marks: NDArray[np.bool_], most: int) -> NDArray[np.bool_]:
+    """Make room for the number, and half as many more."""
+    if most < len(marks):
         return marks
-    if most >= len(marks):
-        marks = np.concatenate([marks, np.zeros(most + 1 + most // 2 - len(marks), np.bool_)])
-    marks[numbers[numbers >= 0]] = True
-    return marks
+    return np.concatenate([marks, np.zeros(most + 1 + most // 2 - len(marks), np.bool_)])

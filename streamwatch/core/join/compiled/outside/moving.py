@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from streamwatch.core.jit import entry, hot
-from streamwatch.core.join.compiled.layout import FRONT, PLACES, UNWRITTEN
+from streamwatch.core.jit import entry, hot, prefetch
+from streamwatch.core.join.compiled.layout import FRONT, NO_TIME, PLACES, UNWRITTEN
 from streamwatch.core.join.compiled.table import (
     UPPER,
     find_slot,
@@ -17,6 +17,8 @@ from streamwatch.core.join.compiled.table import (
 )
 from streamwatch.core.join.compiled.waiting import dequeue
 from streamwatch.core.join.entry import PENDING
+
+_AHEAD = 16
 
 
 @hot
@@ -138,6 +140,48 @@ def bring_to_front(slots, entries, totals, places, packed, start, queue, shift):
         t.cold[queue] -= 1
         before = x
     return packed.shape[0]
+
+
+@entry
+def pack_chosen(entries, chosen, arrival, packed):
+    """Write entries of the table as runs have them, `PACKED_ENTRY`, by arrival from `arrival` on."""
+    for k in range(chosen.shape[0]):
+        if k + _AHEAD < chosen.shape[0]:
+            prefetch(entries, entries.itemsize * chosen[k + _AHEAD])
+        e = entries[chosen[k]]
+        p = packed[k]
+        p.low = e.low
+        p.high = e.high
+        p.record_ms = e.record_ms
+        p.timestamp_ms = e.timestamp_ms
+        p.arrival = arrival + k
+        p.model = e.model
+        p.predicted_class = e.predicted_class
+        p.true_or_scores = e.true_or_scores
+        p.label_at_prediction = e.label_at_prediction
+        p.state = e.state
+        p.generation = 0
+
+
+@entry
+def pack_settled(entries, chosen, arrival, packed):
+    """Write dedup entries of the table likewise; of each its generation, and no times."""
+    for k in range(chosen.shape[0]):
+        if k + _AHEAD < chosen.shape[0]:
+            prefetch(entries, entries.itemsize * chosen[k + _AHEAD])
+        e = entries[chosen[k]]
+        p = packed[k]
+        p.low = e.low
+        p.high = e.high
+        p.record_ms = 0
+        p.timestamp_ms = NO_TIME
+        p.arrival = arrival + k
+        p.model = e.model
+        p.predicted_class = e.predicted_class
+        p.true_or_scores = e.true_or_scores
+        p.label_at_prediction = -1
+        p.state = e.state
+        p.generation = e.earlier_or_generation
 
 
 @entry

@@ -21,7 +21,6 @@ from streamwatch.core.join.compiled.layout import (
     GENERATIONS_KEPT,
     GONE,
     MET,
-    NO_TIME,
     NOTHING,
     PREDICTIONS,
     RETAINED_LABELS,
@@ -35,6 +34,8 @@ from streamwatch.core.join.compiled.outside.moving import (
     add_guests,
     bring_to_front,
     oldest_of,
+    pack_chosen,
+    pack_settled,
     remove_guests,
     remove_settled,
     remove_waiting,
@@ -175,6 +176,12 @@ class Overflow:
         self._drop_generations(int(t["floor"]))
         return int(t["closed_entries"] + t["open_entries"]) - sum(self.settled.values())
 
+    def entries(self, table: Table) -> int:
+        """Count the entries outside the table, between two batches."""
+        totals = table.arrays.totals[0]
+        self._drop_generations(int(totals["floor"]))
+        return int(totals["cold"].sum()) + sum(self.settled.values())
+
     def _drop_generations(self, floor: int) -> None:
         self.cold.floor = floor
         for generation in [generation for generation in self.settled if generation < floor]:
@@ -186,7 +193,7 @@ class Overflow:
         chosen = found[: oldest_of(arrays.entries, arrays.totals, arrays.places, queue, found)]
         if not len(chosen):
             return
-        packed = self._packed(arrays, chosen)
+        packed = self._packed(pack_chosen, arrays, chosen)
         self._scores.put(packed, table.scores, table.segments)
         evicting = self.cold.evicting(queue, packed)
         yield evicting.run
@@ -214,9 +221,7 @@ class Overflow:
         counts = np.diff(ends[:parts, 1], prepend=0)
         for generation, count in zip(ends[:parts, 0].tolist(), counts.tolist(), strict=True):
             self.settled[generation] = self.settled.get(generation, 0) + count
-        packed = self._packed(arrays, found)
-        packed["generation"] = arrays.entries["earlier_or_generation"][found]
-        packed["record_ms"], packed["timestamp_ms"], packed["label_at_prediction"] = 0, NO_TIME, -1
+        packed = self._packed(pack_settled, arrays, found)
         evicting = self.cold.evicting(DEDUP_ENTRIES, packed)
         yield evicting.run
         self.cold.finish_evicting(evicting)
@@ -230,13 +235,12 @@ class Overflow:
             remove_settled(arrays.slots, arrays.entries, totals, some, table.shift)
         self.dedup_left = True
 
-    def _packed(self, arrays: Arrays, chosen: NDArray[np.int64] | NDArray[np.int32]) -> Records:
+    def _packed(
+        self, write: Callable[..., None], arrays: Arrays, chosen: NDArray[np.int64] | NDArray[np.int32]
+    ) -> Records:
         """Entries as runs have them, by arrival."""
-        entries = arrays.entries[chosen]
-        packed = np.zeros(len(chosen), PACKED_ENTRY)
-        for name in ENTRY_FIELDS:
-            packed[name] = entries[name]
-        packed["arrival"] = np.arange(self._arrival, self._arrival + len(chosen))
+        packed = np.empty(len(chosen), PACKED_ENTRY)
+        write(arrays.entries, chosen, self._arrival, packed)
         self._arrival += len(chosen)
         return packed
 
@@ -354,20 +358,6 @@ class Overflow:
         for queue in WAITING_QUEUES:
             oldest_ms = self.cold.oldest_ms(queue)
             cold_ms[queue] = _NEVER_MS if oldest_ms is None else oldest_ms
-
-
-ENTRY_FIELDS: Final = (
-    "low",
-    "high",
-    "record_ms",
-    "timestamp_ms",
-    "model",
-    "predicted_class",
-    "true_or_scores",
-    "label_at_prediction",
-    "state",
-)
-"""Fields that entries have in the table and outside."""
 
 
 def _let_others() -> None:

@@ -19,6 +19,7 @@ from tests.core.predictions.listing_register import REGISTERS
 from tests.tiers import by_tier
 
 STREAMS = by_tier(fast=40, default=150, everything=10_000)
+pytestmark = pytest.mark.timeout(1_800 + 2 * STREAMS)
 
 
 def compare(chance, digests=digest_bytes):
@@ -55,8 +56,11 @@ def compare(chance, digests=digest_bytes):
     columns.commit()
     columns.restart()
     assert columns.said() == rows.said()
+    outside = alive_outside(columns.pipeline, columns.runs)
+    join = columns.pipeline._join
+    assert join.holdings().places == {"memory": len(join._used()), "disk": len(outside)}
     if digests is digest_bytes:
-        assert sorted(alive(columns) + alive_outside(columns.pipeline, columns.runs)) == digested(alive(rows))
+        assert sorted(alive(columns) + outside) == digested(alive(rows))
     return columns.seen
 
 

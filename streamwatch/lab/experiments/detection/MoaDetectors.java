@@ -1,6 +1,7 @@
 // What MOA's change detectors say of a stream of losses, step by step. Reads one loss (0 or 1) a line on standard
 // input; writes a header and, for each loss, 0 (quiet), 1 (warning) or 2 (alarm) of every detector named as an
-// argument: Class, or Class:option=value,option=value with its one-letter options, as in STEPD:r=30,o=0.003.
+// argument: Class, or Class:option=value,option=value with its one-letter options, as in STEPD:r=30,o=0.003. After an
+// empty line, for which nothing is written, detectors begin anew.
 import com.github.javacliparser.Option;
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
@@ -29,6 +30,10 @@ public final class MoaDetectors {
     StringBuilder out = new StringBuilder(String.join(";", arguments)).append('\n');
     BufferedReader losses = new BufferedReader(new InputStreamReader(System.in));
     for (String line = losses.readLine(); line != null; line = losses.readLine()) {
+      if (line.isBlank()) {
+        for (int k = 0; k < arguments.length; k++) detectors[k] = detector(arguments[k]);
+        continue;
+      }
       double loss = Double.parseDouble(line.trim());
       for (int k = 0; k < detectors.length; k++) {
         detectors[k].input(loss);

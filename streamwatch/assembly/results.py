@@ -1,0 +1,135 @@
+"""A daemon that shows what a distributed run finds: `source: results`."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from streamwatch.assembly import specs
+from streamwatch.assembly.alerts import build_alarm_book, build_deliveries
+from streamwatch.assembly.http import build_server
+from streamwatch.core.buckets.spec import BucketsSpec
+from streamwatch.core.commit.batch import RecoveredState
+from streamwatch.core.commit.checkpoint import PIPELINE, Resumed
+from streamwatch.core.estimators.warming import warm_up
+from streamwatch.core.ports import Sink
+from streamwatch.daemon import Attachments, CommitSpec, ConsumeLoopSpec, Daemon, DaemonStatus, State
+from streamwatch.daemon.alerting import ALARMS, Alerting
+from streamwatch.daemon.delivery import Deliveries
+from streamwatch.daemon.results_processor import RESULTS, ResultsCheckpoint, ResultsProcessor, told_of
+from streamwatch.daemon.source_positions import POSITIONS, LogCounts, SourcePositions, decode_positions
+from streamwatch.edge.sources import KINDS as SOURCES
+from streamwatch.edge.stores.errors import StateRefused
+from streamwatch.edge.stores.space import Space
+from streamwatch.edge.supervisor import Supervisor
+from streamwatch.settings import Settings
+from streamwatch.telemetry import Telemetry
+
+_MOST_BYTES = 67_108_864
+"""Bytes of a result: a snapshot of a model with many classes has millions."""
+
+
+def buckets_spec(settings: Settings) -> BucketsSpec:
+    """How the stream is cut, by the settings."""
+    return BucketsSpec(
+        sides=specs.sides(settings.topics),
+        join=specs.join_spec(settings),
+        monitors=specs.monitors_spec(settings),
+        id_buckets=settings.spark.id_buckets,
+        model_buckets=settings.spark.model_buckets,
+        max_future_ms=settings.time.max_future,
+        start_ms=specs.start_ms(settings.kafka, _now_ms()),
+    )
+
+
+def build_results_daemon(
+    settings: Settings,
+    telemetry: Telemetry,
+    sinks: Sequence[Sink] = (),
+    deliveries: Deliveries | None = None,
+) -> Daemon:
+    """Everything `streamwatch run` needs with `source: results`.
+
+    Raises
+    ------
+    SettingsError
+        Settings that contradict each other.
+    """
+    told = deliveries or build_deliveries(settings, telemetry)
+    spec = buckets_spec(settings)
+    reading = _reading(settings, spec, telemetry, told)
+    kafka = replace(
+        specs.kafka_spec(settings.kafka),
+        start_from="earliest",  # the topic is compacted: all of it is needed
+        max_record_bytes=_MOST_BYTES,
+        max_batch_bytes=2 * _MOST_BYTES,
+    )
+    topics = [settings.spark.results_topic]
+    source = SOURCES["kafka"].build(kafka, topics, telemetry.emit, reading.offset_metadata)
+    status = DaemonStatus(source, telemetry, (told,))
+    server = build_server(settings.http, status, telemetry, settings.monitors.max_series)
+    attachments = Attachments(tuple(sinks), told, Supervisor.from_environment(os.environ))
+
+    def prepare() -> None:
+        warm_up(spec.monitors)
+
+    return Daemon(source, reading, server, status, telemetry, prepare, attachments)
+
+
+def _reading(
+    settings: Settings, spec: BucketsSpec, telemetry: Telemetry, told: Deliveries
+) -> ConsumeLoopSpec:
+    section = settings.state
+    commits = CommitSpec(section.commit_interval / 1_000, section.commit_events)
+    opening = results_opening(settings, spec, telemetry, told)
+    if not specs.store_kind(settings).durable:
+        return ConsumeLoopSpec(opening, commits)
+    space = Space(section.directory, section.min_free_megabytes * 1_000_000)
+    fail = settings.kafka.on_data_loss == "fail"
+    return ConsumeLoopSpec(opening, commits, space.is_low, fail_on_lost_state=fail)
+
+
+def results_opening(
+    settings: Settings, spec: BucketsSpec, telemetry: Telemetry, told: Deliveries
+) -> Callable[[], State]:
+    """A function that opens the state: who was told of what, and up to which batch."""
+
+    def open_state() -> State:
+        kind = specs.store_kind(settings)
+        store = kind.open(specs.rocks_spec(settings))
+        try:
+            saved = store.load()
+            require_source(settings, saved)
+            checkpoint = ResultsCheckpoint(told_of(saved.sections.get(RESULTS)), saved.commits)
+            kept = saved.sections.get(POSITIONS)
+            counts = (
+                LogCounts() if kept is None else decode_positions(kept).counts.minus(checkpoint.told.lost)
+            )
+            processor = ResultsProcessor(spec, checkpoint, telemetry, _now_ms)
+            book = build_alarm_book(settings, store.identity)
+            if ALARMS in saved.sections:
+                book.restore(saved.sections[ALARMS])
+        except BaseException:
+            store.close()
+            raise
+        alerting = Alerting(book, told, processor, _now_ms, saved.outbox)
+        # Positions are not gone on from: the topic is read from its beginning.
+        return State(store, checkpoint, processor, SourcePositions(counts=counts), Resumed(), alerting)
+
+    return open_state
+
+
+def require_source(settings: Settings, saved: RecoveredState) -> None:
+    """Raise StateRefused if a state is that of a daemon with another source."""
+    other = {"kafka": RESULTS, "results": PIPELINE}[settings.source]
+    if other in saved.sections:
+        raise StateRefused(
+            f"source: expected the one with which the state in {settings.state.directory} was made, got "
+            f"{settings.source!r}: set another state.directory"
+        )
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,202 @@
+"""From settings to the Spark job: specifications, and what tasks make of them in their own processes."""
+
+from __future__ import annotations
+
+import pickle
+import signal
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Protocol
+
+from streamwatch.assembly import specs
+from streamwatch.assembly.results import buckets_spec
+from streamwatch.assembly.topics import build_topics
+from streamwatch.core.buckets.contract import Keeper, Reader
+from streamwatch.core.buckets.id_bucket import IdBucket
+from streamwatch.core.buckets.model_bucket import ModelBucket
+from streamwatch.core.buckets.reader import RowReader
+from streamwatch.core.buckets.spec import BucketsSpec
+from streamwatch.core.events import Partition
+from streamwatch.core.merge import arrivals_of
+from streamwatch.core.ports import Record
+from streamwatch.daemon import Topic
+from streamwatch.edge.keys import bytes_of_keys
+from streamwatch.edge.sources.kafka import TopicsMissing
+from streamwatch.edge.sources.kafka.probe import KafkaUnreachable
+from streamwatch.settings import Settings, SettingsError
+from streamwatch.spark import job
+from streamwatch.spark.cuts import CutSpec
+from streamwatch.spark.job import JobSpec
+from streamwatch.spark.placement import dealt_keys
+from streamwatch.spark.processors import StageSpec
+from streamwatch.spark.sink import ResultsTopicError, SinkSpec
+from streamwatch.spark.source import SourceSpec, Split
+
+REFUSED = (SettingsError, TopicsMissing, KafkaUnreachable, ResultsTopicError)
+"""What a start may end with that no second attempt will cure; each says what to change."""
+
+
+class Buckets(Protocol):
+    """How buckets and what feeds them are made, in tasks: it is sent to them."""
+
+    def split(self) -> Split:
+        """Make what divides records among the buckets of ids."""
+        ...
+
+    def ids(self, number: int) -> Keeper:
+        """Make a bucket of ids without state."""
+        ...
+
+    def models(self, number: int) -> Keeper:
+        """Make a bucket of models without state."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsBuckets:
+    """Buckets as the settings ask for them."""
+
+    settings: Settings
+    spec: BucketsSpec
+
+    def split(self) -> Split:
+        """See `Buckets`: decoders, which learn the shape of records, are kept in the worker process."""
+        key = pickle.dumps(self)
+        if key not in _SPLITS:
+            on_disk = self.settings.state.model_copy(update={"kind": "rocksdb"})  # ids are known by digests
+            topics = build_topics(self.settings.model_copy(update={"state": on_disk}))
+            _SPLITS[key] = RecordSplit(topics, RowReader(self.spec, bytes_of_keys))
+        return _SPLITS[key]
+
+    def ids(self, number: int) -> Keeper:
+        """See `Buckets`."""
+        return IdBucket(number, self.spec)
+
+    def models(self, number: int) -> Keeper:
+        """See `Buckets`."""
+        return ModelBucket(number, self.spec)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordSplit:
+    """Decodes records of a partition and divides them: a `Split`."""
+
+    topics: Mapping[str, Topic]
+    reader: Reader
+
+    def __call__(
+        self, partition: Partition, records: Sequence[Record], host_ms: int
+    ) -> Sequence[tuple[int, bytes]]:
+        """See `Split`."""
+        batch = self.topics[partition.topic].decoder.decode_batch(records)
+        return self.reader.split(partition, arrivals_of(records, batch), host_ms)
+
+
+_SPLITS: dict[bytes, RecordSplit] = {}
+"""By settings, in a worker process."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A setting that the job does not have."""
+
+    key: str
+    given: Callable[[Settings], bool]
+    why: str
+
+
+REFUSALS: Sequence[Refusal] = (
+    Refusal(
+        "kafka.dead_letter_topic",
+        lambda settings: settings.kafka.dead_letter_topic is not None,
+        "expected none with Spark: a task that is repeated would write its invalid records again",
+    ),
+    Refusal(
+        "schema_registry.url",
+        lambda settings: settings.schema_registry.url is not None,
+        "expected none with Spark: formats whose schemas are in a registry are read by the daemon only",
+    ),
+)
+
+
+def rules_hash(settings: Settings) -> str:
+    """Hash of everything in the settings that changes what a record does to a state."""
+    rules = (specs.join_spec(settings), specs.monitors_spec(settings), specs.folds_scheme(settings))
+    return sha256(repr(rules).encode()).hexdigest()[:16]
+
+
+def job_spec(settings: Settings, buckets: Buckets) -> JobSpec:
+    """The job that the settings ask for.
+
+    Raises
+    ------
+    SettingsError
+        No checkpoint is set, or something that the job does not have is.
+    """
+    section = settings.spark
+    if section.checkpoint is None:
+        raise SettingsError(
+            "spark.checkpoint: expected a path or URL that driver and executors reach, got none"
+        )
+    for refusal in REFUSALS:
+        if refusal.given(settings):
+            raise SettingsError(f"{refusal.key}: {refusal.why}")
+    topics = list(specs.sides(settings.topics))
+    if section.results_topic in topics:
+        raise SettingsError(
+            f"spark.results_topic: expected a topic that is not read, got {section.results_topic!r}"
+        )
+    kafka = specs.kafka_spec(settings.kafka)
+    id_keys = dealt_keys(section.id_buckets, section.id_buckets)
+    model_keys = dealt_keys(section.model_buckets, section.id_buckets)
+    return JobSpec(
+        source=SourceSpec(
+            kafka=kafka,
+            topics=topics,
+            split=buckets.split,
+            keys=id_keys,
+            model_buckets=section.model_buckets,
+            rules=rules_hash(settings),
+            most_records=section.batch_records,
+            cuts=CutSpec(settings.time.settle, settings.time.max_future),
+        ),
+        ids=StageSpec("ids", id_keys, buckets.ids, model_keys),
+        models=StageSpec("models", model_keys, buckets.models),
+        sink=SinkSpec(kafka, section.results_topic),
+        checkpoint=section.checkpoint,
+        partitions=section.id_buckets,
+        interval_seconds=section.interval / 1_000,
+        configuration=section.configuration,
+    )
+
+
+def run_job(settings: Settings, master: str | None, *, available_now: bool) -> None:
+    """Run the job until SIGTERM or SIGINT, or until it has read what there is; raises `REFUSED`.
+
+    An error in a batch ends it, after as many attempts as Spark makes; the next start goes on.
+    """
+    spec = job_spec(settings, SettingsBuckets(settings, buckets_spec(settings)))
+    spark = job.session(spec, master)
+    try:
+        query = job.start(spec, spark, "available now" if available_now else "continuously")
+        with _stopping(query.stop):
+            query.awaitTermination()
+    finally:
+        spark.stop()
+
+
+@contextmanager
+def _stopping(stop: Callable[[], None]) -> Generator[None]:
+    """Have SIGTERM and SIGINT stop the query; the batch at hand is taken again at the next start."""
+
+    def ask(_number: int, _frame: object) -> None:
+        stop()
+
+    before = {number: signal.signal(number, ask) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,149 @@
+"""`streamwatch report`: one page of a replay or of a running daemon."""
+
+# ruff: noqa: PLC0415  # what is heavy is imported when a command needs it
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from streamwatch.cli.compiling import telling_of_compiling
+from streamwatch.cli.options import ConfigFile, Overrides, read_settings, refuse
+from streamwatch.cli.recordings import (
+    NO_KAFKA,
+    Columns,
+    LayoutName,
+    Model,
+    Topic,
+    Unit,
+    recorded_spec,
+)
+
+if TYPE_CHECKING:
+    from streamwatch.lab.replay import ReplaySpec
+    from streamwatch.lab.reporting.blocks import Page
+    from streamwatch.lab.reporting.source import Source
+    from streamwatch.settings import Settings
+
+_TOLD = ("topics", "join", "time", "monitors")
+"""Sections of the settings that decide what is evaluated; none of them holds a secret."""
+
+
+def report(  # noqa: PLR0913  # one parameter per option
+    source: Annotated[
+        list[str],
+        typer.Argument(metavar="FILE…|URL", help="Recordings as replay reads them, or a daemon's http://…"),
+    ],
+    *,
+    output: Annotated[
+        list[Path],
+        typer.Option("--output", "-o", metavar="OUT", help="File to write, .html or .md. May be repeated."),
+    ] = [Path("report.html")],  # noqa: B006  # typer copies it
+    token_file: Annotated[
+        Path | None, typer.Option("--token-file", metavar="FILE", help="Token of the daemon's API.")
+    ] = None,
+    topic: Topic = None,
+    model: Model = None,
+    columns: Columns = None,
+    timestamp_unit: Unit = None,
+    layout: LayoutName = None,
+    config: ConfigFile = None,
+    overrides: Overrides = None,
+) -> None:
+    """Write one page of everything that is known: verdicts, curves, alarms, comparisons, calibration, delays.
+
+    Of a recording:
+
+        streamwatch report outcomes.csv -o report.html
+
+    Of a running daemon, as a page and as Markdown with its pictures in report-pictures/:
+
+        streamwatch report http://127.0.0.1:9464 -o report.html -o report.md
+
+    The HTML file needs no network and no other file. Pictures are drawn by matplotlib (streamwatchd[lab]).
+    Recordings are read with the settings, as replay reads them. The API of a daemon does not tell settings:
+    they are in its page only where --config names them.
+    """
+    for path in output:
+        if path.suffix not in {".html", ".md"}:
+            refuse(f"--output: expected a file .html or .md, got {path}")
+    from streamwatch.lab.recorded import RecordingError
+    from streamwatch.lab.reporting.page import page
+    from streamwatch.lab.reporting.source import ReportError
+    from streamwatch.settings import SettingsError
+
+    try:
+        if source[0].startswith(("http://", "https://")):
+            if len(source) > 1:
+                refuse(f"expected one URL or files, got {' '.join(source)}")
+            found = _of_daemon(source[0], token_file, config, overrides)
+        else:
+            settings = read_settings(config, overrides, otherwise=NO_KAFKA)
+            read = recorded_spec(settings, source, topic, model, columns, timestamp_unit, layout)
+            found = _of_replay(read, settings)
+        made = page(found)
+    except (RecordingError, ReportError, SettingsError) as error:
+        refuse(str(error))
+    for path in output:
+        try:
+            _write(made, path)
+        except OSError as error:
+            refuse(f"--output: {path} cannot be written: {error.strerror or error}")
+        typer.echo(f"{path}: {len(found.models):,} models", err=True)
+
+
+def _of_daemon(url: str, token_file: Path | None, config: Path | None, overrides: list[str] | None) -> Source:
+    from streamwatch.lab.reporting.daemon import from_daemon
+
+    try:
+        token = None if token_file is None else token_file.read_text(encoding="utf-8").strip()
+    except OSError as error:
+        refuse(f"--token-file: {token_file} cannot be read: {error.strerror or error}")
+    told = None if config is None else _yaml(read_settings(config, overrides))
+    return from_daemon(url, _versions(), token, told)
+
+
+def _of_replay(read: ReplaySpec, settings: Settings) -> Source:
+    from rich.console import Console
+
+    from streamwatch.lab.reporting.recording import from_replay
+
+    with telling_of_compiling():
+        return from_replay(read, _versions(), _yaml(settings), Console(stderr=True))
+
+
+def _yaml(settings: Settings) -> str:
+    import yaml
+
+    told = settings.model_dump(mode="json", include=set(_TOLD))
+    return yaml.safe_dump(told, sort_keys=False, allow_unicode=True)
+
+
+def _versions() -> dict[str, str]:
+    import platform
+    from importlib.metadata import version
+
+    from streamwatch import __version__
+    from streamwatch.cli.build import build
+
+    return {
+        "streamwatch": f"{__version__} (build {build()})",
+        "Python": platform.python_version(),
+        **{name: version(name) for name in ("numpy", "numba")},
+    }
+
+
+def _write(made: Page, path: Path) -> None:
+    from streamwatch.lab.reporting.writing import html, markdown
+
+    if path.suffix == ".html":
+        path.write_text(html(made), encoding="utf-8")
+        return
+    folder = path.parent / f"{path.stem}-pictures"
+    text, pictures = markdown(made, folder.name)
+    folder.mkdir(exist_ok=True)
+    for name, png in pictures.items():
+        (folder / name).write_bytes(png)
+    path.write_text(text, encoding="utf-8")

@@ -1,0 +1,90 @@
+"""How a bucket's log is written: feeds as they were, and a base in parts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, TypeAlias
+
+import msgspec
+
+
+class Feed(msgspec.Struct, array_like=True, frozen=True, tag=0):
+    """What one feed was given: with it, a bucket repeats it."""
+
+    bucket: str
+    batch: int
+    end_ms: int | None
+    pieces: Sequence[bytes]
+
+
+class BasePart(msgspec.Struct, array_like=True, frozen=True, tag=1):
+    """Part of a base."""
+
+    bucket: str
+    number: int
+    count: int
+    """Parts of the base."""
+    body: bytes
+
+
+Entry: TypeAlias = Feed | BasePart
+
+_ENCODER: Final = msgspec.msgpack.Encoder()
+_ENTRIES: Final = msgspec.msgpack.Decoder(Entry)
+
+
+def written(entry: Entry) -> bytes:
+    """An entry of the log."""
+    return _ENCODER.encode(entry)
+
+
+def read(delta: bytes, bucket: str) -> Entry:
+    """What `written` gave.
+
+    Raises
+    ------
+    ValueError
+        If it is of another bucket; as msgspec.DecodeError, if it is not an entry.
+    """
+    entry = _ENTRIES.decode(delta)
+    if entry.bucket != bucket:
+        raise ValueError(f"expected an entry of bucket {bucket}, got one of {entry.bucket}")
+    return entry
+
+
+def parts_of(bucket: str, bodies: Sequence[bytes]) -> list[bytes]:
+    """Entries of a base."""
+    count = len(bodies)
+    return [written(BasePart(bucket, number, count, body)) for number, body in enumerate(bodies)]
+
+
+class BaseReader:
+    """Sees to it that a base is whole, in order, and comes first.
+
+    Parameters
+    ----------
+    bucket
+        Whose it is.
+    """
+
+    __slots__ = ("_bucket", "_count", "_next")
+
+    def __init__(self, bucket: str) -> None:
+        self._bucket = bucket
+        self._next = self._count = 0
+
+    def take(self, part: BasePart) -> None:
+        """Note a part; raises ValueError if it is not the next one."""
+        if part.number != self._next or (self._next and part.count != self._count):
+            raise ValueError(
+                f"expected part {self._next} of the base of bucket {self._bucket}, got part {part.number} "
+                f"of {part.count}"
+            )
+        self._next, self._count = part.number + 1, part.count
+
+    def check(self) -> None:
+        """Raise ValueError if parts are missing."""
+        if self._next < self._count:
+            raise ValueError(
+                f"expected {self._count} parts of the base of bucket {self._bucket}, got {self._next}"
+            )

@@ -1,0 +1,126 @@
+"""A bucket of models: brings what id buckets sent into one sequence, and evaluates it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from operator import itemgetter
+from typing import Any, Final, TypeAlias
+
+import msgspec
+
+from streamwatch.core.buckets.contract import ALARM, MODEL, PAIRS, TOTALS, Fed
+from streamwatch.core.buckets.log import BaseReader, Feed, parts_of, read, written
+from streamwatch.core.buckets.model_sequence import ModelSequence
+from streamwatch.core.buckets.model_state import restore_part, state_of
+from streamwatch.core.buckets.parts import PARTS, Part
+from streamwatch.core.buckets.places import TICK, Place
+from streamwatch.core.buckets.spec import BucketsSpec
+from streamwatch.core.buckets.totals import written as totals_written
+from streamwatch.core.events import Alarm
+
+_Step: TypeAlias = tuple[Place, Callable[[Any], None], object]
+_KEPT_ALARMS: Final = 10_000
+_ENCODER: Final = msgspec.msgpack.Encoder()
+
+
+class ModelBucket:
+    """A `contract.Keeper` of models, outcome by outcome.
+
+    Parameters
+    ----------
+    number
+        Which of the model buckets it is, from 0.
+    spec
+        How the stream is cut.
+    """
+
+    def __init__(self, number: int, spec: BucketsSpec) -> None:
+        self._number = number
+        self._name = f"models/{number}"
+        self._spec = spec
+        self._reader = BaseReader(self._name)
+        self.sequence = ModelSequence(number, spec)
+        self.batch = -1
+        """Number of the last batch."""
+        self.reached_ms = -1
+        """Time to which it has come."""
+        self.alarms = 0
+        """Alarms told since the beginning."""
+
+    def feed(self, batch: int, pieces: Sequence[bytes], end_ms: int | None) -> Fed:
+        """See `contract.Keeper`."""
+        self._reader.check()
+        if batch <= self.batch:
+            raise ValueError(f"expected a batch after {self.batch} in bucket {self._name}, got {batch}")
+        parts = sorted((PARTS.decode(piece) for piece in pieces), key=lambda part: part.sender)
+        self._check(parts)
+        self.batch = batch
+        self.reached_ms = max(self.reached_ms, *(part.reached_ms for part in parts))
+        sequence = self.sequence
+        sequence.begin()
+        for part in parts:
+            for activity in part.activities:
+                if activity.goes_on:
+                    sequence.go_on(activity)
+        for _, happens, what in sorted(_steps(sequence, parts), key=itemgetter(0)):
+            happens(what)
+        sequence.end(self.reached_ms, ended=any(part.ended for part in parts))
+        return Fed((), self._results(), written(Feed(self._name, batch, end_ms, pieces)))
+
+    def take_in(self, delta: bytes) -> None:
+        """See `contract.Keeper`."""
+        entry = read(delta, self._name)
+        if isinstance(entry, Feed):
+            self.feed(entry.batch, entry.pieces, entry.end_ms)
+            return
+        self._reader.take(entry)
+        restore_part(self, entry.body, is_first=entry.number == 0)
+
+    def base(self) -> list[bytes]:
+        """See `contract.Keeper`."""
+        return parts_of(self._name, state_of(self))
+
+    def _check(self, parts: Sequence[Part]) -> None:
+        for part in parts:
+            if part.bucket != self._number:
+                raise ValueError(f"expected parts for bucket {self._name}, got one for models/{part.bucket}")
+        senders = [part.sender for part in parts]
+        if senders != list(range(self._spec.id_buckets)):
+            raise ValueError(
+                f"expected one part of each of {self._spec.id_buckets} id buckets in bucket {self._name}, "
+                f"got parts of {senders}"
+            )
+
+    def _results(self) -> list[tuple[str, str, bytes]]:
+        sequence, name = self.sequence, self._name
+        monitors = sequence.monitors
+        alive = set(monitors.models())
+        results = [
+            (MODEL, model, monitors.snapshot(model) if model in alive else b"")
+            for model in sorted(sequence.touched)
+        ]
+        if sequence.paired and monitors.comparisons is not None:
+            results.append((PAIRS, name, monitors.comparisons.snapshot()))
+        for alarm in sequence.alarms:
+            results += self._alarm(alarm)
+        results.append((TOTALS, name, totals_written(sequence.totals(self.reached_ms))))
+        return results
+
+    def _alarm(self, alarm: Alarm) -> list[tuple[str, str, bytes]]:
+        self.alarms += 1
+        told = [(ALARM, f"{self._name}/{self.alarms:012d}", _ENCODER.encode(alarm))]
+        if self.alarms > _KEPT_ALARMS:
+            told.append((ALARM, f"{self._name}/{self.alarms - _KEPT_ALARMS:012d}", b""))
+        return told
+
+
+def _steps(sequence: ModelSequence, parts: Sequence[Part]) -> list[_Step]:
+    """What happens in a batch, each with its place; an activity is before an outcome of the same event."""
+    steps: list[_Step] = []
+    for part in parts:
+        steps += [((ms, TICK), sequence.tick, ms) for ms in part.ticks]
+        steps += [(each.place, sequence.open_window, each) for each in part.windows]
+        steps += [(each.place, sequence.resolve, each) for each in part.outcomes]
+        steps += [(each.place, sequence.count_invalid, each) for each in part.invalid]
+        steps += [(each.first, sequence.enter, each) for each in part.activities if not each.goes_on]
+    return steps

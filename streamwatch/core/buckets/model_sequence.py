@@ -1,0 +1,190 @@
+"""What a model bucket does at each place of the sequence: outcomes, time, and models that come and go."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from streamwatch.core.buckets.label_history import LabelHistories
+from streamwatch.core.buckets.parts import Activity, InvalidOf, Resolved, Windows
+from streamwatch.core.buckets.prediction_order import PredictionOrder
+from streamwatch.core.buckets.routing import ModelRoutes
+from streamwatch.core.buckets.spec import BucketsSpec
+from streamwatch.core.buckets.totals import Totals
+from streamwatch.core.estimators.set import EstimatorSet
+from streamwatch.core.events import Alarm, Outcome
+from streamwatch.core.fold_names import SEPARATOR, model_of
+from streamwatch.core.join.counters import JoinCounters
+from streamwatch.core.join.fold_streams import FoldStreams
+from streamwatch.core.join.mismatch import AgreementState, ClassAgreement
+from streamwatch.core.join.models import JoinModels
+
+_ANY: Final = 2**62
+"""As many models as id buckets let through."""
+_SECOND_MS: Final = 1_000
+
+
+class ModelSequence:
+    """Evaluates the models of one bucket in order.
+
+    A model whose drifts others take is evaluated here, too, where it is another bucket's: nothing of it is
+    counted or told.
+
+    Parameters
+    ----------
+    number
+        Which of the model buckets it is.
+    spec
+        How the stream is cut.
+    """
+
+    def __init__(self, number: int, spec: BucketsSpec) -> None:
+        self._number = number
+        self._spec = spec
+        self._routes = ModelRoutes(spec)
+        self._ordered = spec.join.order == "prediction_time"
+        self._compares = number == self._routes.compared
+        self._due: list[Outcome] = []
+        self.monitors = EstimatorSet(spec.monitors)
+        self.agreement = ClassAgreement(spec.join.max_models)
+        self.models = JoinModels(_ANY, 2 * spec.join.horizon_ms)
+        self.histories = LabelHistories()
+        self.streams = FoldStreams()
+        self.order = PredictionOrder(
+            spec.join.reorder_window_ms, -(-spec.join.max_reordered // spec.model_buckets)
+        )
+        self.counters = JoinCounters()
+        self.held_assumed = 0
+        self.alarms: list[Alarm] = []
+        """Of this batch."""
+        self.touched: set[str] = set()
+        """Models whose estimators are new since the batch before, or gone."""
+        self.paired = False
+        """Whether comparisons are new."""
+
+    def begin(self) -> None:
+        """Begin a batch."""
+        self.alarms, self.touched, self.paired = [], set(), False
+
+    def owns(self, name: str) -> bool:
+        """Tell whether a model, or a fold, is this bucket's."""
+        return self._routes[name][0] == self._number
+
+    def go_on(self, told: Activity) -> None:
+        """Take up what a model did that was never idle in the id bucket: so it was not idle at all."""
+        self._add(told, told.last_ms)
+
+    def enter(self, told: Activity) -> None:
+        """Take up what a model did that was idle in the id bucket before, or new there."""
+        self._add(told, told.first[0])
+
+    def _add(self, told: Activity, record_ms: int) -> None:
+        activity = self.models.place(told.model, record_ms)
+        if activity is None:
+            raise AssertionError(f"model {told.model!r} has no place among {_ANY}")
+        activity.pending += told.accepted - told.joined - told.left
+        activity.joined += told.joined
+        activity.left += told.left
+        activity.last_ms = max(activity.last_ms, told.last_ms)
+        activity.last_event_ms = max(activity.last_event_ms, told.last_event_ms)
+
+    def open_window(self, window: Windows) -> None:
+        """Note up to which prediction outcomes may go once a window is over."""
+        self.order.open_window(window)
+
+    def resolve(self, told: Resolved) -> None:
+        """Evaluate an outcome, or hold it for its order."""
+        bare, name = told.outcome, told.outcome.model
+        accepted, own_ms = told.accepted
+        if self._spec.join.folds_share_stream and SEPARATOR in name:
+            label = self.streams.previous_label(name, told.id, bare.true_class)
+        else:
+            label = self.histories.at(name, accepted)
+        if not bare.assumed:
+            self.histories.add(name, told.place, bare.true_class)
+        outcome = msgspec.structs.replace(bare, label_at_prediction=label)
+        if not self._ordered:
+            self._due.append(outcome)
+            return
+        self.models.models[name].held += 1
+        self.held_assumed += outcome.assumed and self.owns(name)
+        excess = self.order.hold(own_ms, told.place, outcome)
+        self.counters.outcomes_released_early += sum(self.owns(each.model) for each in excess)
+        self._release(excess)
+
+    def _release(self, released: Sequence[Outcome]) -> None:
+        for outcome in released:
+            self.models.models[outcome.model].held -= 1
+            if self.owns(outcome.model):
+                self.held_assumed -= outcome.assumed
+                self.counters.predictions_resolved += not outcome.assumed
+        self._due += released
+
+    def count_invalid(self, told: InvalidOf) -> None:
+        """Count an invalid record of a model, of so many models as may have a place."""
+        counts, model = self.counters.model_records_invalid, told.model
+        has_room = len(counts) < self._spec.join.max_models
+        if model in counts or has_room or any(model_of(name) == model for name in self.models.models):
+            counts[model] = counts.get(model, 0) + 1
+
+    def tick(self, clock_ms: int) -> None:
+        """Let time pass: outcomes whose turn has come go, and models that are idle retire."""
+        if self._ordered:
+            self._release(self.order.release(clock_ms))
+        if idle := self.models.retire(clock_ms):
+            self._evaluate()
+            self._retire(idle)
+
+    def end(self, reached_ms: int, *, ended: bool) -> None:
+        """Evaluate what is left of the batch; `ended`: also what waits for its order."""
+        if ended:
+            self._release(self.order.release_all())
+        self._evaluate()
+        self.histories.forget_before(reached_ms - self._spec.join.horizon_ms - 2 * _SECOND_MS)
+
+    def _evaluate(self) -> None:
+        due, self._due = self._due, []
+        if not due:
+            return
+        names = {outcome.model for outcome in due}
+        owned = {name for name in names if self.owns(name)}
+        self.touched |= owned
+        self.paired = self.paired or (self._compares and any(outcome.pairs for outcome in due))
+        self.agreement.observe([outcome for outcome in due if outcome.model in owned])
+        self.alarms += [alarm for alarm in self.monitors.fold(due) if self.owns(alarm.model)]
+
+    def _retire(self, idle: Sequence[str]) -> None:
+        monitored = set(self.monitors.models())
+        names = list(self.models.models)
+        alive = {model_of(name) for name in names}
+        for name in idle:
+            self.agreement.forget(name)
+            self.histories.retire(name)
+            if model_of(name) not in alive:
+                self.counters.model_records_invalid.pop(model_of(name), None)
+            if name in monitored:
+                self.monitors.retire(name)
+            if self.owns(name):
+                self.counters.models_retired += 1
+                self.touched.add(name)
+                self.paired = self.paired or self._compares
+        self.streams.keep(names)
+
+    def totals(self, reached_ms: int) -> Totals:
+        """Counters and gauges of the models that are this bucket's."""
+        owned = {name: activity for name, activity in self.models.models.items() if self.owns(name)}
+        return Totals(
+            reached_ms,
+            self.counters,
+            over_limit=dict(self.monitors.records_over_limit),
+            held=sum(activity.held for activity in owned.values()),
+            held_assumed=self.held_assumed,
+            models=owned,
+            agreement=self.agreement_state(),
+        )
+
+    def agreement_state(self) -> AgreementState:
+        """What is known of the classes of models."""
+        return self.agreement.state()

@@ -1,0 +1,59 @@
+"""Places in the one sequence, as values that sort like it across all buckets.
+
+A place begins with a time and what stands there: what falls due at a time precedes the clock's coming to it,
+and that precedes the records of that time.
+
+    (deadline, DUE, place of the prediction …)      it expires
+    (time, TICK)                                    time passes: a record of this time is the first one
+    (time, RECORD, rank, offset, event, …)          an event; `rank` is that of topic and partition
+    (time, BEHIND)                                  behind all records of this time
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from struct import Struct
+from typing import Final, TypeAlias
+
+from streamwatch.core.events import Partition, Side
+from streamwatch.core.merge.merge import RANKS
+
+Place: TypeAlias = tuple[int, ...]
+
+DUE: Final = 0
+TICK: Final = 1
+RECORD: Final = 2
+BEHIND: Final = 3
+
+_PARTITION_BITS: Final = 32
+_SPELT: Final = Struct(">qqqqq")
+
+
+def ranks_of(sides: Mapping[str, Side]) -> dict[str, int]:
+    """Rank of each topic: predictions only, mixed, labels only, then as in the settings."""
+    return {topic: rank for rank, topic in enumerate(sorted(sides, key=lambda topic: RANKS[sides[topic]]))}
+
+
+def rank_of(ranks: Mapping[str, int], partition: Partition) -> int:
+    """Rank of a partition among all.
+
+    Raises
+    ------
+    ValueError
+        If its topic has none.
+    """
+    if partition.topic not in ranks:
+        raise ValueError(f"expected a topic of {', '.join(ranks)}, got {partition.topic!r}")
+    return ranks[partition.topic] << _PARTITION_BITS | partition.partition
+
+
+def spelt(place: Place, own_ms: int) -> str:
+    """Spell the place of a prediction and its own time, as its entry keeps them, in 40 latin-1 characters."""
+    time_ms, _, rank, offset, event = place
+    return _SPELT.pack(time_ms, rank, offset, event, own_ms).decode("latin-1")
+
+
+def unspelt(text: str) -> tuple[Place, int]:
+    """Read what `spelt` gave."""
+    time_ms, rank, offset, event, own_ms = _SPELT.unpack(text.encode("latin-1"))
+    return (time_ms, RECORD, rank, offset, event), own_ms

@@ -1,0 +1,107 @@
+"""Results of all buckets together, as one process would show them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from streamwatch.core.buckets.contract import ALARM, MODEL, PAIRS, TOTALS
+from streamwatch.core.buckets.spec import BucketsSpec
+from streamwatch.core.buckets.totals import Totals
+from streamwatch.core.buckets.totals import read as read_totals
+from streamwatch.core.estimators.comparisons.set import ComparisonSet
+from streamwatch.core.estimators.set import EstimatorSet
+from streamwatch.core.events import Alarm
+from streamwatch.core.join.caveats import Caveats, caveats
+from streamwatch.core.join.mismatch import ClassAgreement, Mismatch, mismatches
+from streamwatch.core.join.models import joined_folds
+from streamwatch.core.join.series import counter_families, gauge_families, identities, model_families
+from streamwatch.core.series import Family
+
+_ALARMS: Final = msgspec.msgpack.Decoder(Alarm)
+
+
+class ResultsView:
+    """Takes in results, in the order of each name; any of them may come again.
+
+    Parameters
+    ----------
+    spec
+        How the stream is cut.
+    """
+
+    def __init__(self, spec: BucketsSpec) -> None:
+        self._spec = spec
+        self._totals: dict[str, Totals] = {}
+        self.monitors = EstimatorSet(spec.monitors)
+        """Estimators of all models; their recent alarms and what went beyond limits are told apart."""
+        self.alarms: dict[str, Alarm] = {}
+        """By the names of their results."""
+
+    def take(self, kind: str, name: str, body: bytes) -> None:
+        """Take in one result.
+
+        Raises
+        ------
+        ValueError
+            If its kind is unknown, or its body is not of this version.
+        """
+        if kind == TOTALS:
+            self._totals[name] = read_totals(body)
+        elif kind == MODEL:
+            if body:
+                self.monitors.restore(body)  # in the place of the one before
+            elif name in self.monitors.models():
+                self.monitors.retire(name)
+        elif kind == PAIRS:
+            comparisons = ComparisonSet(self._spec.monitors)  # one that has ended is in no snapshot
+            comparisons.restore(body)
+            self.monitors.comparisons = comparisons
+        elif kind == ALARM:
+            self.alarms.pop(name, None)
+            if body:
+                self.alarms[name] = _ALARMS.decode(body)
+        else:
+            raise ValueError(f"expected a result of {TOTALS}, {MODEL}, {PAIRS}, {ALARM}, got {kind!r}")
+
+    @property
+    def totals(self) -> Totals:
+        """Counters and gauges of all buckets."""
+        total = Totals()
+        for each in self._totals.values():
+            total = total.plus(each)
+        return total
+
+    def mismatches(self) -> list[Mismatch]:
+        """Mismatches of models, by name."""
+        return _mismatches(self._spec, self.totals)
+
+    def caveats(self) -> dict[str, Caveats]:
+        """Caveats beside verdicts, by model."""
+        totals = self.totals
+        return caveats(joined_folds(totals.models), self._spec.join, totals.clock_ms)
+
+    def identities(self) -> list[str]:
+        """Sums over all buckets that do not hold, in words; they do after every whole batch."""
+        return identities(self.totals)
+
+    def join_families(self) -> list[Family]:
+        """Series of the join."""
+        totals = self.totals
+        return [
+            *counter_families(totals, totals.over_limit),
+            *gauge_families(totals),
+            *model_families(totals, _mismatches(self._spec, totals)),
+        ]
+
+    def families(self) -> Sequence[Family]:
+        """Every series, those of the estimators last."""
+        return self.join_families() + self.monitors.families()
+
+
+def _mismatches(spec: BucketsSpec, totals: Totals) -> list[Mismatch]:
+    agreement = ClassAgreement(spec.join.max_models)
+    agreement.restore(totals.agreement)
+    return mismatches(agreement, totals.models, totals.clock_ms - spec.join.early_horizon_ms)

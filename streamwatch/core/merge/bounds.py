@@ -1,0 +1,64 @@
+"""How far records may be released, by what is known of every partition."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.merge.partitions import Partitions
+
+EVER: Final = 2**63 - 1
+"""Beyond every time, and every place."""
+
+
+class Bounds(NamedTuple):
+    """Bounds up to which records may be released, times in milliseconds; by default all of them may."""
+
+    read: tuple[int, int] = (EVER, EVER)
+    """Time and place up to which no record that is yet to be read can precede."""
+    rested: tuple[int, int] = (EVER, EVER)
+    """Beyond this a partition that was found at its end may deliver what precedes; so what is beyond must
+    have arrived up to `fetched_ms`, and be of a time up to `rest_ms` or have arrived up to `waited_ms`."""
+    fetched_ms: int = EVER
+    rest_ms: int = EVER
+    waited_ms: int = EVER
+
+
+def bounds_of(
+    partitions: Partitions,
+    waiting: NDArray[np.bool_],
+    *,
+    settle_ms: int,
+    rested_ms: int | None,
+    waited_ms: int,
+) -> Bounds:
+    """Tell how far nobody has to be waited for.
+
+    Parameters
+    ----------
+    partitions
+        What is known of them.
+    waiting
+        Of each, whether records of it have no time yet.
+    settle_ms
+        How long after a record's arrival the fetch was sent that tells of a partition's end.
+    rested_ms, waited_ms
+        By the host's clock times up to `rested_ms` have rested (None while that clock is behind), and records
+        that arrived up to `waited_ms` have waited long enough for it.
+    """
+    resting = (partitions.at_end_ms >= 0) & (partitions.held == 0) & ~waiting
+    blocking = ~resting & ~partitions.left_behind
+    resting &= ~partitions.left_behind
+    bounds = Bounds()
+    if blocking.any():
+        bounds = bounds._replace(read=partitions.least(blocking))
+    if resting.any():
+        bounds = bounds._replace(
+            rested=partitions.least(resting),
+            fetched_ms=int(partitions.at_end_ms[resting].min()) - settle_ms,
+            rest_ms=EVER if rested_ms is None else rested_ms,
+            waited_ms=waited_ms,
+        )
+    return bounds

@@ -1,0 +1,26 @@
+"""Limits of the merge, and the rank of topics by what they carry."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from streamwatch.core.events import Side
+
+RANKS: Final[Mapping[Side, int]] = {"prediction": 0, "both": 1, "label": 2}
+
+
+@dataclass(frozen=True, slots=True)
+class MergeSpec:
+    """Limits of the time for which records wait and of their number; times in milliseconds."""
+
+    settle_ms: int = 1_000
+    max_future_ms: int = 300_000
+    max_hold_back_ms: int = 600_000
+    max_held_bytes: int = 67_108_864
+    max_held_records: int = 400_000
+    """Of one partition. Beside a topic at its end a backlog gets no further than this in `settle_ms`, and the
+    time of a fetch; more than a processor evaluates in that time are never held."""
+    records_per_turn: int = 16_384
+    """Records released at a time: some milliseconds."""

@@ -1,0 +1,321 @@
+"""The results of a distributed run, taken in as a daemon takes in records: whole batches, each once.
+
+What the topic says is read from its beginning at every start, as it is compacted; the state keeps which
+batch was told of last, and who has yet to be told of what. Nothing is shown before the topic was read to
+the end that it had: of what was compacted only the whole is of one moment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Final
+
+import msgspec
+
+from streamwatch.core.buckets.contract import ALARM
+from streamwatch.core.buckets.spec import BucketsSpec
+from streamwatch.core.buckets.totals import RecordCounts
+from streamwatch.core.buckets.view import ResultsView
+from streamwatch.core.commit.batch import CommitBatch
+from streamwatch.core.estimators.class_shift import ClassShift
+from streamwatch.core.estimators.level import Level
+from streamwatch.core.estimators.registers.segments.change import SegmentChange
+from streamwatch.core.events import Alarm, Partition
+from streamwatch.core.fold_names import model_of
+from streamwatch.core.join.caveats import details_with_caveats
+from streamwatch.core.join.mismatch import details_with
+from streamwatch.core.merge import MergeProgress
+from streamwatch.core.merge.series import progress_families
+from streamwatch.core.metrics import single
+from streamwatch.core.ports import Poll, Record
+from streamwatch.core.results import LOSS, MARK, Lost, ResultRecord, lost_of, result_of, sum_of
+from streamwatch.core.series import Family, Report
+from streamwatch.daemon.batch_processor import yield_to_loop
+from streamwatch.daemon.mismatch import MismatchReporter
+from streamwatch.daemon.rejected_records import RejectedRecords
+from streamwatch.edge.stores.errors import StateRefused
+from streamwatch.telemetry import Telemetry
+
+RESULTS: Final = "results"
+"""The section of a commit that says which batch was told of last."""
+SHOWN_ALARMS: Final = 100
+"""Latest alarms in a report."""
+_TURN: Final = 200
+"""Results taken in before others have a turn."""
+
+
+class Told(msgspec.Struct, frozen=True, array_like=True):
+    """The last batch that was told of."""
+
+    life: str = ""
+    """Name of the state of the job that wrote it; empty before the first."""
+    batch: int = 0
+    lost: Lost = Lost()
+    """What was missing of the job's topics up to there."""
+
+
+_TOLD: Final = msgspec.msgpack.Decoder(Told)
+
+
+def told_of(section: bytes | None) -> Told:
+    """Read the section of a commit; raises msgspec.DecodeError if it is none."""
+    return Told() if section is None else _TOLD.decode(section)
+
+
+@dataclass(slots=True)
+class ResultsCheckpoint:
+    """What a commit holds of results: implements `Checkpointing`.
+
+    Parameters
+    ----------
+    told
+        As of the last commit.
+    commits
+        Number of the last commit.
+    """
+
+    told: Told
+    commits: int = 0
+
+    def changes(
+        self, sections: Mapping[str, bytes], outbox: Mapping[str, bytes | None] | None = None
+    ) -> CommitBatch:
+        """Build the next commit."""
+        self.commits += 1
+        own = {RESULTS: msgspec.msgpack.encode(self.told)}
+        return CommitBatch({**own, **sections}, outbox=outbox or {})
+
+
+class ResultsProcessor:
+    """Implements `Processing` and `WatchedModels` for the results topic.
+
+    Parameters
+    ----------
+    spec
+        How the stream is cut.
+    checkpoint
+        Told which batch was taken in.
+    telemetry
+        Told of models whose classes do not fit.
+    host_ms
+        The host's clock, in milliseconds since the epoch.
+    """
+
+    def __init__(
+        self,
+        spec: BucketsSpec,
+        checkpoint: ResultsCheckpoint,
+        telemetry: Telemetry,
+        host_ms: Callable[[], int],
+    ) -> None:
+        self._spec = spec
+        self._checkpoint = checkpoint
+        self._host_ms = host_ms
+        self._mismatches = MismatchReporter(telemetry)
+        self.view = ResultsView(spec)
+        self.progress = MergeProgress()
+        self.rejected = RejectedRecords()
+        self.upkeep = None
+        self.records = 0
+        self.uncommitted = 0
+        self._held: dict[tuple[str, str], ResultRecord] = {}
+        """Of a batch whose mark has yet to come."""
+        self._whole: dict[tuple[str, str], ResultRecord] = {}
+        """Of batches that are whole and not taken in yet."""
+        self._at_end = False
+        self._life = ""
+        self._lost: dict[str, Lost] = {}
+        self._alarms: list[Alarm] = []
+        self._retired: list[str] = []
+        self._held_records = 0
+
+    @property
+    def positions(self) -> Mapping[Partition, int]:
+        """Positions after what was taken in."""
+        return self.progress.positions
+
+    @property
+    def uncommitted_scores(self) -> int:
+        """None: results hold no scores to be committed."""
+        return 0
+
+    @property
+    def has_ready(self) -> bool:
+        """Never: `receive` takes in all that is whole."""
+        return False
+
+    @property
+    def has_report(self) -> bool:
+        """Tell whether a whole batch was taken in."""
+        return bool(self._life)
+
+    @property
+    def lost(self) -> Lost:
+        """What was missing of the job's topics, as far as batches were taken in."""
+        return self._checkpoint.told.lost
+
+    def settle(self) -> tuple[Sequence[Alarm], Sequence[str]]:
+        """Hand over alarms since the last commit, and models that are no longer there."""
+        self.uncommitted = 0
+        alarms, self._alarms = self._alarms, []
+        retired, self._retired = self._retired, []
+        return alarms, retired
+
+    def holds_from_before(self, arrived_ms: int) -> bool:
+        """Tell whether what was read is yet to be taken in."""
+        del arrived_ms
+        return bool(self._whole)
+
+    def crowded(self) -> frozenset[Partition]:
+        """None: there is one partition."""
+        return frozenset()
+
+    def flush(self, moved: frozenset[Partition]) -> None:
+        """Begin anew: the topic is another one, read from its beginning."""
+        del moved
+        self._begin("")
+        self._held.clear()
+        self._whole.clear()
+        self._at_end = False
+
+    def forget_records(self, partitions: frozenset[Partition]) -> None:
+        """Nothing is remembered of single records."""
+        del partitions
+
+    def take_newest(self) -> Mapping[Partition, Record]:
+        """None: a start reads the topic from its beginning."""
+        return {}
+
+    async def receive(self, poll: Poll, *, connected: bool = True) -> None:
+        """Take in the batches that are whole, once the topic was read to its end.
+
+        Raises
+        ------
+        ResultsFormatError
+            If a record is none of results.
+        StateRefused
+            If the topic ends before a batch that was told of.
+        """
+        del connected
+        for records in poll.records.values():
+            for record in records:
+                self._hold(record)
+            self.records += len(records)
+        states = poll.partitions.values()
+        self._at_end = self._at_end or (bool(states) and all(state.caught_up for state in states))
+        if self._at_end and self._whole:
+            await self._take()
+        for partition, state in poll.partitions.items():
+            self.progress.positions[partition] = state.position
+
+    async def make_room(self) -> None:
+        """Nothing to be done."""
+
+    def evaluate(self) -> int:
+        """Nothing is ever ready."""
+        return 0
+
+    def take_work(self) -> None:
+        """None: nothing is done in threads."""
+        return
+
+    def report_in_slices(self) -> Generator[None, None, Report]:
+        """Build the report, giving way between slices of models."""
+        view = self.view
+        monitors = view.monitors
+        totals = view.totals
+        families = view.join_families() + progress_families(_progress_of(totals.records, totals.clock_ms))
+        families += yield from monitors.families_in_slices()
+        found = view.mismatches()
+        self._mismatches.tell(found)
+        details = details_with((yield from monitors.details_in_slices()), found)
+        details = details_with_caveats(details, view.caveats())
+        alarms = sorted(view.alarms.values(), key=lambda alarm: (alarm.event_ms, alarm.model, alarm.outcome))
+        return Report(
+            families,
+            self._host_ms(),
+            details,
+            tuple(alarms[-SHOWN_ALARMS:]),
+            monitors.pasts(),
+            monitors.history_days,
+        )
+
+    def families(self) -> Sequence[Family]:
+        """Events that wait in the buckets for the time of a later batch."""
+        return [single("merge_held_records", float(self._held_records))] if self.has_report else ()
+
+    def first_ms(self, model: str) -> int:
+        """See `WatchedModels`, as all that follow: the view begins anew with another job."""
+        return self.view.monitors.first_ms(model)
+
+    def levels(self, models: Sequence[str]) -> Mapping[str, Level]:
+        """Present levels by name."""
+        return self.view.monitors.levels(models)
+
+    def accuracy_misleads(self, model: str) -> bool:
+        """Tell whether a model is judged by accuracy that says little of its use."""
+        return self.view.monitors.accuracy_misleads(model)
+
+    def class_shift(self, model: str, level: float) -> ClassShift | None:
+        """Tell whether the classes or the model seem to have changed."""
+        return self.view.monitors.class_shift(model, level)
+
+    def segment_change(self, model: str) -> SegmentChange | None:
+        """Find the value of a segment in which most of a changed error sits."""
+        return self.view.monitors.segment_change(model)
+
+    def _hold(self, record: Record) -> None:
+        if record.key is None:
+            return  # no key is compacted away, and none of ours lacks it
+        result = result_of(record.key, record.value)
+        self._held[result.kind, result.name] = result
+        if result.kind == MARK:
+            self._whole |= self._held
+            self._held.clear()
+
+    async def _take(self) -> None:
+        """Take in what is whole: nothing is committed or shown in between."""
+        whole, self._whole = self._whole, {}
+        mark = whole.pop((MARK, ""))
+        if mark.life != self._life:
+            self._begin(mark.life)
+        told = self._checkpoint.told
+        same = mark.life == told.life
+        if same and mark.batch < told.batch:
+            raise StateRefused(
+                f"the results topic ends with batch {mark.batch}, and batch {told.batch} was told of before: "
+                "results were lost; set another state.directory to begin anew with what there is"
+            )
+        before = self._models()
+        for number, ((kind, name), result) in enumerate(sorted(whole.items()), 1):
+            if result.body and result.life != mark.life:
+                continue  # of a job before this one
+            if kind == LOSS:
+                self._lost[name] = lost_of(result.body)
+                continue
+            self.view.take(kind, name, result.body)
+            if kind == ALARM and result.body and not (same and result.batch <= told.batch):
+                self._alarms.append(self.view.alarms[name])
+            if number % _TURN == 0:
+                await yield_to_loop()
+        self._held_records = self.view.totals.held_records
+        self._alarms.sort(key=lambda alarm: alarm.event_ms)
+        self._retired += sorted(before - self._models())
+        self.uncommitted += len(whole)
+        self._checkpoint.told = Told(mark.life, mark.batch, sum_of(self._lost.values()))
+
+    def _models(self) -> set[str]:
+        return {model_of(name) for name in self.view.monitors.models()}
+
+    def _begin(self, life: str) -> None:
+        self._life = life
+        self.view = ResultsView(self._spec)
+        self._lost.clear()
+
+
+def _progress_of(records: RecordCounts, clock_ms: int) -> MergeProgress:
+    """Counts of records as the series of a sequence show them."""
+    return MergeProgress(
+        clock_ms=clock_ms, **{each.name: getattr(records, each.name) for each in fields(RecordCounts)}
+    )

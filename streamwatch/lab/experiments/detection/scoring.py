@@ -1,0 +1,83 @@
+"""Alarms put down to known changes.
+
+The rule. A change is given time from its first outcome to the end of its span, or to the next change,
+whichever is sooner. The first alarm within the span of a rise of the error finds it, and its delay is counted
+from the first outcome after the change; further alarms within it are repeats of the same finding, counted
+apart. A rise without an alarm is missed. Alarms outside all spans are false. A fall of the error is nothing
+that has to be found: alarms within its span are neither true nor false, as a detector may look in both
+directions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change of a model's error."""
+
+    at: int
+    """First instance (0-based) after the change, or of a ramp."""
+    span: int
+    """Outcomes within which an alarm is put down to it."""
+    rises: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """Alarms of one detector on one stream, by the rule."""
+
+    delays: tuple[int, ...]
+    """Outcomes from each rise that was found to its alarm; 1 for the first outcome after it."""
+    missed: int
+    false: int
+    repeats: int
+    calm: int
+    """Outcomes outside all spans: where an alarm is false."""
+    spans: tuple[int, ...]
+    """Outcomes that each missed rise was looked for."""
+
+    @property
+    def rises(self) -> int:
+        """Number of rises that were to be found."""
+        return len(self.delays) + self.missed
+
+
+def score(alarms: Sequence[int], changes: Sequence[Change], outcomes: int) -> Score:
+    """Put the alarms of a stream down to its changes.
+
+    Parameters
+    ----------
+    alarms
+        Outcomes (1-based), ascending.
+    changes
+        In order of their instances.
+    outcomes
+        Length of the stream.
+
+    Raises
+    ------
+    ValueError
+        If changes are not in order, or not within the stream.
+    """
+    starts = [change.at for change in changes]
+    if starts != sorted(set(starts)) or (starts and not 0 <= starts[0] <= starts[-1] < outcomes):
+        raise ValueError(f"changes must be in order within {outcomes} outcomes, got {starts}")
+    delays: list[int] = []
+    missed: list[int] = []
+    repeats, excused, calm = 0, 0, outcomes
+    for index, change in enumerate(changes):
+        end = min(change.at + change.span, *starts[index + 1 : index + 2], outcomes)
+        within = [alarm for alarm in alarms if change.at < alarm <= end]
+        calm -= end - change.at
+        excused += len(within)
+        if not change.rises:
+            continue
+        if within:
+            delays.append(within[0] - change.at)
+            repeats += len(within) - 1
+        else:
+            missed.append(end - change.at)
+    return Score(tuple(delays), len(missed), len(alarms) - excused, repeats, calm, tuple(missed))

@@ -1,0 +1,101 @@
+"""A report's source from the API of a running daemon."""
+
+from __future__ import annotations
+
+import json
+import time
+from http.client import HTTPException
+from typing import Any, Final
+from urllib.error import HTTPError, URLError
+from urllib.parse import quote, urlsplit
+from urllib.request import Request, urlopen
+
+from streamwatch.lab.reporting.source import ReportError, Source
+
+MOST_MODELS: Final = 50
+"""Models that are described; more make a page that nobody reads."""
+_PATIENCE: Final = 30.0
+_MOST_BYTES: Final = 256 * 1024 * 1024
+
+
+def from_daemon(
+    url: str, versions: dict[str, str], token: str | None = None, settings: str | None = None
+) -> Source:
+    """Ask a daemon for everything that a report tells.
+
+    Parameters
+    ----------
+    url
+        Where it serves: `http://127.0.0.1:9464`.
+    versions
+        Of what makes the report; the daemon's own is added.
+    token
+        Of `http.token_file`, or None.
+    settings
+        YAML to print; the API tells none.
+
+    Raises
+    ------
+    ReportError
+        If the URL is none, nobody answers there, or not as a daemon does.
+    """
+    base = url.rstrip("/")
+    parts = urlsplit(base)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ReportError(f"expected a URL such as http://127.0.0.1:9464, got {url!r}")
+    listed = _ask(base, "/api/v1/models", token)
+    names = sorted(listed["models"], key=lambda name: -_outcomes(listed["models"][name]))
+    notes = [f"The {MOST_MODELS} busiest of {len(names)} models."] if len(names) > MOST_MODELS else []
+    shown = sorted(names[:MOST_MODELS])
+    # Models named . and .. are asked for in the API's own way.
+    path = {name: "%252E" * len(name) if name in {".", ".."} else quote(name, safe="") for name in shown}
+    health = _ask(base, "/api/v1/health", token)
+    if not health["ready"]:
+        notes.append(f"Not ready: {'; '.join(health['reasons'])}.")
+    running = health["stream"].get("build_info", {})
+    daemon = {"streamwatch of the daemon": " ".join(_first(running))} if running else {}
+    return Source(
+        name=base,
+        made_ms=time.time_ns() // 1_000_000,
+        versions={**daemon, **versions},
+        models={name: _ask(base, f"/api/v1/models/{path[name]}", token) for name in shown},
+        histories={name: _ask(base, f"/api/v1/models/{path[name]}/history", token) for name in shown},
+        alarms=_ask(base, "/api/v1/alarms?limit=1000", token)["alarms"],
+        comparisons=_ask(base, "/api/v1/comparisons", token)["comparisons"],
+        stream=health["stream"],
+        notes=notes,
+        settings=settings,
+        now_s=listed["published_timestamp_seconds"],
+    )
+
+
+def _outcomes(document: dict[str, Any]) -> float:
+    return float(document["metrics"].get("outcomes_total", 0.0))
+
+
+def _first(tree: Any) -> list[str]:
+    """Values of an info metric's labels: the keys down its only branch."""
+    found: list[str] = []
+    while isinstance(tree, dict) and tree:
+        name = next(iter(tree))
+        found.append(name)
+        tree = tree[name]
+    return found
+
+
+def _ask(base: str, path: str, token: str | None) -> Any:
+    request = Request(base + path, headers={} if token is None else {"Authorization": f"Bearer {token}"})  # noqa: S310  # the scheme was looked at
+    try:
+        with urlopen(request, timeout=_PATIENCE) as answer:  # noqa: S310
+            body = answer.read(_MOST_BYTES + 1)
+    except HTTPError as error:
+        hint = "; --token-file names a file with the token" if error.code == 401 else ""
+        raise ReportError(f"{base}{path} answered {error.code} {error.reason}{hint}") from error
+    except (URLError, HTTPException, OSError) as error:
+        raise ReportError(f"{base}{path} does not answer: {getattr(error, 'reason', error)}") from error
+    if len(body) > _MOST_BYTES:
+        raise ReportError(f"{base}{path} answered more than {_MOST_BYTES:,} bytes")
+    try:
+        return json.loads(body)
+    except ValueError as error:
+        raise ReportError(f"{base}{path} answered no JSON; is a streamwatch daemon there?") from error

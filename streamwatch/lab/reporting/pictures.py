@@ -1,0 +1,145 @@
+"""Pictures of a report, by matplotlib (the extra `lab`)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from io import BytesIO
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.lab.reporting.blocks import Picture
+from streamwatch.lab.reporting.source import Document, ReportError
+
+BLUE, GREY, RED, GREEN, PURPLE = "#1f77b4", "#666666", "#c02020", "#207020", "#7a4fa0"
+MOST_ALARMS: Final = 60
+"""Alarms that are drawn; more would be a wall."""
+
+
+def curves(model: str, history: Document, alarms: Sequence[Document]) -> Picture | None:
+    """Draw accuracy with its bounds beside the baselines, and the lead over no change with its limits.
+
+    None where there are not two points to draw.
+
+    Raises
+    ------
+    ReportError
+        If matplotlib is not installed.
+    """
+    series, forgetting = history["series"], history["forgetting"]
+    at = _column(series.get("outcomes_total"))
+    if len(at) < 2:
+        return None
+    canvas = _canvas(5.2)
+    upper, lower = canvas.subplots(2, 1, sharex=True)
+    bounds = series.get("accuracy_bound_ratio", {})
+    limits = [_column(_under(tree, forgetting)) for _, tree in sorted(bounds.items())]
+    if len(limits) == 2 and all(map(len, limits)):
+        low, high = np.fmin(*limits), np.fmax(*limits)
+        upper.fill_between(at, low, high, color=BLUE, alpha=0.2, linewidth=0, label="bounds")
+    _line(upper, at, _under(series.get("accuracy_ratio"), forgetting), f"accuracy, {forgetting}", BLUE)
+    baselines = series.get("baseline_accuracy_ratio", {})
+    _line(upper, at, _under(baselines.get("persistent"), forgetting), "no change", RED)
+    _line(upper, at, _under(baselines.get("majority"), forgetting), "always the majority", GREEN)
+    upper.set_ylabel("accuracy")
+    below, above = (_column(_one(series.get(name))) for name in ("lead_lower", "lead_upper"))
+    if len(below) and len(above):
+        lower.fill_between(at, below, above, color=PURPLE, alpha=0.2, linewidth=0, label="its limits")
+    _line(lower, at, _one(series.get("lead")), "lead over no change", PURPLE)
+    lower.axhline(0.0, color=GREY, linewidth=0.8, linestyle="--")
+    lower.set_ylabel("lead")
+    lower.set_xlabel("outcomes")
+    drawn = [alarm for alarm in alarms if at[0] <= alarm["outcome"] <= at[-1]][:MOST_ALARMS]
+    for number, alarm in enumerate(drawn):
+        for axes in (upper, lower):
+            axes.axvline(
+                alarm["outcome"],
+                color=GREY,
+                linewidth=0.9,
+                linestyle=":",
+                label="alarm" if axes is upper and not number else None,
+            )
+    for axes in (upper, lower):
+        axes.grid(visible=True, color="#dddddd", linewidth=0.6)
+        if axes.get_legend_handles_labels()[0]:
+            axes.legend(fontsize=8, loc="best")
+    marked = "1 alarm" if len(drawn) == 1 else f"{len(drawn)} alarms"
+    said = f"{model}: accuracy and lead over no change by outcome, {marked} marked"
+    return _picture(canvas, f"curves-{slug(model)}", said)
+
+
+def reliability(model: str, probabilities: Document) -> Picture | None:
+    """Draw how often a model is right where it says so surely; None without outcomes."""
+    bins = [
+        each for each in probabilities["reliability"] if each["outcomes"] and each["hit_share"] is not None
+    ]
+    if not bins:
+        return None
+    canvas = _canvas(3.6, width=4.6)
+    axes = canvas.subplots()
+    axes.plot([0, 1], [0, 1], color=GREY, linestyle="--", linewidth=0.8)
+    axes.plot(
+        [each["mean_score"] for each in bins],
+        [each["hit_share"] for each in bins],
+        color=BLUE,
+        marker="o",
+        markersize=4,
+    )
+    axes.set_xlabel("score of the predicted class")
+    axes.set_ylabel("share that was right")
+    axes.grid(visible=True, color="#dddddd", linewidth=0.6)
+    return _picture(
+        canvas,
+        f"reliability-{slug(model)}",
+        f"{model}: share right by score; on the diagonal a score is true",
+    )
+
+
+def slug(name: str) -> str:
+    """Part of a file's name that has letters, digits and hyphens only, and differs where names do."""
+    plain = re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-") or "model"
+    return plain if plain == name else f"{plain[:60]}-{name.encode().hex()[:16]}"
+
+
+def _canvas(height: float, width: float = 9.0) -> Any:
+    try:
+        from matplotlib.figure import Figure  # noqa: PLC0415 - an extra
+    except ImportError as error:
+        raise ReportError(
+            "pictures are drawn by matplotlib, which is not installed: pip install 'streamwatchd[lab]'"
+        ) from error
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def _picture(canvas: Any, name: str, says: str) -> Picture:
+    written = BytesIO()
+    canvas.savefig(written, format="png", dpi=96, metadata={"Software": None})
+    return Picture(name, says, written.getvalue())
+
+
+def _line(axes: Any, at: NDArray[np.float64], values: object, label: str, colour: str) -> None:
+    found = _column(values)
+    if len(found):
+        axes.plot(at, found, label=label, color=colour, linewidth=1.3)
+
+
+def _column(values: object) -> NDArray[np.float64]:
+    """Values of a series, NaN where undefined; empty where there is none."""
+    if not isinstance(values, list):
+        return np.empty(0)
+    given: list[Any] = values  # pyright: ignore[reportUnknownVariableType]
+    return np.array([value if isinstance(value, int | float) else np.nan for value in given], np.float64)
+
+
+def _under(tree: object, key: str) -> object:
+    """A series under a forgetting, or the series itself where it is kept under one alone."""
+    if isinstance(tree, list):
+        return tree  # pyright: ignore[reportUnknownVariableType]
+    return tree.get(key) if isinstance(tree, Mapping) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+
+
+def _one(tree: object) -> object:
+    """The only branch of a series of one opponent."""
+    return next(iter(tree.values()), None) if isinstance(tree, Mapping) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType, reportUnknownArgumentType]

@@ -1,0 +1,143 @@
+"""Results of a batch into the results topic: all of them or none, in one transaction."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import aiokafka.errors as kafka_errors
+from aiokafka import AIOKafkaProducer
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+
+from streamwatch.core.results import MARK, BatchMark, ResultRecord, mark_of
+from streamwatch.edge.sources.kafka.connection import ssl_context
+from streamwatch.edge.sources.kafka.probe import list_topics
+from streamwatch.edge.sources.kafka.spec import KafkaSpec
+from streamwatch.spark.rows import ResultRow
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_MOST_BYTES: Final = 67_108_864
+"""Bytes of one result: a snapshot of a model with a thousand classes has some millions."""
+_MOST_COPIES: Final = 3
+_TRANSACTION_MS: Final = 60_000
+
+
+class ResultsTopicError(Exception):
+    """The results topic cannot be used."""
+
+
+@dataclass(frozen=True, slots=True)
+class SinkSpec:
+    """Where results go."""
+
+    kafka: KafkaSpec
+    topic: str
+
+
+class ResultsSink:
+    """Called by Spark with the rows of each batch (`foreachBatch`), in the driver.
+
+    Parameters
+    ----------
+    spec
+        Where results go.
+    """
+
+    def __init__(self, spec: SinkSpec) -> None:
+        self._spec = spec
+
+    def __call__(self, frame: DataFrame, batch_id: int) -> None:
+        """Write the results of a batch; Spark counts it as done once this returns."""
+        del batch_id  # ours is in the rows: Spark's begins anew with another checkpoint
+        table: Any = frame.toArrow()
+        columns: list[list[Any]] = [table.column(name).to_pylist() for name in ResultRow._fields]
+        self.write([ResultRow(*row) for row in zip(*columns, strict=True)])
+
+    def write(self, rows: Sequence[ResultRow]) -> None:
+        """Write results in one transaction, the mark last; nothing where there are none."""
+        if rows:
+            asyncio.run(self._write(records_of(rows)))
+
+    def prepare(self) -> None:
+        """Make the topic where there is none; raises ResultsTopicError if it has several partitions."""
+        asyncio.run(self._prepare())
+
+    async def _prepare(self) -> None:
+        spec = self._spec
+        partitions = (await list_topics(spec.kafka)).get(spec.topic)
+        if partitions is None:
+            admin = AIOKafkaAdminClient(**_client(spec.kafka))
+            await admin.start()
+            try:
+                configs = {"cleanup.policy": "compact", "max.message.bytes": str(_MOST_BYTES)}
+                cluster: Any = await admin.describe_cluster()
+                copies = min(_MOST_COPIES, len(cluster["brokers"]))
+                topic = NewTopic(spec.topic, 1, copies, topic_configs=configs)
+                answer: Any = await admin.create_topics([topic])
+            finally:
+                await admin.close()
+            for _, code, *rest in answer.topic_errors:
+                error = kafka_errors.for_code(code)
+                if code and error is not kafka_errors.TopicAlreadyExistsError:
+                    raise ResultsTopicError(f"spark.results_topic: cannot make {spec.topic!r}: {rest}")
+        elif partitions != 1:
+            raise ResultsTopicError(
+                f"spark.results_topic: expected a topic with one partition, {spec.topic!r} has {partitions}: "
+                "what a batch says has one order"
+            )
+
+    async def _write(self, records: Iterable[ResultRecord]) -> None:
+        producer = AIOKafkaProducer(
+            **_client(self._spec.kafka),
+            transactional_id=f"streamwatch-{self._spec.topic}",
+            transaction_timeout_ms=_TRANSACTION_MS,
+            max_request_size=_MOST_BYTES,
+            acks="all",
+        )
+        await producer.start()
+        try:
+            async with producer.transaction():
+                sent = [
+                    await producer.send(
+                        self._spec.topic, record.value() if record.body else None, record.key, partition=0
+                    )
+                    for record in records
+                ]
+                await asyncio.gather(*sent)
+        finally:
+            await producer.stop()
+
+
+def records_of(rows: Sequence[ResultRow]) -> list[ResultRecord]:
+    """Records of one batch in a canonical order, its mark last.
+
+    Raises
+    ------
+    ValueError
+        Rows of several batches, or no mark.
+    """
+    batches = {row.batch for row in rows}
+    marks: list[BatchMark] = [mark_of(row.body) for row in rows if row.kind == MARK]
+    if len(batches) != 1 or len(marks) != 1:
+        raise ValueError(
+            f"expected rows of one batch with one mark, got batches {batches}, {len(marks)} marks"
+        )
+    ordered = sorted(rows, key=lambda row: (row.kind == MARK, row.kind, row.name))
+    return [ResultRecord(marks[0].life, row.batch, row.kind, row.name, row.body) for row in ordered]
+
+
+def _client(spec: KafkaSpec) -> dict[str, Any]:
+    return {
+        "bootstrap_servers": spec.bootstrap_servers,
+        "client_id": spec.client_id,
+        "request_timeout_ms": spec.request_timeout_ms,
+        "security_protocol": spec.security_protocol,
+        "ssl_context": ssl_context(spec),
+        "sasl_mechanism": spec.sasl_mechanism,
+        "sasl_plain_username": spec.username,
+        "sasl_plain_password": spec.password,
+    }

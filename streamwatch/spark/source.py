@@ -1,0 +1,177 @@
+"""The job's source: a Python data source of Spark that cuts topics into batches and splits them by bucket."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, TypeVar
+
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import (
+    ReadLimit,
+    ReadMaxRows,
+    SupportsTriggerAvailableNow,
+)
+
+from streamwatch.core.events import Partition
+from streamwatch.core.ports import Record
+from streamwatch.core.results import LOSS, MARK, BatchMark, Lost, encode_lost, encode_mark
+from streamwatch.edge.sources.kafka.connection import Connection
+from streamwatch.edge.sources.kafka.probe import asked
+from streamwatch.edge.sources.kafka.spec import KafkaSpec
+from streamwatch.spark.cuts import Cut, CutSpec, Range, cut_of, next_cut, ranges, require_same_settings
+from streamwatch.spark.reading import TopicLog, read_range
+from streamwatch.spark.rows import SCHEMA, Row
+
+NAME: Final = "streamwatch_topics"
+_Answer = TypeVar("_Answer")
+
+Split = Callable[[Partition, Sequence[Record], int], Sequence[tuple[int, bytes]]]
+"""From records of one Kafka partition in order, and the host's clock, to pieces for buckets, by number."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSpec:
+    """Where the topics are, and what becomes of their records."""
+
+    kafka: KafkaSpec
+    topics: Sequence[str]
+    """In the order of the settings."""
+    split: Callable[[], Split]
+    """Makes, in a task, what splits records."""
+    keys: Sequence[int]
+    """Key of each bucket of ids."""
+    model_buckets: int
+    rules: str
+    """Hash of the settings of join and estimators."""
+    most_records: int
+    """Records in a batch."""
+    cuts: CutSpec = field(default_factory=CutSpec)
+
+
+class RangePartition(InputPartition):
+    """What one task reads: a range, or (None) writes the mark of the batch."""
+
+    def __init__(self, cut: Cut, origin: int, wanted: Range | None) -> None:
+        super().__init__(origin)
+        self.cut = cut
+        self.origin = origin
+        self.wanted = wanted
+
+
+def source_class(spec: SourceSpec) -> type[DataSource]:
+    """The data source of one job, to be registered.
+
+    Options of a source are text that Spark shows; credentials among them would be on its pages. So the class
+    itself carries the specification.
+    """
+
+    class Topics(DataSource):
+        """Topics of one job."""
+
+        @classmethod
+        def name(cls) -> str:
+            """Name under which the source is read."""
+            return NAME
+
+        def schema(self) -> str:
+            """Columns of its rows."""
+            return SCHEMA
+
+        def streamReader(self, schema: object) -> TopicsReader:  # noqa: N802 - Spark's name
+            """Reader of the topics."""
+            del schema
+            return TopicsReader(spec)
+
+    return Topics
+
+
+class TopicsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Cuts batches (in the driver) and reads ranges (in tasks)."""
+
+    def __init__(self, spec: SourceSpec) -> None:
+        self._spec = spec
+        self._until_ms: int | None = None
+        self._until: Mapping[Partition, int] | None = None
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
+        """Where a first start begins; kept by Spark with the first batch, which reads nothing."""
+        return self._first(secrets.token_hex(8)).document()
+
+    def latestOffset(self, start: Mapping[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
+        """Where the next batch ends."""
+        spec, last = self._spec, cut_of(start)
+        require_same_settings(last, self._first(last.life))
+        most = limit.max_rows if isinstance(limit, ReadMaxRows) else None
+        now_ms = time.time_ns() // 1_000_000 if self._until_ms is None else self._until_ms
+
+        async def ask(connection: Connection) -> Cut:
+            log = TopicLog(connection, spec.kafka, spec.topics, self._until)
+            if last.batch == 0:
+                begin = spec.kafka.start_from
+                positions = await connection.resolve(await log.partitions(), begin, now_ms)
+                return replace(last, batch=1, host_ms=now_ms, positions=positions)
+            return await next_cut(log, last, most, now_ms, spec.cuts)
+
+        return self._asked(ask).document()
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
+        """So many records a batch as the settings say."""
+        return ReadMaxRows(self._spec.most_records)
+
+    def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802 - Spark's name
+        """Nothing: the lag is among the results."""
+        return None
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
+        """Read no further than what is there now, be it so young that it would otherwise wait."""
+        now_ms = time.time_ns() // 1_000_000
+        self._until_ms = now_ms + self._spec.cuts.settle_ms + 1
+        spec = self._spec
+
+        async def ask(connection: Connection) -> Mapping[Partition, int]:
+            ends = await TopicLog(connection, spec.kafka, spec.topics).ends()
+            return {partition: end for partition, (_, end) in ends.items()}
+
+        self._until = self._asked(ask)
+
+    def partitions(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> Sequence[InputPartition]:
+        """What the tasks of a batch read: a range each, and one the mark."""
+        begin, cut = cut_of(start), cut_of(end)
+        if begin.batch in {0, cut.batch}:
+            return []
+        found = [
+            RangePartition(cut, origin, wanted)
+            for origin, wanted in enumerate(ranges(begin, cut, self._spec.topics), 1)
+        ]
+        return [RangePartition(cut, 0, None), *found]
+
+    def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
+        """Rows of one task."""
+        spec = self._spec
+        assert isinstance(partition, RangePartition)  # noqa: S101 - from `partitions`
+        cut, origin = partition.cut, partition.origin
+        batch, end_ms = cut.batch, cut.end_ms
+        if partition.wanted is None:
+            mark = BatchMark(cut.life, end_ms, cut.document()["positions"])
+            yield Row(spec.keys[0], batch, end_ms, origin, 0, MARK, "", encode_mark(mark))
+            return
+        wanted = partition.wanted
+        found = self._asked(lambda connection: read_range(connection, spec.kafka, wanted))
+        pieces = spec.split()(wanted.partition, found.records, cut.host_ms)
+        for part, (bucket, piece) in enumerate(pieces):
+            yield Row(spec.keys[bucket], batch, end_ms, origin, part, None, None, piece)
+        if found.lost_times:
+            name = f"{wanted.partition.topic}/{wanted.partition.partition}/{wanted.begin}"
+            body = encode_lost(Lost(dict(found.lost_times), dict(found.lost_records)))
+            yield Row(spec.keys[0], batch, end_ms, origin, 0, LOSS, name, body)
+
+    def _first(self, life: str) -> Cut:
+        spec = self._spec
+        return Cut(life, len(spec.keys), spec.model_buckets, spec.rules)
+
+    def _asked(self, ask: Callable[[Connection], Awaitable[_Answer]]) -> _Answer:
+        return asyncio.run(asked(self._spec.kafka, ask))

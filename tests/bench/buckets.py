@@ -1,0 +1,157 @@
+"""CPU of one event through buckets, beside the merge, join and estimators of one process, in one run.
+
+    python -m tests.bench.buckets [instances]
+
+Eight models, labels 3 ms behind, batches of two seconds, 4 id buckets, 3 model buckets. Decoding, Kafka and
+what an engine or a store does are in neither. Bytes are those from readers to id buckets and from there to
+model buckets; the base is of what is there when 30 s of predictions have no label yet.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from streamwatch.core.buckets.id_bucket import IdBucket
+from streamwatch.core.buckets.model_bucket import ModelBucket
+from streamwatch.core.buckets.reader import RowReader
+from streamwatch.core.buckets.spec import BucketsSpec
+from streamwatch.core.column_pipeline import ColumnPipeline
+from streamwatch.core.estimators.set import EstimatorSet
+from streamwatch.core.events import Partition, Side
+from streamwatch.core.merge import Arrivals, Merge, MergeProgress, MergeSpec
+from streamwatch.core.pipeline import Pipeline
+from streamwatch.core.records import ROW, RecordBatch
+from streamwatch.core.specs import JoinSpec
+from streamwatch.core.vocabulary import Vocabulary
+from streamwatch.edge.keys import bytes_of_keys
+from streamwatch.edge.stores.memory import MemoryStore
+from tests.layouts import DEFAULT
+
+SIDES: dict[str, Side] = {"predictions": "prediction", "labels": "label"}
+BEGIN_MS = 1_700_000_000_000
+BATCH = 40_000
+PER_MS = 20
+SPEC = BucketsSpec(SIDES, JoinSpec(horizon_ms=60_000), replace(DEFAULT, max_models=24, max_classes=6), 4, 3)
+
+
+@dataclass
+class Costs:
+    """CPU seconds by stage, and bytes sent."""
+
+    seconds: dict[str, float] = field(default_factory=dict[str, float])
+    sent: dict[str, int] = field(default_factory=dict[str, int])
+
+    def timed(self, stage, call, *args):
+        began = time.process_time()
+        result = call(*args)
+        self.seconds[stage] = self.seconds.get(stage, 0.0) + time.process_time() - began
+        return result
+
+
+def vocabulary() -> Vocabulary:
+    names = Vocabulary()
+    for model in "abcdefgh":
+        names.models.number(model)
+    for name in "xy":
+        names.classes.number(name)
+    return names
+
+
+def records(names: Vocabulary, topic: str, start: int) -> Arrivals:
+    """One batch of one topic, as columns."""
+    ids = np.arange(start, start + BATCH, dtype=np.uint64)
+    rows = np.zeros(BATCH, ROW)
+    rows["id_high"] = ids * np.uint64(0x9E3779B97F4A7C15)
+    rows["id_low"] = rows["id_high"] ^ (ids << np.uint64(17))
+    rows["timestamp_ms"] = rows["object"] = -1
+    rows["side"] = topic == "labels"
+    rows["model"] = ids % np.uint64(8)
+    rows["class"] = np.random.default_rng(start).integers(0, 2, BATCH)
+    rows["offset"] = ids
+    stamps = BEGIN_MS + (start + np.arange(BATCH)) // PER_MS + 3 * (topic == "labels")
+    return Arrivals(
+        rows["offset"].copy(),
+        stamps,
+        np.ones(BATCH, np.bool_),
+        RecordBatch(rows, None, (), names),
+        appended=True,
+    )
+
+
+def through_buckets(batches: int, costs: Costs) -> list[bytes]:
+    names, reader = vocabulary(), RowReader(SPEC, bytes_of_keys)
+    ids = [IdBucket(number, SPEC) for number in range(SPEC.id_buckets)]
+    models = [ModelBucket(number, SPEC) for number in range(SPEC.model_buckets)]
+    for batch in range(batches):
+        topics = SIDES if batch < batches - 15 else ["predictions"]
+        pieces = [
+            dict(
+                costs.timed(
+                    "reader", reader.split, Partition(t, 0), records(names, t, batch * BATCH), BEGIN_MS
+                )
+            )
+            for t in topics
+        ]
+        end_ms = BEGIN_MS + (batch + 1) * BATCH // PER_MS - 1
+        parts: list[list[bytes]] = [[] for _ in models]
+        for number, bucket in enumerate(ids):
+            own = [piece[number] for piece in pieces]
+            costs.sent["pieces"] = costs.sent.get("pieces", 0) + sum(map(len, own))
+            for to, part in costs.timed("id buckets", bucket.feed, batch, own, end_ms).parts:
+                parts[to].append(part)
+                costs.sent["parts"] = costs.sent.get("parts", 0) + len(part)
+        for number, bucket in enumerate(models):
+            costs.timed("model buckets", bucket.feed, batch, parts[number], None)
+    return [part for bucket in ids for part in bucket.base()]
+
+
+def through_one(batches: int, costs: Costs, *, columns: bool) -> None:
+    names, monitors, store = vocabulary(), EstimatorSet(SPEC.monitors), MemoryStore()
+    stage = "one process, in columns" if columns else "one process, row by row"
+    partitions = [Partition(topic, 0) for topic in SIDES]
+    merge = Merge(MergeSpec(), SIDES, MergeProgress())
+    merge.set_partitions(partitions)
+    pipeline = (
+        ColumnPipeline(SPEC.join, monitors, bytes_of_keys) if columns else Pipeline(SPEC.join, monitors)
+    )
+
+    def take(arrivals: dict[Partition, Arrivals]) -> None:
+        merge.add(arrivals, BEGIN_MS)
+        batch = merge.drain(BEGIN_MS).records
+        if isinstance(pipeline, ColumnPipeline):
+            list(pipeline.steps(batch))
+            return
+        for start in range(0, len(batch), 2_000):
+            events = batch.part(start, start + 2_000).events()
+            store.apply(pipeline.advance(events, store.fetch(pipeline.read_set(events))))
+
+    for batch in range(batches):
+        costs.timed(stage, take, {p: records(names, p.topic, batch * BATCH) for p in partitions})
+
+
+def main() -> None:
+    instances = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
+    batches = instances // BATCH
+    for warm in (True, False):
+        costs = Costs()
+        number = 1 if warm else batches
+        base = through_buckets(number if warm else number + 15, costs)
+        through_one(number, costs, columns=True)
+        through_one(number, costs, columns=False)
+    events = 2 * batches * BATCH
+    waiting = 15 * BATCH
+    for stage, seconds in costs.seconds.items():
+        own = events if stage.startswith("one") else events + waiting
+        print(f"{stage}: {seconds / own * 1e6:.2f} µs an event")
+    for sent, size in costs.sent.items():
+        print(f"{sent}: {size / (events + waiting):.0f} bytes an event")
+    settled = events // 2
+    print(f"a base with {waiting} waiting and {settled} settled: {sum(map(len, base)) / 1e6:.0f} MB")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,91 @@
+"""Stands where an engine stands: cuts a log into batches, feeds buckets, rebuilds them at random."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+
+from streamwatch.core.buckets.contract import Keeper
+from streamwatch.core.buckets.id_bucket import IdBucket
+from streamwatch.core.buckets.model_bucket import ModelBucket
+from streamwatch.core.buckets.reader import RowReader
+from streamwatch.core.buckets.spec import BucketsSpec
+from streamwatch.core.buckets.view import ResultsView
+from streamwatch.edge.keys import digest_bytes
+from tests.core.buckets.logs import HOST_MS, Log
+
+
+class Kept:
+    """A bucket and its log, which is written anew now and then."""
+
+    def __init__(self, make, chance: Random, rebuilds: float) -> None:
+        self.make, self.chance, self.rebuilds = make, chance, rebuilds
+        self.bucket: Keeper = make()
+        self.log: list[bytes] = []
+
+    def feed(self, batch, pieces, end_ms):
+        if self.chance.random() < self.rebuilds:
+            self.bucket = self.make()
+            for delta in self.log:
+                self.bucket.take_in(delta)
+        fed = self.bucket.feed(batch, pieces, end_ms)
+        self.log.append(fed.delta)
+        if self.chance.random() < self.rebuilds:
+            self.log = self.bucket.base()
+        return fed
+
+
+class Cluster:
+    """Id buckets and model buckets of one run, and what their results say."""
+
+    def __init__(self, spec: BucketsSpec, chance: Random, rebuilds: float = 0.3) -> None:
+        self.spec, self.chance = spec, chance
+        self.reader = RowReader(spec, digest_bytes)
+        self.ids = [Kept(lambda n=n: IdBucket(n, spec), chance, rebuilds) for n in range(spec.id_buckets)]
+        self.models = [
+            Kept(lambda n=n: ModelBucket(n, spec), chance, rebuilds) for n in range(spec.model_buckets)
+        ]
+        self.view = ResultsView(spec)
+        self.results: list[tuple[str, str, bytes]] = []
+        self.batch = 0
+
+    def feed(self, pieces: Sequence[Sequence[tuple[int, bytes]]], end_ms: int | None) -> None:
+        self.batch += 1
+        of_ids: list[list[bytes]] = [[] for _ in self.ids]
+        for several in pieces:
+            assert [bucket for bucket, _ in several] == list(range(len(self.ids)))
+            for bucket, piece in several:
+                of_ids[bucket].append(piece)
+        of_models: list[list[bytes]] = [[] for _ in self.models]
+        results = []
+        for kept, own in zip(self.ids, of_ids, strict=True):
+            self.chance.shuffle(own)
+            fed = kept.feed(self.batch, own, end_ms)
+            results += fed.results
+            for bucket, part in fed.parts:
+                of_models[bucket].append(part)
+        for kept, own in zip(self.models, of_models, strict=True):
+            self.chance.shuffle(own)
+            results += kept.feed(self.batch, own, None).results
+        for kind, name, body in results:
+            self.view.take(kind, name, body)
+        self.results = results
+        assert self.view.identities() == []
+
+    def run(self, log: Log, cuts: int, *, ended: bool) -> None:
+        """Feed the whole log; each batch reads beyond its time here and there."""
+        read = dict.fromkeys(log.records, 0)
+        times = {partition: log.times(partition) for partition in log.records}
+        first = min((t for several in times.values() for t in several if t >= 0), default=0)
+        ends = sorted(self.chance.randint(first, max(first, log.newest_ms)) for _ in range(cuts))
+        for end_ms in [*ends, None]:
+            pieces = []
+            for partition, several in times.items():
+                upto = len(several) if end_ms is None else sum(t <= end_ms for t in several)
+                upto = max(read[partition], min(len(several), upto + self.chance.choice([0, 0, 1, 5])))
+                if upto > read[partition] or self.chance.random() < 0.3:
+                    arrivals = log.arrivals(partition, read[partition], upto)
+                    pieces.append(self.reader.split(partition, arrivals, HOST_MS))
+                read[partition] = upto
+            drained = None if ended else log.newest_ms
+            self.feed(pieces, drained if end_ms is None else end_ms)
