@@ -12,6 +12,7 @@ from streamwatch.core.join.compiled.outside.spec import OverflowSpec
 from streamwatch.core.merge import MergeSpec
 from streamwatch.core.predictions.early_hints import EarlyHintsSpec
 from streamwatch.core.predictions.early_hints.state import BUCKETS
+from streamwatch.core.predictions.label_delays import LabelDelaysSpec
 from streamwatch.core.specs import (
     FadingSpec,
     JoinSpec,
@@ -141,7 +142,6 @@ def join_spec(settings: Settings) -> JoinSpec:
         folds=settings.folds.scheme is not None,
         folds_share_stream=_shares_stream(settings),
         comparisons=comparison_specs(settings.monitors.comparisons),
-        segments=has_segments(settings),
         prediction_registers=_prediction_registers(settings),
     )
 
@@ -292,11 +292,14 @@ def has_segments(settings: Settings) -> bool:
 
 def _prediction_registers(settings: Settings) -> tuple[RegisterSpec, ...]:
     """Give what is kept of models' predictions as they arrive."""
+    found: list[RegisterSpec] = []
     hints = settings.monitors.early_hints
-    if hints is None:
-        return ()
-    bucket_ms = -(-3 * settings.join.horizon // (2 * BUCKETS))  # as those of late labels
-    return (EarlyHintsSpec(hints.predictions, hints.delta, hints.reach, hints.max_models, bucket_ms),)
+    if hints is not None:
+        bucket_ms = -(-3 * settings.join.horizon // (2 * BUCKETS))  # as those of late labels
+        found.append(EarlyHintsSpec(hints.predictions, hints.delta, hints.reach, hints.max_models, bucket_ms))
+    if settings.monitors.label_delays:
+        found.append(LabelDelaysSpec(settings.join.horizon))
+    return tuple(found)
 
 
 def _registers(settings: Settings) -> tuple[RegisterSpec, ...]:

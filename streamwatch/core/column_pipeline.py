@@ -342,5 +342,7 @@ def _together(parts: Sequence[OutcomeBatch]) -> Sequence[Outcome]:
     if len(parts) <= 1:
         return parts[0] if parts else ()
     scores = {number: scores for part in parts for number, scores in part.scores.items()}
+    segments = {number: values for part in parts for number, values in part.scored_segments.items()}
     records = joined([part.records for part in parts])
-    return OutcomeBatch(records, parts[-1].models, parts[-1].classes, scores)
+    last = parts[-1]
+    return OutcomeBatch(records, last.models, last.classes, scores, last.segments, segments)

@@ -425,9 +425,16 @@ JOIN: Final = (
     ),
     _counter(
         "records_over_limit_total",
-        "Predictions of models beyond max_models and pairs beyond max_comparisons (not evaluated), and "
-        "outcomes with a class beyond max_classes (evaluated as __other__).",
+        "Predictions of models beyond max_models and pairs beyond max_comparisons (not evaluated), "
+        "outcomes with a class beyond max_classes, and predictions with values of segments beyond 262,144 "
+        "that wait (both evaluated as __other__).",
         "limit",
+    ),
+    _gauge(
+        "predictions_labelled_ratio",
+        "Share of a model's predictions that are labelled in the end, as far as ages reach by now "
+        "(Kaplan-Meier: those still waiting count as censored).",
+        "model",
     ),
     _gauge("labels_waiting", "Labels with a model that wait for their prediction."),
     _gauge("labels_unmatched", "Labels without a model that have met no prediction yet."),

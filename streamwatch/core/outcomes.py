@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import repeat
+from types import MappingProxyType
 from typing import Final, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.events import Outcome
+from streamwatch.core.segments import segments_of
 from streamwatch.core.words import taken
 
 OUTCOME: Final = np.dtype(
@@ -29,8 +31,15 @@ OUTCOME: Final = np.dtype(
 )
 """An `Outcome` of the id with the digest (`low`, `high`).
 
-Names are numbers, -1 where there is none; `scores` is a number, too, or -1.
+Names are numbers, -1 where there is none; `scores` is a number, too, or -1. From `SEGMENTS_FROM` on it is
+that of the segments of a prediction without scores, and so much more.
 """
+
+SEGMENTS_FROM: Final = 1 << 30
+"""Numbers of scores lie below. A prediction with scores and segments has the number of its scores."""
+
+
+_NONE: Final[Mapping[int, int]] = MappingProxyType({})
 
 
 class OutcomeBatch(Sequence[Outcome]):
@@ -44,9 +53,14 @@ class OutcomeBatch(Sequence[Outcome]):
         Names by number.
     scores
         Scores by number.
+    segments
+        Values of segments by number, as `segments_text` writes them; another list as soon as a number stands
+        for other values.
+    scored_segments
+        Number of the segments of predictions with scores, by that of their scores.
     """
 
-    __slots__ = ("classes", "models", "records", "scores")
+    __slots__ = ("classes", "models", "records", "scored_segments", "scores", "segments")
 
     def __init__(
         self,
@@ -54,18 +68,51 @@ class OutcomeBatch(Sequence[Outcome]):
         models: Sequence[str],
         classes: Sequence[str],
         scores: Mapping[int, dict[str, float]],
+        segments: Sequence[str] = (),
+        scored_segments: Mapping[int, int] = _NONE,
     ) -> None:
         self.records = records
         self.models = models
         self.classes = classes
         self.scores = scores
+        self.segments = segments
+        self.scored_segments = scored_segments
 
     def __len__(self) -> int:
         return len(self.records)
 
     def only(self, chosen: NDArray[np.bool_ | np.int64]) -> OutcomeBatch:
         """Take some outcomes, by mask or position."""
-        return OutcomeBatch(taken(self.records, chosen), self.models, self.classes, self.scores)
+        return self._with(taken(self.records, chosen))
+
+    def _with(self, records: NDArray[np.void]) -> OutcomeBatch:
+        return OutcomeBatch(
+            records, self.models, self.classes, self.scores, self.segments, self.scored_segments
+        )
+
+    def segment_numbers(self) -> NDArray[np.int32] | None:
+        """Number of each outcome's segments, shape (n,), -1 without any; None if no outcome can have some."""
+        if not self.segments:
+            return None
+        numbers = self.records["scores"]
+        found = np.where(numbers >= SEGMENTS_FROM, numbers - SEGMENTS_FROM, -1).astype(np.int32)
+        if self.scored_segments:
+            get = self.scored_segments.get
+            scored = np.flatnonzero((numbers >= 0) & (numbers < SEGMENTS_FROM))
+            found[scored] = [get(number, -1) for number in numbers[scored].tolist()]
+        return found
+
+    def segment_values(self) -> Sequence[dict[str, str] | None] | None:
+        """Values of each outcome's segments by their names; None if no outcome has any."""
+        numbers = self.segment_numbers()
+        if numbers is None or numbers.max(initial=-1) < 0:
+            return None
+        texts = self.segments
+        known: dict[int, dict[str, str] | None] = {
+            number: segments_of(texts[number]) for number in np.unique(numbers).tolist() if number >= 0
+        }
+        known[-1] = None
+        return list(map(known.__getitem__, numbers.tolist()))
 
     def __iter__(self) -> Iterator[Outcome]:
         models, classes, records = self.models, self.classes, self.records
@@ -80,6 +127,8 @@ class OutcomeBatch(Sequence[Outcome]):
             (records["assumed"] != 0).tolist(),
             scores,
             [None if number < 0 else classes[number] for number in records["label_at_prediction"].tolist()],
+            repeat(None),
+            self.segment_values() or repeat(None, len(records)),
         )
 
     @overload
@@ -88,5 +137,5 @@ class OutcomeBatch(Sequence[Outcome]):
     def __getitem__(self, index: slice) -> OutcomeBatch: ...
     def __getitem__(self, index: int | slice) -> Outcome | OutcomeBatch:
         if isinstance(index, slice):
-            return OutcomeBatch(self.records[index], self.models, self.classes, self.scores)
+            return self._with(self.records[index])
         return next(iter(self.only(np.array([index]))))

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.events import Decoded, Event, Label, Prediction
+from streamwatch.core.segments import segments_of
 from streamwatch.core.texts import gather_texts
 from streamwatch.core.vocabulary import Vocabulary
 
@@ -36,6 +37,7 @@ ROW: Final = np.dtype(
         ("class", np.int32),
         ("object", np.int32),
         ("side", np.uint8),
+        ("segments", np.uint16),
     ],
     align=True,
 )
@@ -45,7 +47,7 @@ ROW: Final = np.dtype(
 `timestamp_ms`: its own time; -1 without one. `record_ms`: its record's time, and the clock at its place once
 it was released. `id_at`, `id_bytes`: where the text of its key lies. `model`, `class`: numbers in the
 vocabulary; the model is -1 on a label that names none. `object`: index of its event object; -1 for a row that
-says everything.
+says everything. `segments`: one more than the number of its segments in the vocabulary; 0 without any.
 """
 
 _WORDS: Final = ROW.itemsize // 8
@@ -147,7 +149,15 @@ class RecordBatch:
             map(self.vocabulary.classes.names.__getitem__, rows["class"].tolist()),
             rows["record_ms"].tolist(),
             _present(rows["timestamp_ms"]),
+            repeat(None),
+            self._segments(rows["segments"]),
         )
+
+    def _segments(self, column: NDArray[np.uint16]) -> Iterable[dict[str, str] | None]:
+        if not column.any():
+            return repeat(None, len(column))
+        texts = self.vocabulary.segments.names
+        return [segments_of(texts[number - 1]) if number else None for number in column.tolist()]
 
     def _labels(self, rows: NDArray[np.void]) -> Iterable[Label]:
         names = self.vocabulary.models.names

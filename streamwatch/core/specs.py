@@ -176,9 +176,9 @@ class ComparisonSpec:
 def columns_suffice(join: JoinSpec) -> bool:
     """Tell whether the compiled join does all that a join is to do.
 
-    It holds no outcomes for the order of predictions, compares no models, knows no folds and no segments.
+    It holds no outcomes for the order of predictions, compares no models and knows no folds.
     """
-    return join.order == "resolution" and not join.comparisons and not join.folds and not join.segments
+    return join.order == "resolution" and not join.comparisons and not join.folds
 
 
 COLUMN_ENTRY_BYTES: Final = 110
@@ -282,7 +282,5 @@ class JoinSpec:
     fold tests some ids only."""
     comparisons: tuple[ComparisonSpec, ...] = ()
     """Which models' outcomes of one id are paired."""
-    segments: bool = False
-    """Whether predictions say what segments they are of."""
     prediction_registers: tuple[RegisterSpec, ...] = ()
     """What is kept of predictions as they arrive, at most one of a kind (see `core.predictions`)."""

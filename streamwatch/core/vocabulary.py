@@ -1,4 +1,4 @@
-"""Names of models and classes as numbers: one vocabulary for all topics, so that columns can carry them."""
+"""Names and values of segments as numbers: one vocabulary for all topics, so that columns can carry them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import Final
 
 MAX_NAMES: Final = 65_536
 """Names of one kind that get a number; records with others are handed on as objects."""
+MAX_SEGMENTS: Final = 65_535
+"""Different values of segments that get a number; 16 bits of a row are theirs."""
 
 NO_NAME: Final = -1
 """Stands for a model that a record does not name."""
@@ -48,12 +50,13 @@ class Vocabulary:
 
     Attributes
     ----------
-    models, classes
-        Each numbered on its own.
+    models, classes, segments
+        Each numbered on its own; of segments it is their values, as `segments_text` writes them.
     """
 
-    __slots__ = ("classes", "models")
+    __slots__ = ("classes", "models", "segments")
 
     def __init__(self, most: int = MAX_NAMES) -> None:
         self.models = Names(most)
         self.classes = Names(most)
+        self.segments = Names(min(most, MAX_SEGMENTS))

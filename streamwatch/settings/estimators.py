@@ -183,6 +183,8 @@ class MonitorsSection(Section):
     early_hints: EarlyHintsSection | None = None
     """Hints that predictions have changed before their labels are in, and the accuracy that their scores make
     expect: `{}` for both; null for neither."""
+    label_delays: bool = False
+    """Whether to keep the share of predictions labelled by age, with those that still wait (Kaplan-Meier)."""
     shadow_max_classes: Annotated[int, Bounded("shadow_max_classes", least=0, most=64)] = (
         _DEFAULT.shadow_max_classes
     )

@@ -2,14 +2,15 @@
 
     python -m tests.bench.segments [OUTCOMES]
 
-Both read the same outcome objects in batches of 1,000 with the default set of estimators; one of them has a
-segment of 50 values. Rounds alternate; least CPU of each.
+Both read the same outcomes in batches of 1,000 with the default set of estimators, as objects and in columns;
+one of them has a segment of 50 values. Rounds alternate; least CPU of each.
 """
 
 from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -17,6 +18,8 @@ import numpy as np
 from streamwatch.core.estimators.registers.segments import SegmentsSpec
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Outcome
+from streamwatch.core.outcomes import OUTCOME, SEGMENTS_FROM, OutcomeBatch
+from streamwatch.core.segments import segments_text
 from tests.layouts import DEFAULT
 
 BATCH = 1_000
@@ -33,6 +36,18 @@ def main(length: int) -> None:
         Outcome("m", f"c{t}", f"c{(t + w) % 4}", i, 0, segments={"country": f"v{v}"})
         for i, (t, w, v) in enumerate(zip(truth.tolist(), wrong.tolist(), values.tolist(), strict=True))
     ]
+    records = np.zeros(length, OUTCOME)
+    records["true_class"], records["predicted_class"] = truth, (truth + wrong) % 4
+    records["event_ms"], records["scores"] = np.arange(length), SEGMENTS_FROM + values
+    texts = [segments_text({"country": f"v{v}"}) for v in range(VALUES)]
+    columns = OutcomeBatch(records, ["m"], [f"c{c}" for c in range(4)], {}, texts)
+    for form, given in (("objects", outcomes), ("columns", columns)):
+        compare(form, given)
+
+
+def compare(form: str, outcomes: Sequence[Outcome]) -> None:
+    """Print CPU per outcome alone and by segment, and the ratio, of outcomes in this form."""
+    length = len(outcomes)
     plain = replace(DEFAULT, max_models=4)
     specs = {"alone": plain, "by segment": replace(plain, registers=(SegmentsSpec(),))}
     least = dict.fromkeys(specs, float("inf"))
@@ -45,8 +60,8 @@ def main(length: int) -> None:
                 estimators.fold(outcomes[start : start + BATCH])
             least[name] = min(least[name], time.process_time() - began)
     for name, seconds in least.items():
-        print(f"{name}: {seconds / (length - BATCH) * 1e6:.2f} µs an outcome")
-    print(f"by segment / alone: {least['by segment'] / least['alone']:.2f}")
+        print(f"{form}, {name}: {seconds / (length - BATCH) * 1e6:.2f} µs an outcome")
+    print(f"{form}, by segment / alone: {least['by segment'] / least['alone']:.2f}")
 
 
 if __name__ == "__main__":

@@ -22,6 +22,8 @@ from streamwatch.core.merge import Merge, MergeProgress, MergeSpec
 from streamwatch.core.merge.series import held_families, progress_families
 from streamwatch.core.metrics import ALARMS, COMPARISONS, JOIN, MERGE, PROCESS, SECTIONS, Metric, family
 from streamwatch.core.predictions.early_hints import EarlyHints, EarlyHintsSpec
+from streamwatch.core.predictions.label_delays import LabelDelaysSpec
+from streamwatch.core.predictions.label_delays.register import LabelDelays
 from streamwatch.core.series import Family, Report, exposed
 from streamwatch.core.specs import ComparisonSpec, JoinSpec, MonitorsSpec
 from streamwatch.daemon.delivery import Deliveries, DeliverySpec
@@ -44,7 +46,7 @@ def calls(name: str) -> Iterator[tuple[str, ast.Call]]:
 
 def join_families() -> Sequence[Family]:
     join = Join(JoinSpec())
-    of_predictions = EarlyHints(EarlyHintsSpec()).families()
+    of_predictions = [*EarlyHints(EarlyHintsSpec()).families(), *LabelDelays(LabelDelaysSpec()).families()]
     return [*counter_families(join, {}), *gauge_families(join), *model_families(join, ()), *of_predictions]
 
 

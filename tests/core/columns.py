@@ -8,6 +8,7 @@ import numpy as np
 
 from streamwatch.core.events import Event, Label, Prediction
 from streamwatch.core.records import LABEL, OBJECT, PREDICTION, ROW, SEPARATOR, RecordBatch
+from streamwatch.core.segments import segments_text
 from streamwatch.core.vocabulary import NO_NAME, Vocabulary
 from streamwatch.edge.keys import digest_bytes
 
@@ -43,6 +44,8 @@ def in_columns(
         row["side"] = PREDICTION if isinstance(event, Prediction) else LABEL
         row["model"] = -1 if event.model is None else vocabulary.models.number(event.model)
         row["class"], row["object"] = vocabulary.classes.number(named), -1
+        if isinstance(event, Prediction) and event.segments:
+            row["segments"] = 1 + vocabulary.segments.number(segments_text(event.segments))
         row["timestamp_ms"] = -1 if event.timestamp_ms is None else event.timestamp_ms
         key = event.id.encode("latin-1") if digests else digest([event.id])
         row["id_high"], row["id_low"] = np.frombuffer(key, ">u8")
@@ -58,6 +61,9 @@ def _is_plain(event: Event, vocabulary: Vocabulary) -> bool:
     if not isinstance(event, Prediction | Label) or (isinstance(event, Prediction) and event.scores):
         return False
     if event.timestamp_ms is not None and event.timestamp_ms < 0:
+        return False
+    segments = event.segments if isinstance(event, Prediction) else None
+    if segments and vocabulary.segments.number(segments_text(segments)) == NO_NAME:
         return False
     named = event.predicted_class if isinstance(event, Prediction) else event.true_class
     numbered = event.model is None or vocabulary.models.number(event.model) != NO_NAME

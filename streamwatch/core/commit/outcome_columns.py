@@ -1,7 +1,7 @@
 """Outcomes as one packed value of columns, with the names that their numbers stand for.
 
 0xC1, length of the names       1, 4 bytes; msgpack never begins so
-names                           msgpack: models, classes
+names                           msgpack: models, classes, and texts of segments if there are any
 columns                         `packed.pack_columns`
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from struct import Struct
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
 import numpy as np
@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from streamwatch.core.events import Outcome
 from streamwatch.core.join.compiled.packed import PackedError, pack_columns, unpack_columns
-from streamwatch.core.outcomes import OUTCOME, OutcomeBatch
+from streamwatch.core.outcomes import OUTCOME, SEGMENTS_FROM, OutcomeBatch
+from streamwatch.core.segments import segments_of
 from streamwatch.core.words import joined
 
 _HEAD: Final = Struct("<BI")
@@ -34,7 +35,7 @@ _COLUMNS: Final = (
 _CLASSES: Final = ("true_class", "predicted_class", "label_at_prediction")
 _ENCODER = msgspec.msgpack.Encoder()
 _ROWS = msgspec.msgpack.Decoder(list[Outcome])
-_NAMES = msgspec.msgpack.Decoder(tuple[list[str], list[str]])
+_NAMES = msgspec.msgpack.Decoder(Annotated[list[list[str]], msgspec.Meta(min_length=2, max_length=3)])
 
 
 def written(parts: Sequence[Sequence[Outcome]]) -> bytes:
@@ -42,7 +43,7 @@ def written(parts: Sequence[Sequence[Outcome]]) -> bytes:
     batches = [part for part in parts if isinstance(part, OutcomeBatch) and not part.scores]
     if len(batches) < len(parts):
         return _ENCODER.encode([outcome for part in parts for outcome in part])
-    models, classes = _Numbers(), _Numbers()
+    models, classes, segments = _Numbers(), _Numbers(), _Numbers()
     records = joined([batch.records for batch in batches])
     start = 0
     for batch in batches:
@@ -51,8 +52,13 @@ def written(parts: Sequence[Sequence[Outcome]]) -> bytes:
         some["model"] = models.of(some["model"], batch.models)
         for name in _CLASSES:
             some[name] = classes.of(some[name], batch.classes)
-    names = _ENCODER.encode((list(models.numbers), list(classes.numbers)))
+        numbers = batch.segment_numbers()
+        some["scores"] = -1 if numbers is None else segments.of(numbers, batch.segments)
+    named = (models, classes, segments) if segments.numbers else (models, classes)
+    names = _ENCODER.encode([list(each.numbers) for each in named])
     columns = [records[name].astype(np.int64) for name in _COLUMNS]
+    if segments.numbers:
+        columns.append(records["scores"].astype(np.int64))
     return _HEAD.pack(_MARK, len(names)) + names + pack_columns(columns)
 
 
@@ -70,8 +76,13 @@ def read(value: bytes) -> OutcomeBatch | list[Outcome]:
         raise PackedError(f"expected at least {_HEAD.size} bytes of outcomes, got {len(value)}")
     _, length = _HEAD.unpack_from(value)
     start = _HEAD.size + length
-    models, classes = _NAMES.decode(value[_HEAD.size : start])
-    columns = unpack_columns(value[start:], len(_COLUMNS))
+    models, classes, *rest = _NAMES.decode(value[_HEAD.size : start])
+    segments = rest[0] if rest else []
+    for text in segments:
+        segments_of(text)  # refused here, not where somebody looks
+    *columns, last = unpack_columns(value[start:], len(_COLUMNS) + len(rest))
+    if not rest:
+        columns.append(last)
     records = np.zeros(len(columns[0]), OUTCOME)
     for name, column in zip(_COLUMNS, columns, strict=True):
         least, most = (0, len(models)) if name == "model" else (-1, len(classes))
@@ -79,7 +90,11 @@ def read(value: bytes) -> OutcomeBatch | list[Outcome]:
             raise PackedError(f"expected numbers of {most} names, got {column.max()} as {name}")
         records[name] = column
     records["scores"] = -1
-    return OutcomeBatch(records, models, classes, {})
+    if rest:
+        if not _within(last, -1, len(segments)):
+            raise PackedError(f"expected numbers of {len(segments)} segments, got {last.max()}")
+        records["scores"] = np.where(last < 0, -1, last + SEGMENTS_FROM)
+    return OutcomeBatch(records, models, classes, {}, segments)
 
 
 def models_of(outcomes: Sequence[Outcome]) -> list[str]:

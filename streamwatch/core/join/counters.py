@@ -67,6 +67,7 @@ class JoinCounters:
     pairs_made: int = 0
     pairs_labels_differ: int = 0
     pairs_expired: int = 0
+    predictions_segments_over_limit: int = 0
     with_model: LabelCounters = field(default_factory=LabelCounters)
     without_model: LabelCounters = field(default_factory=LabelCounters)
     null_records: dict[str, int] = field(default_factory=dict[str, int])

@@ -63,6 +63,8 @@ def counter_families(join: Joining, records_over_limit: Mapping[str, int]) -> li
         **records_over_limit,
         "models": records_over_limit.get("models", 0) + counters.models_over_limit,
     }
+    if counters.predictions_segments_over_limit:
+        over_limit["segments"] = counters.predictions_segments_over_limit
     return [
         *(single(f"{name}_total", getattr(counters, name)) for name in _COUNTERS),
         *(

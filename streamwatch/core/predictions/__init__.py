@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from streamwatch.core.predictions.early_hints import EARLY_HINTS
 from streamwatch.core.predictions.kind import PredictionRegisterKind
+from streamwatch.core.predictions.label_delays import LABEL_DELAYS
 
 __all__ = ["KINDS", "PredictionRegisterKind"]
 
-KINDS: tuple[PredictionRegisterKind, ...] = (EARLY_HINTS,)
+KINDS: tuple[PredictionRegisterKind, ...] = (EARLY_HINTS, LABEL_DELAYS)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from streamwatch.core.events import Event, Side
+from streamwatch.core.events import Decoded, Side
 from streamwatch.core.fetched import FetchedRecords
 from streamwatch.core.ports import Record
 from streamwatch.core.records import OBJECT, RecordBatch, batch_of
@@ -68,7 +68,7 @@ class Batches:
     def decode(
         self,
         records: Sequence[Record],
-        decode_all: Callable[[Sequence[Record], Sequence[int]], Sequence[Event]],
+        decode_all: Callable[[Sequence[Record], Sequence[int]], Sequence[Decoded]],
     ) -> RecordBatch:
         """Decode records; `decode_all` makes events of those that the scanner leaves, with their times."""
         if self._reader is None or not isinstance(records, FetchedRecords):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final
 
-from streamwatch.core.events import Event, Invalid, Label, NullRecord, Prediction, WrongFold
+from streamwatch.core.events import Event, Invalid, Label, NullRecord, Prediction, Side, WrongFold
 from streamwatch.core.fold_names import fold_name
 from streamwatch.core.ports import Record
 from streamwatch.edge.decoders.class_rules import MAX_SCORES, ByLargest, ByThreshold, by_class, class_rule
@@ -20,6 +21,14 @@ from streamwatch.folds import Scheme
 PREDICTION_SLOTS: Final = ("id", "model", "prediction", "timestamp", "scores", "fold")
 LABEL_SLOTS: Final = ("id", "model", "label", "timestamp")
 """Fields of a mapping in the order of a row."""
+SLOTS: Final[Mapping[Side, Sequence[str]]] = MappingProxyType(
+    {
+        "prediction": PREDICTION_SLOTS,
+        "label": LABEL_SLOTS,
+        "both": (*PREDICTION_SLOTS, "label", "kind"),
+    }
+)
+"""Fields by what a topic carries."""
 
 
 class Judge:

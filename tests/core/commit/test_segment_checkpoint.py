@@ -15,7 +15,7 @@ SEGMENTED = replace(SPEC, registers=(SegmentsSpec(max_classes=SPEC.max_classes),
 
 def lived(*, restarts: int, commits: int, journal: int) -> Life:
     """Predictions of two countries, each labelled five later; a commit every so often, and a restart."""
-    life = Life(spec=SEGMENTED, join=replace(JOIN, segments=True), journal=journal)
+    life = Life(spec=SEGMENTED, join=JOIN, journal=journal)
     for i in range(120):
         event = predict(str(i), "x" if i % 3 else "y", i)
         life.feed(msgspec.structs.replace(event, segments={"country": "de" if i % 4 else "fr"}))

@@ -149,10 +149,10 @@ class NaiveJoin:
             self.count["negative_delay"] += 1
         delay = max(0, label_ms - made_ms)
         model = prediction["model"]
-        scores, known = prediction["scores"], prediction["known"]
+        scores, known, segments = prediction["scores"], prediction["known"], prediction["segments"]
         pairs = self.pairs_of(prediction, true_class)
         answer = prediction["class"]
-        outcome = Outcome(model, true_class, answer, label_ms, delay, assumed, scores, known, pairs)
+        outcome = Outcome(model, true_class, answer, label_ms, delay, assumed, scores, known, pairs, segments)
         if not assumed:
             self.known[model] = true_class
         if self.spec.order == "resolution":
@@ -211,7 +211,7 @@ class NaiveJoin:
 
     def predict(self, event):
         entry = {"id": event.id, "model": event.model, "class": event.predicted_class, "at": event.record_ms}
-        entry |= {"ts": event.timestamp_ms, "scores": event.scores}
+        entry |= {"ts": event.timestamp_ms, "scores": event.scores, "segments": event.segments}
         entry["due"] = due_second(event.record_ms, self.spec.horizon_ms)
         pair = (event.id, event.model)
         same = [p for p in [*self.pending, *self.dedup_entries()] if (p["id"], p["model"]) == pair]

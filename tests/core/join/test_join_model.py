@@ -60,6 +60,9 @@ def a_script(chance, length):
         model, predicted_class = chance.choice("m" if kinds is CALM else "mmno"), chance.choice("xy")
         if kind == "prediction":
             events.append(Prediction(key, model, predicted_class, at, own, {"x": 0.5} if at % 2 else None))
+            # Without a draw: what chance says of everything else stays as it was.
+            if at % 3:
+                events[-1].segments = {"country": str(at % 5)} | ({"channel": "web"} if at % 7 < 3 else {})
         elif kind == "label":
             events.append(Label(key, predicted_class, at, model, own))
         elif kind == "label for all":

@@ -14,6 +14,7 @@ from streamwatch.core.events import Outcome
 from streamwatch.core.predictions import PredictionRegisterKind
 from streamwatch.core.predictions.batch import PredictionBatch
 from streamwatch.core.predictions.early_hints import EarlyHintsSpec
+from streamwatch.core.predictions.label_delays import LabelDelaysSpec
 from streamwatch.core.series import Family
 
 Told = tuple[int, int, float | None, str]
@@ -69,7 +70,7 @@ class Listing:
         return {name: {"listed": len(model.predictions)} for name, model in self.models.items()}
 
 
-REGISTERS = (ListingSpec(), EarlyHintsSpec(max_models=3, bucket_ms=500))
+REGISTERS = (ListingSpec(), EarlyHintsSpec(max_models=3, bucket_ms=500), LabelDelaysSpec(2_500, 1))
 """What both joins tell in tests that hold one against the other."""
 LISTING = PredictionRegisterKind("listing", ListingSpec, Listing)
 

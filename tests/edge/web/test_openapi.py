@@ -22,6 +22,8 @@ from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import ErrorChange, Outcome, Prediction
 from streamwatch.core.predictions.batch import batch_of
 from streamwatch.core.predictions.early_hints import EarlyHints, EarlyHintsSpec
+from streamwatch.core.predictions.label_delays import LabelDelaysSpec
+from streamwatch.core.predictions.label_delays.register import LabelDelays
 from streamwatch.core.series import Report
 from streamwatch.edge.web.routes.openapi import document
 from streamwatch.settings.http import HttpSection
@@ -76,6 +78,15 @@ def said_of_predictions() -> Mapping[str, object]:
     return watch.details()["m"]
 
 
+def said_of_delays() -> Mapping[str, object]:
+    """Share labelled by age of a model half of whose predictions have their labels."""
+    delays = LabelDelays(LabelDelaysSpec(64_000))
+    delays.observe(batch_of([Prediction(str(i), "m", "ab"[i % 2], i) for i in range(100)]))
+    delays.learn([Outcome("m", "a", "a", i + 500, 500) for i in range(0, 100, 2)])
+    delays.observe(batch_of([Prediction("last", "m", "a", 30_000)]))
+    return delays.details()["m"]
+
+
 REPORTS = {
     "before the first report": None,
     "with everything of the catalogue": Report(
@@ -88,6 +99,7 @@ REPORTS = {
                 "confusion": {"forgetting": "fading:0.999", "classes": ["a"], "counts": [[2.5]]},
                 "probabilities": said_of_scores(),
                 **said_of_predictions(),
+                **said_of_delays(),
                 "folds": {"landmark": {"0": 0.5, "1": 0.75}, "fading:0.999": {"0": 0.25, "1": 0.5}},
                 "late_labels": late_labels(),
                 "first_horizon_ends_timestamp_seconds": 2.5,

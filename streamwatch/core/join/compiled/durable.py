@@ -19,7 +19,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.join.compiled.column_keys import CLASS, MODEL, OUTSIDE, key_of
+from streamwatch.core.join.compiled.column_keys import CLASS, MODEL, OUTSIDE, SEGMENTS, key_of
 from streamwatch.core.join.compiled.dedup_log import DedupLog
 from streamwatch.core.join.compiled.layout import (
     FRONT,
@@ -35,7 +35,7 @@ from streamwatch.core.join.compiled.layout import (
     slots_of,
 )
 from streamwatch.core.join.compiled.linking import link
-from streamwatch.core.join.compiled.names import HeldScores, NumberedNames
+from streamwatch.core.join.compiled.names import HeldScores, NumberedNames, NumberedSegments
 from streamwatch.core.join.compiled.outside.counts import Outside
 from streamwatch.core.join.compiled.outside.overflow import Overflow
 from streamwatch.core.join.compiled.packed import PackedError
@@ -46,6 +46,7 @@ from streamwatch.core.join.counters import JoinCounters
 from streamwatch.core.join.dedup import DedupState, Generation
 from streamwatch.core.join.entry import EARLY, PENDING, RETAINED, UNMATCHED
 from streamwatch.core.join.models import JoinModelsState
+from streamwatch.core.outcomes import SEGMENTS_FROM
 
 _LEAST_ENTRIES: Final = 1_024
 
@@ -70,16 +71,19 @@ class DurableEntries:
 
     Parameters
     ----------
-    scores, models, classes
+    scores, models, classes, segments
         Those of the join.
     """
 
-    __slots__ = ("_classes", "_dedup", "_models", "_outside", "_scores", "_waiting")
+    __slots__ = ("_classes", "_dedup", "_models", "_outside", "_scores", "_segments", "_waiting")
 
-    def __init__(self, scores: HeldScores, models: NumberedNames, classes: NumberedNames) -> None:
+    def __init__(
+        self, scores: HeldScores, models: NumberedNames, classes: NumberedNames, segments: NumberedSegments
+    ) -> None:
         self._scores = scores
         self._models = models
         self._classes = classes
+        self._segments = segments
         self._waiting = WaitingLog()
         self._dedup = DedupLog()
         self._outside = Outside()
@@ -97,7 +101,7 @@ class DurableEntries:
         fresh = unwritten_waiting(arrays, came_back=came_back)
         self._waiting.write(commit, arrays, fresh, self._scores, changes)
         self._dedup.write(arrays, changes)
-        for kind, names in ((MODEL, self._models), (CLASS, self._classes)):
+        for kind, names in ((MODEL, self._models), (CLASS, self._classes), (SEGMENTS, self._segments)):
             for number, name in names.take_changed().items():
                 changes[key_of(kind, number)] = None if name is None else name.encode()
         return changes
@@ -128,7 +132,7 @@ class DurableEntries:
             If the values are not what a commit writes, or contradict each other or the totals.
         """
         values = values_of(items)
-        _restore_names(values, self._models, self._classes)
+        _restore_names(values, self._models, self._classes, self._segments)
         waiting = WaitingEntries(values)
         settled = sum(each.count for several in values.dedup.values() for each, _ in several)
         count = len(waiting) + settled
@@ -153,8 +157,7 @@ class DurableEntries:
         if linked < count:
             digest = (int(entries["high"][linked]) << 64 | int(entries["low"][linked])).to_bytes(16, "big")
             raise PackedError(f"expected one entry of each id and model, got two of id {digest.hex()}")
-        for x, scores in waiting.scores(holders):
-            entries["true_or_scores"][x] = self._scores.add(scores)
+        self._restore_carried(entries[: len(waiting)], waiting, holders)
         opened = totals.dedup.opened
         _, end = ends.get(opened.number, (0, 0))
         self._waiting = WaitingLog(waiting.runs, waiting.notes, holders)
@@ -171,12 +174,27 @@ class DurableEntries:
             left=places_of(2 * len(entries)),
         ), outside
 
+    def _restore_carried(
+        self, entries: NDArray[np.void], waiting: WaitingEntries, holders: NDArray[np.int32]
+    ) -> None:
+        """Give predictions that wait their scores and segments."""
+        segments = waiting.segments()
+        having = segments >= 0
+        if not (_has_names(self._segments, segments) and (entries["state"][having] == PENDING).all()):
+            raise PackedError("expected numbers of the segments of predictions, got others")
+        entries["true_or_scores"][having] = segments[having] + SEGMENTS_FROM
+        for x, scores in waiting.scores(holders):
+            entries["true_or_scores"][x] = self._scores.add(scores, int(segments[x]))
+
     def _check_outside(self, overflow: Overflow) -> None:
         """Refuse entries outside the table that refer to what has no name."""
-        for names, used in ((self._models, overflow.cold.models()), (self._classes, overflow.cold.classes())):
-            known = set(names.values())
+        for names, used in (
+            (self._models, overflow.cold.models()),
+            (self._classes, overflow.cold.classes()),
+            (self._segments, overflow.cold.segments()),
+        ):
             for numbers in used:
-                if not known.issuperset(numbers.tolist()):
+                if not _has_names(names, numbers):
                     raise PackedError(
                         "expected numbers of names in the runs of cold entries, got one released"
                     )
@@ -201,6 +219,11 @@ class DurableEntries:
                     raise PackedError("expected numbers of names, got one that was released")
         if (entries["model"][pending] < 0).any():
             raise PackedError("expected the model of every prediction, got none of one")
+
+
+def _has_names(names: NumberedNames, numbers: NDArray[np.int32] | NDArray[np.int64]) -> bool:
+    """Tell whether every number is that of a name; negative ones stand for none."""
+    return set(names.values()).issuperset(np.unique(numbers[numbers >= 0]).tolist())
 
 
 def totals_of(arrays: Arrays, join_models: JoinModelsState, counters: JoinCounters) -> JoinTotals:
@@ -228,8 +251,11 @@ def totals_of(arrays: Arrays, join_models: JoinModelsState, counters: JoinCounte
     )
 
 
-def _restore_names(values: ColumnValues, models: NumberedNames, classes: NumberedNames) -> None:
+def _restore_names(
+    values: ColumnValues, models: NumberedNames, classes: NumberedNames, segments: NumberedSegments
+) -> None:
     try:
+        segments.restore(values.segments)
         models.restore(values.models)
         classes.restore(values.classes)
     except ValueError as error:

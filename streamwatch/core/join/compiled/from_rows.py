@@ -7,10 +7,19 @@ from typing import Final
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
-from streamwatch.core.join.compiled.column_keys import CLASS, DEDUP, MODEL, SCORES, WAITING, key_of
+from streamwatch.core.join.compiled.column_keys import (
+    CLASS,
+    DEDUP,
+    MODEL,
+    SCORES,
+    SEGMENTS,
+    WAITING,
+    key_of,
+)
 from streamwatch.core.join.compiled.layout import ENTRY, NO_TIME
-from streamwatch.core.join.compiled.names import NumberedNames
+from streamwatch.core.join.compiled.names import NumberedNames, NumberedSegments
 from streamwatch.core.join.compiled.packed import pack_dedup, pack_waiting
 from streamwatch.core.join.compiled.waiting_log import RUN_ROWS
 from streamwatch.core.join.entry import EXPIRED, PENDING, RESOLVED, JoinEntry
@@ -31,6 +40,8 @@ class RowPacker:
         self._entries = np.zeros(_GROWN, ENTRY)
         self._count = 0
         self._scores: dict[int, dict[str, float]] = {}
+        self._segments = NumberedSegments()
+        self._values: dict[int, int] = {}
 
     def add(self, first: JoinEntry) -> None:
         """Add a chain, without dead dedup entries."""
@@ -41,6 +52,8 @@ class RowPacker:
                 self._entries = np.concatenate([self._entries, np.zeros(len(self._entries), ENTRY)])
             if record.scores is not None:
                 self._scores[self._count] = record.scores
+            if record.segments is not None:
+                self._values[self._count] = self._segments.number(record.segments)
             waits, classes = record.state < RESOLVED, self._classes
             # Of what has expired, a class that was assumed matters to comparisons only.
             true_class = "" if record.state in {PENDING, EXPIRED} else record.true_class
@@ -64,7 +77,7 @@ class RowPacker:
 
     def values(self) -> Iterator[tuple[bytes, bytes]]:
         """Every value by its key."""
-        for kind, names in ((MODEL, self._models), (CLASS, self._classes)):
+        for kind, names in ((MODEL, self._models), (CLASS, self._classes), (SEGMENTS, self._segments)):
             yield from ((key_of(kind, number), name.encode()) for name, number in names.items())
         entries = self._entries[: self._count]
         waiting = np.flatnonzero(entries["state"] < RESOLVED)
@@ -73,7 +86,7 @@ class RowPacker:
             chosen = waiting[place : place + RUN_ROWS]
             yield (
                 key_of(WAITING, place),
-                pack_waiting(entries[chosen], np.zeros(len(chosen), np.int64)),
+                pack_waiting(entries[chosen], np.zeros(len(chosen), np.int64), self._segments_of(chosen)),
             )
             held = {
                 position: self._scores[x] for position, x in enumerate(chosen.tolist()) if x in self._scores
@@ -91,3 +104,10 @@ class RowPacker:
                     pack_dedup(entries[several[start : start + RUN_ROWS]]),
                 )
                 number += 1
+
+    def _segments_of(self, chosen: NDArray[np.intp]) -> NDArray[np.int64] | None:
+        """Numbers of the segments of entries; None where none has any."""
+        if not self._values:
+            return None
+        numbers = np.array([self._values.get(x, -1) for x in chosen.tolist()], np.int64)
+        return numbers if (numbers >= 0).any() else None

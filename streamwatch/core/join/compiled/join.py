@@ -42,7 +42,7 @@ from streamwatch.core.join.compiled.layout import (
     slots_of,
 )
 from streamwatch.core.join.compiled.loop import BRING, DONE, GROW, LOOK, PLACE, WRITTEN, take
-from streamwatch.core.join.compiled.names import HeldScores
+from streamwatch.core.join.compiled.names import HeldScores, NumberedSegments
 from streamwatch.core.join.compiled.other_records import OtherRecords
 from streamwatch.core.join.compiled.outside.overflow import Overflow, Work
 from streamwatch.core.join.compiled.record_rows import RecordNumbering
@@ -53,7 +53,7 @@ from streamwatch.core.join.counters import JoinCounters, LabelCounters
 from streamwatch.core.join.entry import PENDING
 from streamwatch.core.join.holdings import Holdings
 from streamwatch.core.join.models import JoinModels
-from streamwatch.core.outcomes import OutcomeBatch
+from streamwatch.core.outcomes import SEGMENTS_FROM, OutcomeBatch
 from streamwatch.core.predictions.batch import score_of
 from streamwatch.core.records import RecordBatch
 from streamwatch.core.specs import JoinSpec
@@ -66,6 +66,7 @@ ROOM: Final = 4_096
 ROOM_WITH_SCORES: Final = 500
 """The same while predictions with scores wait: what looks at these takes a microsecond for each."""
 _FIRST_ENTRIES: Final = 1_024
+_OF_SEGMENTS: Final = "predictions_segments_over_limit"
 
 
 class CompiledJoin:
@@ -96,7 +97,8 @@ class CompiledJoin:
         self._builder = RowBuilder(digests)
         self.models = self._builder.models
         self.classes = self._builder.classes
-        self._numbering = RecordNumbering(self.models, self.classes)
+        self._segments = self._builder.segments
+        self._numbering = RecordNumbering(self.models, self.classes, self._segments)
         self._join_models = JoinModels(spec.max_models, 2 * spec.horizon_ms)
         self._others = OtherRecords(self._join_models)
         written = ROOM + spec.max_models + 8
@@ -130,7 +132,7 @@ class CompiledJoin:
         )
         self._overflow = overflow
         self._spec = spec
-        self._durable = DurableEntries(self._builder.scores, self.models, self.classes)
+        self._durable = DurableEntries(self._builder.scores, self.models, self.classes, self._segments)
         self._room_for_models()
 
     @property
@@ -169,7 +171,8 @@ class CompiledJoin:
         found = np.full(len(rows), np.nan)
         scores, classes = self._builder.scores, self.classes.names
         if scores:
-            scored = np.flatnonzero((rows["side"] == PREDICTION) & (rows["scores"] >= 0))
+            carried = rows["scores"]
+            scored = np.flatnonzero((rows["side"] == PREDICTION) & (carried >= 0) & (carried < SEGMENTS_FROM))
             numbers = rows["scores"][scored].tolist()
             names = [classes[number] for number in rows["class"][scored].tolist()]
             found[scored] = [
@@ -225,11 +228,17 @@ class CompiledJoin:
         discarded = int(totals["discarded"][0])
         totals["outcomes"] = totals["discarded"] = 0
         scores: dict[int, dict[str, float]] = {}
-        if self._builder.scores:
-            numbers = records["scores"]
-            scores = self._builder.scores.take(numbers[numbers >= 0].tolist())
-            self._builder.scores.take(self._arrays.discarded[:discarded].tolist())
-        return OutcomeBatch(records, self.models.names, self.classes.names, scores)
+        segments: dict[int, int] = {}
+        held = self._builder.scores
+        if held:
+            carried = records["scores"]
+            numbers: list[int] = carried[(carried >= 0) & (carried < SEGMENTS_FROM)].tolist()
+            if held.segments:
+                segments = {number: held.segments.get(number, -1) for number in numbers}
+            scores = held.take(numbers)
+            held.take(self._arrays.discarded[:discarded].tolist())
+        names = self.models.names, self.classes.names
+        return OutcomeBatch(records, *names, scores, self._segments.names, segments)
 
     def retire(self, clock_ms: int) -> list[str]:
         """Remove the models that are idle by now, and name them."""
@@ -261,6 +270,12 @@ class CompiledJoin:
             outside = [] if self._overflow is None else self._overflow.cold.models()
             for number in self.models.release_all_but((self._used()["model"], placed, *outside)).tolist():
                 self._clear(number)
+        if self._segments.crowded:
+            entries = self._used()
+            waiting = entries["true_or_scores"][entries["state"] == PENDING] - SEGMENTS_FROM
+            scored = np.array(list(self._builder.scores.segments.values()), np.int32)
+            outside = [] if self._overflow is None else self._overflow.cold.segments()
+            self._segments.release_all_but((waiting, scored, *outside))
 
     def totals(self) -> JoinTotals:
         """Totals, counters and models that a commit writes beside the entries."""
@@ -316,6 +331,7 @@ class CompiledJoin:
 
     def _restore_counters(self, counters: JoinCounters) -> None:
         counted = self._arrays.counters
+        self._segments.over_limit = counters.predictions_segments_over_limit
         for name in PLAIN_COUNTERS:
             counted[name] = getattr(counters, name)
         for form, labels in ((WITH_MODEL, counters.with_model), (WITHOUT_MODEL, counters.without_model)):
@@ -330,12 +346,13 @@ class CompiledJoin:
             for form in (WITH_MODEL, WITHOUT_MODEL)
         ]
         return JoinCounters(
-            **{name: int(counted[name]) for name in PLAIN_COUNTERS},
+            **{name: int(counted[name]) for name in PLAIN_COUNTERS if name != _OF_SEGMENTS},
             with_model=forms[0],
             without_model=forms[1],
             null_records=dict(self._others.null),
             records_invalid={topic: dict(reasons) for topic, reasons in self._others.invalid.items()},
             model_records_invalid=dict(self._others.invalid_by_model),
+            predictions_segments_over_limit=self._segments.over_limit,
         )
 
     def holdings(self) -> Holdings:
@@ -379,6 +396,11 @@ class CompiledJoin:
     def scores(self) -> HeldScores:
         """Scores of predictions in the table."""
         return self._builder.scores
+
+    @property
+    def segments(self) -> NumberedSegments:
+        """Numbers of the segments of predictions."""
+        return self._segments
 
     @property
     def shift(self) -> np.uint64:

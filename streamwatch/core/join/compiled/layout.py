@@ -39,9 +39,10 @@ ENTRY: Final = np.dtype(
 )
 """`JoinEntry` in 64 bytes; -1 stands for None, and for the end of a chain, queue or list.
 
-`low`, `high`: digest of the id. `true_or_scores`: number of its scores while a prediction is pending, else
-the true class. `later`: the next in its queue or list. `earlier_or_generation`: the one before it in its
-queue, of what waits; of a dedup entry its generation, modulo 2³¹.
+`low`, `high`: digest of the id. `true_or_scores`: number of its scores while a prediction is pending, or,
+from `outcomes.SEGMENTS_FROM` on, of its segments if it has no scores; else the true class. `later`: the next
+in its queue or list. `earlier_or_generation`: the one before it in its queue, of what waits; of a dedup entry
+its generation, modulo 2³¹.
 """
 
 NO_TIME: Final = np.iinfo(np.int64).min

@@ -29,6 +29,7 @@ from streamwatch.core.join.entry import (
 )
 from streamwatch.core.join.results import COUNTED_AS
 from streamwatch.core.join.working_set import EVICTIONS
+from streamwatch.core.outcomes import SEGMENTS_FROM
 
 FELL_DUE, NO_ROOM, NEEDS = range(3)
 """Why what falls due stops: all of it has; outcomes are to be taken; the oldest are outside the table."""
@@ -59,8 +60,8 @@ def own_time(record_ms, timestamp_ms):
 
 @hot
 def discard_scores(totals, discarded, scores):
-    """Note that nobody needs these scores."""
-    if scores >= 0:
+    """Note that nobody needs these scores; numbers of segments are nobody's own."""
+    if 0 <= scores < SEGMENTS_FROM:
         discarded[totals.discarded] = scores
         totals.discarded += 1
 

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from streamwatch.core.segments import others_of, segments_text
+
 MIN_NAMES = 65_536
 """As long as there are no more, nobody looks which are needed."""
+MOST_SEGMENTS: Final = 262_144
+"""Different values of segments that predictions wait with; beyond, they are `segments.OTHER`."""
 
 
 class NumberedNames(dict[str, int]):
@@ -85,23 +90,68 @@ class NumberedNames(dict[str, int]):
         return released
 
 
+class NumberedSegments(NumberedNames):
+    """Number of the values of all segments of a prediction, as `segments_text` writes them.
+
+    Parameters
+    ----------
+    most
+        Different ones that get a number; None for `MOST_SEGMENTS`.
+    """
+
+    __slots__ = ("_most", "_refused", "over_limit")
+
+    def __init__(self, most: int | None = None) -> None:
+        super().__init__()
+        self._most = MOST_SEGMENTS if most is None else most
+        self._refused = 0
+        self.over_limit = 0
+        """Times that values were taken for `segments.OTHER` as there was no number left."""
+
+    def number(self, segments: Mapping[str, str]) -> int:
+        """Give the number of these values, or that of all others of these segments."""
+        text = segments_text(segments)
+        if text not in self and len(self) >= self._most:
+            self.over_limit += 1
+            self._refused += 1
+            text = segments_text(others_of(segments))
+        return self[text]
+
+    @property
+    def crowded(self) -> bool:
+        """Tell whether it is time to release numbers: as of names, those refused being wanted, too."""
+        return len(self) + self._refused > self._crowded
+
+    def release_all_but(self, needed: Iterable[NDArray[np.int32]]) -> NDArray[np.intp]:
+        """Release the numbers that are in none of these columns, as of names."""
+        self._refused = 0
+        return super().release_all_but(needed)
+
+
 class HeldScores(dict[int, dict[str, float]]):
     """Scores of pending predictions by number."""
 
-    __slots__ = ("_free",)
+    __slots__ = ("_free", "segments")
 
     def __init__(self) -> None:
         super().__init__()
         self._free: list[int] = []
+        self.segments: dict[int, int] = {}
+        """Number of the segments of the predictions that have some, by that of their scores."""
 
-    def add(self, scores: dict[str, float]) -> int:
-        """Keep scores; their number."""
+    def add(self, scores: dict[str, float], segments: int = -1) -> int:
+        """Keep scores, and the number of the segments beside them; their number."""
         number = self._free.pop() if self._free else len(self)
         self[number] = scores
+        if segments >= 0:
+            self.segments[number] = segments
         return number
 
     def take(self, numbers: list[int]) -> dict[int, dict[str, float]]:
         """Hand over the scores with these numbers, which others may then have."""
         taken = {number: self.pop(number) for number in numbers}
+        if self.segments:
+            for number in numbers:
+                self.segments.pop(number, None)
         self._free += numbers
         return taken

@@ -26,6 +26,8 @@ MOST_ROWS: Final = 2**28
 """Of one value."""
 _HEAD: Final = Struct("<BBI")
 _COLUMN: Final = Struct("<qB")
+_WAITING_COLUMNS: Final = 10
+"""Of entries without segments."""
 _AS_IT_IS: Final = 9
 """Width of a column of uint64."""
 _TYPES: Final[Mapping[int, str]] = MappingProxyType(
@@ -54,6 +56,8 @@ class WaitingRows(NamedTuple):
     state: NDArray[np.int64]
     rewritten: NDArray[np.int64]
     """How often the entry was written before."""
+    segments: NDArray[np.int64]
+    """Number of its segments; -1 without any."""
 
 
 class DedupRows(NamedTuple):
@@ -140,8 +144,13 @@ def unpack_columns(value: bytes, count: int) -> list[Column]:
     return found
 
 
-def pack_waiting(entries: Records, rewritten: NDArray[np.int64]) -> bytes:
-    """Pack entries that wait (`ENTRY`), and how often each was written before; scores are kept apart."""
+def pack_waiting(
+    entries: Records, rewritten: NDArray[np.int64], segments: NDArray[np.int64] | None = None
+) -> bytes:
+    """Pack entries that wait (`ENTRY`), and how often each was written before; scores are kept apart.
+
+    `segments` are numbers of their segments, -1 without any; None, which takes no room, where none has some.
+    """
     pending = entries["state"] == PENDING
     record_ms, timestamp_ms = entries["record_ms"], entries["timestamp_ms"]
     timed = timestamp_ms != NO_TIME
@@ -158,6 +167,7 @@ def pack_waiting(entries: Records, rewritten: NDArray[np.int64]) -> bytes:
             entries["label_at_prediction"].astype(np.int64),
             entries["state"].astype(np.int64),
             rewritten,
+            *(() if segments is None else (segments,)),
         )
     )
 
@@ -170,9 +180,14 @@ def unpack_waiting(value: bytes) -> WaitingRows:
     PackedError
         If it is nothing that `pack_waiting` gives.
     """
-    low, high, record_ms, timed, offset_ms, *rest = unpack_columns(value, 10)
+    has_segments = value[1:2] == bytes((_WAITING_COLUMNS + 1,))
+    low, high, record_ms, timed, offset_ms, *rest = unpack_columns(value, _WAITING_COLUMNS + has_segments)
     own_ms = np.where(timed != 0, record_ms + offset_ms, NO_TIME).astype(np.int64)
-    rows = WaitingRows(*_digests(low, high), _signed(record_ms), own_ms, *map(_signed, rest))
+    columns = [_signed(column) for column in rest]
+    if not has_segments:
+        columns.append(np.full(len(low), -1, np.int64))
+    rows = WaitingRows(*_digests(low, high), _signed(record_ms), own_ms, *columns)
+    _require(rows.segments, -1, 2**30, "numbers of segments")
     _require(rows.state, PENDING, RETAINED, "states of what waits")
     _require(rows.rewritten, 0, 2**16, "times it was written")
     return rows

@@ -10,22 +10,24 @@ from numpy.typing import NDArray
 
 from streamwatch.core.jit import entry
 from streamwatch.core.join.compiled.layout import NO_TIME, NOTHING, ROW, Records
-from streamwatch.core.join.compiled.names import NumberedNames
+from streamwatch.core.join.compiled.names import NumberedNames, NumberedSegments
+from streamwatch.core.outcomes import SEGMENTS_FROM
 from streamwatch.core.records import LABEL
+from streamwatch.core.segments import segments_of
 from streamwatch.core.vocabulary import Vocabulary
 
 _UNKNOWN = -1
 
 
 @entry
-def number_rows(records: Any, models: Any, classes: Any, rows: Any, start: int) -> int:
+def number_rows(records: Any, models: Any, classes: Any, segments: Any, rows: Any, start: int) -> int:
     """Write rows of records from `start` on, up to the first with a name that has no number yet; where it is.
 
     Parameters
     ----------
     records
         Of `core.records.ROW`; of those that are objects only the time is taken.
-    models, classes
+    models, classes, segments
         int32, numbers in the join by number in the vocabulary; -1 where there is none yet.
     rows
         Of the join's `ROW`, equally many; written to.
@@ -46,12 +48,18 @@ def number_rows(records: Any, models: Any, classes: Any, rows: Any, start: int) 
         named = classes[record["class"]]
         if named < 0:
             return r
+        carried = -1
+        if record.segments > 0:
+            carried = segments[np.int64(record.segments) - 1]
+            if carried < 0:
+                return r
+            carried += SEGMENTS_FROM
         row.low = record.id_low
         row.high = record.id_high
         row.timestamp_ms = NO_TIME if record.timestamp_ms < 0 else record.timestamp_ms
         row.model = model
         row["class"] = named
-        row.scores = -1
+        row.scores = carried
         row.side = record.side
     return records.shape[0]
 
@@ -63,19 +71,36 @@ class RecordNumbering:
 
     Parameters
     ----------
-    models, classes
-        Names as the join numbers them.
+    models, classes, segments
+        Names, and values of segments, as the join numbers them.
     """
 
-    __slots__ = ("_class_numbers", "_classes", "_model_numbers", "_models", "_of", "_versions")
+    __slots__ = (
+        "_class_numbers",
+        "_classes",
+        "_model_numbers",
+        "_models",
+        "_of",
+        "_refused",
+        "_segment_numbers",
+        "_segments",
+        "_versions",
+    )
 
-    def __init__(self, models: NumberedNames, classes: NumberedNames) -> None:
+    def __init__(self, models: NumberedNames, classes: NumberedNames, segments: NumberedSegments) -> None:
         self._models = models
         self._classes = classes
+        self._segments = segments
         self._of: Vocabulary | None = None
-        self._versions = (models.version, classes.version)
+        self._versions = self._current
         self._model_numbers = np.empty(0, np.int32)
         self._class_numbers = np.empty(0, np.int32)
+        self._segment_numbers = np.empty(0, np.int32)
+        self._refused: list[int] = []
+
+    @property
+    def _current(self) -> tuple[int, int, int]:
+        return self._models.version, self._classes.version, self._segments.version
 
     def rows(self, records: NDArray[np.void], vocabulary: Vocabulary) -> Records:
         """Write a row of each record; of those that are objects it has the time alone.
@@ -91,19 +116,23 @@ class RecordNumbering:
         self._renew(vocabulary)
         at = 0
         while True:
-            at = number_rows(records, self._model_numbers, self._class_numbers, rows, at)
+            at = number_rows(
+                records, self._model_numbers, self._class_numbers, self._segment_numbers, rows, at
+            )
             if at == len(records):
+                self._count_refused(records)
                 return rows
             self._learn(records[at], vocabulary)
 
     def _renew(self, vocabulary: Vocabulary) -> None:
         """Have a number, or none yet, for every name in the vocabulary."""
-        versions = (self._models.version, self._classes.version)
+        versions = self._current
         if self._of is not vocabulary or self._versions != versions:
             self._of, self._versions = vocabulary, versions
-            self._model_numbers = self._class_numbers = np.empty(0, np.int32)
+            self._model_numbers = self._class_numbers = self._segment_numbers = np.empty(0, np.int32)
         self._model_numbers = _with_room(self._model_numbers, vocabulary.models.names)
         self._class_numbers = _with_room(self._class_numbers, vocabulary.classes.names)
+        self._segment_numbers = _with_room(self._segment_numbers, vocabulary.segments.names)
 
     def _learn(self, record: np.void, vocabulary: Vocabulary) -> None:
         """Number the names of one record."""
@@ -111,6 +140,22 @@ class RecordNumbering:
         if model >= 0:
             self._model_numbers[model] = self._models[vocabulary.models.names[model]]
         self._class_numbers[named] = self._classes[vocabulary.classes.names[named]]
+        values = int(record["segments"]) - 1
+        if values >= 0 and self._segment_numbers[values] < 0:
+            before = self._segments.over_limit
+            number = self._segments.number(segments_of(vocabulary.segments.names[values]))
+            self._segment_numbers[values] = number
+            if self._segments.over_limit > before:
+                self._segments.over_limit = before
+                self._refused.append(values)
+
+    def _count_refused(self, records: NDArray[np.void]) -> None:
+        """Count the predictions whose values found no number, and ask for one again the next time."""
+        if self._refused:
+            found = np.isin(records["segments"], np.array(self._refused) + 1)
+            self._segments.over_limit += int(np.count_nonzero(found))
+            self._segment_numbers[self._refused] = _UNKNOWN
+            self._refused = []
 
 
 def _with_room(numbers: NDArray[np.int32], names: Sequence[str]) -> NDArray[np.int32]:

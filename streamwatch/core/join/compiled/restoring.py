@@ -10,7 +10,16 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.join.compiled.column_keys import CLASS, DEDUP, LEFT, MODEL, OUTSIDE, SCORES, parts_of
+from streamwatch.core.join.compiled.column_keys import (
+    CLASS,
+    DEDUP,
+    LEFT,
+    MODEL,
+    OUTSIDE,
+    SCORES,
+    SEGMENTS,
+    parts_of,
+)
 from streamwatch.core.join.compiled.dedup_log import DedupValue, dedup_value
 from streamwatch.core.join.compiled.layout import PLACE_BITS, Records
 from streamwatch.core.join.compiled.outside.counts import Outside
@@ -26,6 +35,7 @@ from streamwatch.core.join.compiled.packed import (
 from streamwatch.core.join.compiled.waiting import NUMBERS
 from streamwatch.core.join.compiled.waiting_log import LeftNote, Run
 from streamwatch.core.join.entry import PENDING, RETAINED, UNMATCHED
+from streamwatch.core.segments import segments_of
 
 _OUTSIDE: Final = msgspec.msgpack.Decoder(Outside)
 _SCORES: Final = msgspec.msgpack.Decoder(dict[int, dict[str, float]])
@@ -37,6 +47,7 @@ class ColumnValues:
 
     models: dict[int, str] = field(default_factory=dict[int, str])
     classes: dict[int, str] = field(default_factory=dict[int, str])
+    segments: dict[int, str] = field(default_factory=dict[int, str])
     dedup: dict[int, list[tuple[DedupValue, DedupRows]]] = field(
         default_factory=dict[int, list[tuple[DedupValue, DedupRows]]]
     )
@@ -58,6 +69,9 @@ class ColumnValues:
             self.models[first] = value.decode()
         elif kind == CLASS:
             self.classes[first] = value.decode()
+        elif kind == SEGMENTS:
+            self.segments[first] = value.decode()
+            segments_of(self.segments[first])
         elif kind == DEDUP:
             rows = unpack_dedup(value)
             self.dedup.setdefault(first, []).append((dedup_value(second, value, rows), rows))
@@ -165,6 +179,10 @@ class WaitingEntries:
         places[:count] = (at + self.first + 1) | rows.rewritten[at] << PLACE_BITS
         holders[at] = np.arange(count, dtype=np.int32)
         return holders
+
+    def segments(self) -> NDArray[np.int64]:
+        """Number of the segments of each of the first entries, -1 without any."""
+        return np.empty(0, np.int64) if self._rows is None else self._rows.segments[self._positions]
 
     def scores(self, holders: NDArray[np.int32]) -> Iterable[tuple[int, dict[str, float]]]:
         """Entries that have scores, and these; raises PackedError where one has no place."""

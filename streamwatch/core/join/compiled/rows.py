@@ -17,7 +17,8 @@ from streamwatch.core.join.compiled.layout import (
     WITHDRAWAL,
     Records,
 )
-from streamwatch.core.join.compiled.names import HeldScores, NumberedNames
+from streamwatch.core.join.compiled.names import HeldScores, NumberedNames, NumberedSegments
+from streamwatch.core.outcomes import SEGMENTS_FROM
 
 Digests: TypeAlias = Callable[[Sequence[str]], bytes]
 """128-bit digests of ids, 16 bytes each, the upper half first; equal ones stand for one id."""
@@ -41,13 +42,14 @@ class RowBuilder:
         What makes the ids' digests.
     """
 
-    __slots__ = ("_digests", "classes", "models", "scores")
+    __slots__ = ("_digests", "classes", "models", "scores", "segments")
 
     def __init__(self, digests: Digests) -> None:
         self._digests = digests
         self.models = NumberedNames()
         self.classes = NumberedNames()
         self.scores = HeldScores()
+        self.segments = NumberedSegments()
 
     def rows(self, events: Sequence[Event]) -> Records:
         """Rows of events, in order; records that withdraw nothing, or are invalid, are only a time."""
@@ -72,10 +74,18 @@ class RowBuilder:
         rows["model"][chosen] = [models[event.model] for event in predictions]
         rows["class"][chosen] = [classes[event.predicted_class] for event in predictions]
         scores = [event.scores for event in predictions]
-        if scores.count(None) == len(scores):
+        segments = [event.segments for event in predictions]
+        if scores.count(None) == segments.count(None) == len(scores):
             rows["scores"][chosen] = -1
         else:
-            rows["scores"][chosen] = [-1 if each is None else self.scores.add(each) for each in scores]
+            rows["scores"][chosen] = list(map(self._carried, scores, segments))
+
+    def _carried(self, scores: dict[str, float] | None, segments: dict[str, str] | None) -> int:
+        """What stands in a row for scores and segments."""
+        number = self.segments.number(segments) if segments else -1
+        if scores is not None:
+            return self.scores.add(scores, number)
+        return SEGMENTS_FROM + number if number >= 0 else -1
 
     def _add_labels(self, rows: Records, chosen: np.ndarray, labels: list[Label]) -> None:
         models, classes = self.models, self.classes

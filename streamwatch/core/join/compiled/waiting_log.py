@@ -25,6 +25,7 @@ from streamwatch.core.join.compiled.layout import FRONT, PLACE_BITS, PLACES, Arr
 from streamwatch.core.join.compiled.names import HeldScores
 from streamwatch.core.join.compiled.packed import LeftRows, pack_left, pack_waiting
 from streamwatch.core.join.entry import PENDING
+from streamwatch.core.outcomes import SEGMENTS_FROM
 from streamwatch.core.words import taken
 
 OF_FRONT: Final = FRONT >> PLACE_BITS
@@ -175,8 +176,14 @@ class WaitingLog:
         times = before >> PLACE_BITS
         rewritten = np.where(before & PLACES == 0, times, np.minimum(times + 1, most))
         arrays.places[chosen] = np.arange(first + 1, first + 1 + count) | rewritten << PLACE_BITS
-        changes[key_of(WAITING, first)] = pack_waiting(entries, rewritten)
-        scored = (entries["state"] == PENDING) & (entries["true_or_scores"] >= 0)
+        carried = np.where(entries["state"] == PENDING, entries["true_or_scores"], -1)
+        scored = (carried >= 0) & (carried < SEGMENTS_FROM)
+        segments = np.where(carried >= SEGMENTS_FROM, carried - SEGMENTS_FROM, -1).astype(np.int64)
+        if scored.any() and scores.segments:
+            beside = [scores.segments.get(number, -1) for number in carried[scored].tolist()]
+            segments[scored] = beside
+        has_segments = bool((segments >= 0).any())
+        changes[key_of(WAITING, first)] = pack_waiting(entries, rewritten, segments if has_segments else None)
         if scored.any():
             held = {
                 position: scores[int(entries["true_or_scores"][position])]

@@ -16,18 +16,14 @@ from streamwatch.edge.decoders.columns import PIECE, UNDECODED, Columns
 from streamwatch.edge.decoders.field_locations import UNREADABLE, FieldLocations, is_framed
 from streamwatch.edge.decoders.fields import canonical_text
 from streamwatch.edge.decoders.formats.kind import DecoderSpec, FormatKind, FormatOptions, tree_decoder
-from streamwatch.edge.decoders.judging import LABEL_SLOTS, PREDICTION_SLOTS, Judge
+from streamwatch.edge.decoders.formats.scanned_trees import ScannedTrees, can_be_scanned
+from streamwatch.edge.decoders.judging import SLOTS, Judge
 from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.edge.decoders.paths import Row
 from streamwatch.edge.decoders.trees import TreeDecoder, Unread
 from streamwatch.edge.keys import IdKeys
 from streamwatch.folds import Scheme
 
-_SLOTS = {
-    "prediction": PREDICTION_SLOTS,
-    "label": LABEL_SLOTS,
-    "both": (*PREDICTION_SLOTS, "label", "kind"),
-}
 _SYNTAX = msgspec.json.Decoder(msgspec.Raw)
 _TREE = msgspec.json.Decoder()
 UNREADABLE_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
@@ -71,7 +67,7 @@ class JsonDecoder:
             raise ValueError(f"topic {topic!r} carries predictions and labels: expected a kind rule")
         self._side: Side = side
         self._kind = mapping.kind
-        self._slots = _SLOTS[side]
+        self._slots = SLOTS[side]
         self._locations = FieldLocations(topic, mapping, self._slots)
         self._strict = self._locations.paths.strict or _refuse
         self._row = self._locations.paths.getter(self._slots)
@@ -193,11 +189,12 @@ def _is_utf8(value: bytes) -> bool:
     return True
 
 
-def build(spec: DecoderSpec, options: FormatOptions) -> JsonDecoder | TreeDecoder:
+def build(spec: DecoderSpec, options: FormatOptions) -> JsonDecoder | ScannedTrees | TreeDecoder:
     """Decode JSON."""
     del options
     if spec.as_trees:
-        return tree_decoder(spec, read_json)
+        trees = tree_decoder(spec, read_json)
+        return ScannedTrees(spec, trees) if can_be_scanned(spec) else trees
     return JsonDecoder(spec.topic, spec.side, spec.mapping, spec.keys, spec.vocabulary, spec.folds)
 
 

@@ -32,6 +32,8 @@ class Plan(NamedTuple):
     label: int
     timestamp: int
     kind: int
+    segments: NDArray[np.int64]
+    """Contents that are the values of segments of a prediction, in their order."""
     refused: NDArray[np.int64]
     """Contents with which a record is unusual."""
     model_number: int
@@ -55,6 +57,8 @@ class Tables(NamedTuple):
     models: TokenTable
     predictions: TokenTable
     labels: TokenTable
+    segments: TokenTable
+    """Values of all segments, each as written and with `SEPARATOR` behind; 1 + number, 0 without any."""
 
 
 @hot
@@ -86,6 +90,7 @@ def borrowed_plan(plan: Plan) -> Plan:
         plan.label,
         plan.timestamp,
         plan.kind,
+        without_refcount(plan.segments),
         without_refcount(plan.refused),
         plan.model_number,
         plan.prediction_number,
@@ -132,4 +137,6 @@ def borrowed_template(template: Template) -> Template:
 @hot
 def borrowed_tables(tables: Tables) -> Tables:
     """As above."""
-    return Tables(_table(tables.models), _table(tables.predictions), _table(tables.labels))
+    return Tables(
+        _table(tables.models), _table(tables.predictions), _table(tables.labels), _table(tables.segments)
+    )

@@ -33,6 +33,8 @@ UNITS: Final[Mapping[TimestampUnit, int]] = {
 }
 """Units of timestamps that are read; text in ISO 8601 is not."""
 MAX_FIELDS: Final = 62
+SEGMENT_SLOT: Final = "segments."
+"""Slots of segments begin so, and end with the segment's name."""
 _SIDES: Final = {"prediction": PREDICTION, "label": LABEL, "both": -1}
 _CONSTANTS: Final = frozenset({"model", "prediction", "label"})
 """Slots that may be the same for every record; any other one would make all records of a kind."""
@@ -131,6 +133,7 @@ def plan_of(
         label=leaves.get("label", -1),
         timestamp=leaves.get("timestamp", -1),
         kind=leaves.get("kind", -1),
+        segments=_integers([leaf for slot, leaf in leaves.items() if slot.startswith(SEGMENT_SLOT)]),
         refused=_integers([leaves[slot] for slot in ("scores", "fold") if slot in leaves]),
         model_number=numbers.get("model", -1),
         prediction_number=numbers.get("prediction", -1),

@@ -8,9 +8,10 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.events import Event, Label, Prediction
+from streamwatch.core.events import Decoded, Label, Prediction
 from streamwatch.core.fetched import COLUMNS, PADDING
-from streamwatch.core.records import ROW
+from streamwatch.core.records import ROW, SEPARATOR
+from streamwatch.core.segments import segments_text
 from streamwatch.core.texts import gather_texts
 from streamwatch.core.vocabulary import Vocabulary
 from streamwatch.edge.decoders.mapping import InValue
@@ -19,9 +20,10 @@ from streamwatch.edge.decoders.scanner.inputs import Plan, Tables
 from streamwatch.edge.decoders.scanner.plan import plan_of
 from streamwatch.edge.decoders.scanner.scan import NEW_NAME, ORDINARY, scan
 from streamwatch.edge.decoders.scanner.shape import new_template, new_trace
-from streamwatch.edge.decoders.scanner.tokens import Tokens
+from streamwatch.edge.decoders.scanner.tokens import MAX_TOKEN_BYTES, Tokens
 
 _FEWEST: Final = 512
+_SEPARATOR: Final = bytes((SEPARATOR,))
 
 
 class Scanned(NamedTuple):
@@ -55,14 +57,15 @@ class ColumnReader:
         contents = 1 + max(plan.fields.leaf.max(initial=-1), plan.key, plan.header_leaf.max(initial=-1))
         self._trace, self._template = new_trace(int(contents)), new_template()
         self._models, self._predictions, self._labels = Tokens(), Tokens(), Tokens()
+        self._segments = Tokens()
         self._text_bytes = len(plan.prefix) + MAX_ID_BYTES + 1
         self._make_room(_FEWEST)
 
     def _make_room(self, records: int) -> None:
         self._room = records
-        self._texts = np.zeros(records * self._text_bytes + PADDING, np.uint8)
+        self._texts = np.zeros(records * self._text_bytes + MAX_TOKEN_BYTES + PADDING, np.uint8)
         self._status = np.zeros(records, np.int8)
-        self._spans = np.zeros((records, 4), np.int64)
+        self._spans = np.zeros((records, 4 + 2 * len(self._plan.segments)), np.int64)
 
     def read(self, data: NDArray[np.uint8], fetched: NDArray[np.int64]) -> Scanned:
         """Read records, data and rows as of `FetchedRecords`; those that are not ordinary are `left`."""
@@ -70,7 +73,7 @@ class ColumnReader:
         if count > self._room:
             self._make_room(2 * count)
         rows = np.zeros(count, ROW)
-        tables = Tables(self._models.table, self._predictions.table, self._labels.table)
+        tables = Tables(self._models.table, self._predictions.table, self._labels.table, self._segments.table)
         odd, used = scan(
             data,
             fetched,
@@ -87,23 +90,33 @@ class ColumnReader:
         left = np.flatnonzero(self._status[:count] != ORDINARY) if odd else np.empty(0, np.int64)
         return Scanned(rows, self._texts[:used].copy() if self._keep_texts else None, left)
 
-    def learn(self, data: NDArray[np.uint8], place: int, event: Event) -> None:
+    def learn(self, data: NDArray[np.uint8], place: int, event: Decoded) -> None:
         """Remember the names of a record left by the last `read`, as somebody else understood them."""
         if self._status[place] != NEW_NAME:
             return
         spans: list[int] = self._spans[place].tolist()
-        model, named = (data[start:stop].tobytes() for start, stop in (spans[:2], spans[2:]))
+        model, named = (data[start:stop].tobytes() for start, stop in (spans[:2], spans[2:4]))
         match event:
             case Prediction():
                 self._learn(self._models, model, self._vocabulary.models.number(event.model))
                 number = self._vocabulary.classes.number(event.predicted_class)
                 self._learn(self._predictions, named, number)
+                self._learn_segments(data, spans[4:], event)
             case Label():
                 if event.model is not None:
                     self._learn(self._models, model, self._vocabulary.models.number(event.model))
                 self._learn(self._labels, named, self._vocabulary.classes.number(event.true_class))
             case _:
                 pass
+
+    def _learn_segments(self, data: NDArray[np.uint8], spans: list[int], event: Prediction) -> None:
+        written = [data[start:stop].tobytes() for start, stop in zip(spans[::2], spans[1::2], strict=True)]
+        number = 0
+        if event.segments:
+            number = 1 + self._vocabulary.segments.number(segments_text(event.segments))
+            if number == 0:  # there is none left
+                return
+        self._learn(self._segments, b"".join(each + _SEPARATOR for each in written), number)
 
     @staticmethod
     def _learn(tokens: Tokens, token: bytes, number: int) -> None:

@@ -29,11 +29,12 @@ from streamwatch.edge.decoders.scanner.inputs import (
 )
 from streamwatch.edge.decoders.scanner.shape import Template, Trace, found
 from streamwatch.edge.decoders.scanner.text import ABSENT, NULL, RAW, TEXT, same
-from streamwatch.edge.decoders.scanner.tokens import number_of
+from streamwatch.edge.decoders.scanner.tokens import MAX_TOKEN_BYTES, number_of
 
 ORDINARY, UNUSUAL_RECORD, NEW_NAME = range(3)
 """Status of a record: its row says everything; it is left to others, be it for a name not met before."""
 _UNKNOWN: Final = -1
+_UNUSUAL: Final = -2
 
 
 @hot
@@ -63,13 +64,41 @@ def _show_names(plan: Plan, trace: Trace, side: int, span: Any) -> None:
     leaf = plan.prediction if side == PREDICTION else plan.label
     if leaf >= 0 and trace.kind[leaf] > NULL:
         span[2], span[3] = trace.start[leaf], trace.stop[leaf]
+    if side == PREDICTION:
+        for k in range(len(plan.segments)):
+            leaf = plan.segments[k]
+            if trace.kind[leaf] > NULL:
+                span[4 + 2 * k], span[5 + 2 * k] = trace.start[leaf], trace.stop[leaf]
+
+
+@hot
+def _segments(data: Any, plan: Plan, tables: Tables, trace: Trace, spare: Any, at: int) -> int:
+    """1 + the number of a record's segments, 0 without any; -1 if they are new, `_UNUSUAL` if not plain.
+
+    Their values are written to `spare` from `at` on, one behind the other.
+    """
+    end = at
+    for leaf in plan.segments:
+        kind = trace.kind[leaf]
+        if kind > NULL:
+            start, stop = trace.start[leaf], trace.stop[leaf]
+            if end - at + stop - start >= MAX_TOKEN_BYTES:
+                return _UNUSUAL
+            for j in range(start, stop):
+                spare[end] = data[j]
+                end += 1
+        elif kind < 0 or end - at >= MAX_TOKEN_BYTES:
+            return _UNUSUAL
+        spare[end] = SEPARATOR
+        end += 1
+    return number_of(spare, at, end - at, tables.segments)
 
 
 @hot
 def _judged(  # noqa: C901, PLR0911, PLR0912 - compiled: a reason each
-    data: Any, plan: Plan, tables: Tables, trace: Trace, row: Any
+    data: Any, plan: Plan, tables: Tables, trace: Trace, row: Any, spare: Any, at: int
 ) -> tuple[int, int, int]:
-    """Fill side, model, class and time of a row; the status, and start and end of the id."""
+    """Fill side, model, class, segments and time of a row; the status, and start and end of the id."""
     side = plan.side
     if side < 0:
         side = _side(data, plan, trace)
@@ -102,13 +131,19 @@ def _judged(  # noqa: C901, PLR0911, PLR0912 - compiled: a reason each
     if leaf >= 0:
         if trace.kind[leaf] <= NULL:
             return UNUSUAL_RECORD, 0, 0
-        at, size = trace.start[leaf], trace.stop[leaf] - trace.start[leaf]
+        begin, size = trace.start[leaf], trace.stop[leaf] - trace.start[leaf]
         if side == PREDICTION:
-            named = number_of(data, at, size, tables.predictions)
+            named = number_of(data, begin, size, tables.predictions)
         else:
-            named = number_of(data, at, size, tables.labels)
+            named = number_of(data, begin, size, tables.labels)
     if named < 0:
         return NEW_NAME, 0, 0
+    segments = 0
+    if side == PREDICTION and len(plan.segments) > 0:
+        segments = _segments(data, plan, tables, trace, spare, at)
+        if segments < 0:
+            return NEW_NAME if segments == _UNKNOWN else UNUSUAL_RECORD, 0, 0
+    row["segments"] = segments
     row["timestamp_ms"] = stamp
     row["model"] = model
     row["class"] = named
@@ -143,10 +178,11 @@ def scan(  # noqa: PLR0913, PLR0915, PLR0917 - compiled: arrays, one loop
     rows, status
         As long as `fetched`; written to. Rows of records that are not ordinary hold offset and time only.
     texts
-        Room for the texts of all keys, each of `prefix`, 128 bytes and the separator.
+        Room for the texts of all keys, each of `prefix`, 128 bytes and the separator, and behind them for one
+        token.
     spans
-        int64, shape (n, 4): start and end of the model and of the class as they are written, where the name
-        is new; written to.
+        int64, shape (n, 4 + 2 for each segment): start and end of the model, the class and each segment as
+        they are written, where a name is new; written to.
     keep_texts
         Whether they stay there; else each is written over the one before.
     """
@@ -182,7 +218,7 @@ def scan(  # noqa: PLR0913, PLR0915, PLR0917 - compiled: arrays, one loop
         count = fetched[i, HEADER_COUNT]
         if count > 0 and not read_headers(data, fetched[i, HEADERS], count, plan, trace):
             continue
-        judged, start, stop = _judged(data, plan, tables, trace, row)
+        judged, start, stop = _judged(data, plan, tables, trace, row, texts, used)
         if judged == NEW_NAME:
             _show_names(plan, trace, row["side"], spans[i])
         if judged != ORDINARY:

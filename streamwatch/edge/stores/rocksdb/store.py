@@ -83,7 +83,7 @@ class RocksStore:
             if manifest is not None and manifest.in_columns:
                 raise StateRefused(
                     f"the state in {spec.directory} is kept in columns, and these settings join row by row: "
-                    "set `join.order: resolution`, no `monitors.comparisons`, `folds` or segments, and some "
+                    "set `join.order: resolution`, no `monitors.comparisons`, no `folds`, and some "
                     "`state.join_memory_megabytes`, or name another directory in `state.directory` to begin "
                     "anew; nothing was changed"
                 )

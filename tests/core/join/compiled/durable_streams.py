@@ -18,7 +18,7 @@ class ColumnShelf:
     def commit(self, pipeline):
         self.commits += 1
         for key, value in pipeline.changes(self.commits).items():
-            if value is None and key[:1] in b"mc":
+            if value is None and key[:1] in b"mcg":
                 self.values.pop(key, None)  # a name may be given and released between two commits
             elif value is None:
                 del self.values[key]  # only what is there is removed

@@ -93,15 +93,19 @@ class Segments:
 
     def observe(self, batch: Batch) -> None:
         """Evaluate outcomes by the segments of their predictions, in order."""
-        if isinstance(batch.outcomes, OutcomeBatch):
-            return  # outcomes of the compiled join have no segments
+        outcomes = batch.outcomes
+        if isinstance(outcomes, OutcomeBatch):
+            found = outcomes.segment_values()
+            if found is None:
+                return
+        else:
+            found = [outcome.segments for outcome in outcomes]
         rows: list[int] = []
         positions: list[int] = []
         alpha, kept = self._spec.alpha, self._models
         model = -1
         segments: dict[str, SegmentValues] = {}
-        for position, (row, outcome) in enumerate(zip(batch.rows.tolist(), batch.outcomes, strict=True)):
-            given = outcome.segments
+        for position, (row, given) in enumerate(zip(batch.rows.tolist(), found, strict=True)):
             if given is None:
                 continue
             if row != model:

@@ -139,6 +139,7 @@ class RunWriter:
                 newest_arrival,
                 self._names.models(),
                 self._names.classes(),
+                self._names.segments(),
             ),
             fences,
             self._bloom,

@@ -94,6 +94,10 @@ class ColdEntries:
         """Numbers of classes that entries refer to, by run."""
         return [np.frombuffer(run.manifest.classes, np.int32) for run in self._runs.values()]
 
+    def segments(self) -> list[NDArray[np.int32]]:
+        """Numbers of segments that entries without scores refer to, by run."""
+        return [np.frombuffer(run.manifest.segments, np.int32) for run in self._runs.values()]
+
     @property
     def entries(self) -> int:
         """Entries in all runs, dead ones included."""

@@ -1,4 +1,4 @@
-"""Which models and classes the entries of a run refer to, so that their numbers are not given to others."""
+"""Which names and segments the entries of a run refer to, so that their numbers are not given to others."""
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
 from __future__ import annotations
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from streamwatch.core.jit import detached, hot
 from streamwatch.core.join.compiled.cold.block import WORDS, Words
 from streamwatch.core.join.entry import PENDING
+from streamwatch.core.outcomes import SEGMENTS_FROM
 
 _NAMES, _CLASSES = WORDS - 3, WORDS - 2
 """Words of `PACKED_ENTRY` with model and predicted class, and with true class and label at prediction."""
@@ -35,21 +36,25 @@ def note(marks, number, most):
 
 
 @detached
-def note_names(words, models, classes):
-    """Mark the names that entries, uint64 (n, 8), refer to; the largest number of a model, and of a class.
+def note_names(words, models, classes, segments):
+    """Mark the names that entries, uint64 (n, 8), refer to; the largest number of each kind.
 
     Those for which there is no room are not marked.
     """
     model = np.int32(-1)
     most = np.int32(-1)
+    values = np.int32(-1)
     for i in range(words.shape[0]):
         model = note(models, lower_half(words[i, _NAMES]), model)
         most = note(classes, upper_half(words[i, _NAMES]), most)
         most = note(classes, upper_half(words[i, _CLASSES]), most)
-        # Of what waits for its label the number of its scores stands in the place of the class.
+        # Of what waits for its label the number of its scores or segments stands in the place of the class.
+        carried = lower_half(words[i, _CLASSES])
         if lower_half(words[i, WORDS - 1]) != PENDING:
-            most = note(classes, lower_half(words[i, _CLASSES]), most)
-    return model, most
+            most = note(classes, carried, most)
+        elif carried >= SEGMENTS_FROM:
+            values = note(segments, np.int32(carried - SEGMENTS_FROM), values)
+    return model, most, values
 
 
 class NamesUsed:
@@ -58,13 +63,15 @@ class NamesUsed:
     def __init__(self) -> None:
         self._models = np.zeros(0, np.bool_)
         self._classes = np.zeros(0, np.bool_)
+        self._segments = np.zeros(0, np.bool_)
 
     def add(self, words: Words) -> None:
         """Note what these entries, uint64 (n, 8), refer to."""
-        model, named = map(int, note_names(words, self._models, self._classes))
-        if model >= len(self._models) or named >= len(self._classes):
+        model, named, values = map(int, note_names(words, self._models, self._classes, self._segments))
+        if model >= len(self._models) or named >= len(self._classes) or values >= len(self._segments):
             self._models, self._classes = _with_room(self._models, model), _with_room(self._classes, named)
-            note_names(words, self._models, self._classes)
+            self._segments = _with_room(self._segments, values)
+            note_names(words, self._models, self._classes, self._segments)
 
     def models(self) -> bytes:
         """Numbers of the models, int32, ascending."""
@@ -73,6 +80,10 @@ class NamesUsed:
     def classes(self) -> bytes:
         """Numbers of the classes, likewise."""
         return np.flatnonzero(self._classes).astype(np.int32).tobytes()
+
+    def segments(self) -> bytes:
+        """Numbers of the segments, likewise."""
+        return np.flatnonzero(self._segments).astype(np.int32).tobytes()
 
 
 def _with_room(marks: NDArray[np.bool_], most: int) -> NDArray[np.bool_]:

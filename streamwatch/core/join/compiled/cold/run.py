@@ -52,6 +52,8 @@ class RunManifest(msgspec.Struct, frozen=True):
     """Numbers of the models of its entries, int32."""
     classes: bytes
     """Numbers of the classes of its entries, likewise."""
+    segments: bytes = b""
+    """Numbers of the segments of its predictions without scores, likewise."""
 
 
 @dataclass(slots=True)

@@ -28,7 +28,7 @@ from streamwatch.core.join.compiled.layout import (
     Arrays,
     Records,
 )
-from streamwatch.core.join.compiled.names import HeldScores
+from streamwatch.core.join.compiled.names import HeldScores, NumberedSegments
 from streamwatch.core.join.compiled.outside.distinct import distinct_ids
 from streamwatch.core.join.compiled.outside.moving import (
     add_guests,
@@ -40,10 +40,11 @@ from streamwatch.core.join.compiled.outside.moving import (
     remove_settled,
     remove_waiting,
 )
-from streamwatch.core.join.compiled.outside.scores import OutsideScores, with_numbers
+from streamwatch.core.join.compiled.outside.scores import Kept, OutsideScores, with_numbers
 from streamwatch.core.join.compiled.outside.spec import OverflowSpec
 from streamwatch.core.join.compiled.unwritten import find_dedup
 from streamwatch.core.join.entry import PENDING, RETAINED, UNMATCHED
+from streamwatch.core.outcomes import SEGMENTS_FROM
 
 Work: TypeAlias = Callable[[], None]
 """To be called once, in any thread."""
@@ -69,6 +70,11 @@ class Table(Protocol):
     @property
     def scores(self) -> HeldScores:
         """Scores of predictions in the table."""
+        ...
+
+    @property
+    def segments(self) -> NumberedSegments:
+        """Numbers of the segments of predictions."""
         ...
 
     @property
@@ -188,7 +194,7 @@ class Overflow:
         if not len(chosen):
             return
         packed = self._packed(pack_chosen, arrays, chosen)
-        self._scores.put(packed, table.scores)
+        self._scores.put(packed, table.scores, table.segments)
         evicting = self.cold.evicting(queue, packed)
         yield evicting.run
         self.cold.finish_evicting(evicting)
@@ -244,10 +250,10 @@ class Overflow:
         yield taking.run
         packed = self.cold.finish_taking(taking)
         if queue == PREDICTIONS and packed["true_or_scores"].max(initial=-1) >= 0:
-            scores: list[dict[str, float]] = []
+            scores: list[Kept] = []
             yield lambda: scores.extend(self._scores.read(packed))
             self._scores.forget(packed)
-            with_numbers(packed, scores, table.scores)
+            with_numbers(packed, scores, table.scores, table.segments)
         totals = table.arrays.totals
         totals["cold_unmatched"] -= int((packed["state"] == UNMATCHED).sum())
         start = 0
@@ -283,7 +289,7 @@ class Overflow:
         if not len(low):
             return
 
-        found: list[tuple[Found, list[dict[str, float]]]] = []
+        found: list[tuple[Found, list[Kept]]] = []
 
         def look_up() -> None:
             some = self.cold.look_up(low, high)
@@ -295,7 +301,7 @@ class Overflow:
             self._found = None
             return
         packed = self._found.entries.copy()
-        with_numbers(packed, scores, table.scores)
+        with_numbers(packed, scores, table.scores, table.segments)
         self._numbers = packed["true_or_scores"]
         self._at = np.full(len(packed), -1, np.int64)
         table.arrays = table.arrays._replace(guests=np.zeros(len(packed), np.int8))
@@ -341,7 +347,8 @@ class Overflow:
         self.note_guests(table)
         arrays = table.arrays
         here = self._at >= 0
-        scored = here & (self._found.entries["state"] == PENDING) & (self._numbers >= 0)
+        scored = here & (self._found.entries["state"] == PENDING)
+        scored &= (self._numbers >= 0) & (self._numbers < SEGMENTS_FROM)
         table.scores.take(self._numbers[scored].tolist())
         remove_guests(arrays.slots, arrays.entries, arrays.totals, arrays.places, self._at, table.shift)
         self._found = None

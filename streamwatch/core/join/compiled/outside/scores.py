@@ -1,8 +1,11 @@
-"""Scores of predictions outside the table: one value each, beside the runs, by arrival."""
+"""Scores and segments of predictions outside the table: one value each, beside the runs, by arrival.
+
+Segments of predictions without scores are numbers in the runs.
+"""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, TypeAlias
 
 import msgspec
 import numpy as np
@@ -10,14 +13,19 @@ from numpy.typing import NDArray
 
 from streamwatch.core.join.compiled.cold.store import SCORES, ColdChanges, ColdDamaged, RunStore, key_of
 from streamwatch.core.join.compiled.layout import Records
-from streamwatch.core.join.compiled.names import HeldScores
+from streamwatch.core.join.compiled.names import HeldScores, NumberedSegments
 from streamwatch.core.join.entry import PENDING
+from streamwatch.core.outcomes import SEGMENTS_FROM
+from streamwatch.core.segments import segments_of
 
 SCORED: Final = 0
 """Stands outside for the number of scores that are kept there."""
 _HALF: Final = 32
 _ENCODER: Final = msgspec.msgpack.Encoder()
-_DECODER: Final = msgspec.msgpack.Decoder(dict[str, float])
+_DECODER: Final = msgspec.msgpack.Decoder(dict[str, float] | tuple[dict[str, float], str])
+
+Kept: TypeAlias = tuple[dict[str, float], str]
+"""Scores, and the text of the segments of the same prediction; empty without any."""
 
 
 class OutsideScores:
@@ -36,17 +44,19 @@ class OutsideScores:
         self._fresh: dict[bytes, bytes] = {}
         self._gone: set[bytes] = set()
 
-    def put(self, packed: Records, held: HeldScores) -> None:
+    def put(self, packed: Records, held: HeldScores, segments: NumberedSegments) -> None:
         """Keep the scores of predictions that leave the table, and mark which have some."""
         scored = _scored(packed)
         numbers: list[int] = packed["true_or_scores"][scored].tolist()
-        for arrival, scores in zip(
-            packed["arrival"][scored].tolist(), held.take(numbers).values(), strict=True
+        beside = [held.segments.get(number, -1) for number in numbers]
+        for arrival, scores, values in zip(
+            packed["arrival"][scored].tolist(), held.take(numbers).values(), beside, strict=True
         ):
-            self._fresh[score_key(arrival)] = _ENCODER.encode(scores)
+            kept = scores if values < 0 else (scores, segments.names[values])
+            self._fresh[score_key(arrival)] = _ENCODER.encode(kept)
         packed["true_or_scores"][scored] = SCORED
 
-    def read(self, packed: Records) -> list[dict[str, float]]:
+    def read(self, packed: Records) -> list[Kept]:
         """Scores of those among these predictions that have some, in order; for a thread.
 
         Raises
@@ -57,15 +67,16 @@ class OutsideScores:
         keys = [score_key(arrival) for arrival in packed["arrival"][_scored(packed)].tolist()]
         asked = [key for key in keys if key not in self._fresh]
         found = dict(zip(asked, self._store.get_all(asked), strict=True)) if asked else {}
-        read: list[dict[str, float]] = []
+        read: list[Kept] = []
         for key in keys:
             value = self._fresh.get(key) or found.get(key)
             if value is None:
                 raise ColdDamaged(f"scores of a cold prediction are missing: there is no value {key.hex()}")
             try:
-                read.append(_DECODER.decode(value))
+                decoded = _DECODER.decode(value)
             except msgspec.DecodeError as error:
                 raise ColdDamaged(f"scores under {key.hex()} are not readable: {error}") from error
+            read.append((decoded, "") if isinstance(decoded, dict) else decoded)
         return read
 
     def forget(self, packed: Records) -> None:
@@ -82,9 +93,11 @@ class OutsideScores:
         self._fresh, self._gone = {}, set()
 
 
-def with_numbers(packed: Records, scores: list[dict[str, float]], held: HeldScores) -> None:
+def with_numbers(packed: Records, kept: list[Kept], held: HeldScores, segments: NumberedSegments) -> None:
     """Give the scores that were read numbers in the table, in place."""
-    packed["true_or_scores"][_scored(packed)] = [held.add(each) for each in scores]
+    packed["true_or_scores"][_scored(packed)] = [
+        held.add(scores, segments.number(segments_of(text)) if text else -1) for scores, text in kept
+    ]
 
 
 def score_key(arrival: int) -> bytes:
@@ -93,4 +106,5 @@ def score_key(arrival: int) -> bytes:
 
 
 def _scored(packed: Records) -> NDArray[np.intp]:
-    return np.flatnonzero((packed["state"] == PENDING) & (packed["true_or_scores"] >= 0))
+    carried = packed["true_or_scores"]
+    return np.flatnonzero((packed["state"] == PENDING) & (carried >= 0) & (carried < SEGMENTS_FROM))

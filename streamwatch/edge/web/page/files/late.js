@@ -34,6 +34,17 @@ function changed(change) {
   return [element("p", {}, `Predictions made since about ${both(since)} err ${after > before ? "more" : "less"}: ${percent(before)} → ${percent(after)} (between ${both(earliest)} and ${both(latest)}).`)];
 }
 
+// Of all predictions, those that still wait among them; about six ages, and the last that is known.
+export function labelled(found) {
+  if (found === undefined || !found.age_seconds.length) return [];
+  const { age_seconds: ages, labelled: all, labelled_hits: hits, labelled_errors: errors, classes } = found;
+  const names = Object.keys(classes);
+  const rows = ages.map((age, at) => [
+    duration(age), percent(all[at]), percent(hits[at]), percent(errors[at]), ...names.map((name) => percent(classes[name][at] ?? null)),
+  ]).filter((_, at) => at % 4 === 2 || at === ages.length - 1);
+  return [table("Share of predictions labelled", ["age", "all", "as hits", "as errors", ...names.map((name) => `predicted ${name}`)], rows, "wide")];
+}
+
 export function late(found) {
   if (found === undefined) return [];
   const panel = table("Late labels", ["accuracy of", "", "worth outcomes"], accuracies(found), "", NOTHING);

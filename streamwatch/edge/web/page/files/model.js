@@ -10,7 +10,7 @@ import { byId, element, mark, say } from "./dom.js";
 import { early } from "./early.js";
 import { changeOf } from "./overview.js";
 import { both, count, duration, moment, percent, ratio, short, signed, wholePercent } from "./format.js";
-import { late } from "./late.js";
+import { labelled, late } from "./late.js";
 import { Past } from "./past.js";
 import { probabilities } from "./probabilities.js";
 import { state } from "./state.js";
@@ -276,6 +276,7 @@ export class Model {
         ["first seen", details.first_seen_timestamp_seconds === undefined ? "–" : moment(details.first_seen_timestamp_seconds)],
       ]),
       ...late(details.late_labels),
+      ...labelled(details.label_delays),
       element("section", { class: "panel" }, element("h2", {}, "Recent alarms"), alarms.length ? element("p", { class: "minor" }, meaning()) : null,
         alarms.length
           ? element("ol", { class: "alarms" }, ...alarms.map((alarm) => alarmItem(alarm, false)))

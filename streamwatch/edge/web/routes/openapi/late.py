@@ -12,6 +12,31 @@ _RATIOS: Final[Schema] = {"type": "array", "items": ratio("Share of the labels t
 _COUNTS: Final[Schema] = {"type": "array", "items": {"type": "integer", "minimum": 0}}
 
 
+def label_delays_schema() -> Schema:
+    """Schema of the share of predictions labelled by age."""
+    shares: Schema = {"type": "array", "items": ratio("Share of predictions labelled by an age")}
+    return {
+        **object_of(
+            {
+                "age_seconds": {**_TIMES, "description": "As far as predictions have lived"},
+                "labelled": shares,
+                "labelled_hits": {
+                    **shares,
+                    "description": "By a label that makes a hit; with errors the whole",
+                },
+                "labelled_errors": shares,
+                "classes": {
+                    "type": "object",
+                    "additionalProperties": shares,
+                    "description": "By predicted class, at the same ages",
+                },
+            }
+        ),
+        "description": "Kaplan-Meier: predictions that still wait count as censored; only where one model is "
+        "asked for, and monitors.label_delays is set",
+    }
+
+
 def late_schemas() -> Schema:
     """Schemas by name."""
     accuracy = object_of(

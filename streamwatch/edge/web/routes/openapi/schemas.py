@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from streamwatch.edge.web.routes.comparisons import RULE as COMPARISON_RULE
 from streamwatch.edge.web.routes.openapi.early_hints import early_hint_schemas
-from streamwatch.edge.web.routes.openapi.late import late_schemas
+from streamwatch.edge.web.routes.openapi.late import label_delays_schema, late_schemas
 from streamwatch.edge.web.routes.openapi.parts import NUMBER, Schema, lead, object_of, ratio, ref
 from streamwatch.edge.web.routes.openapi.probabilities import probability_schemas
 from streamwatch.edge.web.routes.openapi.rows import CAVEATS, row_schemas
@@ -46,6 +46,7 @@ def schemas() -> Schema:
                 "segments": {"type": "object", "additionalProperties": ref("Segment")},
                 "late_labels": ref("LateLabels"),
                 "early_hints": ref("EarlyHints"),
+                "label_delays": ref("LabelDelays"),
                 **CAVEATS,
             },
         },
@@ -58,6 +59,7 @@ def schemas() -> Schema:
         **late_schemas(),
         **probability_schemas(),
         **early_hint_schemas(),
+        "LabelDelays": label_delays_schema(),
         "Tree": tree,
         "Models": object_of(
             {

@@ -1,0 +1,234 @@
+"""The register of label delays: counts of predictions and labels by prediction time, delay and class."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, TypeAlias
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.events import Outcome
+from streamwatch.core.metrics import family
+from streamwatch.core.outcomes import OUTCOME, OutcomeBatch
+from streamwatch.core.predictions.batch import PredictionBatch
+from streamwatch.core.predictions.label_delays import LabelDelaysSpec
+from streamwatch.core.predictions.label_delays.curve import Integers, Shares, shares_labelled
+from streamwatch.core.series import Family
+
+OTHER: Final = "__other__"
+BUCKETS: Final = 64
+"""Stretches of prediction time kept behind the newest record, 1.5 horizons together; as many ahead of it."""
+BINS: Final = 23
+HIT, ERROR = range(2)
+_WIDTH: Final = 1 + 2 * BINS
+"""Numbers of a stretch: predictions, hits by delay, errors by delay."""
+_FIRST_EDGE: Final = 240
+"""The first bin of delay is this part of a horizon."""
+_VERSION: Final = 1
+_NEVER: Final = -1
+
+Counts: TypeAlias = dict[int, NDArray[np.int64]]
+"""`_WIDTH` numbers by stretch."""
+
+
+class _KeptClass(msgspec.Struct, frozen=True, array_like=True):
+    name: str
+    stretches: list[tuple[int, list[int]]]
+
+
+class _Kept(msgspec.Struct, frozen=True, array_like=True):
+    since_ms: int
+    now_ms: int
+    models: list[tuple[str, list[_KeptClass]]]
+
+
+_ENCODER: Final = msgspec.msgpack.Encoder()
+_DECODER: Final = msgspec.msgpack.Decoder(_Kept)
+
+
+def edges_of(horizon_ms: int) -> Integers:
+    """Ends of the bins of delay, shape (23,): a 240th of the horizon, …, the horizon, by equal factors."""
+    return np.rint(np.geomspace(horizon_ms / _FIRST_EDGE, horizon_ms, BINS)).astype(np.int64)
+
+
+class LabelDelays:
+    """Label delays of all models.
+
+    Predictions made before the register began are in no count, nor are their labels; nor is what is more than
+    one and a half horizons ahead of the newest record. A prediction that is withdrawn, evicted or expires
+    counts as one that is never labelled.
+    """
+
+    def __init__(self, spec: LabelDelaysSpec) -> None:
+        self._spec = spec
+        self._edges_ms = edges_of(spec.horizon_ms)
+        self._width_ms = -(-3 * spec.horizon_ms // (2 * BUCKETS))
+        self._since_ms = self._now_ms = _NEVER
+        self._models: dict[str, dict[str, Counts]] = {}
+        self.section = f"label_delays(horizon={spec.horizon_ms},classes={spec.max_classes}) v{_VERSION}"
+
+    def observe(self, predictions: PredictionBatch) -> None:
+        """Count predictions by their own times."""
+        records = predictions.records
+        if self._since_ms == _NEVER:
+            self._since_ms = int(records["record_ms"][0])
+        clocks = np.maximum(np.maximum.accumulate(records["record_ms"]), self._now_ms)
+        made_ms = records["event_ms"]
+        stretches, newest = made_ms // self._width_ms, clocks // self._width_ms
+        chosen = (made_ms >= self._since_ms) & (np.abs(stretches - newest) < BUCKETS)
+        for model, named, stretch, count in _counted(records["model"], records["class"], stretches, chosen):
+            classes = self._models.setdefault(predictions.models[model], {})
+            counts = self._entered(classes, predictions.classes[named])
+            counts.setdefault(stretch, np.zeros(_WIDTH, np.int64))[0] += count
+        moved = clocks[-1] // self._width_ms > self._now_ms // self._width_ms
+        self._now_ms = int(clocks[-1])
+        if moved:
+            self._forget_old()
+
+    def _entered(self, classes: dict[str, Counts], name: str) -> Counts:
+        """Counts of a predicted class, which has its own if it is among the first."""
+        if name not in classes and len(classes) - (OTHER in classes) >= self._spec.max_classes:
+            name = OTHER
+        return classes.setdefault(name, {})
+
+    def _forget_old(self) -> None:
+        oldest = self._now_ms // self._width_ms - BUCKETS
+        for classes in self._models.values():
+            for counts in classes.values():
+                for stretch in [stretch for stretch in counts if stretch <= oldest]:
+                    del counts[stretch]
+
+    def learn(self, outcomes: Sequence[Outcome]) -> None:
+        """Count labels by the times of their predictions, and by how long they took."""
+        if self._since_ms == _NEVER or not len(outcomes):
+            return
+        batch = outcomes if isinstance(outcomes, OutcomeBatch) else _in_columns(outcomes)
+        records = batch.records
+        delays_ms = records["delay_ms"]
+        made_ms = records["event_ms"] - delays_ms
+        stretches = made_ms // self._width_ms
+        chosen = (
+            (made_ms >= self._since_ms) & (delays_ms <= self._spec.horizon_ms) & (records["assumed"] == 0)
+        )
+        chosen &= np.abs(stretches - self._now_ms // self._width_ms) < BUCKETS
+        is_error = records["true_class"] != records["predicted_class"]
+        places = 1 + BINS * is_error + np.searchsorted(self._edges_ms, delays_ms)
+        keys = stretches * _WIDTH + places
+        for model, named, key, count in _counted(records["model"], records["predicted_class"], keys, chosen):
+            classes = self._models.get(batch.models[model], {})
+            counts = classes.get(batch.classes[named], classes.get(OTHER))
+            if counts is not None:  # else the prediction was not counted either
+                stretch, place = divmod(key, _WIDTH)
+                counts.setdefault(stretch, np.zeros(_WIDTH, np.int64))[place] += count
+
+    def forget(self, model: str) -> None:
+        """Forget a model."""
+        self._models.pop(model, None)
+
+    def snapshot(self) -> bytes:
+        """Counts of all models; classes of a model in the order in which they came."""
+        if self._since_ms == _NEVER:
+            return b""
+        models = [
+            (
+                model,
+                [
+                    _KeptClass(name, [(stretch, counts[stretch].tolist()) for stretch in sorted(counts)])
+                    for name, counts in classes.items()
+                ],
+            )
+            for model, classes in sorted(self._models.items())
+        ]
+        return _ENCODER.encode(_Kept(self._since_ms, self._now_ms, models))
+
+    def restore(self, state: bytes) -> None:
+        """Set an empty register to a snapshot.
+
+        Raises
+        ------
+        ValueError
+            For bytes that are none.
+        """
+        kept = _DECODER.decode(state)
+        for _, classes in kept.models:
+            for each in classes:
+                for stretch, counts in each.stretches:
+                    if len(counts) != _WIDTH:
+                        raise ValueError(f"expected {_WIDTH} counts of stretch {stretch}, got {len(counts)}")
+        self._since_ms, self._now_ms = kept.since_ms, kept.now_ms
+        self._models = {
+            model: {each.name: {s: np.array(counts) for s, counts in each.stretches} for each in classes}
+            for model, classes in kept.models
+        }
+
+    def families(self) -> Sequence[Family]:
+        """Share of each model's predictions that are labelled by the end of the horizon, as far as known."""
+        samples: list[tuple[tuple[str, ...], float]] = []
+        for model, classes in sorted(self._models.items()):
+            shares = self._curve(list(classes.values()))[0]
+            known = shares[np.isfinite(shares)]
+            if len(known):
+                samples.append(((model,), float(known[-1])))
+        return [family("predictions_labelled_ratio", samples)]
+
+    def details(self) -> Mapping[str, Mapping[str, object]]:
+        """Curves of every model, for the API."""
+        return {model: {"label_delays": self._document(classes)} for model, classes in self._models.items()}
+
+    def _document(self, classes: Mapping[str, Counts]) -> Mapping[str, object]:
+        shares, by_kind = self._curve(list(classes.values()))
+        known = int(np.isfinite(shares).sum())
+        curves = {name: self._curve([counts])[0] for name, counts in classes.items()}
+        return {
+            "age_seconds": (self._edges_ms[:known] / 1000).tolist(),
+            "labelled": shares[:known].tolist(),
+            "labelled_hits": by_kind[HIT, :known].tolist(),
+            "labelled_errors": by_kind[ERROR, :known].tolist(),
+            "classes": {name: curve[np.isfinite(curve)].tolist() for name, curve in curves.items()},
+        }
+
+    def _curve(self, classes: Sequence[Counts]) -> tuple[Shares, Shares]:
+        """Share labelled by age, of some classes together: all kinds, and each."""
+        sums: Counts = {}
+        for counts in classes:
+            for stretch, row in counts.items():
+                sums[stretch] = sums[stretch] + row if stretch in sums else row
+        stretches = np.array(sorted(sums), np.int64)
+        table = np.array([sums[stretch] for stretch in stretches.tolist()], np.int64).reshape(-1, _WIDTH)
+        labelled = table[:, 1:].reshape(-1, 2, BINS)
+        # A label that came before its prediction may count in another stretch.
+        predictions = np.maximum(table[:, 0], labelled.sum(axis=(1, 2)))
+        ages_ms = self._now_ms - (stretches + 1) * self._width_ms
+        return shares_labelled(predictions, labelled, ages_ms, self._edges_ms)
+
+
+def _counted(
+    models: NDArray[np.int32], classes: NDArray[np.int32], keys: Integers, chosen: NDArray[np.bool_]
+) -> Iterator[tuple[int, int, int, int]]:
+    """Model, class, key and how often, of the chosen ones, in the order in which they first appear."""
+    if not chosen.any():
+        return
+    least = int(keys[chosen].min())
+    width = int(keys[chosen].max()) - least + 1  # at most 128 stretches of 47 numbers
+    most = int(classes.max()) + 1  # names are numbered up to what the join holds: the product is below 2⁶²
+    together = (models.astype(np.int64) * most + classes) * width + keys - least
+    unique, firsts, counts = np.unique(together[chosen], return_index=True, return_counts=True)
+    order = np.argsort(firsts)
+    for each, count in zip(unique[order].tolist(), counts[order].tolist(), strict=True):
+        of, key = divmod(each, width)
+        yield of // most, of % most, key + least, count
+
+
+def _in_columns(outcomes: Sequence[Outcome]) -> OutcomeBatch:
+    """Put outcomes into columns, as far as they are looked at here."""
+    models: dict[str, int] = {}
+    classes: dict[str, int] = {}
+    records = np.zeros(len(outcomes), OUTCOME)
+    records["model"] = [models.setdefault(each.model, len(models)) for each in outcomes]
+    for name in ("true_class", "predicted_class"):
+        records[name] = [classes.setdefault(getattr(each, name), len(classes)) for each in outcomes]
+    for name in ("event_ms", "delay_ms", "assumed"):
+        records[name] = [getattr(each, name) for each in outcomes]
+    return OutcomeBatch(records, list(models), list(classes), {})

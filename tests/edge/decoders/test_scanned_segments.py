@@ -1,0 +1,96 @@
+"""Segments of predictions through the compiled scanner: the values that the reader of one record finds."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from streamwatch.core.events import Invalid, Prediction, Side
+from streamwatch.core.records import OBJECT, RecordBatch
+from streamwatch.core.vocabulary import Vocabulary
+from streamwatch.edge.decoders.formats.json import build
+from streamwatch.edge.decoders.formats.kind import DecoderSpec, FormatOptions
+from streamwatch.edge.decoders.formats.scanned_trees import ScannedTrees
+from streamwatch.edge.decoders.mapping import KindRule, TopicMapping
+from streamwatch.edge.decoders.trees import TreeDecoder
+from tests.edge.decoders.fetched import fetched
+from tests.edge.decoders.mutations import mutated
+from tests.edge.decoders.records import of
+from tests.tiers import by_tier
+
+RECORDS = by_tier(fast=3_000, default=30_000, everything=400_000)
+SEGMENTS = {"other": "value.other", "kind": "value.kind", "deep": "value.a.b.z", "head": "header:kind"}
+MAPPINGS: dict[str, tuple[Side, TopicMapping]] = {
+    "predictions": ("prediction", TopicMapping(segments=SEGMENTS)),
+    "one": ("prediction", TopicMapping(segments={"label": "value.label"}, scores=None)),
+    "both": ("both", TopicMapping(segments={"s": "value.other"}, kind=KindRule("value.kind"))),
+}
+
+
+def decoder_of(side: Side, mapping: TopicMapping, vocabulary: Vocabulary | None = None) -> ScannedTrees:
+    built = build(DecoderSpec("predictions", side, mapping, vocabulary=vocabulary), FormatOptions())
+    assert isinstance(built, ScannedTrees)
+    return built
+
+
+@pytest.mark.parametrize("name", MAPPINGS)
+def test_mutated_records_have_the_segments_that_each_has_read_alone(name: str) -> None:
+    side, mapping = MAPPINGS[name]
+    vocabulary = Vocabulary(200)  # fewer than the different values that come
+    decoder = decoder_of(side, mapping, vocabulary)
+    chance = random.Random(name)
+    scanned = total = 0
+    while total < RECORDS // len(MAPPINGS):
+        oddity = chance.choice((0.0, 0.15, 0.5))
+        found = fetched([mutated(chance, total + i, oddity) for i in range(60)])
+        batch = decoder.decode_batch(found)
+        total += len(found)
+        for row, record in zip(batch.rows, found, strict=True):
+            expected = decoder.decode(record, int(row["record_ms"]))
+            if row["side"] == OBJECT:
+                assert batch.objects[row["object"]] == expected
+            else:
+                scanned += int(row["segments"]) > 0
+        plain = batch.rows["side"] != OBJECT
+        if plain.any():
+            some = RecordBatch(batch.rows[plain], batch.texts, (), batch.vocabulary)
+            alone = [decoder.decode(found[place], 0) for place in plain.nonzero()[0].tolist()]
+            for event, expected in zip(some.events(), alone, strict=True):
+                expected.record_ms = event.record_ms
+                assert event == expected
+    assert scanned > total // 20
+
+
+def test_a_row_has_no_segments_where_the_record_has_none_of_the_fields() -> None:
+    decoder = decoder_of("prediction", TopicMapping(segments={"country": "value.country"}))
+    content = {"id": "1", "model": "m", "prediction": "x"}
+    records = [of(content), of(content | {"country": "DE"}), of(content | {"country": None})]
+    decoder.decode_batch(fetched(records))  # names are learnt
+    batch = decoder.decode_batch(fetched(records))
+    assert not batch.objects
+    found = [event.segments for event in batch.events() if isinstance(event, Prediction)]
+    assert found == [None, {"country": "DE"}, None]
+
+
+def test_a_value_that_is_no_name_is_refused_every_time() -> None:
+    decoder = decoder_of("prediction", TopicMapping(segments={"country": "value.country"}))
+    record = of({"id": "1", "model": "m", "prediction": "x", "country": ""})
+    for _ in range(3):
+        (event,) = decoder.decode_batch(fetched([record])).objects
+        assert isinstance(event, Invalid)
+        assert event.reason == "invalid_segment"
+
+
+def test_long_values_are_read_one_by_one() -> None:
+    decoder = decoder_of("prediction", TopicMapping(segments={"a": "value.a", "b": "value.b"}))
+    record = of({"id": "1", "model": "m", "prediction": "x", "a": "y" * 100, "b": "z" * 100})
+    for _ in range(2):
+        (event,) = decoder.decode_batch(fetched([record])).objects
+        assert isinstance(event, Prediction)
+        assert event.segments == {"a": "y" * 100, "b": "z" * 100}
+
+
+def test_elements_of_arrays_are_left_to_trees() -> None:
+    mapping = TopicMapping(id="value.r[].id", prediction="value.r[].p", segments={"a": "value.r[].a"})
+    assert isinstance(build(DecoderSpec("t", "prediction", mapping), FormatOptions()), TreeDecoder)
