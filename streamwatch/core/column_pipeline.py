@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from streamwatch.core.events import Alarm, Event, Outcome
 from streamwatch.core.join.caveats import Caveats, caveats
@@ -19,7 +18,7 @@ from streamwatch.core.join.compiled.cold.merging import Merge
 from streamwatch.core.join.compiled.cold.store import ColdChanges
 from streamwatch.core.join.compiled.durable import JoinTotals
 from streamwatch.core.join.compiled.join import BRING, DONE, LOOK, CompiledJoin
-from streamwatch.core.join.compiled.layout import ACCEPTED, NO_TIME, Arrays, Records
+from streamwatch.core.join.compiled.layout import Arrays, Records
 from streamwatch.core.join.compiled.outside.overflow import Overflow, Work
 from streamwatch.core.join.compiled.rows import Digests
 from streamwatch.core.join.compiled.waiting_log import Changes
@@ -30,12 +29,11 @@ from streamwatch.core.join.series import counter_families, gauge_families, ident
 from streamwatch.core.join.working_set import BatchResult, ReadSet, WorkingSet
 from streamwatch.core.outcomes import OutcomeBatch
 from streamwatch.core.pipeline import Evaluation, PipelineState, decoded, encoded
-from streamwatch.core.predictions.batch import PREDICTED, PredictionBatch
 from streamwatch.core.predictions.registers import PredictionRegisters
 from streamwatch.core.records import RecordBatch
 from streamwatch.core.series import Family
 from streamwatch.core.specs import JoinSpec
-from streamwatch.core.words import joined, taken
+from streamwatch.core.words import joined
 
 NOTHING_HELD: Final = OrderState([], [], (-1, -1), 0)
 """Outcomes are evaluated as they are resolved."""
@@ -151,7 +149,7 @@ class ColumnPipeline:
                 before = at
                 at, why = join.take(rows, at)
                 if scores is not None:
-                    self._registers.observe(self._accepted(rows[before:at], scores[before:at]))
+                    self._registers.observe(join.accepted(rows, scores, before, at))
                 outcomes = join.take_outcomes()
                 if len(outcomes):
                     alarms += self.evaluate(outcomes)
@@ -170,18 +168,6 @@ class ColumnPipeline:
                 join.release_names()
             told = at
             yield Step(at, _together(parts), alarms, retired)
-
-    def _accepted(self, rows: Records, scores: NDArray[np.float64]) -> PredictionBatch:
-        """Put the predictions among joined rows that were accepted into columns."""
-        chosen = rows["side"] == ACCEPTED
-        accepted = taken(rows, chosen)
-        records = np.empty(len(accepted), PREDICTED)
-        for name in ("record_ms", "model", "class"):
-            records[name] = accepted[name]
-        own = accepted["timestamp_ms"]
-        records["event_ms"] = np.where(own == NO_TIME, accepted["record_ms"], own)
-        records["score"] = scores[chosen]
-        return PredictionBatch(records, self._join.models.names, self._join.classes.names)
 
     def release_held(self, found: WorkingSet) -> BatchResult:
         """Nothing is held for its order."""

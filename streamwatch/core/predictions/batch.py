@@ -64,7 +64,7 @@ def score_of(predicted_class: str, scores: Mapping[str, float] | None) -> float:
     score = None if not scores else scores.get(predicted_class)
     if scores is None or score is None:
         return math.nan
-    total = math.fsum(scores.values())
+    total = sum(scores.values())
     if not 0.0 < total < math.inf or min(scores.values()) < 0.0:  # a NaN among them makes the sum one
         return math.nan
     return min(1.0, score / total)

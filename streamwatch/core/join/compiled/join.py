@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.events import Event
+from streamwatch.core.join.compiled.accepted import put_accepted
 from streamwatch.core.join.compiled.cold.merging import Merge
 from streamwatch.core.join.compiled.cold.store import ColdChanges
 from streamwatch.core.join.compiled.durable import DurableEntries, JoinTotals, totals_of
@@ -54,7 +55,7 @@ from streamwatch.core.join.entry import PENDING
 from streamwatch.core.join.holdings import Holdings
 from streamwatch.core.join.models import JoinModels
 from streamwatch.core.outcomes import SEGMENTS_FROM, OutcomeBatch
-from streamwatch.core.predictions.batch import score_of
+from streamwatch.core.predictions.batch import PREDICTED, PredictionBatch, score_of
 from streamwatch.core.records import RecordBatch
 from streamwatch.core.specs import JoinSpec
 from streamwatch.core.words import copied
@@ -167,18 +168,25 @@ class CompiledJoin:
         return rows
 
     def predicted_scores(self, rows: Records) -> NDArray[np.float64]:
-        """Look up the score of the predicted class of each row that is to be joined, as `score_of` has it."""
-        found = np.full(len(rows), np.nan)
+        """Look up the score of the predicted class of each row that is to be joined, as `score_of` has it.
+
+        Empty where no prediction has scores; those of predictions that are resolved are not kept.
+        """
         scores, classes = self._builder.scores, self.classes.names
-        if scores:
-            carried = rows["scores"]
-            scored = np.flatnonzero((rows["side"] == PREDICTION) & (carried >= 0) & (carried < SEGMENTS_FROM))
-            numbers = rows["scores"][scored].tolist()
-            names = [classes[number] for number in rows["class"][scored].tolist()]
-            found[scored] = [
-                score_of(*each) for each in zip(names, map(scores.__getitem__, numbers), strict=True)
-            ]
+        if not scores:
+            return np.zeros(0)
+        found = np.full(len(rows), np.nan)
+        carried = rows["scores"]
+        scored = np.flatnonzero((rows["side"] == PREDICTION) & (carried >= 0) & (carried < SEGMENTS_FROM))
+        named, numbers = rows["class"][scored].tolist(), carried[scored].tolist()
+        found[scored] = [score_of(classes[c], scores[s]) for c, s in zip(named, numbers, strict=True)]
         return found
+
+    def accepted(self, rows: Records, scores: NDArray[np.float64], start: int, stop: int) -> PredictionBatch:
+        """Put the predictions that were accepted of rows `start` to `stop`, joined now, into columns."""
+        records = np.empty(stop - start, PREDICTED)
+        written = put_accepted(rows, scores, start, stop, records)
+        return PredictionBatch(records[:written], self.models.names, self.classes.names)
 
     def prepare(self, rows: Records) -> Iterator[Work]:
         """Have everything in the table that these rows need; each piece of work is done before the next."""

@@ -24,6 +24,8 @@ def warm_up_join() -> None:
     join = _joined(_ENOUGH)
     join.take_outcomes()
     join.record_rows(no_records())
+    rows = join.rows(())
+    join.accepted(rows, join.predicted_scores(rows), 0, 0)
 
 
 def warm_up_commits() -> None:

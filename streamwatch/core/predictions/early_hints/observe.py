@@ -21,6 +21,7 @@ from streamwatch.core.predictions.early_hints.state import (
     BINS,
     BLOCK,
     BUCKETS,
+    CLASSES,
     FEATURES,
     HITS,
     LABELLED,
@@ -127,16 +128,16 @@ def put(m, j, event_ms, bucket_ms):
 
 
 @entry
-def observe(models, rows, predictions, classes, stride, bucket_ms, threshold):
+def observe(models, places, predictions, stride, bucket_ms, threshold):
     """Count predictions, in order.
 
-    `models` is of `EARLY`. Of n predictions, each (n,): `rows` (−1: of no model that is watched),
-    `predictions` of `PREDICTED` (see `predictions.batch`), `classes` by local index, at most CLASSES.
+    `models` is of `EARLY`. Of n predictions, each (n,): `places`, row·(CLASSES + 1) + local index of the
+    class (−1: of no model that is watched), and `predictions` of `PREDICTED` (see `predictions.batch`).
     """
-    for i in range(rows.shape[0]):
-        if rows[i] < 0:
+    for i in range(places.shape[0]):
+        if places[i] < 0:
             continue
-        m = models[rows[i]]
+        m = models[places[i] // (CLASSES + 1)]
         p = predictions[i]
         if m.seen == 0:
             m.first_ms = p.event_ms
@@ -152,7 +153,7 @@ def observe(models, rows, predictions, classes, stride, bucket_ms, threshold):
                 put(m, j, p.event_ms, bucket_ms)
         if m.seen % stride != 0:
             continue
-        m.block[classes[i]] += 1
+        m.block[places[i] % (CLASSES + 1)] += 1
         m.filled += 1
         if scored:
             m.scored += 1

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,25 +58,19 @@ class EarlyHints:
         places = self._numbers.places(
             records["model"], records["class"], predictions.models, predictions.classes
         )
-        rows = np.where(places < 0, _NOBODY, places // (CLASSES + 1)).astype(np.int32)
         spec = self._spec
-        observe(
-            self._models, rows, records, places % (CLASSES + 1), spec.stride, spec.bucket_ms, spec.threshold
-        )
+        observe(self._models, places, records, spec.stride, spec.bucket_ms, spec.threshold)
 
     def learn(self, outcomes: Sequence[Outcome]) -> None:
         """Take in how often scores of watched models were right; what was assumed says nothing of that."""
-        if isinstance(outcomes, OutcomeBatch) and not outcomes.scores:
-            return
         found: list[tuple[int, float, bool, int]] = []
-        for outcome in outcomes:
-            watched = self._watched.get(outcome.model) if outcome.scores and not outcome.assumed else None
+        for model, predicted, hit, predicted_ms, scores in _scored(outcomes):
+            watched = self._watched.get(model)
             if watched is None:
                 continue
-            score = score_of(outcome.predicted_class, outcome.scores)
+            score = score_of(predicted, scores)
             if score >= 0.0:  # not NaN
-                hit = outcome.true_class == outcome.predicted_class
-                found.append((watched.row, score, hit, outcome.event_ms - outcome.delay_ms))
+                found.append((watched.row, score, hit, predicted_ms))
         if found:
             rows, scores, hits, times = zip(*found, strict=True)
             columns = np.array(rows, np.int32), np.array(scores), np.array(hits, np.float64), np.array(times)
@@ -146,3 +140,27 @@ class EarlyHints:
             else:
                 watched.classes[predicted_class] = index
         return watched.row * (CLASSES + 1) + index
+
+
+_Scored: TypeAlias = tuple[str, str, bool, int, Mapping[str, float]]
+"""Model, predicted class, whether it was right, the prediction's own time, and its scores."""
+
+
+def _scored(outcomes: Sequence[Outcome]) -> Iterator[_Scored]:
+    """Give the outcomes that have scores and a label, in order."""
+    if not isinstance(outcomes, OutcomeBatch):
+        for each in outcomes:
+            if each.scores and not each.assumed:
+                hit = each.true_class == each.predicted_class
+                yield each.model, each.predicted_class, hit, each.event_ms - each.delay_ms, each.scores
+    elif outcomes.scores:
+        models, classes = outcomes.models, outcomes.classes
+        records, scores = outcomes.records, outcomes.scores
+        chosen = records[(records["scores"] >= 0) & (records["assumed"] == 0)]
+        predicted: list[int] = chosen["predicted_class"].tolist()
+        numbers: list[int] = chosen["model"].tolist()
+        hits: list[bool] = (chosen["predicted_class"] == chosen["true_class"]).tolist()
+        times: list[int] = (chosen["event_ms"] - chosen["delay_ms"]).tolist()
+        given: list[int] = chosen["scores"].tolist()
+        for model, named, hit, at, number in zip(numbers, predicted, hits, times, given, strict=True):
+            yield models[model], classes[named], hit, at, scores[number]
