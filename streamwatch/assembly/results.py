@@ -32,7 +32,7 @@ _MOST_BYTES = 67_108_864
 
 
 def buckets_spec(settings: Settings) -> BucketsSpec:
-    """How the stream is cut, by the settings."""
+    """Build the spec of how the stream is cut, by the settings."""
     return BucketsSpec(
         sides=specs.sides(settings.topics),
         join=specs.join_spec(settings),

@@ -39,7 +39,7 @@ REFUSED = (SettingsError, TopicsMissing, KafkaUnreachable, ResultsTopicError)
 
 
 class Buckets(Protocol):
-    """How buckets and what feeds them are made, in tasks: it is sent to them."""
+    """Maker of buckets and of what feeds them, sent to the tasks."""
 
     def split(self) -> Split:
         """Make what divides records among the buckets of ids."""

@@ -223,8 +223,6 @@ class MonitorsSpec:
 
     forgetting: tuple[ForgettingSpec, ...] = (LandmarkSpec(), FadingSpec(), SlidingSpec(), AdwinSpec())
     detectors: tuple[DetectorSpec, ...] = (PageHinkleySpec(), AdwinDriftSpec())
-    detectors_by_model: tuple[ModelDetectors, ...] = ()
-    """Other parameters of these detectors for some models; the first whose pattern matches holds."""
     drift_weighted: tuple[DriftWeightedSpec, ...] = (DriftWeightedSpec(),)
     max_models: int = 1_000
     max_classes: int = 1_000
@@ -256,6 +254,8 @@ class MonitorsSpec:
     """Pairs of models compared at most, those that first met an id together."""
     registers: tuple[RegisterSpec, ...] = ()
     """What else is kept of every model, at most one of a kind."""
+    detectors_by_model: tuple[ModelDetectors, ...] = ()
+    """Other parameters of `detectors` for some models; the first whose pattern matches holds."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from streamwatch.daemon.upkeep import Upkeep
 
 
 class Checkpointing(Protocol):
-    """What a commit holds of the state beside positions and alarms."""
+    """Content of a commit beside positions and alarms."""
 
     @property
     def commits(self) -> int:
@@ -46,7 +46,7 @@ class Processing(Protocol):
 
     @property
     def progress(self) -> MergeProgress:
-        """How far the sequence of records was evaluated."""
+        """Progress of the evaluation along the sequence of records."""
         ...
 
     @property
@@ -71,7 +71,7 @@ class Processing(Protocol):
 
     @property
     def lost(self) -> Lost:
-        """What others than the source found missing of their logs since the beginning."""
+        """Records that others than the source found missing of their logs since the beginning."""
         ...
 
     @property

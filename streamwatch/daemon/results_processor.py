@@ -65,7 +65,7 @@ def told_of(section: bytes | None) -> Told:
 
 @dataclass(slots=True)
 class ResultsCheckpoint:
-    """What a commit holds of results: implements `Checkpointing`.
+    """Content of a commit of results: implements `Checkpointing`.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ class ResultsProcessor:
 
     @property
     def lost(self) -> Lost:
-        """What was missing of the job's topics, as far as batches were taken in."""
+        """Records missing of the job's topics, as far as batches were taken in."""
         return self._checkpoint.told.lost
 
     def settle(self) -> tuple[Sequence[Alarm], Sequence[str]]:

@@ -22,7 +22,7 @@ _MODEL: Final = "model"
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """What became of a frame of outcomes."""
+    """Result of replaying a frame of outcomes."""
 
     evaluator: Evaluator
     """All estimates at the end, verdicts included; it can be given more."""

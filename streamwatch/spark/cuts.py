@@ -23,7 +23,7 @@ ENOUGH: Final = 0.7
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Where a batch ends."""
+    """End of a batch."""
 
     life: str
     """Name of the job's state, drawn at its first start."""
@@ -123,7 +123,7 @@ class CutSpec:
 
 
 async def next_cut(log: Log, last: Cut, most: int | None, now_ms: int, spec: CutSpec) -> Cut:
-    """Where the batch after `last` ends; `last` itself if there is nothing to be read.
+    """End of the batch after `last`; `last` itself if there is nothing to be read.
 
     Partitions that `last` does not know begin at their first record. A batch holds more than `most` records
     only where more of them have one time.
@@ -196,7 +196,7 @@ def _records(begins: Mapping[Partition, int], ends: Mapping[Partition, int]) -> 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """What one task reads."""
+    """Offsets of one partition that one task reads."""
 
     partition: Partition
     begin: int
@@ -204,7 +204,7 @@ class Range:
 
 
 def ranges(begin: Cut, end: Cut, topics: Sequence[str]) -> Sequence[Range]:
-    """What a batch reads, in the order of the topics in the settings."""
+    """Ranges that a batch reads, in the order of the topics in the settings."""
     rank = {topic: place for place, topic in enumerate(topics)}
     chosen = sorted(end.positions, key=lambda p: (rank.get(p.topic, len(rank)), p))
     found = (Range(p, begin.positions.get(p, 0), end.positions[p]) for p in chosen)

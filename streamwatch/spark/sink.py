@@ -32,7 +32,7 @@ class ResultsTopicError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class SinkSpec:
-    """Where results go."""
+    """Brokers and topic that results go to."""
 
     kafka: KafkaSpec
     topic: str

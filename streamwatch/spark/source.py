@@ -35,7 +35,7 @@ Split = Callable[[Partition, Sequence[Record], int], Sequence[tuple[int, bytes]]
 
 @dataclass(frozen=True, slots=True)
 class SourceSpec:
-    """Where the topics are, and what becomes of their records."""
+    """Place of the topics, and what becomes of their records."""
 
     kafka: KafkaSpec
     topics: Sequence[str]
@@ -53,7 +53,7 @@ class SourceSpec:
 
 
 class RangePartition(InputPartition):
-    """What one task reads: a range, or (None) writes the mark of the batch."""
+    """Work of one task: to read a range, or (None) to write the mark of the batch."""
 
     def __init__(self, cut: Cut, origin: int, wanted: Range | None) -> None:
         super().__init__(origin)
@@ -98,11 +98,11 @@ class TopicsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._until: Mapping[Partition, int] | None = None
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
-        """Where a first start begins; kept by Spark with the first batch, which reads nothing."""
+        """Position at which a first start begins; kept by Spark with the first batch, which reads nothing."""
         return self._first(secrets.token_hex(8)).document()
 
     def latestOffset(self, start: Mapping[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
-        """Where the next batch ends."""
+        """Position at which the next batch ends."""
         spec, last = self._spec, cut_of(start)
         require_same_settings(last, self._first(last.life))
         most = limit.max_rows if isinstance(limit, ReadMaxRows) else None
@@ -139,7 +139,7 @@ class TopicsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._until = self._asked(ask)
 
     def partitions(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> Sequence[InputPartition]:
-        """What the tasks of a batch read: a range each, and one the mark."""
+        """Work of the tasks of a batch: a range each, and one the mark."""
         begin, cut = cut_of(start), cut_of(end)
         if begin.batch in {0, cut.batch}:
             return []

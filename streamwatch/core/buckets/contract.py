@@ -105,7 +105,7 @@ class Keeper(Protocol):
 
 
 class Reader(Protocol):
-    """What is done where one partition of Kafka is read: its records, divided among the id buckets."""
+    """Divider of one partition's records among the id buckets, where that partition is read."""
 
     def split(self, partition: Partition, arrivals: Arrivals, host_ms: int) -> list[tuple[int, bytes]]:
         """Divide the records of one range of offsets.

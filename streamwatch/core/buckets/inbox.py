@@ -18,7 +18,7 @@ Held: TypeAlias = tuple[int, int, int, int, Row]
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What the batch's time has come to: events in order, and how many records there were."""
+    """Records whose time has come in a batch: events in order, and how many records there were."""
 
     rows: Sequence[Held]
     moments: Sequence[tuple[Partition, Moment]]

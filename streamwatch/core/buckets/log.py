@@ -9,7 +9,7 @@ import msgspec
 
 
 class Feed(msgspec.Struct, array_like=True, frozen=True, tag=0):
-    """What one feed was given: with it, a bucket repeats it."""
+    """Arguments of one feed: with them, a bucket repeats it."""
 
     bucket: str
     batch: int
@@ -39,7 +39,7 @@ def written(entry: Entry) -> bytes:
 
 
 def read(delta: bytes, bucket: str) -> Entry:
-    """What `written` gave.
+    """Read what `written` gave.
 
     Raises
     ------

@@ -186,5 +186,5 @@ class ModelSequence:
         )
 
     def agreement_state(self) -> AgreementState:
-        """What is known of the classes of models."""
+        """State of what is known of the classes of models."""
         return self.agreement.state()

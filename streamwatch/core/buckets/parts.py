@@ -26,7 +26,7 @@ class Resolved(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class Activity(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """What a model did in one id bucket in one batch, while it was never idle there.
+    """Doings of a model in one id bucket in one batch, while it was never idle there.
 
     A model is idle where `2 * horizon` went by without a prediction accepted. One that was idle in between
     has one of these for each time before, between and after.

@@ -22,7 +22,7 @@ class _Stint:
     """The last three as of the batch before."""
 
     def told(self) -> Activity | None:
-        """What is new since the batch before; None if nothing is."""
+        """Tell what is new since the batch before; None if nothing is."""
         own = self.activity
         new = (own.accepted - self.accepted, own.joined - self.joined, own.left - self.left)
         if not any(new):
@@ -36,7 +36,7 @@ class _Stint:
 
 
 class StintState(msgspec.Struct, array_like=True, frozen=True):
-    """What was told of a model up to a batch."""
+    """State of what was told of a model up to a batch."""
 
     model: str
     accepted: int
@@ -72,7 +72,7 @@ class Stints:
             stint.first = place
 
     def turn(self) -> list[Activity]:
-        """What is new of every model since the last call."""
+        """Tell what is new of every model since the last call."""
         stints = [*self._over, *self._stints.values()]
         self._over = []
         told = [activity for stint in stints if (activity := stint.told()) is not None]

@@ -32,7 +32,7 @@ class RecordCounts:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """What one bucket, or several together, have counted since the beginning, and hold now.
+    """Counts of one bucket, or of several together, since the beginning, and what they hold now.
 
     `plus` is associative and commutative, and `Totals()` changes nothing.
     """
@@ -139,5 +139,5 @@ def written(totals: Totals) -> bytes:
 
 
 def read(body: bytes) -> Totals:
-    """What `written` gave; raises msgspec.DecodeError if it is not of this version."""
+    """Read what `written` gave; raises msgspec.DecodeError if it is not of this version."""
     return _DECODER.decode(body)

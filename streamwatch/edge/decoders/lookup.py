@@ -67,7 +67,7 @@ def lookup(location: FieldLocation | None, topic: str) -> Lookup:
 
 
 def key_tree(record: Record) -> Any:
-    """What a record's key says as JSON; None where it has none, or is none."""
+    """Tree of a record's key, read as JSON; None where it has none, or is none."""
     if record.key is None:
         return None
     try:

@@ -13,7 +13,7 @@ _YEAR_2000: Final = 946_684_800.0
 
 
 def leaf(tree: Any, *path: str) -> Any:
-    """What lies at a path of names in a document; None where nothing does."""
+    """Value at a path of names in a document; None where there is none."""
     for name in path:
         if not isinstance(tree, Mapping):
             return None

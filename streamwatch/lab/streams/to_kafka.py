@@ -15,7 +15,7 @@ from streamwatch.lab.topics import SimulationError
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """Where a stream is written to."""
+    """Topics and brokers a stream is written to."""
 
     bootstrap_servers: str
     predictions_topic: str
