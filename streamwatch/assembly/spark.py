@@ -118,6 +118,16 @@ REFUSALS: Sequence[Refusal] = (
         lambda settings: settings.schema_registry.url is not None,
         "expected none with Spark: formats whose schemas are in a registry are read by the daemon only",
     ),
+    Refusal(
+        "monitors.early_hints",
+        lambda settings: settings.monitors.early_hints is not None,
+        "expected none with Spark: predictions are told to estimates as they arrive by the daemon only",
+    ),
+    Refusal(
+        "monitors.label_delays",
+        lambda settings: settings.monitors.label_delays,
+        "expected false with Spark: predictions are told to estimates as they arrive by the daemon only",
+    ),
 )
 
 

@@ -106,4 +106,4 @@ def test_registers_of_a_model_are_those_of_one_process(seed, ended):
         ProbabilitiesSpec(),
         SegmentsSpec(max_classes=6),
     )
-    check(log, replace(join, segments=True), replace(SPEC, registers=registers), chance, ended=ended)
+    check(log, join, replace(SPEC, registers=registers), chance, ended=ended)
