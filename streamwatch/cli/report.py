@@ -60,9 +60,9 @@ def report(  # noqa: PLR0913  # one parameter per option
 
     Of a running daemon, as a page and as Markdown with its pictures in report-pictures/:
 
-        streamwatch report http://127.0.0.1:9464 -o report.html -o report.md
+        streamwatch report http://127.0.0.1:9877 -o report.html -o report.md
 
-    The HTML file needs no network and no other file. Pictures are drawn by matplotlib (streamwatchd[lab]).
+    The HTML file needs no network and no other file. Pictures need the extra `lab`, that is matplotlib.
     Recordings are read with the settings, as replay reads them. The API of a daemon does not tell settings:
     they are in its page only where --config names them.
     """
@@ -71,10 +71,12 @@ def report(  # noqa: PLR0913  # one parameter per option
             refuse(f"--output: expected a file .html or .md, got {path}")
     from streamwatch.lab.recorded import RecordingError
     from streamwatch.lab.reporting.page import page
+    from streamwatch.lab.reporting.pictures import figure_class
     from streamwatch.lab.reporting.source import ReportError
     from streamwatch.settings import SettingsError
 
     try:
+        figure_class()
         if source[0].startswith(("http://", "https://")):
             if len(source) > 1:
                 refuse(f"expected one URL or files, got {' '.join(source)}")

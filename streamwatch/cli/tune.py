@@ -66,6 +66,8 @@ def tune(  # noqa: PLR0913  # one parameter per option
 ) -> None:
     """Find thresholds that keep a promise: at most one false alarm of a model in so much time.
 
+    At most one in 30 days:
+
         streamwatch tune outcomes.csv --every 30d -o detectors.yaml
 
     Streams like the recording are drawn from it in blocks that keep its autocorrelation, and the threshold of

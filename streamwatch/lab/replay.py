@@ -146,7 +146,7 @@ def replay(spec: ReplaySpec, console: Console | None = None) -> ReplayResult:
         paths = (spec.trace, spec.trace_comparisons)
         traces = [None if path is None else stack.enter_context(TraceCsv(path)) for path in paths]
         began = time.monotonic()
-        with waiting("compiling the estimators (the first time only; about a minute)", console):
+        with waiting("loading the estimators (a first time compiles them: about a minute, once)", console):
             warm_up(spec.monitors, tracing=spec.trace is not None)
             if columns_suffice(spec.join):
                 warm_up_join()

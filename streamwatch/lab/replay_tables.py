@@ -19,6 +19,7 @@ from streamwatch.lab.lines import BadLine
 from streamwatch.lab.replay import ReplayResult
 
 _SHOWN_ALARMS = 20
+_LARGE = 1e9  # evidence of a verdict is a product: digits beyond its order of magnitude say nothing
 _WORTH_TELLING_SECONDS = 2.0
 _YEAR_2000_MS = 946_684_800_000
 _COLUMNS = (
@@ -188,12 +189,14 @@ def _comparisons(compared: Sequence[Mapping[str, object]], forgetting: str) -> T
 def _number(value: float) -> str:
     if math.isnan(value):
         return "–"
+    if value >= _LARGE:
+        return f"{value:.1e}"
     return f"{value:,.0f}" if value >= 10.0 else f"{value:.4f}"
 
 
 def _alarms(result: ReplayResult) -> Table:
     shown = result.alarms[-_SHOWN_ALARMS:]
-    title = f"{len(result.alarms):,} alarms"
+    title = f"{len(result.alarms):,} alarm{'s' * (len(result.alarms) != 1)}"
     if len(shown) < len(result.alarms):
         title += f", the last {len(shown)}"
     table = Table(title=title, title_justify="left", box=None, pad_edge=False)

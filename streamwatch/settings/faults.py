@@ -62,7 +62,8 @@ def _line(detail: ErrorDetails, root: type[BaseModel], layers: Sequence[Layer]) 
     shown = _without_tags(loc, keep_field=False)
     path = dotted(shown)
     if detail["type"] == "missing":
-        return f"{path}: required, but set nowhere ({', '.join(layer.origin for layer in layers)})"
+        looked = ", ".join(layer.origin for layer in layers)
+        return f"{path}: required, but set nowhere ({looked or 'no settings were given'})"
     place = next((found for layer in layers if (found := layer.place(raw)) is not None), None)
     where = f"{path} in {place}" if place else path
     return f"{where}: {_message(detail, root, raw)}"

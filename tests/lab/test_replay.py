@@ -421,6 +421,19 @@ def test_the_tables_tell_the_estimates_the_alarms_and_what_was_left_over(played,
     assert "line 3,007" not in said  # the first five are enough
 
 
+def test_evidence_of_a_verdict_is_told_by_its_order_of_magnitude(played, capsys):
+    # A model that is always right, where the label before is always wrong.
+    lines = "".join(f"{i},m,{'ab'[i % 2]},{'ab'[i % 2]}\n" for i in range(3_000))
+    result, _ = played(f"id,model,prediction,label\n{lines}", "outcomes.csv")
+    assert [alarm.detector for alarm in result.alarms] == ["verdict"]
+    assert result.alarms[0].statistic > 1e9
+    print_result(result, Console(width=160))
+    said = capsys.readouterr().out
+    assert "1 alarm" in said
+    assert "1 alarms" not in said
+    assert f"{result.alarms[0].statistic:.1e}" in said
+
+
 def test_nothing_at_all_is_a_result_too(played, capsys):
     result, path = played("", trace=True)
     print_result(result, Console(width=160))

@@ -195,6 +195,12 @@ def test_what_is_missing_is_told_with_where_it_was_looked_for() -> None:
         "kafka: required, but set nowhere (--set)",
         "topics.predictions: required, but set nowhere (--set)",
     ]
+    with pytest.raises(SettingsError) as caught:
+        load(None, [], {})
+    assert str(caught.value).splitlines() == [
+        "kafka: required, but set nowhere (no settings were given)",
+        "topics: required, but set nowhere (no settings were given)",
+    ]
 
 
 def test_an_absent_file_is_told_with_how_to_get_one(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ def from_daemon(
     Parameters
     ----------
     url
-        Where it serves: `http://127.0.0.1:9464`.
+        Where it serves: `http://127.0.0.1:9877`.
     versions
         Of what makes the report; the daemon's own is added.
     token
@@ -42,7 +42,7 @@ def from_daemon(
     base = url.rstrip("/")
     parts = urlsplit(base)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise ReportError(f"expected a URL such as http://127.0.0.1:9464, got {url!r}")
+        raise ReportError(f"expected a URL such as http://127.0.0.1:9877, got {url!r}")
     listed = _ask(base, "/api/v1/models", token)
     names = sorted(listed["models"], key=lambda name: -_outcomes(listed["models"][name]))
     notes = [f"The {MOST_MODELS} busiest of {len(names)} models."] if len(names) > MOST_MODELS else []

@@ -103,14 +103,25 @@ def slug(name: str) -> str:
     return plain if plain == name else f"{plain[:60]}-{name.encode().hex()[:16]}"
 
 
-def _canvas(height: float, width: float = 9.0) -> Any:
+def figure_class() -> Any:
+    """The class that draws. A report asks for it before it evaluates, which may take long.
+
+    Raises
+    ------
+    ReportError
+        If matplotlib is not installed.
+    """
     try:
         from matplotlib.figure import Figure  # noqa: PLC0415 - an extra
     except ImportError as error:
         raise ReportError(
             "pictures are drawn by matplotlib, which is not installed: pip install 'streamwatchd[lab]'"
         ) from error
-    return Figure(figsize=(width, height), layout="constrained")
+    return Figure
+
+
+def _canvas(height: float, width: float = 9.0) -> Any:
+    return figure_class()(figsize=(width, height), layout="constrained")
 
 
 def _picture(canvas: Any, name: str, says: str) -> Picture:

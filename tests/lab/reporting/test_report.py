@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from html.parser import HTMLParser
 from itertools import pairwise
 
@@ -97,6 +98,14 @@ def test_what_cannot_be_reported_is_refused_with_what_was_expected(arguments, sa
     refused = CliRunner().invoke(app, ["report", *arguments])
     assert refused.exit_code == 2
     assert said in " ".join(refused.output.split())
+
+
+def test_without_matplotlib_a_report_says_so_before_it_reads_anything(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    refused = CliRunner().invoke(app, ["report", "absent.csv"])
+    assert refused.exit_code == 2
+    assert "pip install 'streamwatchd[lab]'" in refused.output
+    assert "absent.csv" not in refused.output
 
 
 def test_names_that_look_like_markup_stay_text():
