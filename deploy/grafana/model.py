@@ -18,6 +18,7 @@ from deploy.grafana.chosen import (
     on,
 )
 from deploy.grafana.drift_and_labels import DRIFT, LABELS
+from deploy.grafana.early_and_late import EARLY_AND_LATE
 from deploy.grafana.panels import Dashboard, Panel, Query, Row
 
 _LOWER = most(mine("accuracy_bound_ratio", 'bound="hoeffding"', UNDER))
@@ -150,5 +151,5 @@ MODEL_DASHBOARD = Dashboard(
     variables=(JOB, INSTANCE, MODEL, FORGETTING, DETECTOR),
     alarms=f"{mine('last_alarm_timestamp_seconds')} * 1000",
     links={"Models": "/d/streamwatch-models?${__url_time_range}"},
-    rows=(_GUESSING, DRIFT, LABELS),
+    rows=(_GUESSING, DRIFT, LABELS, EARLY_AND_LATE),
 )

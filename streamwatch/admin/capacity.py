@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from streamwatch.admin.model_room import Part, model_bytes
+from streamwatch.admin.register_room import register_parts
 from streamwatch.core.estimators.comparisons.table import comparison_bytes
-from streamwatch.core.estimators.kernel.layout import layout_of
-from streamwatch.core.estimators.kernel.shadow import shadow_words
-from streamwatch.core.estimators.memory.allocator import HEADER
-from streamwatch.core.estimators.registers.late_labels.register import LATE_LABELS_BYTES, LateLabelsSpec
 from streamwatch.core.past import past_bytes
 from streamwatch.core.specs import (
     COLUMN_ENTRY_BYTES,
@@ -45,18 +43,6 @@ DISK_OUTCOME_BYTES = 100
 UNMERGED = 0.5
 """Of all these, what is overwritten or removed and not merged away yet, and what is being merged."""
 
-BLOCK_ROWS = 22
-BLOCKS_PER_ROW = 6
-"""An ADWIN window of 2^31 outcomes keeps counts of at most this many large buckets."""
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """One consumer of memory or disk at its limit."""
-
-    what: str
-    bytes: int
-
 
 @dataclass(frozen=True, slots=True)
 class DiskSpec:
@@ -89,7 +75,7 @@ def worst_case(join: JoinSpec, monitors: MonitorsSpec, disk: DiskSpec | None = N
         Part(f"{monitors.max_series:,} series (monitors.max_series)", monitors.max_series * SERIES_BYTES),
         Part("the recent past of models, for the status page", HISTORY_BYTES),
         *_pasts(monitors),
-        *_late_labels(monitors),
+        *register_parts(join, monitors),
         *(_all_in_memory(join) if disk is None else _hot(join, disk)),
     ]
     if join.order == "prediction_time":
@@ -113,14 +99,6 @@ def _pasts(monitors: MonitorsSpec) -> list[Part]:
     days, models = monitors.history_days, monitors.max_models
     size = models * past_bytes(days)
     return [Part(f"{days} days of the past of {models:,} models (monitors.history_days, max_models)", size)]
-
-
-def _late_labels(monitors: MonitorsSpec) -> list[Part]:
-    """Outcomes of each model by prediction time: on disk as in memory."""
-    if not any(isinstance(each, LateLabelsSpec) for each in monitors.registers):
-        return []
-    models = monitors.max_models
-    return [Part(f"late labels of {models:,} models (monitors.max_models)", models * LATE_LABELS_BYTES)]
 
 
 def _all_in_memory(join: JoinSpec) -> list[Part]:
@@ -179,7 +157,7 @@ def worst_case_disk(join: JoinSpec, monitors: MonitorsSpec, disk: DiskSpec) -> l
         ),
         *_comparisons(monitors),
         *_pasts(monitors),
-        *_late_labels(monitors),
+        *register_parts(join, monitors),
         Part(f"snapshots of {models:,} models (monitors.max_models)", models * model_bytes(monitors)),
         Part(
             f"{disk.journal_outcomes + held:,} outcomes (state.journal_outcomes, join.max_reordered)",
@@ -190,13 +168,3 @@ def worst_case_disk(join: JoinSpec, monitors: MonitorsSpec, disk: DiskSpec) -> l
     parts.append(Part("what is overwritten and not merged away yet", unmerged))
     parts.append(Part("the write-ahead log", 2 * disk.store.write_buffer_bytes))
     return sorted(parts, key=lambda part: -part.bytes)
-
-
-def model_bytes(spec: MonitorsSpec) -> int:
-    """One model that has seen `max_classes` classes and never drifted: record, ring, counts, buckets."""
-    layout = layout_of(spec)
-    span = 1 << (layout.max_classes - 1).bit_length()
-    buckets = len(layout.windows) * BLOCK_ROWS * BLOCKS_PER_ROW * 4 * (HEADER + 3 * span)
-    shadow = 8 * shadow_words(min(layout.shadow_classes, layout.max_classes))
-    ring = layout.ring.itemsize * layout.ring_size
-    return layout.model.itemsize + ring + 24 * layout.columns * span + buckets + shadow

@@ -6,11 +6,12 @@ import asyncio
 import json
 import ssl
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from streamwatch.admin.doctor.examination import examine
 from streamwatch.admin.doctor.facts import Configured, Facts, Reading, SampledTopic, read
@@ -27,10 +28,16 @@ from streamwatch.settings import Settings
 SAMPLED = 1_000
 """Records of each topic that are looked at."""
 _TIMEOUT_SECONDS = 20.0
+_MOST_MODELS: Final = 100
+"""Models whose own documents are asked for."""
 
 
 class DaemonUnreachable(Exception):  # noqa: N818 - it names what is the case
     """No daemon answered, or not as one."""
+
+
+class NotThere(DaemonUnreachable):
+    """A daemon answered, and has no such document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +54,7 @@ class Address:
         Raises
         ------
         DaemonUnreachable
-            Nobody answered, or with an error.
+            Nobody answered, or with an error; `NotThere` where there is no such document.
         """
         headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
         url = f"{self.url.rstrip('/')}{path}"
@@ -62,6 +69,8 @@ class Address:
                 body: bytes = answer.read()
                 return body
         except urllib.error.HTTPError as error:
+            if error.code == NOT_FOUND:
+                raise NotThere(f"{url}: answered 404 {error.reason}") from None
             asked = " (it asks for a token: --token-file)" if error.code == UNAUTHORIZED else ""
             raise DaemonUnreachable(f"{url}: answered {error.code} {error.reason}{asked}") from None
         except (OSError, ValueError) as error:
@@ -69,7 +78,7 @@ class Address:
             raise DaemonUnreachable(f"{url}: {reason}") from None
 
 
-UNAUTHORIZED = 401
+UNAUTHORIZED, NOT_FOUND = 401, 404
 
 
 async def consult(address: Address, seconds: float, settings: Settings | None = None) -> Sequence[Finding]:
@@ -100,8 +109,26 @@ async def consult(address: Address, seconds: float, settings: Settings | None = 
         "models", {}
     )
     details = {name: document.get("details", {}) for name, document in models.items()}
+    for name in suspects(now):  # what is said of one model alone is not in the document of all
+        try:
+            document = await asyncio.to_thread(_document, address, model_path(name))
+        except NotThere:  # it has retired meanwhile
+            continue
+        details[name] = document.get("details", {})
     reasons = [str(reason) for reason in health.get("reasons", [])]
     return examine(Facts(now, before, seconds, reasons, details, settings and configured(settings), topics))
+
+
+def suspects(now: Reading) -> Sequence[str]:
+    """Models whose own document is asked for: of a standing early hint, then of label delays; 100 at most."""
+    hinted = (model for model, stands in now.by("early_hint", "model").items() if stands)
+    return list(dict.fromkeys((*hinted, *now.by("predictions_labelled_ratio", "model"))))[:_MOST_MODELS]
+
+
+def model_path(name: str) -> str:
+    """Path of a model's document; clients take dots out of paths, so these arrive escaped once more."""
+    dots = name in {".", ".."}
+    return "/api/v1/models/" + (name.replace(".", "%252E") if dots else urllib.parse.quote(name, safe=""))
 
 
 def _reading(address: Address) -> Reading:

@@ -31,6 +31,7 @@ from streamwatch.core.estimators.warming import warm_up
 from streamwatch.core.join.compiled.cold.spec import ColdSpec
 from streamwatch.core.join.compiled.outside.spec import OverflowSpec
 from streamwatch.core.ports import Store
+from streamwatch.core.predictions.warming import warm_up_predictions
 from streamwatch.daemon import State
 from streamwatch.settings import Settings
 from streamwatch.telemetry import Telemetry
@@ -130,6 +131,7 @@ def say(*words: object) -> None:
 
 def serve(settings: Settings, folder: Path) -> None:
     warm_up(specs.monitors_spec(settings))
+    warm_up_predictions(specs.join_spec(settings).prediction_registers)
     gc.collect()
     gc.freeze()
     say("ready")

@@ -23,6 +23,7 @@ from streamwatch.assembly.topics import build_topics
 from streamwatch.core.alerting.outbox import Entry
 from streamwatch.core.column_pipeline import ColumnPipeline
 from streamwatch.core.join.entry import EXPIRED
+from streamwatch.core.pipeline import decoded
 from streamwatch.daemon import State
 from streamwatch.settings import Settings
 from streamwatch.telemetry import Telemetry
@@ -52,6 +53,7 @@ VARIANTS: Mapping[str, tuple[float, dict[str, Any]]] = {
     "resolution": (0.4, {}),
     "row_by_row": (0.2, {}),
     "cold": (0.4, {}),
+    "hints": (0.4, {}),
     "prediction_time": (
         0.4,
         {"order": "prediction_time", "reorder_window": "1500ms", "on_expiry": {"assume": "a"}},
@@ -83,6 +85,8 @@ async def test_killed_at_random_instants_under_load_it_loses_nothing_and_counts_
         settings = document(kafka, topics, tmp_path, join, receiver.url)
         if order == "row_by_row":
             settings["state"]["join_memory_megabytes"] = 0
+        if order == "hints":
+            settings["monitors"] |= {"early_hints": {}, "label_delays": True}
         monkeypatch.setenv(COLD, "1" if order == "cold" else "0")
         scraper = Scraper(f"http://{settings['http']['listen']}/metrics")
         async with runs_of(settings, tmp_path) as runs, asyncio.TaskGroup() as tasks:
@@ -104,6 +108,8 @@ async def test_killed_at_random_instants_under_load_it_loses_nothing_and_counts_
         nothing_shown_was_taken_back(scraper, read, shown)
         every_alarm_told_is_in_the_end(runs, receiver, state, replay)
         state_is_that_of_the_replay(state, replay)
+        if order == "hints":
+            predictions_as_they_came_are_those_of_the_replay(state, replay)
         outside = state.checkpoint.pipeline.entries_outside if order == "cold" else 0
         assert (outside > 1_000) == (order == "cold"), outside
         every_record_counts_once(state, traffic, topics)
@@ -259,6 +265,20 @@ def state_is_that_of_the_replay(state: State, replay: Replay) -> None:
         found, expected = alive_now(Records(checkpoint.pipeline, state.store)), alive_now(replayed)
     assert found == expected
     assert found
+
+
+def predictions_as_they_came_are_those_of_the_replay(state: State, replay: Replay) -> None:
+    """Bitwise: early hints and label delays of every model, and something was counted."""
+    kept = decoded(state.checkpoint.pipeline.snapshot()).predictions
+    assert kept == decoded(replay.pipeline.snapshot()).predictions
+    assert {section.partition(":")[0].partition("(")[0] for section in kept} == {
+        "early_hints",
+        "label_delays",
+    }
+    details = state.checkpoint.pipeline.prediction_details()
+    assert details == replay.pipeline.prediction_details()
+    assert any(document["label_delays"]["labelled"] for document in details.values())
+    assert max(document["early_hints"]["predictions"] for document in details.values()) > 1_000
 
 
 def in_columns(rows):

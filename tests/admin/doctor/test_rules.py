@@ -15,6 +15,7 @@ from streamwatch.admin.doctor.examination import examine
 from streamwatch.admin.doctor.facts import Configured, Facts, Reading, SampledTopic, read
 from streamwatch.admin.doctor.finding import Rule, Weight
 from streamwatch.admin.doctor.rules import RULES
+from streamwatch.settings.estimators import MonitorsSection
 
 MODULES: list[ModuleType] = [
     importlib.import_module(f"{rules.__name__}.{found.name}")
@@ -107,8 +108,28 @@ WRONG: Mapping[str, Case] = {
         "lag grew by 4,000 records in 3 s and is 9,000, most of it of p (100 records evaluated per second)",
     ),
     "limits_reached": (
-        {"text": 'records_over_limit_total{limit="max_models"} 55'},
+        {"text": 'records_over_limit_total{limit="models"} 55'},
         "monitors.max_models is reached: 55 records are beyond it",
+    ),
+    "early_hint_stands": (
+        {
+            "text": 'early_hint{model="m"} 1',
+            "details": {"m": {"early_hints": {"hint": {"class": "fraud", "more": True}}}},
+        },
+        "model m has an early hint: 'fraud' is predicted more often than before; labels of that are not in",
+    ),
+    "labels_cut_off": (
+        {"details": {"m": {"label_delays": {"labelled": [*(0.02 * k for k in range(1, 23)), 0.5]}}}},
+        "model m has labels for 50.0% of its predictions when these expire, 12.0% of them since",
+    ),
+    "segments_full": (
+        {
+            "text": 'segment_outcomes_total{model="m",segment="country",value="de"} 800\n'
+            'segment_outcomes_total{model="m",segment="country",value="__other__"} 200\n'
+            'segment_outcomes_total{model="m",segment="channel",value="web"} 990\n'
+            'segment_outcomes_total{model="m",segment="channel",value="__other__"} 10'
+        },
+        "segment country of model m has 20.0% of its outcomes in __other__",
     ),
     "evicted": (
         {"text": "predictions_evicted_total 8"},
@@ -173,11 +194,14 @@ records_out_of_order_total{topic="p"} 1
 consumer_lag_records{topic="p",partition="0"} 2000
 merge_hold_seconds{topic="p",partition="0"} 1.2
 predictions_evicted_total 0
-records_over_limit_total{limit="max_models"} 0
+records_over_limit_total{limit="models"} 0
 kafka_data_loss_total{cause="retention"} 0
 notifications_failed_total{receiver="oncall",reason="http_500"} 1
 notifications_dropped_total{receiver="oncall",reason="gave_up"} 0
 notifications_pending{receiver="oncall"} 0
+early_hint{model="m"} 0
+segment_outcomes_total{model="m",segment="country",value="de"} 900
+segment_outcomes_total{model="m",segment="country",value="__other__"} 9
 """
 )
 
@@ -237,3 +261,37 @@ def test_a_rare_class_is_no_finding_where_the_utility_is_balanced_already() -> N
 def test_nothing_joins_because_there_are_no_labels_at_all() -> None:
     [found] = said('nothing_joins{model="m"} 1\nlabels_accepted_total 3')
     assert "only 3 labels were read at all" in found
+
+
+def test_a_hint_about_scores_says_so_and_one_without_details_says_what_is_known() -> None:
+    scores = {"early_hints": {"hint": {"class": None, "more": False}}}
+    [found] = said('early_hint{model="m"} 1', details={"m": scores})
+    assert "scores of predicted classes are lower than before" in found
+    [found] = said('early_hint{model="m"} 1')
+    assert "its predictions differ from earlier ones" in found
+
+
+def curve(last_but_one: float, last: float, known: int = 23) -> Mapping[str, Any]:
+    """Details of a model whose share labelled by age ends like this."""
+    shares = [*([last_but_one] * 22), last]
+    return {"m": {"label_delays": {"labelled": shares[:known]}}}
+
+
+@pytest.mark.parametrize("details", [curve(0.5, 0.51), curve(0.7, 0.995), curve(0.4, 0.5, 22), curve(0, 0)])
+def test_labels_that_have_come_before_the_horizon_ends_or_are_all_in_by_then_are_no_finding(details) -> None:
+    assert said(details=details) == []
+
+
+def test_outcomes_of_segments_for_which_there_was_no_room_are_told() -> None:
+    [found] = said('segment_outcomes_left_out_total{model="m",segment="user"} 1200')
+    assert found.startswith("segments_full: segment user of model m lacks 1,200 outcomes")
+
+
+def test_each_limit_is_named_as_its_setting_and_that_of_segments_as_what_it_is() -> None:
+    for limit in ("models", "classes", "comparisons"):
+        [found] = said(f'records_over_limit_total{{limit="{limit}"}} 3')
+        assert found.startswith(f"limits_reached: monitors.max_{limit} is reached: 3 records")
+        assert limit == "comparisons" or f"more {limit}" in found
+        assert f"max_{limit}" in MonitorsSection.model_fields
+    [found] = said('records_over_limit_total{limit="segments"} 3')
+    assert found.startswith("limits_reached: segments of 3 predictions are not told apart")

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from streamwatch.core.metrics import family
 from streamwatch.core.series import Family, Report
 from streamwatch.edge.web.routes.history import MAX_CLASSES, TIER_POINTS, TIER_SECONDS, HistoryExporter
 from tests.edge.web.http_faces import BEGAN_MS, FADING, Model, report_of
@@ -55,6 +56,19 @@ def test_a_model_nobody_has_seen_has_no_past() -> None:
     assert past(history) is None
     observed(history, [0], a=Model())
     assert past(history, "b") is None
+
+
+def test_a_model_that_is_told_of_and_has_no_outcome_has_a_past_without_numbers_and_is_no_unknown_one() -> (
+    None
+):
+    history = HistoryExporter()
+    hint = family("early_hint", [(("m",), 1.0)])
+    for second in (0, 1):
+        history.observe(Report([hint], BEGAN_MS + 1_000 * second, {}))
+    assert past(history)["timestamps"] == [BEGAN, BEGAN + 1]
+    assert past(history)["series"] == {}
+    observed(history, [2], m=Model(outcomes=7))
+    assert past(history)["series"]["outcomes_total"] == [None, None, 7]
 
 
 def test_who_came_later_has_no_points_of_before_and_who_is_gone_keeps_them() -> None:

@@ -1,4 +1,4 @@
-"""A limit of models, classes or series is reached."""
+"""A limit of models, classes, comparisons, values of segments or series is reached."""
 
 from __future__ import annotations
 
@@ -9,21 +9,32 @@ from streamwatch.admin.doctor.facts import Facts
 from streamwatch.admin.doctor.finding import Finding, Rule, Weight
 
 CAUSES: Final[Mapping[str, str]] = {
-    "max_models": "more models predict than there is room for, or the mapped model is an id of each run",
-    "max_classes": "more classes appear than there is room for, or the mapped class is a score or free text",
-    "max_comparisons": "more pairs of models are to be compared than there is room for",
+    "models": "more models predict than there is room for, or the mapped model is an id of each run",
+    "classes": "more classes appear than there is room for, or the mapped class is a score or free text",
+    "comparisons": "more pairs of models are to be compared than there is room for",
 }
+"""By the value of the label `limit`; the setting is `monitors.max_` and that."""
+SEGMENTS: Final = "segments"
+"""A limit that no setting changes."""
 
 
 def _find(facts: Facts) -> Iterator[Finding]:
     for limit, count in facts.now.by("records_over_limit_total", "limit").items():
-        if count:
+        if count and limit == SEGMENTS:
+            yield Finding(
+                Weight.INCOMPLETE,
+                "segments",
+                f"of {count:,.0f} predictions are not told apart",
+                "predictions wait with too many combinations of their values, or a mapped field is an id",
+                "topics.predictions … mapping: {segments: …}: map fields with fewer values",
+            )
+        elif count:
             yield Finding(
                 Weight.NOTHING_TRUE,
-                f"monitors.{limit}",
+                f"monitors.max_{limit}",
                 f"is reached: {count:,.0f} records are beyond it",
                 CAUSES.get(limit, "more appears than there is room for"),
-                f"monitors: {{{limit}: …}}; look at the names first: streamwatch inspect lists them",
+                f"monitors: {{max_{limit}: …}}; look at the names first: streamwatch inspect lists them",
             )
     if dropped := facts.now.total("series_dropped"):
         yield Finding(

@@ -144,8 +144,9 @@ class HistoryExporter:
     def _frame(self, report: Report) -> Frame:
         families = {family.name: family for family in report.families}
         self._forgetting = main_forgetting(families.get("accuracy_ratio"))
-        seen = (families.get(name) for name in ("outcomes_total", "pending_predictions"))  # who waits, too
-        names = dict.fromkeys(values[0] for family in seen if family for values, _ in family.samples)
+        # Whoever is told of at all: who has no outcome yet, and who only sent records that were left out.
+        of_models = (family for family in report.families if family.labels == ("model",))
+        names = dict.fromkeys(values[0] for family in of_models for values, _ in family.samples)
         rows = {name: row for row, name in enumerate(names)}
         found: list[tuple[int, int, float]] = []
         for family in families.values():

@@ -109,7 +109,7 @@ def test_values_beyond_the_limit_are_one_together_and_all_outcomes_are_counted_o
 def test_an_outcome_that_finds_no_room_is_counted_and_the_count_survives(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("streamwatch.core.estimators.registers.segments.register._MOST_ROWS", 3)
+    monkeypatch.setattr("streamwatch.core.estimators.registers.segments._MOST_ROWS", 3)
     watched = estimators()
     given = outcomes(300, values=["a", "b", "c", "d"], models="m")
     watched.fold(given)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from streamwatch.core.estimators.measures.catalogue import MEASURES
 from streamwatch.core.estimators.registers.kind import RegisterKind
 from streamwatch.core.metrics import Metric
+from streamwatch.core.specs import FadingSpec, LandmarkSpec, MonitorsSpec
 
 if TYPE_CHECKING:
     from streamwatch.core.estimators.registers.segments.register import Segments
@@ -21,6 +22,11 @@ if TYPE_CHECKING:
 _LABELS: Final = ("model", "segment", "value")
 MEASURED: Final = ("accuracy_ratio", "kappa_persistent")
 """Measures that are exported unless settings choose others."""
+_FAST: Final = 0.99
+"""Fading factor of the error *of late*, by which a change is located."""
+_ROWS_A_MODEL: Final = 200
+"""Rows of the table for each row of models, which share them."""
+_MOST_ROWS: Final = 200_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +41,24 @@ class SegmentsSpec:
     """Names of measures of the catalogue."""
     max_classes: int = 1_000
     """As in `MonitorsSpec`."""
+
+
+def table_spec(spec: SegmentsSpec, capacity: int) -> MonitorsSpec:
+    """Specify the table of values' estimates, a row each, which `capacity` models share.
+
+    It forgets nothing, by `spec.alpha`, and fast, in this order.
+    """
+    # As many mechanisms whatever the settings, so that the same compiled code serves them.
+    return MonitorsSpec(
+        (LandmarkSpec(), FadingSpec(spec.alpha), FadingSpec(_FAST)),
+        (),
+        (),
+        max_models=min(_MOST_ROWS, max(1_000, capacity * _ROWS_A_MODEL)),
+        max_classes=spec.max_classes,
+        per_class="",
+        shadow_max_classes=0,
+        opponents=(),
+    )
 
 
 def _build(spec: SegmentsSpec, capacity: int) -> Segments:

@@ -15,21 +15,16 @@ from streamwatch.core.estimators.kernel.table import ModelTable
 from streamwatch.core.estimators.measures.catalogue import MEASURES
 from streamwatch.core.estimators.measures.measures import accuracy
 from streamwatch.core.estimators.names import Batch, Classes
-from streamwatch.core.estimators.registers.segments import SegmentsSpec
+from streamwatch.core.estimators.registers.segments import SegmentsSpec, table_spec
 from streamwatch.core.estimators.registers.segments.change import SegmentChange, extra_errors, named_change
 from streamwatch.core.estimators.registers.segments.values import EPOCH, OTHER, SegmentValues, Value
 from streamwatch.core.estimators.samples import Sample, Slice
 from streamwatch.core.outcomes import OutcomeBatch
-from streamwatch.core.specs import FadingSpec, LandmarkSpec, MonitorsSpec, UtilitySpec
+from streamwatch.core.specs import UtilitySpec
 
-_FAST: Final = 0.99
-"""Fading factor of the error *of late*, by which a change is located."""
 _LANDMARK, _FADED, _LATE = range(3)
-"""Mechanisms of the table, in their order."""
+"""Mechanisms of the table, in the order of `table_spec`."""
 _VERSION: Final = 1
-_ROWS_A_MODEL: Final = 200
-"""Rows of the table for each row of models, which share them."""
-_MOST_ROWS: Final = 200_000
 _SHOWN: Final = 20
 """Values of a segment in the details of a model, those with the most traffic."""
 
@@ -74,19 +69,7 @@ class Segments:
         known = {measure.name: measure for measure in MEASURES}
         self._spec = spec
         self._measures = [known[name] for name in spec.measures]
-        # As many mechanisms whatever the settings, so that the same compiled code serves them.
-        self._table = ModelTable(
-            MonitorsSpec(
-                (LandmarkSpec(), FadingSpec(spec.alpha), FadingSpec(_FAST)),
-                (),
-                (),
-                max_models=min(_MOST_ROWS, max(1_000, capacity * _ROWS_A_MODEL)),
-                max_classes=spec.max_classes,
-                per_class="",
-                shadow_max_classes=0,
-                opponents=(),
-            )
-        )
+        self._table = ModelTable(table_spec(spec, capacity))
         self._models: dict[int, dict[str, SegmentValues]] = {}
         self.section = f"segments(alpha={spec.alpha!r},max_values={spec.max_values}) v{_VERSION}"
         self.title = f"segments, fading:{spec.alpha!r}"

@@ -11,7 +11,7 @@ OTHER: Final = "__other__"
 """All values without estimates of their own, together."""
 EPOCH: Final = 10_000
 """Outcomes of a segment after which `judge` is to be called."""
-_CANDIDATES: Final = 1_000
+CANDIDATES: Final = 1_000
 """Values without estimates that are counted within an epoch; later ones wait for the next."""
 _OUTWEIGHS: Final = 2
 """A value takes the place of another if it had more than so many times its outcomes within an epoch."""
@@ -74,7 +74,7 @@ class SegmentValues:
     def _new(self, value: str) -> Value:
         if value != OTHER and len(self.values) - (OTHER in self.values) < self._most:
             return self._enter(value)
-        if value in self.candidates or len(self.candidates) < _CANDIDATES:
+        if value in self.candidates or len(self.candidates) < CANDIDATES:
             self.candidates[value] = self.candidates.get(value, 0) + 1
         return self.values.get(OTHER) or self._enter(OTHER)
 

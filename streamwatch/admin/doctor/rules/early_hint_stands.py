@@ -1,0 +1,37 @@
+"""Predictions of a model have changed, and their labels are not in yet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from streamwatch.admin.doctor.facts import Facts
+from streamwatch.admin.doctor.finding import Finding, Rule, Weight
+
+
+def _find(facts: Facts) -> Iterator[Finding]:
+    for model, stands in facts.now.by("early_hint", "model").items():
+        if not stands:
+            continue
+        yield Finding(
+            Weight.WORTH_KNOWING,
+            f"model {model}",
+            f"has an early hint: {_changed(facts.details.get(model, {}))}; labels of that are not in yet",
+            "the world has changed, what the model is given, or the model itself: without labels nothing "
+            "tells which, nor whether it errs more",
+            "look at what the model is given since then; its accuracy will tell once labels are in "
+            "(day and night: monitors: {early_hints: {reach: …}} of several days of predictions)",
+        )
+
+
+def _changed(details: Mapping[str, object]) -> str:
+    """What differs, as far as it is told."""
+    match details:
+        case {"early_hints": {"hint": {"class": None, "more": bool(more)}}}:
+            return f"scores of predicted classes are {'higher' if more else 'lower'} than before"
+        case {"early_hints": {"hint": {"class": str(name), "more": bool(more)}}}:
+            return f"{name!r} is predicted {'more' if more else 'less'} often than before"
+        case _:
+            return "its predictions differ from earlier ones"
+
+
+RULE = Rule("early_hint_stands", _find)
