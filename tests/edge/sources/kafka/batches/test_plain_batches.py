@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamwatch.core.events import Partition
-from streamwatch.edge.sources.kafka.plain_batches import PlainBatches, compiled_plain_batches
-from streamwatch.edge.sources.kafka.reader import Damage, PartitionReader, Scanner
-from streamwatch.edge.sources.kafka.record import KafkaRecord
-from streamwatch.edge.sources.kafka.scan import compiled_scan, new_rows
-from tests.edge.sources.kafka.raw_batches import (
+from streamwatch.edge.sources.kafka.batches.plain_batches import PlainBatches, compiled_plain_batches
+from streamwatch.edge.sources.kafka.batches.reader import Damage, PartitionReader, Scanner
+from streamwatch.edge.sources.kafka.batches.record import KafkaRecord
+from streamwatch.edge.sources.kafka.batches.scan import compiled_scan, new_rows
+from tests.edge.sources.kafka.batches.raw_batches import (
     APPEND_TIME,
     COMMIT,
     GZIP,

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from streamwatch.core.events import Partition
-from streamwatch.edge.sources.kafka.frames import (
+from streamwatch.edge.sources.kafka.batches.frames import (
     APPEND_TIME,
     LEGACY_CHECKED_FROM,
     LEGACY_HEAD,
@@ -20,7 +20,7 @@ from streamwatch.edge.sources.kafka.frames import (
     LOG_OVERHEAD,
     Batch,
 )
-from streamwatch.edge.sources.kafka.record import KafkaRecord
+from streamwatch.edge.sources.kafka.batches.record import KafkaRecord
 
 BAD_MESSAGE = "record_structure"
 

@@ -25,7 +25,7 @@ from streamwatch.core.fetched import (
     VALUE_BYTES,
     FetchedRecords,
 )
-from streamwatch.edge.sources.kafka.scan import BAD_STRUCTURE, RECORD_TOO_LARGE, TOO_MANY_HEADERS
+from streamwatch.edge.sources.kafka.batches.scan import BAD_STRUCTURE, RECORD_TOO_LARGE, TOO_MANY_HEADERS
 
 HEADER_ENCODING: Final = "header_encoding"
 TOO_LARGE: Final = "record_too_large"

@@ -16,16 +16,16 @@ from aiokafka.errors import (
 from aiokafka.protocol.fetch import FetchRequest
 
 from streamwatch.core.events import Partition
-from streamwatch.edge.sources.kafka.connection import (
+from streamwatch.edge.sources.kafka.connection.connection import (
     CONNECTION_ERRORS,
     ClientLogCapture,
     Connection,
     require_topics,
 )
 from streamwatch.edge.sources.kafka.dead_letters import require_writable
+from streamwatch.edge.sources.kafka.fetch.wire import Listed, Listing
 from streamwatch.edge.sources.kafka.grants import ReadDenied
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
-from streamwatch.edge.sources.kafka.wire import Listed, Listing
 
 _FETCH_BYTES = 1
 """A broker answers with one whole batch, however small the limit."""

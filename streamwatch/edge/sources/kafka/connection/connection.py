@@ -17,16 +17,16 @@ from aiokafka.helpers import create_ssl_context
 from aiokafka.structs import TopicPartition
 
 from streamwatch.core.events import Partition
-from streamwatch.edge.sources.kafka.answer import CONNECTION_ERRORS, worded
-from streamwatch.edge.sources.kafka.fetching import Fetching
-from streamwatch.edge.sources.kafka.plain_batches import compiled_plain_batches
-from streamwatch.edge.sources.kafka.reader import Scanner
-from streamwatch.edge.sources.kafka.record import KafkaRecord
-from streamwatch.edge.sources.kafka.scan import compiled_scan
+from streamwatch.edge.sources.kafka.batches.plain_batches import compiled_plain_batches
+from streamwatch.edge.sources.kafka.batches.reader import Scanner
+from streamwatch.edge.sources.kafka.batches.record import KafkaRecord
+from streamwatch.edge.sources.kafka.batches.scan import compiled_scan
+from streamwatch.edge.sources.kafka.connection.topic_change_signals import TopicChangeSignals
+from streamwatch.edge.sources.kafka.fetch.answer import CONNECTION_ERRORS, worded
+from streamwatch.edge.sources.kafka.fetch.fetching import Fetching
+from streamwatch.edge.sources.kafka.fetch.taking import Taken, Taking
+from streamwatch.edge.sources.kafka.fetch.wire import Listing, Missing, list_topics, record_at
 from streamwatch.edge.sources.kafka.spec import Ago, At, KafkaSpec, Start
-from streamwatch.edge.sources.kafka.taking import Taken, Taking
-from streamwatch.edge.sources.kafka.topic_change_signals import TopicChangeSignals
-from streamwatch.edge.sources.kafka.wire import Listing, Missing, list_topics, record_at
 
 __all__ = ["CONNECTION_ERRORS", "ClientLogCapture", "Connection", "TopicsMissing", "require_topics", "worded"]
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, TypeAlias
 
-from streamwatch.edge.sources.kafka.scan import new_rows
+from streamwatch.edge.sources.kafka.batches.scan import new_rows
 
 Passed: TypeAlias = tuple[int, int, int]
 """Rows found; where the next batch begins; offset that it begins with."""
@@ -25,13 +25,13 @@ def compiled_plain_batches() -> PlainBatches | None:
 
     On processors other than x86-64 with SSE 4.2 the client's library computes checksums, batch by batch.
     """
-    from streamwatch.edge.sources.kafka import checksum  # noqa: PLC0415 - nobody else waits for numba
+    from streamwatch.edge.sources.kafka.batches import checksum  # noqa: PLC0415 - nobody else waits for numba
 
     if not checksum.has_instruction():
         return None
     import numpy as np  # noqa: PLC0415
 
-    from streamwatch.edge.sources.kafka.whole_batches import whole_batches  # noqa: PLC0415
+    from streamwatch.edge.sources.kafka.batches.whole_batches import whole_batches  # noqa: PLC0415
 
     nothing: Any = np.frombuffer(b"\0\0", np.uint8)
     whole_batches(nothing, 0, 0, 0, -1, 0, new_rows(1))

@@ -8,10 +8,10 @@ from collections.abc import Collection
 from typing import Final, NamedTuple
 
 from streamwatch.core.events import Partition
-from streamwatch.edge.sources.kafka.fetching import Fetching
-from streamwatch.edge.sources.kafka.reader import AT_ONCE_BYTES, Damage
-from streamwatch.edge.sources.kafka.record import KafkaRecords
-from streamwatch.edge.sources.kafka.slot import Slot
+from streamwatch.edge.sources.kafka.batches.reader import AT_ONCE_BYTES, Damage
+from streamwatch.edge.sources.kafka.batches.record import KafkaRecords
+from streamwatch.edge.sources.kafka.fetch.fetching import Fetching
+from streamwatch.edge.sources.kafka.fetch.slot import Slot
 
 LARGE_AT_ONCE: Final = 2
 """Large batches that stand decompressed in memory, over all partitions."""

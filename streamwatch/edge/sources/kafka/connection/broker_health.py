@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable
 
 from streamwatch.core.events import Partition
-from streamwatch.edge.sources.kafka.connection import Connection
+from streamwatch.edge.sources.kafka.connection.connection import Connection
 from streamwatch.telemetry import InternalEvent, KafkaLost, KafkaRecovered
 
 

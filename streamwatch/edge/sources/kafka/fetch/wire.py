@@ -30,11 +30,11 @@ from aiokafka.protocol.types import (
 from aiokafka.structs import TopicPartition
 
 from streamwatch.core.events import Partition
-from streamwatch.edge.sources.kafka.answer import ask
-from streamwatch.edge.sources.kafka.codecs import CodecMissing
-from streamwatch.edge.sources.kafka.reader import PartitionReader, Scanner
-from streamwatch.edge.sources.kafka.record import KafkaRecord
-from streamwatch.edge.sources.kafka.scan import compiled_scan
+from streamwatch.edge.sources.kafka.batches.codecs import CodecMissing
+from streamwatch.edge.sources.kafka.batches.reader import PartitionReader, Scanner
+from streamwatch.edge.sources.kafka.batches.record import KafkaRecord
+from streamwatch.edge.sources.kafka.batches.scan import compiled_scan
+from streamwatch.edge.sources.kafka.fetch.answer import ask
 
 
 @dataclass(frozen=True, slots=True)

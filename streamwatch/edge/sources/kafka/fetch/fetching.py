@@ -16,13 +16,13 @@ from aiokafka.errors import LeaderNotAvailableError
 from aiokafka.structs import TopicPartition
 
 from streamwatch.core.events import Partition
-from streamwatch.edge.sources.kafka.answer import CONNECTION_ERRORS, Answer, ask, worded
-from streamwatch.edge.sources.kafka.backoff import Backoff
-from streamwatch.edge.sources.kafka.frames import Batch, batch_at
-from streamwatch.edge.sources.kafka.reader import Damage, PartitionReader, Scanner
+from streamwatch.edge.sources.kafka.batches.frames import Batch, batch_at
+from streamwatch.edge.sources.kafka.batches.reader import Damage, PartitionReader, Scanner
+from streamwatch.edge.sources.kafka.batches.salvage import Look, next_readable
+from streamwatch.edge.sources.kafka.fetch.answer import CONNECTION_ERRORS, Answer, ask, worded
+from streamwatch.edge.sources.kafka.fetch.backoff import Backoff
+from streamwatch.edge.sources.kafka.fetch.slot import Slot
 from streamwatch.edge.sources.kafka.refusals import error_name
-from streamwatch.edge.sources.kafka.salvage import Look, next_readable
-from streamwatch.edge.sources.kafka.slot import Slot
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
 
 WAIT_MS: Final = 500

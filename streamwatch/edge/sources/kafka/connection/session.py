@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
-from streamwatch.edge.sources.kafka.backoff import Backoff
-from streamwatch.edge.sources.kafka.broker_health import BrokerHealth
-from streamwatch.edge.sources.kafka.connection import (
+from streamwatch.edge.sources.kafka.connection.broker_health import BrokerHealth
+from streamwatch.edge.sources.kafka.connection.connection import (
     CONNECTION_ERRORS,
     ClientLogCapture,
     Connection,
@@ -15,10 +14,11 @@ from streamwatch.edge.sources.kafka.connection import (
     require_topics,
     worded,
 )
+from streamwatch.edge.sources.kafka.fetch.backoff import Backoff
+from streamwatch.edge.sources.kafka.fetch.wire import Listing
 from streamwatch.edge.sources.kafka.loss import ReadingEnded
 from streamwatch.edge.sources.kafka.refusals import not_let_in
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
-from streamwatch.edge.sources.kafka.wire import Listing
 
 
 class Session:

@@ -9,7 +9,7 @@ import xxhash
 
 from streamwatch.core.events import Fingerprint, Mark, Partition
 from streamwatch.core.ports import Record
-from streamwatch.edge.sources.kafka.record import TOO_LARGE
+from streamwatch.edge.sources.kafka.batches.record import TOO_LARGE
 
 MARKS = 8
 GROWTH = 16

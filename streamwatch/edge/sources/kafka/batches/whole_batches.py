@@ -8,8 +8,8 @@ import numpy as np
 
 from streamwatch.core.fetched import APPENDED, HEADERS, KEY, VALUE
 from streamwatch.core.jit import entry, hot, inner, swapped, word_at
-from streamwatch.edge.sources.kafka.checksum import crc_of_byte, crc_of_word
-from streamwatch.edge.sources.kafka.frames import (
+from streamwatch.edge.sources.kafka.batches.checksum import crc_of_byte, crc_of_word
+from streamwatch.edge.sources.kafka.batches.frames import (
     APPEND_TIME,
     CHECKED_FROM,
     CODEC,
@@ -18,7 +18,7 @@ from streamwatch.edge.sources.kafka.frames import (
     LOG_OVERHEAD,
     TRANSACTIONAL,
 )
-from streamwatch.edge.sources.kafka.scan import scan
+from streamwatch.edge.sources.kafka.batches.scan import scan
 
 _HEAD_BYTES = HEAD.size
 _UNUSUAL = CODEC | CONTROL | TRANSACTIONAL

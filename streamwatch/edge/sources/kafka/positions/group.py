@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Literal, NamedTuple
 
 from streamwatch.core.events import Partition
-from streamwatch.edge.sources.kafka.connection import CONNECTION_ERRORS, Connection, worded
+from streamwatch.edge.sources.kafka.connection.connection import CONNECTION_ERRORS, Connection, worded
 from streamwatch.edge.sources.kafka.loss import Losses
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
 from streamwatch.telemetry import InternalEvent, OffsetsNotRead

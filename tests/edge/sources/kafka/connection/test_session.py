@@ -6,11 +6,11 @@ import asyncio
 
 import pytest
 
-from streamwatch.edge.sources.kafka import session as module
-from streamwatch.edge.sources.kafka.broker_health import BrokerHealth
-from streamwatch.edge.sources.kafka.session import Session
+from streamwatch.edge.sources.kafka.connection import session as module
+from streamwatch.edge.sources.kafka.connection.broker_health import BrokerHealth
+from streamwatch.edge.sources.kafka.connection.session import Session
+from streamwatch.edge.sources.kafka.fetch.wire import Listed
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
-from streamwatch.edge.sources.kafka.wire import Listed
 from streamwatch.telemetry import InternalEvent, KafkaLost
 
 

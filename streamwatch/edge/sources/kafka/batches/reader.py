@@ -12,12 +12,19 @@ import numpy as np
 
 from streamwatch.core.events import Partition
 from streamwatch.core.fetched import APPENDED, OFFSET
-from streamwatch.edge.sources.kafka.aborted import AbortedTransactions
-from streamwatch.edge.sources.kafka.codecs import Oversized, Undecompressable, decompress
-from streamwatch.edge.sources.kafka.frames import APPEND_TIME, CONTROL, Batch, Broken, batch_at, following
-from streamwatch.edge.sources.kafka.legacy import content_of, message_of, messages_within
-from streamwatch.edge.sources.kafka.plain_batches import PlainBatches
-from streamwatch.edge.sources.kafka.record import (
+from streamwatch.edge.sources.kafka.batches.aborted import AbortedTransactions
+from streamwatch.edge.sources.kafka.batches.codecs import Oversized, Undecompressable, decompress
+from streamwatch.edge.sources.kafka.batches.frames import (
+    APPEND_TIME,
+    CONTROL,
+    Batch,
+    Broken,
+    batch_at,
+    following,
+)
+from streamwatch.edge.sources.kafka.batches.legacy import content_of, message_of, messages_within
+from streamwatch.edge.sources.kafka.batches.plain_batches import PlainBatches
+from streamwatch.edge.sources.kafka.batches.record import (
     KafkaRecord,
     KafkaRecords,
     Piece,
@@ -26,7 +33,7 @@ from streamwatch.edge.sources.kafka.record import (
     piece_of,
     too_large,
 )
-from streamwatch.edge.sources.kafka.scan import Scanned, new_rows
+from streamwatch.edge.sources.kafka.batches.scan import Scanned, new_rows
 
 AT_ONCE_BYTES: Final = 1 << 20
 """A batch that decompresses to more than this is decompressed in a thread."""

@@ -9,11 +9,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from aiokafka.errors import StaleMetadata
 
 from streamwatch.core.events import Fingerprint, Mark, Partition
-from streamwatch.edge.sources.kafka.connection import Connection
-from streamwatch.edge.sources.kafka.fingerprints import Fingerprints, mark_of
+from streamwatch.edge.sources.kafka.connection.connection import Connection
+from streamwatch.edge.sources.kafka.fetch.wire import Listed, Listing
 from streamwatch.edge.sources.kafka.loss import Found, Kinship, Losses, judge
+from streamwatch.edge.sources.kafka.positions.fingerprints import Fingerprints, mark_of
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
-from streamwatch.edge.sources.kafka.wire import Listed, Listing
 from streamwatch.telemetry import InternalEvent, PartitionsAdded
 
 PROBES = 32

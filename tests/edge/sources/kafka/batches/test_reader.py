@@ -16,12 +16,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamwatch.core.events import Partition
-from streamwatch.edge.sources.kafka import codecs
-from streamwatch.edge.sources.kafka.codecs import CodecMissing
-from streamwatch.edge.sources.kafka.reader import TAKEN_BYTES, Damage, PartitionReader, Scanner
-from streamwatch.edge.sources.kafka.record import KafkaRecord
-from streamwatch.edge.sources.kafka.scan import Scanned, compiled_scan, scan
-from tests.edge.sources.kafka.raw_batches import (
+from streamwatch.edge.sources.kafka.batches import codecs
+from streamwatch.edge.sources.kafka.batches.codecs import CodecMissing
+from streamwatch.edge.sources.kafka.batches.reader import TAKEN_BYTES, Damage, PartitionReader, Scanner
+from streamwatch.edge.sources.kafka.batches.record import KafkaRecord
+from streamwatch.edge.sources.kafka.batches.scan import Scanned, compiled_scan, scan
+from tests.edge.sources.kafka.batches.raw_batches import (
     ABORT,
     APPEND_TIME,
     COMMIT,

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from streamwatch.core.fetched import KEY, KEY_BYTES
-from streamwatch.edge.sources.kafka.frames import TRANSACTIONAL, Batch
-from streamwatch.edge.sources.kafka.scan import new_rows, scan
+from streamwatch.edge.sources.kafka.batches.frames import TRANSACTIONAL, Batch
+from streamwatch.edge.sources.kafka.batches.scan import new_rows, scan
 
 _ABORT = b"\x00\x00"
 

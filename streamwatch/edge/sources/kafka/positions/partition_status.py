@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 from streamwatch.core.events import Partition
 from streamwatch.core.ports import PartitionState
-from streamwatch.edge.sources.kafka.broker_health import BrokerHealth
-from streamwatch.edge.sources.kafka.connection import Connection
+from streamwatch.edge.sources.kafka.connection.broker_health import BrokerHealth
+from streamwatch.edge.sources.kafka.connection.connection import Connection
 
 LOOK_SECONDS = 0.1
 """How old what a poll tells of a partition that did not deliver may be, while others deliver."""

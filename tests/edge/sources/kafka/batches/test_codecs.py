@@ -9,8 +9,8 @@ import struct
 import cramjam
 import pytest
 
-from streamwatch.edge.sources.kafka.codecs import Oversized, Undecompressable, decompress
-from tests.edge.sources.kafka.raw_batches import GZIP, LZ4, SNAPPY, ZSTD, compressed
+from streamwatch.edge.sources.kafka.batches.codecs import Oversized, Undecompressable, decompress
+from tests.edge.sources.kafka.batches.raw_batches import GZIP, LZ4, SNAPPY, ZSTD, compressed
 
 STEP = 1 << 16
 LENGTHS = (0, 1, STEP - 1, STEP, STEP + 1, 3 * STEP, 3 * STEP + 7)

@@ -13,12 +13,12 @@ import pytest
 from aiokafka.errors import KafkaConnectionError
 
 from streamwatch.core.events import Partition
-from streamwatch.edge.sources.kafka.fetching import Fetching
-from streamwatch.edge.sources.kafka.reader import AT_ONCE_BYTES, Scanner
-from streamwatch.edge.sources.kafka.scan import compiled_scan
+from streamwatch.edge.sources.kafka.batches.reader import AT_ONCE_BYTES, Scanner
+from streamwatch.edge.sources.kafka.batches.scan import compiled_scan
+from streamwatch.edge.sources.kafka.fetch.fetching import Fetching
+from streamwatch.edge.sources.kafka.fetch.taking import LARGE_AT_ONCE, Taken, Taking
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
-from streamwatch.edge.sources.kafka.taking import LARGE_AT_ONCE, Taken, Taking
-from tests.edge.sources.kafka.raw_batches import ZSTD, RawBatch, of, record
+from tests.edge.sources.kafka.batches.raw_batches import ZSTD, RawBatch, of, record
 
 A, B = Partition("events", 0), Partition("events", 1)
 PATIENCE_SECONDS = 30

@@ -6,8 +6,8 @@ import asyncio
 from dataclasses import dataclass
 
 from streamwatch.core.events import Partition
-from streamwatch.edge.sources.kafka.backoff import Backoff
-from streamwatch.edge.sources.kafka.reader import Damage, PartitionReader
+from streamwatch.edge.sources.kafka.batches.reader import Damage, PartitionReader
+from streamwatch.edge.sources.kafka.fetch.backoff import Backoff
 
 
 @dataclass(slots=True, eq=False)
