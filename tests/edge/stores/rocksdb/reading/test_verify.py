@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from streamwatch.core.events import Label
 from streamwatch.core.specs import JoinSpec
 from streamwatch.edge.stores.errors import StateDamaged
-from streamwatch.edge.stores.rocksdb.inspect import Inspection
-from streamwatch.edge.stores.rocksdb.verify import survey
+from streamwatch.edge.stores.rocksdb.reading.inspect import Inspection
+from streamwatch.edge.stores.rocksdb.reading.verify import survey
 from tests.core.join.join_stream import label, predict
 from tests.core.join.test_join_model import a_script, a_spec
 from tests.edge.stores.rocksdb.stream import DurableStream, digested

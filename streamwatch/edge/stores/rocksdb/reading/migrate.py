@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from streamwatch.edge.stores.rocksdb.inspect import format_of
-from streamwatch.edge.stores.rocksdb.meta import SCHEMA
-from streamwatch.edge.stores.rocksdb.migrations import MIGRATIONS, Migration
-from streamwatch.edge.stores.rocksdb.opening import copy_before, open_database
+from streamwatch.edge.stores.rocksdb.directory.meta import SCHEMA
+from streamwatch.edge.stores.rocksdb.directory.migrations import MIGRATIONS, Migration
+from streamwatch.edge.stores.rocksdb.directory.opening import copy_before, open_database
+from streamwatch.edge.stores.rocksdb.reading.inspect import format_of
 from streamwatch.edge.stores.rocksdb.spec import RocksSpec
 
 

@@ -13,11 +13,11 @@ import pytest
 from streamwatch.core.specs import JoinSpec
 from streamwatch.edge.stores.errors import StateDamaged, StateFailed, StateInUse, StateRefused
 from streamwatch.edge.stores.rocksdb import RocksStore
-from streamwatch.edge.stores.rocksdb.inspect import Inspection
-from streamwatch.edge.stores.rocksdb.lock import holder, keep_closed
+from streamwatch.edge.stores.rocksdb.directory.lock import holder, keep_closed
+from streamwatch.edge.stores.rocksdb.reading.inspect import Inspection
 from tests.core.join.join_stream import predict
+from tests.edge.stores.rocksdb.directory.test_opening import HOLDER
 from tests.edge.stores.rocksdb.stream import DurableStream, digested, rocks_spec
-from tests.edge.stores.rocksdb.test_opening import HOLDER
 from tests.edge.stores.rocksdb.written_state import altering, contents, put
 
 OPENER = """

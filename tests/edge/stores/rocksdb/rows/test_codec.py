@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamwatch.core.join.entry import EARLY, PENDING, RESOLVED, JoinEntry
-from streamwatch.edge.stores.rocksdb.codec import ChainCodec, deadline_of, tag
-from streamwatch.edge.stores.rocksdb.names import Names
+from streamwatch.edge.stores.rocksdb.rows.codec import ChainCodec, deadline_of, tag
+from streamwatch.edge.stores.rocksdb.rows.names import Names
 from tests.tiers import examples
 
 HORIZON_MS, EARLY_MS, FLOOR = 5_000, 2_000, 3

@@ -12,16 +12,9 @@ from typing import Final
 
 from streamwatch.core.join.entry import JoinEntry
 from streamwatch.edge.stores.errors import StateDamaged, StateNewer, StateRefused
-from streamwatch.edge.stores.rocksdb.codec import ChainCodec
-from streamwatch.edge.stores.rocksdb.database import FAMILIES, size_on_disk
-from streamwatch.edge.stores.rocksdb.failures import undecodable
-from streamwatch.edge.stores.rocksdb.keys import (
-    dedup_parts,
-    expiry_parts,
-    key_number,
-    split_digests,
-)
-from streamwatch.edge.stores.rocksdb.meta import (
+from streamwatch.edge.stores.rocksdb.directory.database import FAMILIES, size_on_disk
+from streamwatch.edge.stores.rocksdb.directory.failures import undecodable
+from streamwatch.edge.stores.rocksdb.directory.meta import (
     SCHEMA,
     StoreManifest,
     identity_of,
@@ -29,10 +22,17 @@ from streamwatch.edge.stores.rocksdb.meta import (
     names_of,
     sections_of,
 )
-from streamwatch.edge.stores.rocksdb.migrations import no_way_forward
-from streamwatch.edge.stores.rocksdb.names import Names
-from streamwatch.edge.stores.rocksdb.opening import FORMAT, Format, read_format
-from streamwatch.edge.stores.rocksdb.read_only import Reader
+from streamwatch.edge.stores.rocksdb.directory.migrations import no_way_forward
+from streamwatch.edge.stores.rocksdb.directory.opening import FORMAT, Format, read_format
+from streamwatch.edge.stores.rocksdb.directory.read_only import Reader
+from streamwatch.edge.stores.rocksdb.keys import (
+    dedup_parts,
+    expiry_parts,
+    key_number,
+    split_digests,
+)
+from streamwatch.edge.stores.rocksdb.rows.codec import ChainCodec
+from streamwatch.edge.stores.rocksdb.rows.names import Names
 
 BYTES_PER_KEY: Final = {"entries": 25}
 """Of a record: 20 of a dedup entry to 30 of a prediction that waits."""

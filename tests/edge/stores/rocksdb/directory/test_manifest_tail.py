@@ -13,13 +13,13 @@ from streamwatch.core.commit.batch import CommitBatch
 from streamwatch.core.specs import JoinSpec
 from streamwatch.edge.stores.errors import StateDamaged
 from streamwatch.edge.stores.rocksdb import RocksStore
-from streamwatch.edge.stores.rocksdb.inspect import Inspection
-from streamwatch.edge.stores.rocksdb.keys import NAME_PREFIX, name_key
-from streamwatch.edge.stores.rocksdb.manifest_tail import (
+from streamwatch.edge.stores.rocksdb.directory.manifest_tail import (
     BLOCK_BYTES,
     HEADER_BYTES,
     require_whole_manifest,
 )
+from streamwatch.edge.stores.rocksdb.keys import NAME_PREFIX, name_key
+from streamwatch.edge.stores.rocksdb.reading.inspect import Inspection
 from tests.core.join.join_stream import predict
 from tests.edge.stores.rocksdb.stream import DurableStream, digested, rocks_spec
 from tests.edge.stores.rocksdb.written_state import altering

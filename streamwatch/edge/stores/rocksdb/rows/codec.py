@@ -16,7 +16,7 @@ import msgspec
 
 from streamwatch.core.join.entry import EARLY, PENDING, RESOLVED, JoinEntry
 from streamwatch.core.join.expiry import deadline
-from streamwatch.edge.stores.rocksdb.names import Names
+from streamwatch.edge.stores.rocksdb.rows.names import Names
 
 Row = list[Any]
 Shared = dict[Any, Any]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from streamwatch.edge.stores.rocksdb.database import Database
+from streamwatch.edge.stores.rocksdb.directory.database import Database
 
 Migration: TypeAlias = Callable[[Database], None]
 

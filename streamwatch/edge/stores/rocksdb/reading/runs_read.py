@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from itertools import takewhile
 
 from streamwatch.core.join.compiled.cold.store import KeyRange
-from streamwatch.edge.stores.rocksdb.database import COLD_RUNS
-from streamwatch.edge.stores.rocksdb.inspect import Inspection
+from streamwatch.edge.stores.rocksdb.directory.database import COLD_RUNS
+from streamwatch.edge.stores.rocksdb.reading.inspect import Inspection
 
 
 class ReadRuns:

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from rocksdict import WriteBatch
 
 from streamwatch.core.join.entry import JoinEntry
-from streamwatch.edge.stores.rocksdb.database import Database
+from streamwatch.edge.stores.rocksdb.directory.database import Database
 from streamwatch.edge.stores.rocksdb.keys import dedup_key, dedup_parts, split_digests
-from streamwatch.edge.stores.rocksdb.records import Records
+from streamwatch.edge.stores.rocksdb.rows.records import Records
 
 
 class DedupCleaner:

@@ -14,10 +14,10 @@ from streamwatch.core.commit.batch import CommitBatch
 from streamwatch.core.specs import JoinSpec
 from streamwatch.edge.stores.errors import StateDamaged, StateFailed, StateInUse, StateNewer, StateRefused
 from streamwatch.edge.stores.rocksdb import RocksStore
-from streamwatch.edge.stores.rocksdb.database import Database
-from streamwatch.edge.stores.rocksdb.failures import translated
-from streamwatch.edge.stores.rocksdb.inspect import Inspection
-from streamwatch.edge.stores.rocksdb.opening import FORMAT, open_database
+from streamwatch.edge.stores.rocksdb.directory.database import Database
+from streamwatch.edge.stores.rocksdb.directory.failures import translated
+from streamwatch.edge.stores.rocksdb.directory.opening import FORMAT, open_database
+from streamwatch.edge.stores.rocksdb.reading.inspect import Inspection
 from tests.edge.stores.rocksdb.stream import DurableStream, digested, rocks_spec
 from tests.edge.stores.rocksdb.test_store import pairs
 

@@ -17,8 +17,8 @@ from rocksdict import WriteBatch
 from streamwatch.core.join.entry import EARLY, PENDING, RETAINED, UNMATCHED, UNSTORED, JoinEntry
 from streamwatch.core.join.expiry import Deadlines
 from streamwatch.core.join.working_set import ENDLESS
-from streamwatch.edge.stores.rocksdb.codec import deadline_of, tag
 from streamwatch.edge.stores.rocksdb.keys import expiry_key
+from streamwatch.edge.stores.rocksdb.rows.codec import deadline_of, tag
 
 _SPARE: Final = 32
 """Candidates beyond what is asked for, so that they are not looked for anew in every batch."""

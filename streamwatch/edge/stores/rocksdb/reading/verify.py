@@ -18,9 +18,8 @@ from typing import Final
 import numpy as np
 
 from streamwatch.core.join.entry import RESOLVED, JoinEntry
-from streamwatch.edge.stores.rocksdb.codec import deadline_of, tag
-from streamwatch.edge.stores.rocksdb.expiry_cache import KIND_OF, STATES
-from streamwatch.edge.stores.rocksdb.id_hashes import (
+from streamwatch.edge.stores.rocksdb.keys import DIGEST_BYTES, dedup_parts, expiry_parts
+from streamwatch.edge.stores.rocksdb.reading.id_hashes import (
     PREFIXES,
     IdHashes,
     Words,
@@ -29,8 +28,9 @@ from streamwatch.edge.stores.rocksdb.id_hashes import (
     repeated,
     within,
 )
-from streamwatch.edge.stores.rocksdb.inspect import Inspection
-from streamwatch.edge.stores.rocksdb.keys import DIGEST_BYTES, dedup_parts, expiry_parts
+from streamwatch.edge.stores.rocksdb.reading.inspect import Inspection
+from streamwatch.edge.stores.rocksdb.rows.codec import deadline_of, tag
+from streamwatch.edge.stores.rocksdb.rows.expiry_cache import KIND_OF, STATES
 
 RECORDS_AT_ONCE: Final = 1_500_000
 """Takes about 400 MB, the program included."""

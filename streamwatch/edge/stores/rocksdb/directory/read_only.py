@@ -17,8 +17,8 @@ from typing import Final
 from rocksdict import DBRecoveryMode
 
 from streamwatch.edge.stores.errors import StateDamaged, StateFailed, StateRefused
-from streamwatch.edge.stores.rocksdb.database import MEBIBYTE, OPEN_FILES, Database
-from streamwatch.edge.stores.rocksdb.lock import LOCK, holder, keep_closed
+from streamwatch.edge.stores.rocksdb.directory.database import MEBIBYTE, OPEN_FILES, Database
+from streamwatch.edge.stores.rocksdb.directory.lock import LOCK, holder, keep_closed
 
 CONFIG: Final = "rocksdict-config.json"
 _ATTEMPTS: Final = 5

@@ -14,8 +14,8 @@ from streamwatch.core.join.compiled.cold.entries import ColdEntries
 from streamwatch.core.join.compiled.cold.spec import ColdSpec
 from streamwatch.core.join.compiled.cold.store import ENTRIES, key_of
 from streamwatch.edge.stores.errors import StateDamaged
-from streamwatch.edge.stores.rocksdb.database import COLD_RUNS
-from streamwatch.edge.stores.rocksdb.runs import RocksRuns
+from streamwatch.edge.stores.rocksdb.columns.runs import RocksRuns
+from streamwatch.edge.stores.rocksdb.directory.database import COLD_RUNS
 from tests.core.join.compiled.cold.cold_model import SMALL, array_of
 from tests.edge.stores.rocksdb.cold_steps import OnDisk, opened
 from tests.tiers import by_tier

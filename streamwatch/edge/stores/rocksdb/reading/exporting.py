@@ -23,10 +23,10 @@ from typing import Any, BinaryIO, Final
 import msgspec
 
 from streamwatch.edge.stores.errors import StateFailed, StateNewer, StateRefused
-from streamwatch.edge.stores.rocksdb.database import FAMILIES, MEBIBYTE, Database
-from streamwatch.edge.stores.rocksdb.inspect import Inspection
-from streamwatch.edge.stores.rocksdb.meta import SCHEMA
-from streamwatch.edge.stores.rocksdb.opening import Format, strangers_in, write_format
+from streamwatch.edge.stores.rocksdb.directory.database import FAMILIES, MEBIBYTE, Database
+from streamwatch.edge.stores.rocksdb.directory.meta import SCHEMA
+from streamwatch.edge.stores.rocksdb.directory.opening import Format, strangers_in, write_format
+from streamwatch.edge.stores.rocksdb.reading.inspect import Inspection
 
 MAGIC: Final = b"streamwatch-state 1\n"
 ORDER: Final = ("meta", *(family for family in FAMILIES if family != "meta"))

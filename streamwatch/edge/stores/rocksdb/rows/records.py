@@ -8,11 +8,11 @@ from itertools import islice
 from rocksdict import WriteBatch
 
 from streamwatch.core.join.entry import RESOLVED, JoinEntry, forget
-from streamwatch.edge.stores.rocksdb.codec import ChainCodec, pack_rows, unpack_rows
-from streamwatch.edge.stores.rocksdb.database import Database
-from streamwatch.edge.stores.rocksdb.expiry_cache import KIND_OF, Entry, ExpiryCache
-from streamwatch.edge.stores.rocksdb.failures import undecodable
+from streamwatch.edge.stores.rocksdb.directory.database import Database
+from streamwatch.edge.stores.rocksdb.directory.failures import undecodable
 from streamwatch.edge.stores.rocksdb.keys import DIGEST_BYTES, expiry_key, expiry_parts, split_digests
+from streamwatch.edge.stores.rocksdb.rows.codec import ChainCodec, pack_rows, unpack_rows
+from streamwatch.edge.stores.rocksdb.rows.expiry_cache import KIND_OF, Entry, ExpiryCache
 
 
 class Records:

@@ -11,12 +11,13 @@ import pytest
 
 from streamwatch.core.specs import JoinSpec
 from streamwatch.edge.stores.errors import StateNewer, StateRefused
-from streamwatch.edge.stores.rocksdb import RocksStore, exporting
-from streamwatch.edge.stores.rocksdb.database import FAMILIES
-from streamwatch.edge.stores.rocksdb.exporting import export_state, import_state
-from streamwatch.edge.stores.rocksdb.inspect import Inspection
-from streamwatch.edge.stores.rocksdb.migrate import migrate_state
-from streamwatch.edge.stores.rocksdb.opening import FORMAT
+from streamwatch.edge.stores.rocksdb import RocksStore
+from streamwatch.edge.stores.rocksdb.directory.database import FAMILIES
+from streamwatch.edge.stores.rocksdb.directory.opening import FORMAT
+from streamwatch.edge.stores.rocksdb.reading import exporting
+from streamwatch.edge.stores.rocksdb.reading.exporting import export_state, import_state
+from streamwatch.edge.stores.rocksdb.reading.inspect import Inspection
+from streamwatch.edge.stores.rocksdb.reading.migrate import migrate_state
 from tests.core.join.join_stream import label, predict
 from tests.edge.stores.rocksdb.stream import DurableStream, alive_now, digested, rocks_spec
 from tests.edge.stores.rocksdb.written_state import contents

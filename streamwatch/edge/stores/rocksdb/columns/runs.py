@@ -12,7 +12,7 @@ from typing import Final
 from rocksdict import WriteBatch
 
 from streamwatch.core.join.compiled.cold.store import ENTRIES, ColdChanges, KeyRange
-from streamwatch.edge.stores.rocksdb.database import COLD_RUNS, Database
+from streamwatch.edge.stores.rocksdb.directory.database import COLD_RUNS, Database
 
 RECLAIMED_SHARE: Final = 4
 """Removed entries take their room on the disk until they are so large a share of the others."""

@@ -14,11 +14,11 @@ import msgspec
 
 from streamwatch.core.join.compiled.from_rows import RowPacker
 from streamwatch.edge.stores.errors import StateRefused
-from streamwatch.edge.stores.rocksdb.codec import ChainCodec
-from streamwatch.edge.stores.rocksdb.database import Database
+from streamwatch.edge.stores.rocksdb.directory.database import Database
+from streamwatch.edge.stores.rocksdb.directory.meta import all_names_of, encoded, manifest_of
 from streamwatch.edge.stores.rocksdb.keys import STATE_KEY
-from streamwatch.edge.stores.rocksdb.meta import all_names_of, encoded, manifest_of
-from streamwatch.edge.stores.rocksdb.names import Names
+from streamwatch.edge.stores.rocksdb.rows.codec import ChainCodec
+from streamwatch.edge.stores.rocksdb.rows.names import Names
 
 _REPLACED: Final = ("entries", "expiry", "dedup")
 _AT_ONCE: Final = 1_000

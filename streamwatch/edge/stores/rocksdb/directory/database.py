@@ -26,8 +26,8 @@ from rocksdict import (
 )
 
 from streamwatch.edge.stores.errors import StateFailed, StateRefused
-from streamwatch.edge.stores.rocksdb.failures import failures
-from streamwatch.edge.stores.rocksdb.manifest_tail import require_whole_manifest
+from streamwatch.edge.stores.rocksdb.directory.failures import failures
+from streamwatch.edge.stores.rocksdb.directory.manifest_tail import require_whole_manifest
 
 COLD_RUNS: Final = "runs"
 """Family of cold entries."""

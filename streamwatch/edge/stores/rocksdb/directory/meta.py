@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import msgspec
 
 from streamwatch.edge.stores.errors import StateDamaged
-from streamwatch.edge.stores.rocksdb.database import Database
+from streamwatch.edge.stores.rocksdb.directory.database import Database
 from streamwatch.edge.stores.rocksdb.keys import (
     IDENTITY_KEY,
     NAME_PREFIX,

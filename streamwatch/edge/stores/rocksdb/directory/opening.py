@@ -18,11 +18,17 @@ import msgspec
 from rocksdict import Checkpoint
 
 from streamwatch.edge.stores.errors import StateDamaged, StateNewer, StateRefused
-from streamwatch.edge.stores.rocksdb.database import Database
-from streamwatch.edge.stores.rocksdb.failures import failures, translated
+from streamwatch.edge.stores.rocksdb.directory.database import Database
+from streamwatch.edge.stores.rocksdb.directory.failures import failures, translated
+from streamwatch.edge.stores.rocksdb.directory.meta import (
+    SCHEMA,
+    StoreManifest,
+    encoded,
+    identity_of,
+    manifest_of,
+)
+from streamwatch.edge.stores.rocksdb.directory.migrations import MIGRATIONS, Migration, no_way_forward
 from streamwatch.edge.stores.rocksdb.keys import IDENTITY_KEY, STATE_KEY
-from streamwatch.edge.stores.rocksdb.meta import SCHEMA, StoreManifest, encoded, identity_of, manifest_of
-from streamwatch.edge.stores.rocksdb.migrations import MIGRATIONS, Migration, no_way_forward
 from streamwatch.edge.stores.rocksdb.spec import RocksSpec
 
 FORMAT: Final = "format.json"
