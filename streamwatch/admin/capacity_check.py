@@ -12,11 +12,11 @@ from streamwatch.admin.capacity import DiskSpec, Part, worst_case, worst_case_di
 from streamwatch.admin.check_result import CheckResult, size_text
 from streamwatch.core.specs import JoinSpec, MonitorsSpec
 from streamwatch.edge.stores.errors import StateRefused
-from streamwatch.edge.stores.rocksdb.database import size_on_disk
-from streamwatch.edge.stores.rocksdb.lock import holder
-from streamwatch.edge.stores.rocksdb.meta import SCHEMA
-from streamwatch.edge.stores.rocksdb.migrations import no_way_forward
-from streamwatch.edge.stores.rocksdb.opening import read_format, strangers_in
+from streamwatch.edge.stores.rocksdb.directory.database import size_on_disk
+from streamwatch.edge.stores.rocksdb.directory.lock import holder
+from streamwatch.edge.stores.rocksdb.directory.meta import SCHEMA
+from streamwatch.edge.stores.rocksdb.directory.migrations import no_way_forward
+from streamwatch.edge.stores.rocksdb.directory.opening import read_format, strangers_in
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,9 +32,9 @@ from streamwatch.core.specs import JoinSpec, MonitorsSpec
 from streamwatch.daemon import MERGE, POSITIONS, SourcePositions, decode_positions, restored_progress
 from streamwatch.daemon.alerting import ALARMS
 from streamwatch.edge.keys import digest_bytes
-from streamwatch.edge.stores.rocksdb.inspect import Inspection
-from streamwatch.edge.stores.rocksdb.runs_read import ReadRuns
-from streamwatch.edge.stores.rocksdb.verify import Faults
+from streamwatch.edge.stores.rocksdb.reading.inspect import Inspection
+from streamwatch.edge.stores.rocksdb.reading.runs_read import ReadRuns
+from streamwatch.edge.stores.rocksdb.reading.verify import Faults
 
 SECTIONS = (PIPELINE, ESTIMATORS, SETTINGS, POSITIONS)
 """Without these nobody goes on from a commit."""

@@ -25,7 +25,7 @@ from streamwatch.admin.state_contents import (
 from streamwatch.core.fold_names import model_of
 from streamwatch.core.join.entry import PENDING
 from streamwatch.edge.stores.errors import StateDamaged
-from streamwatch.edge.stores.rocksdb.inspect import Inspection
+from streamwatch.edge.stores.rocksdb.reading.inspect import Inspection
 
 AGES_SECONDS: Final = (60, 600, 3_600, 6 * 3_600, 86_400, 3 * 86_400, 7 * 86_400, 28 * 86_400)
 """Upper bounds of the ages told apart; what is older is the last share."""

@@ -7,8 +7,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from streamwatch.edge.stores.rocksdb.exporting import export_state, import_state
-from streamwatch.edge.stores.rocksdb.inspect import Inspection
+from streamwatch.edge.stores.rocksdb.reading.exporting import export_state, import_state
+from streamwatch.edge.stores.rocksdb.reading.inspect import Inspection
 
 STREAM = Path("-")
 """Standard input or output."""

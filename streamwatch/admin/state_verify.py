@@ -26,9 +26,9 @@ from streamwatch.admin.state_contents import (
 )
 from streamwatch.core.join.entry import EARLY, PENDING, RETAINED, UNMATCHED
 from streamwatch.edge.stores.errors import StateDamaged
-from streamwatch.edge.stores.rocksdb.inspect import Inspection
 from streamwatch.edge.stores.rocksdb.keys import NAME_PREFIX, name_key
-from streamwatch.edge.stores.rocksdb.verify import Census, Faults, survey
+from streamwatch.edge.stores.rocksdb.reading.inspect import Inspection
+from streamwatch.edge.stores.rocksdb.reading.verify import Census, Faults, survey
 
 
 @dataclass(frozen=True, slots=True)

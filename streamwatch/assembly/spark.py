@@ -24,7 +24,7 @@ from streamwatch.core.ports import Record
 from streamwatch.daemon import Topic
 from streamwatch.edge.keys import bytes_of_keys
 from streamwatch.edge.sources.kafka import TopicsMissing
-from streamwatch.edge.sources.kafka.probe import KafkaUnreachable
+from streamwatch.edge.sources.kafka.checking.probe import KafkaUnreachable
 from streamwatch.settings import Settings, SettingsError
 from streamwatch.spark import job
 from streamwatch.spark.cuts import CutSpec

@@ -44,8 +44,8 @@ def compile_estimators(config: ConfigFile = None, overrides: Overrides = None) -
 
     began = time.monotonic()
     from streamwatch.edge.decoders.scanner.reader import compile_reader
-    from streamwatch.edge.sources.kafka.plain_batches import compiled_plain_batches
-    from streamwatch.edge.sources.kafka.scan import compiled_scan
+    from streamwatch.edge.sources.kafka.batches.plain_batches import compiled_plain_batches
+    from streamwatch.edge.sources.kafka.batches.scan import compiled_scan
 
     try:
         with telling_of_compiling():

@@ -156,7 +156,7 @@ def _of_kafka(topics: list[str], settings: Settings, most: int) -> tuple[PlainSa
     from streamwatch.assembly.inspection import kafka_spec
     from streamwatch.assembly.schema_sample import plain_samples
     from streamwatch.edge.sources.kafka import KafkaUnreachable, ReadDenied, TopicsMissing
-    from streamwatch.edge.sources.kafka.sample import sample
+    from streamwatch.edge.sources.kafka.checking.sample import sample
 
     with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("sampling", total=most * len(topics))

@@ -168,7 +168,7 @@ def migrate(config: ConfigFile = None, overrides: Overrides = None, directory: D
 
     Says so where there is nothing to do. Exit code: 0, or 2 when there is no state, or a newer one.
     """
-    from streamwatch.edge.stores.rocksdb.migrate import migrate_state
+    from streamwatch.edge.stores.rocksdb.reading.migrate import migrate_state
 
     place = _directory(directory, config, overrides)
     with _refusing():

@@ -2,9 +2,10 @@
 
 The directory's name is a hash of the kernels' syntax trees: docstrings, comments and line breaks change
 nothing. The join and the merge have a hash of their own in the names of their files, and so has each folder
-outside the core: a change there lets the estimators be. A file is named by the function, the interpreter and
-a hash of what it was compiled for (types of arguments, processor), so processes that compile side by side
-never write each other's files; numba's own cache numbers its files in an index, which two processes at once
+outside the core: a change there lets the estimators be. A file is named by the function and a hash of its
+module (what is compiled imports it by name, so a module that was moved is another) and of what it was
+compiled for (types of arguments, processor), so processes that compile side by side never write each
+other's files; numba's own cache numbers its files in an index, which two processes at once
 can leave pointing at each other's code.
 A directory that cannot be written to, as in an image, is read and not added to.
 """
@@ -137,6 +138,7 @@ class KernelCache:
         self.cache_path = directory
         self._directory = Path(directory)
         self._function = function.__name__
+        self._module = function.__module__
         self._room = _hash_of_room(Path(inspect.getfile(function)).parent)
         self._stem = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}"
 
@@ -166,6 +168,6 @@ class KernelCache:
             observer(self._function, done)
 
     def _file(self, sig: Any, codegen: Any) -> Path:
-        """Named by a hash of what it is compiled for: argument types with their layouts, and processor."""
-        key = f"{sig} {codegen.magic_tuple()} {self._room}".encode()
+        """Named by a hash of its module and what it is compiled for: argument types, layouts, processor."""
+        key = f"{self._module} {sig} {codegen.magic_tuple()} {self._room}".encode()
         return self._directory / f"{self._stem}-{hashlib.blake2b(key, digest_size=16).hexdigest()}.nbc"

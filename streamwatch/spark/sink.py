@@ -12,8 +12,8 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
 from streamwatch.core.results import MARK, BatchMark, ResultRecord, mark_of
-from streamwatch.edge.sources.kafka.connection import ssl_context
-from streamwatch.edge.sources.kafka.probe import list_topics
+from streamwatch.edge.sources.kafka.checking.probe import list_topics
+from streamwatch.edge.sources.kafka.connection.connection import ssl_context
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
 from streamwatch.spark.rows import ResultRow
 

@@ -19,8 +19,8 @@ from pyspark.sql.streaming.datasource import (
 from streamwatch.core.events import Partition
 from streamwatch.core.ports import Record
 from streamwatch.core.results import LOSS, MARK, BatchMark, Lost, encode_lost, encode_mark
-from streamwatch.edge.sources.kafka.connection import Connection
-from streamwatch.edge.sources.kafka.probe import asked
+from streamwatch.edge.sources.kafka.checking.probe import asked
+from streamwatch.edge.sources.kafka.connection.connection import Connection
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
 from streamwatch.spark.cuts import Cut, CutSpec, Range, cut_of, next_cut, ranges, require_same_settings
 from streamwatch.spark.reading import TopicLog, read_range

@@ -9,7 +9,7 @@ import pytest
 
 from streamwatch.admin.state_contents import check_comparisons
 from streamwatch.core.commit.checkpoint import PAIRS
-from streamwatch.edge.stores.rocksdb.verify import Faults
+from streamwatch.edge.stores.rocksdb.reading.verify import Faults
 from tests.core.commit.test_checkpoint import SPEC, Life
 from tests.core.join.join_stream import label_for_all, predict
 

@@ -25,7 +25,7 @@ from aiokafka.record.util import calc_crc32c
 
 from tests.attack.reading import told, total
 from tests.attack.siege import Siege, around, rounds
-from tests.edge.sources.kafka.raw_batches import ZSTD, RawBatch, record
+from tests.edge.sources.kafka.batches.raw_batches import ZSTD, RawBatch, record
 from tests.integration.kafka_broker import KafkaBroker, unavailable_jars
 from tests.integration.raw_produce import produce
 from tests.integration.running import parsed

@@ -16,7 +16,7 @@ import aiohttp
 from aiokafka.record.util import calc_crc32c
 
 from tests.attack.siege import Health, Siege, around, rounds
-from tests.edge.sources.kafka.raw_batches import GZIP, LZ4, SNAPPY, ZSTD, RawBatch, record
+from tests.edge.sources.kafka.batches.raw_batches import GZIP, LZ4, SNAPPY, ZSTD, RawBatch, record
 from tests.integration.bombs import bomb
 from tests.integration.conftest import Broker
 from tests.integration.raw_produce import produce

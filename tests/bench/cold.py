@@ -23,8 +23,8 @@ from streamwatch.core.join.compiled.cold.entries import ColdEntries
 from streamwatch.core.join.compiled.cold.memory import MemoryRuns
 from streamwatch.core.join.compiled.cold.spec import ColdSpec
 from streamwatch.core.join.entry import PENDING
-from streamwatch.edge.stores.rocksdb.database import MEBIBYTE, Database, size_on_disk
-from streamwatch.edge.stores.rocksdb.runs import RocksRuns
+from streamwatch.edge.stores.rocksdb.columns.runs import RocksRuns
+from streamwatch.edge.stores.rocksdb.directory.database import MEBIBYTE, Database, size_on_disk
 
 BATCH = 500
 ROUNDS = 5

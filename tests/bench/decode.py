@@ -20,7 +20,7 @@ from streamwatch.core.events import Partition
 from streamwatch.edge.decoders.formats.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.edge.keys import id_keys
-from streamwatch.edge.sources.kafka.record import KafkaRecord, gathered, piece_of
+from streamwatch.edge.sources.kafka.batches.record import KafkaRecord, gathered, piece_of
 
 RECORDS, CALLS, ROUNDS = 500, 40, 15
 AT_MS = 1_700_000_000_000

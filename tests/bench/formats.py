@@ -21,7 +21,7 @@ from streamwatch.edge.decoders.formats import KINDS, DecoderSpec, FormatOptions
 from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.edge.decoders.schemas.protobuf_values import ProtobufReader
 from streamwatch.edge.decoders.schemas.schema import Schema, ValueReader, Wanted
-from streamwatch.edge.sources.kafka.record import KafkaRecord, KafkaRecords, gathered, piece_of
+from streamwatch.edge.sources.kafka.batches.record import KafkaRecord, KafkaRecords, gathered, piece_of
 from tests.bench.decode import AT_MS, microseconds, values
 
 PROTO = """syntax = "proto3";

@@ -25,7 +25,7 @@ from streamwatch.core.join.compiled.warming import warm_up_commits, warm_up_join
 from streamwatch.core.specs import JoinSpec
 from streamwatch.edge.keys import bytes_of_keys
 from streamwatch.edge.stores.rocksdb import ColumnStore, RocksSpec
-from streamwatch.edge.stores.rocksdb.database import size_on_disk
+from streamwatch.edge.stores.rocksdb.directory.database import size_on_disk
 
 BATCH, PER_COMMIT = 4_096, 20
 HORIZON_MS = 10**12

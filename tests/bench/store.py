@@ -24,7 +24,7 @@ from streamwatch.core.pipeline import Pipeline
 from streamwatch.core.specs import JoinSpec
 from streamwatch.edge.stores.memory import MemoryStore
 from streamwatch.edge.stores.rocksdb import RocksSpec, RocksStore
-from streamwatch.edge.stores.rocksdb.database import FAMILIES
+from streamwatch.edge.stores.rocksdb.directory.database import FAMILIES
 
 BATCH = 500
 COMMIT = 20_000

@@ -16,12 +16,12 @@ from streamwatch.cli import app
 from streamwatch.core.commit.checkpoint import ModelCheckpoint
 from streamwatch.core.commit.journal import JournalPosition
 from streamwatch.daemon import POSITIONS
+from streamwatch.edge.stores.rocksdb.directory.meta import StoreManifest, encoded, names_of
+from streamwatch.edge.stores.rocksdb.directory.opening import FORMAT
 from streamwatch.edge.stores.rocksdb.keys import SECTION_PREFIX, STATE_KEY, name_key, number_key
-from streamwatch.edge.stores.rocksdb.meta import StoreManifest, encoded, names_of
-from streamwatch.edge.stores.rocksdb.opening import FORMAT
 from tests.core.join.join_stream import label, predict
+from tests.edge.stores.rocksdb.directory.test_opening import HOLDER
 from tests.edge.stores.rocksdb.stream import digested
-from tests.edge.stores.rocksdb.test_opening import HOLDER
 from tests.edge.stores.rocksdb.written_state import ESTIMATORS, Life, altering, contents, put, written_state
 
 

@@ -33,7 +33,7 @@ from streamwatch.daemon.upkeep import Upkeep
 from streamwatch.edge.decoders.formats.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.edge.keys import bytes_of_keys, id_keys
-from streamwatch.edge.sources.kafka.record import KafkaRecord, gathered, piece_of
+from streamwatch.edge.sources.kafka.batches.record import KafkaRecord, gathered, piece_of
 from streamwatch.edge.stores.memory import MemoryStore
 from streamwatch.telemetry import Telemetry
 from tests.core.join.compiled.cold.cold_model import SMALL

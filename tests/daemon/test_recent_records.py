@@ -5,7 +5,7 @@ import pytest
 
 from streamwatch.core.fetched import OFFSET
 from streamwatch.daemon.recent_records import RecentRecords
-from streamwatch.edge.sources.kafka.record import KafkaRecord, KafkaRecords, gathered, piece_of
+from streamwatch.edge.sources.kafka.batches.record import KafkaRecord, KafkaRecords, gathered, piece_of
 
 PARTITION = ("predictions", 0)
 

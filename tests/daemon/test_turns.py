@@ -21,7 +21,7 @@ from streamwatch.daemon.turns import (
     rows_up_to_objects,
     up_to_scores,
 )
-from streamwatch.edge.sources.kafka.record import KafkaRecord, gathered, piece_of
+from streamwatch.edge.sources.kafka.batches.record import KafkaRecord, gathered, piece_of
 from tests.core.columns import in_columns
 from tests.edge.decoders.records import FakeRecord
 from tests.tiers import examples

@@ -16,8 +16,8 @@ import pytest
 
 from streamwatch.core.series import Histogram
 from streamwatch.daemon import POSITIONS, decode_positions
-from streamwatch.edge.stores.rocksdb.meta import SCHEMA
-from streamwatch.edge.stores.rocksdb.opening import read_format
+from streamwatch.edge.stores.rocksdb.directory.meta import SCHEMA
+from streamwatch.edge.stores.rocksdb.directory.opening import read_format
 from tests.core.join.join_stream import label, predict
 from tests.edge.stores.rocksdb.stream import digested
 from tests.edge.stores.rocksdb.written_state import PREDICTIONS, Life

@@ -7,7 +7,7 @@ import gzip
 import cramjam
 from aiokafka.codec import lz4_encode
 
-from tests.edge.sources.kafka.raw_batches import GZIP, LZ4, SNAPPY, RawBatch, varint
+from tests.edge.sources.kafka.batches.raw_batches import GZIP, LZ4, SNAPPY, RawBatch, varint
 
 
 def bomb(codec: int, size: int, times: int, fill: bytes = b"\x00") -> RawBatch:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
-from tests.edge.sources.kafka.raw_batches import ZSTD, of
+from tests.edge.sources.kafka.batches.raw_batches import ZSTD, of
 from tests.integration.conftest import Broker
 from tests.integration.kafka_broker import KafkaBroker
 from tests.integration.raw_produce import produce

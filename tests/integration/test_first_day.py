@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 
 from streamwatch.cli import app
 from streamwatch.edge.sources.kafka import KafkaSpec
-from streamwatch.edge.sources.kafka.sample import sample
+from streamwatch.edge.sources.kafka.checking.sample import sample
 from tests.integration.conftest import Broker
 from tests.integration.running import DEADLINE_SECONDS, Child, child
 from tests.integration.topics import admin, create_topic, fresh, producer, send

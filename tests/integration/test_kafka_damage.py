@@ -16,7 +16,7 @@ from streamwatch.core.events import Partition
 from streamwatch.edge.sources.kafka import KafkaSpec, LogLost
 from streamwatch.telemetry import BatchSkipped, InternalEvent, KafkaLost
 from tests import real
-from tests.edge.sources.kafka.raw_batches import GZIP, LZ4, SNAPPY, ZSTD, RawBatch, of, record
+from tests.edge.sources.kafka.batches.raw_batches import GZIP, LZ4, SNAPPY, ZSTD, RawBatch, of, record
 from tests.integration.bombs import bomb
 from tests.integration.conftest import Broker
 from tests.integration.kafka_broker import KafkaBroker

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from streamwatch.assembly.build import REFUSALS
-from streamwatch.edge.sources.kafka import KafkaSpec, KafkaUnreachable, ReadingEnded, codecs, list_topics
+from streamwatch.edge.sources.kafka import KafkaSpec, KafkaUnreachable, ReadingEnded, list_topics
+from streamwatch.edge.sources.kafka.batches import codecs
 from tests import real
-from tests.edge.sources.kafka.raw_batches import ZSTD, of
+from tests.edge.sources.kafka.batches.raw_batches import ZSTD, of
 from tests.integration.conftest import Broker
 from tests.integration.kafka_broker import KafkaBroker
 from tests.integration.polling import Reader

@@ -32,8 +32,8 @@ from streamwatch.core.estimators.model_snapshot import ModelSnapshot, decode, en
 from streamwatch.core.estimators.names import Batch
 from streamwatch.core.estimators.pasts import Pasts
 from streamwatch.core.estimators.registers import registers_of
-from streamwatch.core.estimators.registers.late_labels.register import LateLabels
-from streamwatch.core.estimators.registers.segments.change import Locates, SegmentChange
+from streamwatch.core.estimators.registers.questions import AnswersAlarms
+from streamwatch.core.estimators.registers.segments.change import SegmentChange
 from streamwatch.core.estimators.report import SeriesReport
 from streamwatch.core.estimators.samples import Slice
 from streamwatch.core.estimators.trace import TraceColumns
@@ -69,7 +69,7 @@ class EstimatorSet:
         self._alarms = Alarms(spec.max_models, [*(d.name for d in spec.detectors), VERDICT])
         self._pasts = Pasts(spec.max_models, spec.history_days)
         self._registers = registers_of(spec)
-        self._late = next((each for each in self._registers if isinstance(each, LateLabels)), None)
+        self._asked = [each for each in self._registers if isinstance(each, AnswersAlarms)]
         own = (self._delays, self._alarms, self._pasts, *self._registers)
         self._watched = ModelIndex(spec, self._table, own)
         self._columns = ColumnIndex(self._watched, spec.max_classes)
@@ -300,9 +300,7 @@ class EstimatorSet:
         slot = self._watched.models.get(model)
         if slot is None:
             return None
-        found = (
-            register.change_of(slot.row) for register in self._registers if isinstance(register, Locates)
-        )
+        found = (register.change_of(slot.row) for register in self._asked)
         return next((change for change in found if change is not None), None)
 
     def _parts(
@@ -385,8 +383,9 @@ class EstimatorSet:
         changes: list[ErrorChange | None] = []
         for f in found:
             change = None
-            if self._late is not None and f.detector < len(self._spec.detectors):
-                change = self._late.change_at(batch, f.position)
+            if f.detector < len(self._spec.detectors):
+                located = (register.change_at(batch, f.position) for register in self._asked)
+                change = next((each for each in located if each is not None), None)
             if change is not None and (f.after > f.before) is not (change.after > change.before):
                 change = None
             changes.append(change)
@@ -443,7 +442,7 @@ class EstimatorSet:
         named = self._table.opponents[opponent]
         verdict = -1 if found.after < 0 else 1 if found.after > 0 else 0
         age_ms = cause.event_ms - self._watched.models[cause.model].first_ms
-        quick = self._late is not None and age_ms < self._late.horizon_ms
+        quick = any(register.only_quick_labels(age_ms) for register in self._asked)
         return Judgement(named, verdict, found.since, found.since_ms, quick)
 
     def _next_slice(self, names: list[str]) -> tuple[list[Slice], list[str]]:

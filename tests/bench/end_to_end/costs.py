@@ -22,7 +22,7 @@ from streamwatch.edge.decoders.formats.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.edge.decoders.scanner.reader import compile_reader
 from streamwatch.edge.keys import digest_bytes
-from streamwatch.edge.sources.kafka.record import KafkaRecord, gathered, piece_of
+from streamwatch.edge.sources.kafka.batches.record import KafkaRecord, gathered, piece_of
 from streamwatch.edge.stores.memory import MemoryStore
 from streamwatch.lab.schedule import ScheduleSpec, schedule
 from streamwatch.lab.streams.simulated import DelaySpec, StreamSpec

@@ -8,7 +8,7 @@ from dataclasses import replace
 from confluent_kafka import Producer
 
 from streamwatch.lab.schedule import ScheduleSpec, schedule
-from streamwatch.lab.streams import DelaySpec, StreamSpec
+from streamwatch.lab.streams.simulated import DelaySpec, StreamSpec
 from tests.bench.peers.scenarios import Scenario
 
 RATE = 1_000.0

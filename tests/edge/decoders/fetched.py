@@ -8,8 +8,8 @@ import numpy as np
 
 from streamwatch.core.events import Partition
 from streamwatch.core.fetched import APPENDED, FAULT
-from streamwatch.edge.sources.kafka.record import KafkaRecords, gathered
-from streamwatch.edge.sources.kafka.scan import (
+from streamwatch.edge.sources.kafka.batches.record import KafkaRecords, gathered
+from streamwatch.edge.sources.kafka.batches.scan import (
     BAD_STRUCTURE,
     RECORD_TOO_LARGE,
     TOO_MANY_HEADERS,
@@ -17,7 +17,7 @@ from streamwatch.edge.sources.kafka.scan import (
     new_rows,
 )
 from tests.edge.decoders.records import AT_MS, FakeRecord
-from tests.edge.sources.kafka.raw_batches import record
+from tests.edge.sources.kafka.batches.raw_batches import record
 
 HERE = Partition("predictions", 3)
 FAULTS = {

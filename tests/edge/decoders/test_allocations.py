@@ -13,10 +13,10 @@ from streamwatch.core.merge import Arrivals, Merge, MergeProgress, MergeSpec, Re
 from streamwatch.edge.decoders.formats.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.edge.keys import id_keys
-from streamwatch.edge.sources.kafka.reader import PartitionReader, Scanner
-from streamwatch.edge.sources.kafka.record import KafkaRecord, KafkaRecords
-from streamwatch.edge.sources.kafka.scan import compiled_scan
-from tests.edge.sources.kafka.raw_batches import RawBatch, record
+from streamwatch.edge.sources.kafka.batches.reader import PartitionReader, Scanner
+from streamwatch.edge.sources.kafka.batches.record import KafkaRecord, KafkaRecords
+from streamwatch.edge.sources.kafka.batches.scan import compiled_scan
+from tests.edge.sources.kafka.batches.raw_batches import RawBatch, record
 
 HERE = Partition("predictions", 0)
 AT_MS = 1_700_000_000_000

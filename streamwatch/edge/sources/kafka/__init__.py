@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from streamwatch.edge.sources.kafka.connection import TopicsMissing
+from streamwatch.edge.sources.kafka.checking.probe import (
+    KafkaUnreachable,
+    Probed,
+    list_topics,
+    probe,
+    probe_writing,
+)
+from streamwatch.edge.sources.kafka.connection.connection import TopicsMissing
 from streamwatch.edge.sources.kafka.grants import ReadDenied, WriteDenied
 from streamwatch.edge.sources.kafka.loss import LogLost, ReadingEnded
-from streamwatch.edge.sources.kafka.probe import KafkaUnreachable, Probed, list_topics, probe, probe_writing
 from streamwatch.edge.sources.kafka.source import KafkaSource
 from streamwatch.edge.sources.kafka.spec import Ago, At, KafkaSpec, Start, parse_start
 from streamwatch.edge.sources.kind import SourceKind

@@ -7,10 +7,10 @@ from collections.abc import Callable, Coroutine, Mapping
 from typing import NamedTuple
 
 from streamwatch.core.events import Partition
-from streamwatch.edge.sources.kafka.broker_health import BrokerHealth
-from streamwatch.edge.sources.kafka.connection import CONNECTION_ERRORS, Connection, worded
+from streamwatch.edge.sources.kafka.connection.broker_health import BrokerHealth
+from streamwatch.edge.sources.kafka.connection.connection import CONNECTION_ERRORS, Connection, worded
+from streamwatch.edge.sources.kafka.fetch.wire import Listing
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
-from streamwatch.edge.sources.kafka.wire import Listing
 from streamwatch.telemetry import InternalEvent, OffsetsNotCommitted
 
 

@@ -14,11 +14,11 @@ from aiokafka.protocol.produce import ProduceRequest
 from streamwatch.core.metrics import family, single
 from streamwatch.core.ports import Record
 from streamwatch.core.series import Family
-from streamwatch.edge.sources.kafka.answer import CONNECTION_ERRORS, worded
-from streamwatch.edge.sources.kafka.connection import Connection, require_topics, ssl_context
+from streamwatch.edge.sources.kafka.connection.connection import Connection, require_topics, ssl_context
+from streamwatch.edge.sources.kafka.fetch.answer import CONNECTION_ERRORS, worded
+from streamwatch.edge.sources.kafka.fetch.wire import list_topics
 from streamwatch.edge.sources.kafka.grants import WriteDenied
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
-from streamwatch.edge.sources.kafka.wire import list_topics
 from streamwatch.telemetry import DeadLettersDropped, InternalEvent
 
 GIVE_UP_SECONDS: Final = 30.0

@@ -14,26 +14,26 @@ from types import MappingProxyType
 from streamwatch.core.events import Fingerprint, Partition
 from streamwatch.core.ports import Poll, Record
 from streamwatch.edge.sources.kafka.background_tasks import BackgroundTasks
-from streamwatch.edge.sources.kafka.broker_health import BrokerHealth
-from streamwatch.edge.sources.kafka.codecs import CodecMissing
-from streamwatch.edge.sources.kafka.connection import (
+from streamwatch.edge.sources.kafka.batches.codecs import CodecMissing
+from streamwatch.edge.sources.kafka.batches.plain_batches import compiled_plain_batches
+from streamwatch.edge.sources.kafka.batches.reader import Damage
+from streamwatch.edge.sources.kafka.batches.scan import compiled_scan
+from streamwatch.edge.sources.kafka.connection.broker_health import BrokerHealth
+from streamwatch.edge.sources.kafka.connection.connection import (
     CONNECTION_ERRORS,
     Connection,
     TopicsMissing,
     require_topics,
 )
+from streamwatch.edge.sources.kafka.connection.session import Session
+from streamwatch.edge.sources.kafka.fetch.taking import Taken
+from streamwatch.edge.sources.kafka.fetch.wire import Listing
 from streamwatch.edge.sources.kafka.grants import ReadDenied
-from streamwatch.edge.sources.kafka.group import Group
 from streamwatch.edge.sources.kafka.loss import Losses, ReadingEnded, Tally
-from streamwatch.edge.sources.kafka.partition_positions import PartitionPositions
-from streamwatch.edge.sources.kafka.partition_status import PartitionStatus
-from streamwatch.edge.sources.kafka.plain_batches import compiled_plain_batches
-from streamwatch.edge.sources.kafka.reader import Damage
-from streamwatch.edge.sources.kafka.scan import compiled_scan
-from streamwatch.edge.sources.kafka.session import Session
+from streamwatch.edge.sources.kafka.positions.group import Group
+from streamwatch.edge.sources.kafka.positions.partition_positions import PartitionPositions
+from streamwatch.edge.sources.kafka.positions.partition_status import PartitionStatus
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
-from streamwatch.edge.sources.kafka.taking import Taken
-from streamwatch.edge.sources.kafka.wire import Listing
 from streamwatch.telemetry import FetchFailed, InternalEvent, TopicsAssigned
 
 NOTHING: Mapping[Partition, Fingerprint] = MappingProxyType({})

@@ -15,14 +15,14 @@ from streamwatch.core.join.working_set import BatchResult, ReadSet, WorkingSet
 from streamwatch.core.metrics import family, single
 from streamwatch.core.series import Family
 from streamwatch.edge.stores.memory import nothing_lent
+from streamwatch.edge.stores.rocksdb.columns.runs import RocksRuns
+from streamwatch.edge.stores.rocksdb.columns.to_columns import bring_into_columns
 from streamwatch.edge.stores.rocksdb.commit_parts import CommitParts
-from streamwatch.edge.stores.rocksdb.database import FAMILIES, Database
-from streamwatch.edge.stores.rocksdb.meta import StoreManifest, identity_of, manifest_of
-from streamwatch.edge.stores.rocksdb.opening import closed_on_failure, open_database
-from streamwatch.edge.stores.rocksdb.presence import Presence
-from streamwatch.edge.stores.rocksdb.runs import RocksRuns
+from streamwatch.edge.stores.rocksdb.directory.database import FAMILIES, Database
+from streamwatch.edge.stores.rocksdb.directory.meta import StoreManifest, identity_of, manifest_of
+from streamwatch.edge.stores.rocksdb.directory.opening import closed_on_failure, open_database
+from streamwatch.edge.stores.rocksdb.directory.presence import Presence
 from streamwatch.edge.stores.rocksdb.spec import RocksSpec
-from streamwatch.edge.stores.rocksdb.to_columns import bring_into_columns
 
 
 class ColumnStore:

@@ -10,9 +10,9 @@ from rocksdict import WriteBatch
 
 from streamwatch.core.commit.batch import CommitBatch, RecoveredState
 from streamwatch.core.join.compiled.cold.store import RunStore
-from streamwatch.edge.stores.rocksdb.database import Database
+from streamwatch.edge.stores.rocksdb.directory.database import Database
+from streamwatch.edge.stores.rocksdb.directory.meta import StoreManifest, encoded, sections_of
 from streamwatch.edge.stores.rocksdb.keys import SECTION_PREFIX, STATE_KEY, key_number, number_key
-from streamwatch.edge.stores.rocksdb.meta import StoreManifest, encoded, sections_of
 
 _PARTS: Final = ("models", "held", "outbox")
 

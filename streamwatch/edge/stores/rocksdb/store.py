@@ -19,22 +19,22 @@ from streamwatch.core.join.working_set import BatchResult, ReadSet, WorkingSet
 from streamwatch.core.metrics import family, single
 from streamwatch.core.series import Family
 from streamwatch.edge.stores.errors import StateRefused
-from streamwatch.edge.stores.rocksdb.codec import ChainCodec
 from streamwatch.edge.stores.rocksdb.commit_parts import CommitParts
-from streamwatch.edge.stores.rocksdb.database import FAMILIES, Database
-from streamwatch.edge.stores.rocksdb.dedup import DedupCleaner
-from streamwatch.edge.stores.rocksdb.expiry_cache import STATES, ExpiryCache
-from streamwatch.edge.stores.rocksdb.keys import name_key
-from streamwatch.edge.stores.rocksdb.meta import (
+from streamwatch.edge.stores.rocksdb.directory.database import FAMILIES, Database
+from streamwatch.edge.stores.rocksdb.directory.meta import (
     StoreManifest,
     all_names_of,
     identity_of,
     manifest_of,
 )
-from streamwatch.edge.stores.rocksdb.names import Names
-from streamwatch.edge.stores.rocksdb.opening import closed_on_failure, open_database
-from streamwatch.edge.stores.rocksdb.presence import Presence
-from streamwatch.edge.stores.rocksdb.records import Records
+from streamwatch.edge.stores.rocksdb.directory.opening import closed_on_failure, open_database
+from streamwatch.edge.stores.rocksdb.directory.presence import Presence
+from streamwatch.edge.stores.rocksdb.keys import name_key
+from streamwatch.edge.stores.rocksdb.rows.codec import ChainCodec
+from streamwatch.edge.stores.rocksdb.rows.dedup import DedupCleaner
+from streamwatch.edge.stores.rocksdb.rows.expiry_cache import STATES, ExpiryCache
+from streamwatch.edge.stores.rocksdb.rows.names import Names
+from streamwatch.edge.stores.rocksdb.rows.records import Records
 from streamwatch.edge.stores.rocksdb.spec import RocksSpec
 
 _WITH_ID: Final = frozenset((Prediction, Label, NullRecord))

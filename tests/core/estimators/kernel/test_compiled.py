@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -61,6 +63,33 @@ def test_a_second_process_loads_what_the_first_compiled(tmp_path) -> None:
     assert collected() == "1 0"
     assert collected() == "0 1"
     assert list(tmp_path.glob("kernel-*/fold.collect-*.nbc"))
+
+
+MOVED = b"""
+from streamwatch.core.jit import entry
+
+
+@entry
+def step(n):
+    return n + 1
+"""
+
+
+def test_a_compiled_function_that_was_moved_does_not_load_what_names_its_old_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.syspath_prepend(tmp_path)
+    for room in ("old_room", "new_room"):
+        folder = tmp_path / room
+        folder.mkdir()
+        (folder / "moved_step.py").write_bytes(MOVED)
+        module = importlib.import_module(f"{room}.moved_step")
+        assert module.step(1) == 2
+        assert module.step.loaded == 0
+        del sys.modules[f"{room}.moved_step"]
+        shutil.rmtree(folder)
+    assert len(list(tmp_path.glob("cache/kernel-*/moved_step.step-*.nbc"))) == 2
 
 
 def test_warming_up_leaves_nothing_to_compile() -> None:

@@ -10,11 +10,11 @@ import pytest
 
 from streamwatch.core.events import Fingerprint, Mark, Partition
 from streamwatch.edge.sources.kafka import KafkaSource, KafkaSpec
-from streamwatch.edge.sources.kafka.fingerprints import MARKS, Fingerprints, mark_of, with_newest
-from streamwatch.edge.sources.kafka.group import foreign
+from streamwatch.edge.sources.kafka.batches.record import KafkaRecord
+from streamwatch.edge.sources.kafka.fetch.wire import Listed
 from streamwatch.edge.sources.kafka.loss import Found, Kinship, Losses, Tally, Verdict, judge
-from streamwatch.edge.sources.kafka.record import KafkaRecord
-from streamwatch.edge.sources.kafka.wire import Listed
+from streamwatch.edge.sources.kafka.positions.fingerprints import MARKS, Fingerprints, mark_of, with_newest
+from streamwatch.edge.sources.kafka.positions.group import foreign
 
 EVENTS = Partition("events", 0)
 

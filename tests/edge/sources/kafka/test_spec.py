@@ -18,12 +18,17 @@ from streamwatch.edge.sources.kafka import (
     TopicsMissing,
     parse_start,
 )
-from streamwatch.edge.sources.kafka.backoff import Backoff
-from streamwatch.edge.sources.kafka.broker_health import BrokerHealth
-from streamwatch.edge.sources.kafka.connection import Connection, require_topics, ssl_context, worded
+from streamwatch.edge.sources.kafka.connection.broker_health import BrokerHealth
+from streamwatch.edge.sources.kafka.connection.connection import (
+    Connection,
+    require_topics,
+    ssl_context,
+    worded,
+)
+from streamwatch.edge.sources.kafka.fetch.backoff import Backoff
+from streamwatch.edge.sources.kafka.fetch.wire import Listed
 from streamwatch.edge.sources.kafka.loss import Losses
-from streamwatch.edge.sources.kafka.partition_status import PartitionStatus
-from streamwatch.edge.sources.kafka.wire import Listed
+from streamwatch.edge.sources.kafka.positions.partition_status import PartitionStatus
 from streamwatch.telemetry import InternalEvent, PositionLost
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from streamwatch.core.join.compiled.cold.memory import MemoryRuns
-from streamwatch.edge.stores.rocksdb.database import MEBIBYTE, Database
-from streamwatch.edge.stores.rocksdb.runs import RocksRuns
+from streamwatch.edge.stores.rocksdb.columns.runs import RocksRuns
+from streamwatch.edge.stores.rocksdb.directory.database import MEBIBYTE, Database
 from tests.core.join.compiled.cold.cold_model import ColdSteps
 
 COMMITS = b"commits"

@@ -23,7 +23,7 @@ from streamwatch.daemon.source_positions import encoded_progress
 from streamwatch.edge.keys import bytes_of_keys
 from streamwatch.edge.stores.errors import StateRefused
 from streamwatch.edge.stores.rocksdb import ColumnStore, RocksStore
-from streamwatch.edge.stores.rocksdb.database import size_on_disk
+from streamwatch.edge.stores.rocksdb.directory.database import size_on_disk
 from tests.core.join.compiled.streams import LENGTH, Joined, a_case
 from tests.core.join.join_stream import RecordingEstimatorSet, alive, clocked, label, predict, tick
 from tests.edge.stores.rocksdb.stream import DurableStream, digested, rocks_spec
@@ -126,7 +126,7 @@ def test_a_packing_that_was_interrupted_begins_again(tmp_path, monkeypatch):
     stream.feed(*digested([predict(str(n), "x", n) for n in range(50)]))
     stream.commit()
     stream.store.close()
-    database = "streamwatch.edge.stores.rocksdb.database.Database"
+    database = "streamwatch.edge.stores.rocksdb.directory.database.Database"
     with monkeypatch.context() as patch:
         patch.setattr(f"{database}.flush", lambda _: 1 / 0)
         with pytest.raises(ZeroDivisionError):

@@ -9,9 +9,9 @@ import pytest
 from streamwatch.core.events import Label, Prediction
 from streamwatch.core.specs import JoinSpec
 from streamwatch.edge.stores.rocksdb import RocksStore
-from streamwatch.edge.stores.rocksdb.inspect import Inspection
-from streamwatch.edge.stores.rocksdb.names import MAX_NAMES, Names
-from streamwatch.edge.stores.rocksdb.verify import faults
+from streamwatch.edge.stores.rocksdb.reading.inspect import Inspection
+from streamwatch.edge.stores.rocksdb.reading.verify import faults
+from streamwatch.edge.stores.rocksdb.rows.names import MAX_NAMES, Names
 from tests.core.join.join_stream import Stream, label, predict
 from tests.edge.stores.rocksdb.stream import DurableStream, alive_now, digested, rocks_spec
 

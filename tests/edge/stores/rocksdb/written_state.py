@@ -16,7 +16,7 @@ from streamwatch.daemon import MERGE, POSITIONS, SourcePositions
 from streamwatch.daemon.alerting import ALARMS
 from streamwatch.daemon.source_positions import encoded_progress
 from streamwatch.edge.stores.rocksdb import RocksStore
-from streamwatch.edge.stores.rocksdb.database import MEBIBYTE, Database
+from streamwatch.edge.stores.rocksdb.directory.database import MEBIBYTE, Database
 from tests.core.join.join_stream import Stream, clocked, label, predict, tick
 from tests.edge.stores.rocksdb.stream import digested, rocks_spec
 

@@ -17,6 +17,7 @@ from streamwatch.core.estimators.registers.late_labels.document import document_
 from streamwatch.core.estimators.registers.late_labels.estimate import Estimate, estimates_of
 from streamwatch.core.estimators.registers.late_labels.geometry import BINS, BUCKETS, geometry_of
 from streamwatch.core.estimators.registers.late_labels.ring import LabelRing, RingSnapshot
+from streamwatch.core.estimators.registers.segments.change import SegmentChange
 from streamwatch.core.estimators.samples import Sample, Slice
 from streamwatch.core.events import ErrorChange
 from streamwatch.core.metrics import Metric
@@ -94,11 +95,6 @@ class LateLabels:
         self.section = fingerprint("late_labels", (spec, BUCKETS, BINS), None, VERSION)
         self.title = f"late labels (horizon {spec.horizon_ms / 1000:g} s)"
 
-    @property
-    def horizon_ms(self) -> int:
-        """The longest that a label may take."""
-        return self._spec.horizon_ms
-
     def observe(self, batch: Batch) -> None:
         """Count outcomes by the time of their predictions."""
         if not len(batch.rows):
@@ -153,6 +149,14 @@ class LateLabels:
         ring.observe(np.zeros(len(upto), np.int32), hits, batch.event_ms[upto], batch.delay_ms[upto])
         (estimate,) = estimates_of(ring, np.zeros(1, np.int64))
         return estimate.change(ring.geometry)
+
+    def change_of(self, row: int) -> SegmentChange | None:
+        """Nothing: no segments are known here."""
+        del row
+
+    def only_quick_labels(self, age_ms: int) -> bool:
+        """Tell whether a model's first predictions have waited less than the horizon."""
+        return age_ms < self._spec.horizon_ms
 
     def _estimate(self, rows: Sequence[int]) -> None:
         """Estimate those rows that have changed, all at once."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, Protocol, runtime_checkable
+from typing import Final
 
 import msgspec
 import numpy as np
@@ -30,15 +30,6 @@ class SegmentChange(msgspec.Struct, frozen=True):
     """Its error over its whole past."""
     now: float
     """Its error of late."""
-
-
-@runtime_checkable
-class Locates(Protocol):
-    """Register that can tell where a change sits."""
-
-    def change_of(self, row: int) -> SegmentChange | None:
-        """Find the value in which most of a model's extra errors sit; None where none stands out."""
-        ...
 
 
 def extra_errors(

@@ -19,6 +19,7 @@ from streamwatch.core.estimators.registers.segments import SegmentsSpec, table_s
 from streamwatch.core.estimators.registers.segments.change import SegmentChange, extra_errors, named_change
 from streamwatch.core.estimators.registers.segments.values import EPOCH, OTHER, SegmentValues, Value
 from streamwatch.core.estimators.samples import Sample, Slice
+from streamwatch.core.events import ErrorChange
 from streamwatch.core.outcomes import OutcomeBatch
 from streamwatch.core.specs import UtilitySpec
 
@@ -209,6 +210,15 @@ class Segments:
                 "values_left_out": max(0, len(said.values) - _SHOWN),
             }
         return {"segments": found} if found else {}
+
+    def change_at(self, batch: Batch, position: int) -> ErrorChange | None:
+        """Nothing: when predictions were made is not known here."""
+        del batch, position
+
+    def only_quick_labels(self, age_ms: int) -> bool:
+        """Tell nothing of the age of labels: False."""
+        del age_ms
+        return False
 
     def change_of(self, row: int) -> SegmentChange | None:
         """Find the value of a segment in which most of a changed error sits; None where none stands out."""

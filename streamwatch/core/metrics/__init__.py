@@ -1,0 +1,47 @@
+"""The one table of metrics: name, type, labels and help of every series there is.
+
+A file here is what one part of the program counts. To add a metric:
+
+- to a part: a line in the section of that part (`join.py`, `merge.py`, …). Where the part makes its series it
+  says `family(name, samples)` or `single(name, value)`, which take everything but samples from that line;
+- to every model: a measure in the catalogue of estimators, whose line becomes a metric in `of_models.py`.
+  What a report leaves out first, or keeps longest, has its place in `ranks.py`;
+- to a register of models: in the `metrics` of its `RegisterKind`;
+- a new part: a file here with its section, and that section in `SECTIONS` of `table.py`.
+
+`tests/contracts/test_metrics_table.py` finds a name that is exported and not here, or here and not exported;
+`make generated` writes the reference page.
+"""
+
+from __future__ import annotations
+
+from streamwatch.core.metrics.alarms import ALARMS
+from streamwatch.core.metrics.comparisons import COMPARISONS
+from streamwatch.core.metrics.daemon import DAEMON
+from streamwatch.core.metrics.join import JOIN
+from streamwatch.core.metrics.merge import MERGE
+from streamwatch.core.metrics.metric import Metric
+from streamwatch.core.metrics.of_models import LABEL_DELAY_BOUNDS, metrics_of
+from streamwatch.core.metrics.process import PROCESS
+from streamwatch.core.metrics.ranks import DISPENSABLE, NEEDED, ranks_of
+from streamwatch.core.metrics.state import STATE
+from streamwatch.core.metrics.table import SECTIONS, family, single
+
+__all__ = [
+    "ALARMS",
+    "COMPARISONS",
+    "DAEMON",
+    "DISPENSABLE",
+    "JOIN",
+    "LABEL_DELAY_BOUNDS",
+    "MERGE",
+    "NEEDED",
+    "PROCESS",
+    "SECTIONS",
+    "STATE",
+    "Metric",
+    "family",
+    "metrics_of",
+    "ranks_of",
+    "single",
+]

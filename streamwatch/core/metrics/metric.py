@@ -1,0 +1,29 @@
+"""A metric: what a family of series is called, counts and is labelled by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+DECAY: Final = "decay is per outcome, not per second"
+"""What the help of every estimate that forgets says."""
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A family of series as every sink names it: without prefix, label names in alphabetical order."""
+
+    name: str
+    kind: Literal["counter", "gauge", "histogram"]
+    help: str
+    labels: tuple[str, ...]
+
+
+def gauge(name: str, text: str, *labels: str) -> Metric:
+    """Make a gauge; labels in alphabetical order."""
+    return Metric(name, "gauge", text, labels)
+
+
+def counter(name: str, text: str, *labels: str) -> Metric:
+    """Make a counter; its name ends in `_total`."""
+    return Metric(name, "counter", text, labels)

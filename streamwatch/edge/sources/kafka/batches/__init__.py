@@ -1,0 +1,1 @@
+"""From the bytes a broker sends to rows of records: batches, codecs, faults, older formats."""

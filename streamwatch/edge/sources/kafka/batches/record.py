@@ -1,0 +1,208 @@
+"""A record as it is read, and why it cannot be if it cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, TypeAlias
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.events import Partition
+from streamwatch.core.fetched import (
+    APPENDED,
+    COLUMNS,
+    FAULT,
+    HEADER_COUNT,
+    HEADERS,
+    KEY,
+    KEY_BYTES,
+    OFFSET,
+    PADDING,
+    TIMESTAMP,
+    VALUE,
+    VALUE_BYTES,
+    FetchedRecords,
+)
+from streamwatch.edge.sources.kafka.batches.scan import BAD_STRUCTURE, RECORD_TOO_LARGE, TOO_MANY_HEADERS
+
+HEADER_ENCODING: Final = "header_encoding"
+TOO_LARGE: Final = "record_too_large"
+FAULTS: Final = {
+    BAD_STRUCTURE: "record_structure",
+    TOO_MANY_HEADERS: "too_many_headers",
+    RECORD_TOO_LARGE: TOO_LARGE,
+}
+"""Reasons by what stands in the column FAULT of a scanned row; a header's name may be faulty besides."""
+_CODES: Final = {reason: code for code, reason in FAULTS.items()}
+_PADDING: Final = np.zeros(PADDING, np.uint8)
+_NO_ROWS: Final = np.zeros((0, COLUMNS), np.int64)
+
+
+class KafkaRecord(msgspec.Struct, frozen=True, gc=False):
+    """Implements `core.ports.Record`.
+
+    Attributes
+    ----------
+    fault
+        Why the content cannot be read, as a reason of `records_invalid_total`; then key and value are None,
+        and there are no headers. None for an ordinary record.
+    timestamp_type
+        1 where the broker set the timestamp (LogAppendTime), else 0.
+    """
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int
+    key: bytes | None = None
+    value: bytes | None = None
+    headers: Sequence[tuple[str, bytes | None]] = ()
+    fault: str | None = None
+    timestamp_type: int = 0
+
+
+class KafkaRecords(FetchedRecords):
+    """Records of one partition over the bytes that they were fetched in."""
+
+    __slots__ = ("partition",)
+
+    def __init__(self, partition: Partition, data: NDArray[np.uint8], rows: NDArray[np.int64]) -> None:
+        super().__init__(data, rows)
+        self.partition = partition
+
+    def part(self, rows: NDArray[np.int64]) -> KafkaRecords:
+        """Take some of the rows, over the same data."""
+        return KafkaRecords(self.partition, self.data, rows)
+
+    def over(self, data: NDArray[np.uint8], rows: NDArray[np.int64]) -> KafkaRecords:
+        """The same partition's records over other data."""
+        return KafkaRecords(self.partition, data, rows)
+
+    def record(self, row: int) -> KafkaRecord:
+        """Make an object of one record; what it holds is copied."""
+        topic, number = self.partition
+        columns: list[int] = self.rows[row].tolist()
+        offset, timestamp, key_at, key_bytes, value_at, value_bytes, headers_at, headers, fault, kind = (
+            columns
+        )
+        if fault:
+            return KafkaRecord(topic, number, offset, timestamp, fault=FAULTS[fault], timestamp_type=kind)
+        view = memoryview(self.data.data)
+        key = None if key_bytes < 0 else bytes(view[key_at : key_at + key_bytes])
+        value = None if value_bytes < 0 else bytes(view[value_at : value_at + value_bytes])
+        try:
+            found = _headers(view, headers_at, headers) if headers else ()
+        except UnicodeDecodeError:
+            return KafkaRecord(topic, number, offset, timestamp, fault=HEADER_ENCODING, timestamp_type=kind)
+        return KafkaRecord(topic, number, offset, timestamp, key, value, found, None, kind)
+
+
+Piece: TypeAlias = tuple[NDArray[np.int64], NDArray[np.uint8], int]
+"""Rows, bytes that they point into, and the position of the first of these."""
+
+
+def gathered(partition: Partition, pieces: Sequence[Piece]) -> KafkaRecords:
+    """Put rows together, over a copy of the bytes that are theirs; their positions change in place."""
+    if not pieces:
+        return KafkaRecords(partition, _PADDING, _NO_ROWS)
+    place = 0
+    for rows, data, first in pieces:
+        if place != first:
+            rows[:, (KEY, VALUE, HEADERS)] += place - first
+        place += len(data)
+    data = np.concatenate([*(data for _, data, _ in pieces), _PADDING])
+    if len(pieces) == 1:
+        return KafkaRecords(partition, data, pieces[0][0])
+    return KafkaRecords(partition, data, np.concatenate([rows for rows, *_ in pieces]))
+
+
+def piece_of(records: Sequence[KafkaRecord]) -> Piece:
+    """Write records without headers as rows over bytes of their own."""
+    rows = np.zeros((len(records), COLUMNS), np.int64)
+    written = bytearray()
+    for row, record in zip(rows, records, strict=True):
+        row[OFFSET], row[TIMESTAMP], row[APPENDED] = record.offset, record.timestamp, record.timestamp_type
+        row[FAULT] = 0 if record.fault is None else _CODES[record.fault]
+        for column, content in ((KEY, record.key), (VALUE, record.value)):
+            row[column], row[column + 1] = len(written), -1 if content is None else len(content)
+            written += content or b""
+    return rows, np.frombuffer(bytes(written), np.uint8), 0
+
+
+def too_large(record: KafkaRecord) -> KafkaRecord:
+    """Leave out the content of a record that has more bytes than allowed."""
+    topic, partition, offset, timestamp = record.topic, record.partition, record.offset, record.timestamp
+    kind = record.timestamp_type
+    return KafkaRecord(topic, partition, offset, timestamp, fault=TOO_LARGE, timestamp_type=kind)
+
+
+def _headers(view: memoryview, at: int, count: int) -> tuple[tuple[str, bytes | None], ...]:
+    """Names and values of headers whose structure was scanned."""
+    found: list[tuple[str, bytes | None]] = []
+    for _ in range(count):
+        length, at = _varint(view, at)
+        name = str(view[at : at + length], "utf-8")
+        at += length
+        length, at = _varint(view, at)
+        found.append((name, None if length < 0 else bytes(view[at : at + length])))
+        at += max(length, 0)
+    return tuple(found)
+
+
+def _size(view: memoryview, row: Sequence[int]) -> int:
+    """Bytes of key, value and headers of a scanned record."""
+    size = max(row[KEY_BYTES], 0) + max(row[VALUE_BYTES], 0)
+    at = row[HEADERS]
+    for _ in range(2 * row[HEADER_COUNT]):
+        length, at = _varint(view, at)
+        size += max(length, 0)
+        at += max(length, 0)
+    return size
+
+
+def divided(rows: NDArray[np.int64], data: NDArray[np.uint8], first: int, end: int, most: int) -> list[Piece]:
+    """Divide scanned rows so that the bytes of no record with more than `most` are kept; such are faulty.
+
+    Parameters
+    ----------
+    rows
+        As `scan` wrote them, positions in `data`; they change in place.
+    data, first, end
+        Where they were found: at `data[first:end]`.
+    most
+        Bytes of key, value and headers together.
+    """
+    if end - first <= most:
+        return [(rows, data[first:end], first)] if len(rows) else []
+    likely = np.arange(len(rows)) if rows[:, FAULT].any() else np.diff(rows[:, KEY], append=end) > most
+    view = memoryview(data.data)
+    large = [
+        i
+        for i in np.arange(len(rows))[likely].tolist()
+        if not rows[i, FAULT] and _size(view, rows[i].tolist()) > most
+    ]
+    pieces: list[Piece] = []
+    start = 0
+    for i in large:
+        pieces.append((rows[start:i], data[first : rows[i, KEY]], first))
+        first = int(rows[i + 1, KEY]) if i + 1 < len(rows) and not rows[i + 1, FAULT] else int(rows[i, KEY])
+        rows[i, (KEY, VALUE, HEADERS, HEADER_COUNT)] = 0
+        rows[i, (KEY_BYTES, VALUE_BYTES)] = -1
+        rows[i, FAULT] = RECORD_TOO_LARGE
+        pieces.append((rows[i : i + 1], data[:0], 0))
+        start = i + 1
+    pieces.append((rows[start:], data[first:end], first))
+    return [piece for piece in pieces if len(piece[0])]
+
+
+def _varint(view: memoryview, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = view[at]
+        at += 1
+        value |= (byte & 127) << shift
+        if byte < 128:
+            return (value >> 1 & 0x7FFFFFFFFFFFFFFF) ^ -(value & 1), at
+        shift += 7

@@ -1,0 +1,264 @@
+"""One disposable connection to Kafka: the aiokafka consumer with its traps fenced off, fetching beside it.
+
+Whatever goes wrong with a connection, the cure is another one; nothing here remembers a place in the log.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+from collections.abc import Awaitable, Collection, Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+from aiokafka import AIOKafkaConsumer
+from aiokafka.helpers import create_ssl_context
+from aiokafka.structs import TopicPartition
+
+from streamwatch.core.events import Partition
+from streamwatch.edge.sources.kafka.batches.plain_batches import compiled_plain_batches
+from streamwatch.edge.sources.kafka.batches.reader import Scanner
+from streamwatch.edge.sources.kafka.batches.record import KafkaRecord
+from streamwatch.edge.sources.kafka.batches.scan import compiled_scan
+from streamwatch.edge.sources.kafka.connection.topic_change_signals import TopicChangeSignals
+from streamwatch.edge.sources.kafka.fetch.answer import CONNECTION_ERRORS, worded
+from streamwatch.edge.sources.kafka.fetch.fetching import Fetching
+from streamwatch.edge.sources.kafka.fetch.taking import Taken, Taking
+from streamwatch.edge.sources.kafka.fetch.wire import Listing, Missing, list_topics, record_at
+from streamwatch.edge.sources.kafka.spec import Ago, At, KafkaSpec, Start
+
+__all__ = ["CONNECTION_ERRORS", "ClientLogCapture", "Connection", "TopicsMissing", "require_topics", "worded"]
+
+SCAN_ROWS = 2_048
+"""Records scanned at a time."""
+
+
+class TopicsMissing(Exception):  # noqa: N818 - it names what is the case
+    """Configured topics that the cluster does not have; none was created by asking.
+
+    Attributes
+    ----------
+    nearest
+        For each missing topic the existing names most like it.
+    """
+
+    def __init__(self, nearest: Mapping[str, Sequence[str]], servers: str) -> None:
+        self.nearest = dict(nearest)
+        parts = [
+            f"topic {name!r} does not exist" + (f" (did you mean {' or '.join(near)}?)" if near else "")
+            for name, near in nearest.items()
+        ]
+        super().__init__(
+            f"{'; '.join(parts)} on {servers}, or this user may not see it; nothing was created by asking"
+        )
+
+
+class ClientLogCapture(logging.Handler):
+    """Keeps the client library's last error line, which its exceptions lack, and its lines off stderr."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.last = ""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Remember the message."""
+        self.last = record.getMessage()
+
+    def attach(self) -> None:
+        """Listen to the client library."""
+        logging.getLogger("aiokafka").addHandler(self)
+
+    def detach(self) -> None:
+        """Stop listening."""
+        logging.getLogger("aiokafka").removeHandler(self)
+
+
+class Connection:
+    """Opened once, closed once.
+
+    Parameters
+    ----------
+    spec
+        Where the brokers are and how to be let in.
+    """
+
+    def __init__(self, spec: KafkaSpec) -> None:
+        self._spec = spec
+        self._consumer = AIOKafkaConsumer(
+            bootstrap_servers=spec.bootstrap_servers,
+            client_id=spec.client_id,
+            group_id=spec.group_id,
+            enable_auto_commit=False,
+            auto_offset_reset="none",
+            isolation_level="read_committed",
+            request_timeout_ms=spec.request_timeout_ms,
+            security_protocol=spec.security_protocol,
+            ssl_context=ssl_context(spec),
+            sasl_mechanism=spec.sasl_mechanism,
+            sasl_plain_username=spec.username,
+            sasl_plain_password=spec.password,
+        )
+        self._client: Any = self._consumer._client  # noqa: SLF001 - the consumer hides most of it  # pyright: ignore[reportPrivateUsage]
+        self.change_signals = TopicChangeSignals(self._client)
+        self._fetching: Fetching | None = None
+
+    async def open(self) -> None:
+        """Reach a broker and be let in."""
+        await self._bounded(self._consumer.start())
+
+    async def listing(self) -> Listing:
+        """Every topic the user may see, with its partitions. Asks for none by name: that would create it."""
+        return await self._bounded(list_topics(self._client))
+
+    async def record_at(self, leader: int, partition: Partition, offset: int) -> KafkaRecord | Missing:
+        """The readable record at exactly this offset, beside what is being read."""
+        return await self._bounded(
+            record_at(self._client, leader, partition, offset, self._spec.max_batch_bytes)
+        )
+
+    def assign(self, positions: Mapping[Partition, int]) -> None:
+        """Read these partitions from these offsets, and no others."""
+        if self._spec.group_id is not None:  # the consumer commits only what it has; it is to fetch nothing
+            tps = [TopicPartition(*p) for p in positions]
+            self._consumer.assign(tps)
+            for tp in tps:
+                self._consumer.seek(tp, 0)
+            self._consumer.pause(*tps)
+        # The client refreshes the metadata of assigned topics by name, which would re-create a deleted one.
+        self._client.set_topics(())
+        if self._fetching is None:
+            scanner = Scanner(compiled_scan(), SCAN_ROWS, compiled_plain_batches())
+            self._fetching = Fetching(self._client, self._spec, scanner)
+        self._fetching.assign(positions)
+
+    def seek(self, partition: Partition, position: int, asked: int = -1) -> None:
+        """Go on from another offset, for which a broker may have to be asked by a later one."""
+        self._assigned.seek(partition, position, asked)
+
+    async def take(self, partitions: Collection[Partition] | None, timeout_ms: int) -> Taken:
+        """The next records of these partitions, or of all; what others have fetched is kept.
+
+        Raises
+        ------
+        CodecMissing
+            Records are compressed with a codec whose package is not installed.
+        """
+        taking = Taking(self._assigned, self._spec.max_poll_records)
+        return await taking.take(partitions, timeout_ms / 1_000)
+
+    def position(self, partition: Partition) -> int:
+        """Offset of the next record, after control records."""
+        return self._assigned.slots[partition].position
+
+    def last_fetch(self, partition: Partition) -> tuple[int, int]:
+        """High watermark, and a stamp that changes with each answer; -1 and 0 before the first fetch."""
+        slot = self._assigned.slots.get(partition)
+        return (-1, 0) if slot is None else (slot.high_watermark, slot.answer)
+
+    @property
+    def fetched(self) -> bool:
+        """A broker has answered a fetch without an error."""
+        return self._fetching is not None and self._fetching.answers > 0
+
+    @property
+    def _assigned(self) -> Fetching:
+        if self._fetching is None:
+            raise RuntimeError("assign() comes first")
+        return self._fetching
+
+    def at_end_ms(self, partition: Partition, position: int) -> int | None:
+        """Time of sending the latest fetch, in milliseconds, if it found the end at `position`; else None.
+
+        Everything appended before a fetch was sent lies before the high watermark of its answer. So once
+        reading has come to that offset, no record that was there when the fetch was sent is unread. The last
+        stable offset would not do: records of an open transaction are there and cannot be read yet.
+        """
+        slot = self._assigned.slots.get(partition)
+        if slot is None or slot.high_watermark != position or slot.position != position:
+            return None
+        return int(slot.sent_at * 1_000)
+
+    async def ends(self, partition: Partition) -> tuple[int, int]:
+        """First offset the log still holds and the offset after its last stable record."""
+        tp = TopicPartition(*partition)
+        first = await self._bounded(self._consumer.beginning_offsets([tp]))
+        last = await self._bounded(self._consumer.end_offsets([tp]))
+        return first[tp], last[tp]
+
+    async def resolve(
+        self, partitions: Sequence[Partition], start: Start, now_ms: int
+    ) -> dict[Partition, int]:
+        """Offsets at which to begin; a moment after the last record is the end of the log."""
+        tps = [TopicPartition(*p) for p in partitions]
+        if not tps:
+            return {}
+        if start == "earliest":
+            found = await self._bounded(self._consumer.beginning_offsets(tps))
+            return {Partition(*tp): offset for tp, offset in found.items()}
+        ends = await self._bounded(self._consumer.end_offsets(tps))
+        offsets = {Partition(*tp): offset for tp, offset in ends.items()}
+        if isinstance(start, At | Ago):
+            moment = start.timestamp_ms if isinstance(start, At) else now_ms - start.duration_ms
+            found = await self._bounded(self._consumer.offsets_for_times(dict.fromkeys(tps, max(moment, 0))))
+            offsets |= {Partition(*tp): hit.offset for tp, hit in found.items() if hit is not None}
+        return offsets
+
+    async def commit(self, positions: Mapping[Partition, int], text: str) -> None:
+        """Tell the group's lag tools how far reading has come, and leave a text with it."""
+        offsets = {TopicPartition(*p): (position, text) for p, position in positions.items()}
+        assigned = self._consumer.assignment()
+        if offsets := {tp: told for tp, told in offsets.items() if tp in assigned}:
+            await self._bounded(self._consumer.commit(offsets))
+
+    async def texts(self, partitions: Iterable[Partition]) -> list[str]:
+        """Texts that were left with the offsets that the group last committed."""
+        coordinator: Any = self._consumer._coordinator  # noqa: SLF001 - the public call drops the text  # pyright: ignore[reportPrivateUsage]
+        found = await self._bounded(
+            coordinator.fetch_committed_offsets([TopicPartition(*p) for p in partitions])
+        )
+        return [told.metadata for told in found.values()]
+
+    async def close(self, timeout_seconds: float) -> None:
+        """Leave in bounded time, whatever state the brokers are in."""
+        consumer: Any = self._consumer
+        if self._fetching is not None:
+            await _attempted(self._fetching.close(), timeout_seconds / 3)
+        await _attempted(consumer.stop(), timeout_seconds)
+        for part in (consumer._fetcher, self._client):  # noqa: SLF001 - what a stop that hung has left open
+            if part is not None:
+                await _attempted(part.close(), timeout_seconds / 3)
+
+    async def _bounded(self, awaitable: Awaitable[Any]) -> Any:
+        async with asyncio.timeout(self._spec.request_timeout_ms / 1_000):
+            return await awaitable
+
+
+async def _attempted(step: Any, timeout_seconds: float) -> None:
+    """Run a closing step to its end or to the timeout; how it ends is of no interest any more."""
+    task = asyncio.ensure_future(step)
+    done, _ = await asyncio.wait({task}, timeout=timeout_seconds)
+    if not done:
+        task.cancel()
+        await asyncio.wait({task}, timeout=timeout_seconds / 3)
+    if task.done() and not task.cancelled():
+        task.exception()
+
+
+def ssl_context(spec: KafkaSpec) -> ssl.SSLContext | None:
+    """Context by which brokers and the client are authenticated; None without TLS."""
+    if spec.security_protocol not in ("SSL", "SASL_SSL"):
+        return None
+    context: ssl.SSLContext = create_ssl_context(
+        cafile=spec.cafile, certfile=spec.certfile, keyfile=spec.keyfile, password=spec.keyfile_password
+    )
+    context.check_hostname = spec.check_hostname
+    return context
+
+
+def require_topics(topics: Sequence[str], listing: Listing, servers: str) -> None:
+    """Raise `TopicsMissing` unless the cluster has every topic."""
+    there = [name for name, listed in listing.items() if listed.partitions]
+    missing = {t: get_close_matches(t, there, n=3, cutoff=0.6) for t in topics if t not in there}
+    if missing:
+        raise TopicsMissing(missing, servers)

@@ -1,0 +1,1 @@
+"""Fetch requests to leaders, their answers, and turns of records handed out of them."""

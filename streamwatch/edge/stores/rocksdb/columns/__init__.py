@@ -1,0 +1,1 @@
+"""State in columns: cold runs, and how rows become columns."""

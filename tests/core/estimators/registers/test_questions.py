@@ -1,0 +1,49 @@
+"""A register that answers questions about alarms is asked, whoever brought it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import pytest
+
+from streamwatch.core.estimators import registers
+from streamwatch.core.estimators.registers.kind import RegisterKind
+from streamwatch.core.estimators.registers.segments.change import SegmentChange
+from streamwatch.core.estimators.set import EstimatorSet
+from streamwatch.core.events import Outcome
+from tests.contracts.toy_register import LongestRun, LongestRunSpec
+from tests.layouts import DEFAULT
+
+SAID = SegmentChange("country", "AT", 0.9, 0.1, 0.1, 0.5)
+
+
+@dataclass(frozen=True, slots=True)
+class AskedSpec(LongestRunSpec):
+    """What it is known by."""
+
+
+class Asked(LongestRun):
+    """Longest run of errors, with an answer to one of the questions."""
+
+    def change_at(self, batch, position):
+        del batch, position
+
+    def change_of(self, row):
+        del row
+        return SAID
+
+    def only_quick_labels(self, age_ms):
+        del age_ms
+        return False
+
+
+def test_a_register_of_somebody_else_is_asked_about_an_alarm(monkeypatch: pytest.MonkeyPatch) -> None:
+    toys = (
+        RegisterKind("toy", LongestRunSpec, (), LongestRun),
+        RegisterKind("asked", AskedSpec, (), Asked),
+    )
+    monkeypatch.setattr(registers, "KINDS", (*registers.KINDS, *toys))
+    for chosen, said in (((LongestRunSpec(),), None), ((LongestRunSpec(), AskedSpec()), SAID)):
+        watched = EstimatorSet(replace(DEFAULT, registers=chosen))
+        watched.fold([Outcome("m", "a", "b", 1_760_000_000_000, 1_000)])
+        assert watched.segment_change("m") == said
