@@ -22,6 +22,7 @@ DISPENSABLE: tuple[str, ...] = (
     "temporal_dependence",
     "kappa_majority_prequential",
     "loss_autocorrelation",
+    "predictions_labelled_ratio",
     "label_delay_seconds",
     "effective_sample_size_autocorrelated",
     "kappa_zscore",

@@ -94,3 +94,14 @@ def test_long_values_are_read_one_by_one() -> None:
 def test_elements_of_arrays_are_left_to_trees() -> None:
     mapping = TopicMapping(id="value.r[].id", prediction="value.r[].p", segments={"a": "value.r[].a"})
     assert isinstance(build(DecoderSpec("t", "prediction", mapping), FormatOptions()), TreeDecoder)
+
+
+def test_an_empty_header_is_no_segment_that_is_absent() -> None:
+    decoder = decoder_of("prediction", TopicMapping(segments={"country": "header:country"}))
+    content = {"id": "1", "model": "m", "prediction": "x"}
+    records = [of(content), of(content, headers=(("country", b""),))]
+    for _ in range(2):  # the first time names are learnt
+        absent, empty = decoder.decode_batch(fetched(records)).events()
+    assert isinstance(absent, Prediction)
+    assert isinstance(empty, Invalid)
+    assert empty.reason == "invalid_segment"

@@ -82,8 +82,8 @@ def _segments(data: Any, plan: Plan, tables: Tables, trace: Trace, spare: Any, a
         kind = trace.kind[leaf]
         if kind > NULL:
             start, stop = trace.start[leaf], trace.stop[leaf]
-            if end - at + stop - start >= MAX_TOKEN_BYTES:
-                return _UNUSUAL
+            if stop == start or end - at + stop - start >= MAX_TOKEN_BYTES:
+                return _UNUSUAL  # a value without a byte would be taken for none
             for j in range(start, stop):
                 spare[end] = data[j]
                 end += 1

@@ -172,6 +172,7 @@ def test_a_packed_state_of_schema_4_with_most_entries_in_cold_runs_says_what_it_
         each.name: [[list(key), value] for key, value in each.samples]
         for each in life.pipeline.join_families()
     }
+    assert series.pop("join_entries") == [[["memory"], 32], [["disk"], 208]]
     assert series == said["series"]
     life.feed()
     life.commit()

@@ -177,10 +177,11 @@ class Overflow:
         return int(t["closed_entries"] + t["open_entries"]) - sum(self.settled.values())
 
     def entries(self, table: Table) -> int:
-        """Count the entries outside the table, between two batches."""
+        """Count the entries outside the table, between two batches; it changes nothing."""
         totals = table.arrays.totals[0]
-        self._drop_generations(int(totals["floor"]))
-        return int(totals["cold"].sum()) + sum(self.settled.values())
+        floor = int(totals["floor"])
+        settled = sum(count for generation, count in self.settled.items() if generation >= floor)
+        return int(totals["cold"].sum()) + settled
 
     def _drop_generations(self, floor: int) -> None:
         self.cold.floor = floor
