@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from streamwatch.core.estimators.significance import sign_test, wilcoxon_test
+from streamwatch.core.estimators.folds.significance import sign_test, wilcoxon_test
 from streamwatch.folds import Scheme
 from streamwatch.lab.experiments.fold_runs import STREAMS, TESTS, evaluate, noisy, rejections
 from tests.tiers import by_tier

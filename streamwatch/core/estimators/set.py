@@ -1,6 +1,6 @@
 """The estimators of every model by name: outcomes go in, alarms and series come out.
 
-Names become rows and local class indices in `model_index`; the kernel counts; `report` and `trace` read
+Names become rows and local class indices in `models.index`; the kernel counts; `report` and `trace` read
 what it counted.
 """
 
@@ -17,18 +17,18 @@ import numpy as np
 from streamwatch.core.estimators.agreement import Totals
 from streamwatch.core.estimators.alarms import Alarms
 from streamwatch.core.estimators.class_shift import ClassShift, shift_between, shift_over_folds
-from streamwatch.core.estimators.column_index import ColumnIndex
 from streamwatch.core.estimators.comparisons.set import ComparisonSet
 from streamwatch.core.estimators.confusion import confusion_document
 from streamwatch.core.estimators.detectors.alarm import AlarmRow
-from streamwatch.core.estimators.fold_report import joined_details
+from streamwatch.core.estimators.folds.report import joined_details
 from streamwatch.core.estimators.imbalance import accuracy_misleads
 from streamwatch.core.estimators.kernel.table import ModelTable
 from streamwatch.core.estimators.label_delays import LabelDelays
 from streamwatch.core.estimators.level import Level, joined_levels, levels_of, recent_of
 from streamwatch.core.estimators.measures.measures import accuracy
-from streamwatch.core.estimators.model_index import ModelIndex, ModelSlot, utility_of
-from streamwatch.core.estimators.model_snapshot import ModelSnapshot, decode, encode
+from streamwatch.core.estimators.models.column_index import ColumnIndex
+from streamwatch.core.estimators.models.index import ModelIndex, ModelSlot, utility_of
+from streamwatch.core.estimators.models.snapshot import ModelSnapshot, decode, encode
 from streamwatch.core.estimators.names import Batch
 from streamwatch.core.estimators.pasts import Pasts
 from streamwatch.core.estimators.registers import registers_of

@@ -5,7 +5,7 @@ resolved later finds the others there, and nothing else has to be remembered. Th
 outcome. Predictions that expired under `join.on_expiry: assume` count as resolved.
 
 Models that predict in folds have no partners: several answers of one model on one id are no pair, and folds
-are compared by themselves (`estimators.fold_comparison`).
+are compared by themselves (`estimators.folds.comparison`).
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
-from streamwatch.core.estimators.significance import sign_test, wilcoxon_test
+from streamwatch.core.estimators.folds.significance import sign_test, wilcoxon_test
 from streamwatch.folds import Scheme, roles
 
 Floats = NDArray[np.float64]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from streamwatch.core.estimators.significance import sign_test, wilcoxon_test
+from streamwatch.core.estimators.folds.significance import sign_test, wilcoxon_test
 from streamwatch.folds import Scheme, Validation
 from streamwatch.lab.experiments.fold_runs import STREAMS, Evaluated, evaluate, noisy, rejections, who
 from streamwatch.lab.experiments.result import (

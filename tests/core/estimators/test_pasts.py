@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamwatch.core.estimators.model_snapshot import decode, encode
+from streamwatch.core.estimators.models.snapshot import decode, encode
 from streamwatch.core.estimators.names import Batch
 from streamwatch.core.estimators.pasts import Pasts
 from streamwatch.core.estimators.set import EstimatorSet

@@ -12,7 +12,7 @@ from streamwatch.core.estimators.comparisons.report import TRACED, report, trace
 from streamwatch.core.estimators.comparisons.state import CHALLENGER_WRONG, CHAMPION_WRONG
 from streamwatch.core.estimators.comparisons.table import ComparisonTable
 from streamwatch.core.estimators.kernel.snapshot import fingerprint
-from streamwatch.core.estimators.model_index import utility_of
+from streamwatch.core.estimators.models.index import utility_of
 from streamwatch.core.estimators.names import Classes
 from streamwatch.core.estimators.trace_chunk import Cell, TraceChunk
 from streamwatch.core.estimators.verdicts.costs import CostTable, cost_table_of

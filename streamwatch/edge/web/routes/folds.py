@@ -43,7 +43,7 @@ class FoldsExporter:
     ) -> bytes:
         """Every comparison under one forgetting; without accuracies under one that is not used."""
         # scipy.stats takes long to load, and few ask.
-        from streamwatch.core.estimators.fold_comparison import compared  # noqa: PLC0415
+        from streamwatch.core.estimators.folds.comparison import compared  # noqa: PLC0415
 
         del live, media_type
         found = _folds(report)

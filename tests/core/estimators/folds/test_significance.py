@@ -10,7 +10,7 @@ import pytest
 import scikit_posthocs
 from scipy import stats
 
-from streamwatch.core.estimators.significance import (
+from streamwatch.core.estimators.folds.significance import (
     critical_difference,
     friedman_test,
     sign_test,

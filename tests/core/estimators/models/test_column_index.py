@@ -8,7 +8,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from streamwatch.core.estimators import column_index
+from streamwatch.core.estimators.models import column_index
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Outcome
 from streamwatch.core.outcomes import OUTCOME, OutcomeBatch

@@ -9,8 +9,8 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from streamwatch.core.estimators.rank_diagram import rank_diagram
-from streamwatch.core.estimators.significance import friedman_test, sign_test, spread, wilcoxon_test
+from streamwatch.core.estimators.folds.rank_diagram import rank_diagram
+from streamwatch.core.estimators.folds.significance import friedman_test, sign_test, spread, wilcoxon_test
 
 Accuracies: TypeAlias = Mapping[str, Mapping[str, float]]
 """Accuracy by model and fold."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from streamwatch.core.estimators.kernel.numbering import UNKNOWN, number, remember
-from streamwatch.core.estimators.model_index import ModelIndex
+from streamwatch.core.estimators.models.index import ModelIndex
 from streamwatch.core.estimators.names import Batch
 from streamwatch.core.outcomes import OutcomeBatch
 
