@@ -30,7 +30,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from streamwatch.core.events import Partition
-from streamwatch.edge.sources.kafka.batches.reader import Damage
+from streamwatch.edge.sources.kafka.batches.damage import Damage
 from streamwatch.telemetry import (
     BatchSkipped,
     InternalEvent,

@@ -15,8 +15,8 @@ from streamwatch.core.events import Fingerprint, Partition
 from streamwatch.core.ports import Poll, Record
 from streamwatch.edge.sources.kafka.background_tasks import BackgroundTasks
 from streamwatch.edge.sources.kafka.batches.codecs import CodecMissing
+from streamwatch.edge.sources.kafka.batches.damage import Damage
 from streamwatch.edge.sources.kafka.batches.plain_batches import compiled_plain_batches
-from streamwatch.edge.sources.kafka.batches.reader import Damage
 from streamwatch.edge.sources.kafka.batches.scan import compiled_scan
 from streamwatch.edge.sources.kafka.connection.broker_health import BrokerHealth
 from streamwatch.edge.sources.kafka.connection.connection import (

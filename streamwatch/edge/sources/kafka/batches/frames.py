@@ -109,6 +109,34 @@ def batch_at(  # noqa: PLR0911 - one for each line of the table
     return batch
 
 
+def next_batch(data: memoryview, at: int, least: int, most: int) -> Batch | Broken | None:
+    """As `batch_at`, and broken too if a sound batch behind it shows that its offset is wrong.
+
+    Only offsets after a gap are doubted: a log that was compacted has gaps, and a batch whose head was
+    damaged may claim one.
+    """
+    batch = batch_at(data, at, least, most)
+    if isinstance(batch, Batch) and batch.base_offset > least and batch.magic == 2:
+        after = following(data, at)
+        if after is not None and after < batch.next_offset:
+            return Broken(f"offset {batch.base_offset} is not where it stands", -1)
+    return batch
+
+
+def offset_after(broken: Broken, data: memoryview, at: int, position: int, most: int) -> int:
+    """Offset at which reading can go on behind bytes that are no batch; -1 if that is not known.
+
+    That of the sound batch which follows, unless the head names one between `position` and it.
+    """
+    claimed = broken.next_offset if position < broken.next_offset else -1
+    if claimed > most >= 0:
+        claimed = -1
+    after = following(data, at)
+    if after is not None and after > position and not position < claimed <= after:
+        claimed = after
+    return claimed
+
+
 def _batch(data: memoryview, at: int, end: int) -> Batch | Broken:
     head = HEAD.unpack_from(data, at)
     base, _, _, magic, crc, attributes, last_delta, first_ms, max_ms, producer, _, _, count = head

@@ -5,35 +5,37 @@ What cannot be read is passed over and named: a record by its `fault`, a batch a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from collections.abc import Iterable
+from typing import Final
 
 import numpy as np
 
 from streamwatch.core.events import Partition
-from streamwatch.core.fetched import APPENDED, OFFSET
+from streamwatch.core.fetched import OFFSET
 from streamwatch.edge.sources.kafka.batches.aborted import AbortedTransactions
-from streamwatch.edge.sources.kafka.batches.codecs import Oversized, Undecompressable, decompress
+from streamwatch.edge.sources.kafka.batches.codecs import Oversized, Undecompressable
+from streamwatch.edge.sources.kafka.batches.damage import Cause, Damage
 from streamwatch.edge.sources.kafka.batches.frames import (
-    APPEND_TIME,
     CONTROL,
     Batch,
     Broken,
-    batch_at,
-    following,
+    next_batch,
+    offset_after,
 )
-from streamwatch.edge.sources.kafka.batches.legacy import content_of, message_of, messages_within
-from streamwatch.edge.sources.kafka.batches.plain_batches import PlainBatches
+from streamwatch.edge.sources.kafka.batches.opened import (
+    Contradictory,
+    OpenBatch,
+    open_compressed,
+    open_plain,
+)
 from streamwatch.edge.sources.kafka.batches.record import (
-    KafkaRecord,
     KafkaRecords,
     Piece,
     divided,
     gathered,
     piece_of,
-    too_large,
 )
-from streamwatch.edge.sources.kafka.batches.scan import Scanned, new_rows
+from streamwatch.edge.sources.kafka.batches.scanner import Scanner
 
 AT_ONCE_BYTES: Final = 1 << 20
 """A batch that decompresses to more than this is decompressed in a thread."""
@@ -43,50 +45,6 @@ TAKEN_BYTES: Final = 1 << 22
 
 UNLIMITED: Final = 1 << 31
 """Bytes of a record: no batch has more."""
-
-Cause: TypeAlias = Literal["corrupt_batch", "oversized_batch"]
-
-
-class Damage(NamedTuple):
-    """Offsets that cannot be read."""
-
-    cause: Cause
-    first: int
-    next_offset: int
-    """Where reading can go on; -1 if that is not known."""
-    reason: str
-    certain: bool
-    """The checksum is right, so fetching again would bring the same."""
-    asked: int = -1
-    """Later offset by which brokers find `next_offset`; -1 for that itself."""
-
-    @property
-    def records(self) -> int:
-        """Offsets passed over, each a record unless compacted away."""
-        return max(0, self.next_offset - self.first)
-
-
-class Scanner:
-    """A scan function, one for several batches that are plain, where there is one, and rows they write to."""
-
-    def __init__(self, scan: Callable[..., Scanned], room: int, plain: PlainBatches | None = None) -> None:
-        self.scan = scan
-        self.plain = plain
-        self.rows = new_rows(room)
-        self.room = room
-
-
-class _Open:
-    """A batch that is being read."""
-
-    def __init__(self, batch: Batch, data: np.ndarray[Any, np.dtype[np.uint8]]) -> None:
-        self.batch = batch
-        self.data = data
-        self.at = 0
-        self.delta = -1
-        self.found = 0
-        self.inner: list[KafkaRecord] | None = None
-        """The messages of a compressed one of format v0 or v1."""
 
 
 class PartitionReader:
@@ -142,7 +100,7 @@ class PartitionReader:
         self._max_record_bytes = max_record_bytes
         self._least = position
         self._batch: Batch | None = None
-        self._open: _Open | None = None
+        self._open: OpenBatch | None = None
 
     @property
     def held_bytes(self) -> int:
@@ -171,9 +129,8 @@ class PartitionReader:
                 continue
             opened, first = self._open, self._open.at
             most = room
-            if opened.inner is None:
-                size_bytes = len(opened.data) // max(1, opened.batch.records) + 1
-                most = min(room, max(1, left_bytes // size_bytes))
+            if opened.messages is None:
+                most = min(room, max(1, left_bytes // opened.record_bytes))
             found = [piece for piece in self._from(opened, most) if len(piece[0])]
             if found:
                 left_bytes -= opened.at - first
@@ -216,16 +173,13 @@ class PartitionReader:
         return (scanner.rows[:found].copy(), self._bytes[start : self._at], 0) if self._at > start else None
 
     def _next_batch(self) -> None:
-        batch = batch_at(self._data, self._at, self._least, self._high_watermark)
+        batch = next_batch(self._data, self._at, self._least, self._high_watermark)
         if batch is None:
             self._end()
             return
-        if isinstance(batch, Batch) and batch.base_offset > self._least and batch.magic == 2:
-            after = following(self._data, self._at)  # a gap, or an offset that is wrong
-            if after is not None and after < batch.next_offset:
-                batch = Broken(f"offset {batch.base_offset} is not where it stands", -1)
         if isinstance(batch, Broken):
-            self._break(batch)
+            after = offset_after(batch, self._data, self._at, self.position, self._high_watermark)
+            self.damage = Damage("corrupt_batch", self.position, after, batch.reason, certain=False)
             return
         covered = self._aborted.covers(batch)
         if batch.attributes & CONTROL:
@@ -238,68 +192,36 @@ class PartitionReader:
             self._begin(batch)
 
     def _begin(self, batch: Batch) -> None:
-        if batch.codec:
-            if batch.end - batch.body > AT_ONCE_COMPRESSED:
-                self.heavy = True
-            else:
-                self._decompress(batch, min(AT_ONCE_BYTES, self._max_batch_bytes))
+        if not batch.codec:
+            self._open = open_plain(self._partition, batch, self._data)
+        elif batch.end - batch.body > AT_ONCE_COMPRESSED:
+            self.heavy = True
         else:
-            body = self._data[batch.body : batch.end]
-            self._open = opened = _Open(batch, np.frombuffer(body, np.uint8))
-            if batch.magic < 2:
-                opened.inner = [message_of(self._partition, batch, self._data)]
+            self._decompress(batch, min(AT_ONCE_BYTES, self._max_batch_bytes))
 
     def _decompress(self, batch: Batch, most: int) -> None:
-        data, outer_ms = self._data[batch.body : batch.end], -1
-        if batch.magic < 2:
-            content = content_of(batch, self._data)
-            if content is None or content.value is None:
-                self._corrupt(batch, "a message without content")
-                return
-            outer_ms, data = content.timestamp, content.value
         try:
-            plain = decompress(batch.codec, data, most)
+            self._open = open_compressed(self._partition, batch, self._data, most)
         except Oversized:
             if most < self._max_batch_bytes:
                 self.heavy = True
             else:
                 reason = f"decompresses to more than {self._max_batch_bytes} bytes"
                 self._damage("oversized_batch", batch, reason)
-            return
-        except Undecompressable as error:
+        except (Undecompressable, Contradictory) as error:
             self._corrupt(batch, str(error))
-            return
-        opened = _Open(batch, plain)
-        if batch.magic < 2:
-            inner = list(messages_within(self._partition, batch, memoryview(plain.data), outer_ms))
-            offsets = [record.offset for record in inner]
-            if offsets != sorted(set(offsets)) or offsets[-1:] != [batch.base_offset]:
-                self._corrupt(batch, "messages that do not fit it")
-                return
-            opened.inner = inner
-        self._open = opened
 
-    def _from(self, opened: _Open, room: int) -> list[Piece]:
-        if opened.inner is not None:
-            return [self._from_legacy(opened, room)]
-        batch, scanner = opened.batch, self._scanner
-        append_ms = max(batch.max_ms, 0) if batch.attributes & APPEND_TIME else -1
-        first = opened.at
-        found, opened.at, opened.delta, broken = scanner.scan(
-            opened.data,
-            opened.at,
-            min(room, scanner.room),
-            batch.base_offset,
-            batch.last_delta,
-            opened.delta,
-            batch.first_ms,
-            append_ms,
-            scanner.rows,
-        )
-        opened.found += found
-        rows = scanner.rows[:found].copy()
-        rows[:, APPENDED] = append_ms >= 0
-        if found and rows[0, OFFSET] < self.position:  # asked for from within the batch
+    def _from(self, opened: OpenBatch, room: int) -> list[Piece]:
+        if opened.messages is not None:
+            records = opened.take_messages(room, self.position, self._max_record_bytes)
+            if records:
+                self.position = records[-1].offset + 1
+            if not opened.messages:
+                self._pass(opened.batch)
+            return [piece_of(records)]
+        batch, first = opened.batch, opened.at
+        rows, broken = opened.scan(self._scanner, room)
+        if len(rows) and rows[0, OFFSET] < self.position:  # asked for from within the batch
             rows = rows[rows[:, OFFSET] >= self.position]
         if len(rows):
             self.position = int(rows[-1, OFFSET]) + 1
@@ -313,19 +235,6 @@ class PartitionReader:
                 self._pass(batch)
         return pieces
 
-    def _from_legacy(self, opened: _Open, room: int) -> Piece:
-        inner = opened.inner or []
-        piece, opened.inner = inner[:room], inner[room:]
-        records: list[KafkaRecord] = []
-        for record in piece:
-            if self.position <= record.offset:
-                size = len(record.key or b"") + len(record.value or b"")
-                records.append(record if size <= self._max_record_bytes else too_large(record))
-                self.position = record.offset + 1
-        if not opened.inner:
-            self._pass(opened.batch)
-        return piece_of(records)
-
     def _pass(self, batch: Batch) -> None:
         """Everything of this batch was taken, or nothing of it is to be."""
         self._open = self._batch = None
@@ -337,15 +246,6 @@ class PartitionReader:
         if self._at == 0 and len(self._data):
             self.damage = Damage("corrupt_batch", self.position, -1, "no batch is whole", certain=False)
         self.done = self.damage is None
-
-    def _break(self, broken: Broken) -> None:
-        claimed = broken.next_offset if self.position < broken.next_offset else -1
-        if claimed > self._high_watermark >= 0:
-            claimed = -1
-        after = following(self._data, self._at)
-        if after is not None and after > self.position and not self.position < claimed <= after:
-            claimed = after
-        self.damage = Damage("corrupt_batch", self.position, claimed, broken.reason, certain=False)
 
     def _corrupt(self, batch: Batch, reason: str) -> None:
         self._damage("corrupt_batch", batch, reason)

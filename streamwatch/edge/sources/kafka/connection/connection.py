@@ -18,9 +18,9 @@ from aiokafka.structs import TopicPartition
 
 from streamwatch.core.events import Partition
 from streamwatch.edge.sources.kafka.batches.plain_batches import compiled_plain_batches
-from streamwatch.edge.sources.kafka.batches.reader import Scanner
 from streamwatch.edge.sources.kafka.batches.record import KafkaRecord
 from streamwatch.edge.sources.kafka.batches.scan import compiled_scan
+from streamwatch.edge.sources.kafka.batches.scanner import Scanner
 from streamwatch.edge.sources.kafka.connection.topic_change_signals import TopicChangeSignals
 from streamwatch.edge.sources.kafka.fetch.answer import CONNECTION_ERRORS, worded
 from streamwatch.edge.sources.kafka.fetch.fetching import Fetching

@@ -16,9 +16,11 @@ from aiokafka.errors import LeaderNotAvailableError
 from aiokafka.structs import TopicPartition
 
 from streamwatch.core.events import Partition
+from streamwatch.edge.sources.kafka.batches.damage import Damage
 from streamwatch.edge.sources.kafka.batches.frames import Batch, batch_at
-from streamwatch.edge.sources.kafka.batches.reader import Damage, PartitionReader, Scanner
+from streamwatch.edge.sources.kafka.batches.reader import PartitionReader
 from streamwatch.edge.sources.kafka.batches.salvage import Look, next_readable
+from streamwatch.edge.sources.kafka.batches.scanner import Scanner
 from streamwatch.edge.sources.kafka.fetch.answer import CONNECTION_ERRORS, Answer, ask, worded
 from streamwatch.edge.sources.kafka.fetch.backoff import Backoff
 from streamwatch.edge.sources.kafka.fetch.slot import Slot

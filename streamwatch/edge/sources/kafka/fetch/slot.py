@@ -6,7 +6,8 @@ import asyncio
 from dataclasses import dataclass
 
 from streamwatch.core.events import Partition
-from streamwatch.edge.sources.kafka.batches.reader import Damage, PartitionReader
+from streamwatch.edge.sources.kafka.batches.damage import Damage
+from streamwatch.edge.sources.kafka.batches.reader import PartitionReader
 from streamwatch.edge.sources.kafka.fetch.backoff import Backoff
 
 

@@ -8,7 +8,8 @@ from collections.abc import Collection
 from typing import Final, NamedTuple
 
 from streamwatch.core.events import Partition
-from streamwatch.edge.sources.kafka.batches.reader import AT_ONCE_BYTES, Damage
+from streamwatch.edge.sources.kafka.batches.damage import Damage
+from streamwatch.edge.sources.kafka.batches.reader import AT_ONCE_BYTES
 from streamwatch.edge.sources.kafka.batches.record import KafkaRecords
 from streamwatch.edge.sources.kafka.fetch.fetching import Fetching
 from streamwatch.edge.sources.kafka.fetch.slot import Slot

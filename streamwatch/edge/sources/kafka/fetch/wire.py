@@ -31,9 +31,10 @@ from aiokafka.structs import TopicPartition
 
 from streamwatch.core.events import Partition
 from streamwatch.edge.sources.kafka.batches.codecs import CodecMissing
-from streamwatch.edge.sources.kafka.batches.reader import PartitionReader, Scanner
+from streamwatch.edge.sources.kafka.batches.reader import PartitionReader
 from streamwatch.edge.sources.kafka.batches.record import KafkaRecord
 from streamwatch.edge.sources.kafka.batches.scan import compiled_scan
+from streamwatch.edge.sources.kafka.batches.scanner import Scanner
 from streamwatch.edge.sources.kafka.fetch.answer import ask
 
 

@@ -18,9 +18,11 @@ from hypothesis import strategies as st
 from streamwatch.core.events import Partition
 from streamwatch.edge.sources.kafka.batches import codecs
 from streamwatch.edge.sources.kafka.batches.codecs import CodecMissing
-from streamwatch.edge.sources.kafka.batches.reader import TAKEN_BYTES, Damage, PartitionReader, Scanner
+from streamwatch.edge.sources.kafka.batches.damage import Damage
+from streamwatch.edge.sources.kafka.batches.reader import TAKEN_BYTES, PartitionReader
 from streamwatch.edge.sources.kafka.batches.record import KafkaRecord
 from streamwatch.edge.sources.kafka.batches.scan import Scanned, compiled_scan, scan
+from streamwatch.edge.sources.kafka.batches.scanner import Scanner
 from tests.edge.sources.kafka.batches.raw_batches import (
     ABORT,
     APPEND_TIME,

@@ -13,8 +13,9 @@ import pytest
 from aiokafka.errors import KafkaConnectionError
 
 from streamwatch.core.events import Partition
-from streamwatch.edge.sources.kafka.batches.reader import AT_ONCE_BYTES, Scanner
+from streamwatch.edge.sources.kafka.batches.reader import AT_ONCE_BYTES
 from streamwatch.edge.sources.kafka.batches.scan import compiled_scan
+from streamwatch.edge.sources.kafka.batches.scanner import Scanner
 from streamwatch.edge.sources.kafka.fetch.fetching import Fetching
 from streamwatch.edge.sources.kafka.fetch.taking import LARGE_AT_ONCE, Taken, Taking
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
