@@ -10,7 +10,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from streamwatch.core.events import Partition
-from streamwatch.core.fold_names import shown_name
 from streamwatch.core.ports import DeadLetters, Poll, Schemas, Source
 from streamwatch.daemon.alerting import event_of
 from streamwatch.daemon.batch_processor import yield_to_loop
@@ -18,16 +17,13 @@ from streamwatch.daemon.commits import Commits, CommitSpec, Durable
 from streamwatch.daemon.offset_metadata import OffsetMetadata
 from streamwatch.daemon.source_positions import LogCounts, SourcePositions
 from streamwatch.daemon.state import State
+from streamwatch.daemon.state_holder import StateHolder
 from streamwatch.daemon.status import DaemonStatus, counted
 from streamwatch.edge.stores.errors import StateFailed, StateForbidden, StateGone, StateRefused
 from streamwatch.telemetry import (
     CatchUpCompleted,
     DiskFreed,
     DiskLow,
-    EstimatorsChanged,
-    ModelStateDiscarded,
-    StateLost,
-    StateOpened,
     Telemetry,
 )
 
@@ -35,10 +31,6 @@ COMMIT_SECONDS = 4.0
 """Seconds a stop waits for the last commit to be on the disk."""
 LEAVE_SECONDS = 1.0
 """Seconds it waits, beyond that, for a thread that still uses the store."""
-STATE_GONE = "state_gone"
-"""Cause under which a state that was removed while it was open is counted."""
-RETRY_SECONDS = (0.1, 0.5, 2.0, 5.0, 15.0)
-"""Between attempts to open state again after its disk failed; the last one repeats."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,18 +93,19 @@ class ConsumeLoop:
         self._backlog_read_ms: int | None = None
         self._low = False
         self._started = False
-        self._failures = 0
-        self._was_open = False
-        self._records_before = 0
-        self._gone = 0
         self._commits: Commits | None = None
         self._polls: deque[Poll] = deque()
-        self.state: State | None = None
+        self._holder = StateHolder(spec.open_state, spec.offset_metadata, status, telemetry, spec.monotonic)
 
     @property
     def records(self) -> int:
         """Records taken in since the start."""
-        return self._records_before + (self.state.processor.records if self.state else 0)
+        return self._holder.records
+
+    @property
+    def state(self) -> State | None:
+        """Open now."""
+        return self._holder.state
 
     async def run(self, stop: asyncio.Event) -> None:
         """Read until `stop`, then make durable what was read; raises refusals and bugs."""
@@ -128,7 +121,7 @@ class ConsumeLoop:
                 except StateFailed as error:
                     await self._lose(error, stop)
                 except StateForbidden as error:
-                    if not self._was_open:
+                    if not self._holder.was_open:
                         raise
                     await self._lose(error, stop)
         finally:
@@ -154,28 +147,9 @@ class ConsumeLoop:
                 return None  # what was read before can be made durable
             raise
 
-    async def _leave(self, seconds: float | None) -> None:
-        """Close the store once no thread uses it; one that hangs in a flush keeps it to the end."""
-        self._status.commits = None  # a store that is closed tells nothing of itself
-        unused = self._commits is None or await self._commits.abandon(seconds)
-        if self.state is not None and self.state.processor.upkeep is not None:
-            unused = await self.state.processor.upkeep.leave(seconds) and unused
-        self._commits = None
-        if self.state is not None:
-            self._records_before = self.records
-            if unused:
-                self.state.store.close()
-            self.state = None
-
     async def _lose(self, error: StateFailed | StateForbidden, stop: asyncio.Event) -> None:
         """Drop what is in memory; nothing of it was shown."""
-        if isinstance(error, StateGone):
-            self._gone += 1
-        delay = RETRY_SECONDS[min(self._failures, len(RETRY_SECONDS) - 1)]
-        self._failures += 1
-        self._status.durable = False
-        self._status.stage = "state could not be written or read, and is being opened again"
-        self._telemetry.emit(StateLost(str(error), delay))
+        delay = self._holder.failed(error)
         await self._leave(LEAVE_SECONDS if stop.is_set() else None)
         if isinstance(error, StateGone) and self._spec.fail_on_lost_state:
             raise StateRefused(
@@ -185,32 +159,17 @@ class ConsumeLoop:
             async with asyncio.timeout(delay):
                 await stop.wait()
 
+    async def _leave(self, seconds: float | None) -> None:
+        await self._holder.leave(self._commits, seconds)
+        self._commits = None
+
     async def _open(self) -> Commits:
-        self._status.stage = "state is being opened"
-        began = self._spec.monotonic()
-        state = await asyncio.to_thread(self._spec.open_state)
-        self.state, self._was_open = state, True
-        self._status.durable = state.store.durable
-        resumed = state.resumed
-        if state.store.durable:
-            seconds = round(self._spec.monotonic() - began, 3)
-            self._telemetry.emit(
-                StateOpened(state.checkpoint.commits, resumed.models, resumed.refolded, seconds)
-            )
-        if resumed.restarted or resumed.dropped:
-            self._telemetry.emit(EstimatorsChanged(resumed.continued, resumed.restarted, resumed.dropped))
-        for model, reason in resumed.refused.items():
-            self._telemetry.emit(ModelStateDiscarded(shown_name(model), reason))
-        if state.store.durable:
-            self._spec.offset_metadata.opened(state.store.identity, state.checkpoint.commits)
+        state = await self._holder.open()
         self._opened()
         if state.alerting is not None:
             state.alerting.begin()  # what is owed, and what is open, does not wait for Kafka
         self._status.stage = "Kafka has not answered yet"
-        source_positions, counts = (
-            state.source_positions,
-            self._with_lost_states(state.source_positions.counts),
-        )
+        source_positions, counts = state.source_positions, self._holder.counts()
         self._status.log_counts = counts.plus(state.processor.lost)
         self._polls.clear()
         self._source.count_from(counts.losses, counts.records_lost, counts.position_unverified)
@@ -238,15 +197,7 @@ class ConsumeLoop:
     def _counted(self) -> LogCounts:
         """What the source found of its logs, and others of theirs."""
         counts = counted(self._source)
-        assert self.state is not None  # noqa: S101 - between _open and _leave
-        return counts.plus(self.state.processor.lost)
-
-    def _with_lost_states(self, counts: LogCounts) -> LogCounts:
-        """What the new state has to count of those before it, which were removed."""
-        if not self._gone:
-            return counts
-        losses = {**counts.losses, STATE_GONE: counts.losses.get(STATE_GONE, 0) + self._gone}
-        return LogCounts(losses, counts.records_lost, counts.position_unverified)
+        return counts.plus(self._holder.opened.processor.lost)
 
     def _is_behind(self) -> bool:
         """Tell whether a backlog is being read, or what was read of one waits for its turn."""
@@ -258,12 +209,11 @@ class ConsumeLoop:
         return self.state is not None and self.state.processor.holds_from_before(self._backlog_read_ms)
 
     def _source_positions(self, positions: Mapping[Partition, int]) -> SourcePositions:
-        assert self.state is not None  # noqa: S101 - between _open and _leave
-        self._source.evaluated(self.state.processor.take_newest())
+        self._source.evaluated(self._holder.opened.processor.take_newest())
         return SourcePositions(positions, self._source.fingerprints())
 
     def _settled(self, durable: Durable) -> None:
-        self._failures = 0
+        self._holder.worked()
         for a in durable.alarms:
             self._telemetry.emit(event_of(a))
         self._status.log_counts = durable.counts
@@ -276,8 +226,7 @@ class ConsumeLoop:
 
         An alarm met while a backlog is read tells of the past: it waits for the next commit.
         """
-        assert self.state is not None  # noqa: S101 - between _open and _leave
-        processor = self.state.processor
+        processor = self._holder.opened.processor
         if poll.moved:  # what was read of a log that is gone comes first, and goes with the positions before
             processor.forget_records(poll.moved)
             processor.flush(poll.moved)
@@ -321,8 +270,7 @@ class ConsumeLoop:
 
     async def _evaluate(self, commits: Commits, stop: asyncio.Event) -> int:
         """Evaluate what was released, with commits in between; the number of alarms raised."""
-        assert self.state is not None  # noqa: S101 - see _take
-        processor, alarms = self.state.processor, 0
+        processor, alarms = self._holder.opened.processor, 0
         while processor.has_ready and not stop.is_set():
             await processor.make_room()
             alarms += processor.evaluate()
@@ -337,12 +285,11 @@ class ConsumeLoop:
 
     def _held_back(self, poll: Poll) -> frozenset[Partition]:
         """Partitions not to be read now: those ahead of others, or all while the disk is nearly full."""
-        assert self.state is not None  # noqa: S101 - see _take
         low = self._spec.disk_is_low()
         if low != self._low:
             self._telemetry.emit(DiskLow() if low else DiskFreed())
             self._low = self._status.disk_low = low
-        return frozenset(poll.partitions) if low else self.state.processor.crowded()
+        return frozenset(poll.partitions) if low else self._holder.opened.processor.crowded()
 
 
 async def _finish(commits: Commits) -> None:

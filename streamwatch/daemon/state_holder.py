@@ -1,0 +1,127 @@
+"""State from one opening to the next: opened in a thread, told of, and left to what still uses it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+
+from streamwatch.core.fold_names import shown_name
+from streamwatch.daemon.commits import Commits
+from streamwatch.daemon.offset_metadata import OffsetMetadata
+from streamwatch.daemon.source_positions import LogCounts
+from streamwatch.daemon.state import State
+from streamwatch.daemon.status import DaemonStatus
+from streamwatch.edge.stores.errors import StateFailed, StateForbidden, StateGone
+from streamwatch.telemetry import EstimatorsChanged, ModelStateDiscarded, StateLost, StateOpened, Telemetry
+
+STATE_GONE = "state_gone"
+"""Cause under which a state that was removed while it was open is counted."""
+RETRY_SECONDS = (0.1, 0.5, 2.0, 5.0, 15.0)
+"""Between attempts to open state again after its disk failed; the last one repeats."""
+
+
+class StateHolder:
+    """Holds the state that is open, and counts over those before it.
+
+    Parameters
+    ----------
+    open_state
+        Opens and restores state, in a thread; raises StateRefused or StateFailed.
+    offset_metadata
+        Told what was opened.
+    status
+        Kept up to date.
+    telemetry
+        Told of openings and losses.
+    monotonic
+        Seconds that never go back.
+    """
+
+    def __init__(
+        self,
+        open_state: Callable[[], State],
+        offset_metadata: OffsetMetadata,
+        status: DaemonStatus,
+        telemetry: Telemetry,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.state: State | None = None
+        """Open now."""
+        self.was_open = False
+        """Whether one was ever opened."""
+        self._open_state = open_state
+        self._offset_metadata = offset_metadata
+        self._status = status
+        self._telemetry = telemetry
+        self._monotonic = monotonic
+        self._failures = 0
+        self._gone = 0
+        self._records_before = 0
+
+    @property
+    def records(self) -> int:
+        """Records taken in since the start, by whatever state."""
+        return self._records_before + (self.state.processor.records if self.state else 0)
+
+    @property
+    def opened(self) -> State:
+        """The state that is open; between `open` and `leave` there is one."""
+        assert self.state is not None  # noqa: S101 - see above
+        return self.state
+
+    async def open(self) -> State:
+        """Open state, and tell what was found."""
+        self._status.stage = "state is being opened"
+        began = self._monotonic()
+        state = await asyncio.to_thread(self._open_state)
+        self.state, self.was_open = state, True
+        self._status.durable = state.store.durable
+        resumed = state.resumed
+        if state.store.durable:
+            seconds = round(self._monotonic() - began, 3)
+            self._telemetry.emit(
+                StateOpened(state.checkpoint.commits, resumed.models, resumed.refolded, seconds)
+            )
+        if resumed.restarted or resumed.dropped:
+            self._telemetry.emit(EstimatorsChanged(resumed.continued, resumed.restarted, resumed.dropped))
+        for model, reason in resumed.refused.items():
+            self._telemetry.emit(ModelStateDiscarded(shown_name(model), reason))
+        if state.store.durable:
+            self._offset_metadata.opened(state.store.identity, state.checkpoint.commits)
+        return state
+
+    def counts(self) -> LogCounts:
+        """What was found of the logs up to the opening, and the states that were removed since the start."""
+        counts = self.opened.source_positions.counts
+        if not self._gone:
+            return counts
+        losses = {**counts.losses, STATE_GONE: counts.losses.get(STATE_GONE, 0) + self._gone}
+        return LogCounts(losses, counts.records_lost, counts.position_unverified)
+
+    def worked(self) -> None:
+        """Take note that something became durable: the next failure is the first again."""
+        self._failures = 0
+
+    def failed(self, error: StateFailed | StateForbidden) -> float:
+        """Tell that what is in memory is given up; seconds to wait before state is opened again."""
+        if isinstance(error, StateGone):
+            self._gone += 1
+        delay = RETRY_SECONDS[min(self._failures, len(RETRY_SECONDS) - 1)]
+        self._failures += 1
+        self._status.durable = False
+        self._status.stage = "state could not be written or read, and is being opened again"
+        self._telemetry.emit(StateLost(str(error), delay))
+        return delay
+
+    async def leave(self, commits: Commits | None, seconds: float | None) -> None:
+        """Close the store once no thread uses it; one that hangs in a flush keeps it to the end."""
+        self._status.commits = None  # a store that is closed tells nothing of itself
+        unused = commits is None or await commits.abandon(seconds)
+        if self.state is not None and self.state.processor.upkeep is not None:
+            unused = await self.state.processor.upkeep.leave(seconds) and unused
+        if self.state is not None:
+            self._records_before = self.records
+            if unused:
+                self.state.store.close()
+            self.state = None
