@@ -37,6 +37,7 @@ from streamwatch.core.specs import (
     SlidingSpec,
 )
 from streamwatch.edge.decoders.scanner.reader import compile_reader
+from streamwatch.lab.outcome_rows.rows import warm_up_rows
 
 TINY = MonitorsSpec((LandmarkSpec(),), (), (), max_models=1, max_classes=4, per_class="landmark")
 """The landmark alone."""
@@ -118,6 +119,7 @@ def main() -> None:
     warm_up_predictions((EarlyHintsSpec(),))
     warm_up_merge()
     compile_reader()
+    warm_up_rows()
 
 
 if __name__ == "__main__":

@@ -46,6 +46,7 @@ def compile_estimators(config: ConfigFile = None, overrides: Overrides = None) -
     from streamwatch.edge.decoders.scanner.reader import compile_reader
     from streamwatch.edge.sources.kafka.batches.plain_batches import compiled_plain_batches
     from streamwatch.edge.sources.kafka.batches.scan import compiled_scan
+    from streamwatch.lab.outcome_rows.rows import warm_up_rows
 
     try:
         with telling_of_compiling():
@@ -57,6 +58,7 @@ def compile_estimators(config: ConfigFile = None, overrides: Overrides = None) -
             compiled_scan()  # of what Kafka answers; kept beside the estimators, like the next two
             compiled_plain_batches()
             compile_reader()
+            warm_up_rows()
     except SettingsError as error:
         refuse(str(error))
     said = told(warmth, time.monotonic() - began)

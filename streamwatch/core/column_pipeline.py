@@ -83,6 +83,7 @@ class ColumnPipeline:
         self._agreement = ClassAgreement(join.max_models)
         self._registers = PredictionRegisters(join.prediction_registers)
         self._settled = np.zeros(0, np.bool_)  # by number: models whose classes need no look any more
+        self._names: Sequence[str] = ()
         self._version = 0
         self.clock_ms = -1
         """Clock at the last event that was taken; -1 before the first."""
@@ -184,16 +185,17 @@ class ColumnPipeline:
 
     def _observe(self, outcomes: OutcomeBatch) -> None:
         """Look at the classes of models that have not shown yet that they agree with their labels."""
-        models = self._join.models
-        if self._version != models.version or len(self._settled) < len(models.names):
-            self._version = models.version
-            self._settled = np.zeros(2 * len(models.names), np.bool_)
+        names = outcomes.models
+        version = self._join.models.version
+        if self._names is not names or self._version != version or len(self._settled) < len(names):
+            self._names, self._version = names, version
+            self._settled = np.zeros(2 * len(names), np.bool_)
         numbers = outcomes.records["model"]
         is_open = ~self._settled[numbers]
         if is_open.any():
             self._agreement.observe(outcomes.only(is_open))
             for number in np.unique(numbers[is_open]).tolist():
-                self._settled[number] = self._agreement.is_settled(models.names[number])
+                self._settled[number] = self._agreement.is_settled(names[int(number)])
 
     def _retire(self, idle: list[str]) -> None:
         monitored = set(self._monitors.models()) if idle else set[str]()

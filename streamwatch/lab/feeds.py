@@ -137,6 +137,26 @@ class FeedReader:
             feeds.append(Feed(partition, side, self._dated_chunks(fitted, partition)))
         return feeds
 
+    def partition_of(self, side: Side) -> Partition:
+        """Partition that a file is whose lines are of this side, where it is the only one."""
+        return Partition(self._topic or self._named_by(side), 0)
+
+    def fitted(self, record: LineRecord) -> Fitted:
+        """Decode one line; nothing is counted."""
+        return self._fitting.decode([record], self._topic)[0]
+
+    def note(self, found: Fitted, record: LineRecord, source: str) -> None:
+        """Count what of a line is invalid."""
+        for event in _each(found):
+            if isinstance(event, Invalid):
+                self._bad.add(BadLine(record.number, event.reason, sample_of(record.value), source))
+
+    def rest(self, recording: Recording, partition: Partition, side: Side, last_ms: int) -> Feed:
+        """Take a file from some line on, as the partition that it was before; `last_ms` dates the line before."""
+        lines = recording.records()
+        fitted = self._decoded(list(islice(lines, CHUNK)), self._topic, recording.name)
+        return Feed(partition, side, self._chunks(fitted, lines, partition, recording.name, last_ms))
+
     def _side(self, topic: str, found: Side) -> Side:
         known = self._topics.get(topic)
         return found if known is None else known.side
@@ -172,18 +192,18 @@ class FeedReader:
         lines: Iterator[LineRecord | BadLine],
         partition: Partition,
         source: str,
+        last_ms: int = 0,
     ) -> Iterator[Chunk]:
         """Chunks of a file whose lines are dated by their events."""
-        last_ms = 0
         while True:
             found: list[FeedEvent] = []
             stamps: list[int] = []
             for event, record in fitted:
-                own_ms = _own_ms(event)
+                own_ms = own_time_ms(event)
                 if isinstance(event, Both) or is_decodable(event):
                     last_ms = last_ms + 1 if own_ms is None else max(1, own_ms)  # 0 is no time of a record
                 stamps.append(last_ms)
-                found.append(_placed(event, record, partition, last_ms))
+                found.append(placed(event, record, partition, last_ms))
             yield _chunk(found, [record.offset for _, record in fitted], stamps, appended=False)
             head = list(islice(lines, CHUNK))
             if not head:
@@ -197,7 +217,7 @@ class FeedReader:
         for start in range(0, len(fitted), CHUNK):
             part = fitted[start : start + CHUNK]
             yield _chunk(
-                [_placed(event, record, partition, record.timestamp) for event, record in part],
+                [placed(event, record, partition, record.timestamp) for event, record in part],
                 [record.offset for _, record in part],
                 [record.timestamp for _, record in part],
                 appended=part[0][1].timestamp_type == 1,
@@ -207,18 +227,14 @@ class FeedReader:
         self, lines: Sequence[LineRecord | BadLine], topic: str | None, source: str | Mapping[int, str]
     ) -> list[tuple[Fitted, LineRecord]]:
         """The event of each line that is a record; those that are none, and what is invalid, are counted."""
-        records: list[LineRecord] = []
+        records = [line for line in lines if isinstance(line, LineRecord)]
+        fitted = self._fitting.decode(records, topic)
+        found: Iterator[Fitted] = iter(fitted)
         for line in lines:
             if isinstance(line, BadLine):
                 self._bad.add(line)
             else:
-                records.append(line)
-        fitted = self._fitting.decode(records, topic)
-        for found, record in zip(fitted, records, strict=True):
-            for event in _each(found):
-                if isinstance(event, Invalid):
-                    name = source if isinstance(source, str) else source[id(record)]
-                    self._bad.add(BadLine(record.number, event.reason, sample_of(record.value), name))
+                self.note(next(found), line, source if isinstance(source, str) else source[id(line)])
         return list(zip(fitted, records, strict=True))
 
 
@@ -230,14 +246,14 @@ def _side_of(events: Iterable[Fitted]) -> Side:
     return "label" if kinds == {Label} else "both"
 
 
-def _own_ms(event: Fitted) -> int | None:
+def own_time_ms(event: Fitted) -> int | None:
     """The event's own time, of several the latest; None where there is none."""
     events = event if isinstance(event, Both) else _each(event)
     stamps = [each.timestamp_ms for each in events if isinstance(each, Prediction | Label)]
     return max((stamp for stamp in stamps if stamp is not None), default=None)
 
 
-def _placed(event: Fitted, record: LineRecord, partition: Partition, at_ms: int) -> FeedEvent:
+def placed(event: Fitted, record: LineRecord, partition: Partition, at_ms: int) -> FeedEvent:
     """The event as a record of its partition; a prediction with its label is an outcome."""
     if isinstance(event, Both):
         prediction, label = event

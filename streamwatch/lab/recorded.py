@@ -51,10 +51,25 @@ class CsvColumns:
             It has no column of ids, or none of classes.
         """
         for wanted in (self.ids, self.classes):
-            if wanted and not set(wanted) & set(header):
+            if not _names_one(header, wanted):
                 expected = ", ".join(dict.fromkeys((*self.ids, *self.others, *self.classes)))
                 found = ", ".join(header) or "nothing"
                 raise RecordingError(f"{name}: expected a CSV header with {expected}; got {found}")
+
+    def fit(self, header: Sequence[str]) -> bool:
+        """Tell whether `check` lets a header pass."""
+        return all(_names_one(header, wanted) for wanted in (self.ids, self.classes))
+
+
+@dataclass(frozen=True, slots=True)
+class _Cells:
+    """What a row must have."""
+
+    count: int
+    paths: Sequence[tuple[int, Sequence[str]]]
+    """Fields that cells are of."""
+    objects: set[int]
+    """Cells that hold JSON objects."""
 
 
 class Recording:
@@ -83,6 +98,10 @@ class Recording:
         """Lines that held something, so far."""
         self._columns = columns or CsvColumns()
         self._number = 0
+        self._header: Sequence[str] | None = None
+        self._first = b""
+        self.header_bytes = b""
+        """Bytes that `csv_header` read."""
         try:
             self._raw = sys.stdin.buffer if self.name == "-" else Path(self.name).open("rb")  # noqa: SIM115
             unpacked = gzip.GzipFile(fileobj=self._raw) if self.name.endswith(".gz") else self._raw
@@ -116,6 +135,40 @@ class Recording:
                 yield row
         except (OSError, EOFError) as error:
             raise RecordingError(f"{self.name} breaks off after line {self._number}: {error}") from error
+
+    def csv_header(self) -> list[str] | None:
+        """Read the header of a CSV file by itself; None, and nothing read, where that is not plain to do."""
+        if self._layout != "csv":
+            return None
+        self.header_bytes = line = self.read_on(None)
+        text = line.removeprefix(_BYTE_ORDER_MARK).removesuffix(b"\n").removesuffix(b"\r")
+        header = [name.strip() for name in text.decode("utf-8", "surrogateescape").split(",")]
+        if not text or set(text) & {0, *b'"\r'} or not self._columns.fit(header):
+            self.resume(None, line, 0)
+            return None
+        return header
+
+    def read_on(self, most: int | None) -> bytes:
+        """Read up to so many bytes, none only at the end; None: a line.
+
+        Raises
+        ------
+        RecordingError
+            The file breaks off.
+        """
+        try:
+            return self._stream.readline() if most is None else self._stream.read(most)
+        except (OSError, EOFError) as error:
+            raise RecordingError(f"{self.name} breaks off after line {self._number}: {error}") from error
+
+    def resume(self, header: Sequence[str] | None, first: bytes, number: int) -> None:
+        """Go on at a line after `number` others: with these bytes, which were read, then what follows."""
+        self._header, self._first, self._number = header, first, number
+
+    def csv_row(self, header: Sequence[str], line: bytes, number: int) -> LineRecord | BadLine:
+        """Record of one row, a line without quotes."""
+        self._number = number
+        return self._csv_record(self._cells(header), line.decode("utf-8", "surrogateescape").split(","))
 
     def __enter__(self) -> Self:
         return self
@@ -157,29 +210,40 @@ class Recording:
 
     def _csv_rows(self) -> Iterator[LineRecord | BadLine]:
         # Bytes that are not UTF-8 become lone surrogates, which cannot be encoded again.
-        text = io.TextIOWrapper(self._stream, "utf-8-sig", errors="surrogateescape", newline="")
+        stream = io.BufferedReader(_Rejoined(self._first, self._stream)) if self._first else self._stream
+        encoding = "utf-8-sig" if self._header is None else "utf-8"
+        text = io.TextIOWrapper(stream, encoding, errors="surrogateescape", newline="")
         try:
-            reader = csv.reader(text)
-            header = [name.strip() for name in next(reader, [])]
-            self._columns.check(header, self.name)
-            paths = [(i, name.split(".")) for i, name in enumerate(header) if name]
-            objects = {i for i, name in enumerate(header) if name in self._columns.scores}
+            reader, before = csv.reader(text), self._number
+            header = self._header
+            if header is None:
+                header = [name.strip() for name in next(reader, [])]
+                self._columns.check(header, self.name)
+            cells = self._cells(header)
             while True:
                 try:
                     row = next(reader)
                 except StopIteration:
                     return
                 except csv.Error:
-                    self._number = reader.line_num
+                    self._number = before + reader.line_num
                     yield self._bad("invalid_csv")
                     continue
-                self._number = reader.line_num
-                if len(row) == len(header):
-                    yield self._row(row, paths, objects)
-                elif row:
-                    yield self._bad("wrong_number_of_columns", ",".join(row).encode(errors="replace"))
+                self._number = before + reader.line_num
+                if row:
+                    yield self._csv_record(cells, row)
         finally:
             text.detach()
+
+    def _cells(self, header: Sequence[str]) -> _Cells:
+        paths = [(i, name.split(".")) for i, name in enumerate(header) if name]
+        objects = {i for i, name in enumerate(header) if name in self._columns.scores}
+        return _Cells(len(header), paths, objects)
+
+    def _csv_record(self, cells: _Cells, row: Sequence[str]) -> LineRecord | BadLine:
+        if len(row) == cells.count:
+            return self._row(row, cells.paths, cells.objects)
+        return self._bad("wrong_number_of_columns", ",".join(row).encode(errors="replace"))
 
     def _row(
         self, row: Sequence[str], paths: Sequence[tuple[int, Sequence[str]]], objects: set[int]
@@ -198,6 +262,29 @@ class Recording:
             return LineRecord(self._number, msgspec.json.encode(value), offset=self._number)
         except UnicodeEncodeError:
             return self._bad("invalid_utf8", ",".join(row).encode(errors="surrogateescape"))
+
+
+class _Rejoined(io.RawIOBase):
+    """Bytes that were read, and what follows them."""
+
+    def __init__(self, first: bytes, stream: BinaryIO) -> None:
+        super().__init__()
+        self._first = memoryview(first)
+        self._stream = stream
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        room = memoryview(buffer)
+        taken = self._first[: len(room)] if len(self._first) else self._stream.read(len(room))
+        self._first = self._first[len(taken) :] if len(self._first) else self._first
+        room[: len(taken)] = taken
+        return len(taken)
+
+
+def _names_one(header: Sequence[str], wanted: Sequence[str]) -> bool:
+    return not wanted or bool(set(wanted) & set(header))
 
 
 def total_bytes(recordings: Sequence[Recording]) -> int | None:

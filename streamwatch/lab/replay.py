@@ -11,12 +11,13 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, Final, cast
 
+import numpy as np
 from rich.console import Console
 
 from streamwatch.core.column_pipeline import ColumnPipeline
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.estimators.warming import warm_up
-from streamwatch.core.events import Alarm, Event, Outcome, Side
+from streamwatch.core.events import Alarm, Event, Outcome, Partition, Side
 from streamwatch.core.join.caveats import details_with_caveats
 from streamwatch.core.join.compiled.warming import warm_up_join
 from streamwatch.core.join.mismatch import details_with
@@ -37,12 +38,14 @@ from streamwatch.edge.stores.memory import MemoryStore
 from streamwatch.lab.feeds import Chunk, Feed, FeedEvent, FeedReader, RecordedOutcome, Unusable
 from streamwatch.lab.fitting import RecordedTopic
 from streamwatch.lab.lines import BadLine
+from streamwatch.lab.outcome_rows.rows import OutcomeRows, Part, outcome_rows, warm_up_rows
 from streamwatch.lab.progress import ByteMeter, waiting
 from streamwatch.lab.recorded import CsvColumns, Layout, Recording, total_bytes
 from streamwatch.lab.recorded_pairs import RecordedPairs
 from streamwatch.lab.trace_csv import TraceCsv, TracedEstimatorSet
 
 _BATCH = 1_000
+_IN_COLUMNS = 1 << 16
 _LOOKED_AT = 100
 """Events in a batch where estimates are looked at in between; how batches are cut changes no number."""
 _ENDED: Final = 2**62
@@ -152,6 +155,7 @@ def replay(spec: ReplaySpec, console: Console | None = None) -> ReplayResult:
                 warm_up_join()
             warm_up_predictions(spec.join.prediction_registers)
             warm_up_merge()
+            warm_up_rows()
         result.compile_seconds = time.monotonic() - began
         began = time.monotonic()
         meter = stack.enter_context(ByteMeter(result.source, total_bytes(recordings), console))
@@ -161,7 +165,18 @@ def replay(spec: ReplaySpec, console: Console | None = None) -> ReplayResult:
         def show() -> None:
             meter.show(sum(recording.read_bytes for recording in recordings))
 
-        player = _Player(spec, result, traces, reader.feeds(recordings, show))
+        player = _Player(spec, result, traces)
+        rows = _in_columns(spec, recordings, reader, bad)
+        feeds: Sequence[Feed] = ()
+        if rows is not None:
+            for part in rows.parts(_host_ms):
+                player.take(part, rows.partition)
+                show()
+            if rows.rest() and not rows.untouched:
+                feeds = [reader.rest(recordings[0], rows.partition, "both", rows.last_ms)]
+        if rows is None or rows.untouched:
+            feeds = reader.feeds(recordings, show)
+        player.begin(feeds)
         while player.step():
             show()
         player.finish()
@@ -170,6 +185,16 @@ def replay(spec: ReplaySpec, console: Console | None = None) -> ReplayResult:
         result.trace_rows = sum(trace.rows for trace in traces if trace)
         result.seconds = time.monotonic() - began
     return result
+
+
+def _in_columns(
+    spec: ReplaySpec, recordings: Sequence[Recording], reader: FeedReader, bad: Unusable
+) -> OutcomeRows | None:
+    """The only recording in columns, if nothing asked for needs its rows one by one."""
+    alone = len(recordings) == 1 and spec.topic is None and not spec.join.comparisons
+    if not alone or spec.trace is not None or spec.trace_comparisons is not None:
+        return None
+    return outcome_rows(recordings[0], spec.topics, reader, bad, spec.merge.max_future_ms)
 
 
 class _Player:
@@ -183,7 +208,6 @@ class _Player:
         spec: ReplaySpec,
         result: ReplayResult,
         traces: Sequence[TraceCsv | None],
-        feeds: Sequence[Feed],
     ) -> None:
         self._result = result
         self._monitors = EstimatorSet(spec.monitors)
@@ -195,14 +219,46 @@ class _Player:
         )
         self._pairs = RecordedPairs(spec.join, self._pipeline.counters)
         self._progress = MergeProgress()
-        self._feeds = {feed.partition: feed for feed in feeds}
-        sides: dict[str, Side] = {name: topic.side for name, topic in spec.topics.items()}
-        sides |= {feed.partition.topic: feed.side for feed in feeds}
-        self._merge = Merge(spec.merge, sides, self._progress)
-        self._merge.set_partitions(list(self._feeds))
+        self._spec = spec
+        self._feeds: dict[Partition, Feed] = {}
+        self._merge = Merge(spec.merge, {}, self._progress)
         self._store = MemoryStore()
         self._seen, self._look = spec.seen, spec.look
         self._batch = _BATCH if spec.look is None else _LOOKED_AT
+        self._most = _IN_COLUMNS if spec.look is None else _LOOKED_AT
+
+    def begin(self, feeds: Sequence[Feed]) -> None:
+        """Have these to read, after all that was taken before."""
+        self._feeds = {feed.partition: feed for feed in feeds}
+        sides: dict[str, Side] = {name: topic.side for name, topic in self._spec.topics.items()}
+        sides |= {feed.partition.topic: feed.side for feed in feeds}
+        self._merge = Merge(self._spec.merge, sides, self._progress)
+        self._merge.set_partitions(list(self._feeds))
+
+    def take(self, part: Part, partition: Partition) -> None:
+        """Evaluate rows of the only recording: they are in order as they come."""
+        outcomes = events = start = 0
+        changes = np.flatnonzero(np.diff(part.is_outcome)) + 1
+        for stop in [*changes.tolist(), len(part.offsets)]:
+            if start == stop:
+                continue
+            if part.is_outcome[start]:
+                for first in range(outcomes, outcomes + stop - start, self._most):
+                    last = min(first + self._most, outcomes + stop - start)
+                    found = part.outcomes.only(np.arange(first, last))
+                    self._evaluated(found, self._pipeline.evaluate(found))
+                outcomes += stop - start
+            else:
+                given = part.events[events : events + stop - start]
+                for event, clock_ms in zip(given, part.times_ms[start:stop].tolist(), strict=True):
+                    event.record_ms = clock_ms
+                step = self._pipeline.advance(given, self._store.fetch(self._pipeline.read_set(given)))
+                self._store.apply(step)
+                self._evaluated(step.outcomes, step.alarms)
+                events += stop - start
+            start = stop
+        if len(part.offsets):
+            self._progress.note(part.released(partition))
 
     def step(self) -> bool:
         """Read on where others wait for it, and evaluate what may be; whether there is more to read."""

@@ -1,0 +1,327 @@
+"""Rows of one CSV file as outcomes in columns, with what is no outcome in its place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.events import Event, Partition, is_decodable
+from streamwatch.core.fetched import PADDING
+from streamwatch.core.merge import Released
+from streamwatch.core.merge.released import IN_ORDER
+from streamwatch.core.merge.timestamps import LOOK_AHEAD
+from streamwatch.core.outcomes import OUTCOME, OutcomeBatch
+from streamwatch.core.records import ROW as RECORD
+from streamwatch.core.records import RecordBatch
+from streamwatch.core.vocabulary import Names, Vocabulary
+from streamwatch.edge.decoders.scanner.inputs import Tables
+from streamwatch.edge.decoders.scanner.tokens import Tokens
+from streamwatch.lab.feeds import FeedReader, Unusable, own_time_ms, placed
+from streamwatch.lab.fitting import Both, Fitted, RecordedTopic
+from streamwatch.lab.lines import BadLine, LineRecord
+from streamwatch.lab.outcome_rows.plan import RowPlan, plan_of
+from streamwatch.lab.outcome_rows.scan import (
+    LABEL,
+    MODEL,
+    ORDINARY,
+    PREDICTION,
+    ROW,
+    believed_times,
+    scan_rows,
+)
+from streamwatch.lab.recorded import Recording
+
+_READ_BYTES: Final = 1 << 22
+_ROWS: Final = 1 << 16
+_FIRST_ROWS: Final = 1 << 11
+"""Rows of the first part: until a model's classes have met they are looked at one by one."""
+_ODD: Final = 64
+"""Rows that are not ordinary after which the others wait: their names may be those of many that follow."""
+_PATIENCE: Final = 16
+"""Times in a row that new names may stop a part; after that rows are read one by one."""
+_HEAD: Final = 1_000
+"""Rows by which a file is told to hold outcomes."""
+_NO_TOKENS: Final = Tokens()
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Rows in order; columns of one length."""
+
+    offsets: NDArray[np.int64]
+    times_ms: NDArray[np.int64]
+    """Time of the partition at each of them."""
+    is_outcome: NDArray[np.bool_]
+    outcomes: OutcomeBatch
+    """Of the rows that are outcomes."""
+    events: Sequence[Event]
+    """Of the others."""
+
+    def released(self, partition: Partition) -> Released:
+        """The same as the stretch of the sequence that it is, without content."""
+        count = len(self.offsets)
+        return Released(
+            RecordBatch(np.zeros(count, RECORD), None, (), Vocabulary()),
+            [partition],
+            np.zeros(count, np.int64),
+            self.offsets,
+            self.times_ms,
+            self.times_ms,
+            np.full(count, IN_ORDER),
+            np.zeros(count, np.uint8),
+        )
+
+
+class OutcomeRows:
+    """Reads a file of outcomes until its end, or until a row that only the reader of single rows can judge.
+
+    Parameters
+    ----------
+    recording
+        Of which the header has been read.
+    plan
+        What its columns hold.
+    reader
+        Reads the rows that are not ordinary.
+    bad
+        Where lines are counted that could not be used.
+    max_future_ms
+        How far times may run ahead without being asked.
+    """
+
+    def __init__(
+        self, recording: Recording, plan: RowPlan, reader: FeedReader, bad: Unusable, max_future_ms: int
+    ) -> None:
+        self._recording = recording
+        self._plan = plan
+        self._reader = reader
+        self._bad = bad
+        self._max_future_ms = max_future_ms
+        self.partition: Partition = reader.partition_of("both")
+        """Of which the rows are records."""
+        self._data = _padded(b"")
+        self._at = 0
+        """Where in `_data` the rows begin that are yet to be read."""
+        self._line = 1
+        self._at_end = False
+        self._models, self._classes = Names(), Names()
+        self._tokens = {role: Tokens() for role in (MODEL, PREDICTION, LABEL)}
+        self._model = -1 if plan.model is None else self._models.number(plan.model)
+        self._rows = np.zeros(_ROWS, ROW)
+        self._known = {role: set[bytes]() for role in (MODEL, PREDICTION, LABEL)}
+        self._is_full = False
+        self._last_ms = 0
+        self._running_ms = -1
+
+    def parts(self, host_ms: Callable[[], int]) -> Iterator[Part]:
+        """Parts of the file in order; what is left of it is `rest`."""
+        room, most_odd, tried, first = _FIRST_ROWS, _ODD, 0, True
+        self._fill()
+        while True:
+            count, at, line, foreign = self._scanned(room, most_odd)
+            rows = self._rows[:count]
+            others, learned = self._read_singly(rows)
+            if self._is_full:
+                return
+            if learned and tried < _PATIENCE:
+                tried += 1
+                continue  # with names that are known now
+            ended = self._at_end and at == self._end and not foreign
+            ready = count if ended else max(0, count - LOOK_AHEAD)
+            if ready == 0 and not ended:
+                if int((rows["status"] != ORDINARY).sum()) >= most_odd:
+                    most_odd *= 4
+                elif foreign or not self._fill():
+                    return
+                continue
+            if first and others.keys() >= set(range(min(count, _HEAD))):
+                return
+            part, taken = self._part(rows, others, ready, host_ms())
+            if taken < count:
+                at, line = int(rows["start"][taken]), int(rows["line"][taken]) - 1
+            self._at, self._line = at, line
+            self._recording.lines += taken
+            if taken or ended:
+                yield part
+            if ended or taken == 0:
+                return
+            room, most_odd, tried, first = _ROWS, _ODD, 0, False
+
+    def rest(self) -> bool:
+        """Give what was not read back to the recording; whether there is something."""
+        left = self._data[self._at : self._end].tobytes()
+        self._recording.resume(self._plan.header, left, self._line)
+        return bool(left) or not self._at_end
+
+    @property
+    def untouched(self) -> bool:
+        """Tell whether no row was taken: `rest` gives all of them."""
+        return self._line == 1
+
+    @property
+    def last_ms(self) -> int:
+        """Time of the last row, by which one without a time is dated."""
+        return self._last_ms
+
+    @property
+    def _end(self) -> int:
+        return len(self._data) - PADDING
+
+    def _fill(self) -> bool:
+        """Have more at hand; whether there was more, and room for it."""
+        left = self._data[self._at : self._end]
+        if self._at_end or len(left) > _READ_BYTES:
+            return False
+        more = self._recording.read_on(_READ_BYTES)
+        self._at_end = not more
+        self._data, self._at = _padded(left.tobytes() + more), 0
+        return True
+
+    def _scanned(self, room: int, most_odd: int) -> tuple[int, int, int, bool]:
+        models, predicted, true = (self._tokens[role].table for role in (MODEL, PREDICTION, LABEL))
+        return scan_rows(
+            self._data,
+            self._at,
+            self._end,
+            self._line,
+            self._at_end,
+            self._plan.roles,
+            Tables(models, predicted, true, _NO_TOKENS.table),
+            self._model,
+            self._plan.unit,
+            most_odd,
+            self._rows[:room],
+        )
+
+    def _read_singly(self, rows: NDArray[np.void]) -> tuple[dict[int, Fitted | BadLine], bool]:
+        """Read the rows that are not ordinary; what is no outcome, by place, and whether names are new.
+
+        Outcomes are written to `rows`.
+        """
+        others: dict[int, Fitted | BadLine] = {}
+        learned = False
+        for place in np.flatnonzero(rows["status"] != ORDINARY).tolist():
+            row = rows[place]
+            line = self._data[int(row["start"]) : int(row["stop"])].tobytes()
+            record = self._recording.csv_row(self._plan.header, line, int(row["line"]))
+            fitted = record if isinstance(record, BadLine) else self._reader.fitted(record)
+            if not isinstance(fitted, BadLine):
+                own_ms = own_time_ms(fitted)
+                row["own_ms"] = -1 if own_ms is None else own_ms
+            if isinstance(fitted, Both):
+                learned |= self._note(row, fitted, line.split(b","))
+            else:
+                others[place] = fitted
+        return others, learned
+
+    def _note(self, row: np.void, both: Both, cells: Sequence[bytes]) -> bool:
+        """Write the numbers of an outcome's names; whether one was not known as it is written."""
+        prediction, label = both
+        learned = False
+        for role, column, names, name in (
+            (MODEL, "model", self._models, prediction.model),
+            (PREDICTION, "predicted_class", self._classes, prediction.predicted_class),
+            (LABEL, "true_class", self._classes, label.true_class),
+        ):
+            row[column] = number = names.number(name)
+            self._is_full |= number < 0
+            place = int(np.argmax(self._plan.roles == role))
+            if self._plan.roles[place] == role and cells[place] not in self._known[role] and number >= 0:
+                self._known[role].add(cells[place])
+                self._tokens[role].learn(cells[place], number)
+                learned = True
+        return learned
+
+    def _part(
+        self, rows: NDArray[np.void], others: Mapping[int, Fitted | BadLine], ready: int, host_ms: int
+    ) -> tuple[Part, int]:
+        """The first `ready` rows as a part, or those before one whose time is not plainly believed."""
+        is_record, timed = np.ones(len(rows), np.bool_), np.ones(len(rows), np.bool_)
+        for place, other in others.items():
+            if isinstance(other, BadLine):
+                is_record[place] = False
+            else:
+                timed[place] = is_decodable(other) if not isinstance(other, Both) else True
+        places = np.flatnonzero(is_record)
+        own_ms = np.ascontiguousarray(rows["own_ms"][places])
+        stamps_ms, times_ms = np.empty_like(own_ms), np.empty_like(own_ms)
+        believed = believed_times(
+            own_ms,
+            timed[places],
+            self._last_ms,
+            self._running_ms,
+            self._max_future_ms,
+            host_ms + self._max_future_ms,
+            LOOK_AHEAD,
+            stamps_ms,
+            times_ms,
+        )
+        taken = ready if believed == len(places) else min(ready, int(places[believed]))
+        count = int(np.searchsorted(places, taken))
+        places, own_ms, stamps_ms, times_ms = (
+            column[:count] for column in (places, own_ms, stamps_ms, times_ms)
+        )
+        if count:
+            self._last_ms, self._running_ms = int(stamps_ms[-1]), int(times_ms[-1])
+        events: list[Event] = []
+        is_outcome = np.ones(count, np.bool_)
+        for place, other in sorted(others.items()):
+            if place >= taken:
+                break
+            if isinstance(other, BadLine):
+                self._bad.add(other)
+                continue
+            at = int(np.searchsorted(places, place))
+            is_outcome[at] = False
+            record = self._record(rows[place])
+            self._reader.note(other, record, self._recording.name)
+            events.append(cast("Event", placed(other, record, self.partition, int(stamps_ms[at]))))
+        chosen = slice(0, count) if not others else places[is_outcome]
+        outcomes = np.zeros(int(is_outcome.sum()), OUTCOME)
+        for column in ("model", "true_class", "predicted_class"):
+            outcomes[column] = rows[column][chosen]
+        outcomes["label_at_prediction"] = outcomes["scores"] = -1
+        outcomes["event_ms"] = np.where(own_ms < 0, stamps_ms, own_ms)[is_outcome]
+        batch = OutcomeBatch(outcomes, self._models.names, self._classes.names, {})
+        return Part(rows["line"][places], times_ms, is_outcome, batch, events), taken
+
+    def _record(self, row: np.void) -> LineRecord:
+        """The record of a row again."""
+        line = self._data[int(row["start"]) : int(row["stop"])].tobytes()
+        record = self._recording.csv_row(self._plan.header, line, int(row["line"]))
+        assert isinstance(record, LineRecord)  # noqa: S101 - it was one
+        return record
+
+
+def _padded(data: bytes) -> NDArray[np.uint8]:
+    return np.frombuffer(data + bytes(PADDING), np.uint8)
+
+
+def warm_up_rows() -> None:
+    """Compile what reads rows, or load what was compiled before."""
+    table, none = _NO_TOKENS.table, np.zeros(0, np.int64)
+    tables = Tables(table, table, table, table)
+    scan_rows(_padded(b""), 0, 0, 0, True, none, tables, -1, 0, 1, np.zeros(1, ROW))
+    believed_times(none, np.zeros(0, np.bool_), 0, -1, 0, 0, LOOK_AHEAD, none, none)
+
+
+def outcome_rows(
+    recording: Recording,
+    topics: Mapping[str, RecordedTopic],
+    reader: FeedReader,
+    bad: Unusable,
+    max_future_ms: int,
+) -> OutcomeRows | None:
+    """Read a recording in columns if that is possible; None leaves it as it was."""
+    header = recording.csv_header()
+    if header is None:
+        return None
+    plan = plan_of(header, topics)
+    if plan is None:
+        recording.resume(None, recording.header_bytes, 0)
+        return None
+    return OutcomeRows(recording, plan, reader, bad, max_future_ms)
