@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from streamwatch.core.events import Alarm
 from streamwatch.core.specs import MonitorsSpec
-from streamwatch.lab.evaluator import Evaluator, column_of
+from streamwatch.lab.columns import column_of
+from streamwatch.lab.evaluator import Evaluator
 
 CHUNK: Final = 100_000
 """Outcomes between two steps of the progress bar, at most."""
