@@ -74,3 +74,19 @@ def column_of(values: Iterable[Any]) -> NDArray[Any]:
     column = np.empty(len(listed), object)
     column[:] = listed
     return column
+
+
+def times_of(event_ms: Iterable[Any] | None, count: int, begun: int) -> NDArray[np.int64]:
+    """Event times in milliseconds, shape (count,); numbers from `begun` on where none are given."""
+    if event_ms is None:
+        return np.arange(begun, begun + count)
+    times = np.asarray(event_ms)
+    if times.dtype.kind == "O":  # a list's numbers
+        times = np.asarray(times.tolist())
+    if times.dtype.kind == "M":
+        times = times.astype("datetime64[ms]").astype(np.int64)
+    if times.shape != (count,):
+        raise ValueError(f"event_ms must be one time per outcome ({count}), got shape {times.shape}")
+    if times.dtype.kind not in "iu":
+        raise ValueError(f"event_ms must be datetimes or whole milliseconds, got {times.dtype}")
+    return times.astype(np.int64)
