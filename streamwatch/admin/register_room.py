@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 from streamwatch.admin.model_room import Part, model_bytes
@@ -20,8 +21,10 @@ from streamwatch.core.specs import JoinSpec, MonitorsSpec, columns_suffice
 
 NAME_BYTES: Final = 200
 """Name of a class or of a segment's value, and its place in a dictionary."""
-VALUE_BYTES: Final = 400
-"""What is counted of a segment's value beside its estimates, and its name."""
+VALUE_BYTES: Final = 600
+"""What is counted of a segment's value beside its estimates, its name, and where it is found."""
+CANDIDATE_BYTES: Final = 400
+"""A value that is counted, with its name, and that of one that is not needed any more."""
 COMBINATION_BYTES: Final = 600
 """Text of the values of all segments of a prediction, its number, and what it was last read as."""
 STRETCH_BYTES: Final = 600
@@ -45,7 +48,7 @@ def register_parts(join: JoinSpec, monitors: MonitorsSpec) -> Iterator[Part]:
                     models * probabilities_bytes(spec, monitors.max_classes),
                 )
             case SegmentsSpec():
-                yield from _segments(spec, join, models)
+                yield from _segments(spec, join)
             case _:
                 pass  # further kinds bring no figure
     for spec in join.prediction_registers:
@@ -81,18 +84,26 @@ def label_delays_bytes(spec: LabelDelaysSpec) -> int:
     return (spec.max_classes + 1) * (_STRETCHES * STRETCH_BYTES + NAME_BYTES)
 
 
-def _segments(spec: SegmentsSpec, join: JoinSpec, models: int) -> Iterator[Part]:
+def _segments(spec: SegmentsSpec, join: JoinSpec) -> Iterator[Part]:
     """Rows of the table that all models share, and the values that predictions wait with."""
-    table = table_spec(spec, models)
-    rows = table.max_models
-    # Others are counted only where a segment has as many values of its own as it may.
-    candidates = rows // (spec.max_values + 1) * CANDIDATES
+    limits = "monitors.segments.max_total, max_values"
     yield Part(
-        f"{rows:,} values of segments, {spec.max_classes:,} classes each (monitors.max_models, max_classes)",
-        rows * (model_bytes(table) + VALUE_BYTES) + candidates * NAME_BYTES,
+        f"{spec.max_total:,} values of segments, {spec.max_classes:,} classes each ({limits}, max_classes)",
+        spec.max_total * (model_bytes(table_spec(spec)) + VALUE_BYTES),
+    )
+    # Others are counted only where a segment has as many values of its own as it may.
+    others = spec.max_total // spec.max_values * CANDIDATES
+    yield Part(
+        f"{others:,} values of segments that are counted to come in the place of others ({limits})",
+        others * CANDIDATE_BYTES,
     )
     if columns_suffice(join):
         yield Part(
             f"{MOST_SEGMENTS:,} combinations of segments' values that predictions wait with",
             MOST_SEGMENTS * COMBINATION_BYTES,
         )
+
+
+def reachable(spec: SegmentsSpec, segments: int, models: int) -> SegmentsSpec:
+    """Lower the limit of all values together to what so many models with so many segments can reach."""
+    return replace(spec, max_total=min(spec.max_total, models * segments * (spec.max_values + 1)))

@@ -10,10 +10,12 @@ from streamwatch.admin.capacity_check import Limits, check_state, check_worst_ca
 from streamwatch.admin.check_result import CheckResult
 from streamwatch.admin.kafka_check import check_kafka
 from streamwatch.admin.payload_check import check_payload, first_records
+from streamwatch.admin.register_room import reachable
 from streamwatch.admin.schema_check import check_schemas
 from streamwatch.assembly import specs
 from streamwatch.assembly.mappings import mappings_of
 from streamwatch.assembly.topics import build_topics
+from streamwatch.core.estimators.registers.segments import SegmentsSpec
 from streamwatch.core.ports import Record
 from streamwatch.daemon.batch_processor import Topic
 from streamwatch.edge.decoders.mapping import place_of
@@ -126,9 +128,15 @@ def _namespace_findings(settings: Settings) -> Sequence[CheckResult]:
 
 def capacity_limits(settings: Settings) -> Limits:
     """Every limit that bounds memory and disk."""
+    monitors = specs.monitors_spec(settings)
+    segments = len(specs.segment_names(settings))
+    registers = tuple(
+        reachable(spec, segments, monitors.max_models) if isinstance(spec, SegmentsSpec) else spec
+        for spec in monitors.registers
+    )
     return Limits(
         join=specs.join_spec(settings),
-        monitors=specs.monitors_spec(settings),
+        monitors=replace(monitors, registers=registers),
         disk=disk_spec(settings),
         directory=settings.state.directory,
         min_free_bytes=settings.state.min_free_megabytes * 1_000_000,

@@ -285,9 +285,14 @@ def monitors_spec(settings: Settings) -> MonitorsSpec:
     )
 
 
-def has_segments(settings: Settings) -> bool:
-    """Tell whether any topic's predictions are of segments."""
-    return any(mapping.segments for topic in settings.topics.predictions for mapping in topic.all_mappings)
+def segment_names(settings: Settings) -> frozenset[str]:
+    """Names of the segments of predictions of any topic."""
+    return frozenset(
+        name
+        for topic in settings.topics.predictions
+        for mapping in topic.all_mappings
+        for name in mapping.segments
+    )
 
 
 def _prediction_registers(settings: Settings) -> tuple[RegisterSpec, ...]:
@@ -309,7 +314,11 @@ def _registers(settings: Settings) -> tuple[RegisterSpec, ...]:
     found: list[RegisterSpec] = [LateLabelsSpec(settings.join.horizon, assumes)]
     if (scores := monitors.probabilities) is not None:
         found.append(probabilities_under(monitors.forgetting, scores.auc_outcomes, scores.max_auc_classes))
-    if has_segments(settings):
+    if segment_names(settings):
         chosen = monitors.segments
-        found.append(SegmentsSpec(chosen.alpha, chosen.max_values, chosen.measures, monitors.max_classes))
+        found.append(
+            SegmentsSpec(
+                chosen.alpha, chosen.max_values, chosen.measures, monitors.max_classes, chosen.max_total
+            )
+        )
     return tuple(found)

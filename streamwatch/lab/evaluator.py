@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from streamwatch.core.estimators.registers.segments import SegmentsSpec
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Alarm
-from streamwatch.core.outcomes import OUTCOME, OutcomeBatch
-from streamwatch.core.series import Histogram
+from streamwatch.core.outcomes import OUTCOME, SEGMENTS_FROM, OutcomeBatch
 from streamwatch.core.specs import MonitorsSpec
-from streamwatch.edge.decoders.fields import canonical_text
+from streamwatch.lab.beside import columns_of, default_spec, part_of, scores_of, segments_of
+from streamwatch.lab.columns import Numbers, column_of, times_of
+from streamwatch.lab.samples import name_of, rows_of, samples_of
 
 _MODEL: Final = "model"
-_FEW: Final = 1 << 16
-"""Whole numbers so near each other are numbered by a table."""
 
 
 class Evaluator:
@@ -27,7 +27,8 @@ class Evaluator:
     Parameters
     ----------
     spec
-        Forgettings, detectors, opponents and limits; those of a daemon without settings if absent.
+        Forgettings, detectors, opponents and limits; those of a daemon without settings if absent, with
+        measures of probabilities and by segment for outcomes that have scores and segments.
 
     Examples
     --------
@@ -43,9 +44,11 @@ class Evaluator:
     """
 
     def __init__(self, spec: MonitorsSpec | None = None) -> None:
-        self._estimators = EstimatorSet(MonitorsSpec() if spec is None else spec)
-        self._models = _Numbers()
-        self._classes = _Numbers()
+        chosen = default_spec() if spec is None else spec
+        self._estimators = EstimatorSet(chosen)
+        self._by_segment = any(isinstance(register, SegmentsSpec) for register in chosen.registers)
+        self._models = Numbers()
+        self._classes = Numbers()
         self._outcomes = 0
 
     @property
@@ -60,6 +63,8 @@ class Evaluator:
         *,
         model: str | Iterable[Any] = _MODEL,
         event_ms: Iterable[Any] | None = None,
+        scores: Any = None,
+        segments: Any = None,
     ) -> list[Alarm]:
         """Evaluate outcomes in order, after all those before.
 
@@ -73,6 +78,12 @@ class Evaluator:
         event_ms
             Event times, shape (n,), as numpy datetimes or milliseconds since 1970; the number of the outcome
             if absent. They are told (alarms, since when), never sorted by.
+        scores
+            Probabilities of the predicted classes: a column for each class, in a mapping or a frame, such as
+            `pandas.DataFrame(model.predict_proba(x), columns=model.classes_)`; NaN where there is none.
+        segments
+            Values of segments: a column for each, in a mapping or a frame, such as `frame[["country"]]`;
+            None or NaN where a prediction does not have the field.
 
         Returns
         -------
@@ -82,7 +93,8 @@ class Evaluator:
         Raises
         ------
         ValueError
-            If lengths differ, or a class or model is no text, whole number or boolean.
+            If lengths differ, a class or model is no text, whole number or boolean, a score is no
+            probability, or segments are given and `spec` has no `SegmentsSpec` among its registers.
         """
         true, predicted = self._classes.of(y_true, "y_true"), self._classes.of(y_pred, "y_pred")
         count = len(true)
@@ -94,11 +106,25 @@ class Evaluator:
             raise ValueError(f"model must be a name, or one per outcome ({count}), got {len(models)}")
         records = np.zeros(count, OUTCOME)
         records["true_class"], records["predicted_class"], records["model"] = true, predicted, models
-        records["label_at_prediction"] = records["scores"] = -1
-        records["event_ms"] = self._times(event_ms, count)
+        records["label_at_prediction"] = -1
+        records["event_ms"] = times_of(event_ms, count, self._outcomes)
+        batch = self._batch(records, scores, segments)
         self._outcomes += count
-        batch = OutcomeBatch(records, self._models.names, self._classes.names, {})
         return self._estimators.fold(batch)
+
+    def _batch(self, records: NDArray[np.void], scores: Any, segments: Any) -> OutcomeBatch:
+        """Outcomes with what they carry beside their classes."""
+        numbers, texts = segments_of(segments, len(records))
+        if texts and not self._by_segment:
+            raise ValueError("segments need a SegmentsSpec in spec.registers, got a spec without")
+        known = scores_of(scores, len(records))
+        scored = np.array(list(known), np.intp)
+        records["scores"] = np.where(numbers < 0, -1, SEGMENTS_FROM + numbers)
+        records["scores"][scored] = scored
+        beside = {
+            at: number for at, number in zip(known, numbers[scored].tolist(), strict=True) if number >= 0
+        }
+        return OutcomeBatch(records, self._models.names, self._classes.names, known, texts, beside)
 
     def curve(
         self,
@@ -108,6 +134,8 @@ class Evaluator:
         every: int = 100,
         model: str = _MODEL,
         event_ms: Iterable[Any] | None = None,
+        scores: Any = None,
+        segments: Any = None,
     ) -> dict[str, NDArray[np.float64]]:
         """Evaluate outcomes of one model as `update` does, and look every so many.
 
@@ -126,12 +154,20 @@ class Evaluator:
             raise ValueError(f"every must be at least 1, got {every}")
         true, predicted = column_of(y_true), column_of(y_pred)
         times = None if event_ms is None else column_of(event_ms)
+        scored, segmented = columns_of(scores, "scores"), columns_of(segments, "segments")
         stops = [*range(0, len(true), every), len(true)] if len(true) else [0]
         looks: list[dict[str, float]] = []
         outcomes: list[int] = []
         for start, stop in pairwise(stops):
-            part = None if times is None else times[start:stop]
-            self.update(true[start:stop], predicted[start:stop], model=model, event_ms=part)
+            part = slice(start, stop)
+            self.update(
+                true[part],
+                predicted[part],
+                model=model,
+                event_ms=None if times is None else times[part],
+                scores=part_of(scored, part),
+                segments=part_of(segmented, part),
+            )
             looks.append(self.values(model))
             outcomes.append(stop)
         names = list(dict.fromkeys(name for look in looks for name in look))
@@ -161,14 +197,32 @@ class Evaluator:
             If there is no such model.
         """
         self._known(model)
-        return {
-            ":".join((row.pop("metric"), *(str(row[label]) for label in sorted(row)))): value
-            for row, value in self._samples(model)
-        }
+        return {name_of(row): value for row, value in samples_of(self._estimators.families(), model)}
+
+    def values_by_model(self) -> dict[str, dict[str, float]]:
+        """Every estimate of every model, each as `values` gives them."""
+        found: dict[str, dict[str, float]] = {}
+        for row, value in samples_of(self._estimators.families()):
+            found.setdefault(row.pop("model"), {})[name_of(row)] = value
+        return found
+
+    def details(self, model: str = _MODEL) -> dict[str, object]:
+        """Look up what is no single number, as the API gives it: confusion, reliability, segments' values.
+
+        Raises
+        ------
+        KeyError
+            If there is no such model.
+        """
+        self._known(model)
+        return self._estimators.details()[model]
 
     def rows(self) -> list[dict[str, str | float]]:
-        """Every estimate of every model as rows `metric`, its labels, `value`: for a frame."""
-        return [{**row, "value": value} for row, value in self._samples(None)]
+        """Every estimate of every model as rows `metric`, its labels, `value`: for a frame.
+
+        The label `value`, of a segment, is called `segment_value`.
+        """
+        return rows_of(self._estimators.families())
 
     def verdicts(self, model: str = _MODEL) -> dict[str, dict[str, float]]:
         """By opponent: `verdict`, `since_outcome`, `lead`, `lead_lower` and `lead_upper`, as far as defined.
@@ -181,7 +235,7 @@ class Evaluator:
         self._known(model)
         found: dict[str, dict[str, float]] = {}
         wanted = {"verdict", "verdict_since_outcome", "lead", "lead_lower", "lead_upper"}
-        for row, value in self._samples(model):
+        for row, value in samples_of(self._estimators.families(), model):
             if row["metric"] in wanted:
                 name = row["metric"].removeprefix("verdict_")
                 found.setdefault(row["opponent"], {})[name] = value
@@ -190,88 +244,3 @@ class Evaluator:
     def _known(self, model: str) -> None:
         if model not in self._estimators.models():
             raise KeyError(f"model {model!r}: none of {', '.join(map(repr, self.models)) or 'none so far'}")
-
-    def _samples(self, model: str | None) -> Iterator[tuple[dict[str, str], float]]:
-        for family in self._estimators.families():
-            for labels, value in family.samples:
-                row = dict(zip(family.labels, labels, strict=True))
-                if isinstance(value, Histogram) or "model" not in row:
-                    continue
-                if model is None or row.pop("model") == model:
-                    yield {"metric": family.name, **row}, value
-
-    def _times(self, event_ms: Iterable[Any] | None, count: int) -> NDArray[np.int64]:
-        if event_ms is None:
-            return np.arange(self._outcomes, self._outcomes + count)
-        times = np.asarray(event_ms)
-        if times.dtype.kind == "O":  # a list's numbers
-            times = np.asarray(times.tolist())
-        if times.dtype.kind == "M":
-            times = times.astype("datetime64[ms]").astype(np.int64)
-        if times.shape != (count,):
-            raise ValueError(f"event_ms must be one time per outcome ({count}), got shape {times.shape}")
-        if times.dtype.kind not in "iu":
-            raise ValueError(f"event_ms must be datetimes or whole milliseconds, got {times.dtype}")
-        return times.astype(np.int64)
-
-
-class _Numbers:
-    """Numbers for names, in the order in which they came."""
-
-    def __init__(self) -> None:
-        self.names: list[str] = []
-        self._numbers: dict[str, int] = {}
-        self._seen: dict[tuple[type, Any], int] = {}
-
-    def of(self, values: Iterable[Any], what: str) -> NDArray[np.int32]:
-        """Number of each value; shape (n,)."""
-        column = column_of(values)
-        if column.ndim != 1:
-            raise ValueError(f"{what} must have one dimension, got shape {column.shape}")
-        if column.dtype.kind in "iu" and len(column):
-            low, high = int(column.min()), int(column.max())
-            if high - low < _FEW:
-                wide = column.astype(np.int64) if column.dtype.kind == "i" else column
-                places = wide - wide.dtype.type(low)  # an int8 could not hold the difference
-                return self._of_few(places.astype(np.intp), low, high - low + 1, what)
-        listed: list[Any] = column.tolist()
-        if len(set(map(type, listed))) > 1:  # 1, 1.0 and True are equal as keys
-            return np.fromiter((self._number(value, what) for value in listed), np.int32, len(listed))
-        numbers = {value: self._number(value, what) for value in dict.fromkeys(listed)}
-        return np.fromiter(map(numbers.__getitem__, listed), np.int32, len(listed))
-
-    def _of_few(self, places: NDArray[np.intp], low: int, width: int, what: str) -> NDArray[np.int32]:
-        """Number of each whole number `low + place`, by a table."""
-        first = np.full(width, -1, np.int64)
-        first[places[::-1]] = np.arange(len(places) - 1, -1, -1)  # the earliest is written last, and stays
-        seen = np.flatnonzero(first >= 0)
-        table = np.zeros(width, np.int32)
-        for place in seen[np.argsort(first[seen])].tolist():
-            table[place] = self._number(low + place, what)
-        return table[places]
-
-    def _number(self, value: Any, what: str) -> int:
-        key = (type(value), value)
-        number = self._seen.get(key)
-        if number is None:
-            text = canonical_text(value)
-            if text is None or text == "":
-                raise ValueError(f"{what} must be texts, whole numbers or booleans, got {value!r}")
-            number = self._numbers.setdefault(text, len(self.names))
-            if number == len(self.names):
-                self.names.append(text)
-            self._seen[key] = number
-        return number
-
-
-def column_of(values: Iterable[Any]) -> NDArray[Any]:
-    """Values as an array; those of a frame's column are taken without asking what made it."""
-    if isinstance(values, np.ndarray):
-        return values
-    to_numpy = getattr(values, "to_numpy", None)
-    if to_numpy is not None:
-        return np.asarray(to_numpy())
-    listed = list(values)
-    column = np.empty(len(listed), object)
-    column[:] = listed
-    return column

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from streamwatch.core.events import Alarm
 from streamwatch.core.specs import MonitorsSpec
-from streamwatch.lab.evaluator import Evaluator, column_of
+from streamwatch.lab.beside import part_of
+from streamwatch.lab.columns import column_of
+from streamwatch.lab.evaluator import Evaluator
 
 CHUNK: Final = 100_000
 """Outcomes between two steps of the progress bar, at most."""
@@ -86,6 +88,8 @@ def replay(  # noqa: PLR0913  # each names one column, or says how
     y_pred: str = "prediction",
     model: str | None = None,
     event_ms: str | None = None,
+    scores: Mapping[Any, str] | None = None,
+    segments: Iterable[str] | Mapping[str, str] = (),
     spec: MonitorsSpec | None = None,
     points: int = 100,
     progress: bool | None = None,
@@ -100,8 +104,12 @@ def replay(  # noqa: PLR0913  # each names one column, or says how
     y_true, y_pred, model, event_ms
         Names of its columns: true and predicted classes, the model (None: one model), event times (None:
         rows are counted); what they may hold: `Evaluator.update`.
+    scores
+        Name of the column with the probability of each class, by class: `{"fraud": "p_fraud", …}`.
+    segments
+        Names of columns whose values are segments: `["country"]`, or by segment, `{"country": "ship_to"}`.
     spec
-        Forgettings, detectors, opponents and limits; a daemon's defaults if absent.
+        Forgettings, detectors, opponents and limits; a daemon's defaults if absent, as `Evaluator` has them.
     points
         Looks at all estimates on the way, for curves, evenly over the rows; 0 for none.
     progress
@@ -120,7 +128,11 @@ def replay(  # noqa: PLR0913  # each names one column, or says how
     names = None if model is None else _taken(frame, model)
     times = None if event_ms is None else _taken(frame, event_ms)
     rows = len(true)
-    for name, given in ((y_pred, predicted), (model, names), (event_ms, times)):
+    scored = {shown: _taken(frame, column) for shown, column in (scores or {}).items()}
+    named = segments if isinstance(segments, Mapping) else {name: name for name in segments}
+    segmented = {shown: _taken(frame, column) for shown, column in named.items()}
+    beside = [(f"column of {shown}", column) for shown, column in (*scored.items(), *segmented.items())]
+    for name, given in ((y_pred, predicted), (model, names), (event_ms, times), *beside):
         if given is not None and len(given) != rows:
             raise ValueError(f"{name!r} must be as long as {y_true!r} ({rows}), got {len(given)}")
     evaluator, alarms = Evaluator(spec), list[Alarm]()
@@ -134,10 +146,12 @@ def replay(  # noqa: PLR0913  # each names one column, or says how
                 predicted[part],
                 model=_MODEL if names is None else names[part],
                 event_ms=None if times is None else times[part],
+                scores={shown: column[part] for shown, column in scored.items()},
+                segments=part_of(segmented, part),
             )
             done = stop
             if look:
-                looks.append((stop, _look(evaluator)))
+                looks.append((stop, evaluator.values_by_model()))
             bar(stop)
     return Replayed(evaluator, tuple(alarms), _curves(looks))
 
@@ -154,16 +168,6 @@ def _taken(frame: Any, name: str) -> NDArray[Any]:
         return column_of(frame[name])
     except (KeyError, ValueError, LookupError) as error:
         raise KeyError(f"the frame has no column {name!r}") from error
-
-
-def _look(evaluator: Evaluator) -> dict[str, dict[str, float]]:
-    """Every estimate by model, named as in `Evaluator.values`."""
-    found: dict[str, dict[str, float]] = {}
-    for row in evaluator.rows():
-        metric, value, model = row.pop("metric"), float(row.pop("value")), str(row.pop("model"))
-        name = ":".join((str(metric), *(str(row[label]) for label in sorted(row))))
-        found.setdefault(model, {})[name] = value
-    return found
 
 
 def _stops(rows: int, points: int) -> list[tuple[int, bool]]:

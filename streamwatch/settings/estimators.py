@@ -84,6 +84,8 @@ class SegmentsSection(Section):
     """Values of a segment of one model with estimates of their own, the busiest; the others are __other__."""
     measures: tuple[str, ...] = _SEGMENTS.measures
     """Which measures are exported, by the names that `streamwatch catalogue` gives."""
+    max_total: Annotated[int, Bounded("max_total", least=1, most=1_000_000)] = _SEGMENTS.max_total
+    """Values with estimates of their own of all segments of all models together, with one __other__ each."""
 
     @field_validator("measures")
     @classmethod

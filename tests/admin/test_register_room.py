@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import tracemalloc
 from dataclasses import replace
 
@@ -10,18 +11,24 @@ import numpy as np
 import pytest
 
 from streamwatch.admin.capacity import DiskSpec, worst_case, worst_case_disk
+from streamwatch.admin.model_room import model_bytes
 from streamwatch.admin.register_room import (
     EARLY_HINTS_BYTES,
     label_delays_bytes,
     probabilities_bytes,
+    reachable,
     register_parts,
 )
 from streamwatch.core import predictions
 from streamwatch.core.estimators import registers
+from streamwatch.core.estimators.names import Batch
 from streamwatch.core.estimators.registers.probabilities.snapshot import encode as probabilities_snapshot
 from streamwatch.core.estimators.registers.probabilities.spec import ProbabilitiesSpec
 from streamwatch.core.estimators.registers.probabilities.state import empty
 from streamwatch.core.estimators.registers.segments import SegmentsSpec, table_spec
+from streamwatch.core.estimators.registers.segments.register import Segments
+from streamwatch.core.estimators.registers.segments.values import CANDIDATES
+from streamwatch.core.events import Outcome
 from streamwatch.core.predictions.early_hints import EarlyHintsSpec
 from streamwatch.core.predictions.early_hints.snapshot import KeptModel, encode
 from streamwatch.core.predictions.early_hints.state import CLASSES, EARLY
@@ -57,7 +64,7 @@ def test_they_are_in_the_worst_case_in_memory_and_on_disk(tmp_path) -> None:
     monitors = replace(TEN, registers=(ProbabilitiesSpec(), SegmentsSpec()))
     join = JoinSpec(max_models=10, prediction_registers=(EarlyHintsSpec(), LabelDelaysSpec()))
     parts = list(register_parts(join, monitors))
-    assert len(parts) == 5
+    assert len(parts) == 6
     disk = DiskSpec(RocksSpec(tmp_path, 1, 1), commit_events=20_000, journal_outcomes=200_000)
     for found in (worst_case(join, monitors), worst_case(join, monitors, disk)):
         assert all(part in found for part in parts)
@@ -79,13 +86,52 @@ def test_limits_of_registers_are_what_they_grow_with() -> None:
 def test_segments_wait_as_combinations_only_where_they_are_joined_in_columns() -> None:
     rows = JoinSpec(comparisons=(ComparisonSpec("a", ("b",)),))
     monitors = replace(TEN, registers=(SegmentsSpec(),))
-    assert [part.what[:9] for part in register_parts(rows, monitors)] == ["2,000 val"]
-    assert len(list(register_parts(JoinSpec(), monitors))) == 2
+    assert [part.what[:9] for part in register_parts(rows, monitors)] == ["20,000 va", "400,000 v"]
+    assert len(list(register_parts(JoinSpec(), monitors))) == 3
 
 
-def test_the_table_of_segments_has_as_many_rows_as_are_said() -> None:
-    assert table_spec(SegmentsSpec(), 10).max_models == 2_000
-    assert table_spec(SegmentsSpec(), 10_000).max_models == 200_000
+def test_segments_count_no_more_values_than_models_and_segments_can_reach() -> None:
+    few = reachable(SegmentsSpec(max_values=50), segments=2, models=3)
+    assert few.max_total == table_spec(few).max_models == 3 * 2 * 51
+    assert reachable(SegmentsSpec(), segments=2, models=1_000) == SegmentsSpec()
+
+
+def customers_of(model: int, customers: int) -> Batch:
+    """9,000 outcomes of a model, by customers with long names."""
+    classes = np.arange(9_000, dtype=np.int32) % 20
+    zeros = np.zeros(9_000, np.int64)
+    return Batch(
+        [
+            Outcome("m", "x", "x", 0, 0, segments={"customer": f"{model:20}{i % customers:80}"})
+            for i in range(9_000)
+        ],
+        np.full(9_000, model, np.int32),
+        classes,
+        classes,
+        classes,
+        event_ms=zeros,
+        delay_ms=zeros,
+        assumed=zeros != 0,
+    )
+
+
+def test_segments_with_all_their_values_and_counted_others_are_within_those_bytes() -> None:
+    spec = SegmentsSpec(max_values=4, max_classes=20, max_total=40)
+    assert len(said((spec,))) == 3
+    allowed = sum(size for what, size in said((spec,)).items() if "combinations" not in what)
+    for register in (Segments(spec, 10), Segments(spec, 10)):  # the first one loads what is compiled
+        gc.collect()
+        tracemalloc.start()
+        for model in range(8):
+            register.observe(customers_of(model, 1_004))
+        gc.collect()
+        took, _ = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    states = [register.snapshot(row) for row in range(8)]
+    assert all(len(msgspec.msgpack.decode(state)[0][2]) == CANDIDATES for state in states)
+    estimates = spec.max_total * model_bytes(table_spec(spec))  # in arrays that were made before
+    assert took <= allowed - estimates
+    assert sum(map(len, states)) <= allowed
 
 
 def test_probabilities_of_a_model_with_all_its_classes_and_their_snapshot_are_within_those_bytes() -> None:

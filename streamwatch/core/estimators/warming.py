@@ -16,6 +16,8 @@ from streamwatch.core.estimators.kernel.layout import layout_of
 from streamwatch.core.estimators.registers.late_labels import observe as late_labels
 from streamwatch.core.estimators.registers.late_labels.partition import last_boundary
 from streamwatch.core.estimators.registers.probabilities.observe import observe as observe_scores
+from streamwatch.core.estimators.registers.segments import places
+from streamwatch.core.estimators.registers.segments.observe import observe as observe_segments
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Outcome, PairedAnswer
 from streamwatch.core.outcomes import OUTCOME, OutcomeBatch
@@ -37,6 +39,9 @@ ENTRIES: tuple[Any, ...] = (
     late_labels.observe,
     last_boundary,
     observe_scores,
+    observe_segments,
+    places.remember,
+    places.forget,
 )
 """All compiled functions that Python calls."""
 

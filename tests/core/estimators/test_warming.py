@@ -11,7 +11,7 @@ from pkgutil import iter_modules
 import pytest
 
 from streamwatch.core.estimators import comparisons, kernel
-from streamwatch.core.estimators.registers import late_labels, probabilities
+from streamwatch.core.estimators.registers import late_labels, probabilities, segments
 from streamwatch.core.estimators.warming import ENTRIES
 from streamwatch.core.jit import CompiledFunction
 
@@ -20,6 +20,7 @@ pytestmark = pytest.mark.slow
 LIFE = """
 import json, random, sys
 from streamwatch.core.events import Outcome
+from streamwatch.core.estimators.registers.segments import SegmentsSpec
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.specs import AdwinSpec, FadingSpec, LandmarkSpec, MonitorsSpec
 from streamwatch.core.estimators.warming import ENTRIES, warm_up
@@ -30,13 +31,14 @@ SPECS = {
     "few estimators": (MonitorsSpec((LandmarkSpec(),), (), (), shadow_max_classes=0), False),
     "a slow window": (MonitorsSpec((FadingSpec(), AdwinSpec(clock=3_000)), (), ()), False),
     "a trace": (MonitorsSpec(max_classes=30), True),
+    "segments": (MonitorsSpec(registers=(SegmentsSpec(max_values=3),)), False),
 }
 spec, tracing = SPECS[sys.argv[1]]
 warm_up(spec, tracing=tracing)
 
 
 def signatures():
-    return {entry.__name__: sorted(map(str, entry.signatures)) for entry in ENTRIES}
+    return {f"{e.__module__}.{e.__name__}": sorted(map(str, e.signatures)) for e in ENTRIES}
 
 
 def outcomes(n, models, classes, seed):
@@ -55,6 +57,7 @@ def outcomes(n, models, classes, seed):
             delay_ms=i % 9,
             label_at_prediction=label,
             scores=scores,
+            segments={"country": f"v{drawn.randrange(9)}"} if i % 5 else None,
         )
 
 
@@ -84,7 +87,14 @@ print(json.dumps([before, signatures()]))
 
 @pytest.mark.parametrize(
     "spec",
-    ["as in settings that say nothing", "many classes", "few estimators", "a slow window", "a trace"],
+    [
+        "as in settings that say nothing",
+        "many classes",
+        "few estimators",
+        "a slow window",
+        "a trace",
+        "segments",
+    ],
 )
 def test_nothing_is_compiled_after_warming_up(spec: str) -> None:
     # Another process: in this one, other tests may have had compiled what warming up leaves out.
@@ -92,7 +102,7 @@ def test_nothing_is_compiled_after_warming_up(spec: str) -> None:
     assert done.returncode == 0, done.stderr
     before, after = json.loads(done.stdout)
     assert after == before
-    assert before["fold"], "it is the same table"
+    assert before["streamwatch.core.estimators.kernel.fold.fold"], "it is the same table"
 
 
 def test_every_compiled_function_that_python_calls_is_counted() -> None:
@@ -106,7 +116,7 @@ def test_every_compiled_function_that_python_calls_is_counted() -> None:
 
 
 def _modules() -> Iterator[str]:
-    for package in (kernel, comparisons, late_labels, probabilities):
+    for package in (kernel, comparisons, late_labels, probabilities, segments):
         for found in iter_modules(package.__path__, f"{package.__name__}."):
             if found.name in sys.modules:
                 yield found.name

@@ -21,8 +21,8 @@ def _find(facts: Facts) -> Iterator[Finding]:
                 Weight.INCOMPLETE,
                 f"segment {of['segment']} of model {of['model']}",
                 f"lacks {count:,.0f} outcomes: there was no room for their values",
-                "all models share room for 200 values for each of monitors.max_models, and more came",
-                "map fewer segments or fields with fewer values, or monitors: {max_models: …}",
+                "all models share room for monitors.segments.max_total values, and more came",
+                "map fewer segments or fields with fewer values, or monitors: {segments: {max_total: …}}",
             )
         elif name == "segment_outcomes_total" and of["value"] == OTHER:
             counted = _outcomes(facts.now, of["model"], of["segment"])

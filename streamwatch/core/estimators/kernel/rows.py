@@ -26,6 +26,11 @@ class Rows:
         self.used = 0
         """Rows ever given out."""
 
+    @property
+    def room(self) -> int:
+        """Rows that can still be given out."""
+        return self._max_models - self.used + len(self._free)
+
     def add(self, utility: int = ACCURACY, detecting: int = 0) -> int:
         """An empty row, judged by a utility (see `verdicts.opponents`); raises TableFull without one.
 

@@ -61,6 +61,11 @@ class ModelTable:
         """
         return self._rows.add(utility_index(self._layout, utility), detectors)
 
+    @property
+    def room(self) -> int:
+        """Models that can still be added."""
+        return self._rows.room
+
     def name_classes(self, row: int, utility: UtilitySpec, names: Sequence[str]) -> None:
         """Say where each class of a model, by local index, stands in its table of costs."""
         self._rows.live_one(row)

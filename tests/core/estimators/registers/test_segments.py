@@ -11,7 +11,7 @@ import pytest
 
 from streamwatch.core.estimators.measures.catalogue import MEASURES
 from streamwatch.core.estimators.registers.segments import SegmentsSpec
-from streamwatch.core.estimators.registers.segments.values import EPOCH, OTHER, SegmentValues
+from streamwatch.core.estimators.registers.segments.values import EPOCH, OTHER
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Outcome
 from tests.core.estimators.measures import plain_measures
@@ -71,8 +71,8 @@ def test_every_measure_of_every_value_is_that_of_its_outcomes_alone() -> None:
             for name, value in (outcome.segments or {}).items():
                 pairs = alone.setdefault((outcome.model, name, value), [])
                 pairs.append((outcome.true_class, outcome.predicted_class))
-        counted = series(watched, "segment_outcomes_total")
-        assert counted == {key: len(pairs) for key, pairs in alone.items()}
+        totals = series(watched, "segment_outcomes_total")
+        assert totals == {key: len(pairs) for key, pairs in alone.items()}
         for measure in ("accuracy_ratio", "kappa", "kappa_persistent", "mcc"):
             said = series(watched, f"segment_{measure}")
             for key, pairs in alone.items():
@@ -102,49 +102,47 @@ def test_values_beyond_the_limit_are_one_together_and_all_outcomes_are_counted_o
         first = list(dict.fromkeys(of_model))[:3]
         expected = {value: float(of_model.count(value)) for value in first}
         expected[OTHER] = len(of_model) - sum(expected.values())
-        counted = series(watched, "segment_outcomes_total")
-        assert {key[2]: n for key, n in counted.items() if key[:2] == (model, "country")} == expected
+        totals = series(watched, "segment_outcomes_total")
+        assert {key[2]: n for key, n in totals.items() if key[:2] == (model, "country")} == expected
 
 
-def test_an_outcome_that_finds_no_room_is_counted_and_the_count_survives(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("streamwatch.core.estimators.registers.segments._MOST_ROWS", 3)
-    watched = estimators()
+def test_an_outcome_that_finds_no_room_is_counted_and_the_count_survives() -> None:
+    watched = estimators(max_total=3)
     given = outcomes(300, values=["a", "b", "c", "d"], models="m")
     watched.fold(given)
     asked = sum(len(outcome.segments or {}) for outcome in given)
-    counted = math.fsum(series(watched, "segment_outcomes_total").values())
+    told = math.fsum(series(watched, "segment_outcomes_total").values())
     left_out = math.fsum(series(watched, "segment_outcomes_left_out_total").values())
     assert left_out > 0
-    assert counted + left_out == asked
+    assert told + left_out == asked
     again = estimators()
     again.restore(watched.snapshot("m"))
     assert again.families() == watched.families()
 
 
+def of_countries(countries: Sequence[str]) -> list[Outcome]:
+    return [Outcome("m", "x", "x", i, 0, segments={"country": c}) for i, c in enumerate(countries)]
+
+
+def counted(watched: EstimatorSet) -> dict[str, float]:
+    return {key[2]: n for key, n in series(watched, "segment_outcomes_total").items()}
+
+
 def test_a_value_that_became_frequent_takes_the_place_of_one_that_became_rare() -> None:
-    rows = iter(range(100))
-    freed: list[int] = []
-    segment = SegmentValues(2, lambda: next(rows), freed.append)
-    stream = ["a", "b"] * (EPOCH // 2) + ["a", "c", "c", "d"] * (EPOCH // 4)
-    for value in stream:
-        segment.row_of(value, 0.999)
-        if segment.counted % EPOCH == 0:
-            segment.judge()
-    assert set(segment.values) == {"a", "c", OTHER}
-    assert freed == [1], "b, of which nothing came, has given its row back"
-    assert segment.values["c"].outcomes == 0, "what came before it had a row was counted among the others"
-    assert segment.values[OTHER].outcomes == EPOCH // 4 * 3
+    watched = estimators(max_values=2, max_total=3)
+    watched.fold(of_countries(["a", "b"] * (EPOCH // 2) + ["a", "c", "c", "d"] * (EPOCH // 4)))
+    after = counted(watched)
+    assert after == {"a": EPOCH * 3 // 4, "c": 0.0, OTHER: EPOCH * 3 // 4}, (
+        "c has the row of b, of which nothing came; what came before was counted among the others"
+    )
+    watched.fold(of_countries(["c", "b"]))
+    assert counted(watched) == {**after, "c": 1.0, OTHER: EPOCH * 3 // 4 + 1}
 
 
 def test_a_value_only_a_little_more_frequent_does_not() -> None:
-    rows = iter(range(100))
-    segment = SegmentValues(1, lambda: next(rows), lambda _: None)
-    for value in ["a"] * (EPOCH * 2 // 5) + ["b"] * (EPOCH * 3 // 5):
-        segment.row_of(value, 0.999)
-    segment.judge()
-    assert set(segment.values) == {"a", OTHER}
+    watched = estimators(max_values=1)
+    watched.fold(of_countries(["a"] * (EPOCH * 2 // 5) + ["b"] * (EPOCH * 3 // 5)))
+    assert set(counted(watched)) == {"a", OTHER}
 
 
 def test_state_is_the_same_however_the_stream_is_cut_across_epochs() -> None:

@@ -24,9 +24,6 @@ MEASURED: Final = ("accuracy_ratio", "kappa_persistent")
 """Measures that are exported unless settings choose others."""
 _FAST: Final = 0.99
 """Fading factor of the error *of late*, by which a change is located."""
-_ROWS_A_MODEL: Final = 200
-"""Rows of the table for each row of models, which share them."""
-_MOST_ROWS: Final = 200_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +38,13 @@ class SegmentsSpec:
     """Names of measures of the catalogue."""
     max_classes: int = 1_000
     """As in `MonitorsSpec`."""
+    max_total: int = 20_000
+    """Values of all segments of all models with estimates of their own, `__other__` of each segment among
+    them."""
 
 
-def table_spec(spec: SegmentsSpec, capacity: int) -> MonitorsSpec:
-    """Specify the table of values' estimates, a row each, which `capacity` models share.
+def table_spec(spec: SegmentsSpec) -> MonitorsSpec:
+    """Specify the table of values' estimates, a row each, which all models share.
 
     It forgets nothing, by `spec.alpha`, and fast, in this order.
     """
@@ -53,7 +53,7 @@ def table_spec(spec: SegmentsSpec, capacity: int) -> MonitorsSpec:
         (LandmarkSpec(), FadingSpec(spec.alpha), FadingSpec(_FAST)),
         (),
         (),
-        max_models=min(_MOST_ROWS, max(1_000, capacity * _ROWS_A_MODEL)),
+        max_models=spec.max_total,
         max_classes=spec.max_classes,
         per_class="",
         shadow_max_classes=0,

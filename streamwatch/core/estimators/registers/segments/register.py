@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.estimators.kernel.rows import TableFull
 from streamwatch.core.estimators.kernel.table import ModelTable
 from streamwatch.core.estimators.measures.catalogue import MEASURES
 from streamwatch.core.estimators.measures.measures import accuracy
 from streamwatch.core.estimators.names import Batch, Classes
 from streamwatch.core.estimators.registers.segments import SegmentsSpec, table_spec
+from streamwatch.core.estimators.registers.segments import observe as loop
 from streamwatch.core.estimators.registers.segments.change import SegmentChange, extra_errors, named_change
-from streamwatch.core.estimators.registers.segments.values import EPOCH, OTHER, SegmentValues, Value
+from streamwatch.core.estimators.registers.segments.numbers import Given
+from streamwatch.core.estimators.registers.segments.said import Said
+from streamwatch.core.estimators.registers.segments.snapshot import KeptSegment, KeptValue, decode, encode
+from streamwatch.core.estimators.registers.segments.state import SegmentState
+from streamwatch.core.estimators.registers.segments.values import CANDIDATES, OTHER, exchanged
 from streamwatch.core.estimators.samples import Sample, Slice
 from streamwatch.core.events import ErrorChange
-from streamwatch.core.outcomes import OutcomeBatch
 from streamwatch.core.specs import UtilitySpec
 
 _LANDMARK, _FADED, _LATE = range(3)
@@ -30,39 +32,6 @@ _SHOWN: Final = 20
 """Values of a segment in the details of a model, those with the most traffic."""
 
 
-class _Said(NamedTuple):
-    """Estimates of a segment's values; arrays of shape (n,)."""
-
-    values: Sequence[str]
-    outcomes: NDArray[np.int64]
-    weights: NDArray[np.float64]
-    before: NDArray[np.float64]
-    now: NDArray[np.float64]
-    shares: NDArray[np.float64]
-    measured: Mapping[str, NDArray[np.float64]]
-
-
-class _KeptValue(msgspec.Struct, frozen=True, array_like=True):
-    name: str
-    outcomes: int
-    in_epoch: int
-    weight: float
-    at: int
-    sections: dict[str, bytes]
-
-
-class _KeptSegment(msgspec.Struct, frozen=True, array_like=True):
-    name: str
-    counted: int
-    candidates: list[tuple[str, int]]
-    values: list[_KeptValue]
-    left_out: int = 0
-
-
-_ENCODER = msgspec.msgpack.Encoder(order="deterministic")
-_DECODER = msgspec.msgpack.Decoder(list[_KeptSegment])
-
-
 class Segments:
     """Estimates by segment of up to `capacity` models."""
 
@@ -70,58 +39,81 @@ class Segments:
         known = {measure.name: measure for measure in MEASURES}
         self._spec = spec
         self._measures = [known[name] for name in spec.measures]
-        self._table = ModelTable(table_spec(spec, capacity))
-        self._models: dict[int, dict[str, SegmentValues]] = {}
+        self._table = ModelTable(table_spec(spec))
+        self._state = SegmentState(capacity)
         self.section = f"segments(alpha={spec.alpha!r},max_values={spec.max_values}) v{_VERSION}"
         self.title = f"segments, fading:{spec.alpha!r}"
 
     def observe(self, batch: Batch) -> None:
         """Evaluate outcomes by the segments of their predictions, in order."""
-        outcomes = batch.outcomes
-        if isinstance(outcomes, OutcomeBatch):
-            found = outcomes.segment_values()
-            if found is None:
+        self._state.release_values()
+        given = self._state.numbers.of(batch.outcomes)
+        if given is None:
+            return
+        total = int(given.lengths.sum())
+        rows, positions = np.empty(total, np.int32), np.empty(total, np.int64)
+        cursor = np.zeros(3, np.int64)
+        limits = self._spec.alpha, self._spec.max_values
+        while True:
+            room = self._table.room > 0
+            reason = self._state.observe(batch.rows, given, limits, room, cursor, (rows, positions))
+            if reason in (loop.DONE, loop.EPOCH_ENDED):
+                placed = int(cursor[loop.PLACED])
+                self._fold(batch, rows[:placed], positions[:placed])
+                cursor[loop.PLACED] = 0
+            if reason == loop.DONE:
                 return
-        else:
-            found = [outcome.segments for outcome in outcomes]
-        rows: list[int] = []
-        positions: list[int] = []
-        alpha, kept = self._spec.alpha, self._models
-        model = -1
-        segments: dict[str, SegmentValues] = {}
-        for position, (row, given) in enumerate(zip(batch.rows.tolist(), found, strict=True)):
-            if given is None:
-                continue
-            if row != model:
-                model, segments = row, kept.setdefault(row, {})
-            for name, value in given.items():
-                segment = segments.get(name)
-                if segment is None:
-                    segment = segments[name] = self._segment()
-                try:
-                    rows.append(segment.row_of(value, alpha))
-                except TableFull:
-                    segment.left_out += 1
-                    continue
-                positions.append(position)
-                if segment.counted % EPOCH == 0:
-                    self._fold(batch, rows, positions)
-                    rows, positions = [], []
-                    segment.judge()
-        self._fold(batch, rows, positions)
+            self._resolve(reason, batch, given, cursor)
 
-    def _segment(self) -> SegmentValues:
-        return SegmentValues(self._spec.max_values, self._claim, self._table.retire)
+    def _resolve(self, reason: int, batch: Batch, given: Given, cursor: NDArray[np.int64]) -> None:
+        """Make what the loop ended for."""
+        state = self._state
+        model = int(batch.rows[cursor[loop.OUTCOME]])
+        which = given.starts[cursor[loop.OUTCOME]] + cursor[loop.ENTRY]
+        if reason == loop.EPOCH_ENDED:
+            self._exchange(state.number_of(model, int(given.names[which - 1])))
+            return
+        name, value = int(given.names[which]), int(given.values[which])
+        if reason == loop.NEW_SEGMENT:
+            state.add_segment(model, name)
+            return
+        number = state.number_of(model, name)
+        if reason == loop.NEW_VALUE:
+            state.enter(number, state.numbers.text(value), self._claim())
+        elif reason == loop.NEW_OTHERS:
+            if value == loop.OTHERS:  # counted among candidates until it has a row, as any other value
+                candidates = state.candidates(number)
+                if OTHER in candidates or len(candidates) < CANDIDATES:
+                    state.set_candidates(number, {**candidates, OTHER: candidates.get(OTHER, 0) + 1})
+            state.enter(number, OTHER, self._claim())
+        elif reason == loop.NEW_CANDIDATES:
+            state.reserve_candidates(number)
+        else:
+            state.make_room()
+
+    def _exchange(self, number: int) -> None:
+        """Let frequent values take the places of rare ones, and begin a new epoch.
+
+        All outcomes so far must have been evaluated: rows that are released are used again.
+        """
+        state = self._state
+        own = {value: row for value, row in state.rows[number].items() if value != OTHER}
+        in_epoch = dict(zip(own, state.values["in_epoch"][list(own.values())].tolist(), strict=True))
+        exchanges = exchanged(state.candidates(number), in_epoch)
+        state.set_candidates(number, {})
+        for newcomer, value in exchanges:
+            self._table.retire(state.leave(number, value))
+            state.enter(number, newcomer, self._claim())
+        state.values["in_epoch"][list(state.rows[number].values())] = 0
 
     def _claim(self) -> int:
         return self._table.add_model(UtilitySpec())
 
-    def _fold(self, batch: Batch, rows: Sequence[int], positions: Sequence[int]) -> None:
-        if not rows:
+    def _fold(self, batch: Batch, rows: NDArray[np.int32], at: NDArray[np.int64]) -> None:
+        if not len(rows):
             return
-        at = np.array(positions, np.int64)
         self._table.fold(
-            np.array(rows, np.int32),
+            rows,
             batch.true_class[at],
             batch.predicted_class[at],
             batch.label_at_prediction[at],
@@ -130,49 +122,44 @@ class Segments:
 
     def clear(self, row: int) -> None:
         """Forget a row, before it is used and after its model has retired."""
-        for segment in self._models.pop(row, {}).values():
-            for value in segment.values.values():
-                self._table.retire(value.row)
+        for freed in self._state.remove(row):
+            self._table.retire(freed)
 
     def snapshot(self, row: int) -> bytes:
         """Values of every segment with their estimates, by name."""
-        return _ENCODER.encode(
-            [
-                _KeptSegment(
-                    name,
-                    segment.counted,
-                    sorted(segment.candidates.items()),
-                    [
-                        _KeptValue(value, v.outcomes, v.in_epoch, v.weight, v.at, self._table.snapshot(v.row))
-                        for value, v in sorted(segment.values.items())
-                    ],
-                    segment.left_out,
-                )
-                for name, segment in sorted(self._models.get(row, {}).items())
-            ]
-        )
+        return encode([self._kept(name, number) for name, number in self._state.segments_of(row)])
+
+    def _kept(self, name: str, number: int) -> KeptSegment:
+        state = self._state
+        segment = state.segments[number]
+        values: list[KeptValue] = []
+        for value, row in sorted(state.rows[number].items()):
+            counted: tuple[int, int, float, int] = state.values[row].item()
+            values.append(KeptValue(value, *counted, self._table.snapshot(row)))
+        candidates = sorted(state.candidates(number).items())
+        return KeptSegment(name, int(segment["counted"]), candidates, values, int(segment["left_out"]))
 
     def restore(self, row: int, state: bytes) -> None:
-        """Set a cleared row to a snapshot.
+        """Set a cleared row to a snapshot; outcomes of values that find no room are left out, and counted.
 
         Raises
         ------
         ValueError
             For bytes that are none.
         """
-        found: dict[str, SegmentValues] = {}
-        for kept in _DECODER.decode(state):
-            segment = found[kept.name] = self._segment()
-            segment.counted, segment.candidates = kept.counted, dict(kept.candidates)
-            segment.left_out = kept.left_out
+        for kept in decode(state):
+            number = self._state.add_segment(row, self._state.numbers.name_of(kept.name))
+            segment = self._state.segments[number]
+            segment["counted"], segment["left_out"] = kept.counted, kept.left_out
             for value in kept.values:
+                if not self._table.room:
+                    segment["left_out"] += value.outcomes
+                    continue
                 claimed = self._claim()
                 self._table.restore(claimed, value.sections)
-                segment.values[value.name] = Value(
-                    claimed, value.outcomes, value.in_epoch, value.weight, value.at
-                )
-        if found:
-            self._models[row] = found
+                self._state.enter(number, value.name, claimed)
+                self._state.values[claimed] = (value.outcomes, value.in_epoch, value.weight, value.at)
+            self._state.set_candidates(number, dict(kept.candidates))
 
     def series(self, chosen: Sequence[Slice]) -> Mapping[str, Sequence[Sample]]:
         """Measures of every value with estimates of its own, and of the others together."""
@@ -181,19 +168,19 @@ class Segments:
         for measure in self._measures:
             samples[f"segment_{measure.name}"] = []
         for one in chosen:
-            for name, segment in sorted(self._models.get(one.row, {}).items()):
-                if segment.left_out:
-                    sample = (one.model, name), float(segment.left_out)
-                    samples["segment_outcomes_left_out_total"].append(sample)
-                said = self._said(segment)
+            for name, number in self._state.segments_of(one.row):
+                left_out = float(self._state.segments[number]["left_out"])
+                if left_out:
+                    samples["segment_outcomes_left_out_total"].append(((one.model, name), left_out))
+                said = self._said(number)
                 columns = {f"segment_{measure}": values for measure, values in said.measured.items()}
                 columns["segment_outcomes_total"] = said.outcomes.astype(np.float64)
                 columns["segment_extra_errors_ratio"] = said.shares
                 for metric, values in columns.items():
                     samples[metric] += [
-                        ((one.model, name, value), number)
-                        for value, number in zip(said.values, values.tolist(), strict=True)
-                        if math.isfinite(number)
+                        ((one.model, name, value), estimate)
+                        for value, estimate in zip(said.values, values.tolist(), strict=True)
+                        if math.isfinite(estimate)
                     ]
         return samples
 
@@ -201,12 +188,12 @@ class Segments:
         """Values of each segment with the most traffic, the busiest first."""
         del classes
         found: dict[str, object] = {}
-        for name, segment in sorted(self._models.get(row, {}).items()):
-            said = self._said(segment)
+        for name, number in self._state.segments_of(row):
+            said = self._said(number)
             order = np.lexsort((np.arange(len(said.values)), -said.weights))[:_SHOWN].tolist()
             found[name] = {
-                "outcomes": segment.counted,
-                "values": [self._document(said, k) for k in order],
+                "outcomes": int(self._state.segments[number]["counted"]),
+                "values": [said.document(k) for k in order],
                 "values_left_out": max(0, len(said.values) - _SHOWN),
             }
         return {"segments": found} if found else {}
@@ -223,24 +210,27 @@ class Segments:
     def change_of(self, row: int) -> SegmentChange | None:
         """Find the value of a segment in which most of a changed error sits; None where none stands out."""
         found: list[SegmentChange] = []
-        for name, segment in sorted(self._models.get(row, {}).items()):
-            said = self._said(segment)
+        for name, number in self._state.segments_of(row):
+            said = self._said(number)
             change = named_change(name, said.values, said.weights, said.shares, said.before, said.now)
             if change is not None and change.value != OTHER:
                 found.append(change)
         return max(found, key=lambda change: change.share, default=None)
 
-    def _said(self, segment: SegmentValues) -> _Said:
+    def _said(self, number: int) -> Said:
         """Read the estimates of a segment's values, in the order of their names."""
-        names = sorted(segment.values)
-        kept = [segment.values[name] for name in names]
-        rows = np.array([value.row for value in kept], np.int64)
-        weights = np.array([segment.share_of_traffic(value, self._spec.alpha) for value in kept])
-        outcomes = np.array([value.outcomes for value in kept], np.int64)
+        names = sorted(self._state.rows[number])
+        rows = np.array([self._state.rows[number][name] for name in names], np.int64)
+        kept = self._state.values[rows]
+        ages = self._state.segments[number]["counted"] - kept["at"]
+        alpha = self._spec.alpha
+        # Powers as the loop has them: numpy's may differ in the last bit.
+        weights = kept["weight"] * np.array([alpha**age for age in ages.tolist()])
+        outcomes = kept["outcomes"]
         before = 1.0 - accuracy(self._table.totals(rows, _LANDMARK))
         now = 1.0 - accuracy(self._table.totals(rows, _LATE))
         faded = self._table.totals(rows, _FADED)
-        return _Said(
+        return Said(
             names,
             outcomes,
             weights,
@@ -249,19 +239,3 @@ class Segments:
             extra_errors(weights, outcomes, before, now),
             {measure.name: measure.of(faded) for measure in self._measures},
         )
-
-    @staticmethod
-    def _document(said: _Said, k: int) -> dict[str, object]:
-        """One value as the API gives it; what is undefined is left out."""
-        numbers = {name: float(values[k]) for name, values in said.measured.items()}
-        numbers |= {
-            "traffic_ratio": float(said.weights[k] / said.weights.sum()),
-            "error_before_ratio": float(said.before[k]),
-            "error_now_ratio": float(said.now[k]),
-            "extra_errors_ratio": float(said.shares[k]),
-        }
-        return {
-            "value": said.values[k],
-            "outcomes": int(said.outcomes[k]),
-            **{name: number for name, number in numbers.items() if math.isfinite(number)},
-        }

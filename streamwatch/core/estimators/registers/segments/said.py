@@ -1,0 +1,37 @@
+"""Estimates of a segment's values, side by side."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Said(NamedTuple):
+    """Estimates of a segment's values; arrays of shape (n,)."""
+
+    values: Sequence[str]
+    outcomes: NDArray[np.int64]
+    weights: NDArray[np.float64]
+    before: NDArray[np.float64]
+    now: NDArray[np.float64]
+    shares: NDArray[np.float64]
+    measured: Mapping[str, NDArray[np.float64]]
+
+    def document(self, k: int) -> dict[str, object]:
+        """One value as the API gives it; what is undefined is left out."""
+        numbers = {name: float(values[k]) for name, values in self.measured.items()}
+        numbers |= {
+            "traffic_ratio": float(self.weights[k] / self.weights.sum()),
+            "error_before_ratio": float(self.before[k]),
+            "error_now_ratio": float(self.now[k]),
+            "extra_errors_ratio": float(self.shares[k]),
+        }
+        return {
+            "value": self.values[k],
+            "outcomes": int(self.outcomes[k]),
+            **{name: number for name, number in numbers.items() if math.isfinite(number)},
+        }

@@ -1,0 +1,248 @@
+"""What is kept of segments of all models: records by number and by row, and the table that finds them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.estimators.registers.segments.numbers import Given, SegmentNumbers
+from streamwatch.core.estimators.registers.segments.observe import NONE, observe
+from streamwatch.core.estimators.registers.segments.places import EMPTY, forget, remember
+from streamwatch.core.estimators.registers.segments.values import CANDIDATES, OTHER
+
+SEGMENT: Final = np.dtype(
+    [
+        ("counted", "i8"),  # outcomes
+        ("left_out", "i8"),  # outcomes that count in no value, as the table had no row left
+        ("own", "i4"),  # values with a row of their own, without that of the others
+        ("other", "i4"),  # row of the others, or NONE
+        ("candidates", "i4"),  # values without a row of their own that are counted in this epoch
+        ("stretch", "i4"),  # where those are, or NONE
+    ],
+    align=True,
+)
+VALUE: Final = np.dtype(
+    [
+        ("outcomes", "i8"),
+        ("in_epoch", "i8"),
+        ("weight", "f8"),  # faded share of the segment's traffic, in outcomes, as of `at`
+        ("at", "i8"),  # 1-based index, among the segment's outcomes of the model, of its last one
+    ],
+    align=True,
+)
+_FIRST_SEGMENTS: Final = 4
+_FIRST_PLACES: Final = 1 << 10
+_LOWER: Final = np.int64((1 << 32) - 1)
+"""Bits of a key that are the number of the value."""
+
+
+class SegmentState:
+    """Segments of up to `models` models, and their values, in rows that somebody else gives out."""
+
+    __slots__ = (
+        "_candidates",
+        "_counts",
+        "_free",
+        "_free_stretches",
+        "_keys",
+        "_meanings",
+        "_of",
+        "_stretches",
+        "_taken",
+        "numbers",
+        "rows",
+        "segments",
+        "values",
+    )
+
+    def __init__(self, models: int) -> None:
+        self.numbers = SegmentNumbers()
+        self.segments: NDArray[np.void] = np.zeros(0, SEGMENT)
+        """By number of a segment of a model."""
+        self.values: NDArray[np.void] = np.zeros(0, VALUE)
+        """By row."""
+        self.rows: list[dict[str, int]] = []
+        """Row of each value of a segment that has one, by number of the segment."""
+        self._of = np.full((models, _FIRST_SEGMENTS), NONE, np.int32)
+        self._free: list[int] = []
+        self._keys, self._meanings = _table(_FIRST_PLACES)
+        self._taken = np.zeros(1, np.int64)
+        self._candidates = np.zeros(0, np.int32)
+        self._counts = np.zeros(0, np.int64)
+        self._stretches = 0
+        self._free_stretches: list[int] = []
+
+    def observe(
+        self,
+        models: NDArray[np.int32],
+        given: Given,
+        spec: tuple[float, int],
+        room: bool,  # noqa: FBT001 - one caller
+        cursor: NDArray[np.int64],
+        found: tuple[NDArray[np.int32], NDArray[np.int64]],
+    ) -> int:
+        """Count outcomes from the cursor on; see `observe.observe`."""
+        self._reserve_names()
+        reason = observe(
+            models,
+            *given,
+            self._of,
+            self.segments,
+            self.values,
+            self._keys,
+            self._meanings,
+            self._taken,
+            self._candidates,
+            self._counts,
+            *spec,
+            room,
+            cursor,
+            *found,
+        )
+        return int(reason)
+
+    def segments_of(self, model: int) -> list[tuple[str, int]]:
+        """Names and numbers of a model's segments, by name."""
+        self._reserve_names()
+        numbers = self._of[model].tolist()
+        return sorted((name, numbers[k]) for name, k in self.numbers.names.items() if numbers[k] != NONE)
+
+    def number_of(self, model: int, name: int) -> int:
+        """Number of a model's segment, which there must be."""
+        return int(self._of[model, name])
+
+    def add_segment(self, model: int, name: int) -> int:
+        """Begin a segment of a model; its number."""
+        self._reserve_names()
+        if not self._free:
+            before = len(self.segments)
+            self.segments = _longer(self.segments, max(_FIRST_SEGMENTS, 2 * before))
+            self._free = list(range(before, len(self.segments)))
+            self.rows += [{} for _ in self._free]
+        number = self._free.pop()
+        self.segments[number] = (0, 0, 0, NONE, 0, NONE)
+        self._of[model, name] = number
+        return number
+
+    def enter(self, number: int, value: str, row: int) -> None:
+        """Give a value of a segment a row, with nothing counted in it."""
+        segment = self.segments[number]
+        if row >= len(self.values):
+            self.values = _longer(self.values, max(row + 1, 2 * len(self.values)))
+        self.values[row] = (0, 0, 0.0, segment["counted"])
+        self.rows[number][value] = row
+        if value == OTHER:
+            segment["other"] = row
+            return
+        segment["own"] += 1
+        self._remember(self._key(number, np.array([self.numbers.value_of(value)])), np.array([row], np.int32))
+
+    def leave(self, number: int, value: str) -> int:
+        """Take the row from a value; the row."""
+        self._forget(self._key(number, np.array([self.numbers.values[value]])))
+        self.segments[number]["own"] -= 1
+        return self.rows[number].pop(value)
+
+    def reserve_candidates(self, number: int) -> None:
+        """Give a segment places for the candidates of an epoch."""
+        if not self._free_stretches:
+            self._free_stretches = [self._stretches]
+            self._stretches += 1
+            needed = self._stretches * CANDIDATES
+            if needed > len(self._candidates):
+                self._candidates = _longer(self._candidates, 2 * needed)
+                self._counts = _longer(self._counts, 2 * needed)
+        self.segments[number]["stretch"] = self._free_stretches.pop()
+
+    def candidates(self, number: int) -> dict[str, int]:
+        """Outcomes in this epoch of values without a row of their own."""
+        text = self.numbers.text
+        values, counts = (
+            column[self._places(number)].tolist() for column in (self._candidates, self._counts)
+        )
+        return {text(value): count for value, count in zip(values, counts, strict=True)}
+
+    def set_candidates(self, number: int, candidates: Mapping[str, int]) -> None:
+        """Count these candidates from now on, and no others."""
+        segment = self.segments[number]
+        self._forget(self._key(number, self._candidates[self._places(number)]))
+        segment["candidates"] = len(candidates)
+        if not candidates:
+            return
+        if segment["stretch"] == NONE:
+            self.reserve_candidates(number)
+        places = self._places(number)
+        values = np.array([self.numbers.value_of(value) for value in candidates], np.int32)
+        self._candidates[places] = values
+        self._counts[places] = list(candidates.values())
+        meanings = -1 - np.arange(places.start, places.stop, dtype=np.int32)
+        self._remember(self._key(number, values), meanings)
+
+    def remove(self, model: int) -> list[int]:
+        """Forget the segments of a model; the rows that their values had."""
+        rows: list[int] = []
+        for name, number in self.segments_of(model):
+            self.set_candidates(number, {})
+            own = [value for value in self.rows[number] if value != OTHER]
+            self._forget(self._key(number, np.array([self.numbers.values[value] for value in own], np.int32)))
+            rows += self.rows[number].values()
+            self.rows[number] = {}
+            if self.segments[number]["stretch"] != NONE:
+                self._free_stretches.append(int(self.segments[number]["stretch"]))
+            self._free.append(number)
+            self._of[model, self.numbers.names[name]] = NONE
+        return rows
+
+    def make_room(self) -> None:
+        """Double the table of values."""
+        self._move(2 * len(self._keys), self._keys[self._keys != EMPTY])
+
+    def release_values(self) -> None:
+        """Release the numbers of values that nothing is kept of, once there are many of them."""
+        if not self.numbers.crowded:
+            return
+        keys = self._keys[self._keys != EMPTY]
+        moved = self.numbers.keep_only(keys & _LOWER)
+        self._candidates = moved[self._candidates]
+        self._move(len(self._keys), keys, (keys & ~_LOWER) | moved[keys & _LOWER])
+
+    def _reserve_names(self) -> None:
+        missing = len(self.numbers.names) - self._of.shape[1]
+        if missing > 0:
+            more = np.full((len(self._of), missing), NONE, np.int32)
+            self._of = np.hstack([self._of, more])
+
+    def _move(self, places: int, keys: NDArray[np.int64], become: NDArray[np.int64] | None = None) -> None:
+        """Enter keys into a new table, under new names if need be."""
+        meanings = self._meanings[self._keys != EMPTY]
+        self._keys, self._meanings = _table(places)
+        remember(self._keys, self._meanings, keys if become is None else become, meanings)
+
+    def _places(self, number: int) -> slice:
+        segment = self.segments[number]
+        start = max(0, int(segment["stretch"])) * CANDIDATES
+        return slice(start, start + int(segment["candidates"]))
+
+    def _key(self, number: int, values: NDArray[Any]) -> NDArray[np.int64]:
+        return values.astype(np.int64) | number << 32
+
+    def _remember(self, keys: NDArray[np.int64], meanings: NDArray[np.int32]) -> None:
+        while 2 * (int(self._taken[0]) + len(keys)) > len(self._keys):
+            self.make_room()
+        self._taken[0] += remember(self._keys, self._meanings, keys, meanings)
+
+    def _forget(self, keys: NDArray[np.int64]) -> None:
+        self._taken[0] -= forget(self._keys, self._meanings, keys)
+
+
+def _table(places: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    return np.full(places, EMPTY, np.int64), np.zeros(places, np.int32)
+
+
+def _longer(array: NDArray[Any], length: int) -> NDArray[Any]:
+    longer = np.zeros(length, array.dtype)
+    longer[: len(array)] = array
+    return longer
