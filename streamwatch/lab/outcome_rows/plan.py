@@ -31,7 +31,7 @@ _UNITS: Final[Mapping[TimestampUnit, int]] = {
 
 @dataclass(frozen=True, slots=True)
 class RowPlan:
-    """What each column of the rows holds."""
+    """Roles of the columns of the rows."""
 
     header: Sequence[str]
     roles: NDArray[np.int64]
