@@ -2,9 +2,9 @@
 
     python -m tests.bench.buckets [instances]
 
-Eight models, labels 3 ms behind, batches of two seconds, 4 id buckets, 3 model buckets. Decoding, Kafka and
-what an engine or a store does are in neither. Bytes are those from readers to id buckets and from there to
-model buckets; the base is of what is there when 30 s of predictions have no label yet.
+Both forms of buckets. Eight models, labels 3 ms behind, batches of two seconds, 4 id buckets, 3 model
+buckets. Decoding, Kafka and what an engine or a store does are in neither. Bytes are those from readers to id
+buckets and from there to model buckets; the base is of what is there when 30 s of predictions have no label.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from streamwatch.core.buckets.forms import id_bucket_of, model_bucket_of, reader_of
 from streamwatch.core.buckets.id_bucket import IdBucket
 from streamwatch.core.buckets.model_bucket import ModelBucket
 from streamwatch.core.buckets.reader import RowReader
@@ -51,6 +52,9 @@ class Costs:
         self.seconds[stage] = self.seconds.get(stage, 0.0) + time.process_time() - began
         return result
 
+    def note(self, what, size):
+        self.sent[what] = self.sent.get(what, 0) + size
+
 
 def vocabulary() -> Vocabulary:
     names = Vocabulary()
@@ -82,16 +86,24 @@ def records(names: Vocabulary, topic: str, start: int) -> Arrivals:
     )
 
 
-def through_buckets(batches: int, costs: Costs) -> list[bytes]:
-    names, reader = vocabulary(), RowReader(SPEC, bytes_of_keys)
-    ids = [IdBucket(number, SPEC) for number in range(SPEC.id_buckets)]
-    models = [ModelBucket(number, SPEC) for number in range(SPEC.model_buckets)]
+def through_buckets(batches: int, costs: Costs, *, by_rows: bool) -> list[bytes]:
+    read, join, evaluate = (
+        (RowReader, IdBucket, ModelBucket) if by_rows else (reader_of, id_bucket_of, model_bucket_of)
+    )
+    form = "row by row" if by_rows else "in columns"
+    names, reader = vocabulary(), read(SPEC, bytes_of_keys)
+    ids = [join(number, SPEC) for number in range(SPEC.id_buckets)]
+    models = [evaluate(number, SPEC) for number in range(SPEC.model_buckets)]
     for batch in range(batches):
         topics = SIDES if batch < batches - 15 else ["predictions"]
         pieces = [
             dict(
                 costs.timed(
-                    "reader", reader.split, Partition(t, 0), records(names, t, batch * BATCH), BEGIN_MS
+                    f"reader, {form}",
+                    reader.split,
+                    Partition(t, 0),
+                    records(names, t, batch * BATCH),
+                    BEGIN_MS,
                 )
             )
             for t in topics
@@ -100,12 +112,12 @@ def through_buckets(batches: int, costs: Costs) -> list[bytes]:
         parts: list[list[bytes]] = [[] for _ in models]
         for number, bucket in enumerate(ids):
             own = [piece[number] for piece in pieces]
-            costs.sent["pieces"] = costs.sent.get("pieces", 0) + sum(map(len, own))
-            for to, part in costs.timed("id buckets", bucket.feed, batch, own, end_ms).parts:
+            costs.note(f"pieces, {form}", sum(map(len, own)))
+            for to, part in costs.timed(f"id buckets, {form}", bucket.feed, batch, own, end_ms).parts:
                 parts[to].append(part)
-                costs.sent["parts"] = costs.sent.get("parts", 0) + len(part)
+                costs.note(f"parts, {form}", len(part))
         for number, bucket in enumerate(models):
-            costs.timed("model buckets", bucket.feed, batch, parts[number], None)
+            costs.timed(f"model buckets, {form}", bucket.feed, batch, parts[number], None)
     return [part for bucket in ids for part in bucket.base()]
 
 
@@ -139,7 +151,10 @@ def main() -> None:
     for warm in (True, False):
         costs = Costs()
         number = 1 if warm else batches
-        base = through_buckets(number if warm else number + 15, costs)
+        bases = {
+            by_rows: through_buckets(number if warm else number + 15, costs, by_rows=by_rows)
+            for by_rows in (False, True)
+        }
         through_one(number, costs, columns=True)
         through_one(number, costs, columns=False)
     events = 2 * batches * BATCH
@@ -150,7 +165,10 @@ def main() -> None:
     for sent, size in costs.sent.items():
         print(f"{sent}: {size / (events + waiting):.0f} bytes an event")
     settled = events // 2
-    print(f"a base with {waiting} waiting and {settled} settled: {sum(map(len, base)) / 1e6:.0f} MB")
+    for by_rows, base in bases.items():
+        form = "row by row" if by_rows else "in columns"
+        size = sum(map(len, base)) / 1e6
+        print(f"a base with {waiting} waiting and {settled} settled, {form}: {size:.0f} MB")
 
 
 if __name__ == "__main__":
