@@ -12,6 +12,9 @@ from __future__ import annotations
 import sys
 import time
 from dataclasses import dataclass, field, replace
+from itertools import count
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
@@ -21,6 +24,7 @@ from streamwatch.core.buckets.model_bucket import ModelBucket
 from streamwatch.core.buckets.reader import RowReader
 from streamwatch.core.buckets.spec import BucketsSpec
 from streamwatch.core.column_pipeline import ColumnPipeline
+from streamwatch.core.commit.batch import CommitBatch
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Partition, Side
 from streamwatch.core.merge import Arrivals, Merge, MergeProgress, MergeSpec
@@ -30,12 +34,14 @@ from streamwatch.core.specs import JoinSpec
 from streamwatch.core.vocabulary import Vocabulary
 from streamwatch.edge.keys import bytes_of_keys
 from streamwatch.edge.stores.memory import MemoryStore
+from streamwatch.edge.stores.rocksdb import ColumnStore, RocksSpec
 from tests.layouts import DEFAULT
 
 SIDES: dict[str, Side] = {"predictions": "prediction", "labels": "label"}
 BEGIN_MS = 1_700_000_000_000
 BATCH = 40_000
 PER_MS = 20
+COMMITTED = 5_000
 SPEC = BucketsSpec(SIDES, JoinSpec(horizon_ms=60_000), replace(DEFAULT, max_models=24, max_classes=6), 4, 3)
 
 
@@ -121,21 +127,31 @@ def through_buckets(batches: int, costs: Costs, *, by_rows: bool) -> list[bytes]
     return [part for bucket in ids for part in bucket.base()]
 
 
-def through_one(batches: int, costs: Costs, *, columns: bool) -> None:
+def through_one(batches: int, costs: Costs, *, columns: bool, folder: Path | None = None) -> None:
+    """One process; with a folder, whose commits of 5,000 events are on disk there."""
     names, monitors, store = vocabulary(), EstimatorSet(SPEC.monitors), MemoryStore()
     stage = "one process, in columns" if columns else "one process, row by row"
+    durable = None
+    if folder is not None:
+        durable = ColumnStore.open(RocksSpec(folder, SPEC.join.horizon_ms, SPEC.join.early_horizon_ms))
+        stage = "one process, in columns with commits on disk"
     partitions = [Partition(topic, 0) for topic in SIDES]
     merge = Merge(MergeSpec(), SIDES, MergeProgress())
     merge.set_partitions(partitions)
     pipeline = (
         ColumnPipeline(SPEC.join, monitors, bytes_of_keys) if columns else Pipeline(SPEC.join, monitors)
     )
+    commits = count(1)
 
     def take(arrivals: dict[Partition, Arrivals]) -> None:
         merge.add(arrivals, BEGIN_MS)
         batch = merge.drain(BEGIN_MS).records
         if isinstance(pipeline, ColumnPipeline):
-            list(pipeline.steps(batch))
+            for start in range(0, len(batch), COMMITTED if durable else len(batch)):
+                list(pipeline.steps(batch.part(start, start + COMMITTED) if durable else batch))
+                if durable is not None:
+                    changes = pipeline.changes(next(commits))
+                    durable.commit(CommitBatch({"pipeline": pipeline.snapshot()}, columns=changes))
             return
         for start in range(0, len(batch), 2_000):
             events = batch.part(start, start + 2_000).events()
@@ -143,6 +159,8 @@ def through_one(batches: int, costs: Costs, *, columns: bool) -> None:
 
     for batch in range(batches):
         costs.timed(stage, take, {p: records(names, p.topic, batch * BATCH) for p in partitions})
+    if durable is not None:
+        durable.close()
 
 
 def main() -> None:
@@ -157,6 +175,8 @@ def main() -> None:
         }
         through_one(number, costs, columns=True)
         through_one(number, costs, columns=False)
+        with TemporaryDirectory() as folder:
+            through_one(number, costs, columns=True, folder=Path(folder) / "state")
     events = 2 * batches * BATCH
     waiting = 15 * BATCH
     for stage, seconds in costs.seconds.items():
