@@ -14,9 +14,7 @@ from streamwatch.assembly import specs
 from streamwatch.assembly.results import buckets_spec
 from streamwatch.assembly.topics import build_topics
 from streamwatch.core.buckets.contract import Keeper, Reader
-from streamwatch.core.buckets.id_bucket import IdBucket
-from streamwatch.core.buckets.model_bucket import ModelBucket
-from streamwatch.core.buckets.reader import RowReader
+from streamwatch.core.buckets.forms import id_bucket_of, model_bucket_of, reader_of
 from streamwatch.core.buckets.spec import BucketsSpec
 from streamwatch.core.events import Partition
 from streamwatch.core.merge import arrivals_of
@@ -67,16 +65,16 @@ class SettingsBuckets:
         if key not in _SPLITS:
             on_disk = self.settings.state.model_copy(update={"kind": "rocksdb"})  # ids are known by digests
             topics = build_topics(self.settings.model_copy(update={"state": on_disk}))
-            _SPLITS[key] = RecordSplit(topics, RowReader(self.spec, bytes_of_keys))
+            _SPLITS[key] = RecordSplit(topics, reader_of(self.spec, bytes_of_keys))
         return _SPLITS[key]
 
     def ids(self, number: int) -> Keeper:
         """See `Buckets`."""
-        return IdBucket(number, self.spec)
+        return id_bucket_of(number, self.spec)
 
     def models(self, number: int) -> Keeper:
         """See `Buckets`."""
-        return ModelBucket(number, self.spec)
+        return model_bucket_of(number, self.spec)
 
 
 @dataclass(frozen=True, slots=True)

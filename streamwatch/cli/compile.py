@@ -36,6 +36,7 @@ def compile_estimators(config: ConfigFile = None, overrides: Overrides = None) -
     settings = read_settings(config, overrides, otherwise=_NO_KAFKA)
 
     from streamwatch.assembly import specs
+    from streamwatch.core.buckets.columns.warming import warm_up_buckets
     from streamwatch.core.estimators.warming import warm_up
     from streamwatch.core.join.compiled.warming import warm_up_commits, warm_up_join
     from streamwatch.core.merge.warming import warm_up_merge
@@ -55,6 +56,7 @@ def compile_estimators(config: ConfigFile = None, overrides: Overrides = None) -
             warm_up_commits()
             warm_up_predictions(specs.join_spec(settings).prediction_registers)
             warm_up_merge()
+            warm_up_buckets()
             compiled_scan()  # of what Kafka answers; kept beside the estimators, like the next two
             compiled_plain_batches()
             compile_reader()

@@ -2,9 +2,9 @@
 
     python -m tests.bench.buckets [instances]
 
-Eight models, labels 3 ms behind, batches of two seconds, 4 id buckets, 3 model buckets. Decoding, Kafka and
-what an engine or a store does are in neither. Bytes are those from readers to id buckets and from there to
-model buckets; the base is of what is there when 30 s of predictions have no label yet.
+Both forms of buckets. Eight models, labels 3 ms behind, batches of two seconds, 4 id buckets, 3 model
+buckets. Decoding, Kafka and what an engine or a store does are in neither. Bytes are those from readers to id
+buckets and from there to model buckets; the base is of what is there when 30 s of predictions have no label.
 """
 
 from __future__ import annotations
@@ -12,14 +12,19 @@ from __future__ import annotations
 import sys
 import time
 from dataclasses import dataclass, field, replace
+from itertools import count
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
+from streamwatch.core.buckets.forms import id_bucket_of, model_bucket_of, reader_of
 from streamwatch.core.buckets.id_bucket import IdBucket
 from streamwatch.core.buckets.model_bucket import ModelBucket
 from streamwatch.core.buckets.reader import RowReader
 from streamwatch.core.buckets.spec import BucketsSpec
 from streamwatch.core.column_pipeline import ColumnPipeline
+from streamwatch.core.commit.batch import CommitBatch
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Partition, Side
 from streamwatch.core.merge import Arrivals, Merge, MergeProgress, MergeSpec
@@ -29,12 +34,14 @@ from streamwatch.core.specs import JoinSpec
 from streamwatch.core.vocabulary import Vocabulary
 from streamwatch.edge.keys import bytes_of_keys
 from streamwatch.edge.stores.memory import MemoryStore
+from streamwatch.edge.stores.rocksdb import ColumnStore, RocksSpec
 from tests.layouts import DEFAULT
 
 SIDES: dict[str, Side] = {"predictions": "prediction", "labels": "label"}
 BEGIN_MS = 1_700_000_000_000
 BATCH = 40_000
 PER_MS = 20
+COMMITTED = 5_000
 SPEC = BucketsSpec(SIDES, JoinSpec(horizon_ms=60_000), replace(DEFAULT, max_models=24, max_classes=6), 4, 3)
 
 
@@ -50,6 +57,9 @@ class Costs:
         result = call(*args)
         self.seconds[stage] = self.seconds.get(stage, 0.0) + time.process_time() - began
         return result
+
+    def note(self, what, size):
+        self.sent[what] = self.sent.get(what, 0) + size
 
 
 def vocabulary() -> Vocabulary:
@@ -82,16 +92,24 @@ def records(names: Vocabulary, topic: str, start: int) -> Arrivals:
     )
 
 
-def through_buckets(batches: int, costs: Costs) -> list[bytes]:
-    names, reader = vocabulary(), RowReader(SPEC, bytes_of_keys)
-    ids = [IdBucket(number, SPEC) for number in range(SPEC.id_buckets)]
-    models = [ModelBucket(number, SPEC) for number in range(SPEC.model_buckets)]
+def through_buckets(batches: int, costs: Costs, *, by_rows: bool) -> list[bytes]:
+    read, join, evaluate = (
+        (RowReader, IdBucket, ModelBucket) if by_rows else (reader_of, id_bucket_of, model_bucket_of)
+    )
+    form = "row by row" if by_rows else "in columns"
+    names, reader = vocabulary(), read(SPEC, bytes_of_keys)
+    ids = [join(number, SPEC) for number in range(SPEC.id_buckets)]
+    models = [evaluate(number, SPEC) for number in range(SPEC.model_buckets)]
     for batch in range(batches):
         topics = SIDES if batch < batches - 15 else ["predictions"]
         pieces = [
             dict(
                 costs.timed(
-                    "reader", reader.split, Partition(t, 0), records(names, t, batch * BATCH), BEGIN_MS
+                    f"reader, {form}",
+                    reader.split,
+                    Partition(t, 0),
+                    records(names, t, batch * BATCH),
+                    BEGIN_MS,
                 )
             )
             for t in topics
@@ -100,30 +118,40 @@ def through_buckets(batches: int, costs: Costs) -> list[bytes]:
         parts: list[list[bytes]] = [[] for _ in models]
         for number, bucket in enumerate(ids):
             own = [piece[number] for piece in pieces]
-            costs.sent["pieces"] = costs.sent.get("pieces", 0) + sum(map(len, own))
-            for to, part in costs.timed("id buckets", bucket.feed, batch, own, end_ms).parts:
+            costs.note(f"pieces, {form}", sum(map(len, own)))
+            for to, part in costs.timed(f"id buckets, {form}", bucket.feed, batch, own, end_ms).parts:
                 parts[to].append(part)
-                costs.sent["parts"] = costs.sent.get("parts", 0) + len(part)
+                costs.note(f"parts, {form}", len(part))
         for number, bucket in enumerate(models):
-            costs.timed("model buckets", bucket.feed, batch, parts[number], None)
+            costs.timed(f"model buckets, {form}", bucket.feed, batch, parts[number], None)
     return [part for bucket in ids for part in bucket.base()]
 
 
-def through_one(batches: int, costs: Costs, *, columns: bool) -> None:
+def through_one(batches: int, costs: Costs, *, columns: bool, folder: Path | None = None) -> None:
+    """One process; with a folder, whose commits of 5,000 events are on disk there."""
     names, monitors, store = vocabulary(), EstimatorSet(SPEC.monitors), MemoryStore()
     stage = "one process, in columns" if columns else "one process, row by row"
+    durable = None
+    if folder is not None:
+        durable = ColumnStore.open(RocksSpec(folder, SPEC.join.horizon_ms, SPEC.join.early_horizon_ms))
+        stage = "one process, in columns with commits on disk"
     partitions = [Partition(topic, 0) for topic in SIDES]
     merge = Merge(MergeSpec(), SIDES, MergeProgress())
     merge.set_partitions(partitions)
     pipeline = (
         ColumnPipeline(SPEC.join, monitors, bytes_of_keys) if columns else Pipeline(SPEC.join, monitors)
     )
+    commits = count(1)
 
     def take(arrivals: dict[Partition, Arrivals]) -> None:
         merge.add(arrivals, BEGIN_MS)
         batch = merge.drain(BEGIN_MS).records
         if isinstance(pipeline, ColumnPipeline):
-            list(pipeline.steps(batch))
+            for start in range(0, len(batch), COMMITTED if durable else len(batch)):
+                list(pipeline.steps(batch.part(start, start + COMMITTED) if durable else batch))
+                if durable is not None:
+                    changes = pipeline.changes(next(commits))
+                    durable.commit(CommitBatch({"pipeline": pipeline.snapshot()}, columns=changes))
             return
         for start in range(0, len(batch), 2_000):
             events = batch.part(start, start + 2_000).events()
@@ -131,6 +159,8 @@ def through_one(batches: int, costs: Costs, *, columns: bool) -> None:
 
     for batch in range(batches):
         costs.timed(stage, take, {p: records(names, p.topic, batch * BATCH) for p in partitions})
+    if durable is not None:
+        durable.close()
 
 
 def main() -> None:
@@ -139,9 +169,14 @@ def main() -> None:
     for warm in (True, False):
         costs = Costs()
         number = 1 if warm else batches
-        base = through_buckets(number if warm else number + 15, costs)
+        bases = {
+            by_rows: through_buckets(number if warm else number + 15, costs, by_rows=by_rows)
+            for by_rows in (False, True)
+        }
         through_one(number, costs, columns=True)
         through_one(number, costs, columns=False)
+        with TemporaryDirectory() as folder:
+            through_one(number, costs, columns=True, folder=Path(folder) / "state")
     events = 2 * batches * BATCH
     waiting = 15 * BATCH
     for stage, seconds in costs.seconds.items():
@@ -150,7 +185,10 @@ def main() -> None:
     for sent, size in costs.sent.items():
         print(f"{sent}: {size / (events + waiting):.0f} bytes an event")
     settled = events // 2
-    print(f"a base with {waiting} waiting and {settled} settled: {sum(map(len, base)) / 1e6:.0f} MB")
+    for by_rows, base in bases.items():
+        form = "row by row" if by_rows else "in columns"
+        size = sum(map(len, base)) / 1e6
+        print(f"a base with {waiting} waiting and {settled} settled, {form}: {size:.0f} MB")
 
 
 if __name__ == "__main__":

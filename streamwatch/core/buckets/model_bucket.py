@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from operator import itemgetter
-from typing import Any, Final, TypeAlias
+from typing import Any, ClassVar, Final, TypeAlias
 
 import msgspec
 
@@ -24,7 +24,7 @@ _ENCODER: Final = msgspec.msgpack.Encoder()
 
 
 class ModelBucket:
-    """A `contract.Keeper` of models, outcome by outcome.
+    """A `contract.Keeper` of models, outcome by outcome; `columns` has one that takes them in columns.
 
     Parameters
     ----------
@@ -34,12 +34,16 @@ class ModelBucket:
         How the stream is cut.
     """
 
+    FORM: ClassVar[str] = ""
+    """Behind the name of the bucket in its log: what other forms of it wrote is not read."""
+
     def __init__(self, number: int, spec: BucketsSpec) -> None:
         self._number = number
         self._name = f"models/{number}"
+        self._log_name = self._name + self.FORM
         self._spec = spec
-        self._reader = BaseReader(self._name)
-        self.sequence = ModelSequence(number, spec)
+        self._reader = BaseReader(self._log_name)
+        self.sequence = self._sequence_of(number, spec)
         self.batch = -1
         """Number of the last batch."""
         self.reached_ms = -1
@@ -52,7 +56,7 @@ class ModelBucket:
         self._reader.check()
         if batch <= self.batch:
             raise ValueError(f"expected a batch after {self.batch} in bucket {self._name}, got {batch}")
-        parts = sorted((PARTS.decode(piece) for piece in pieces), key=lambda part: part.sender)
+        parts = sorted(self._read(pieces), key=lambda part: part.sender)
         self._check(parts)
         self.batch = batch
         self.reached_ms = max(self.reached_ms, *(part.reached_ms for part in parts))
@@ -65,11 +69,11 @@ class ModelBucket:
         for _, happens, what in sorted(_steps(sequence, parts), key=itemgetter(0)):
             happens(what)
         sequence.end(self.reached_ms, ended=any(part.ended for part in parts))
-        return Fed((), self._results(), written(Feed(self._name, batch, end_ms, pieces)))
+        return Fed((), self._results(), written(Feed(self._log_name, batch, end_ms, pieces)))
 
     def take_in(self, delta: bytes) -> None:
         """See `contract.Keeper`."""
-        entry = read(delta, self._name)
+        entry = read(delta, self._log_name)
         if isinstance(entry, Feed):
             self.feed(entry.batch, entry.pieces, entry.end_ms)
             return
@@ -78,7 +82,14 @@ class ModelBucket:
 
     def base(self) -> list[bytes]:
         """See `contract.Keeper`."""
-        return parts_of(self._name, state_of(self))
+        return parts_of(self._log_name, state_of(self))
+
+    def _sequence_of(self, number: int, spec: BucketsSpec) -> ModelSequence:
+        return ModelSequence(number, spec)
+
+    def _read(self, pieces: Sequence[bytes]) -> Sequence[Part]:
+        """Read what id buckets sent."""
+        return [PARTS.decode(piece) for piece in pieces]
 
     def _check(self, parts: Sequence[Part]) -> None:
         for part in parts:

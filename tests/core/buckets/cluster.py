@@ -2,17 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from random import Random
+from typing import NamedTuple
 
-from streamwatch.core.buckets.contract import Keeper
+from streamwatch.core.buckets.columns.id_bucket import ColumnIdBucket
+from streamwatch.core.buckets.columns.model_bucket import ColumnModelBucket
+from streamwatch.core.buckets.columns.reader import ColumnReader
+from streamwatch.core.buckets.contract import Keeper, Reader
+from streamwatch.core.buckets.forms import id_bucket_of, model_bucket_of, reader_of
 from streamwatch.core.buckets.id_bucket import IdBucket
 from streamwatch.core.buckets.model_bucket import ModelBucket
 from streamwatch.core.buckets.reader import RowReader
 from streamwatch.core.buckets.spec import BucketsSpec
 from streamwatch.core.buckets.view import ResultsView
+from streamwatch.core.join.compiled.rows import Digests
 from streamwatch.edge.keys import digest_bytes
 from tests.core.buckets.logs import HOST_MS, Log
+
+
+class Form(NamedTuple):
+    """What makes readers and buckets."""
+
+    reader: Callable[[BucketsSpec, Digests], Reader]
+    ids: Callable[[int, BucketsSpec], Keeper]
+    models: Callable[[int, BucketsSpec], Keeper]
+
+
+ROWS = Form(RowReader, IdBucket, ModelBucket)
+COLUMNS = Form(ColumnReader, ColumnIdBucket, ColumnModelBucket)
+BY_SETTINGS = Form(reader_of, id_bucket_of, model_bucket_of)
 
 
 class Kept:
@@ -36,14 +55,20 @@ class Kept:
 
 
 class Cluster:
-    """Id buckets and model buckets of one run, and what their results say."""
+    """Id buckets and model buckets of one run, and what their results say.
 
-    def __init__(self, spec: BucketsSpec, chance: Random, rebuilds: float = 0.3) -> None:
+    They have the form of their settings unless one is given.
+    """
+
+    def __init__(
+        self, spec: BucketsSpec, chance: Random, rebuilds: float = 0.3, form: Form | None = None
+    ) -> None:
         self.spec, self.chance = spec, chance
-        self.reader = RowReader(spec, digest_bytes)
-        self.ids = [Kept(lambda n=n: IdBucket(n, spec), chance, rebuilds) for n in range(spec.id_buckets)]
+        form = form or BY_SETTINGS
+        self.reader = form.reader(spec, digest_bytes)
+        self.ids = [Kept(lambda n=n: form.ids(n, spec), chance, rebuilds) for n in range(spec.id_buckets)]
         self.models = [
-            Kept(lambda n=n: ModelBucket(n, spec), chance, rebuilds) for n in range(spec.model_buckets)
+            Kept(lambda n=n: form.models(n, spec), chance, rebuilds) for n in range(spec.model_buckets)
         ]
         self.view = ResultsView(spec)
         self.results: list[tuple[str, str, bytes]] = []

@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 
 from streamwatch.core.buckets.contract import ALARM, TOTALS
-from streamwatch.core.buckets.id_bucket import IdBucket
-from streamwatch.core.buckets.model_bucket import ModelBucket
 from streamwatch.core.buckets.pieces import PIECES
 from streamwatch.core.buckets.reader import RowReader
 from streamwatch.core.buckets.spec import BucketsSpec
@@ -29,8 +27,8 @@ PREDICTIONS, LABELS = Partition("predictions", 0), Partition("labels", 0)
 BUCKETS = BucketsSpec(SIDES, JOIN, SPEC, 4, 3)
 
 
-def a_cluster(spec=BUCKETS, rebuilds=0.0):
-    return Cluster(spec, Random(0), rebuilds)
+def a_cluster(form, spec=BUCKETS, rebuilds=0.0):
+    return Cluster(spec, Random(0), rebuilds, form)
 
 
 def fed(cluster, end_ms, **records):
@@ -55,8 +53,8 @@ def label(key="a", true_class="x", model="m"):
     return Label(key, true_class, -1, model)
 
 
-def test_what_lies_beyond_the_time_of_a_batch_waits_for_a_later_one():
-    cluster = a_cluster()
+def test_what_lies_beyond_the_time_of_a_batch_waits_for_a_later_one(form):
+    cluster = a_cluster(form)
     totals = fed(cluster, 5, predictions=[(1, predict()), (9, predict("b"))], labels=[(6, label())])
     assert totals.counters.predictions_accepted == 1
     assert totals.held_records == 2
@@ -67,8 +65,8 @@ def test_what_lies_beyond_the_time_of_a_batch_waits_for_a_later_one():
     assert totals.held_records == 0
 
 
-def test_a_record_that_comes_too_late_is_joined_at_once_and_counted():
-    cluster = a_cluster()
+def test_a_record_that_comes_too_late_is_joined_at_once_and_counted(form):
+    cluster = a_cluster(form)
     fed(cluster, 5, predictions=[(1, predict()), (5, predict("b"))])
     totals = fed(cluster, 8, labels=[(2, label())], predictions=[(8, predict("c"))])
     assert totals.counters.predictions_resolved == 1
@@ -76,24 +74,24 @@ def test_a_record_that_comes_too_late_is_joined_at_once_and_counted():
     assert totals.records.lateness_ms == {"labels": 3_000}
 
 
-def test_a_timestamp_that_is_not_believed_is_counted_and_moves_no_time():
-    cluster = a_cluster()
+def test_a_timestamp_that_is_not_believed_is_counted_and_moves_no_time(form):
+    cluster = a_cluster(form)
     totals = fed(cluster, 9, predictions=[(1, predict()), (10**7, predict("b")), (2, predict("c"))])
     assert totals.records.corrected == {"future": 1}
     assert totals.counters.predictions_accepted == 3
     assert totals.clock_ms == BEGIN_MS + 2_000
 
 
-def test_time_comes_no_further_than_the_newest_record():
-    cluster = a_cluster()
+def test_time_comes_no_further_than_the_newest_record(form):
+    cluster = a_cluster(form)
     assert fed(cluster, 500, predictions=[(1, predict())]).clock_ms == BEGIN_MS + 1_000
     assert cluster.view.totals.counters.predictions_expired == 0
 
 
 @pytest.mark.parametrize("seconds", [99, 115])
-def test_what_was_settled_is_known_for_the_dedup_horizon_and_forgotten_an_eighth_later(seconds):
+def test_what_was_settled_is_known_for_the_dedup_horizon_and_forgotten_an_eighth_later(form, seconds):
     join = JoinSpec(horizon_ms=10_000, dedup_horizon_ms=100_000)
-    cluster = a_cluster(BucketsSpec(SIDES, join, SPEC, 4, 3))
+    cluster = a_cluster(form, BucketsSpec(SIDES, join, SPEC, 4, 3))
     fed(cluster, 1, predictions=[(0, predict())], labels=[(1, label())])
     totals = fed(cluster, 1 + seconds, predictions=[(n, predict(f"b{n}")) for n in range(2, 1 + seconds)])
     duplicates = fed(cluster, 200, predictions=[(1 + seconds, predict())]).counters.predictions_duplicate
@@ -101,9 +99,9 @@ def test_what_was_settled_is_known_for_the_dedup_horizon_and_forgotten_an_eighth
     assert duplicates == (1 if seconds == 99 else 0)
 
 
-def test_each_bucket_has_its_share_of_a_limit_and_everything_is_accounted_for():
+def test_each_bucket_has_its_share_of_a_limit_and_everything_is_accounted_for(form):
     join = JoinSpec(horizon_ms=60_000, max_pending=40, max_labels=20, max_dedup_entries=80)
-    cluster = a_cluster(BucketsSpec(SIDES, join, SPEC, 4, 3), rebuilds=0.3)
+    cluster = a_cluster(form, BucketsSpec(SIDES, join, SPEC, 4, 3), rebuilds=0.3)
     for second in range(10):  # identities are checked with every batch
         predictions = [(second, predict(f"{second}/{n}")) for n in range(60)]
         labels = [(second, label(f"{second - 1}/{n}")) for n in range(0, 60, 2)]
@@ -114,9 +112,9 @@ def test_each_bucket_has_its_share_of_a_limit_and_everything_is_accounted_for():
     assert totals.counters.predictions_evicted > 0
 
 
-def test_more_models_than_there_is_room_for_are_counted_and_the_others_evaluated():
+def test_more_models_than_there_is_room_for_are_counted_and_the_others_evaluated(form):
     join = JoinSpec(horizon_ms=60_000, max_models=5)
-    cluster = a_cluster(BucketsSpec(SIDES, join, SPEC, 1, 3))
+    cluster = a_cluster(form, BucketsSpec(SIDES, join, SPEC, 1, 3))
     names = [f"m{n}" for n in range(8)]
     totals = fed(cluster, 1, predictions=[(0, predict("a", "x", name)) for name in names])
     assert (totals.counters.predictions_accepted, totals.counters.models_over_limit) == (5, 3)
@@ -146,8 +144,8 @@ def test_an_id_goes_to_one_bucket_as_a_row_and_as_an_event_and_every_record_is_c
     assert found[0] == found[1]
 
 
-def test_results_that_are_written_twice_leave_what_they_leave_once():
-    cluster = a_cluster(rebuilds=0.3)
+def test_results_that_are_written_twice_leave_what_they_leave_once(form):
+    cluster = a_cluster(form, rebuilds=0.3)
     again = ResultsView(BUCKETS)
     log = falling(600)
     times = {partition: log.times(partition) for partition in log.records}
@@ -172,61 +170,8 @@ def test_a_view_is_told_a_kind_that_there_is_not():
         ResultsView(BUCKETS).take("x", "y", b"")
 
 
-def parts_for(bucket):
-    reader = RowReader(BUCKETS, digest_bytes)
-    log = a_log(Random(1), 50)
-    partition = next(iter(log.records))
-    piece = dict(reader.split(partition, log.arrivals(partition, 0, 50), HOST_MS))
-    return [
-        dict(IdBucket(number, BUCKETS).feed(1, [piece[number]], None).parts)[bucket] for number in range(4)
-    ]
-
-
-def test_pieces_that_are_not_for_a_bucket_are_refused():
-    reader = RowReader(BUCKETS, digest_bytes)
-    log = a_log(Random(1), 5)
-    partition = next(iter(log.records))
-    pieces = reader.split(partition, log.arrivals(partition, 0, 5), HOST_MS)
-    with pytest.raises(ValueError, match="expected pieces for bucket ids/0, got one for ids/1"):
-        IdBucket(0, BUCKETS).feed(1, [pieces[1][1]], None)
-    with pytest.raises(ValueError, match="expected a topic of predictions, mixed, labels, got 'other'"):
-        reader.split(Partition("other", 0), log.arrivals(partition, 0, 5), HOST_MS)
-    parts = parts_for(0)
-    with pytest.raises(ValueError, match="expected parts for bucket models/1, got one for models/0"):
-        ModelBucket(1, BUCKETS).feed(1, parts, None)
-    with pytest.raises(ValueError, match=r"one part of each of 4 id buckets .* got parts of \[0, 1, 3\]"):
-        ModelBucket(0, BUCKETS).feed(1, [parts[0], parts[1], parts[3]], None)
-
-
-@pytest.mark.parametrize("make", [IdBucket, ModelBucket])
-def test_a_batch_that_was_fed_is_refused(make):
-    bucket = make(0, BUCKETS)
-    pieces = [] if make is IdBucket else parts_for(0)
-    bucket.feed(3, pieces, None)
-    with pytest.raises(ValueError, match="expected a batch after 3 in bucket"):
-        bucket.feed(3, pieces, None)
-
-
-@pytest.mark.parametrize("make", [IdBucket, ModelBucket])
-def test_a_log_of_another_bucket_or_with_a_part_missing_is_refused(make):
-    cluster = a_cluster()
-    cluster.run(falling(300), 2, ended=False)
-    kept = (cluster.ids if make is IdBucket else cluster.models)[1]
-    base = kept.bucket.base()
-    assert len(base) >= 2 or make is ModelBucket
-    with pytest.raises(ValueError, match="expected an entry of bucket"):
-        make(0, BUCKETS).take_in(base[0])
-    if len(base) > 1:
-        with pytest.raises(ValueError, match="expected part 0 of the base"):
-            make(1, BUCKETS).take_in(base[1])
-        partial = make(1, BUCKETS)
-        partial.take_in(base[0])
-        with pytest.raises(ValueError, match="parts of the base of bucket"):
-            partial.feed(99, [], None)
-
-
-def test_a_base_of_a_base_is_the_same():
-    cluster = a_cluster()
+def test_a_base_of_a_base_is_the_same(form):
+    cluster = a_cluster(form)
     cluster.run(a_log(Random(5), 300), 5, ended=False)
     for kept in (*cluster.ids, *cluster.models):
         base = kept.bucket.base()
@@ -236,12 +181,12 @@ def test_a_base_of_a_base_is_the_same():
         assert again.base() == base
 
 
-def test_a_state_goes_on_when_a_topic_is_added():
+def test_a_state_goes_on_when_a_topic_is_added(form):
     fewer = BucketsSpec({"labels": "label", "predictions": "prediction"}, JOIN, SPEC, 4, 3)
-    cluster = a_cluster(fewer)
+    cluster = a_cluster(form, fewer)
     fed(cluster, 2, predictions=[(1, predict()), (5, predict("c"))], labels=[(3, label("c"))])
-    cluster.reader = RowReader(BUCKETS, digest_bytes)
-    for several, make in ((cluster.ids, IdBucket), (cluster.models, ModelBucket)):
+    cluster.reader = form.reader(BUCKETS, digest_bytes)
+    for several, make in ((cluster.ids, form.ids), (cluster.models, form.models)):
         for number, kept in enumerate(several):
             base = kept.bucket.base()
             kept.bucket = make(number, BUCKETS)
@@ -253,8 +198,8 @@ def test_a_state_goes_on_when_a_topic_is_added():
     assert totals.counters.with_model.accepted == 2
 
 
-def test_results_say_which_bucket_they_are_of():
-    cluster = a_cluster()
+def test_results_say_which_bucket_they_are_of(form):
+    cluster = a_cluster(form)
     cluster.run(falling(1_200), 3, ended=False)
     names = [name for kind, name, _ in cluster.results if kind == TOTALS]
     assert sorted(names) == ["ids/0", "ids/1", "ids/2", "ids/3", "models/0", "models/1", "models/2"]

@@ -13,8 +13,8 @@ from streamwatch.core.buckets.spec import BucketsSpec
 from streamwatch.core.estimators.registers.late_labels.register import LateLabelsSpec
 from streamwatch.core.estimators.registers.probabilities.spec import ProbabilitiesSpec
 from streamwatch.core.estimators.registers.segments import SegmentsSpec
-from streamwatch.core.specs import ComparisonSpec, DriftWeightedSpec, JoinSpec
-from tests.core.buckets.cluster import Cluster
+from streamwatch.core.specs import ComparisonSpec, DriftWeightedSpec, JoinSpec, columns_suffice
+from tests.core.buckets.cluster import BY_SETTINGS, ROWS, Cluster
 from tests.core.buckets.logs import BEGIN_MS, SIDES, a_log, one_process, samples
 from tests.layouts import DEFAULT
 from tests.tiers import examples
@@ -37,11 +37,18 @@ def a_join(chance):
 
 
 def check(log, join, spec, chance, *, ended, start_ms=None, excused=()):
+    """Both forms of buckets, where settings allow both."""
     one = one_process(log, join, spec, ended=ended, start_ms=start_ms)
+    for form in [ROWS, BY_SETTINGS] if columns_suffice(join) else [BY_SETTINGS]:
+        check_form(log, one, join, spec, chance, form, ended=ended, start_ms=start_ms, excused=excused)
+    return one
+
+
+def check_form(log, one, join, spec, chance, form, *, ended, start_ms, excused):
     buckets = BucketsSpec(
         SIDES, join, spec, chance.choice([1, 2, 4, 7]), chance.choice([1, 2, 3, 5]), start_ms=start_ms
     )
-    cluster = Cluster(buckets, chance)
+    cluster = Cluster(buckets, chance, form=form)
     cluster.run(log, chance.choice([0, 1, 3, 9]), ended=ended)
     view = cluster.view
     ours, theirs = samples(view.join_families()), samples(one.pipeline.join_families())
@@ -59,7 +66,6 @@ def check(log, join, spec, chance, *, ended, start_ms=None, excused=()):
     records, progress = view.totals.records, one.progress.state()
     for name in ("evaluated", "events", "skipped", "tied", "out_of_order", "corrected"):
         assert getattr(records, name) == getattr(progress, name)
-    return one
 
 
 @settings(max_examples=examples(1))

@@ -32,6 +32,7 @@ from streamwatch.core.join.compiled.layout import (
     REFUSED,
     TOTALS,
     UNPLACED,
+    UNWRITTEN,
     WITH_MODEL,
     WITHOUT_MODEL,
     Arrays,
@@ -81,6 +82,9 @@ class CompiledJoin:
         What makes the ids' digests.
     overflow
         What takes the entries for which the table is too small; None where it may grow as it has to.
+    numbered
+        Whether outcomes say which accepted prediction they are of, and which row resolved it, in the place of
+        the label at the prediction and beside `assumed` (`layout.LIMITS`).
 
     Raises
     ------
@@ -88,7 +92,9 @@ class CompiledJoin:
         If outcomes are to wait for the order of predictions, or to be compared, or are of folds: see `Join`.
     """
 
-    def __init__(self, spec: JoinSpec, digests: Digests, overflow: Overflow | None = None) -> None:
+    def __init__(
+        self, spec: JoinSpec, digests: Digests, overflow: Overflow | None = None, *, numbered: bool = False
+    ) -> None:
         if spec.order != "resolution":
             raise ValueError(f"the order of a compiled join must be 'resolution', got {spec.order!r}")
         if spec.comparisons:
@@ -124,6 +130,7 @@ class CompiledJoin:
                 retain_unmatched=spec.retain_unmatched,
                 assume=-1 if spec.assume is None else self.classes[spec.assume],
                 start_ms=NO_TIME,
+                numbered=numbered,
             ),
             outcomes_of(written),
             np.zeros(written, np.int32),
@@ -160,12 +167,16 @@ class CompiledJoin:
         if events and len(events) == len(records):
             return self.rows(events)
         rows = self._numbering.rows(records.rows, records.vocabulary)
+        self.place_events(rows, places, events)
+        return rows
+
+    def place_events(self, rows: Records, places: NDArray[np.intp], events: Sequence[Event]) -> None:
+        """Put event objects into rows at their places; all names in the others are numbered."""
         if events:
             built = self._builder.rows(events)
             rows.view(np.int64).reshape(len(rows), -1)[places] = built.view(np.int64).reshape(len(built), -1)
             self._others.note(built, places.tolist(), events)
         self._room_for_models()
-        return rows
 
     def predicted_scores(self, rows: Records) -> NDArray[np.float64]:
         """Look up the score of the predicted class of each row that is to be joined, as `score_of` has it.
@@ -271,6 +282,8 @@ class CompiledJoin:
             last = activity["last_label"].astype(np.int32)
             assumed = self._arrays.limits["assume"].astype(np.int32)
             trues, known = entries["true_or_scores"][~pending], entries["label_at_prediction"][pending]
+            if self._arrays.limits["numbered"][0]:
+                known = np.empty(0, np.int32)
             outside = [] if self._overflow is None else self._overflow.cold.classes()
             self.classes.release_all_but((entries["predicted_class"], trues, known, last, assumed, *outside))
         if self.models.crowded:
@@ -293,6 +306,15 @@ class CompiledJoin:
     def changes(self, commit: int) -> Changes:
         """Compute what this commit writes of the entries; every call has to be followed by its commit."""
         return self._durable.changes(commit, self._arrays, self._overflow)
+
+    def everything(self) -> Changes:
+        """Compute all that a store would have of the entries; not of a join whose changes are committed."""
+        self._arrays.places[: int(self._arrays.totals["top"][0])] = UNWRITTEN
+        self._arrays.totals["left"] = 0
+        for names in (self.models, self.classes, self._segments):
+            names.tell_all()
+        self._durable = DurableEntries(self._builder.scores, self.models, self.classes, self._segments)
+        return self._durable.changes(0, self._arrays)
 
     def run_changes(self) -> ColdChanges | None:
         """Compute what the same commit writes of the entries outside the table."""

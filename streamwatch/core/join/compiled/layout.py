@@ -182,9 +182,19 @@ LIMITS: Final = np.dtype(
         ("retain_unmatched", np.int64),
         ("assume", np.int64),
         ("start_ms", np.int64),
+        ("numbered", np.int64),
     ]
 )
-"""`JoinSpec`; `assume` is the number of the class, -1 without one; `start_ms` is `NO_TIME` without one."""
+"""`JoinSpec`; `assume` is the number of the class, -1 without one; `start_ms` is `NO_TIME` without one.
+
+`numbered`: 1 where labels of a model may be met elsewhere, so that nobody here knows the last one. Then
+`label_at_prediction` has the number of the prediction among all that were accepted, modulo 2³¹; and `assumed`
+of an outcome that is not, the row that resolved it and `RESOLVED_FROM`.
+"""
+
+NUMBER_BITS: Final = 2**31 - 1
+"""Of the number of an accepted prediction, the first of which has 1."""
+RESOLVED_FROM: Final = 2
 
 
 class Arrays(NamedTuple):

@@ -13,6 +13,7 @@ from streamwatch.core.join.compiled.layout import (
     PREDICTION,
     PREDICTIONS,
     REFUSED,
+    RESOLVED_FROM,
     RETAINED_LABELS,
     UNPLACED,
     WITHDRAWAL,
@@ -95,7 +96,7 @@ def short(totals, queue):
 
 
 @entry
-def take(arrays, rows, start, shift, room):  # noqa: PLR0911 - it stops for as many reasons
+def take(arrays, rows, start, shift, room):  # noqa: PLR0911, PLR0915 - it stops for as many reasons
     """Join rows from `start` on; gives (row it stands at, why it stopped).
 
     Parameters
@@ -129,6 +130,7 @@ def take(arrays, rows, start, shift, room):  # noqa: PLR0911 - it stops for as m
     totals, counters = t.totals[0], t.counters[0]
     full = slots.shape[0] // 8 * 5
     anything_cold = totals.cold[0] + totals.cold[1] + totals.cold[2] > 0
+    numbered = t.limits[0].numbered > 0
     limit_ms = (totals.passed_ms // SECOND_MS + 1) * SECOND_MS
     for r in range(start, rows.shape[0]):
         look_ahead(slots, entries, rows, shift, r)
@@ -155,6 +157,7 @@ def take(arrays, rows, start, shift, room):  # noqa: PLR0911 - it stops for as m
                 return r, BRING
         i = find_slot(slots, entries, row.low, row.high, shift)
         first = first_of(slots[i])
+        before = totals.outcomes
         if row.side == PREDICTION:
             own, early, bare, last = find(entries, totals, first, row.model)
             place = activity[row.model]["place"]
@@ -178,4 +181,7 @@ def take(arrays, rows, start, shift, room):  # noqa: PLR0911 - it stops for as m
                 label_named(t, shift, row, i, first)
         else:
             withdraw(t, row, first)
+        if numbered:
+            for k in range(before, totals.outcomes):
+                t.outcomes[k].assumed = RESOLVED_FROM + r
     return rows.shape[0], DONE

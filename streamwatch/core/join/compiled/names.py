@@ -51,6 +51,10 @@ class NumberedNames(dict[str, int]):
         self._changed.clear()
         return {number: name if self.get(name) == number else None for number, name in changed.items()}
 
+    def tell_all(self) -> None:
+        """Have `take_changed` hand over every name next."""
+        self._changed = set(self.values())
+
     def restore(self, names: Mapping[int, str]) -> None:
         """Give these names these numbers, and no others.
 

@@ -14,6 +14,7 @@ from streamwatch.core.join.compiled.layout import (
     LABEL_COLUMNS,
     MET,
     NO_TIME,
+    NUMBER_BITS,
     PLACES,
     PREDICTIONS,
     RETAINED_LABELS,
@@ -154,6 +155,8 @@ def accept(t, shift, row, i, early, bare, last):
     e.predicted_class = row["class"]
     e.true_or_scores = row.scores
     e.label_at_prediction = a.last_label
+    if t.limits[0].numbered:
+        e.label_at_prediction = counters.predictions_accepted & NUMBER_BITS
     if early >= 0:
         true_class = entries[early].true_or_scores
         resolve(t, x, true_class, own_time(entries[early].record_ms, entries[early].timestamp_ms), record_ms)

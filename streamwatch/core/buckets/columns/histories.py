@@ -1,0 +1,131 @@
+"""Labels that models were resolved with, in columns: as `label_history.LabelHistories`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.buckets.columns.lookup import look_up
+from streamwatch.core.buckets.label_history import LabelHistory
+from streamwatch.core.buckets.places import RECORD
+
+_COLUMNS: Final = 6
+"""Time, rank, offset, event and number of its place, and the label."""
+_LEAST: Final = 16
+_MIN_NAMES: Final = 65_536
+
+
+class ColumnHistories:
+    """Histories of all models, by name; labels are numbers of this object."""
+
+    __slots__ = ("_by_model", "_counts", "_crowded", "_names", "_numbers")
+
+    def __init__(self) -> None:
+        self._crowded = _MIN_NAMES
+        self._by_model: dict[str, NDArray[np.int64]] = {}
+        self._counts: dict[str, int] = {}
+        self._numbers: dict[str, int] = {}
+        self._names: list[str] = []
+
+    def numbers(self, names: Sequence[str]) -> NDArray[np.int32]:
+        """Numbers of labels, shape (n,)."""
+        return np.array([self._number(name) for name in names], np.int32)
+
+    @property
+    def names(self) -> list[str]:
+        """Labels by their numbers."""
+        return self._names
+
+    def look_up(
+        self,
+        model: str,
+        accepted: NDArray[np.int64],
+        resolved: NDArray[np.int64],
+        labels: NDArray[np.int64],
+    ) -> NDArray[np.int64]:
+        """Find the label known at each of a model's predictions, and take in those that resolved them.
+
+        Parameters
+        ----------
+        model
+            Its name.
+        accepted
+            Time, rank, offset and event of the predictions, shape (n, 4).
+        resolved
+            The same of where they were resolved, in this order, and which of the event's outcomes, (n, 5).
+        labels
+            Numbers of the labels, shape (n,); -1 of those that were assumed.
+
+        Returns
+        -------
+        Numbers of the labels, shape (n,); -1 where none was known.
+        """
+        count = self._counts.get(model, 0)
+        history = self._by_model.get(model, np.zeros((0, _COLUMNS), np.int64))
+        if count + len(labels) > len(history):
+            longer = np.zeros((max(_LEAST, count + len(labels), 3 * count // 2), _COLUMNS), np.int64)
+            longer[:count] = history[:count]
+            self._by_model[model] = history = longer
+        known = np.empty(len(labels), np.int64)
+        self._counts[model] = look_up(history, count, accepted, resolved, labels, known)
+        return known
+
+    def release_names(self) -> None:
+        """Forget labels that no history has, if there are many; numbers given before mean nothing then."""
+        if len(self._names) <= self._crowded:
+            return
+        used = [history[: self._counts[model], -1] for model, history in self._by_model.items()]
+        kept = np.unique(np.concatenate([np.zeros(0, np.int64), *used]))
+        for column in used:
+            column[:] = np.searchsorted(kept, column)
+        self._names = [self._names[number] for number in kept.tolist()]
+        self._numbers = {name: number for number, name in enumerate(self._names)}
+        self._crowded = max(_MIN_NAMES, 2 * len(self._names))
+
+    def retire(self, model: str) -> None:
+        """Forget a model."""
+        self._by_model.pop(model, None)
+        self._counts.pop(model, None)
+
+    def forget_before(self, time_ms: int) -> None:
+        """Let go of what no prediction accepted at this time or later asks for, where it is half of all."""
+        for model, history in self._by_model.items():
+            count = self._counts[model]
+            unneeded = self._unneeded(history[:count], time_ms)
+            if unneeded > max(count - unneeded, _LEAST):
+                self._by_model[model] = history[unneeded:count].copy()
+                self._counts[model] = count - unneeded
+
+    @staticmethod
+    def _unneeded(history: NDArray[np.int64], time_ms: int) -> int:
+        return max(0, int(np.searchsorted(history[:, 0], time_ms, "left")) - 1)
+
+    def state(self, time_ms: int) -> dict[str, LabelHistory]:
+        """State that `restore` continues from: what predictions accepted at this time or later ask for."""
+        found: dict[str, LabelHistory] = {}
+        for model, history in self._by_model.items():
+            some = history[: self._counts[model]]
+            some = some[self._unneeded(some, time_ms) :]
+            places = [(time_ms, RECORD, *rest) for time_ms, *rest in some[:, :-1].tolist()]
+            found[model] = LabelHistory(places, [self._names[number] for number in some[:, -1].tolist()])
+        return found
+
+    def restore(self, state: Mapping[str, LabelHistory]) -> None:
+        """Continue from a `state`."""
+        self.__init__()
+        for model, history in state.items():
+            rows = np.zeros((len(history.places), _COLUMNS), np.int64)
+            for row, (time_ms, _, *rest) in zip(rows, history.places, strict=True):
+                row[:-1] = time_ms, *rest
+            rows[:, -1] = [self._number(name) for name in history.labels]
+            self._by_model[model], self._counts[model] = rows, len(rows)
+
+    def _number(self, name: str) -> int:
+        number = self._numbers.get(name)
+        if number is None:
+            number = self._numbers[name] = len(self._names)
+            self._names.append(name)
+        return number

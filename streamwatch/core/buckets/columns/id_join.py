@@ -1,0 +1,230 @@
+"""The compiled join of one bucket of ids, with the place of everything that concerns a model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.buckets.columns.pieces import Chunk
+from streamwatch.core.buckets.columns.stands import STAND, Stands
+from streamwatch.core.buckets.columns.stints import ColumnStints
+from streamwatch.core.buckets.parts import InvalidOf
+from streamwatch.core.buckets.pieces import INVALID
+from streamwatch.core.buckets.places import RECORD
+from streamwatch.core.events import Event, Partition
+from streamwatch.core.join.compiled.join import DONE, LOOK, CompiledJoin
+from streamwatch.core.join.compiled.layout import (
+    ACCEPTED,
+    NO_TIME,
+    NOTHING,
+    PREDICTIONS,
+    RESOLVED_FROM,
+    ROW,
+)
+from streamwatch.core.join.counters import JoinCounters
+from streamwatch.core.outcomes import SEGMENTS_FROM, OutcomeBatch
+from streamwatch.core.records import OBJECT
+from streamwatch.core.segments import segments_of
+from streamwatch.core.specs import JoinSpec
+from streamwatch.core.words import Records, taken
+
+RESOLUTION: Final = (*STAND, "number")
+"""Columns of places of resolutions: those of the record, and which of its outcomes. Of outcomes that were
+assumed only the time counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedOutcomes:
+    """Outcomes, and where they and their predictions stand."""
+
+    outcomes: OutcomeBatch
+    resolved: NDArray[np.int64]
+    """`RESOLUTION`, shape (n, 5)."""
+    accepted: NDArray[np.int64]
+    """`STAND`, shape (n, 4)."""
+
+
+class ColumnJoin:
+    """Joins events of one bucket of ids in order.
+
+    Parameters
+    ----------
+    spec
+        As `id_join.share_of` has them.
+    start_ms
+        As `Pipeline.start_ms`.
+    rank
+        Gives the rank of a partition among all.
+    """
+
+    def __init__(self, spec: JoinSpec, start_ms: int | None, rank: Callable[[Partition], int]) -> None:
+        self._rank = rank
+        self.join = CompiledJoin(spec, _digests, numbered=True)
+        self.join.start_ms = start_ms
+        self.stands = Stands()
+        self.stints = ColumnStints(self.join)
+        self.origins: dict[Partition, int] = {}
+        """Numbers of partitions, in the order in which something came of them."""
+        self.outcomes: list[PlacedOutcomes] = []
+        """Of this batch."""
+        self.invalid: list[InvalidOf] = []
+        """Of this batch."""
+
+    @property
+    def counters(self) -> JoinCounters:
+        """Counters; those that depend on models are in the model buckets."""
+        return replace(self.join.counters, models_retired=0)
+
+    @property
+    def ranks(self) -> list[int]:
+        """Ranks of partitions by their numbers."""
+        return [self._rank(partition) for partition in self.origins]
+
+    def feed(self, chunks: Sequence[tuple[Partition, Chunk]], before_ms: int, reached_ms: int) -> None:
+        """Join events, and let time pass up to the end of the batch.
+
+        Parameters
+        ----------
+        chunks
+            Of each partition by rank, each in the order of its log.
+        before_ms
+            Time up to which everything was joined before.
+        reached_ms
+            Time up to which it is now.
+        """
+        self.outcomes, self.invalid = [], []
+        rows, stands = self._in_order(chunks, before_ms, reached_ms)
+        self._take(rows, stands)
+        oldest = int(self.join.arrays.totals["first"][0, PREDICTIONS])
+        pending = None if oldest < 0 else int(self.join.arrays.entries["label_at_prediction"][oldest])
+        self.stands.forget_before(pending)
+        self.join.release_names()
+
+    def _in_order(
+        self, chunks: Sequence[tuple[Partition, Chunk]], before_ms: int, reached_ms: int
+    ) -> tuple[Records, NDArray[np.int64]]:
+        """Rows for the join in one sequence, the end of the batch behind them, and their places."""
+        count = sum(len(chunk.rows) for _, chunk in chunks)
+        rows, stands = np.zeros(count + 1, ROW), np.zeros((count + 1, len(STAND)), np.int64)
+        rows["side"][count], rows["record_ms"][count] = NOTHING, reached_ms
+        stands[count, 0] = reached_ms
+        start = 0
+        events: list[Event] = []
+        places: list[NDArray[np.intp]] = []
+        for partition, chunk in chunks:
+            end = start + len(chunk.rows)
+            origin = self.origins.setdefault(partition, len(self.origins))
+            self._fill(rows[start:end], stands[start:end], chunk, origin)
+            at = np.flatnonzero(chunk.rows["side"] == OBJECT)
+            if len(at):
+                places.append(start + at)
+                events += self._events(chunk, at, partition, before_ms)
+            start = end
+        order = np.argsort(stands[:, 0], kind="stable")  # they came by rank, offset and event
+        rows, stands = taken(rows, order), stands.take(order, axis=0)
+        np.maximum(stands[:, 0], before_ms, out=stands[:, 0])
+        rows["record_ms"] = stands[:, 0]
+        there = np.empty(0, np.intp)
+        if places:
+            moved = np.empty(len(order), np.intp)
+            moved[order] = np.arange(len(order))
+            there = moved[np.concatenate(places)]
+            by_place = np.argsort(there)
+            events, there = [events[number] for number in by_place.tolist()], there[by_place]
+        self.join.place_events(rows, there, events)
+        return rows, stands
+
+    def _fill(self, rows: Records, stands: NDArray[np.int64], chunk: Chunk, origin: int) -> None:
+        found, join = chunk.rows, self.join
+        rows["low"], rows["high"] = found["low"], found["high"]
+        own_ms = found["timestamp_ms"]
+        rows["timestamp_ms"] = np.where(own_ms < 0, NO_TIME, own_ms)
+        rows["model"] = _numbered(found["model"], [join.models[name] for name in chunk.models])
+        rows["class"] = _numbered(found["class"], [join.classes[name] for name in chunk.classes])
+        rows["side"] = np.where(found["side"] == OBJECT, NOTHING, found["side"])
+        rows["scores"] = self._segments(found["segments"], chunk.segments)
+        stands[:, 0], stands[:, 1] = found["time_ms"], origin
+        stands[:, 2], stands[:, 3] = found["offset"], found["event"]
+
+    def _segments(self, column: NDArray[np.int32], texts: Sequence[str]) -> NDArray[np.int32]:
+        """Numbers in the join of values of segments; those beyond its limit count with every prediction."""
+        numbers = [-1] * len(texts)
+        counts = np.bincount(column + 1, minlength=len(texts) + 1)[1:].tolist() if texts else []
+        segments = self.join.segments
+        for number, count in enumerate(counts):
+            if count:
+                before = segments.over_limit
+                numbers[number] = SEGMENTS_FROM + segments.number(segments_of(texts[number]))
+                segments.over_limit += (count - 1) * (segments.over_limit - before)
+        return _numbered(column, numbers)
+
+    def _events(
+        self, chunk: Chunk, at: NDArray[np.intp], partition: Partition, before_ms: int
+    ) -> list[Event]:
+        """Events of the objects among a chunk."""
+        events: list[Event] = []
+        rank = self._rank(partition)
+        for number, time_ms in zip(
+            chunk.rows["object"][at].tolist(), chunk.rows["time_ms"][at].tolist(), strict=True
+        ):
+            row, record_ms = chunk.objects[number], max(before_ms, time_ms)
+            if row.kind == INVALID and row.model is not None:
+                self.invalid.append(InvalidOf((record_ms, RECORD, rank, row.offset, row.event), row.model))
+                row = msgspec.structs.replace(row, model=None)  # counted with the model
+            events.append(row.event_at(partition, record_ms))
+        return events
+
+    def _take(self, rows: Records, stands: NDArray[np.int64]) -> None:
+        join, at, why = self.join, 0, LOOK
+        while why != DONE:
+            start = at
+            at, why = join.take(rows, at)
+            some = start + np.flatnonzero(rows["side"][start:at] == ACCEPTED)
+            if len(some):
+                self._accept(rows["model"][some], stands[some])
+            self._note(join.take_outcomes(), stands)
+            if why == LOOK:
+                self.stints.retire(int(rows[at]["record_ms"]))
+
+    def _accept(self, models: NDArray[np.int32], stands: NDArray[np.int64]) -> None:
+        """Note where predictions were accepted, and models that begin with one of them."""
+        self.stands.add(stands)
+        names = self.join.models.names
+        numbers, firsts = np.unique(models, return_index=True)
+        for number, first in sorted(zip(numbers.tolist(), firsts.tolist(), strict=True), key=lambda e: e[1]):
+            if self.stints.is_new(names[number]):
+                time_ms, origin, offset, event = stands[first].tolist()
+                place = (time_ms, RECORD, self.ranks[origin], offset, event)
+                self.stints.begin(names[number], place)
+
+    def _note(self, outcomes: OutcomeBatch, stands: NDArray[np.int64]) -> None:
+        if not len(outcomes):
+            return
+        records = outcomes.records
+        accepted = self.stands.of(records["label_at_prediction"])
+        resolver = records["assumed"] - RESOLVED_FROM
+        is_assumed = resolver < 0
+        records["assumed"], records["label_at_prediction"] = is_assumed, -1
+        resolved = np.zeros((len(records), len(RESOLUTION)), np.int64)
+        resolved[:, :-1] = stands.take(np.maximum(resolver, 0), axis=0)
+        resolved[is_assumed] = 0
+        resolved[:, 0] = np.where(is_assumed, records["event_ms"], resolved[:, 0])
+        places = np.arange(len(records))
+        begins = np.concatenate([[True], resolver[1:] != resolver[:-1]])
+        resolved[:, -1] = np.where(is_assumed, 0, places - np.maximum.accumulate(np.where(begins, places, 0)))
+        self.outcomes.append(PlacedOutcomes(outcomes, resolved, accepted))
+
+
+def _numbered(column: NDArray[np.int32], numbers: Sequence[int]) -> NDArray[np.int32]:
+    """Numbers of the join for those of a chunk; -1 stays what it is."""
+    return np.array([*numbers, -1], np.int32)[column]
+
+
+def _digests(ids: Sequence[str]) -> bytes:
+    """Digests of ids that are spelt as them."""
+    return "".join(ids).encode("latin-1")

@@ -1,0 +1,123 @@
+"""State of an id bucket in columns as parts of a base: what it counts first, then its entries, packed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+import numpy as np
+
+from streamwatch.core.buckets.columns.inbox import ColumnInboxState
+from streamwatch.core.buckets.columns.stands import StandsState
+from streamwatch.core.buckets.columns.stints import ColumnStint
+from streamwatch.core.buckets.totals import RecordCounts
+from streamwatch.core.events import Partition
+from streamwatch.core.join.compiled.durable import JoinTotals
+from streamwatch.core.join.compiled.packed import PackedError
+from streamwatch.core.join.entry import PENDING
+
+if TYPE_CHECKING:
+    from streamwatch.core.buckets.columns.id_bucket import ColumnIdBucket
+
+_PART_BYTES: Final = 4_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnIdState:
+    """Everything but the entries."""
+
+    batch: int
+    inbox: ColumnInboxState
+    records: RecordCounts
+    totals: JoinTotals
+    stands: StandsState
+    origins: list[tuple[str, int]]
+    stints: list[ColumnStint]
+
+
+_ENCODER: Final = msgspec.msgpack.Encoder()
+_STATE: Final = msgspec.msgpack.Decoder(ColumnIdState)
+_ITEMS: Final = msgspec.msgpack.Decoder(list[tuple[bytes, bytes]])
+
+
+def state_of(bucket: ColumnIdBucket) -> list[bytes]:
+    """Bodies of a base's parts."""
+    own = bucket.join
+    join = own.join
+    entries = join.arrays.entries[: int(join.arrays.totals["top"][0])]
+    pending = entries["state"] == PENDING
+    numbers = entries["label_at_prediction"][pending].copy()
+    stands, _ = own.stands.state(numbers)
+    state = ColumnIdState(
+        bucket.batch,
+        bucket.inbox.state(),
+        bucket.records,
+        join.totals(),
+        stands,
+        [(topic, number) for topic, number in own.origins],
+        own.stints.state(),
+    )
+    entries["label_at_prediction"][pending] = -1  # no class
+    changes = join.everything()
+    entries["label_at_prediction"][pending] = numbers
+    bodies = [_ENCODER.encode(state)]
+    part: list[tuple[bytes, bytes]] = []
+    size = 0
+    for key, value in sorted(changes.items()):
+        if value is not None:
+            part.append((key, value))
+            size += len(value)
+        if size > _PART_BYTES:
+            bodies.append(_ENCODER.encode(part))
+            part, size = [], 0
+    if part:
+        bodies.append(_ENCODER.encode(part))
+    return bodies
+
+
+class BaseItems:
+    """What was read of a base before all of it was."""
+
+    __slots__ = ("items", "state")
+
+    def __init__(self) -> None:
+        self.state: ColumnIdState | None = None
+        self.items: list[tuple[bytes, bytes]] = []
+
+
+def restore_part(bucket: ColumnIdBucket, body: bytes, *, number: int, is_last: bool) -> None:
+    """Take in the next body of a base, into a bucket that is new; with the last one it is the bucket.
+
+    Raises
+    ------
+    msgspec.DecodeError
+        If it is not of this version.
+    PackedError
+        If the entries are not what a base has of them.
+    """
+    found = bucket.base_items
+    if number == 0:
+        found.state = _STATE.decode(body)
+    else:
+        found.items += _ITEMS.decode(body)
+    if is_last and found.state is not None:
+        _restore(bucket, found.state, found.items)
+        bucket.base_items = BaseItems()
+
+
+def _restore(bucket: ColumnIdBucket, state: ColumnIdState, items: list[tuple[bytes, bytes]]) -> None:
+    own = bucket.join
+    start_ms = own.join.start_ms
+    bucket.batch, bucket.records = state.batch, state.records
+    bucket.inbox.restore(state.inbox)
+    own.join.restore(state.totals, items)
+    own.join.start_ms = start_ms
+    own.origins = {Partition(*each): number for number, each in enumerate(state.origins)}
+    own.stints.restore(state.stints)
+    numbers = own.stands.restore(state.stands)
+    entries = own.join.arrays.entries[: int(own.join.arrays.totals["top"][0])]
+    pending = np.flatnonzero(entries["state"] == PENDING)
+    if len(pending) != len(numbers):
+        raise PackedError(f"expected places of {len(pending)} predictions that wait, got {len(numbers)}")
+    entries["label_at_prediction"][pending] = numbers  # both as they were accepted

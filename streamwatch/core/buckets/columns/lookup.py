@@ -1,0 +1,62 @@
+"""The label known at each prediction, found among the changes of its model's last label; compiled."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from streamwatch.core.jit import entry, hot
+
+
+@hot
+def is_before(history: Any, n: int, accepted: Any, k: int) -> Any:
+    """Tell whether a change stands before a prediction."""
+    for column in range(4):
+        if history[n, column] != accepted[k, column]:
+            return history[n, column] < accepted[k, column]
+    return False
+
+
+@entry
+def look_up(history: Any, count: int, accepted: Any, resolved: Any, labels: Any, known: Any) -> int:
+    """Find the label known at each prediction, and add the labels that resolve them to the history, in order.
+
+    Parameters
+    ----------
+    history
+        int64 (room, 6): places and labels of changes, oldest first; room for one more of each outcome.
+    count
+        How many there are.
+    accepted
+        int64 (n, 4): places of the predictions.
+    resolved
+        int64 (n, 5): places where they were resolved, ascending.
+    labels
+        int64 (n,): labels that resolved them; -1 of outcomes that were assumed, which change nothing.
+    known
+        int64 (n,): written to; -1 where no label was known.
+
+    Returns
+    -------
+    int
+        How many changes there are now.
+    """
+    for k in range(accepted.shape[0]):
+        step = 1
+        low = count
+        while low > 0 and not is_before(history, low - 1, accepted, k):
+            low = max(0, low - step)
+            step *= 2
+        high = min(count, low + step)
+        while low < high:  # how many stand before it
+            middle = (low + high) // 2
+            if is_before(history, middle, accepted, k):
+                low = middle + 1
+            else:
+                high = middle
+        known[k] = history[low - 1, 5] if low > 0 else -1
+        if labels[k] >= 0 and (count == 0 or history[count - 1, 5] != labels[k]):
+            for column in range(5):
+                history[count, column] = resolved[k, column]
+            history[count, 5] = labels[k]
+            count += 1
+    return count

@@ -1,0 +1,154 @@
+"""What id buckets send to model buckets in columns: outcomes with their places as one packed value."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.buckets.columns.id_join import RESOLUTION, PlacedOutcomes
+from streamwatch.core.buckets.columns.stands import STAND
+from streamwatch.core.buckets.parts import Activity, InvalidOf
+from streamwatch.core.join.compiled.packed import PackedError, pack_columns, unpack_columns
+from streamwatch.core.outcomes import OUTCOME, SEGMENTS_FROM, OutcomeBatch
+
+_OF_OUTCOMES: Final = (
+    "event_ms",
+    "delay_ms",
+    "model",
+    "true_class",
+    "predicted_class",
+    "scores",
+    "assumed",
+)
+_COUNT: Final = len(_OF_OUTCOMES) + 1 + len(RESOLUTION) + len(STAND)
+
+
+class PackedOutcomes(msgspec.Struct, array_like=True, frozen=True):
+    """Outcomes as bytes. Numbers of scores are places among `scores`, with the segments beside."""
+
+    columns: bytes
+    models: Sequence[str]
+    classes: Sequence[str]
+    segments: Sequence[str]
+    scores: Sequence[dict[str, float]]
+
+    def unpacked(self) -> PlacedOutcomes:
+        """Read them; raises PackedError if a number has no name."""
+        columns = unpack_columns(self.columns, _COUNT)
+        records = np.zeros(len(columns[0]), OUTCOME)
+        for name, column in zip(_OF_OUTCOMES, columns, strict=False):
+            records[name] = column
+        records["label_at_prediction"] = -1
+        named = columns[len(_OF_OUTCOMES)]
+        segments = (len(self.segments), int(named.max(initial=-1)))
+        for most, largest in (
+            segments,
+            (len(self.models), int(records["model"].max(initial=-1))),
+            (len(self.classes), int(records["true_class"].max(initial=-1))),
+            (len(self.classes), int(records["predicted_class"].max(initial=-1))),
+            (len(self.scores), int(records["scores"].max(initial=-1))),
+        ):
+            if largest >= most:
+                raise PackedError(f"expected numbers of {most} names or scores, got {largest}")
+        scored = records["scores"]
+        beside = dict(zip(scored[scored >= 0].tolist(), named[scored >= 0].tolist(), strict=True))
+        records["scores"] = np.where((scored < 0) & (named >= 0), named + SEGMENTS_FROM, scored)
+        places = [column.astype(np.int64) for column in columns[len(_OF_OUTCOMES) + 1 :]]
+        outcomes = OutcomeBatch(
+            records, self.models, self.classes, dict(enumerate(self.scores)), self.segments, beside
+        )
+        resolved, accepted = places[: len(RESOLUTION)], places[len(RESOLUTION) :]
+        return PlacedOutcomes(outcomes, np.stack(resolved, axis=1), np.stack(accepted, axis=1))
+
+
+class ColumnPart(msgspec.Struct, array_like=True, frozen=True, tag="columns"):
+    """Share of one model bucket in what one id bucket did in one batch: as `parts.Part`."""
+
+    bucket: int
+    sender: int
+    reached_ms: int
+    ended: bool
+    ticks: Sequence[int]
+    outcomes: PackedOutcomes
+    activities: Sequence[Activity]
+    invalid: Sequence[InvalidOf]
+
+
+ENCODER: Final = msgspec.msgpack.Encoder()
+PARTS: Final = msgspec.msgpack.Decoder(ColumnPart)
+
+
+class OutcomeParts:
+    """Outcomes of one batch by model bucket.
+
+    Parameters
+    ----------
+    several
+        In order; names and numbers as of each.
+    ranks
+        Ranks of partitions by their numbers: places are told by rank.
+    """
+
+    def __init__(self, several: Sequence[PlacedOutcomes], ranks: Sequence[int]) -> None:
+        self._models, self._classes, self._segments = _Numbers(), _Numbers(), _Numbers()
+        self._scores: list[dict[str, float]] = []
+        found = [self._columns(each) for each in several]
+        self._columns_of_all = np.concatenate(found) if found else np.zeros((0, _COUNT), np.int64)
+        by_number = np.array([*ranks, 0], np.int64)
+        for at in (_COUNT - len(STAND) - len(RESOLUTION) + 1, _COUNT - len(STAND) + 1):
+            self._columns_of_all[:, at] = by_number[self._columns_of_all[:, at]]
+
+    @property
+    def models(self) -> Sequence[str]:
+        """Models that have outcomes."""
+        return list(self._models.by_name)
+
+    def of(self, models: NDArray[np.bool_]) -> PackedOutcomes:
+        """Outcomes of some models, by place in `models`."""
+        columns = self._columns_of_all
+        chosen = columns[models[columns[:, 2]]] if len(columns) else columns
+        scores: list[dict[str, float]] = []
+        scored = np.flatnonzero(chosen[:, 5] >= 0)
+        if len(scored):
+            scores = [self._scores[number] for number in chosen[scored, 5].tolist()]
+            chosen[scored, 5] = np.arange(len(scores))
+        names = (self.models, list(self._classes.by_name), list(self._segments.by_name))
+        return PackedOutcomes(pack_columns(list(np.ascontiguousarray(chosen.T))), *names, scores)
+
+    def _columns(self, placed: PlacedOutcomes) -> NDArray[np.int64]:
+        outcomes, records = placed.outcomes, placed.outcomes.records
+        found = np.empty((len(records), _COUNT), np.int64)
+        found[:, 0], found[:, 1] = records["event_ms"], records["delay_ms"]
+        found[:, 2] = self._models.of(records["model"], outcomes.models)
+        found[:, 3] = self._classes.of(records["true_class"], outcomes.classes)
+        found[:, 4] = self._classes.of(records["predicted_class"], outcomes.classes)
+        found[:, 5] = -1
+        if outcomes.scores:
+            numbers = records["scores"]
+            scored = np.flatnonzero((numbers >= 0) & (numbers < SEGMENTS_FROM))
+            found[scored, 5] = len(self._scores) + np.arange(len(scored))
+            self._scores += [outcomes.scores[number] for number in numbers[scored].tolist()]
+        found[:, 6] = records["assumed"]
+        segments = outcomes.segment_numbers()
+        found[:, 7] = -1 if segments is None else self._segments.of(segments, outcomes.segments)
+        found[:, 8 : 8 + len(RESOLUTION)] = placed.resolved
+        found[:, 8 + len(RESOLUTION) :] = placed.accepted
+        return found
+
+
+class _Numbers:
+    """Numbers of the names that occur."""
+
+    def __init__(self) -> None:
+        self.by_name: dict[str, int] = {}
+
+    def of(self, column: NDArray[np.int32], names: Sequence[str]) -> NDArray[np.int32]:
+        """Numbers here of numbers there; -1 stays what it is."""
+        here = np.full(len(names) + 1, -1, np.int32)
+        for number in np.flatnonzero(np.bincount(column + 1, minlength=1)[1:]).tolist():
+            here[number] = self.by_name.setdefault(names[number], len(self.by_name))
+        return here[column]

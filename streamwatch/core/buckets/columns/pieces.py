@@ -1,0 +1,148 @@
+"""What readers send to id buckets in columns: events as one packed value, and counts of records by time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.buckets.pieces import Row
+from streamwatch.core.join.compiled.packed import PackedError, pack_columns, unpack_columns
+from streamwatch.core.records import OBJECT
+from streamwatch.core.words import Records, taken
+
+ARRIVED: Final = np.dtype(
+    [
+        ("low", np.uint64),
+        ("high", np.uint64),
+        ("time_ms", np.int64),
+        ("timestamp_ms", np.int64),
+        ("offset", np.int64),
+        ("event", np.int32),
+        ("model", np.int32),
+        ("class", np.int32),
+        ("segments", np.int32),
+        ("side", np.int32),
+        ("object", np.int32),
+    ],
+    align=True,
+)
+"""One event of a record; -1 stands for none. `time_ms`: running maximum in its partition. `event`: which of
+the record's events. `model`, `class`, `segments`: numbers in the lists beside. `side`: as in `records`; of an
+`OBJECT`, `object` is its place among those beside, and the rest but time, offset and event is nothing."""
+
+_NAMED: Final = ("model", "class", "segments")
+_COLUMNS: Final = tuple(ARRIVED.names or ())
+
+MOMENT: Final = ("time_ms", "records", "timed", "events", "skipped", "tied")
+"""Columns of moments; as `pieces.Moment`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """Records of one partition by time: int64 columns in the order of `MOMENT`, shape (n, 6)."""
+
+    columns: NDArray[np.int64]
+    corrected: Sequence[tuple[int, str, int]] = ()
+    """Times, reasons and numbers of timestamps that were not believed."""
+
+    @property
+    def times_ms(self) -> NDArray[np.int64]:
+        """Time of each, not decreasing."""
+        return self.columns[:, 0]
+
+
+NO_MOMENTS: Final = Moments(np.zeros((0, len(MOMENT)), np.int64))
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Events of one partition in the order of its log."""
+
+    rows: Records
+    """Of `ARRIVED`, shape (n,)."""
+    models: Sequence[str]
+    classes: Sequence[str]
+    segments: Sequence[str]
+    """Names by number, and texts of values of segments."""
+    objects: Sequence[Row]
+
+    def part(self, start: int, stop: int) -> Chunk:
+        """Take the events from `start` up to `stop`."""
+        return Chunk(self.rows[start:stop], self.models, self.classes, self.segments, self.objects)
+
+    def only(self, chosen: NDArray[np.intp]) -> Chunk:
+        """Copy the events at these places, and those of the objects that are among them."""
+        rows = taken(self.rows, chosen)
+        at = np.flatnonzero(rows["side"] == OBJECT)
+        objects = [self.objects[number] for number in rows["object"][at].tolist()]
+        rows["object"][at] = np.arange(len(at))
+        return Chunk(rows, self.models, self.classes, self.segments, objects)
+
+
+class PackedChunk(msgspec.Struct, array_like=True, frozen=True):
+    """A chunk as bytes."""
+
+    columns: bytes
+    models: Sequence[str]
+    classes: Sequence[str]
+    segments: Sequence[str]
+    objects: Sequence[Row]
+
+    def unpacked(self) -> Chunk:
+        """Read it; raises PackedError if a number has no name or object."""
+        columns = unpack_columns(self.columns, len(_COLUMNS))
+        rows = np.zeros(len(columns[0]), ARRIVED)
+        for name, column in zip(_COLUMNS, columns, strict=True):
+            rows[name] = column
+        beside = (self.models, self.classes, self.segments, self.objects)
+        for name, several in zip((*_NAMED, "object"), beside, strict=True):
+            if len(rows) and not -1 <= int(rows[name].min()) <= int(rows[name].max()) < len(several):
+                raise PackedError(f"expected numbers of {len(several)} as {name}, got {rows[name].max()}")
+        return Chunk(rows, self.models, self.classes, self.segments, self.objects)
+
+
+def packed(chunk: Chunk) -> PackedChunk:
+    """Write a chunk."""
+    columns = [
+        chunk.rows[name] if chunk.rows[name].dtype == np.uint64 else chunk.rows[name].astype(np.int64)
+        for name in _COLUMNS
+    ]
+    return PackedChunk(pack_columns(columns), chunk.models, chunk.classes, chunk.segments, chunk.objects)
+
+
+class PackedMoments(msgspec.Struct, array_like=True, frozen=True):
+    """Moments as bytes."""
+
+    columns: bytes
+    corrected: Sequence[tuple[int, str, int]]
+
+    def unpacked(self) -> Moments:
+        """Read them."""
+        columns = unpack_columns(self.columns, len(MOMENT))
+        return Moments(np.stack([column.astype(np.int64) for column in columns], axis=1), self.corrected)
+
+
+def packed_moments(moments: Moments) -> PackedMoments:
+    """Write moments."""
+    return PackedMoments(pack_columns(list(moments.columns.T)), moments.corrected)
+
+
+class ColumnPiece(msgspec.Struct, array_like=True, frozen=True, tag="columns"):
+    """Share of one id bucket in the records of one range of one partition: as `pieces.Piece`."""
+
+    bucket: int
+    topic: str
+    partition: int
+    first_offset: int
+    newest_ms: int
+    chunk: PackedChunk
+    moments: PackedMoments
+
+
+ENCODER: Final = msgspec.msgpack.Encoder()
+PIECES: Final = msgspec.msgpack.Decoder(ColumnPiece)

@@ -1,0 +1,224 @@
+"""Divides the records of one partition among id buckets, in columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.buckets.columns.pieces import (
+    ARRIVED,
+    ENCODER,
+    MOMENT,
+    NO_MOMENTS,
+    Chunk,
+    ColumnPiece,
+    Moments,
+    packed,
+    packed_moments,
+)
+from streamwatch.core.buckets.pieces import Row, row_of
+from streamwatch.core.buckets.places import rank_of, ranks_of
+from streamwatch.core.buckets.routing import bucket_of_partition
+from streamwatch.core.buckets.spec import BucketsSpec
+from streamwatch.core.events import Decoded, Event, Label, Partition, Prediction, Several
+from streamwatch.core.join.compiled.rows import Digests
+from streamwatch.core.merge.arrivals import Arrivals
+from streamwatch.core.merge.timestamps import BELIEVED, REASONS, ClockView, Judged, judge
+from streamwatch.core.records import LABEL, OBJECT, PREDICTION, RecordBatch
+from streamwatch.core.segments import segments_text
+from streamwatch.core.words import Records, joined, taken
+
+_EMPTY: Final = np.zeros(0, ARRIVED)
+
+
+class ColumnReader:
+    """A `contract.Reader` whose pieces are columns, for buckets in columns.
+
+    Timestamps are judged as `reader.RowReader` does.
+
+    Parameters
+    ----------
+    spec
+        How the stream is cut.
+    digests
+        Makes the digests of ids as the decoders spell them.
+    """
+
+    def __init__(self, spec: BucketsSpec, digests: Digests) -> None:
+        self._spec = spec
+        self._digests = digests
+        self._ranks = ranks_of(spec.sides)
+
+    def split(self, partition: Partition, arrivals: Arrivals, host_ms: int) -> list[tuple[int, bytes]]:
+        """See `contract.Reader`."""
+        rank_of(self._ranks, partition)
+        buckets, home = self._spec.id_buckets, bucket_of_partition(partition, self._spec.id_buckets)
+        times = _judged(arrivals, host_ms, self._spec.max_future_ms)
+        chunk, has_id = self._chunk(arrivals, times.times_ms)
+        chosen = np.where(has_id, chunk.rows["high"] % np.uint64(buckets), np.uint64(home)).astype(np.uint16)
+        order = np.argsort(chosen, kind="stable")
+        ends = np.cumsum(np.bincount(chosen, minlength=buckets)).tolist()
+        moments = _moments(arrivals, times)
+        first, newest_ms = (int(arrivals.offsets[0]), int(times.times_ms[-1])) if len(arrivals) else (0, -1)
+        pieces: list[tuple[int, bytes]] = []
+        for bucket in range(buckets):
+            own = chunk.only(order[ends[bucket - 1] if bucket else 0 : ends[bucket]])
+            counted = packed_moments(moments if bucket == home else NO_MOMENTS)
+            piece = ColumnPiece(bucket, *partition, first, newest_ms, packed(own), counted)
+            pieces.append((bucket, ENCODER.encode(piece)))
+        return pieces
+
+    def _chunk(self, arrivals: Arrivals, times_ms: NDArray[np.int64]) -> tuple[Chunk, NDArray[np.bool_]]:
+        """Events of a range, and which of them have an id."""
+        records = arrivals.records
+        rows, names = records.rows, records.vocabulary
+        is_plain = rows["side"] != OBJECT
+        all_plain = bool(is_plain.all())
+        plain = rows if all_plain else taken(rows, is_plain)
+        found = np.zeros(len(plain), ARRIVED)
+        found["low"], found["high"] = plain["id_low"], plain["id_high"]
+        found["time_ms"] = times_ms if all_plain else times_ms[is_plain]
+        found["offset"] = arrivals.offsets if all_plain else arrivals.offsets[is_plain]
+        found["timestamp_ms"], found["side"], found["object"] = plain["timestamp_ms"], plain["side"], -1
+        models, classes, segments = _Numbers(), _Numbers(), _Numbers()
+        found["model"] = models.of(plain["model"], names.models.names)
+        found["class"] = classes.of(plain["class"], names.classes.names)
+        found["segments"] = segments.of(plain["segments"].astype(np.int32) - 1, names.segments.names)
+        has_id = np.ones(len(found), np.bool_)
+        objects: list[Row] = []
+        if not all_plain:
+            others = _Others(models, classes, segments)
+            for place in np.flatnonzero(~is_plain).tolist():
+                decoded = records.objects[int(rows["object"][place])]
+                others.add(decoded, int(times_ms[place]), int(arrivals.offsets[place]))
+            further, identified = others.rows(self._digests)
+            found = joined([found, further])
+            order = np.argsort(found["offset"], kind="stable")
+            found = taken(found, order)
+            has_id = np.concatenate([has_id, identified])[order]
+            objects = others.objects
+        return Chunk(
+            found, list(models.by_name), list(classes.by_name), list(segments.by_name), objects
+        ), has_id
+
+
+class _Numbers:
+    """Numbers of the names that occur."""
+
+    def __init__(self) -> None:
+        self.by_name: dict[str, int] = {}
+
+    def __getitem__(self, name: str) -> int:
+        return self.by_name.setdefault(name, len(self.by_name))
+
+    def of(self, column: NDArray[np.int32], names: Sequence[str]) -> NDArray[np.int32]:
+        """Numbers here of numbers there; -1 stays what it is."""
+        here = np.full(len(names) + 1, -1, np.int32)
+        for number in np.flatnonzero(np.bincount(column + 1, minlength=1)[1:]).tolist():
+            here[number] = self[names[number]]
+        return here[column]
+
+
+class _Others:
+    """Events that come as objects: those that columns can say all of become rows."""
+
+    def __init__(self, models: _Numbers, classes: _Numbers, segments: _Numbers) -> None:
+        self.objects: list[Row] = []
+        self._models, self._classes, self._segments = models, classes, segments
+        self._rows: list[tuple[int, ...]] = []
+        self._ids: list[str] = []
+        self._identified: list[bool] = []
+
+    def add(self, decoded: Decoded, time_ms: int, offset: int) -> None:
+        """Take in what one record decodes to."""
+        events: Sequence[Event] = decoded.events if isinstance(decoded, Several) else (decoded,)
+        for number, event in enumerate(events):
+            row = row_of(event, time_ms, offset, number)
+            if row is None:
+                continue
+            self._identified.append(row.id is not None)
+            if row.id is not None:
+                self._ids.append(row.id)
+            self._rows.append((0, 0, time_ms, *self._said(event, row, offset, number)))
+
+    def _said(self, event: Event, row: Row, offset: int, number: int) -> tuple[int, ...]:
+        own_ms = -1 if row.timestamp_ms is None else row.timestamp_ms
+        is_prediction = isinstance(event, Prediction) and event.scores is None
+        if (is_prediction or isinstance(event, Label)) and (row.timestamp_ms is None or own_ms >= 0):
+            model = -1 if row.model is None else self._models[row.model]
+            values = -1 if not row.segments else self._segments[segments_text(row.segments)]
+            side = PREDICTION if is_prediction else LABEL
+            return own_ms, offset, number, model, self._classes[row.name], values, side, -1
+        self.objects.append(row)
+        return -1, offset, number, -1, -1, -1, OBJECT, len(self.objects) - 1
+
+    def rows(self, digests: Digests) -> tuple[Records, NDArray[np.bool_]]:
+        """Rows of all events, and which of them have an id; ids of objects are spelt as their digests."""
+        rows = np.array(self._rows, ARRIVED) if self._rows else _EMPTY
+        identified = np.array(self._identified, np.bool_)
+        if self._ids:
+            spelt = digests(self._ids)
+            halves = np.frombuffer(spelt, ">u8").reshape(-1, 2)
+            rows["high"][identified], rows["low"][identified] = halves[:, 0], halves[:, 1]
+            text = spelt.decode("latin-1")
+            known = iter(range(0, len(text), 16))
+            for has_id, number in zip(self._identified, rows["object"].tolist(), strict=True):
+                at = next(known) if has_id else 0
+                if has_id and number >= 0:
+                    row = self.objects[number]
+                    self.objects[number] = msgspec.structs.replace(row, id=text[at : at + 16])
+        return rows, identified
+
+
+def _judged(arrivals: Arrivals, host_ms: int, max_future_ms: int) -> Judged:
+    """Judge timestamps; all at once where there is nothing to object to."""
+    stamps = arrivals.stamps_ms
+    if len(stamps) and not arrivals.appended and bool(arrivals.decodable.all()):
+        running = np.maximum.accumulate(stamps)
+        is_past = int(stamps.min()) > 0 and int(stamps.max()) <= host_ms + max_future_ms
+        if is_past and bool((stamps[1:] <= running[:-1] + max_future_ms).all()):
+            return Judged(running, np.full(len(stamps), BELIEVED, np.uint8))
+    return judge(
+        np.where(arrivals.decodable, stamps, -1),
+        arrivals.decodable,
+        -1,
+        ClockView(host_ms, -1, host_is_behind=False),
+        max_future_ms,
+        appended=arrivals.appended,
+        at_end=True,
+    )
+
+
+def _moments(arrivals: Arrivals, times: Judged) -> Moments:
+    if not len(arrivals):
+        return NO_MOMENTS
+    times_ms = times.times_ms
+    starts = np.flatnonzero(np.concatenate([[True], np.diff(times_ms) > 0]))
+    counted = np.zeros((len(times_ms), len(MOMENT)), np.int64)
+    counted[:, 1], counted[:, 2], counted[:, 3] = 1, arrivals.decodable, 1
+    _count_several(arrivals.records, counted)
+    columns = np.add.reduceat(counted, starts)
+    columns[:, 0] = times_ms[starts]
+    corrected: dict[tuple[int, str], int] = {}
+    for place in np.flatnonzero(times.reasons).tolist():
+        if reason := REASONS[times.reasons[place]]:
+            key = int(times_ms[place]), reason
+            corrected[key] = corrected.get(key, 0) + 1
+    return Moments(columns, _listed(corrected))
+
+
+def _count_several(records: RecordBatch, counted: NDArray[np.int64]) -> None:
+    """Count events of records that hold several, or none."""
+    numbers = records.rows["object"]
+    for place in records.object_places().tolist():
+        decoded = records.objects[int(numbers[place])]
+        if isinstance(decoded, Several):
+            counted[place, 3:] = len(decoded.events), not decoded.events, decoded.tied
+
+
+def _listed(corrected: Mapping[tuple[int, str], int]) -> Sequence[tuple[int, str, int]]:
+    return [(time_ms, reason, count) for (time_ms, reason), count in corrected.items()]

@@ -1,0 +1,136 @@
+"""What a model bucket does at each place of the sequence, with outcomes in columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.buckets.columns.histories import ColumnHistories
+from streamwatch.core.buckets.columns.id_join import PlacedOutcomes
+from streamwatch.core.buckets.model_sequence import ModelSequence
+from streamwatch.core.buckets.places import DUE, RECORD
+from streamwatch.core.buckets.spec import BucketsSpec
+from streamwatch.core.outcomes import OUTCOME, SEGMENTS_FROM, OutcomeBatch
+from streamwatch.core.words import joined
+
+_SECOND_MS: Final = 1_000
+_NOTHING: Final = OutcomeBatch(np.zeros(0, OUTCOME), (), (), {})
+
+
+class ColumnSequence(ModelSequence):
+    """A `ModelSequence` whose outcomes are columns, none of which wait for their order.
+
+    Parameters
+    ----------
+    number
+        Which of the model buckets it is.
+    spec
+        How the stream is cut.
+    """
+
+    def __init__(self, number: int, spec: BucketsSpec) -> None:
+        super().__init__(number, spec)
+        self.kept_ms = spec.join.horizon_ms + 2 * _SECOND_MS
+        """How far back a prediction may be pending."""
+        self.labels = ColumnHistories()
+        """In the place of `histories`."""
+        self._clear()
+
+    def _clear(self) -> None:
+        self._outcomes, self._at = _NOTHING, 0
+        self._accepted, self._resolved = np.zeros((0, 4), np.int64), np.zeros((0, 5), np.int64)
+
+    def take(self, several: Sequence[PlacedOutcomes]) -> None:
+        """Take in the outcomes of a batch; goes before its steps."""
+        self.labels.release_names()
+        models: dict[str, int] = {}
+        parts = [each for each in several if len(each.outcomes)]
+        self._clear()
+        if not parts:
+            return
+        outcomes = self._together(parts, models)
+        resolved = np.concatenate([each.resolved for each in parts])
+        accepted = np.concatenate([each.accepted for each in parts])
+        is_assumed = outcomes.records["assumed"] != 0
+        kinds = np.where(is_assumed, DUE, RECORD)
+        # (deadline, DUE, place of the prediction) and (time, RECORD, rank, offset, event, number)
+        within = np.where(is_assumed[:, None], accepted, resolved[:, 1:])
+        order = np.lexsort((*within.T[::-1], kinds, resolved[:, 0]))
+        self._outcomes = outcomes.only(order)
+        self._resolved, self._accepted = resolved.take(order, axis=0), accepted.take(order, axis=0)
+
+    def _together(self, parts: Sequence[PlacedOutcomes], models: dict[str, int]) -> OutcomeBatch:
+        """All outcomes with one set of numbers, that of classes being the histories'."""
+        segments: dict[str, int] = {}
+        scores: dict[int, dict[str, float]] = {}
+        scored: dict[int, int] = {}
+        for part in parts:
+            outcomes, records = part.outcomes, part.outcomes.records
+            classes = self.labels.numbers(outcomes.classes)
+            records["true_class"] = classes[records["true_class"]]
+            records["predicted_class"] = classes[records["predicted_class"]]
+            here = [models.setdefault(name, len(models)) for name in outcomes.models]
+            records["model"] = np.array(here, np.int32)[records["model"]]
+            carried, base = records["scores"], len(scores)
+            values = [segments.setdefault(text, len(segments)) for text in outcomes.segments]
+            with_values = carried >= SEGMENTS_FROM
+            with_scores = (carried >= 0) & ~with_values
+            numbers = np.array([*values, -1], np.int32)
+            carried[with_values] = SEGMENTS_FROM + numbers[carried[with_values] - SEGMENTS_FROM]
+            carried[with_scores] += base
+            scores.update((base + number, own) for number, own in outcomes.scores.items())
+            beside = outcomes.scored_segments.items()
+            scored.update((base + number, int(numbers[value])) for number, value in beside)
+        records = joined([part.outcomes.records for part in parts])
+        return OutcomeBatch(records, list(models), self.labels.names, scores, list(segments), scored)
+
+    def tick(self, clock_ms: int) -> None:
+        """Let time pass: models that are idle retire."""
+        if idle := self.models.retire(clock_ms):
+            times, records = self._resolved[self._at :, 0], self._outcomes.records[self._at :]
+            before = (times < clock_ms) | ((times == clock_ms) & (records["assumed"] != 0))
+            self._evaluate_next(int(np.count_nonzero(before)))
+            self._retire(idle)
+            for name in idle:
+                self.labels.retire(name)
+
+    def end(self, reached_ms: int, *, ended: bool) -> None:  # noqa: ARG002 - nothing waits
+        """Evaluate what is left of the batch; nothing waits for its order, whether or not the log ended."""
+        self._evaluate_next(len(self._outcomes) - self._at)
+        self._clear()
+        self.labels.forget_before(reached_ms - self.kept_ms)
+
+    def _evaluate_next(self, count: int) -> None:
+        if not count:
+            return
+        start, stop = self._at, self._at + count
+        self._at = stop
+        due = self._outcomes[start:stop]
+        records = due.records
+        models: NDArray[np.int32] = records["model"]
+        order = np.argsort(models, kind="stable")
+        names = due.models
+        ends = np.cumsum(np.bincount(models, minlength=len(names))).tolist()
+        accepted, resolved = self._accepted[start:stop], self._resolved[start:stop]
+        labels = np.where(records["assumed"] != 0, -1, records["true_class"]).astype(np.int64)
+        known = np.empty(count, np.int64)
+        owned: set[int] = set()
+        begin = 0
+        for number, end in enumerate(ends):
+            if end > begin:
+                own = order[begin:end]
+                known[own] = self.labels.look_up(names[number], accepted[own], resolved[own], labels[own])
+                if self.owns(names[number]):
+                    owned.add(number)
+                begin = end
+        records["label_at_prediction"] = known
+        self.touched |= {names[number] for number in owned}
+        is_open = np.array(
+            [number in owned and not self.agreement.is_settled(name) for number, name in enumerate(names)]
+        )[models]
+        if is_open.any():
+            self.agreement.observe(due.only(is_open))
+        self.alarms += [alarm for alarm in self.monitors.fold(due) if self.owns(alarm.model)]

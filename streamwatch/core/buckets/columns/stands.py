@@ -1,0 +1,94 @@
+"""Where accepted predictions stand in the sequence, by their number, as long as they may be pending."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.join.compiled.layout import NUMBER_BITS
+from streamwatch.core.join.compiled.packed import pack_columns, unpack_columns
+
+STAND: Final = ("time_ms", "origin", "offset", "event")
+"""Columns of stands; `origin` is the number of a partition in the bucket."""
+_LEAST: Final = 1_024
+
+
+class StandsState(msgspec.Struct, array_like=True, frozen=True):
+    """State of the stands of pending predictions."""
+
+    accepted: int
+    columns: bytes
+    """Their numbers, and `STAND`."""
+
+
+class Stands:
+    """Stands of predictions, int64, in the order in which they were accepted.
+
+    What is asked for is kept from the oldest pending prediction on, with those in between.
+    """
+
+    __slots__ = ("_columns", "_first", "accepted")
+
+    def __init__(self) -> None:
+        self._columns = np.zeros((_LEAST, len(STAND)), np.int64)
+        self._first = 1
+        """Number of the first that is kept."""
+        self.accepted = 0
+        """Number of the last that was accepted."""
+
+    def __len__(self) -> int:
+        return self.accepted + 1 - self._first
+
+    def add(self, stands: NDArray[np.int64]) -> None:
+        """Take in those accepted next, shape (n, 4)."""
+        count = len(self)
+        self._make_room(count + len(stands))
+        self._columns[count : count + len(stands)] = stands
+        self.accepted += len(stands)
+
+    def of(self, numbers: NDArray[np.int32]) -> NDArray[np.int64]:
+        """Stands of predictions by their numbers modulo 2³¹, shape (n, 4)."""
+        return self._columns.take(self._whole(numbers) - self._first, axis=0)
+
+    def forget_before(self, oldest: int | None) -> None:
+        """Let go of those accepted before a number modulo 2³¹, the oldest pending one's; None: of all."""
+        first = self.accepted + 1
+        if oldest is not None:
+            first = int(self._whole(np.array([oldest], np.int32))[0])
+        gone = first - self._first
+        if gone > len(self) - gone:  # less is moved than was let go
+            left = self._columns[gone : len(self)].copy()
+            self._columns = left if len(left) >= _LEAST else np.zeros((_LEAST, len(STAND)), np.int64)
+            self._columns[: len(left)] = left
+            self._first = first
+
+    def state(self, pending: NDArray[np.int32]) -> tuple[StandsState, NDArray[np.int32]]:
+        """State that `restore` continues from, and the numbers of these predictions in order."""
+        whole = np.sort(self._whole(pending))
+        stands = self._columns.take(whole - self._first, axis=0)
+        return StandsState(self.accepted, pack_columns([whole, *stands.T])), _short(whole)
+
+    def restore(self, state: StandsState) -> NDArray[np.int32]:
+        """Continue from a `state`; gives the numbers of pending predictions in order."""
+        whole, *stands = (column.astype(np.int64) for column in unpack_columns(state.columns, 1 + len(STAND)))
+        self.accepted = state.accepted
+        self._first = int(whole[0]) if len(whole) else state.accepted + 1
+        self._make_room(len(self))
+        self._columns[whole - self._first] = np.stack(stands, axis=1)
+        return _short(whole)
+
+    def _whole(self, numbers: NDArray[np.int32]) -> NDArray[np.int64]:
+        return self.accepted - ((self.accepted - numbers.astype(np.int64)) & NUMBER_BITS)
+
+    def _make_room(self, count: int) -> None:
+        if count > len(self._columns):
+            longer = np.zeros((max(count, 2 * len(self._columns)), len(STAND)), np.int64)
+            longer[: len(self._columns)] = self._columns
+            self._columns = longer
+
+
+def _short(whole: NDArray[np.int64]) -> NDArray[np.int32]:
+    return (whole & NUMBER_BITS).astype(np.int32)

@@ -1,0 +1,84 @@
+"""What models do in one id bucket, told batch by batch, of a compiled join: as `stints.Stints`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from streamwatch.core.buckets.parts import Activity
+from streamwatch.core.buckets.places import Place
+from streamwatch.core.join.compiled.join import CompiledJoin
+from streamwatch.core.words import Records, copied
+
+
+class ColumnStint(msgspec.Struct, array_like=True):
+    """What was told of a model that is not idle."""
+
+    model: str
+    goes_on: bool
+    first: Place = ()
+    accepted: int = 0
+    joined: int = 0
+    left: int = 0
+
+
+class ColumnStints:
+    """Keeps what was told of each model, and tells what is new.
+
+    Parameters
+    ----------
+    join
+        Where they are active.
+    """
+
+    __slots__ = ("_join", "_over", "_stints")
+
+    def __init__(self, join: CompiledJoin) -> None:
+        self._join = join
+        self._stints: dict[str, ColumnStint] = {}
+        self._over: list[Activity] = []
+
+    def is_new(self, model: str) -> bool:
+        """Tell whether no prediction of the model was accepted since it was idle."""
+        return model not in self._stints
+
+    def begin(self, model: str, first: Place) -> None:
+        """A prediction of a model that was idle was accepted."""
+        self._stints[model] = ColumnStint(model, goes_on=False, first=first)
+
+    def turn(self) -> list[Activity]:
+        """Hand over what is new since the last call; between batches."""
+        self._look(self._stints, self._join.arrays.activity)
+        told, self._over = self._over, []
+        return told
+
+    def retire(self, clock_ms: int) -> None:
+        """Remove the models of the join that are idle by now."""
+        activity = copied(self._join.arrays.activity)
+        idle = [name for name in self._join.retire(clock_ms) if name in self._stints]
+        self._look(idle, activity)
+        for name in idle:
+            del self._stints[name]
+
+    def _look(self, names: Iterable[str], activity: Records) -> None:
+        """Note what is new of models, by their activity."""
+        for name in names:
+            stint, row = self._stints[name], activity[self._join.models[name]]
+            joined, left = int(row["joined"]), int(row["left"])
+            accepted = int(row["pending"]) + joined + left
+            new = (accepted - stint.accepted, joined - stint.joined, left - stint.left)
+            if any(new):
+                last = int(row["last_ms"]), int(row["last_event_ms"])
+                self._over.append(Activity(name, stint.first, stint.goes_on, *new, *last))
+                stint.first, stint.goes_on = (), True
+                stint.accepted, stint.joined, stint.left = accepted, joined, left
+
+    def state(self) -> list[ColumnStint]:
+        """State that `restore` continues from; between batches."""
+        return list(self._stints.values())
+
+    def restore(self, state: list[ColumnStint]) -> None:
+        """Continue from a `state`, with the join of the same moment."""
+        self._stints = {stint.model: stint for stint in state}
+        self._over = []

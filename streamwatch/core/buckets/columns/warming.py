@@ -1,0 +1,15 @@
+"""Compiling what buckets in columns add to the join, or loading what was compiled before."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from streamwatch.core.buckets.columns.histories import ColumnHistories
+from streamwatch.core.buckets.columns.id_join import RESOLUTION
+from streamwatch.core.buckets.columns.stands import STAND
+
+
+def warm_up_buckets() -> None:
+    """Look up a label; join, commits and estimators have warm-ups of their own."""
+    accepted, resolved = np.zeros((1, len(STAND)), np.int64), np.zeros((1, len(RESOLUTION)), np.int64)
+    ColumnHistories().look_up("warm-up", accepted, resolved, np.zeros(1, np.int64))

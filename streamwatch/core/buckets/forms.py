@@ -1,0 +1,32 @@
+"""Buckets in columns where the compiled join suffices, and row by row elsewhere: a property of the settings.
+
+All readers and buckets of a state have one form. A log says which one it is of, and the other refuses it.
+"""
+
+from __future__ import annotations
+
+from streamwatch.core.buckets.columns.id_bucket import ColumnIdBucket
+from streamwatch.core.buckets.columns.model_bucket import ColumnModelBucket
+from streamwatch.core.buckets.columns.reader import ColumnReader
+from streamwatch.core.buckets.contract import Keeper, Reader
+from streamwatch.core.buckets.id_bucket import IdBucket
+from streamwatch.core.buckets.model_bucket import ModelBucket
+from streamwatch.core.buckets.reader import RowReader
+from streamwatch.core.buckets.spec import BucketsSpec
+from streamwatch.core.join.compiled.rows import Digests
+from streamwatch.core.specs import columns_suffice
+
+
+def reader_of(spec: BucketsSpec, digests: Digests) -> Reader:
+    """Make a reader; `digests` makes the digests of ids as the decoders spell them."""
+    return ColumnReader(spec, digests) if columns_suffice(spec.join) else RowReader(spec, digests)
+
+
+def id_bucket_of(number: int, spec: BucketsSpec) -> Keeper:
+    """Make an id bucket."""
+    return ColumnIdBucket(number, spec) if columns_suffice(spec.join) else IdBucket(number, spec)
+
+
+def model_bucket_of(number: int, spec: BucketsSpec) -> Keeper:
+    """Make a model bucket."""
+    return ColumnModelBucket(number, spec) if columns_suffice(spec.join) else ModelBucket(number, spec)
