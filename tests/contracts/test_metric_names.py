@@ -14,7 +14,7 @@ FAMILIES = every_family()
 BOUNDED_LABELS = {
     "baseline", "bound", "cause", "challenger", "champion", "class", "detector", "drift_weighted", "event",
     "fold", "forgetting",
-    "implementation", "limit", "model", "opponent", "part", "partition", "place", "reason", "receiver",
+    "implementation", "limit", "model", "opponent", "part", "partition", "place", "reason", "receiver", "result",
     "segment", "severity", "side", "topic", "value", "version",
 }  # fmt: skip
 CORE_SET = {
