@@ -5,8 +5,9 @@
     settled    [state, model, predicted, generation, truth]
 
 Trailing defaults are left out; a chain of one is its row, a longer one an array of rows. Models, classes and
-topics are numbers of `Names`; a topic that is not known is 0. `stamp` is the record time shifted by 16 bits, with
-the low bits of the number of the expiry entry that names the record. The usual deadline is by the horizons the state began with.
+topics are numbers of `Names`; a topic that is not known is 0. `stamp` is the record time shifted by 16 bits,
+with the low bits of the number of the expiry entry that names the record. The usual deadline is by the
+horizons the state began with.
 """
 
 from __future__ import annotations
