@@ -29,7 +29,7 @@ SAMPLED = 1_000
 """Records of each topic that are looked at."""
 _TIMEOUT_SECONDS = 20.0
 _MOST_MODELS: Final = 100
-"""Models whose own documents are asked for."""
+"""Models that are asked for one by one."""
 
 
 class DaemonUnreachable(Exception):  # noqa: N818 - it names what is the case
@@ -37,7 +37,7 @@ class DaemonUnreachable(Exception):  # noqa: N818 - it names what is the case
 
 
 class NotThere(DaemonUnreachable):
-    """A daemon answered, and has no such document."""
+    """A daemon answered, and has nothing at this path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +49,12 @@ class Address:
     ca_file: Path | None = None
 
     def get(self, path: str) -> bytes:
-        """Ask for one document.
+        """Ask for what is at one path.
 
         Raises
         ------
         DaemonUnreachable
-            Nobody answered, or with an error; `NotThere` where there is no such document.
+            Nobody answered, or with an error; `NotThere` where there is nothing.
         """
         headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
         url = f"{self.url.rstrip('/')}{path}"
@@ -104,29 +104,29 @@ async def consult(address: Address, seconds: float, settings: Settings | None = 
     topics = {} if settings is None else await _sampled(settings)
     await asyncio.sleep(seconds)
     now = await asyncio.to_thread(_reading, address)
-    health = await asyncio.to_thread(_document, address, "/api/v1/health")
-    models: Mapping[str, Any] = (await asyncio.to_thread(_document, address, "/api/v1/models")).get(
+    health = await asyncio.to_thread(_answer, address, "/api/v1/health")
+    models: Mapping[str, Any] = (await asyncio.to_thread(_answer, address, "/api/v1/models")).get(
         "models", {}
     )
-    details = {name: document.get("details", {}) for name, document in models.items()}
-    for name in suspects(now):  # what is said of one model alone is not in the document of all
+    details = {name: model.get("details", {}) for name, model in models.items()}
+    for name in suspects(now):  # what is said of one model alone is not in the answer on all
         try:
-            document = await asyncio.to_thread(_document, address, model_path(name))
+            model = await asyncio.to_thread(_answer, address, model_path(name))
         except NotThere:  # it has retired meanwhile
             continue
-        details[name] = document.get("details", {})
+        details[name] = model.get("details", {})
     reasons = [str(reason) for reason in health.get("reasons", [])]
     return examine(Facts(now, before, seconds, reasons, details, settings and configured(settings), topics))
 
 
 def suspects(now: Reading) -> Sequence[str]:
-    """Models whose own document is asked for: of a standing early hint, then of label delays; 100 at most."""
-    hinted = (model for model, stands in now.by("early_hint", "model").items() if stands)
+    """Models that are asked for one by one: those with an early hint, then with label delays; 100 at most."""
+    hinted = (model for model, hint in now.by("early_hint", "model").items() if hint)
     return list(dict.fromkeys((*hinted, *now.by("predictions_labelled_ratio", "model"))))[:_MOST_MODELS]
 
 
 def model_path(name: str) -> str:
-    """Path of a model's document; clients take dots out of paths, so these arrive escaped once more."""
+    """Path of a model in the API; clients take dots out of paths, so these arrive escaped once more."""
     dots = name in {".", ".."}
     return "/api/v1/models/" + (name.replace(".", "%252E") if dots else urllib.parse.quote(name, safe=""))
 
@@ -138,7 +138,7 @@ def _reading(address: Address) -> Reading:
         raise DaemonUnreachable(f"{address.url}/metrics: is not that of streamwatch: {error}") from None
 
 
-def _document(address: Address, path: str) -> dict[str, Any]:
+def _answer(address: Address, path: str) -> dict[str, Any]:
     try:
         found = json.loads(address.get(path))
     except ValueError as error:

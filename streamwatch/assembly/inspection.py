@@ -49,6 +49,7 @@ def inspect(
     sections: Mapping[str, Any] | None = None,
     where: str = "",
     formats: Mapping[str, str] = MappingProxyType({}),
+    key_formats: Mapping[str, str] = MappingProxyType({}),
 ) -> Inspection:
     """Guess a mapping for these samples and try it on them.
 
@@ -62,12 +63,16 @@ def inspect(
         What was sampled, for the first line of the settings.
     formats
         What values were written in, by topic, where that is not JSON.
+    key_formats
+        The same of keys, where these are not text.
     """
     head = dict(sections or {"kafka": NOWHERE})
     found = guess(samples)
-    guessed = replace(
-        found, topics=tuple(replace(t, format=formats.get(t.topic, t.format)) for t in found.topics)
+    topics = (
+        replace(t, format=formats.get(t.topic, t.format), key_format=key_formats.get(t.topic))
+        for t in found.topics
     )
+    guessed = replace(found, topics=tuple(topics))
     sides = {topic.side for topic in guessed.topics}
     if not ("both" in sides or {"prediction", "label"} <= sides):
         return Inspection(guessed, None, None)

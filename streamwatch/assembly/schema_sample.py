@@ -1,4 +1,4 @@
-"""Samples of topics whose values are written with a schema, as JSON text: for `streamwatch inspect`."""
+"""Samples of topics whose values or keys have schemas, as JSON text: for `streamwatch inspect`."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from streamwatch.assembly.schemas import registry_client
 from streamwatch.core.events import Partition
 from streamwatch.core.ports import Record
 from streamwatch.edge.decoders.formats import KINDS, DecoderSpec, FormatMisused, FormatOptions
+from streamwatch.edge.decoders.formats.keys import key_as_value, with_key
 from streamwatch.edge.decoders.formats.schema_decoder import SchemaDecoder
 from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.edge.decoders.schemas.cache import SchemaCache
@@ -36,15 +37,20 @@ NO_REGISTRY: Final = "its records name schemas: say where these are, --schema-re
 
 @dataclass(slots=True)
 class PlainSamples:
-    """Samples with values of JSON text, formats of topics where they were none, what could not be read."""
+    """Samples with keys and values of JSON text, formats where they were none, what could not be read.
+
+    Of keys that could not be read it is a note: most mappings look at none, and such keys are left out.
+    """
 
     records: dict[str, Sequence[Record]] = field(default_factory=dict[str, "Sequence[Record]"])
     formats: dict[str, str] = field(default_factory=dict[str, str])
     problems: list[str] = field(default_factory=list[str])
+    key_formats: dict[str, str] = field(default_factory=dict[str, str])
+    notes: list[str] = field(default_factory=list[str])
 
 
 async def plain_samples(samples: Mapping[str, Sequence[Record]], settings: Settings) -> PlainSamples:
-    """Read the values of topics that name their schemas, with the registry of the settings.
+    """Read the values and keys of topics that name their schemas, with the registry of the settings.
 
     Raises
     ------
@@ -52,9 +58,9 @@ async def plain_samples(samples: Mapping[str, Sequence[Record]], settings: Setti
         The registry's URL or a file of its section cannot be used.
     """
     plain = PlainSamples(dict(samples))
-    refs = {topic: _refs(records) for topic, records in samples.items()}
-    named = {topic: of_topic for topic, of_topic in refs.items() if of_topic}
-    if not named:
+    keys = {topic: [key_as_value(record) for record in records] for topic, records in samples.items()}
+    named, named_keys = _naming(samples), _naming(keys)
+    if not named and not named_keys:
         return plain
     client = registry_client(settings)
     cache = None if client is None else SchemaCache(client, lambda _event: None)
@@ -62,15 +68,31 @@ async def plain_samples(samples: Mapping[str, Sequence[Record]], settings: Setti
         for topic, of_topic in named.items():
             try:
                 name = await _format(samples[topic], of_topic, client)
-                plain.records[topic] = await _read(topic, name, samples[topic], cache)
+                decoder = await _ready(topic, name, samples[topic], cache)
+                plain.records[topic] = [decoder.as_json(record) for record in samples[topic]]
             except (SchemaUnknown, SchemaUnusable, SchemaUnavailable, FormatMisused) as error:
                 plain.problems.append(f"topic {topic}: {error}")
             else:
                 plain.formats[topic] = name
+        for topic, of_topic in named_keys.items():
+            try:
+                name = await _format(keys[topic], of_topic, client)
+                decoder = await _ready(topic, name, keys[topic], cache)
+            except (SchemaUnknown, SchemaUnusable, SchemaUnavailable, FormatMisused) as error:
+                plain.notes.append(f"keys of topic {topic} cannot be read: {error}")
+            else:
+                plain.records[topic] = [with_key(decoder, record) for record in plain.records[topic]]
+                plain.key_formats[topic] = name
     finally:
         if cache is not None:
             await cache.close()
     return plain
+
+
+def _naming(samples: Mapping[str, Sequence[Record]]) -> dict[str, Counter[SchemaRef]]:
+    """Schemas that records name, by topic; those of whose records most name none are left out."""
+    refs = {topic: _refs(records) for topic, records in samples.items()}
+    return {topic: of_topic for topic, of_topic in refs.items() if of_topic}
 
 
 def _refs(records: Sequence[Record]) -> Counter[SchemaRef]:
@@ -112,9 +134,10 @@ def _are_json(records: Sequence[Record]) -> bool:
     return starts[True] > USUAL * starts.total()
 
 
-async def _read(
+async def _ready(
     topic: str, name: str, records: Sequence[Record], cache: SchemaCache | None
-) -> Sequence[Record]:
+) -> SchemaDecoder:
+    """Give a decoder of a format, with the schemas at hand that these records name."""
     decoder = KINDS[name].build(DecoderSpec(topic, "prediction", TopicMapping()), FormatOptions(cache))
     assert isinstance(decoder, SchemaDecoder)  # noqa: S101 - every format but JSON
     if cache is not None:
@@ -124,4 +147,4 @@ async def _read(
         while not await schemas.ready(wanted):
             if schemas.problem is not None or time.monotonic() >= deadline:
                 raise SchemaUnavailable(schemas.problem or "schema registry: no answer in time")
-    return [decoder.as_json(record) for record in records]
+    return decoder

@@ -73,7 +73,7 @@ def inspect(  # noqa: PLR0913  # one parameter per option
 
         streamwatch inspect -c brokers.yaml -t scores -t outcomes > streamwatch.yaml
 
-    Values in Avro or Protocol Buffers, whose schemas are in a registry:
+    Values or keys in Avro or Protocol Buffers, whose schemas are in a registry:
 
         streamwatch inspect -b broker:9092 -t scores -t outcomes --schema-registry http://registry:8081
 
@@ -100,19 +100,23 @@ def inspect(  # noqa: PLR0913  # one parameter per option
     if write is not None and write.exists() and not force:
         refuse(f"--write: {write} exists; --force replaces it")
     console = Console(stderr=True, highlight=False, width=None)
+    unread, unread_keys = list[str](), list[str]()
     try:
         if file:
             samples, where = _of_files(file, sample)
-            found, unread = guessed(samples, None, where), list[str]()
+            found = guessed(samples, None, where)
         else:
             if config is None and bootstrap_servers is None and DEFAULT_FILE.is_file():
                 config = DEFAULT_FILE
             settings = sampling_settings(config, bootstrap_servers, schema_registry, overrides or ())
             plain, where = _of_kafka(topic or [], settings, sample)
-            sections = sections_written(settings, registry=bool(plain.formats))
-            found, unread = guessed(plain.records, sections, where, plain.formats), plain.problems
+            sections = sections_written(settings, registry=bool(plain.formats or plain.key_formats))
+            found = guessed(plain.records, sections, where, plain.formats, plain.key_formats)
+            unread, unread_keys = plain.problems, plain.notes
     except SettingsError as error:
         refuse(str(error))
+    for note in unread_keys:
+        typer.secho(printable(note), err=True)
     show(found.guess, found.sample, console)
     for problem in (*unread, *found.problems):
         typer.secho(f"✗ {printable(problem)}", err=True, fg=typer.colors.RED)

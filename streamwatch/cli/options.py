@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -51,6 +51,23 @@ def read_settings(
         return load(config, overrides or (), otherwise=otherwise)
     except SettingsError as error:
         refuse(str(error))
+
+
+def read_used_settings(
+    config: Path | None, overrides: list[str] | None, used: Collection[str], otherwise: Mapping[str, Any]
+) -> Settings:
+    """Load the settings for a command that uses only some sections; a fault in another one is a warning."""
+    from streamwatch.settings import SettingsError, load_used
+
+    if config is None and DEFAULT_FILE.is_file():
+        config = DEFAULT_FILE
+    try:
+        settings, passed_over = load_used(config, overrides or (), used, otherwise)
+    except SettingsError as error:
+        refuse(str(error))
+    for line in passed_over:
+        typer.secho(f"not used here, and faulty: {line}", err=True, fg=typer.colors.YELLOW)
+    return settings
 
 
 def refuse(message: str, code: int = EXIT_CONFIG) -> NoReturn:

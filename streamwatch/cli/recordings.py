@@ -19,6 +19,8 @@ NO_KAFKA = {
     "topics": {"predictions": ["predictions"], "labels": ["labels"]},
 }
 """Settings where nothing is said of Kafka."""
+USED = ("topics", "join", "time", "monitors", "folds")
+"""Sections of the settings that decide how a recording is evaluated; others may be faulty."""
 Files = Annotated[
     list[str],
     typer.Argument(metavar="FILE…", help="JSON lines, CSV or lines of kcat -J, .gz too; - for stdin."),

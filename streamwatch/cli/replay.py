@@ -10,9 +10,10 @@ from typing import Annotated
 import typer
 
 from streamwatch.cli.compiling import telling_of_compiling
-from streamwatch.cli.options import ConfigFile, Overrides, read_settings, refuse
+from streamwatch.cli.options import ConfigFile, Overrides, read_used_settings, refuse
 from streamwatch.cli.recordings import (
     NO_KAFKA,
+    USED,
     Columns,
     Files,
     LayoutName,
@@ -63,9 +64,10 @@ def replay(  # noqa: PLR0913  # one parameter per option
 
     Lines are decoded with the mappings of the settings' topics, or else by the default field names: a line of
     kcat by its topic's, any other by the one that fits, unless --topic names it. Several files are merged by
-    time. Of the settings topics, join, time and monitors are used. Exit code: 1 when no line could be used.
+    time. Of the settings (-c, or ./streamwatch.yaml if there is one) topics, join, time, monitors and folds
+    are used; a fault elsewhere is a warning. Exit code: 1 when no line could be used.
     """
-    settings = read_settings(config, overrides, otherwise=NO_KAFKA)
+    settings = read_used_settings(config, overrides, USED, NO_KAFKA)
 
     import sys
 

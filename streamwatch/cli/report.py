@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from streamwatch.cli.compiling import telling_of_compiling
-from streamwatch.cli.options import ConfigFile, Overrides, read_settings, refuse
+from streamwatch.cli.options import ConfigFile, Overrides, read_used_settings, refuse
 from streamwatch.cli.recordings import (
     NO_KAFKA,
+    USED,
     Columns,
     LayoutName,
     Model,
@@ -82,7 +83,7 @@ def report(  # noqa: PLR0913  # one parameter per option
                 refuse(f"expected one URL or files, got {' '.join(source)}")
             found = _of_daemon(source[0], token_file, config, overrides)
         else:
-            settings = read_settings(config, overrides, otherwise=NO_KAFKA)
+            settings = read_used_settings(config, overrides, USED, NO_KAFKA)
             read = recorded_spec(settings, source, topic, model, columns, timestamp_unit, layout)
             found = _of_replay(read, settings)
         made = page(found)
@@ -103,7 +104,7 @@ def _of_daemon(url: str, token_file: Path | None, config: Path | None, overrides
         token = None if token_file is None else token_file.read_text(encoding="utf-8").strip()
     except OSError as error:
         refuse(f"--token-file: {token_file} cannot be read: {error.strerror or error}")
-    told = None if config is None else _yaml(read_settings(config, overrides))
+    told = None if config is None else _yaml(read_used_settings(config, overrides, USED, NO_KAFKA))
     return from_daemon(url, _versions(), token, told)
 
 

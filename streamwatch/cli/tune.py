@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from streamwatch.cli.compiling import telling_of_compiling
-from streamwatch.cli.options import ConfigFile, Overrides, read_settings, refuse
+from streamwatch.cli.options import ConfigFile, Overrides, read_used_settings, refuse
 from streamwatch.cli.recordings import (
     NO_KAFKA,
+    USED,
     Columns,
     Files,
     LayoutName,
@@ -76,7 +77,7 @@ def tune(  # noqa: PLR0913  # one parameter per option
     models did not change; --since and --until choose one. Files are read as replay reads them. Exit code: 1
     when no history supports the promise.
     """
-    settings = read_settings(config, overrides, otherwise=NO_KAFKA)
+    settings = read_used_settings(config, overrides, USED, NO_KAFKA)
 
     from rich.console import Console
 

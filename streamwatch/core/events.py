@@ -50,6 +50,8 @@ class Prediction(msgspec.Struct, gc=False):
     scores: dict[str, float] | None = None
     segments: dict[str, str] | None = None
     """Value of each segment that the record has one of, by the segment's name; None without any."""
+    topic: str = ""
+    """Topic of its record; empty where nobody says."""
 
 
 class Label(msgspec.Struct, gc=False):
@@ -60,6 +62,8 @@ class Label(msgspec.Struct, gc=False):
     record_ms: int
     model: str | None = None
     timestamp_ms: int | None = None
+    topic: str = ""
+    """As of a prediction."""
 
 
 class NullRecord(msgspec.Struct, gc=False):

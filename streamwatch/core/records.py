@@ -37,6 +37,7 @@ ROW: Final = np.dtype(
         ("class", np.int32),
         ("object", np.int32),
         ("side", np.uint8),
+        ("topic", np.uint8),
         ("segments", np.uint16),
     ],
     align=True,
@@ -47,8 +48,12 @@ ROW: Final = np.dtype(
 `timestamp_ms`: its own time; -1 without one. `record_ms`: its record's time, and the clock at its place once
 it was released. `id_at`, `id_bytes`: where the text of its key lies. `model`, `class`: numbers in the
 vocabulary; the model is -1 on a label that names none. `object`: index of its event object; -1 for a row that
-says everything. `segments`: one more than the number of its segments in the vocabulary; 0 without any.
+says everything. `topic`: number of its topic in `RecordBatch.topics`; decoders leave it as it is.
+`segments`: one more than the number of its segments in the vocabulary; 0 without any.
 """
+
+MOST_TOPICS: Final = 256
+"""Topics that a row can name, the empty one for all others among them."""
 
 _WORDS: Final = ROW.itemsize // 8
 
@@ -80,19 +85,22 @@ class RecordBatch:
         Events of the rows that name one.
     vocabulary
         Names by number.
+    topics
+        Topics by number, the first "" for none; without any no row says its topic.
     """
 
     rows: NDArray[np.void]
     texts: NDArray[np.uint8] | None
     objects: Sequence[Decoded]
     vocabulary: Vocabulary
+    topics: Sequence[str] = ()
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def part(self, start: int, stop: int) -> RecordBatch:
         """Take the records from `start` up to `stop`."""
-        return RecordBatch(self.rows[start:stop], self.texts, self.objects, self.vocabulary)
+        return RecordBatch(self.rows[start:stop], self.texts, self.objects, self.vocabulary, self.topics)
 
     def given(self) -> list[Event]:
         """Hand over the events of a batch that are all objects, as they are; none of them is `Several`."""
@@ -133,13 +141,21 @@ class RecordBatch:
         """Hand over the objects at these places, each with the clock at its place."""
         events: list[Event] = []
         rows = self.rows
-        for number, record_ms in zip(
-            rows["object"][places].tolist(), rows["record_ms"][places].tolist(), strict=True
+        for number, record_ms, topic in zip(
+            rows["object"][places].tolist(),
+            rows["record_ms"][places].tolist(),
+            self._topics(rows["topic"][places]),
+            strict=False,
         ):
             event = cast("Event", self.objects[number])
             event.record_ms = record_ms
+            if type(event) is Prediction or type(event) is Label:
+                event.topic = topic
             events.append(event)
         return events
+
+    def _topics(self, column: NDArray[np.uint8]) -> Iterable[str]:
+        return map(self.topics.__getitem__, column.tolist()) if self.topics else repeat("")
 
     def _predictions(self, rows: NDArray[np.void]) -> Iterable[Prediction]:
         return map(
@@ -151,6 +167,7 @@ class RecordBatch:
             _present(rows["timestamp_ms"]),
             repeat(None),
             self._segments(rows["segments"]),
+            self._topics(rows["topic"]),
         )
 
     def _segments(self, column: NDArray[np.uint16]) -> Iterable[dict[str, str] | None]:
@@ -168,6 +185,7 @@ class RecordBatch:
             rows["record_ms"].tolist(),
             (None if number is None else names[number] for number in _present(rows["model"])),
             _present(rows["timestamp_ms"]),
+            self._topics(rows["topic"]),
         )
 
     def _keys(self, rows: NDArray[np.void]) -> Sequence[str]:

@@ -36,7 +36,7 @@ _COLUMNS = (
 
 
 def print_result(result: ReplayResult, console: Console) -> None:
-    """Write the final estimates of every model, the alarms, and what was left over."""
+    """Write the final estimates of every model, alarms and changes of verdicts, and what was left over."""
     values = {
         (family.name, *labels): value
         for family in result.families
@@ -50,7 +50,7 @@ def print_result(result: ReplayResult, console: Console) -> None:
     if result.alarms:
         console.print(_alarms(result))
     else:
-        console.print("No alarms.")
+        console.print("No drift alarms, no verdict changes.")
     for line in leftovers(result):
         console.print(line, soft_wrap=True, highlight=False)
 
@@ -196,9 +196,11 @@ def _number(value: float) -> str:
 
 def _alarms(result: ReplayResult) -> Table:
     shown = result.alarms[-_SHOWN_ALARMS:]
-    title = f"{len(result.alarms):,} alarm{'s' * (len(result.alarms) != 1)}"
+    verdicts = sum(alarm.judgement is not None for alarm in result.alarms)
+    drifts = len(result.alarms) - verdicts
+    title = f"{drifts:,} drift alarm{'s' * (drifts != 1)}, {verdicts:,} verdict change{'s' * (verdicts != 1)}"
     if len(shown) < len(result.alarms):
-        title += f", the last {len(shown)}"
+        title += f"; the last {len(shown)}"
     table = Table(title=title, title_justify="left", box=None, pad_edge=False)
     for heading in (
         "model",

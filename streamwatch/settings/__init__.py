@@ -7,6 +7,6 @@ from __future__ import annotations
 
 from streamwatch.settings.example import example
 from streamwatch.settings.faults import SettingsError
-from streamwatch.settings.loading import Settings, json_schema, load
+from streamwatch.settings.loading import Settings, json_schema, load, load_used
 
-__all__ = ["Settings", "SettingsError", "example", "json_schema", "load"]
+__all__ = ["Settings", "SettingsError", "example", "json_schema", "load", "load_used"]

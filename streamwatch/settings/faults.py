@@ -49,11 +49,18 @@ class Layer(typing.NamedTuple):
 
 def describe(error: ValidationError, root: type[BaseModel], layers: Sequence[Layer]) -> SettingsError:
     """Every fault as `monitors.forgetting[0].alpha in streamwatch.yaml: fading factor must be …`."""
+    return SettingsError("\n".join(line for _, line in faults(error, root, layers)))
+
+
+def faults(
+    error: ValidationError, root: type[BaseModel], layers: Sequence[Layer]
+) -> Sequence[tuple[str, str]]:
+    """List every fault: the top-level key it stands under ("" for none), and its line as of `describe`."""
     details = error.errors()
     # A list with faulty entries counts as too short, too: that is no news.
     above = {detail["loc"][:depth] for detail in details for depth in range(len(detail["loc"]))}
     news = [detail for detail in details if detail["type"] != "too_short" or detail["loc"] not in above]
-    return SettingsError("\n".join(_line(detail, root, layers) for detail in news))
+    return [(str(detail["loc"][0]) if detail["loc"] else "", _line(detail, root, layers)) for detail in news]
 
 
 def _line(detail: ErrorDetails, root: type[BaseModel], layers: Sequence[Layer]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,7 +20,7 @@ from streamwatch.settings.alerts import AlertsSection
 from streamwatch.settings.durations import PATTERN as DURATION_PATTERN
 from streamwatch.settings.durations import format_duration
 from streamwatch.settings.estimators import MonitorsSection
-from streamwatch.settings.faults import Layer, SettingsError, describe, is_secret, step_text
+from streamwatch.settings.faults import Layer, SettingsError, describe, faults, is_secret, step_text
 from streamwatch.settings.folds import FoldsSection
 from streamwatch.settings.formats import SchemaRegistrySection
 from streamwatch.settings.http import HttpSection
@@ -138,6 +138,64 @@ def load(
     SettingsError
         Naming every faulty key, its origin, what was expected and what was found.
     """
+    layers = _layers(file, overrides, environ, otherwise)
+    try:
+        return Settings(**merged(layer.values for layer in layers))
+    except ValidationError as error:
+        raise describe(error, Settings, layers) from None
+
+
+def load_used(
+    file: Path | None,
+    overrides: Sequence[str],
+    used: Collection[str],
+    otherwise: Mapping[str, Any],
+    environ: Mapping[str, str] | None = None,
+) -> tuple[Settings, Sequence[str]]:
+    """Read settings of which only some sections are used: faults in others are no errors.
+
+    Parameters
+    ----------
+    file, overrides, environ
+        As of `load`.
+    used
+        Names of the sections that are used.
+    otherwise
+        What holds where nobody says anything, and in place of a faulty section that is not used; its default
+        where this says nothing.
+
+    Returns
+    -------
+    tuple
+        The settings, and the lines of the faults that were passed over.
+
+    Raises
+    ------
+    SettingsError
+        Naming every faulty key of the sections used, and every key that is no section: it may be one of those
+        that are used, misspelt.
+    """
+    layers = _layers(file, overrides, environ, otherwise)
+    try:
+        return Settings(**merged(layer.values for layer in layers)), ()
+    except ValidationError as error:
+        found = faults(error, Settings, layers)
+    passed_over = Settings.model_fields.keys() - set(used)
+    if concerned := [line for section, line in found if section not in passed_over]:
+        raise SettingsError("\n".join(concerned))
+    faulty = {section for section, _ in found}
+    kept = [{name: v for name, v in layer.values.items() if name not in faulty} for layer in layers]
+    settings = Settings(**merged([*kept, {name: v for name, v in otherwise.items() if name in faulty}]))
+    return settings, [line for _, line in found]
+
+
+def _layers(
+    file: Path | None,
+    overrides: Sequence[str],
+    environ: Mapping[str, str] | None,
+    otherwise: Mapping[str, Any] | None,
+) -> list[Layer]:
+    """Layers of settings, the strongest first."""
     environment = Environment(os.environ if environ is None else environ)
     layers: list[Layer] = [_override(text) for text in reversed(overrides)]
     for name, path in environment.variables().items():
@@ -148,10 +206,7 @@ def load(
         layers.append(Layer(str(file), _read(file)))
     if otherwise is not None:
         layers.append(Layer("the command itself", dict(otherwise)))
-    try:
-        return Settings(**merged(layer.values for layer in layers))
-    except ValidationError as error:
-        raise describe(error, Settings, layers) from None
+    return layers
 
 
 def merged(strongest_first: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

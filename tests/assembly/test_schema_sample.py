@@ -7,11 +7,13 @@ from collections.abc import Sequence
 
 import pytest
 
-from streamwatch.assembly.inspection import sampling_settings
+from streamwatch.assembly.inspection import inspect, sampling_settings
 from streamwatch.assembly.schema_sample import PlainSamples, plain_samples
 from streamwatch.lab.lines import LineRecord
-from tests.edge.decoders.schemas.avro_bytes import EVENT, event, framed
+from streamwatch.settings.yaml_text import parse
+from tests.edge.decoders.schemas.avro_bytes import EVENT, event, framed, text
 from tests.edge.decoders.schemas.fake_registry import FakeRegistry
+from tests.lab.inspection.story import story
 
 
 def record(value: bytes | None, headers: Sequence[tuple[str, bytes]] = ()) -> LineRecord:
@@ -69,3 +71,60 @@ async def test_a_registry_that_is_away_is_named() -> None:
     settings = sampling_settings(None, "127.0.0.1:1", "http://127.0.0.1:1", [])
     found = await plain_samples({"t": [record(framed(7, event()))]}, settings)
     assert found.problems == ["topic t: schema registry at 127.0.0.1: the connection fails"]
+
+
+def keyed(key: bytes | None, value: bytes, headers: Sequence[tuple[str, bytes]] = ()) -> LineRecord:
+    return LineRecord(1, value, "t", headers=headers, key=key)
+
+
+async def test_keys_with_schemas_become_what_they_say_beside_values_with_and_without() -> None:
+    registry = FakeRegistry()
+    registry.add(7, json.dumps(EVENT))
+    registry.add(8, '"string"')
+    registry.add(9, json.dumps({"type": "record", "name": "K", "fields": [{"name": "tx", "type": "string"}]}))
+    plain = await read([keyed(framed(8, text("a")), b'{"label": "x"}'), keyed(None, b"{}")], registry)
+    assert (plain.key_formats, plain.formats, plain.notes) == ({"t": "avro"}, {}, [])
+    assert [each.key for each in plain.records["t"]] == [b"a", None]
+    both = await read([keyed(framed(9, text("b")), framed(7, event("b")))], registry)
+    assert (both.key_formats, both.formats) == ({"t": "avro"}, {"t": "avro"})
+    [record] = both.records["t"]
+    assert record.key is not None
+    assert record.value is not None
+    assert (json.loads(record.key), json.loads(record.value)["id"]) == ({"tx": "b"}, "b")
+
+
+async def test_keys_whose_schema_nobody_knows_are_a_note_and_no_problem() -> None:
+    registry = FakeRegistry()
+    registry.add(7, json.dumps(EVENT))
+    number = (42).to_bytes(8, "big")  # as Kafka's LongSerializer writes it: it begins like a schema's name
+    found = await read([keyed(number, framed(7, event()))], registry)
+    assert (found.formats, found.key_formats, found.problems) == ({"t": "avro"}, {}, [])
+    assert found.notes == ["keys of topic t cannot be read: schema 0: 127.0.0.1 does not know it"]
+
+
+async def test_settings_guessed_of_ids_in_such_keys_name_the_format_of_keys() -> None:
+    registry = FakeRegistry()
+    registry.add(8, '"string"')
+    registry.add(9, json.dumps({"type": "record", "name": "K", "fields": [{"name": "tx", "type": "string"}]}))
+    predictions, labels = list[LineRecord](), list[LineRecord]()
+    for item in story(1):
+        scored = json.dumps({"prediction": item.predicted, "model": "m"}).encode()
+        truth = json.dumps({"label": item.true}).encode()
+        predictions.append(LineRecord(1, scored, "p", key=framed(9, text(item.uuid)), timestamp=item.made_ms))
+        labels.append(LineRecord(1, truth, "l", key=framed(8, text(item.uuid)), timestamp=item.labelled_ms))
+    await registry.start()
+    try:
+        settings = sampling_settings(None, "127.0.0.1:1", registry.url, [])
+        plain = await plain_samples({"p": predictions, "l": labels}, settings)
+    finally:
+        await registry.stop()
+    found = inspect(plain.records, None, "", plain.formats, plain.key_formats)
+    assert found.problems == []
+    assert found.sample is not None
+    assert found.sample.joined == len(predictions)
+    assert found.text is not None
+    topics = parse(found.text)["topics"]
+    assert topics["predictions"][0]["key_format"] == "avro"
+    assert topics["predictions"][0]["mapping"]["id"] == "key.tx"
+    assert topics["labels"][0]["key_format"] == "avro"
+    assert topics["labels"][0]["mapping"]["id"] == "key"

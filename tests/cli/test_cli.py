@@ -175,6 +175,44 @@ def test_replay_needs_no_kafka_in_its_settings_and_uses_the_rest(
     assert document["models"]["m"]["metrics"]["accuracy_ratio"]["landmark"] == pytest.approx(2 / 3)
 
 
+@pytest.mark.slow
+def test_a_fault_of_the_folder_s_settings_that_does_not_concern_a_replay_is_a_warning(
+    streamwatch: CliRunner, tmp_path: Path
+) -> None:
+    (tmp_path / "rows.csv").write_text("id,model,y_hat,label\n1,m,a,a\n2,m,a,b\n")
+    (tmp_path / "streamwatch.yaml").write_text(
+        "kafka: {bootstrap_servers: b, security: {password_file: /gone}}\n"
+        "topics: {predictions: [{name: p, mapping: {prediction: value.y_hat}}], labels: l}\n"
+        "alerts: {cooldown: -1d}\n"
+    )
+    result = streamwatch.invoke(app, ["replay", "rows.csv", "--topic", "p", "--json"])
+    assert result.exit_code == 0, result.output
+    said = result.stderr.splitlines()
+    place = "not used here, and faulty: kafka.security.password_file in streamwatch.yaml: cannot read /gone"
+    assert any(line.startswith(place) for line in said)
+    assert any(
+        line.startswith("not used here, and faulty: alerts.cooldown in streamwatch.yaml") for line in said
+    )
+    assert json.loads(result.stdout)["pending"] == 2  # the mapping was used: a prediction for each line
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("join: {horizon: soon}", "join.horizon in streamwatch.yaml: "),
+        ("monitor: {max_models: 3}", "monitor in streamwatch.yaml: unknown key; did you mean 'monitors'?"),
+    ],
+)
+def test_a_fault_that_may_concern_a_replay_ends_it_and_others_are_not_told_with_it(
+    streamwatch: CliRunner, tmp_path: Path, text: str, said: str
+) -> None:
+    (tmp_path / "streamwatch.yaml").write_text(f"{text}\nhttp: {{port: -1}}\n")
+    result = streamwatch.invoke(app, ["replay", "rows.csv"])
+    assert result.exit_code == 2
+    assert result.output.startswith(said)
+    assert "http" not in result.output
+
+
 def test_replay_of_an_absent_file_is_told(streamwatch: CliRunner) -> None:
     result = streamwatch.invoke(app, ["replay", "absent.jsonl"])
     assert result.exit_code == 2

@@ -11,8 +11,8 @@ from streamwatch.assembly.inspection import kafka_written, sampling_settings
 from streamwatch.cli import app
 from streamwatch.settings import Settings, load
 from streamwatch.settings.yaml_text import parse
-from tests.lab.inspection.first_payloads import int_and_text, prefixed
-from tests.lab.inspection.payloads import Maker, story
+from tests.lab.inspection.payloads.ids import int_and_text, prefixed
+from tests.lab.inspection.story import Maker, story
 
 
 @pytest.fixture

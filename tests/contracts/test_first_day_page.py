@@ -18,10 +18,10 @@ from streamwatch.assembly.schema_sample import plain_samples
 from streamwatch.cli import app
 from streamwatch.lab.inspection.guessing import guess
 from tests.admin.doctor.test_rules import WRONG, baselines, reading
-from tests.lab.inspection.first_payloads import framed, prefixed
-from tests.lab.inspection.payloads import Maker
-from tests.lab.inspection.second_payloads import composite, double_encoded, upper_case_ids
-from tests.lab.inspection.third_payloads import several_elements, user_and_day
+from tests.lab.inspection.payloads.elements import several_elements
+from tests.lab.inspection.payloads.envelopes import double_encoded, framed
+from tests.lab.inspection.payloads.ids import composite, prefixed, upper_case_ids, user_and_day
+from tests.lab.inspection.story import Maker
 
 PAGE = Path(__file__).parents[2] / "docs" / "first-day.md"
 NOWHERE = ["-s", "kafka.bootstrap_servers=127.0.0.1:1", "-s", "topics.predictions=p", "-s", "topics.labels=l"]

@@ -33,8 +33,9 @@ def in_columns(
         Whether an event is left as it is although a row could say it.
     """
     rows, objects, texts = np.zeros(len(events), ROW), [], bytearray()
+    topics = list(dict.fromkeys(["", *(getattr(event, "topic", "") for event in events)]))
     for row, event in zip(rows, events, strict=True):
-        row["record_ms"] = event.record_ms
+        row["record_ms"], row["topic"] = event.record_ms, topics.index(getattr(event, "topic", ""))
         if as_object(event) or not _is_plain(event, vocabulary):
             row["side"], row["object"], row["model"], row["class"] = OBJECT, len(objects), -1, -1
             objects.append(event)
@@ -53,7 +54,7 @@ def in_columns(
             row["id_at"], row["id_bytes"] = len(texts), len(event.id)
             texts += event.id.encode() + bytes([SEPARATOR])
     kept = None if digests else np.frombuffer(bytes(texts), np.uint8).copy()
-    return RecordBatch(rows, kept, objects, vocabulary)
+    return RecordBatch(rows, kept, objects, vocabulary, topics)
 
 
 def _is_plain(event: Event, vocabulary: Vocabulary) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from tests.edge.decoders.schemas.avro_bytes import EVENT, event, framed
 from tests.integration.apicurio import Apicurio
-from tests.lab.inspection.payloads import Item, iso
+from tests.lab.inspection.story import Item, iso
 
 CLASSES = ("legit", "fraud")
 TRUTH = """syntax = "proto3"; package shop;

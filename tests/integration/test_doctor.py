@@ -15,7 +15,7 @@ from streamwatch.cli import app
 from tests.integration.conftest import Broker
 from tests.integration.running import daemon, value
 from tests.integration.topics import create_topic, fresh, producer
-from tests.lab.inspection.payloads import HOUR, story
+from tests.lab.inspection.story import HOUR, story
 
 COUNT = 300
 

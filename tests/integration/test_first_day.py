@@ -18,7 +18,7 @@ from streamwatch.edge.sources.kafka.checking.sample import sample
 from tests.integration.conftest import Broker
 from tests.integration.running import DEADLINE_SECONDS, Child, child
 from tests.integration.topics import admin, create_topic, fresh, producer, send
-from tests.lab.inspection.payloads import HOUR, iso, story
+from tests.lab.inspection.story import HOUR, iso, story
 
 ITEMS = 3_000
 

@@ -21,7 +21,7 @@ from tests.integration.conftest import Broker
 from tests.integration.first_days import CLASSES, DAYS, Day
 from tests.integration.running import DEADLINE_SECONDS, Child, child
 from tests.integration.topics import create_topic, fresh
-from tests.lab.inspection.payloads import HOUR, Item, story
+from tests.lab.inspection.story import HOUR, Item, story
 
 ITEMS = 1_500
 

@@ -60,6 +60,7 @@ class _Kept(msgspec.Struct, array_like=True, frozen=True, gc=False):
     generation: int
     place: str | None
     segments: dict[str, str] | None
+    topic: str = ""
 
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
@@ -103,6 +104,7 @@ def state_of(bucket: IdBucket) -> list[bytes]:
             e.generation,
             e.label_at_prediction,
             e.segments,
+            e.topic,
         )
         for e in entries
     ]
@@ -156,6 +158,7 @@ def _restore_entries(join: IdJoin, spec: JoinSpec, kept: Sequence[_Kept]) -> Non
             None,
             each.place,
             each.segments,
+            each.topic,
         )
         append(join.by_id, entry)
         if entry.state == PENDING:

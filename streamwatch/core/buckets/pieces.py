@@ -44,9 +44,10 @@ class Row(msgspec.Struct, array_like=True, frozen=True, gc=False):
                 self.timestamp_ms,
                 self.scores,
                 self.segments,
+                partition.topic,
             )
         if self.kind == LABEL:
-            return Label(self.id or "", self.name, record_ms, self.model, self.timestamp_ms)
+            return Label(self.id or "", self.name, record_ms, self.model, self.timestamp_ms, partition.topic)
         if self.kind == NULL:
             return NullRecord(partition.topic, self.id, self.model, record_ms, self.withdraws)
         if self.kind == WRONG_FOLD:

@@ -8,12 +8,12 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from streamwatch.core.join.counters import JoinCounters, LabelCounters
+from streamwatch.core.join.counters import JoinCounters, LabelCounters, PredictionCounters
 from streamwatch.core.join.holdings import Holdings
 from streamwatch.core.join.mismatch import AgreementState
 from streamwatch.core.join.models import ModelActivity
 
-_Counters = TypeVar("_Counters", JoinCounters, LabelCounters)
+_Counters = TypeVar("_Counters", JoinCounters, LabelCounters, PredictionCounters)
 
 
 @dataclass(slots=True)
@@ -121,6 +121,18 @@ def _join_counters(one: JoinCounters, other: JoinCounters) -> JoinCounters:
     total.without_model = _added(one.without_model, other.without_model, LabelCounters())
     total.null_records = _sum(one.null_records, other.null_records)
     total.model_records_invalid = _sum(one.model_records_invalid, other.model_records_invalid)
+    for topic in sorted({*one.topic_labels, *other.topic_labels}):
+        total.topic_labels[topic] = _added(
+            one.topic_labels.get(topic, LabelCounters()),
+            other.topic_labels.get(topic, LabelCounters()),
+            LabelCounters(),
+        )
+    for topic in sorted({*one.topic_predictions, *other.topic_predictions}):
+        total.topic_predictions[topic] = _added(
+            one.topic_predictions.get(topic, PredictionCounters()),
+            other.topic_predictions.get(topic, PredictionCounters()),
+            PredictionCounters(),
+        )
     topics = sorted({*one.records_invalid, *other.records_invalid})
     total.records_invalid = {
         topic: _sum(one.records_invalid.get(topic, {}), other.records_invalid.get(topic, {}))

@@ -45,6 +45,15 @@ class LabelCounters:
 
 
 @dataclass(slots=True)
+class PredictionCounters:
+    """Predictions of one topic."""
+
+    accepted: int = 0
+    joined: int = 0
+    """Those that met their label."""
+
+
+@dataclass(slots=True)
 class JoinCounters:
     """Counters of the join, monotone, part of its state."""
 
@@ -75,3 +84,25 @@ class JoinCounters:
     """By topic and reason."""
     model_records_invalid: dict[str, int] = field(default_factory=dict[str, int])
     """By model, as far as it can be read and there is room for it."""
+    topic_predictions: dict[str, PredictionCounters] = field(default_factory=dict[str, PredictionCounters])
+    """By topic; of those whose topic nobody says there are none."""
+    topic_labels: dict[str, LabelCounters] = field(default_factory=dict[str, LabelCounters])
+    """Labels of both forms, likewise."""
+
+    def of_predictions(self, topic: str) -> PredictionCounters:
+        """Counters of a topic's predictions, to be counted up."""
+        if not topic:
+            return PredictionCounters()
+        found = self.topic_predictions.get(topic)
+        if found is None:
+            found = self.topic_predictions[topic] = PredictionCounters()
+        return found
+
+    def of_labels(self, topic: str) -> LabelCounters:
+        """Counters of a topic's labels, to be counted up."""
+        if not topic:
+            return LabelCounters()
+        found = self.topic_labels.get(topic)
+        if found is None:
+            found = self.topic_labels[topic] = LabelCounters()
+        return found

@@ -54,6 +54,8 @@ class JoinEntry(msgspec.Struct, gc=False):
     next: JoinEntry | None = None
     label_at_prediction: str | None = None
     segments: dict[str, str] | None = None
+    topic: str = ""
+    """Topic of what waits; empty where nobody says, and without a meaning in a dedup entry."""
 
 
 def own_time(event: JoinEntry | Label) -> int:

@@ -86,6 +86,10 @@ class Join:
         horizon_ms = self._spec.horizon_ms
         room = self._spec.max_pending - predictions.pending
         accepted = waiting = resolved = named = joined = 0
+        made: dict[str, int] = {}  # counts by topic of predictions, and of labels with a model
+        met: dict[str, int] = {}
+        labelled: dict[str, int] = {}
+        hit: dict[str, int] = {}
         bucket: list[JoinEntry] = []  # of predictions made in the second after `since_ms`, up to `until_ms`
         since_ms = until_ms = -1
         stop = len(events)
@@ -113,6 +117,7 @@ class Join:
                         None,
                         activity.last_label,
                         event.segments,
+                        event.topic,
                     )
                     other = keep(event.id, record)
                     while other is not record and other.model != model:
@@ -127,6 +132,7 @@ class Join:
                     kept = None
                 else:
                     accepted += 1
+                    made[event.topic] = made.get(event.topic, 0) + 1
                     if arrived is not None:
                         arrived.append(event)
                     activity.pending += 1
@@ -177,12 +183,14 @@ class Join:
                     labels.retain(event, JOINED)
                 else:
                     named += 1
+                    labelled[event.topic] = labelled.get(event.topic, 0) + 1
                     while record is not None and record.model != model:
                         record = record.next
                     if record is None or record.state != PENDING:
                         rules.label_named(event, model)
                         continue
                     joined += 1
+                    hit[event.topic] = hit.get(event.topic, 0) + 1
             else:
                 rules.rest(event)
                 room = self._spec.max_pending - predictions.pending
@@ -195,6 +203,7 @@ class Join:
                 activity.pending -= 1
                 activity.joined += 1
                 resolved += 1
+                met[record.topic] = met.get(record.topic, 0) + 1
                 prediction_ms = record.timestamp_ms
                 if prediction_ms is None:
                     prediction_ms = record.record_ms
@@ -245,6 +254,14 @@ class Join:
             counters.predictions_resolved += resolved
         counters.with_model.joined += joined
         counters.with_model.accepted += named
+        for topic, count in made.items():
+            counters.of_predictions(topic).accepted += count
+        for topic, count in met.items():
+            counters.of_predictions(topic).joined += count
+        for topic, count in labelled.items():
+            counters.of_labels(topic).accepted += count
+        for topic, count in hit.items():
+            counters.of_labels(topic).joined += count
         return stop
 
     def _take_by_rules(self, events: Sequence[Event], start: int, limit_ms: int) -> int:

@@ -149,7 +149,9 @@ class JoinRules:
         """A label with a model, whose prediction is not pending."""
         own, early, bare = self._find(event.id, model)
         if (known := own or early or bare) is not None:
-            self._counters.with_model.count(result_of(known, event.true_class))
+            result = result_of(known, event.true_class)
+            self._counters.with_model.count(result)
+            self._counters.of_labels(event.topic).count(result)
         else:
             self._labels.hold(event)
 
@@ -160,7 +162,9 @@ class JoinRules:
         corrected, duplicate, late, unusable.
         """
         predictions, named = self._predictions, self._counters.with_model
+        of_topic = self._counters.of_labels(event.topic)
         named.accepted += 1
+        of_topic.accepted += 1
         result = ORPHAN
         folded = False
         record = self._by_id.get(event.id)
@@ -180,12 +184,15 @@ class JoinRules:
             record = following
         if result != ORPHAN:
             named.count(result)
+            of_topic.count(result)
             if folded:
                 self._labels.keep_for_folds(event, own_time(event), event.record_ms)
             return
         _, early, bare = self._find(event.id, model)
         if (earlier := early or bare) is not None:
-            named.count(result_of(earlier, event.true_class))
+            result = result_of(earlier, event.true_class)
+            named.count(result)
+            of_topic.count(result)
         else:
             self._labels.hold(event)
 

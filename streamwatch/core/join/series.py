@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from typing import Protocol
 
-from streamwatch.core.join.counters import JoinCounters
+from streamwatch.core.join.counters import JoinCounters, LabelCounters
 from streamwatch.core.join.holdings import Holdings
 from streamwatch.core.join.mismatch import Mismatch
 from streamwatch.core.join.models import joined_folds
@@ -35,6 +36,7 @@ _COUNTERS = (
 _LABEL_COUNTERS = (
     "accepted", "joined", "orphaned", "duplicate", "corrected", "late", "evicted", "before_start",
 )  # fmt: skip
+_RESULTS = tuple(sorted(each.name for each in fields(LabelCounters) if each.name != "accepted"))
 _UNUSABLE = {"evicted": "evicted_prediction", "over_limit": "over_limit", "withdrawn": "withdrawn"}
 
 
@@ -86,6 +88,21 @@ def counter_families(join: Joining, records_over_limit: Mapping[str, int]) -> li
             [((model,), count) for model, count in sorted(counters.model_records_invalid.items())],
         ),
         _by_label("records_over_limit_total", over_limit),
+        *_topic_families(counters),
+    ]
+
+
+def _topic_families(counters: JoinCounters) -> list[Family]:
+    """Predictions and labels by their topic, and what became of them."""
+    predictions, labels = sorted(counters.topic_predictions.items()), sorted(counters.topic_labels.items())
+    return [
+        family("topic_predictions_total", [((topic,), each.accepted) for topic, each in predictions]),
+        family("topic_predictions_joined_total", [((topic,), each.joined) for topic, each in predictions]),
+        family("topic_labels_total", [((topic,), each.accepted) for topic, each in labels]),
+        family(
+            "topic_label_results_total",
+            [((result, topic), getattr(each, result)) for topic, each in labels for result in _RESULTS],
+        ),
     ]
 
 

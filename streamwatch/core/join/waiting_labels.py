@@ -80,10 +80,17 @@ class WaitingLabels:
     def hold(self, label: Label) -> None:
         """Keep a label with a model that came before its prediction."""
         if not self._spec.retain_unmatched:
-            self._lose(self._counters.with_model, label.record_ms)
+            self._lose(self._counters.with_model, label)
             return
         record = JoinEntry(
-            label.id, label.model, EARLY, "", label.true_class, label.record_ms, label.timestamp_ms
+            label.id,
+            label.model,
+            EARLY,
+            "",
+            label.true_class,
+            label.record_ms,
+            label.timestamp_ms,
+            topic=label.topic,
         )
         append(self._by_id, record)
         self._early_index.add(deadline(label.record_ms, self._spec.early_horizon_ms), record)
@@ -96,19 +103,24 @@ class WaitingLabels:
         """Keep a label without a model for the predictions of further models, whatever its result so far."""
         spec = self._spec
         counts = self._counters.without_model
+        of_topic = self._counters.of_labels(label.topic)
         counts.accepted += 1
+        of_topic.accepted += 1
         record_ms = label.record_ms
         if result != ORPHAN:
             state = RETAINED
             counts.count(result)
+            of_topic.count(result)
         elif spec.retain_unmatched:
             state = UNMATCHED
             self._counters.labels_early += 1
             self.unmatched += 1
         else:
-            self._lose(counts, record_ms)
+            self._lose(counts, label)
             return
-        record = JoinEntry(label.id, None, state, "", label.true_class, record_ms, label.timestamp_ms)
+        record = JoinEntry(
+            label.id, None, state, "", label.true_class, record_ms, label.timestamp_ms, topic=label.topic
+        )
         append(self._by_id, record)
         if self._since_ms < record_ms <= self._until_ms:
             self._bucket.append(record)
@@ -138,13 +150,16 @@ class WaitingLabels:
 
     def repeat(self, label: Label, kept: JoinEntry) -> None:
         """Another label without a model for the same id."""
-        self._counters.without_model.accepted += 1
-        self._counters.without_model.count(result_of(kept, label.true_class))
+        result = result_of(kept, label.true_class)
+        for counts in (self._counters.without_model, self._counters.of_labels(label.topic)):
+            counts.accepted += 1
+            counts.count(result)
 
     def take(self, record: JoinEntry, result: int) -> None:
         """The prediction of a label with a model has come."""
         self.early -= 1
         self._counters.with_model.count(result)
+        self._counters.of_labels(record.topic).count(result)
         forget(self._by_id, record)
 
     def met(self, record: JoinEntry, result: int) -> None:
@@ -153,6 +168,7 @@ class WaitingLabels:
             record.state = RETAINED
             self.unmatched -= 1
             self._counters.without_model.count(result)
+            self._counters.of_labels(record.topic).count(result)
 
     def expire(self, clock_ms: int, early_s: int, retained_s: int) -> bool:
         """Give up what has waited long enough by the clock, as far as the indices reach.
@@ -163,21 +179,23 @@ class WaitingLabels:
         self._until_ms = -1
         for _, record in self._early_index.due(min(limit_s, early_s)):
             self.early -= 1
-            self._lose(self._counters.with_model, record.record_ms)
+            self._lose(self._counters.with_model, record)
             self._forget(record)
         for _, record in self._retained_index.due(min(limit_s, retained_s)):
             self.retained -= 1
             if record.state == UNMATCHED:
                 self.unmatched -= 1
-                self._lose(self._counters.without_model, record.record_ms)
+                self._lose(self._counters.without_model, record)
             self._forget(record)
         return min(early_s, retained_s) >= limit_s
 
-    def _lose(self, form: LabelCounters, record_ms: int) -> None:
-        if self.start_ms is not None and record_ms < self.start_ms + self._spec.horizon_ms:
-            form.before_start += 1
-        else:
-            form.orphaned += 1
+    def _lose(self, form: LabelCounters, label: Label | JoinEntry) -> None:
+        unread = self.start_ms is not None and label.record_ms < self.start_ms + self._spec.horizon_ms
+        for counts in (form, self._counters.of_labels(label.topic)):
+            if unread:
+                counts.before_start += 1
+            else:
+                counts.orphaned += 1
 
     def _evict_beyond(self) -> None:
         """Keep the limit; one that was lowered is reached bit by bit."""
@@ -190,12 +208,14 @@ class WaitingLabels:
         if early is not None and (kept is None or early.record_ms < kept.record_ms):
             self.early -= 1
             self._counters.with_model.evicted += 1
+            self._counters.of_labels(early.topic).evicted += 1
             self._forget(early)
         elif kept is not None:
             self.retained -= 1
             if kept.state == UNMATCHED:
                 self.unmatched -= 1
                 self._counters.without_model.evicted += 1
+                self._counters.of_labels(kept.topic).evicted += 1
             else:
                 self._counters.labels_retained_evicted += 1
             self._forget(kept)

@@ -85,6 +85,7 @@ class WaitingPredictions:
     def accept(self, event: Prediction, activity: ModelActivity) -> JoinEntry:
         """Count a prediction in; the caller either lets it `wait` or resolves it."""
         self._counters.predictions_accepted += 1
+        self._counters.of_predictions(event.topic).accepted += 1
         if self.arrived is not None:
             self.arrived.append(event)
         self.pending += 1
@@ -103,6 +104,7 @@ class WaitingPredictions:
             event.scores,
             label_at_prediction=activity.last_label,
             segments=event.segments,
+            topic=event.topic,
         )
 
     def take_arrived(self) -> Sequence[Prediction]:
@@ -124,6 +126,7 @@ class WaitingPredictions:
         """A prediction meets its label at record time `record_ms`; `label_ms` is the label's own time."""
         activity.pending -= 1
         activity.joined += 1
+        self._counters.of_predictions(record.topic).joined += 1
         self.pending -= 1
         prediction_ms = own_time(record)
         delay_ms = label_ms - prediction_ms

@@ -97,7 +97,7 @@ def _batch(
         first = int(starts[place])
         rows["object"][first : first + len(own)] = np.arange(len(objects), len(objects) + len(own))
         objects += own
-    return RecordBatch(rows, records.texts, objects, records.vocabulary)
+    return RecordBatch(rows, records.texts, objects, records.vocabulary, records.topics)
 
 
 def _events(found: Several) -> Sequence[Event]:

@@ -81,10 +81,17 @@ class Kept:
             rows["id_at"] += self._used
             self._used += len(texts)
 
-    def batch(self, rows: NDArray[np.void], clock_ms: NDArray[np.int64]) -> RecordBatch:
-        """Make a batch of rows, with the clock at each."""
+    def batch(
+        self,
+        rows: NDArray[np.void],
+        clock_ms: NDArray[np.int64],
+        topics: Sequence[str] = (),
+        of: NDArray[np.uint8] | int = 0,
+    ) -> RecordBatch:
+        """Make a batch of rows, with the clock and the number of the topic at each."""
         rows["record_ms"] = clock_ms
-        return RecordBatch(rows, self._texts, self._objects, self._vocabulary or Vocabulary())
+        rows["topic"] = of
+        return RecordBatch(rows, self._texts, self._objects, self._vocabulary or Vocabulary(), topics)
 
     def keep(self, rows: NDArray[np.void]) -> None:
         """Let go of texts and objects but those of these rows, which are changed to where they are."""

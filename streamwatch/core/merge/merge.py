@@ -18,6 +18,7 @@ from collections.abc import Collection, Generator, Mapping, Sequence
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from streamwatch.core.events import Partition, Side
 from streamwatch.core.merge.arrivals import Arrivals
@@ -30,6 +31,7 @@ from streamwatch.core.merge.partitions import Partitions
 from streamwatch.core.merge.progress import Key, MergeProgress
 from streamwatch.core.merge.released import Released, together
 from streamwatch.core.merge.spec import RANKS, MergeSpec
+from streamwatch.core.records import MOST_TOPICS
 
 _LEAST: Final = 10_000
 """Records whose texts and objects may be kept although they were released."""
@@ -51,6 +53,8 @@ class Merge:
     def __init__(self, spec: MergeSpec, sides: Mapping[str, Side], progress: MergeProgress) -> None:
         self._spec = spec
         self._topic_order = {topic: i for i, topic in enumerate(sorted(sides, key=lambda t: RANKS[sides[t]]))}
+        self._topics = ("", *self._topic_order)[:MOST_TOPICS]
+        self._topic_numbers = np.zeros(0, np.uint8)  # by partition
         self._partitions = Partitions(progress.running_ms, self._rank)
         self._held = Held()
         self._inbox = Inbox(self._partitions, self._held, spec.max_future_ms)
@@ -238,7 +242,8 @@ class Merge:
         if not len(taken.ids):
             return together(())
         self._partitions.let_go(taken.places)
-        records = self._kept.batch(self._held.rows(taken.ids), taken.clock_ms)
+        rows, of = self._held.rows(taken.ids), self._topics_of(taken.places)
+        records = self._kept.batch(rows, taken.clock_ms, self._topics, of)
         offsets = records.rows["offset"]
         if taken.late < len(taken.ids):
             name = self._partitions.names[int(taken.places[-1])]
@@ -254,6 +259,14 @@ class Merge:
             taken.lateness_ms,
             taken.reasons,
         )
+
+    def _topics_of(self, places: NDArray[np.int64]) -> NDArray[np.uint8]:
+        """Numbers of the topics of partitions; 0 for those that a row cannot name."""
+        names = self._partitions.names
+        if len(self._topic_numbers) != len(names):
+            numbers = {topic: number for number, topic in enumerate(self._topics)}
+            self._topic_numbers = np.array([numbers.get(name.topic, 0) for name in names], np.uint8)
+        return self._topic_numbers[places]
 
     def compact(self) -> None:
         """Let go of texts and objects of what was released."""

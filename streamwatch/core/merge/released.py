@@ -98,6 +98,7 @@ def together(parts: Sequence[Released]) -> Released:
             last.texts,
             last.objects,
             last.vocabulary,
+            last.topics,
         ),
         parts[0].partitions,
         np.concatenate([part.places for part in parts]),

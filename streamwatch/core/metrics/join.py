@@ -84,6 +84,22 @@ JOIN: Final = (
         "model",
     ),
     counter(
+        "topic_predictions_total",
+        "Predictions accepted, by their topic; of the first 255 topics, as all of these metrics.",
+        "topic",
+    ),
+    counter(
+        "topic_predictions_joined_total", "Predictions that met their label, by their own topic.", "topic"
+    ),
+    counter("topic_labels_total", "Labels accepted, with a model or without, by their topic.", "topic"),
+    counter(
+        "topic_label_results_total",
+        "Labels by topic and by what became of them: joined, duplicate, corrected, late, orphaned and so on. "
+        "Those that still wait have none.",
+        "result",
+        "topic",
+    ),
+    counter(
         "records_over_limit_total",
         "Predictions of models beyond max_models and pairs beyond max_comparisons (not evaluated), "
         "outcomes with a class beyond max_classes, and predictions with values of segments beyond 262,144 "

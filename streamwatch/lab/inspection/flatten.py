@@ -56,8 +56,7 @@ SKIPPED: Final = "skipped"
 def flatten(record: Record, envelope: EnvelopeKind | None = None) -> FlatRecord:
     """Lay out key, headers and value of one record, out of its envelope."""
     flat = FlatRecord(record)
-    if (key := _text(record.key)) is not None:
-        flat.scalars["key"] = key
+    _fill_key(flat, record.key)
     for name, content in record.headers:
         if envelope is not None and name.startswith("ce_"):
             continue  # attributes of a CloudEvent, which are in its envelope
@@ -65,6 +64,21 @@ def flatten(record: Record, envelope: EnvelopeKind | None = None) -> FlatRecord:
             flat.scalars[f"header:{name}"] = text
     flat.fault = record.fault or _fill(flat, record.value, envelope)
     return flat
+
+
+def _fill_key(flat: FlatRecord, key: bytes | None) -> None:
+    """Add a key as text, or the fields of one that is a JSON object; nothing of one that names a schema."""
+    if key is None or framed_schema(key) is not None or (text := _text(key)) is None:
+        return
+    if text.startswith("{"):
+        try:
+            fields = msgspec.json.decode(text)
+        except (msgspec.DecodeError, RecursionError):
+            pass
+        else:
+            walk("key", fields, flat)
+            return
+    flat.scalars["key"] = text
 
 
 def walk(place: str, content: Any, flat: FlatRecord) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import exp
@@ -58,8 +59,9 @@ class TopicGuess:
     the place that tells predictions from labels with what stands there in each. `has_fold_field`: records
     have what the default mapping takes for a fold. `optional`: many have no class. `largest`: the prediction
     is the class with the largest of several numbers. `envelope` is what values are wrapped in,
-    `format` what they are written in where that is not JSON. `when`: place → texts of the records that are
-    meant. `others` are further mappings of the topic: of other models that predict in the same records.
+    `format` what they are written in where that is not JSON, `key_format` the same of keys. `when`: place →
+    texts of the records that are meant. `others` are further mappings of the topic: of other models that
+    predict in the same records.
     """
 
     topic: str
@@ -81,6 +83,18 @@ class TopicGuess:
     format: str | None = None
     when: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     others: tuple[TopicGuess, ...] = ()
+    key_format: str | None = None
+
+    @property
+    def uses_key(self) -> bool:
+        """Tell whether a mapping of the topic looks at keys."""
+        choices = (self.id, self.model, self.prediction, self.label, self.timestamp)
+        places = [choice.place for choice in choices if choice is not None]
+        places += [numbers.place for numbers in (self.scores, self.largest) if numbers is not None]
+        places += [*self.when, *([] if self.kind is None else [self.kind[0]])]
+        return any(re.match(r"key\b", place) for place in places) or any(
+            each.uses_key for each in self.others
+        )
 
 
 @dataclass(frozen=True, slots=True)

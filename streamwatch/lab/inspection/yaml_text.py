@@ -98,7 +98,12 @@ def text(guess: Guess, sections: Mapping[str, Any], sample: JoinedSample, headin
 
 def _head(topic: TopicGuess) -> dict[str, Any]:
     """What stands beside a topic's mapping."""
-    said = {"name": topic.topic, "format": topic.format, "envelope": topic.envelope}
+    said = {
+        "name": topic.topic,
+        "format": topic.format,
+        "key_format": topic.key_format if topic.uses_key else None,
+        "envelope": topic.envelope,
+    }
     return {key: value for key, value in said.items() if value is not None}
 
 

@@ -47,7 +47,7 @@ def model_blocks(name: str, source: Source) -> Iterator[Block]:
         yield drawn
     yield Heading(3, "Estimates")
     yield _estimates(metrics)
-    yield Heading(3, "Alarms")
+    yield Heading(3, "Drift alarms and changes of verdicts")
     yield from _alarms(alarms)
     if leaf(metrics, "scored_outcomes_total"):
         yield Heading(3, "Calibration")
@@ -90,7 +90,7 @@ def _estimates(metrics: Document) -> Grid:
 
 def _alarms(alarms: list[Document]) -> Iterator[Block]:
     if not alarms:
-        yield Text("No alarm.")
+        yield Text("No drift alarm, no change of a verdict.")
         return
     title = "The latest first"
     if len(alarms) > MOST_ALARMS:

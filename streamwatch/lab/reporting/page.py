@@ -50,6 +50,7 @@ def _overview(source: Source) -> Grid:
     for name, document in source.models.items():
         metrics = document["metrics"]
         forgetting = source.histories.get(name, {}).get("forgetting") or "landmark"
+        own = [alarm for alarm in source.alarms if alarm["model"] == name]
         rows.append(
             (
                 name,
@@ -59,11 +60,12 @@ def _overview(source: Source) -> Grid:
                 ratio(leaf(metrics, "baseline_accuracy_ratio", "persistent", forgetting)),
                 ratio(leaf(metrics, "baseline_accuracy_ratio", "majority", forgetting)),
                 ratio(leaf(metrics, "kappa_persistent", forgetting)),
-                count(sum(alarm["model"] == name for alarm in source.alarms)),
+                count(sum(alarm.get("judgement") is None for alarm in own)),
+                count(sum(alarm.get("judgement") is not None for alarm in own)),
             )
         )
     headings = ("model", "outcomes", "better than no change?", "accuracy", "no change")
-    headings += ("always the majority", "κ_per", "alarms")
+    headings += ("always the majority", "κ_per", "drift alarms", "verdict changes")
     shown = {str(each["forgetting"]) for each in source.histories.values() if each.get("forgetting")}
     under = f" under {' and '.join(sorted(shown))}" if shown else ""
     return Grid(f"All models; accuracies{under}", headings, tuple(rows))

@@ -88,8 +88,13 @@ WRONG: Mapping[str, Case] = {
         "join.horizon is too short for 12.0% of the labels: 120 came after expiry",
     ),
     "labels_orphaned": (
-        {"text": "labels_orphaned_total 300\nlabels_accepted_total 1000\nlabels_joined_total 700"},
-        "labels 30.0% of them met no prediction (300 of 1,000)",
+        {
+            "text": "labels_orphaned_total 310\nlabels_accepted_total 2000\nlabels_joined_total 1690\n"
+            'topic_labels_total{topic="truths"} 1000\ntopic_labels_total{topic="reviews"} 1000\n'
+            'topic_label_results_total{topic="truths",result="orphaned"} 300\n'
+            'topic_label_results_total{topic="reviews",result="orphaned"} 10'
+        },
+        "labels of truths 30.0% of them met no prediction (300 of 1,000)",
     ),
     "not_durable": ({"text": "state_durable 0"}, "state is not durable"),
     "disk_low": (

@@ -155,6 +155,7 @@ class NaiveJoin:
         outcome = Outcome(model, true_class, answer, label_ms, delay, assumed, scores, known, pairs, segments)
         if not assumed:
             self.known[model] = true_class
+            self.count["met on", prediction["topic"]] += prediction["topic"] != ""
         if self.spec.order == "resolution":
             self.let_go(outcome)
             return
@@ -190,9 +191,9 @@ class NaiveJoin:
         if isinstance(event, Prediction):
             self.predict(event)
         elif isinstance(event, Label):
-            self.count["with_accepted" if event.model is not None else "without_accepted"] += 1
             entry = {"id": event.id, "model": event.model, "class": event.true_class, "at": event.record_ms}
-            entry["ts"] = event.timestamp_ms
+            entry |= {"ts": event.timestamp_ms, "topic": event.topic}
+            self.count_label("with" if event.model is not None else "without", "accepted", entry)
             if event.model is None:
                 self.label_all(entry)
             else:
@@ -212,6 +213,7 @@ class NaiveJoin:
     def predict(self, event):
         entry = {"id": event.id, "model": event.model, "class": event.predicted_class, "at": event.record_ms}
         entry |= {"ts": event.timestamp_ms, "scores": event.scores, "segments": event.segments}
+        entry["topic"] = event.topic
         entry["due"] = due_second(event.record_ms, self.spec.horizon_ms)
         pair = (event.id, event.model)
         same = [p for p in [*self.pending, *self.dedup_entries()] if (p["id"], p["model"]) == pair]
@@ -225,12 +227,13 @@ class NaiveJoin:
             self.add_dedup_entry(entry, "over_limit", event.record_ms)
             if early:
                 self.early.remove(early)
-                self.count["with_over_limit"] += 1
+                self.count_label("with", "over_limit", early)
             if bare:
                 self.meet(bare, "over_limit")
             return
         self.models[event.model] = max(event.record_ms, self.models.get(event.model, -1))
         self.count["accepted"] += 1
+        self.count["made on", event.topic] += event.topic != ""
         entry["known"] = self.known.get(event.model)
         entry["arrival"] = self.arrivals = self.arrivals + 1
         label = early or bare
@@ -246,7 +249,7 @@ class NaiveJoin:
         self.add_dedup_entry(entry, "resolved", event.record_ms, label["class"])
         if early:
             self.early.remove(early)
-            self.count["with_joined"] += 1
+            self.count_label("with", "joined", early)
             if bare:
                 self.meet(bare, "duplicate" if bare["class"] == early["class"] else "corrected")
         else:
@@ -255,26 +258,30 @@ class NaiveJoin:
     def meet(self, bare, result):
         if not bare["met"]:
             bare["met"] = True
-            self.count["without_" + result] += 1
+            self.count_label("without", result, bare)
+
+    def count_label(self, form, result, label):
+        self.count[f"{form}_{result}"] += 1
+        self.count["label on", label["topic"], result] += label["topic"] != ""
 
     def label_one(self, label):
         pair = (label["id"], label["model"])
         for entry in self.pending:
             if (entry["id"], entry["model"]) == pair:
                 self.pending.remove(entry)
-                self.count["with_joined"] += 1
+                self.count_label("with", "joined", label)
                 self.evaluate(entry, label["class"], own_time(label), label["at"])
                 self.add_dedup_entry(entry, "resolved", label["at"], label["class"])
                 return
         tomb = self.dedup_entry(*pair)
         if tomb and tomb["why"] != "resolved":
-            self.count["with_" + {"expired": "late"}.get(tomb["why"], tomb["why"])] += 1
+            self.count_label("with", {"expired": "late"}.get(tomb["why"], tomb["why"]), label)
             return
         known = [tomb["true_class"]] if tomb else []
         known += [e["class"] for e in self.early if (e["id"], e["model"]) == pair]
         known += [b["class"] for b in self.bare if b["id"] == label["id"]]
         if known:
-            self.count["with_duplicate" if known[0] == label["class"] else "with_corrected"] += 1
+            self.count_label("with", "duplicate" if known[0] == label["class"] else "corrected", label)
         elif not self.spec.retain_unmatched:
             self.lose("with", label)
         else:
@@ -285,9 +292,8 @@ class NaiveJoin:
     def label_all(self, label):
         for bare in self.bare:
             if bare["id"] == label["id"]:
-                self.count[
-                    "without_duplicate" if bare["class"] == label["class"] else "without_corrected"
-                ] += 1
+                result = "duplicate" if bare["class"] == label["class"] else "corrected"
+                self.count_label("without", result, label)
                 return
         results = set()
         for tomb in self.dedup_entries():
@@ -304,7 +310,7 @@ class NaiveJoin:
         order = ["joined", "corrected", "duplicate", "late", "withdrawn", "evicted", "over_limit"]
         result = next((name for name in order if name in results), None)
         if result:
-            self.count["without_" + result] += 1
+            self.count_label("without", result, label)
         elif not self.spec.retain_unmatched:
             self.lose("without", label)
             return
@@ -316,7 +322,7 @@ class NaiveJoin:
 
     def lose(self, form, label):
         unread = self.start_ms is not None and label["at"] < self.start_ms + self.spec.horizon_ms
-        self.count[form + ("_before_start" if unread else "_orphaned")] += 1
+        self.count_label(form, "before_start" if unread else "orphaned", label)
 
     def trim_labels(self):
         if len(self.early) + len(self.bare) <= self.spec.max_labels:
@@ -325,10 +331,13 @@ class NaiveJoin:
         bare = min(self.bare, key=lambda b: b["due"], default=None)
         if bare is None or (early is not None and early["at"] < bare["at"]):
             self.early.remove(early)
-            self.count["with_dropped"] += 1
+            self.count_label("with", "dropped", early)
         else:
             self.bare.remove(bare)
-            self.count["retained_evicted" if bare["met"] else "without_dropped"] += 1
+            if bare["met"]:
+                self.count["retained_evicted"] += 1
+            else:
+                self.count_label("without", "dropped", bare)
 
     def pass_time(self):
         now_s = self.clock // 1000

@@ -43,6 +43,10 @@ def a_spec(chance):
     )
 
 
+TOPICS = ("one", "other", "")
+"""Of records; nobody says that of the last."""
+
+
 def a_script(chance, length):
     """Events of few ids whose record times creep forward, with jitter, and now and then leap."""
     now = 0
@@ -61,12 +65,13 @@ def a_script(chance, length):
         if kind == "prediction":
             events.append(Prediction(key, model, predicted_class, at, own, {"x": 0.5} if at % 2 else None))
             # Without a draw: what chance says of everything else stays as it was.
+            events[-1].topic = TOPICS[at % 3]
             if at % 3:
                 events[-1].segments = {"country": str(at % 5)} | ({"channel": "web"} if at % 7 < 3 else {})
         elif kind == "label":
-            events.append(Label(key, predicted_class, at, model, own))
+            events.append(Label(key, predicted_class, at, model, own, TOPICS[at % 3]))
         elif kind == "label for all":
-            events.append(Label(key, predicted_class, at, None, own))
+            events.append(Label(key, predicted_class, at, None, own, TOPICS[at % 3]))
         elif kind == "time passes":
             events.append(tick(at))
         elif kind == "null":
@@ -122,6 +127,15 @@ def counted(stream):
         counts[f"{form}_over_limit"] = labels.over_limit
         counts[f"{form}_dropped"] = labels.evicted
         counts[f"{form}_before_start"] = labels.before_start
+    for topic, labels in counters.topic_labels.items():
+        for name in ("accepted", "joined", "orphaned", "duplicate", "corrected", "late", "withdrawn"):
+            counts["label on", topic, name] = getattr(labels, name)
+        counts["label on", topic, "evicted"] = labels.evicted_prediction
+        counts["label on", topic, "over_limit"] = labels.over_limit
+        counts["label on", topic, "dropped"] = labels.evicted
+        counts["label on", topic, "before_start"] = labels.before_start
+    for topic, predictions in counters.topic_predictions.items():
+        counts["made on", topic], counts["met on", topic] = predictions.accepted, predictions.joined
     for topic, count in counters.null_records.items():
         counts["null", topic] = count
     for reasons in counters.records_invalid.values():

@@ -22,20 +22,33 @@ from streamwatch.lab.inspection.guessing import guess
 from streamwatch.lab.replay import ReplaySpec, replay
 from streamwatch.settings import Settings
 from streamwatch.settings.yaml_text import parse
-from tests.lab.inspection.fifth_payloads import FIFTH, places
-from tests.lab.inspection.first_payloads import FIRST
-from tests.lab.inspection.fourth_payloads import FOURTH
-from tests.lab.inspection.payloads import Maker, Payload, story
-from tests.lab.inspection.second_payloads import SECOND, sequences
-from tests.lab.inspection.third_payloads import THIRD
+from tests.lab.inspection.payloads.classes import forecast_and_actual
+from tests.lab.inspection.payloads.every import EVERY
+from tests.lab.inspection.payloads.ids import sequences
+from tests.lab.inspection.payloads.models import flat_challenger, shadow_scoring
+from tests.lab.inspection.payloads.names import flat, fraud
+from tests.lab.inspection.payloads.rarity import ads
+from tests.lab.inspection.story import Maker, Payload, story
 from tests.layouts import DEFAULT
 
-EVERY = (*FIRST, *SECOND, *THIRD, *FOURTH, *FIFTH)
 GUESSABLE = [make for make in EVERY if not make().cannot]
+REPLAYED = (flat, fraud, ads, sequences, forecast_and_actual, shadow_scoring, flat_challenger)
 
 
 def named(make: Maker) -> str:
     return make.__name__
+
+
+def places(others: object) -> list[tuple[str | None, str | None, bool]]:
+    """Model, prediction and whether it may be missing, of further mappings."""
+    return [
+        (
+            each.model.place if isinstance(each.model, Choice) else None,
+            each.prediction.place if isinstance(each.prediction, Choice) else None,
+            each.optional,
+        )
+        for each in others  # type: ignore[attr-defined]
+    ]
 
 
 def chosen(part: Any) -> Any:
@@ -112,7 +125,7 @@ def kcat_lines(payload: Payload) -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("make", [*GUESSABLE[:3], sequences, *GUESSABLE[-6:-3]], ids=named)
+@pytest.mark.parametrize("make", REPLAYED, ids=named)
 def test_a_replay_of_the_sample_joins_at_the_rate_shown(make: Maker, tmp_path: Path) -> None:
     payload = make().sort()
     found = inspect(payload.topics)

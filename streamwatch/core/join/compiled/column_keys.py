@@ -21,6 +21,8 @@ SCORES: Final = b"s"
 """Scores of pending predictions, by the place of the first entry of their run."""
 SEGMENTS: Final = b"g"
 """Values of segments, by number."""
+TOPIC: Final = b"t"
+"""Name of a topic, by number."""
 WAITING: Final = b"w"
 """A run of entries that wait, by the place of its first."""
 
@@ -52,6 +54,6 @@ def parts_of(key: bytes) -> ColumnKey:
     kind = key[:1]
     if kind == DEDUP and len(key) == _TWO.size:
         return ColumnKey(*_TWO.unpack(key))
-    if kind in {CLASS, LEFT, MODEL, OUTSIDE, SCORES, SEGMENTS, WAITING} and len(key) == _ONE.size:
+    if kind in {CLASS, LEFT, MODEL, OUTSIDE, SCORES, SEGMENTS, TOPIC, WAITING} and len(key) == _ONE.size:
         return ColumnKey(*_ONE.unpack(key))
     raise PackedError(f"expected the key of a kind of entries and numbers, got {key.hex()}")

@@ -19,7 +19,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.join.compiled.column_keys import CLASS, MODEL, OUTSIDE, SEGMENTS, key_of
+from streamwatch.core.join.compiled.column_keys import CLASS, MODEL, OUTSIDE, SEGMENTS, TOPIC, key_of
 from streamwatch.core.join.compiled.dedup_log import DedupLog
 from streamwatch.core.join.compiled.layout import (
     FRONT,
@@ -35,7 +35,12 @@ from streamwatch.core.join.compiled.layout import (
     slots_of,
 )
 from streamwatch.core.join.compiled.linking import link
-from streamwatch.core.join.compiled.names import HeldScores, NumberedNames, NumberedSegments
+from streamwatch.core.join.compiled.names import (
+    HeldScores,
+    NumberedNames,
+    NumberedSegments,
+    NumberedTopics,
+)
 from streamwatch.core.join.compiled.outside.counts import Outside
 from streamwatch.core.join.compiled.outside.overflow import Overflow
 from streamwatch.core.join.compiled.packed import PackedError
@@ -71,19 +76,25 @@ class DurableEntries:
 
     Parameters
     ----------
-    scores, models, classes, segments
+    scores, models, classes, segments, topics
         Those of the join.
     """
 
-    __slots__ = ("_classes", "_dedup", "_models", "_outside", "_scores", "_segments", "_waiting")
+    __slots__ = ("_classes", "_dedup", "_models", "_outside", "_scores", "_segments", "_topics", "_waiting")
 
     def __init__(
-        self, scores: HeldScores, models: NumberedNames, classes: NumberedNames, segments: NumberedSegments
+        self,
+        scores: HeldScores,
+        models: NumberedNames,
+        classes: NumberedNames,
+        segments: NumberedSegments,
+        topics: NumberedTopics,
     ) -> None:
         self._scores = scores
         self._models = models
         self._classes = classes
         self._segments = segments
+        self._topics = topics
         self._waiting = WaitingLog()
         self._dedup = DedupLog()
         self._outside = Outside()
@@ -101,7 +112,12 @@ class DurableEntries:
         fresh = unwritten_waiting(arrays, came_back=came_back)
         self._waiting.write(commit, arrays, fresh, self._scores, changes)
         self._dedup.write(arrays, changes)
-        for kind, names in ((MODEL, self._models), (CLASS, self._classes), (SEGMENTS, self._segments)):
+        for kind, names in (
+            (MODEL, self._models),
+            (CLASS, self._classes),
+            (SEGMENTS, self._segments),
+            (TOPIC, self._topics),
+        ):
             for number, name in names.take_changed().items():
                 changes[key_of(kind, number)] = None if name is None else name.encode()
         return changes
@@ -132,7 +148,7 @@ class DurableEntries:
             If the values are not what a commit writes, or contradict each other or the totals.
         """
         values = values_of(items)
-        _restore_names(values, self._models, self._classes, self._segments)
+        _restore_names(values, self._models, self._classes, self._segments, self._topics)
         waiting = WaitingEntries(values)
         settled = sum(each.count for several in values.dedup.values() for each, _ in several)
         count = len(waiting) + settled
@@ -217,6 +233,10 @@ class DurableEntries:
                     raise PackedError(f"expected numbers of {len(names.names)} names, got {column.max()}")
                 if not named[column].all():
                     raise PackedError("expected numbers of names, got one that was released")
+        if len(entries) and int(entries["topic"].max()) >= len(self._topics.names):
+            raise PackedError(
+                f"expected numbers of {len(self._topics.names)} topics, got {entries['topic'].max()}"
+            )
         if (entries["model"][pending] < 0).any():
             raise PackedError("expected the model of every prediction, got none of one")
 
@@ -252,9 +272,14 @@ def totals_of(arrays: Arrays, join_models: JoinModelsState, counters: JoinCounte
 
 
 def _restore_names(
-    values: ColumnValues, models: NumberedNames, classes: NumberedNames, segments: NumberedSegments
+    values: ColumnValues,
+    models: NumberedNames,
+    classes: NumberedNames,
+    segments: NumberedSegments,
+    topics: NumberedTopics,
 ) -> None:
     try:
+        topics.restore(values.topics)
         segments.restore(values.segments)
         models.restore(values.models)
         classes.restore(values.classes)
@@ -263,7 +288,7 @@ def _restore_names(
 
 
 def _check_counts(
-    states: NDArray[np.int32],
+    states: NDArray[np.int16],
     ends: dict[int, tuple[int, int]],
     totals: JoinTotals,
     outside: Outside,

@@ -15,11 +15,12 @@ from streamwatch.core.join.compiled.column_keys import (
     MODEL,
     SCORES,
     SEGMENTS,
+    TOPIC,
     WAITING,
     key_of,
 )
 from streamwatch.core.join.compiled.layout import ENTRY, NO_TIME
-from streamwatch.core.join.compiled.names import NumberedNames, NumberedSegments
+from streamwatch.core.join.compiled.names import NumberedNames, NumberedSegments, NumberedTopics
 from streamwatch.core.join.compiled.packed import pack_dedup, pack_waiting
 from streamwatch.core.join.compiled.waiting_log import RUN_ROWS
 from streamwatch.core.join.entry import EXPIRED, PENDING, RESOLVED, JoinEntry
@@ -41,6 +42,7 @@ class RowPacker:
         self._count = 0
         self._scores: dict[int, dict[str, float]] = {}
         self._segments = NumberedSegments()
+        self._topics = NumberedTopics()
         self._values: dict[int, int] = {}
 
     def add(self, first: JoinEntry) -> None:
@@ -68,6 +70,7 @@ class RowPacker:
                 classes[true_class] if true_class else -1,
                 -1 if record.label_at_prediction is None else classes[record.label_at_prediction],
                 record.state,
+                self._topics[record.topic] if waits else 0,
                 0,
                 0,
                 0 if waits else record.generation,
@@ -77,8 +80,13 @@ class RowPacker:
 
     def values(self) -> Iterator[tuple[bytes, bytes]]:
         """Every value by its key."""
-        for kind, names in ((MODEL, self._models), (CLASS, self._classes), (SEGMENTS, self._segments)):
-            yield from ((key_of(kind, number), name.encode()) for name, number in names.items())
+        for kind, names in (
+            (MODEL, self._models),
+            (CLASS, self._classes),
+            (SEGMENTS, self._segments),
+            (TOPIC, self._topics),
+        ):
+            yield from ((key_of(kind, number), name.encode()) for name, number in names.items() if name)
         entries = self._entries[: self._count]
         waiting = np.flatnonzero(entries["state"] < RESOLVED)
         waiting = waiting[np.argsort(entries["record_ms"][waiting], kind="stable")]

@@ -50,6 +50,7 @@ from streamwatch.core.join.compiled.outside.overflow import Overflow, Work
 from streamwatch.core.join.compiled.record_rows import RecordNumbering
 from streamwatch.core.join.compiled.rows import Digests, RowBuilder
 from streamwatch.core.join.compiled.table import FREE
+from streamwatch.core.join.compiled.topic_counters import restore_topics, topic_counters
 from streamwatch.core.join.compiled.waiting_log import Changes
 from streamwatch.core.join.counters import JoinCounters, LabelCounters
 from streamwatch.core.join.entry import PENDING
@@ -105,7 +106,8 @@ class CompiledJoin:
         self.models = self._builder.models
         self.classes = self._builder.classes
         self._segments = self._builder.segments
-        self._numbering = RecordNumbering(self.models, self.classes, self._segments)
+        self._topics = self._builder.topics
+        self._numbering = RecordNumbering(self.models, self.classes, self._segments, self._topics)
         self._join_models = JoinModels(spec.max_models, 2 * spec.horizon_ms)
         self._others = OtherRecords(self._join_models)
         written = ROOM + spec.max_models + 8
@@ -140,7 +142,9 @@ class CompiledJoin:
         )
         self._overflow = overflow
         self._spec = spec
-        self._durable = DurableEntries(self._builder.scores, self.models, self.classes, self._segments)
+        self._durable = DurableEntries(
+            self._builder.scores, self.models, self.classes, self._segments, self._topics
+        )
         self._room_for_models()
 
     @property
@@ -166,7 +170,7 @@ class CompiledJoin:
         events = records.placed(places)
         if events and len(events) == len(records):
             return self.rows(events)
-        rows = self._numbering.rows(records.rows, records.vocabulary)
+        rows = self._numbering.rows(records.rows, records.vocabulary, records.topics)
         self.place_events(rows, places, events)
         return rows
 
@@ -366,6 +370,7 @@ class CompiledJoin:
             counted[name] = getattr(counters, name)
         for form, labels in ((WITH_MODEL, counters.with_model), (WITHOUT_MODEL, counters.without_model)):
             counted["labels"][0, form] = [getattr(labels, name) for name in LABEL_COLUMNS]
+        restore_topics(counted["topics"][0], self._topics, counters)
 
     @property
     def counters(self) -> JoinCounters:
@@ -383,6 +388,7 @@ class CompiledJoin:
             records_invalid={topic: dict(reasons) for topic, reasons in self._others.invalid.items()},
             model_records_invalid=dict(self._others.invalid_by_model),
             predictions_segments_over_limit=self._segments.over_limit,
+            **topic_counters(counted["topics"], self._topics.names),
         )
 
     def holdings(self) -> Holdings:

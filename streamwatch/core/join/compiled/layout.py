@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from streamwatch.core.join.compiled.untouched import untouched
 from streamwatch.core.join.counters import JoinCounters, LabelCounters
 from streamwatch.core.outcomes import OUTCOME
+from streamwatch.core.records import MOST_TOPICS
 
 Records = NDArray[np.void]
 
@@ -30,7 +31,8 @@ ENTRY: Final = np.dtype(
         ("predicted_class", np.int32),
         ("true_or_scores", np.int32),
         ("label_at_prediction", np.int32),
-        ("state", np.int32),
+        ("state", np.int16),
+        ("topic", np.int16),
         ("next", np.int32),
         ("later", np.int32),
         ("earlier_or_generation", np.int32),
@@ -40,7 +42,8 @@ ENTRY: Final = np.dtype(
 """`JoinEntry` in 64 bytes; -1 stands for None, and for the end of a chain, queue or list.
 
 `low`, `high`: digest of the id. `true_or_scores`: number of its scores while a prediction is pending, or,
-from `outcomes.SEGMENTS_FROM` on, of its segments if it has no scores; else the true class. `later`: the next
+from `outcomes.SEGMENTS_FROM` on, of its segments if it has no scores; else the true class. `topic`: number of
+the topic of what waits, 0 for none; of a dedup entry it says nothing. `later`: the next
 in its queue or list. `earlier_or_generation`: the one before it in its queue, of what waits; of a dedup entry
 its generation, modulo 2³¹.
 """
@@ -61,11 +64,13 @@ ROW: Final = np.dtype(
         ("model", np.int32),
         ("class", np.int32),
         ("scores", np.int32),
-        ("side", np.int32),
+        ("side", np.int16),
+        ("topic", np.int16),
     ],
     align=True,
 )
-"""An event as the loop takes it; names are numbers, -1 stands for None (`NO_TIME` for a time)."""
+"""An event as the loop takes it; names are numbers, -1 stands for None (`NO_TIME` for a time), and 0 for a
+topic that nobody says."""
 
 PREDICTIONS, EARLY_LABELS, RETAINED_LABELS = range(3)
 """Queues of what waits."""
@@ -164,12 +169,19 @@ ACTIVITY: Final = np.dtype(
 """`ModelActivity` of each model, by its number; 64 bytes."""
 
 LABEL_COLUMNS: Final = tuple(each.name for each in fields(LabelCounters))
+PREDICTIONS_ACCEPTED: Final = len(LABEL_COLUMNS)
+PREDICTIONS_JOINED: Final = PREDICTIONS_ACCEPTED + 1
+"""Columns of `topics` in `COUNTERS`, behind those of labels."""
 WITH_MODEL, WITHOUT_MODEL = range(2)
 PLAIN_COUNTERS: Final = tuple(each.name for each in fields(JoinCounters) if each.type == "int")
 COUNTERS: Final = np.dtype(
-    [*((name, np.int64) for name in PLAIN_COUNTERS), ("labels", np.int64, (2, len(LABEL_COLUMNS)))]
+    [
+        *((name, np.int64) for name in PLAIN_COUNTERS),
+        ("labels", np.int64, (2, len(LABEL_COLUMNS))),
+        ("topics", np.int64, (MOST_TOPICS, PREDICTIONS_JOINED + 1)),
+    ]
 )
-"""`JoinCounters`: those that are one number, and `LabelCounters` of both forms."""
+"""`JoinCounters`: those that are one number, `LabelCounters` of both forms, and those by number of topic."""
 
 LIMITS: Final = np.dtype(
     [

@@ -14,6 +14,7 @@ from streamwatch.core.join.compiled.layout import (
     NO_TIME,
     PLACES,
     PREDICTIONS,
+    PREDICTIONS_JOINED,
     RETAINED_LABELS,
     UNWRITTEN,
     WITH_MODEL,
@@ -47,9 +48,16 @@ _COLUMNS = np.array(
 
 
 @hot
-def count(counters, form, result):
+def count(counters, form, topic, result):
     """Count a label by its result (`LabelCounters.count`)."""
-    counters.labels[form, _COLUMNS[result - _FIRST_RESULT]] += 1
+    count_in(counters, form, topic, _COLUMNS[result - _FIRST_RESULT])
+
+
+@hot
+def count_in(counters, form, topic, column):
+    """Count a label in one of `LABEL_COLUMNS`, of its form and of its topic."""
+    counters.labels[form, column] += 1
+    counters.topics[topic, column] += 1
 
 
 @hot
@@ -130,6 +138,7 @@ def resolve(t, x, true_class, label_ms, record_ms):
     write_outcome(t.outcomes, totals, e, true_class, label_ms, delay_ms, 0)
     a.last_label = true_class
     counters.predictions_resolved += 1
+    counters.topics[e.topic, PREDICTIONS_JOINED] += 1
     e.true_or_scores = true_class
     strike(t, x)
     add_dedup_entry(t.entries, totals, t.generations, counters, t.limits[0], x, RESOLVED, record_ms)
@@ -151,11 +160,11 @@ def leave(t, x, state, record_ms):
 
 
 @inner
-def lose(t, form, record_ms):
+def lose(t, form, topic, record_ms):
     """A label has met nobody (`WaitingLabels._lose`)."""
     limits = t.limits[0]
     unread = limits.start_ms != NO_TIME and record_ms < limits.start_ms + limits.horizon_ms
-    t.counters[0].labels[form, BEFORE_START if unread else ORPHANED] += 1
+    count_in(t.counters[0], form, topic, BEFORE_START if unread else ORPHANED)
 
 
 @inner
@@ -175,13 +184,13 @@ def evict_labels(t, shift):
         early, kept = totals.first[EARLY_LABELS], totals.first[RETAINED_LABELS]
         if early >= 0 and (kept < 0 or t.entries[early].record_ms < t.entries[kept].record_ms):
             totals.early -= 1
-            counters.labels[WITH_MODEL, DROPPED] += 1
+            count_in(counters, WITH_MODEL, t.entries[early].topic, DROPPED)
             forget(t, shift, EARLY_LABELS, early)
         elif kept >= 0:
             totals.retained -= 1
             if t.entries[kept].state == UNMATCHED:
                 totals.unmatched -= 1
-                counters.labels[WITHOUT_MODEL, DROPPED] += 1
+                count_in(counters, WITHOUT_MODEL, t.entries[kept].topic, DROPPED)
             else:
                 counters.labels_retained_evicted += 1
             forget(t, shift, RETAINED_LABELS, kept)
@@ -245,7 +254,7 @@ def expire_labels(t, shift, limit_s):
     while labels_fall_due(t, EARLY_LABELS, limits.early_horizon_ms, limit_s):
         x = totals.first[EARLY_LABELS]
         totals.early -= 1
-        lose(t, WITH_MODEL, t.entries[x].record_ms)
+        lose(t, WITH_MODEL, t.entries[x].topic, t.entries[x].record_ms)
         forget(t, shift, EARLY_LABELS, x)
     if totals.needed >= 0:
         return NEEDS
@@ -254,6 +263,6 @@ def expire_labels(t, shift, limit_s):
         totals.retained -= 1
         if t.entries[x].state == UNMATCHED:
             totals.unmatched -= 1
-            lose(t, WITHOUT_MODEL, t.entries[x].record_ms)
+            lose(t, WITHOUT_MODEL, t.entries[x].topic, t.entries[x].record_ms)
         forget(t, shift, RETAINED_LABELS, x)
     return FELL_DUE if totals.needed < 0 else NEEDS

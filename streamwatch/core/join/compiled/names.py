@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from streamwatch.core.records import MOST_TOPICS
 from streamwatch.core.segments import others_of, segments_text
 
 MIN_NAMES = 65_536
@@ -92,6 +93,31 @@ class NumberedNames(dict[str, int]):
         self._crowded = max(MIN_NAMES, 2 * len(self))
         self.version += 1
         return released
+
+
+class NumberedTopics(NumberedNames):
+    """Number of each topic, at most 255 since the state began; 0 for no topic, and for those beyond."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.restore({})
+
+    def __missing__(self, name: str) -> int:
+        return super().__missing__(name) if len(self.names) < MOST_TOPICS else 0
+
+    def restore(self, names: Mapping[int, str]) -> None:
+        """Give these topics these numbers, and no others.
+
+        Raises
+        ------
+        ValueError
+            If one has several numbers, there are too many, or 0 is one of them.
+        """
+        if names and not (min(names) > 0 and max(names) < MOST_TOPICS and "" not in names.values()):
+            raise ValueError(f"expected numbers of topics from 1 to {MOST_TOPICS - 1}, got {sorted(names)}")
+        super().restore({0: "", **names})
 
 
 class NumberedSegments(NumberedNames):

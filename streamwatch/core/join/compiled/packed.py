@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from streamwatch.core.join.compiled.layout import NO_TIME, Records
 from streamwatch.core.join.entry import OVER_LIMIT, PENDING, RESOLVED, RETAINED
+from streamwatch.core.records import MOST_TOPICS
 
 VERSION: Final = 1
 MOST_ROWS: Final = 2**28
@@ -27,7 +28,8 @@ MOST_ROWS: Final = 2**28
 _HEAD: Final = Struct("<BBI")
 _COLUMN: Final = Struct("<qB")
 _WAITING_COLUMNS: Final = 10
-"""Of entries without segments."""
+"""Of entries without segments and topics."""
+_MORE_COLUMNS: Final = 2
 _AS_IT_IS: Final = 9
 """Width of a column of uint64."""
 _TYPES: Final[Mapping[int, str]] = MappingProxyType(
@@ -58,6 +60,8 @@ class WaitingRows(NamedTuple):
     """How often the entry was written before."""
     segments: NDArray[np.int64]
     """Number of its segments; -1 without any."""
+    topic: NDArray[np.int64]
+    """Number of its topic; 0 without one."""
 
 
 class DedupRows(NamedTuple):
@@ -150,7 +154,12 @@ def pack_waiting(
     """Pack entries that wait (`ENTRY`), and how often each was written before; scores are kept apart.
 
     `segments` are numbers of their segments, -1 without any; None, which takes no room, where none has some.
+    Topics take none where no entry says its topic.
     """
+    topics = entries["topic"].astype(np.int64)
+    has_topics = bool(topics.any())
+    if has_topics and segments is None:
+        segments = np.full(len(entries), -1, np.int64)
     pending = entries["state"] == PENDING
     record_ms, timestamp_ms = entries["record_ms"], entries["timestamp_ms"]
     timed = timestamp_ms != NO_TIME
@@ -168,6 +177,7 @@ def pack_waiting(
             entries["state"].astype(np.int64),
             rewritten,
             *(() if segments is None else (segments,)),
+            *((topics,) if has_topics else ()),
         )
     )
 
@@ -180,14 +190,16 @@ def unpack_waiting(value: bytes) -> WaitingRows:
     PackedError
         If it is nothing that `pack_waiting` gives.
     """
-    has_segments = value[1:2] == bytes((_WAITING_COLUMNS + 1,))
-    low, high, record_ms, timed, offset_ms, *rest = unpack_columns(value, _WAITING_COLUMNS + has_segments)
+    more = value[1] - _WAITING_COLUMNS if len(value) > 1 else 0
+    if not 0 <= more <= _MORE_COLUMNS:
+        more = 0
+    low, high, record_ms, timed, offset_ms, *rest = unpack_columns(value, _WAITING_COLUMNS + more)
     own_ms = np.where(timed != 0, record_ms + offset_ms, NO_TIME).astype(np.int64)
     columns = [_signed(column) for column in rest]
-    if not has_segments:
-        columns.append(np.full(len(low), -1, np.int64))
+    columns += [np.full(len(low), nothing, np.int64) for nothing in (-1, 0)[more:]]
     rows = WaitingRows(*_digests(low, high), _signed(record_ms), own_ms, *columns)
     _require(rows.segments, -1, 2**30, "numbers of segments")
+    _require(rows.topic, 0, MOST_TOPICS - 1, "numbers of topics")
     _require(rows.state, PENDING, RETAINED, "states of what waits")
     _require(rows.rewritten, 0, 2**16, "times it was written")
     return rows

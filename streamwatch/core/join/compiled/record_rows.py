@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from streamwatch.core.jit import entry
 from streamwatch.core.join.compiled.layout import NO_TIME, NOTHING, ROW, Records
-from streamwatch.core.join.compiled.names import NumberedNames, NumberedSegments
+from streamwatch.core.join.compiled.names import NumberedNames, NumberedSegments, NumberedTopics
 from streamwatch.core.outcomes import SEGMENTS_FROM
-from streamwatch.core.records import LABEL
+from streamwatch.core.records import LABEL, MOST_TOPICS
 from streamwatch.core.segments import segments_of
 from streamwatch.core.vocabulary import Vocabulary
 
@@ -20,7 +20,9 @@ _UNKNOWN = -1
 
 
 @entry
-def number_rows(records: Any, models: Any, classes: Any, segments: Any, rows: Any, start: int) -> int:
+def number_rows(
+    records: Any, models: Any, classes: Any, segments: Any, topics: Any, rows: Any, start: int
+) -> int:
     """Write rows of records from `start` on, up to the first with a name that has no number yet; where it is.
 
     Parameters
@@ -29,6 +31,8 @@ def number_rows(records: Any, models: Any, classes: Any, segments: Any, rows: An
         Of `core.records.ROW`; of those that are objects only the time is taken.
     models, classes, segments
         int32, numbers in the join by number in the vocabulary; -1 where there is none yet.
+    topics
+        int16, (256,): likewise by number of the records' topics, all of which have one.
     rows
         Of the join's `ROW`, equally many; written to.
     start
@@ -38,6 +42,7 @@ def number_rows(records: Any, models: Any, classes: Any, segments: Any, rows: An
         record, row = records[r], rows[r]
         row.record_ms = record.record_ms
         row.side = NOTHING
+        row.topic = 0
         if record.side > LABEL:
             continue
         model = record.model
@@ -61,6 +66,7 @@ def number_rows(records: Any, models: Any, classes: Any, segments: Any, rows: An
         row["class"] = named
         row.scores = carried
         row.side = record.side
+        row.topic = topics[record.topic]
     return records.shape[0]
 
 
@@ -71,7 +77,7 @@ class RecordNumbering:
 
     Parameters
     ----------
-    models, classes, segments
+    models, classes, segments, topics
         Names, and values of segments, as the join numbers them.
     """
 
@@ -84,13 +90,25 @@ class RecordNumbering:
         "_refused",
         "_segment_numbers",
         "_segments",
+        "_topic_numbers",
+        "_topics",
+        "_topics_of",
         "_versions",
     )
 
-    def __init__(self, models: NumberedNames, classes: NumberedNames, segments: NumberedSegments) -> None:
+    def __init__(
+        self,
+        models: NumberedNames,
+        classes: NumberedNames,
+        segments: NumberedSegments,
+        topics: NumberedTopics,
+    ) -> None:
         self._models = models
         self._classes = classes
         self._segments = segments
+        self._topics = topics
+        self._topics_of: Sequence[str] = ()
+        self._topic_numbers = np.zeros(MOST_TOPICS, np.int16)
         self._of: Vocabulary | None = None
         self._versions = self._current
         self._model_numbers = np.empty(0, np.int32)
@@ -99,10 +117,11 @@ class RecordNumbering:
         self._refused: list[int] = []
 
     @property
-    def _current(self) -> tuple[int, int, int]:
-        return self._models.version, self._classes.version, self._segments.version
+    def _current(self) -> tuple[int, ...]:
+        named = self._models, self._classes, self._segments, self._topics
+        return tuple(each.version for each in named)
 
-    def rows(self, records: NDArray[np.void], vocabulary: Vocabulary) -> Records:
+    def rows(self, records: NDArray[np.void], vocabulary: Vocabulary, topics: Sequence[str] = ()) -> Records:
         """Write a row of each record; of those that are objects it has the time alone.
 
         Parameters
@@ -111,13 +130,25 @@ class RecordNumbering:
             Of `core.records.ROW`, shape (n,).
         vocabulary
             What they number names by.
+        topics
+            As of `RecordBatch`.
         """
         rows = np.empty(len(records), ROW)
+        if self._topics_of is not topics or self._versions != self._current:
+            self._topics_of = topics
+            self._topic_numbers[:] = 0
+            self._topic_numbers[: len(topics)] = [self._topics[topic] for topic in topics]
         self._renew(vocabulary)
         at = 0
         while True:
             at = number_rows(
-                records, self._model_numbers, self._class_numbers, self._segment_numbers, rows, at
+                records,
+                self._model_numbers,
+                self._class_numbers,
+                self._segment_numbers,
+                self._topic_numbers,
+                rows,
+                at,
             )
             if at == len(records):
                 self._count_refused(records)

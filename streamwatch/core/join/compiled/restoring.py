@@ -18,6 +18,7 @@ from streamwatch.core.join.compiled.column_keys import (
     OUTSIDE,
     SCORES,
     SEGMENTS,
+    TOPIC,
     parts_of,
 )
 from streamwatch.core.join.compiled.dedup_log import DedupValue, dedup_value
@@ -48,6 +49,7 @@ class ColumnValues:
     models: dict[int, str] = field(default_factory=dict[int, str])
     classes: dict[int, str] = field(default_factory=dict[int, str])
     segments: dict[int, str] = field(default_factory=dict[int, str])
+    topics: dict[int, str] = field(default_factory=dict[int, str])
     dedup: dict[int, list[tuple[DedupValue, DedupRows]]] = field(
         default_factory=dict[int, list[tuple[DedupValue, DedupRows]]]
     )
@@ -72,6 +74,8 @@ class ColumnValues:
         elif kind == SEGMENTS:
             self.segments[first] = value.decode()
             segments_of(self.segments[first])
+        elif kind == TOPIC:
+            self.topics[first] = value.decode()
         elif kind == DEDUP:
             rows = unpack_dedup(value)
             self.dedup.setdefault(first, []).append((dedup_value(second, value, rows), rows))
@@ -176,6 +180,7 @@ class WaitingEntries:
         some["predicted_class"] = np.where(pending, rows.named[at], -1)
         some["true_or_scores"] = np.where(pending, -1, rows.named[at])
         some["label_at_prediction"] = rows.label_at_prediction[at]
+        some["topic"] = rows.topic[at]
         places[:count] = (at + self.first + 1) | rows.rewritten[at] << PLACE_BITS
         holders[at] = np.arange(count, dtype=np.int32)
         return holders

@@ -17,7 +17,12 @@ from streamwatch.core.join.compiled.layout import (
     WITHDRAWAL,
     Records,
 )
-from streamwatch.core.join.compiled.names import HeldScores, NumberedNames, NumberedSegments
+from streamwatch.core.join.compiled.names import (
+    HeldScores,
+    NumberedNames,
+    NumberedSegments,
+    NumberedTopics,
+)
 from streamwatch.core.outcomes import SEGMENTS_FROM
 
 Digests: TypeAlias = Callable[[Sequence[str]], bytes]
@@ -42,7 +47,7 @@ class RowBuilder:
         What makes the ids' digests.
     """
 
-    __slots__ = ("_digests", "classes", "models", "scores", "segments")
+    __slots__ = ("_digests", "classes", "models", "scores", "segments", "topics")
 
     def __init__(self, digests: Digests) -> None:
         self._digests = digests
@@ -50,6 +55,7 @@ class RowBuilder:
         self.classes = NumberedNames()
         self.scores = HeldScores()
         self.segments = NumberedSegments()
+        self.topics = NumberedTopics()
 
     def rows(self, events: Sequence[Event]) -> Records:
         """Rows of events, in order; records that withdraw nothing, or are invalid, are only a time."""
@@ -73,6 +79,7 @@ class RowBuilder:
         rows["timestamp_ms"][chosen] = _times([event.timestamp_ms for event in predictions])
         rows["model"][chosen] = [models[event.model] for event in predictions]
         rows["class"][chosen] = [classes[event.predicted_class] for event in predictions]
+        rows["topic"][chosen] = [self.topics[event.topic] for event in predictions]
         scores = [event.scores for event in predictions]
         segments = [event.segments for event in predictions]
         if scores.count(None) == segments.count(None) == len(scores):
@@ -95,6 +102,7 @@ class RowBuilder:
         nameless = named.count(None) == len(named)
         rows["model"][chosen] = -1 if nameless else [-1 if name is None else models[name] for name in named]
         rows["class"][chosen] = [classes[event.true_class] for event in labels]
+        rows["topic"][chosen] = [self.topics[event.topic] for event in labels]
 
     def _add_withdrawals(self, rows: Records, events: Sequence[Event]) -> None:
         for position, event in enumerate(events):

@@ -17,12 +17,14 @@ from streamwatch.core.join.compiled.layout import (
     NUMBER_BITS,
     PLACES,
     PREDICTIONS,
+    PREDICTIONS_ACCEPTED,
     RETAINED_LABELS,
     WITH_MODEL,
     WITHOUT_MODEL,
 )
 from streamwatch.core.join.compiled.leaving import (
     count,
+    count_in,
     discard_scores,
     evict_labels,
     evict_prediction,
@@ -79,19 +81,20 @@ def find(entries, totals, first, model):
 
 
 @hot
-def new_entry(slots, entries, totals, i, last, low, high, model, record_ms, timestamp_ms, state):
-    """Hang a new entry at the end of a chain."""
+def new_entry(slots, entries, totals, i, last, row, timestamp_ms, state):
+    """Hang a new entry of a row at the end of a chain."""
     x = take_entry(entries, totals)
     e = entries[x]
-    e.low = low
-    e.high = high
-    e.record_ms = record_ms
+    e.low = row.low
+    e.high = row.high
+    e.record_ms = row.record_ms
     e.timestamp_ms = timestamp_ms
-    e.model = model
+    e.model = row.model
     e.predicted_class = -1
     e.true_or_scores = -1
     e.label_at_prediction = -1
     e.state = state
+    e.topic = row.topic
     append(slots, entries, totals, i, last, x)
     return x
 
@@ -109,14 +112,14 @@ def met(t, bare, result):
             t.left[t.totals[0].left] = -place
             t.totals[0].left += 1
         t.totals[0].unmatched -= 1
-        count(t.counters[0], WITHOUT_MODEL, result)
+        count(t.counters[0], WITHOUT_MODEL, t.entries[bare].topic, result)
 
 
 @inner
 def take_early(t, shift, early, result):
     """The prediction of a label with a model has come."""
     t.totals[0].early -= 1
-    count(t.counters[0], WITH_MODEL, result)
+    count(t.counters[0], WITH_MODEL, t.entries[early].topic, result)
     forget(t, shift, EARLY_LABELS, early)
 
 
@@ -126,9 +129,7 @@ def refuse(t, shift, row, i, early, bare, last):
     totals, counters = t.totals[0], t.counters[0]
     counters.models_over_limit += 1
     discard_scores(totals, t.discarded, row.scores)
-    x = new_entry(
-        t.slots, t.entries, totals, i, last, row.low, row.high, row.model, row.record_ms, NO_TIME, OVER_LIMIT
-    )
+    x = new_entry(t.slots, t.entries, totals, i, last, row, NO_TIME, OVER_LIMIT)
     t.entries[x].predicted_class = row["class"]
     add_dedup_entry(t.entries, totals, t.generations, counters, t.limits[0], x, OVER_LIMIT, row.record_ms)
     if early >= 0:
@@ -144,13 +145,12 @@ def accept(t, shift, row, i, early, bare, last):
     entries, record_ms = t.entries, row.record_ms
     a = t.activity[row.model]
     counters.predictions_accepted += 1
+    counters.topics[row.topic, PREDICTIONS_ACCEPTED] += 1
     totals.pending += 1
     a.pending += 1
     a.last_ms = max(a.last_ms, record_ms)
     a.last_event_ms = max(a.last_event_ms, min(own_time(record_ms, row.timestamp_ms), record_ms))
-    x = new_entry(
-        t.slots, entries, totals, i, last, row.low, row.high, row.model, record_ms, row.timestamp_ms, PENDING
-    )
+    x = new_entry(t.slots, entries, totals, i, last, row, row.timestamp_ms, PENDING)
     e = entries[x]
     e.predicted_class = row["class"]
     e.true_or_scores = row.scores
@@ -179,22 +179,10 @@ def hold(t, shift, row, i, last, form, state):
     totals, limits = t.totals[0], t.limits[0]
     if state != RETAINED:
         if not limits.retain_unmatched:
-            lose(t, form, row.record_ms)
+            lose(t, form, row.topic, row.record_ms)
             return
         t.counters[0].labels_early += 1
-    x = new_entry(
-        t.slots,
-        t.entries,
-        totals,
-        i,
-        last,
-        row.low,
-        row.high,
-        row.model,
-        row.record_ms,
-        row.timestamp_ms,
-        state,
-    )
+    x = new_entry(t.slots, t.entries, totals, i, last, row, row.timestamp_ms, state)
     t.entries[x].true_or_scores = row["class"]
     if form == WITH_MODEL:
         totals.early += 1
@@ -211,14 +199,14 @@ def hold(t, shift, row, i, last, form, state):
 def label_named(t, shift, row, i, first):
     """A label with a model (`JoinRules.label_named`)."""
     entries, counters = t.entries, t.counters[0]
-    counters.labels[WITH_MODEL, ACCEPTED_LABELS] += 1
+    count_in(counters, WITH_MODEL, row.topic, ACCEPTED_LABELS)
     own, early, bare, last = find(entries, t.totals[0], first, row.model)
     known = own if own >= 0 else early if early >= 0 else bare
     if known < 0:
         hold(t, shift, row, i, last, WITH_MODEL, EARLY)
         return
     result = result_of(entries[known], row["class"])
-    count(counters, WITH_MODEL, result)
+    count(counters, WITH_MODEL, row.topic, result)
     if result == JOINED:
         stop_waiting(t, PREDICTIONS, own)
         resolve(t, own, row["class"], own_time(row.record_ms, row.timestamp_ms), row.record_ms)
@@ -228,14 +216,14 @@ def label_named(t, shift, row, i, first):
 def label_all(t, shift, row, i, first):
     """A label without a model (`JoinRules.label_all`)."""
     entries, totals, counters = t.entries, t.totals[0], t.counters[0]
-    counters.labels[WITHOUT_MODEL, ACCEPTED_LABELS] += 1
+    count_in(counters, WITHOUT_MODEL, row.topic, ACCEPTED_LABELS)
     result = ORPHAN
     last = -1
     x = first
     while x >= 0:
         e = entries[x]
         if e.state in (UNMATCHED, RETAINED):
-            count(counters, WITHOUT_MODEL, result_of(e, row["class"]))
+            count(counters, WITHOUT_MODEL, row.topic, result_of(e, row["class"]))
             return
         if e.state == PENDING:
             result = JOINED
@@ -248,7 +236,7 @@ def label_all(t, shift, row, i, first):
     if result == ORPHAN:
         hold(t, shift, row, i, last, WITHOUT_MODEL, UNMATCHED)
     else:
-        count(counters, WITHOUT_MODEL, result)
+        count(counters, WITHOUT_MODEL, row.topic, result)
         hold(t, shift, row, i, last, WITHOUT_MODEL, RETAINED)
 
 

@@ -42,25 +42,27 @@ class KeyDecoder:
 
     def wanted(self, records: Sequence[Record]) -> Collection[Wanted]:
         """Name the schemas that these records need and that have to be fetched."""
-        of_keys = self._keys.wanted([_as_value(record) for record in records])
+        of_keys = self._keys.wanted([key_as_value(record) for record in records])
         of_values = self._values.wanted(records) if isinstance(self._values, WantsSchemas) else ()
         return {*of_keys, *of_values}
 
     def decode_all(self, records: Sequence[Record], stamps: Sequence[int]) -> Sequence[Decoded]:
         """Decode each record with its stamp."""
-        return self._values.decode_all([self._with_key(record) for record in records], stamps)
+        return self._values.decode_all([with_key(self._keys, record) for record in records], stamps)
 
     def decode_batch(self, records: Sequence[Record]) -> RecordBatch:
         """Decode records into columns; events of records that are out of the ordinary are objects."""
-        return self._values.decode_batch([self._with_key(record) for record in records])
+        return self._values.decode_batch([with_key(self._keys, record) for record in records])
 
-    def _with_key(self, record: Record) -> Record:
-        if record.key is None or record.fault is not None:
-            return record
-        read = self._keys.as_json(_as_value(record))
-        if read.value is None:
-            return _but(record, None, None, INVALID)
-        return _but(record, _plain(read.value), record.value, None)
+
+def with_key(keys: SchemaDecoder, record: Record) -> Record:
+    """Put what a record's key says in its place; a fault where the key cannot be read."""
+    if record.key is None or record.fault is not None:
+        return record
+    read = keys.as_json(key_as_value(record))
+    if read.value is None:
+        return _but(record, None, None, INVALID)
+    return _but(record, _plain(read.value), record.value, None)
 
 
 def _plain(text: bytes) -> bytes:
@@ -70,8 +72,8 @@ def _plain(text: bytes) -> bytes:
     return text if plain is None else plain.encode()
 
 
-def _as_value(record: Record) -> Record:
-    """A record whose value is its key, and whose headers name the key's schema."""
+def key_as_value(record: Record) -> Record:
+    """Make a record whose value is this one's key, and whose headers name the key's schema."""
     headers = [(HEADER, content) for name, content in record.headers if name == KEY_HEADER]
     return TranscodedRecord(
         record.topic,

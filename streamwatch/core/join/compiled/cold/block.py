@@ -38,7 +38,7 @@ PACKED_ENTRY: Final = np.dtype(
 """An entry outside the table, unpacked: 64 bytes, and the columns of a block in this order.
 
 Fields as in `layout.ENTRY`. `arrival`: place in the queue of its kind, larger than that of any entry that has
-come before, so no two have the same. `generation`: of a dedup entry; 0 of what waits.
+come before, so no two have the same. `generation`: of a dedup entry; of what waits the number of its topic.
 """
 
 VERSION: Final = 1

@@ -16,7 +16,7 @@ from streamwatch.core.join.compiled.table import (
     unchain,
 )
 from streamwatch.core.join.compiled.waiting import dequeue
-from streamwatch.core.join.entry import PENDING
+from streamwatch.core.join.entry import PENDING, RESOLVED
 
 _AHEAD = 16
 
@@ -41,6 +41,7 @@ def unpacked(entries, totals, packed):
     e.true_or_scores = packed.true_or_scores
     e.label_at_prediction = packed.label_at_prediction
     e.state = packed.state
+    e.topic = packed.generation if packed.state < RESOLVED else 0
     e.later = -1
     e.earlier_or_generation = packed.generation
     return x
@@ -160,7 +161,7 @@ def pack_chosen(entries, chosen, arrival, packed):
         p.true_or_scores = e.true_or_scores
         p.label_at_prediction = e.label_at_prediction
         p.state = e.state
-        p.generation = 0
+        p.generation = e.topic
 
 
 @entry

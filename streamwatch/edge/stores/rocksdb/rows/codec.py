@@ -1,11 +1,13 @@
 """Codec of chains: all entries of an id in one value, a row per entry.
 
-    waits      [state, model, class, label, stamp, own time − record time, scores, deadline − usual deadline]
+    waits      [state + 16 × topic, model, class, label, stamp, own time − record time, scores,
+                deadline − usual deadline, segments]
     settled    [state, model, predicted, generation, truth]
 
-Trailing defaults are left out; a chain of one is its row, a longer one an array of rows. Models and classes
-are numbers of `Names`. `stamp` is the record time shifted by 16 bits, with the low bits of the number of the
-expiry entry that names the record. The usual deadline is by the horizons the state began with.
+Trailing defaults are left out; a chain of one is its row, a longer one an array of rows. Models, classes and
+topics are numbers of `Names`; a topic that is not known is 0. `stamp` is the record time shifted by 16 bits,
+with the low bits of the number of the expiry entry that names the record. The usual deadline is by the
+horizons the state began with.
 """
 
 from __future__ import annotations
@@ -26,6 +28,8 @@ _ENTRY_BITS: Final = 16
 _ENTRY_MASK: Final = 2**_ENTRY_BITS - 1
 _DEADLINE_BITS: Final = 40
 _DEADLINE_MASK: Final = 2**_DEADLINE_BITS - 1
+_STATE_BITS: Final = 4
+_STATE_MASK: Final = 2**_STATE_BITS - 1
 _CACHED: Final = 4096
 _STAMP: Final = 2**63
 _STAMP_BYTES: Final = 8
@@ -107,7 +111,7 @@ class ChainCodec:
                     rows.append(_encode(self._waiting(record)))
                 else:
                     try:
-                        head = heads[record.label_at_prediction][record.model][
+                        head = heads[record.topic][record.label_at_prediction][record.model][
                             record.predicted_class or record.true_class
                         ]
                     except KeyError:
@@ -126,7 +130,8 @@ class ChainCodec:
         """Of a row that waits: all before its stamp."""
         last = [] if record.timestamp_ms is None else [0]
         row = _encode([*self._waiting(record)[:4], _STAMP, *last])
-        path = (record.label_at_prediction, record.model, record.predicted_class or record.true_class)
+        named = record.predicted_class or record.true_class
+        path = (record.topic, record.label_at_prediction, record.model, named)
         return self._remember(heads, path, row[: -_STAMP_BYTES - len(last)])
 
     def _remember(self, shared: Shared, path: tuple[int | str | None, ...], value: bytes) -> bytes:
@@ -176,8 +181,9 @@ class ChainCodec:
         number = self.names.number
         state, record_ms, generation = record.state, record.record_ms, record.generation
         own_ms, scores = record.timestamp_ms, record.scores
+        topic = number(record.topic)
         row: Row = [
-            state,
+            state | (topic << _STATE_BITS if isinstance(topic, int) else 0),
             number(record.model),
             number(record.predicted_class or record.true_class),
             number(record.label_at_prediction),
@@ -197,7 +203,7 @@ class ChainCodec:
         first: JoinEntry | None = None
         for row in reversed(unpack_rows(value)):
             state = row[0]
-            if state >= RESOLVED:
+            if is_settled(row):
                 generation = row[3]
                 if generation >= self.floor:
                     true_class = name(row[4]) if len(row) > 4 else ""
@@ -210,7 +216,7 @@ class ChainCodec:
 
     def _waits(self, key: str, row: Row, following: JoinEntry | None) -> JoinEntry:
         name = self.names.name
-        state, stamp = row[0], row[4]
+        state, topic, stamp = row[0] & _STATE_MASK, row[0] >> _STATE_BITS, row[4]
         more = len(row)
         own = row[5] if more > 5 else None
         scores = row[6] if more > 6 else None
@@ -233,7 +239,13 @@ class ChainCodec:
             following,
             name(row[3]),
             None if segments is None else {name(segment): name(value) for segment, value in segments.items()},
+            name(topic),
         )
+
+
+def is_settled(row: Row) -> bool:
+    """Tell whether a row is that of a dedup entry."""
+    return row[0] & _STATE_MASK >= RESOLVED
 
 
 def unpack_rows(value: bytes) -> list[Row]:

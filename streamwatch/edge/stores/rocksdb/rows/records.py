@@ -11,7 +11,7 @@ from streamwatch.core.join.entry import RESOLVED, JoinEntry, forget
 from streamwatch.edge.stores.rocksdb.directory.database import Database
 from streamwatch.edge.stores.rocksdb.directory.failures import undecodable
 from streamwatch.edge.stores.rocksdb.keys import DIGEST_BYTES, expiry_key, expiry_parts, split_digests
-from streamwatch.edge.stores.rocksdb.rows.codec import ChainCodec, pack_rows, unpack_rows
+from streamwatch.edge.stores.rocksdb.rows.codec import ChainCodec, is_settled, pack_rows, unpack_rows
 from streamwatch.edge.stores.rocksdb.rows.expiry_cache import KIND_OF, Entry, ExpiryCache
 
 
@@ -117,7 +117,7 @@ class Records:
             if value is None:
                 continue
             rows = unpack_rows(value)
-            alive = [row for row in rows if row[0] < RESOLVED or row[3] >= floor]
+            alive = [row for row in rows if not is_settled(row) or row[3] >= floor]
             if len(alive) < len(rows):
                 if (left := pack_rows(alive)) is None:
                     del batch[key]

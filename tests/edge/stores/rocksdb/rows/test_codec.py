@@ -42,6 +42,7 @@ def records(draw):
         tag(due_s + draw(st.sampled_from([0, 0, 0, 7])), draw(st.integers(0, 70_000))),
         label_at_prediction=draw(st.none() | label) if pending else None,
         segments=draw(st.none() | st.dictionaries(name, label, min_size=1)) if pending else None,
+        topic=draw(st.sampled_from(["", "t", "u"])),
     )
 
 
@@ -71,6 +72,7 @@ def told(first):
                 first.label_at_prediction,
                 mark,
                 first.segments,
+                first.topic if waits else "",
             )
         )
         first = first.next
