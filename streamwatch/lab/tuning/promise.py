@@ -16,7 +16,7 @@ from scipy import stats
 
 from streamwatch.core.specs import DetectorSpec
 from streamwatch.lab.tuning.counting import count_alarms, delays
-from streamwatch.lab.tuning.resampling import Losses, lasting_block, resampled
+from streamwatch.lab.tuning.resampling import Losses, lasting_block, mean_block, resampled
 from streamwatch.lab.tuning.strictness import Tuned
 
 HISTORIES: Final = 48
@@ -83,13 +83,10 @@ def check_history(losses: Losses, outcomes_per_alarm: float) -> float:
     if min(errors, n - errors) < 50:
         which = "errors" if errors < n - errors else "hits"
         raise CannotPromise(f"the history has {min(errors, n - errors)} {which}; at least 50 are needed")
+    _refuse_long(n, mean_block(losses))
+    _refuse_change(losses, mean_block(losses))  # before slow swings, as a change is one, too
     block = lasting_block(losses)
-    if n < 100 * block:
-        raise CannotPromise(
-            f"losses go together over some {block:,.0f} outcomes, so that {n:,} are worth {n / block:,.0f} "
-            f"independent stretches; at least 100 are needed"
-        )
-    _refuse_change(losses, block)
+    _refuse_long(n, block)
     if outcomes_per_alarm > 100 * n:
         raise CannotPromise(
             f"one alarm in {outcomes_per_alarm:,.0f} outcomes is promised from {n:,}; "
@@ -106,6 +103,14 @@ def check_history(losses: Losses, outcomes_per_alarm: float) -> float:
             f"promise more, or at less traffic"
         )
     return block
+
+
+def _refuse_long(n: int, block: float) -> None:
+    if n < 100 * block:
+        raise CannotPromise(
+            f"losses go together over some {block:,.0f} outcomes, so that {n:,} are worth {n / block:,.0f} "
+            f"independent stretches; at least 100 are needed"
+        )
 
 
 def _refuse_change(losses: Losses, block: float) -> None:
