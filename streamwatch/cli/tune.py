@@ -1,9 +1,10 @@
-"""`streamwatch tune`: thresholds that keep a promised rate of false alarms, from recorded outcomes."""
+"""`streamwatch tune`: thresholds that keep a promised rate of false alarms, from outcomes of the past."""
 
 # ruff: noqa: PLC0415  # what is heavy is imported when a command needs it
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -16,7 +17,6 @@ from streamwatch.cli.recordings import (
     NO_KAFKA,
     USED,
     Columns,
-    Files,
     LayoutName,
     Model,
     Topic,
@@ -25,15 +25,32 @@ from streamwatch.cli.recordings import (
 )
 
 if TYPE_CHECKING:
-    from streamwatch.lab.tuning.history import History
+    from collections.abc import Callable, Mapping
+
+    from streamwatch.lab.replay import ReplaySpec
+    from streamwatch.lab.tuning.history import History, Unfit
 
 EXIT_NO_PROMISE = 1
 """Exit code where no history supports the promise."""
 
 
 def tune(  # noqa: PLR0913  # one parameter per option
-    files: Files,
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[FILE]…", help="JSON lines, CSV or lines of kcat -J, .gz too; - for stdin."),
+    ] = None,
     *,
+    state: Annotated[
+        Path | None,
+        typer.Option("--state", metavar="DIR", help="From the past in a daemon's state, in place of files."),
+    ] = None,
+    url: Annotated[
+        str | None,
+        typer.Option("--url", metavar="URL", help="From the past that a running daemon serves: http://…"),
+    ] = None,
+    token_file: Annotated[
+        Path | None, typer.Option("--token-file", metavar="FILE", help="Token of the daemon's API.")
+    ] = None,
     every: Annotated[
         str,
         typer.Option("--every", metavar="DURATION", help="At most one false alarm of a model in this time."),
@@ -71,23 +88,27 @@ def tune(  # noqa: PLR0913  # one parameter per option
 
         streamwatch tune outcomes.csv --every 30d -o detectors.yaml
 
+    From the past of a running daemon, or of a state directory:
+
+        streamwatch tune --url http://127.0.0.1:9877 --every 30d
+
+        streamwatch tune --state /var/lib/streamwatch/state --every 30d
+
     Streams like the recording are drawn from it in blocks that keep its autocorrelation, and the threshold of
     each detector is set as low as the promise allows. Told are the rate to expect, with an interval, and how
     long a drop of the accuracy by 2, 5 and 10 points stays unseen. The recording must be of a time in which
-    models did not change; --since and --until choose one. Files are read as replay reads them. Exit code: 1
-    when no history supports the promise.
+    models did not change; --since and --until choose one. Files are read as replay reads them. The
+    past of a daemon has counts of minutes to hours; it does for models whose losses are independent, and is
+    refused for others. Exit code: 1 when no history supports the promise.
     """
-    settings = read_used_settings(config, overrides, USED, NO_KAFKA)
+    if sum(bool(source) for source in (files, state, url)) != 1:
+        refuse("expected one of FILE…, --state DIR, --url URL")
 
     from rich.console import Console
 
-    from streamwatch.lab.recorded import RecordingError
-    from streamwatch.lab.replay import replay
     from streamwatch.lab.tuning.advice import Wanted, best_of, document, tuned_models
-    from streamwatch.lab.tuning.history import Histories, outcomes_only
     from streamwatch.lab.tuning.strictness import TUNED
     from streamwatch.lab.tuning.tables import print_tuned
-    from streamwatch.settings import SettingsError
     from streamwatch.settings.durations import parse_duration
 
     kinds = [name.strip() for name in detectors.split(",")]
@@ -100,19 +121,19 @@ def tune(  # noqa: PLR0913  # one parameter per option
     if traffic is not None and not traffic > 0.0:
         refuse(f"--traffic: expected a number above 0, got {traffic}")
     since_ms, until_ms = _time("--since", since), _time("--until", until)
-    histories = Histories()
-    try:
-        read = recorded_spec(settings, files, topic, model, columns, timestamp_unit, layout)
-        monitors = outcomes_only(read.monitors)
-        with telling_of_compiling():
-            replay(replace(read, monitors=monitors, seen=histories.add), Console(stderr=True))
-    except (RecordingError, SettingsError) as error:
-        refuse(str(error))
-    found: dict[str, History] = {
-        name: history.between(since_ms, until_ms) for name, history in histories.of_models().items()
-    }
+    found: Mapping[str, History | Unfit]
+    if files:
+        settings = read_used_settings(config, overrides, USED, NO_KAFKA)
+
+        def read() -> ReplaySpec:
+            return recorded_spec(settings, files, topic, model, columns, timestamp_unit, layout)
+
+        found = {name: each.between(since_ms, until_ms) for name, each in _recorded(read).items()}
+    else:
+        found = _kept(state, url, token_file, since_ms, until_ms, seed)
     if not found:
-        refuse("no outcome could be read; streamwatch replay says why", EXIT_NO_PROMISE)
+        why = "; streamwatch replay says why" if files else ""
+        refuse(f"no outcome could be read{why}", EXIT_NO_PROMISE)
     with telling_of_compiling():
         tuned = tuned_models(found, Wanted(kinds, every_ms, traffic, seed))
     console = Console(stderr=output is None)
@@ -127,6 +148,60 @@ def tune(  # noqa: PLR0913  # one parameter per option
         typer.echo(text, nl=False)
     else:
         output.write_text(text, encoding="utf-8")
+
+
+def _recorded(read: Callable[[], ReplaySpec]) -> dict[str, History]:
+    """Replay recordings for the outcomes of every model."""
+    from rich.console import Console
+
+    from streamwatch.lab.recorded import RecordingError
+    from streamwatch.lab.replay import replay
+    from streamwatch.lab.tuning.history import Histories, outcomes_only
+    from streamwatch.settings import SettingsError
+
+    histories = Histories()
+    try:
+        spec = read()
+        with telling_of_compiling():
+            made = replace(spec, monitors=outcomes_only(spec.monitors), seen=histories.add)
+            replay(made, Console(stderr=True))
+    except (RecordingError, SettingsError) as error:
+        refuse(str(error))
+    return histories.of_models()
+
+
+def _kept(
+    state: Path | None,
+    url: str | None,
+    token_file: Path | None,
+    since_ms: int | None,
+    until_ms: int | None,
+    seed: int,
+) -> dict[str, History | Unfit]:
+    """Histories from the past that a daemon keeps: of its state directory, or by its API."""
+    from streamwatch.admin.state_past import state_pasts
+    from streamwatch.core.past import HOUR_S, merged
+    from streamwatch.edge.stores.errors import StateFailed, StateRefused
+    from streamwatch.edge.web.routes.past import seamless
+    from streamwatch.lab.reporting.source import ReportError
+    from streamwatch.lab.tuning.counts import counts_of, counts_of_daemon, histories_of
+
+    try:
+        if state is not None:
+            pasts = state_pasts(state)
+            until_s = int(time.time()) + HOUR_S  # as the API leaves out what is dated in the future
+            counts = {
+                name: counts_of(
+                    seamless(merged(views, pasts.days), pasts.days, until_s), in_folds=len(views) > 1
+                )
+                for name, views in pasts.views.items()
+            }
+        else:
+            token = None if token_file is None else token_file.read_text(encoding="utf-8").strip()
+            counts = counts_of_daemon(url or "", token)
+    except (StateRefused, StateFailed, ReportError, OSError) as error:
+        refuse(str(error))
+    return histories_of({name: each.between(since_ms, until_ms) for name, each in counts.items()}, seed)
 
 
 def _time(option: str, text: str | None) -> int | None:

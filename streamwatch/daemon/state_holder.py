@@ -92,7 +92,7 @@ class StateHolder:
         return state
 
     def counts(self) -> LogCounts:
-        """Count what was found of the logs up to the opening, and the states that were removed since the start."""
+        """Count what was found of the logs up to the opening, and the states removed since the start."""
         counts = self.opened.source_positions.counts
         if not self._gone:
             return counts

@@ -152,7 +152,7 @@ class FeedReader:
                 self._bad.add(BadLine(record.number, event.reason, sample_of(record.value), source))
 
     def rest(self, recording: Recording, partition: Partition, side: Side, last_ms: int) -> Feed:
-        """Take a file from some line on, as the partition that it was before; `last_ms` dates the line before."""
+        """Take a file from some line on, as the partition that it was; `last_ms` dates the line before."""
         lines = recording.records()
         fitted = self._decoded(list(islice(lines, CHUNK)), self._topic, recording.name)
         return Feed(partition, side, self._chunks(fitted, lines, partition, recording.name, last_ms))

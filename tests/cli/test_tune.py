@@ -9,6 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from streamwatch.cli import app
+from tests.core.join.join_stream import label, predict
+from tests.edge.stores.rocksdb.test_column_store import Life
 
 
 @pytest.fixture
@@ -50,3 +52,36 @@ def test_a_part_of_the_recording_is_chosen_by_time(recording: str) -> None:
     chosen = ["--since", "2026-01-01T01:00", "--until", "2026-01-01T02:00:00Z"]
     result = CliRunner().invoke(app, ["tune", recording, *chosen])
     assert "m: 60 outcomes" in result.output
+
+
+@pytest.mark.parametrize("sources", [[], ["rows.csv", "--url", "http://a"], ["--url", "u", "--state", "d"]])
+def test_exactly_one_source_is_asked_for(recording: str, sources: list[str]) -> None:
+    del recording
+    result = CliRunner().invoke(app, ["tune", *sources])
+    assert result.exit_code == 2
+    assert "expected one of FILE…, --state DIR, --url URL" in result.output
+
+
+def test_a_directory_that_is_no_state_and_a_url_that_is_none_are_refused(recording: str) -> None:
+    del recording
+    assert "nowhere" in CliRunner().invoke(app, ["tune", "--state", "nowhere"]).output
+    told = CliRunner().invoke(app, ["tune", "--url", "ftp://a"])
+    assert told.exit_code == 2
+    assert "expected a URL such as http://127.0.0.1:9877" in told.output
+
+
+@pytest.mark.slow
+def test_a_state_whose_past_is_too_short_is_refused_and_nothing_is_written(recording: str) -> None:
+    del recording
+    life = Life(Path("state"))
+    for n in range(40):
+        life.feed(
+            predict(f"a{n}", "x" if n % 4 else "y", n * 1_000, "m"), label(f"a{n}", "x", n * 1_000, "m")
+        )
+    life.commit()
+    life.store.close()
+    result = CliRunner().invoke(app, ["tune", "--state", "state", "-o", "found.yaml"])
+    assert result.exit_code == 1
+    assert "m: 40 outcomes, error 0.2500" in result.output
+    assert "no promise: its past is 1 stretches of time with 10 errors, too few to see" in result.output
+    assert not Path("found.yaml").exists()

@@ -48,7 +48,13 @@ async def test_a_report_of_a_running_daemon_has_its_numbers(kafka: Broker, tmp_p
         )
         arguments = ["report", running.url, "-o", str(tmp_path / "r.md"), "-o", str(tmp_path / "r.html")]
         made = await asyncio.to_thread(CliRunner().invoke, app, [*arguments, "--token-file", str(token)])
+        tuning = ["tune", "--url", running.url, "--token-file", str(token)]
+        tuned = await asyncio.to_thread(CliRunner().invoke, app, tuning, env={"COLUMNS": "200"})
     assert made.exit_code == 0, made.output
+    assert tuned.exit_code == 1, tuned.output
+    for model, error in (("m", 0.1), ("a/b", 0.25)):  # counts are those of the daemon, and too few to promise
+        assert f"{model}: {OUTCOMES} outcomes, error {error:.4f}" in tuned.output
+    assert tuned.output.count("tune from recorded outcomes") == 2
     text = (tmp_path / "r.md").read_text(encoding="utf-8")
     for model, shown in (("m", "m"), ("a/b", "a/b")):
         accuracy = value(samples, "accuracy_ratio", model=model, forgetting="landmark")

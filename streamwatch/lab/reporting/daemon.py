@@ -39,17 +39,13 @@ def from_daemon(
     ReportError
         If the URL is none, nobody answers there, or not as a daemon does.
     """
-    base = url.rstrip("/")
-    parts = urlsplit(base)
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise ReportError(f"expected a URL such as http://127.0.0.1:9877, got {url!r}")
-    listed = _ask(base, "/api/v1/models", token)
+    base = base_of(url)
+    listed = ask(base, "/api/v1/models", token)
     names = sorted(listed["models"], key=lambda name: -_outcomes(listed["models"][name]))
     notes = [f"The {MOST_MODELS} busiest of {len(names)} models."] if len(names) > MOST_MODELS else []
     shown = sorted(names[:MOST_MODELS])
-    # Models named . and .. are asked for in the API's own way.
-    path = {name: "%252E" * len(name) if name in {".", ".."} else quote(name, safe="") for name in shown}
-    health = _ask(base, "/api/v1/health", token)
+    path = {name: path_of(name) for name in shown}
+    health = ask(base, "/api/v1/health", token)
     if not health["ready"]:
         notes.append(f"Not ready: {'; '.join(health['reasons'])}.")
     running = health["stream"].get("build_info", {})
@@ -58,15 +54,36 @@ def from_daemon(
         name=base,
         made_ms=time.time_ns() // 1_000_000,
         versions={**daemon, **versions},
-        models={name: _ask(base, f"/api/v1/models/{path[name]}", token) for name in shown},
-        histories={name: _ask(base, f"/api/v1/models/{path[name]}/history", token) for name in shown},
-        alarms=_ask(base, "/api/v1/alarms?limit=1000", token)["alarms"],
-        comparisons=_ask(base, "/api/v1/comparisons", token)["comparisons"],
+        models={name: ask(base, path[name], token) for name in shown},
+        histories={name: ask(base, f"{path[name]}/history", token) for name in shown},
+        alarms=ask(base, "/api/v1/alarms?limit=1000", token)["alarms"],
+        comparisons=ask(base, "/api/v1/comparisons", token)["comparisons"],
         stream=health["stream"],
         notes=notes,
         settings=settings,
         now_s=listed["published_timestamp_seconds"],
     )
+
+
+def base_of(url: str) -> str:
+    """Check the URL of a daemon; without a slash at its end. Raises ReportError."""
+    base = url.rstrip("/")
+    parts = urlsplit(base)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ReportError(f"expected a URL such as http://127.0.0.1:9877, got {url!r}")
+    return base
+
+
+def path_of(model: str) -> str:
+    """Path of a model in the API; those named . and .. are asked for in its own way."""
+    name = "%252E" * len(model) if model in {".", ".."} else quote(model, safe="")
+    return f"/api/v1/models/{name}"
+
+
+def model_paths(url: str, token: str | None) -> tuple[str, dict[str, str]]:
+    """Ask a daemon for its models: its URL, and the path of each model. Raises ReportError."""
+    base = base_of(url)
+    return base, {name: path_of(name) for name in sorted(ask(base, "/api/v1/models", token)["models"])}
 
 
 def _outcomes(document: dict[str, Any]) -> float:
@@ -83,7 +100,8 @@ def _first(tree: Any) -> list[str]:
     return found
 
 
-def _ask(base: str, path: str, token: str | None) -> Any:
+def ask(base: str, path: str, token: str | None) -> Any:
+    """Get a document of a daemon's API; raises ReportError."""
     request = Request(base + path, headers={} if token is None else {"Authorization": f"Bearer {token}"})  # noqa: S310  # the scheme was looked at
     try:
         with urlopen(request, timeout=_PATIENCE) as answer:  # noqa: S310

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import yaml
 
-from streamwatch.lab.tuning.history import DAY_MS, History
+from streamwatch.lab.tuning.history import DAY_MS, History, Unfit
 from streamwatch.lab.tuning.promise import Advice, CannotPromise, advise
 from streamwatch.lab.tuning.strictness import TUNED
 
@@ -43,9 +43,14 @@ class TunedModel:
     """Why there is no advice, or none of a kind."""
 
 
-def tuned_models(histories: Mapping[str, History], wanted: Wanted) -> list[TunedModel]:
+def tuned_models(histories: Mapping[str, History | Unfit], wanted: Wanted) -> list[TunedModel]:
     """Tune every kind of detector on every history; same seed, same result."""
-    return [_tuned(model, history, wanted) for model, history in histories.items()]
+    return [
+        TunedModel(model, history.outcomes, history.error, None, (), (history.why,))
+        if isinstance(history, Unfit)
+        else _tuned(model, history, wanted)
+        for model, history in histories.items()
+    ]
 
 
 def _tuned(model: str, history: History, wanted: Wanted) -> TunedModel:

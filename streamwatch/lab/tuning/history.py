@@ -41,6 +41,16 @@ class History:
         return len(self.losses) / (span / DAY_MS) if span else None
 
 
+@dataclass(frozen=True, slots=True)
+class Unfit:
+    """A past of one model that no history can be made of, and why."""
+
+    outcomes: int
+    error: float
+    """NaN without outcomes."""
+    why: str
+
+
 def outcomes_only(monitors: MonitorsSpec) -> MonitorsSpec:
     """Estimators that make a replay quick, where only its outcomes are wanted."""
     return MonitorsSpec(

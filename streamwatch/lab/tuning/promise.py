@@ -7,7 +7,7 @@ from histories that are themselves resampled, and the rate that is told is an in
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -16,7 +16,7 @@ from scipy import stats
 
 from streamwatch.core.specs import DetectorSpec
 from streamwatch.lab.tuning.counting import count_alarms, delays
-from streamwatch.lab.tuning.resampling import Losses, mean_block, resampled
+from streamwatch.lab.tuning.resampling import Losses, lasting_block, mean_block, resampled
 from streamwatch.lab.tuning.strictness import Tuned
 
 HISTORIES: Final = 48
@@ -83,13 +83,10 @@ def check_history(losses: Losses, outcomes_per_alarm: float) -> float:
     if min(errors, n - errors) < 50:
         which = "errors" if errors < n - errors else "hits"
         raise CannotPromise(f"the history has {min(errors, n - errors)} {which}; at least 50 are needed")
-    block = mean_block(losses)
-    if n < 100 * block:
-        raise CannotPromise(
-            f"losses go together over some {block:,.0f} outcomes, so that {n:,} are worth {n / block:,.0f} "
-            f"independent stretches; at least 100 are needed"
-        )
-    _refuse_change(losses, block)
+    _refuse_long(n, mean_block(losses))
+    _refuse_change(losses, mean_block(losses))  # before slow swings, as a change is one, too
+    block = lasting_block(losses)
+    _refuse_long(n, block)
     if outcomes_per_alarm > 100 * n:
         raise CannotPromise(
             f"one alarm in {outcomes_per_alarm:,.0f} outcomes is promised from {n:,}; "
@@ -106,6 +103,14 @@ def check_history(losses: Losses, outcomes_per_alarm: float) -> float:
             f"promise more, or at less traffic"
         )
     return block
+
+
+def _refuse_long(n: int, block: float) -> None:
+    if n < 100 * block:
+        raise CannotPromise(
+            f"losses go together over some {block:,.0f} outcomes, so that {n:,} are worth {n / block:,.0f} "
+            f"independent stretches; at least 100 are needed"
+        )
 
 
 def _refuse_change(losses: Losses, block: float) -> None:
@@ -161,10 +166,29 @@ def rate_intervals(
     return means / length, low / length, high / length
 
 
-def advise(
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """The least strict detector that keeps a promise, of those that were tried."""
+
+    spec: DetectorSpec
+    tried: tuple[DetectorSpec, ...]
+    index: int
+    """Of `spec` in `tried`."""
+    block: float
+    """Mean length of the blocks that streams were drawn in."""
+    rate: float
+    """False alarms per outcome expected."""
+    low: float
+    high: float
+    """Interval of the rate; `high` is at most what was promised."""
+    simulated: int
+    """Outcomes it was seen on."""
+
+
+def least_strict(
     kind: str, tuned: Tuned, losses: Losses, outcomes_per_alarm: float, rng: np.random.Generator
-) -> Advice:
-    """The least strict detector of a kind whose rate of false alarms is surely at most the promised one.
+) -> Threshold:
+    """Find the least strict detector of a kind whose rate of false alarms is surely at most the promised one.
 
     Parameters
     ----------
@@ -201,23 +225,40 @@ def advise(
             f"{1.0 / upper[-1]:,.0f} outcomes"
         )
     j = int(keeps[0])
-    spec = tuned.spec(float(fine[j]))
+    return Threshold(
+        spec=specs[j],
+        tried=tuple(specs),
+        index=j,
+        block=block,
+        rate=float(rate[j]),
+        low=float(lower[j]),
+        high=float(upper[j]),
+        simulated=length * HISTORIES,
+    )
+
+
+def advise(
+    kind: str, tuned: Tuned, losses: Losses, outcomes_per_alarm: float, rng: np.random.Generator
+) -> Advice:
+    """Find the least strict detector that keeps a promise (`least_strict`), and how late it sees drops."""
+    found = least_strict(kind, tuned, losses, outcomes_per_alarm, rng)
+    spec = replace(found.spec, name=tuned.base.name)
     after = int(min(MOST_AFTER, max(2_000, outcomes_per_alarm)))
     before = int(min(20_000, len(losses)))
     told: list[Delay] = []
     for rise in RISES:
         if rise < 1.0 - losses.mean():
-            late = delays(specs, losses, block, rise, RUNS, before, after, rng)[j]
+            late = delays(found.tried, losses, found.block, rise, RUNS, before, after, rng)[found.index]
             told.append(Delay(rise, float(np.median(late)), float(np.isfinite(late).mean())))
     return Advice(
         kind=kind,
         spec=spec,
         parameter=tuned.parameter,
         value=float(getattr(spec, tuned.parameter)),
-        rate=float(rate[j]),
-        low=float(lower[j]),
-        high=float(upper[j]),
-        simulated=length * HISTORIES,
+        rate=found.rate,
+        low=found.low,
+        high=found.high,
+        simulated=found.simulated,
         delays=tuple(told),
     )
 

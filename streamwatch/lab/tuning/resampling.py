@@ -6,11 +6,17 @@ Politis, Romano 1994: blocks begin anywhere in the history, are geometrically lo
 from __future__ import annotations
 
 import math
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import stats
 
 Losses = NDArray[np.int8]
+MEANS: Final = 20
+"""Means over a stretch from which their variance is told."""
+GROWTH: Final = 1e-4
+"""Chance at which a variance that does not grow is taken to."""
 
 
 def autocorrelation(losses: Losses, lags: int) -> NDArray[np.float64]:
@@ -51,6 +57,37 @@ def mean_block(losses: Losses) -> float:
     if g0 <= 0.0 or g1 <= 0.0:
         return 1.0
     return float(np.clip((g1 / g0) ** (2.0 / 3.0) * n ** (1.0 / 3.0), 1.0, n / 3.0))
+
+
+def lasting_block(losses: Losses) -> float:
+    """Mean length of blocks that keeps slow swings, too, such as a cycle of some thousand outcomes; 1 … n/3.
+
+    `mean_block` asks single correlations whether they are noise. Those of a slow swing are, each by itself,
+    while their sum decides how far means over the swing wander. So the variance of means over s outcomes,
+    times s, is looked at for s = b, 2b, 4b … while there are 20 means: of losses whose dependence ends within
+    s it grows no more. The least s after which it grows no more (by the χ² law of a variance, one chance in
+    10,000 at each comparison) is where the dependence ends, and blocks are four times as long, lest they cut
+    every fourth swing. Where nothing grows, they are those of `mean_block`.
+    """
+    n = len(losses)
+    block = mean_block(losses)
+    scales = [math.ceil(block)]
+    while n // (2 * scales[-1]) >= MEANS:
+        scales.append(2 * scales[-1])
+    variances = [_variance_of_sums(losses, scale) for scale in scales]
+    reached = 0
+    for later in range(1, len(scales)):
+        means = n // scales[later]
+        surely = stats.chi2.ppf(1.0 - GROWTH, means - 1) / (means - 1)
+        while reached < later and variances[later] > surely * variances[reached]:
+            reached += 1
+    return min(4.0 * scales[reached], n / 3.0) if reached else block
+
+
+def _variance_of_sums(losses: Losses, scale: int) -> float:
+    """Variance of sums over so many outcomes, per outcome."""
+    whole = losses[: len(losses) // scale * scale].reshape(-1, scale).sum(axis=1, dtype=np.int64)
+    return float(whole.var(ddof=1)) / scale if len(whole) > 1 else 0.0
 
 
 def resampled(losses: Losses, block: float, length: int, rng: np.random.Generator) -> Losses:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from streamwatch.lab.tuning.resampling import autocorrelation, mean_block, resampled
+from streamwatch.lab.tuning.resampling import autocorrelation, lasting_block, mean_block, resampled
 from tests.calibration.monte_carlo import correlated
+from tests.lab.tuning.promises import cycle
 
 
 def markov(rho, n, seed, p=0.2):
@@ -52,3 +53,18 @@ def test_streams_have_the_error_and_the_correlation_of_their_history() -> None:
     stream = resampled(history, mean_block(history), 400_000, np.random.default_rng(2))
     assert stream.mean() == pytest.approx(history.mean(), abs=0.01)
     assert autocorrelation(stream, 1)[0] == pytest.approx(autocorrelation(history, 1)[0], abs=0.03)
+
+
+@pytest.mark.parametrize("period", [200, 2_000])
+def test_blocks_outlast_a_cycle_whose_single_correlations_are_noise(period) -> None:
+    """Errors between .05 and .15: every correlation is below .014, the noise of 60,000 outcomes .018."""
+    draw = cycle(period, 0.05)
+    found = [lasting_block(draw(np.random.default_rng(seed), 60_000).astype(np.int8)) for seed in range(11)]
+    assert min(found) > period / 10
+    assert np.median(found) >= period / 4  # half of the way up
+
+
+@pytest.mark.parametrize("rho", [0.0, 0.3, 0.8])
+def test_blocks_of_losses_whose_dependence_ends_early_stay_as_they_are(rho) -> None:
+    histories = [markov(rho, 20_000, seed) for seed in range(11)]
+    assert [lasting_block(each) for each in histories] == [mean_block(each) for each in histories]

@@ -315,9 +315,11 @@ class CompiledJoin:
         """Compute all that a store would have of the entries; not of a join whose changes are committed."""
         self._arrays.places[: int(self._arrays.totals["top"][0])] = UNWRITTEN
         self._arrays.totals["left"] = 0
-        for names in (self.models, self.classes, self._segments):
+        for names in (self.models, self.classes, self._segments, self._topics):
             names.tell_all()
-        self._durable = DurableEntries(self._builder.scores, self.models, self.classes, self._segments)
+        self._durable = DurableEntries(
+            self._builder.scores, self.models, self.classes, self._segments, self._topics
+        )
         return self._durable.changes(0, self._arrays)
 
     def run_changes(self) -> ColdChanges | None:
