@@ -70,6 +70,9 @@ class Fitting:
         self._predictions, self._labels = (
             [topic for topic in topics.values() if topic.side in side] for side in sides
         )
+        # Asked for every line, so the mappings are looked at once.
+        self._constant_predictions = _constant(self._predictions, "prediction")
+        self._constant_labels = _constant(self._labels, "label")
         # Without asking for a model: tells a label from a prediction that lacks one.
         self._nameless = [
             json.build(
@@ -103,9 +106,9 @@ class Fitting:
             return self._if_no_prediction(record, event, other)
         if type(event) is not Prediction or type(other) is not Label or by is None or other_by is None:
             return event
-        if other_by.has_constant_class("label"):
+        if id(other_by) in self._constant_labels:
             return event
-        return other if by.has_constant_class("prediction") else Both(event, other)
+        return other if id(by) in self._constant_predictions else Both(event, other)
 
     def _if_no_prediction(self, record: LineRecord, refused: Invalid, other: Decoded) -> Decoded:
         """The label a line holds instead, or the better of two reasons why it is of no use."""
@@ -120,6 +123,11 @@ class Fitting:
 
     def _lacks_a_model(self, record: LineRecord) -> bool:
         return any(type(probe.decode(record, 0)) is Prediction for probe in self._nameless)
+
+
+def _constant(topics: Sequence[RecordedTopic], side: Side) -> frozenset[int]:
+    """Identities of the topics that name a constant class of this side."""
+    return frozenset(id(topic) for topic in topics if topic.has_constant_class(side))
 
 
 def _first_fit(
