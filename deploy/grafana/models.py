@@ -194,6 +194,42 @@ MODELS = Dashboard(
             ),
         ),
         Row(
+            "Spark, where a daemon shows its results",
+            (
+                Panel(
+                    "Records the job has yet to read",
+                    "By topic, when the newest batch was cut; those younger than time.settle are among them.",
+                    (Query(f"sum by (topic) ({of('results_waiting_records')})", "{{topic}}"),),
+                    "short",
+                    width=8,
+                ),
+                Panel(
+                    "Age of the newest batch",
+                    "Time since the job wrote it. It grows while there is nothing to be read, too.",
+                    (
+                        Query(
+                            f"time() - max by (instance) ({of('results_batch_timestamp_seconds')})",
+                            "{{instance}}",
+                        ),
+                    ),
+                    "s",
+                    width=8,
+                ),
+                Panel(
+                    "Batches a minute",
+                    "Batches taken in from the results topic.",
+                    (
+                        Query(
+                            f"60 * deriv({of('results_batch')}[$__rate_interval])",
+                            "{{instance}}",
+                        ),
+                    ),
+                    "none",
+                    width=8,
+                ),
+            ),
+        ),
+        Row(
             "The daemon",
             (
                 Panel(

@@ -28,6 +28,7 @@ from streamwatch.core.metrics import (
     JOIN,
     MERGE,
     PROCESS,
+    RESULTS,
     STATE,
     Metric,
 )
@@ -59,6 +60,7 @@ def sections() -> Sequence[tuple[str, Sequence[Metric]]]:
         ("One clock and one order", MERGE),
         ("State and its commits", STATE),
         ("The daemon itself", DAEMON),
+        ("Results of Spark", RESULTS),
         ("The process (without the prefix)", PROCESS),
     )
 

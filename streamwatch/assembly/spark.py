@@ -11,6 +11,7 @@ from hashlib import sha256
 from typing import Protocol
 
 from streamwatch.assembly import specs
+from streamwatch.assembly.job_settings import checkpoint_of
 from streamwatch.assembly.results import buckets_spec
 from streamwatch.assembly.topics import build_topics
 from streamwatch.core.buckets.contract import Keeper, Reader
@@ -96,39 +97,6 @@ _SPLITS: dict[bytes, RecordSplit] = {}
 """By settings, in a worker process."""
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """A setting that the job does not have."""
-
-    key: str
-    given: Callable[[Settings], bool]
-    why: str
-
-
-REFUSALS: Sequence[Refusal] = (
-    Refusal(
-        "kafka.dead_letter_topic",
-        lambda settings: settings.kafka.dead_letter_topic is not None,
-        "expected none with Spark: a task that is repeated would write its invalid records again",
-    ),
-    Refusal(
-        "schema_registry.url",
-        lambda settings: settings.schema_registry.url is not None,
-        "expected none with Spark: formats whose schemas are in a registry are read by the daemon only",
-    ),
-    Refusal(
-        "monitors.early_hints",
-        lambda settings: settings.monitors.early_hints is not None,
-        "expected none with Spark: predictions are told to estimates as they arrive by the daemon only",
-    ),
-    Refusal(
-        "monitors.label_delays",
-        lambda settings: settings.monitors.label_delays,
-        "expected false with Spark: predictions are told to estimates as they arrive by the daemon only",
-    ),
-)
-
-
 def rules_hash(settings: Settings) -> str:
     """Hash of everything in the settings that changes what a record does to a state."""
     rules = (specs.join_spec(settings), specs.monitors_spec(settings), specs.folds_scheme(settings))
@@ -141,28 +109,17 @@ def job_spec(settings: Settings, buckets: Buckets) -> JobSpec:
     Raises
     ------
     SettingsError
-        No checkpoint is set, or something that the job does not have is.
+        See `checkpoint_of`.
     """
     section = settings.spark
-    if section.checkpoint is None:
-        raise SettingsError(
-            "spark.checkpoint: expected a path or URL that driver and executors reach, got none"
-        )
-    for refusal in REFUSALS:
-        if refusal.given(settings):
-            raise SettingsError(f"{refusal.key}: {refusal.why}")
-    topics = list(specs.sides(settings.topics))
-    if section.results_topic in topics:
-        raise SettingsError(
-            f"spark.results_topic: expected a topic that is not read, got {section.results_topic!r}"
-        )
+    checkpoint = checkpoint_of(settings)
     kafka = specs.kafka_spec(settings.kafka)
     id_keys = dealt_keys(section.id_buckets, section.id_buckets)
     model_keys = dealt_keys(section.model_buckets, section.id_buckets)
     return JobSpec(
         source=SourceSpec(
             kafka=kafka,
-            topics=topics,
+            topics=list(specs.sides(settings.topics)),
             split=buckets.split,
             keys=id_keys,
             model_buckets=section.model_buckets,
@@ -173,7 +130,7 @@ def job_spec(settings: Settings, buckets: Buckets) -> JobSpec:
         ids=StageSpec("ids", id_keys, buckets.ids, model_keys),
         models=StageSpec("models", model_keys, buckets.models),
         sink=SinkSpec(kafka, section.results_topic),
-        checkpoint=section.checkpoint,
+        checkpoint=checkpoint,
         partitions=section.id_buckets,
         interval_seconds=section.interval / 1_000,
         configuration=section.configuration,

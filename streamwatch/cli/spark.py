@@ -41,12 +41,12 @@ def spark(
     Needs the extra `spark` and Java 17. Exit code: 0 after a stop, 2 when settings or topics must be changed
     first, 1 for anything else.
     """
-    settings = read_settings(config, overrides)
     try:
         import pyspark  # noqa: F401  # pyright: ignore[reportUnusedImport]
     except ImportError:
         refuse("streamwatch spark needs Spark: pip install 'streamwatchd[spark]', and Java 17")
 
+    settings = read_settings(config, overrides)
     from streamwatch.assembly.spark import REFUSED, run_job
 
     try:

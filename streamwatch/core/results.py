@@ -14,11 +14,15 @@ from typing import Any, Final
 
 import msgspec
 
+from streamwatch.core.events import Partition
+
 VERSION: Final = 1
 MARK: Final = "batch"
 """Kind of the record that ends a batch; its name is empty."""
 LOSS: Final = "loss"
 """Kind of what was missing of the topics, by the range that lacked it."""
+WATERMARK: Final = "watermark"
+"""Kind of the newest record time of a partition among what was read, by topic and partition."""
 SEPARATOR: Final = "/"
 
 
@@ -74,6 +78,8 @@ class BatchMark(msgspec.Struct, frozen=True, array_like=True):
     """Record time up to which the batch goes."""
     positions: dict[str, dict[str, int]] = {}
     """Offset after the last record by topic and partition."""
+    waiting: dict[str, int] = {}
+    """Records beyond the batch when its end was chosen, by topic."""
 
 
 _MARK: Final = msgspec.msgpack.Decoder(BatchMark)
@@ -102,6 +108,21 @@ def encode_mark(mark: BatchMark) -> bytes:
 def encode_lost(lost: Lost) -> bytes:
     """The body of a loss."""
     return msgspec.msgpack.encode(lost)
+
+
+def encode_watermark(partition: Partition, record_ms: int) -> tuple[str, bytes]:
+    """The name and the body of a watermark."""
+    topic, number = partition
+    return f"{topic}{SEPARATOR}{number}", msgspec.msgpack.encode((topic, number, record_ms))
+
+
+def watermark_of(body: bytes) -> tuple[Partition, int]:
+    """Read the body of a watermark: partition and milliseconds since the epoch; raises ResultsFormatError."""
+    try:
+        topic, number, record_ms = msgspec.msgpack.decode(body, type=tuple[str, int, int])
+    except msgspec.MsgspecError as error:
+        raise ResultsFormatError(f"expected a watermark: {error}") from error
+    return Partition(topic, number), record_ms
 
 
 def sum_of(several: Iterable[Lost]) -> Lost:

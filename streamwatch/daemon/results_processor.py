@@ -8,14 +8,13 @@ the end that it had: of what was compacted only the whole is of one moment.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Final
 
 import msgspec
 
 from streamwatch.core.buckets.contract import ALARM
 from streamwatch.core.buckets.spec import BucketsSpec
-from streamwatch.core.buckets.totals import RecordCounts
 from streamwatch.core.buckets.view import ResultsView
 from streamwatch.core.commit.batch import CommitBatch
 from streamwatch.core.estimators.class_shift import ClassShift
@@ -29,11 +28,23 @@ from streamwatch.core.merge import MergeProgress
 from streamwatch.core.merge.series import progress_families
 from streamwatch.core.metrics import single
 from streamwatch.core.ports import Poll, Record
-from streamwatch.core.results import LOSS, MARK, Lost, ResultRecord, lost_of, result_of, sum_of
+from streamwatch.core.results import (
+    LOSS,
+    MARK,
+    WATERMARK,
+    Lost,
+    ResultRecord,
+    lost_of,
+    mark_of,
+    result_of,
+    sum_of,
+    watermark_of,
+)
 from streamwatch.core.series import Family, Report
 from streamwatch.daemon.batch_processor import yield_to_loop
 from streamwatch.daemon.mismatch import MismatchReporter
 from streamwatch.daemon.rejected_records import RejectedRecords
+from streamwatch.daemon.results_progress import RunProgress
 from streamwatch.edge.stores.errors import StateRefused
 from streamwatch.telemetry import Telemetry
 
@@ -129,6 +140,9 @@ class ResultsProcessor:
         self._alarms: list[Alarm] = []
         self._retired: list[str] = []
         self._held_records = 0
+        self._run = RunProgress()
+        self._marked_ms = 0
+        """Time of the mark that was read last."""
 
     @property
     def positions(self) -> Mapping[Partition, int]:
@@ -225,7 +239,9 @@ class ResultsProcessor:
         view = self.view
         monitors = view.monitors
         totals = view.totals
-        families = view.join_families() + progress_families(_progress_of(totals.records, totals.clock_ms))
+        families = view.join_families() + progress_families(
+            self._run.of_records(totals.records, totals.clock_ms)
+        )
         families += yield from monitors.families_in_slices()
         found = view.mismatches()
         self._mismatches.tell(found)
@@ -242,8 +258,9 @@ class ResultsProcessor:
         )
 
     def families(self) -> Sequence[Family]:
-        """Events that wait in the buckets for the time of a later batch."""
-        return [single("merge_held_records", float(self._held_records))] if self.has_report else ()
+        """How far the job is, and events that wait in the buckets for the time of a later batch."""
+        held = [single("merge_held_records", float(self._held_records))] if self.has_report else []
+        return [*held, *self._run.families()]
 
     def first_ms(self, model: str) -> int:
         """See `WatchedModels`, as all that follow: the view begins anew with another job."""
@@ -271,6 +288,7 @@ class ResultsProcessor:
         result = result_of(record.key, record.value)
         self._held[result.kind, result.name] = result
         if result.kind == MARK:
+            self._marked_ms = record.timestamp
             self._whole |= self._held
             self._held.clear()
 
@@ -291,6 +309,9 @@ class ResultsProcessor:
         for number, ((kind, name), result) in enumerate(sorted(whole.items()), 1):
             if result.body and result.life != mark.life:
                 continue  # of a job before this one
+            if kind == WATERMARK:
+                partition, self._run.running_ms[partition] = watermark_of(result.body)
+                continue
             if kind == LOSS:
                 self._lost[name] = lost_of(result.body)
                 continue
@@ -303,6 +324,8 @@ class ResultsProcessor:
         self._alarms.sort(key=lambda alarm: alarm.event_ms)
         self._retired += sorted(before - self._models())
         self.uncommitted += len(whole)
+        run = self._run
+        run.batch, run.written_ms, run.mark = mark.batch, self._marked_ms, mark_of(mark.body)
         self._checkpoint.told = Told(mark.life, mark.batch, sum_of(self._lost.values()))
 
     def _models(self) -> set[str]:
@@ -311,11 +334,5 @@ class ResultsProcessor:
     def _begin(self, life: str) -> None:
         self._life = life
         self.view = ResultsView(self._spec)
+        self._run = RunProgress()
         self._lost.clear()
-
-
-def _progress_of(records: RecordCounts, clock_ms: int) -> MergeProgress:
-    """Counts of records as the series of a sequence show them."""
-    return MergeProgress(
-        clock_ms=clock_ms, **{each.name: getattr(records, each.name) for each in fields(RecordCounts)}
-    )

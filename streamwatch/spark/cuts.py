@@ -38,6 +38,8 @@ class Cut:
     host_ms: int = 0
     """The host's clock when the cut was made."""
     positions: Mapping[Partition, int] = field(default_factory=dict[Partition, int])
+    waiting: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Records beyond the batch when the cut was made, by topic."""
 
     def document(self) -> dict[str, Any]:
         """As Spark keeps it."""
@@ -53,6 +55,7 @@ class Cut:
             "end_ms": self.end_ms,
             "host_ms": self.host_ms,
             "positions": topics,
+            "waiting": dict(self.waiting),
         }
 
 
@@ -72,6 +75,7 @@ def cut_of(document: Mapping[str, Any]) -> Cut:
         int(document["end_ms"]),
         int(document["host_ms"]),
         positions,
+        {str(topic): int(records) for topic, records in document.get("waiting", {}).items()},
     )
 
 
@@ -176,7 +180,12 @@ async def next_cut(log: Log, last: Cut, most: int | None, now_ms: int, spec: Cut
     end_ms, positions = await cut_within()
     if positions == dict(last.positions):
         return last
-    return replace(last, batch=last.batch + 1, end_ms=end_ms, host_ms=now_ms, positions=positions)
+    waiting: dict[str, int] = {}
+    for partition, (_, end) in ends.items():
+        waiting[partition.topic] = waiting.get(partition.topic, 0) + end - positions[partition]
+    return replace(
+        last, batch=last.batch + 1, end_ms=end_ms, host_ms=now_ms, positions=positions, waiting=waiting
+    )
 
 
 def _end_of(begin: int, end: int, found: int | None, future: int | None) -> int:

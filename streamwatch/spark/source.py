@@ -17,8 +17,18 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from streamwatch.core.events import Partition
+from streamwatch.core.fetched import TIMESTAMP
 from streamwatch.core.ports import Record
-from streamwatch.core.results import LOSS, MARK, BatchMark, Lost, encode_lost, encode_mark
+from streamwatch.core.results import (
+    LOSS,
+    MARK,
+    WATERMARK,
+    BatchMark,
+    Lost,
+    encode_lost,
+    encode_mark,
+    encode_watermark,
+)
 from streamwatch.edge.sources.kafka.checking.probe import asked
 from streamwatch.edge.sources.kafka.connection.connection import Connection
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
@@ -156,7 +166,7 @@ class TopicsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         cut, origin = partition.cut, partition.origin
         batch, end_ms = cut.batch, cut.end_ms
         if partition.wanted is None:
-            mark = BatchMark(cut.life, end_ms, cut.document()["positions"])
+            mark = BatchMark(cut.life, end_ms, cut.document()["positions"], dict(cut.waiting))
             yield Row(spec.keys[0], batch, end_ms, origin, 0, MARK, "", encode_mark(mark))
             return
         wanted = partition.wanted
@@ -164,6 +174,11 @@ class TopicsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         pieces = spec.split()(wanted.partition, found.records, cut.host_ms)
         for part, (bucket, piece) in enumerate(pieces):
             yield Row(spec.keys[bucket], batch, end_ms, origin, part, None, None, piece)
+        stamps = found.records.rows[:, TIMESTAMP]
+        believed = stamps[(stamps >= 0) & (stamps <= end_ms)]  # a later one is held, or corrected
+        if len(believed):
+            name, body = encode_watermark(wanted.partition, int(believed.max()))
+            yield Row(spec.keys[0], batch, end_ms, origin, 0, WATERMARK, name, body)
         if found.lost_times:
             name = f"{wanted.partition.topic}/{wanted.partition.partition}/{wanted.begin}"
             body = encode_lost(Lost(dict(found.lost_times), dict(found.lost_records)))

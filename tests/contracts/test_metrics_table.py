@@ -20,7 +20,17 @@ from streamwatch.core.join.join import Join
 from streamwatch.core.join.series import counter_families, gauge_families, model_families
 from streamwatch.core.merge import Merge, MergeProgress, MergeSpec
 from streamwatch.core.merge.series import held_families, progress_families
-from streamwatch.core.metrics import ALARMS, COMPARISONS, JOIN, MERGE, PROCESS, SECTIONS, Metric, family
+from streamwatch.core.metrics import (
+    ALARMS,
+    COMPARISONS,
+    JOIN,
+    MERGE,
+    PROCESS,
+    RESULTS,
+    SECTIONS,
+    Metric,
+    family,
+)
 from streamwatch.core.predictions.early_hints import EarlyHints, EarlyHintsSpec
 from streamwatch.core.predictions.label_delays import LabelDelaysSpec
 from streamwatch.core.predictions.label_delays.register import LabelDelays
@@ -28,6 +38,7 @@ from streamwatch.core.series import Family, Report, exposed
 from streamwatch.core.specs import ComparisonSpec, JoinSpec, MonitorsSpec
 from streamwatch.daemon.delivery import Deliveries, DeliverySpec
 from streamwatch.daemon.process import process_families
+from streamwatch.daemon.results_progress import RunProgress
 from streamwatch.edge.web.routes.prometheus import PrometheusExporter
 from streamwatch.telemetry import Telemetry
 
@@ -93,8 +104,9 @@ def test_a_name_that_is_not_in_the_table_is_an_error() -> None:
         (ALARMS, alarm_families()),
         (PROCESS, process_families(1.0)),
         (COMPARISONS, comparison_families()),
+        (RESULTS, RunProgress().families()),
     ],
-    ids=["join", "merge", "alarms", "process", "comparisons"],
+    ids=["join", "merge", "alarms", "process", "comparisons", "results"],
 )
 def test_each_section_is_what_its_part_exports(section: Sequence[Metric], families: Sequence[Family]) -> None:
     assert sorted(f.name for f in families) == sorted(metric.name for metric in section)

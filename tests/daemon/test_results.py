@@ -22,18 +22,20 @@ from streamwatch.core.ports import Poll
 from streamwatch.core.results import (
     LOSS,
     MARK,
+    WATERMARK,
     BatchMark,
     Lost,
     ResultRecord,
     ResultsFormatError,
     encode_lost,
     encode_mark,
+    encode_watermark,
 )
 from streamwatch.daemon.results_processor import ResultsCheckpoint, ResultsProcessor, Told
 from streamwatch.edge.stores.errors import StateRefused
 from streamwatch.settings import Settings
 from streamwatch.telemetry import Telemetry
-from tests.daemon.fake_daemon import NOW_MS, SPEC, Record, only, stands
+from tests.daemon.fake_daemon import NOW_MS, SPEC, Record, only, only_samples, stands
 
 TOPIC = Partition("streamwatch-results", 0)
 
@@ -270,3 +272,52 @@ async def test_a_state_of_the_other_source_is_refused(tmp_path: Path):
     other = chosen.model_copy(update={"source": "kafka"})
     with pytest.raises(StateRefused, match="source: expected the one with which the state"):
         state_opening(other, build_topics(other), Telemetry(stream=io.StringIO()))()
+
+
+async def test_how_far_the_job_is_is_told_of_the_last_whole_batch():
+    found, topic = processor(), Topic()
+    assert [family.samples for family in found.families()] == [[], [], [], []]
+    topic.batch(1, totals(3))
+    mark = encode_mark(BatchMark("life", NOW_MS - 5_000, {"p": {"0": 7}}, {"p": 11, "l": 0}))
+    topic.write(ResultRecord("life", 2, *totals(4)))
+    topic.records.append(
+        Record(
+            *TOPIC,
+            len(topic.records),
+            NOW_MS + 4_000,
+            ResultRecord("life", 2, MARK, "", mark).value(),
+            b"batch/",
+        )
+    )
+    topic.write(ResultRecord("life", 3, *totals(9)))
+    await found.receive(topic.poll())
+    told = found.families()
+    assert only(told, "results_batch") == 2
+    assert only(told, "results_batch_timestamp_seconds") == (NOW_MS + 4_000) / 1_000
+    assert only(told, "results_batch_end_timestamp_seconds") == (NOW_MS - 5_000) / 1_000
+    assert dict(only_samples(told, "results_waiting_records")) == {("l",): 0.0, ("p",): 11.0}
+
+
+async def test_the_newest_record_time_of_each_partition_is_that_of_the_last_batch_that_read_it():
+    topic = Topic()
+    for number, (partition, record_ms) in enumerate([(0, 1_000), (1, 2_000), (0, 3_000)], 1):
+        topic.batch(
+            number, totals(number), (WATERMARK, *encode_watermark(Partition("p", partition), record_ms))
+        )
+    for each in (topic, topic.compacted()):
+        found = processor()
+        await found.receive(each.poll())
+        assert dict(only_samples(report(found).families, "watermark_timestamp_seconds")) == {
+            ("0", "p"): 3.0,
+            ("1", "p"): 2.0,
+        }
+
+
+async def test_another_job_tells_of_its_own_partitions_only():
+    topic = Topic().batch(4, totals(3), (WATERMARK, *encode_watermark(Partition("p", 0), 1_000)))
+    topic.batch(1, totals(1), (WATERMARK, *encode_watermark(Partition("q", 0), 2_000)), life="another")
+    found = processor()
+    await found.receive(topic.poll())
+    assert only(found.families(), "results_batch") == 1
+    samples = dict(only_samples(report(found).families, "watermark_timestamp_seconds"))
+    assert samples == {("0", "q"): 2.0}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from random import Random
@@ -18,6 +18,8 @@ CONFIGURATION = {
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
 }
 """Of Spark, for tests on one machine."""
+DEADLINE_SECONDS = 600.0
+"""To notice what never happens; how long things take is no matter of this."""
 
 
 def run_through_kills(command: Sequence[str], folder: Path, kills: int, chance: Random) -> int:
@@ -29,12 +31,22 @@ def run_through_kills(command: Sequence[str], folder: Path, kills: int, chance: 
         with (folder / "job.log").open("ab") as out, subprocess.Popen(command, stdout=out, stderr=out) as job:
             if number < kills:
                 wanted = committed(folder) + 1
-                while job.poll() is None and committed(folder) < wanted:
-                    time.sleep(0.05)
+                until(job, lambda: committed(folder) >= wanted)  # noqa: B023  # asked at once
                 with suppress(subprocess.TimeoutExpired):
                     job.wait(chance.uniform(0, 3))
                 killed(job)
     return job.returncode
+
+
+def until(job: subprocess.Popen[bytes], condition: Callable[[], bool], pause: float = 0.05) -> bool:
+    """Wait until something holds; whether it did before the job ended by itself."""
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while not condition():
+        with suppress(subprocess.TimeoutExpired):
+            job.wait(pause)
+            return condition()
+        assert time.monotonic() < deadline, "the job neither ends nor gets on"
+    return True
 
 
 def committed(folder: Path) -> int:

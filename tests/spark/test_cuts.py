@@ -71,6 +71,8 @@ async def test_a_batch_holds_exactly_what_has_a_record_time_up_to_its_end(seed):
         for partition, stamps in log.stamps.items():
             times = running_maximum(stamps)
             assert cut.positions[partition] == sum(time <= cut.end_ms for time in times)
+        there = sum(map(len, log.stamps.values()))
+        assert cut.waiting == {"topic": there - sum(cut.positions.values())}
     if any(log.stamps.values()):
         assert [cut.batch for cut in cuts] == list(range(len(cuts)))
         assert cuts[-1].positions == {partition: len(stamps) for partition, stamps in log.stamps.items()}

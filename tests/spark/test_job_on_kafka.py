@@ -21,11 +21,11 @@ from tests.integration.conftest import Broker
 from tests.integration.one_log import all_evaluated
 from tests.integration.running import child
 from tests.integration.topics import create_topic, fresh
+from tests.spark.five_models import MODELS, events_of, write
 from tests.spark.one_machine import CONFIGURATION, run_through_kills
 
 pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.usefixtures("spark_installed")]
 
-MODELS = ("copycat", "fallen", "poor", "fair", "good")
 PARTITIONS = 4
 RECORDS = 1_000
 KILLS = 3
@@ -87,7 +87,10 @@ async def test_the_job_says_what_one_daemon_says_to_the_last_bit(kafka: Broker, 
         side: await create_topic(kafka, fresh(side), PARTITIONS, retention_ms=FOREVER_MS)
         for side in ("predictions", "labels")
     }
-    records = written(kafka, topics)
+    chance = random.Random(7)
+    events = events_of(chance, int(time.time() * 1_000) - 200_000, range(2_000))
+    write(kafka, topics, PARTITIONS, events, chance)
+    records = len(events)
     for name in ("daemon", "results"):
         (tmp_path / name).mkdir()
     common = [
@@ -118,38 +121,11 @@ async def test_the_job_says_what_one_daemon_says_to_the_last_bit(kafka: Broker, 
     assert together["models"] == alone["models"]
     assert together["compared"] == alone["compared"]
     assert together["document"].keys() == set(MODELS)
-
-
-def written(broker: Broker, topics: dict[str, str]) -> int:
-    """Write a log of five models, one of which falls; the number of records.
-
-    With duplicates, corrections, labels before their predictions, late ones, and some that never come.
-    """
-    chance = random.Random(7)
-    producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "linger.ms": 5})
-    began_ms = int(time.time() * 1_000) - 200_000
-    events: list[tuple[int, str, dict[str, str]]] = []
-    truth = "a"
-    for number in range(2_000):
-        at_ms = began_ms + 80 * number
-        truth = truth if chance.random() < 0.8 else chance.choice("abc")
-        right = (0.9, 0.9 if number < 1_200 else 0.4, 0.4, 0.7, 0.95)
-        for model, share in zip(MODELS, right, strict=True):
-            said = truth if chance.random() < share else chance.choice("abc")
-            events.append((at_ms, "predictions", {"id": str(number), "model": model, "prediction": said}))
-            if chance.random() < 0.02:
-                again = {"id": str(number), "model": model, "prediction": chance.choice("abc")}
-                events.append((at_ms + 5, "predictions", again))
-        if chance.random() < 0.95:
-            delay_ms = chance.choice([-50, 100, 300, 1_000, 3_000, 30_000])
-            events.append((at_ms + delay_ms, "labels", {"id": str(number), "label": truth}))
-            if chance.random() < 0.03:
-                corrected = {"id": str(number), "label": chance.choice("abc")}
-                events.append((at_ms + delay_ms + 700, "labels", corrected))
-    events.sort(key=lambda event: event[0])
-    for at_ms, side, document in events:
-        where = chance.randrange(PARTITIONS)
-        producer.produce(topics[side], json.dumps(document), partition=where, timestamp=at_ms)
-        producer.poll(0)
-    assert producer.flush(60) == 0
-    return len(events)
+    watermarks = [
+        {key: at for key, at in said["samples"].items() if key[0] == "watermark_timestamp_seconds"}
+        for said in (together, alone)
+    ]
+    assert watermarks[0] == watermarks[1] != {}
+    waiting = {key: n for key, n in together["samples"].items() if key[0] == "results_waiting_records"}
+    assert set(waiting.values()) == {0.0}, "the last batch has all there was"
+    assert len(waiting) == 2

@@ -24,6 +24,7 @@ from streamwatch.core.metrics.metric import Metric
 from streamwatch.core.metrics.of_models import LABEL_DELAY_BOUNDS, metrics_of
 from streamwatch.core.metrics.process import PROCESS
 from streamwatch.core.metrics.ranks import DISPENSABLE, NEEDED, ranks_of
+from streamwatch.core.metrics.results import RESULTS
 from streamwatch.core.metrics.state import STATE
 from streamwatch.core.metrics.table import SECTIONS, family, single
 
@@ -37,6 +38,7 @@ __all__ = [
     "MERGE",
     "NEEDED",
     "PROCESS",
+    "RESULTS",
     "SECTIONS",
     "STATE",
     "Metric",

@@ -11,10 +11,11 @@ from streamwatch.core.metrics.daemon import DAEMON
 from streamwatch.core.metrics.join import JOIN
 from streamwatch.core.metrics.merge import MERGE
 from streamwatch.core.metrics.process import PROCESS
+from streamwatch.core.metrics.results import RESULTS
 from streamwatch.core.metrics.state import STATE
 from streamwatch.core.series import Family, Histogram
 
-SECTIONS: Final = (ALARMS, JOIN, COMPARISONS, MERGE, STATE, DAEMON, PROCESS)
+SECTIONS: Final = (ALARMS, JOIN, COMPARISONS, MERGE, STATE, DAEMON, PROCESS, RESULTS)
 _BY_NAME: Final = {metric.name: metric for section in SECTIONS for metric in section}
 
 

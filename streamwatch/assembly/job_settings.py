@@ -1,0 +1,65 @@
+"""What the Spark job asks of the settings; needs no Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from streamwatch.assembly import specs
+from streamwatch.settings import Settings, SettingsError
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A setting that the job does not have."""
+
+    key: str
+    given: Callable[[Settings], bool]
+    why: str
+
+
+REFUSALS: Sequence[Refusal] = (
+    Refusal(
+        "kafka.dead_letter_topic",
+        lambda settings: settings.kafka.dead_letter_topic is not None,
+        "expected none with Spark: a task that is repeated would write its invalid records again",
+    ),
+    Refusal(
+        "schema_registry.url",
+        lambda settings: settings.schema_registry.url is not None,
+        "expected none with Spark: formats whose schemas are in a registry are read by the daemon only",
+    ),
+    Refusal(
+        "monitors.early_hints",
+        lambda settings: settings.monitors.early_hints is not None,
+        "expected none with Spark: predictions are told to estimates as they arrive by the daemon only",
+    ),
+    Refusal(
+        "monitors.label_delays",
+        lambda settings: settings.monitors.label_delays,
+        "expected false with Spark: predictions are told to estimates as they arrive by the daemon only",
+    ),
+)
+
+
+def checkpoint_of(settings: Settings) -> str:
+    """The place of the job's state, of settings that the job can do.
+
+    Raises
+    ------
+    SettingsError
+        No checkpoint is set, something that the job does not have is, or it would read what it writes.
+    """
+    section = settings.spark
+    if section.checkpoint is None:
+        raise SettingsError(
+            "spark.checkpoint: expected a path or URL that driver and executors reach, got none"
+        )
+    for refusal in REFUSALS:
+        if refusal.given(settings):
+            raise SettingsError(f"{refusal.key}: {refusal.why}")
+    if section.results_topic in specs.sides(settings.topics):
+        raise SettingsError(
+            f"spark.results_topic: expected a topic that is not read, got {section.results_topic!r}"
+        )
+    return section.checkpoint

@@ -1,0 +1,42 @@
+"""Settings that the Spark job does not have are refused by name, without Spark."""
+
+from __future__ import annotations
+
+import pytest
+
+from streamwatch.assembly.job_settings import checkpoint_of
+from streamwatch.settings import SettingsError, load
+
+MINIMAL = (
+    "kafka.bootstrap_servers=127.0.0.1:1",
+    "topics.predictions=predictions",
+    "topics.labels=labels",
+    "spark.checkpoint=/somewhere",
+)
+
+
+def test_settings_that_the_job_has_give_its_checkpoint():
+    assert checkpoint_of(load(None, MINIMAL, environ={})) == "/somewhere"
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ("kafka.dead_letter_topic=dead", "kafka.dead_letter_topic: expected none with Spark"),
+        ("schema_registry.url=http://127.0.0.1:1", "schema_registry.url: expected none with Spark"),
+        ("monitors.early_hints={}", "monitors.early_hints: expected none with Spark"),
+        ("monitors.label_delays=true", "monitors.label_delays: expected false with Spark"),
+        (
+            "spark.results_topic=labels",
+            "spark.results_topic: expected a topic that is not read, got 'labels'",
+        ),
+    ],
+)
+def test_a_setting_that_the_job_does_not_have_is_refused_by_its_key(given, told):
+    with pytest.raises(SettingsError, match=f"^{told}"):
+        checkpoint_of(load(None, [*MINIMAL, given], environ={}))
+
+
+def test_a_job_without_a_checkpoint_is_refused():
+    with pytest.raises(SettingsError, match=r"^spark.checkpoint: expected a path or URL .*, got none"):
+        checkpoint_of(load(None, MINIMAL[:-1], environ={}))
