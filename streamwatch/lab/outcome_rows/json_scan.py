@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from streamwatch.core.jit import entry, hot, without_refcount
+from streamwatch.core.jit import entry, hot, text_stops, trailing_zeros, without_refcount
 from streamwatch.edge.decoders.scanner.contents import MAX_ID_BYTES, time_ms
-from streamwatch.edge.decoders.scanner.inputs import Tables, borrowed_tables
+from streamwatch.edge.decoders.scanner.inputs import Tables, borrowed_table, borrowed_tables
 from streamwatch.edge.decoders.scanner.text import RAW, same
 from streamwatch.edge.decoders.scanner.tokens import TokenTable, number_of
 from streamwatch.lab.outcome_rows.scan import ID, LABEL, MODEL, ODD, ORDINARY, OTHER, PREDICTION, TIME
@@ -15,7 +15,7 @@ REFUSED: Final = TIME + 1
 """Role of a field whose content columns do not hold."""
 
 _NEWLINE, _RETURN, _SPACE, _QUOTE, _COMMA, _MINUS, _POINT = 10, 13, 32, 34, 44, 45, 46
-_ZERO, _NINE, _COLON, _BACKSLASH, _OPEN, _CLOSE, _TILDE = 48, 57, 58, 92, 123, 125, 126
+_ZERO, _NINE, _COLON, _OPEN, _CLOSE = 48, 57, 58, 123, 125
 _NULL = 110
 _NOTHING: Final = -1
 _PLAIN_NUMBER: Final = 18
@@ -27,11 +27,12 @@ _WORDS: Final = b"truefalsenull"
 def _text_end(data: Any, at: int) -> int:
     """Place behind a text without escapes, of printable ASCII; `_NOTHING` if it is another."""
     at += 1
-    while _SPACE <= data[at] <= _TILDE and data[at] != _BACKSLASH:
-        at += 1
-        if data[at - 1] == _QUOTE:
-            return at
-    return _NOTHING
+    stops = text_stops(data, at)
+    while not stops:
+        at += 32
+        stops = text_stops(data, at)
+    at += trailing_zeros(stops)
+    return at + 1 if data[at] == _QUOTE else _NOTHING
 
 
 @hot
@@ -174,6 +175,7 @@ def scan_lines(  # noqa: PLR0913, PLR0917 - compiled: scalars, and one loop
     roles = without_refcount(roles)
     words = without_refcount(words)
     rows = without_refcount(rows)
+    keys = borrowed_table(keys)
     tables = borrowed_tables(tables)
     count = odd = 0
     while at < end and count < len(rows) and odd < most_odd:

@@ -10,7 +10,7 @@ import msgspec
 
 from streamwatch.core.column_pipeline import ColumnPipeline
 from streamwatch.core.commit.checkpoint import PIPELINE, Checkpoint
-from streamwatch.core.events import Alarm, Event, Invalid, Partition
+from streamwatch.core.events import Alarm, Event, Invalid, Label, Partition, Prediction
 from streamwatch.core.merge import MergeProgress
 from streamwatch.core.pipeline import Pipeline, decoded
 from streamwatch.core.specs import MonitorsSpec
@@ -144,7 +144,7 @@ def audit(plan: Plan, history: Sequence[Image], origins: Origins) -> bool:
         ]
         require(evaluated == expected, difference(evaluated, expected))
         alone = [
-            msgspec.structs.replace(plan.logs[partition].event_at(offset), record_ms=record_ms)
+            placed(plan.logs[partition].event_at(offset), partition, record_ms)
             for (partition, offset), record_ms in sequence
         ]
         compare(plan, image, [alarm for image in history for alarm in image.alarms], alone)
@@ -159,6 +159,13 @@ def difference(evaluated: Sequence[object], expected: Sequence[object]) -> str:
     pairs = enumerate(zip(evaluated, expected, strict=True))
     at = next((i for i, (ours, theirs) in pairs if ours != theirs), -1)
     return f"record {at} of the sequence is {evaluated[at : at + 3]}, not {expected[at : at + 3]}"
+
+
+def placed(event: Event, partition: Partition, record_ms: int) -> Event:
+    """The event as the merge hands it on: with the clock at its place, and its topic."""
+    if isinstance(event, Prediction | Label):
+        return msgspec.structs.replace(event, record_ms=record_ms, topic=partition.topic)
+    return msgspec.structs.replace(event, record_ms=record_ms)
 
 
 def timed(progress: MergeProgress) -> dict[Partition, int]:

@@ -104,7 +104,8 @@ def borrowed_plan(plan: Plan) -> Plan:
 
 
 @hot
-def _table(table: TokenTable) -> TokenTable:
+def borrowed_table(table: TokenTable) -> TokenTable:
+    """As `borrowed_plan`."""
     return TokenTable(
         without_refcount(table.number),
         without_refcount(table.hash),
@@ -138,5 +139,8 @@ def borrowed_template(template: Template) -> Template:
 def borrowed_tables(tables: Tables) -> Tables:
     """As above."""
     return Tables(
-        _table(tables.models), _table(tables.predictions), _table(tables.labels), _table(tables.segments)
+        borrowed_table(tables.models),
+        borrowed_table(tables.predictions),
+        borrowed_table(tables.labels),
+        borrowed_table(tables.segments),
     )
