@@ -152,6 +152,18 @@ def test_a_time_of_the_year_9999_is_left_to_the_merge_with_all_that_follows(tmp_
     assert taken == 2_500
 
 
+def test_lines_that_are_no_records_are_not_among_those_asked_about_a_jump(tmp_path, monkeypatch):
+    """The 995th record after the jump contradicts it, behind ten lines that are none."""
+    path = tmp_path / "outcomes.csv"
+    lines = [f"i{k},m,a,{'ab'[k % 3 == 0]},{START_MS + k + 3_600_000 * (k >= 1_047)}" for k in range(5_000)]
+    lines[1_050:1_060] = ["too,few"] * 10
+    lines[1_047 + 995 + 10] = f"i,m,a,a,{START_MS}"
+    path.write_text("\n".join([HEADER, *lines]))
+    in_columns, by_rows, taken = both_ways(path, monkeypatch)
+    assert_equal(in_columns, by_rows)
+    assert taken == 1_047
+
+
 @pytest.mark.parametrize(
     ("header", "mapping"),
     [
