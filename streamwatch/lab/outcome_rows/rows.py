@@ -176,7 +176,8 @@ class OutcomeRows:
         left = self._data[self._at : self._end]
         if self._at_end or len(left) > _READ_BYTES:
             return False
-        more = self._recording.read_on(_READ_BYTES)
+        lines = self._line + int(np.count_nonzero(left == ord("\n")))
+        more = self._recording.read_on(_READ_BYTES, lines)
         self._at_end = not more
         self._data, self._at = _padded(left.tobytes() + more), 0
         return True

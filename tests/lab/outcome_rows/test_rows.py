@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import zlib
 from dataclasses import fields
 from random import Random
 
@@ -13,6 +14,7 @@ from streamwatch.core.specs import ComparisonSpec, JoinSpec
 from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.lab import feeds, replay
 from streamwatch.lab.outcome_rows import rows
+from streamwatch.lab.recorded import RecordingError
 from streamwatch.lab.replay import ReplaySpec, default_topics
 from tests.tiers import by_tier
 
@@ -212,6 +214,17 @@ def test_packed_files_and_byte_order_marks_are_read_in_columns(tmp_path, monkeyp
     in_columns, by_rows, taken = both_ways(path, monkeypatch)
     assert_equal(in_columns, by_rows)
     assert taken == 2_500
+
+
+def test_a_packed_file_that_breaks_off_is_refused_with_the_line(tmp_path):
+    path = tmp_path / "outcomes.csv.gz"
+    chance = Random(0)
+    lines = [f"{chance.random()},m,a,{'ab'[k % 2]}," for k in range(20_000)]
+    half = gzip.compress("\n".join([HEADER, *lines]).encode())[:100_000]
+    path.write_bytes(half)
+    whole_lines = zlib.decompressobj(31).decompress(half).count(b"\n")
+    with pytest.raises(RecordingError, match=f"breaks off after line {whole_lines}:"):
+        replay.replay(ReplaySpec([path]))
 
 
 def test_comparisons_and_traces_are_made_row_by_row(tmp_path, monkeypatch):
