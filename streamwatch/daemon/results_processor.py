@@ -258,7 +258,7 @@ class ResultsProcessor:
         )
 
     def families(self) -> Sequence[Family]:
-        """How far the job is, and events that wait in the buckets for the time of a later batch."""
+        """Series of how far the job is, and of events that wait in buckets for the time of a later batch."""
         held = [single("merge_held_records", float(self._held_records))] if self.has_report else []
         return [*held, *self._run.families()]
 

@@ -141,9 +141,9 @@ class FeedReader:
         """Partition that a file is whose lines are of this side, where it is the only one."""
         return Partition(self._topic or self._named_by(side), 0)
 
-    def fitted(self, record: LineRecord) -> Fitted:
-        """Decode one line; nothing is counted."""
-        return self._fitting.decode([record], self._topic)[0]
+    def fitted(self, records: Sequence[LineRecord]) -> list[Fitted]:
+        """Decode lines; nothing is counted."""
+        return self._fitting.decode(records, self._topic) if records else []
 
     def note(self, found: Fitted, record: LineRecord, source: str) -> None:
         """Count what of a line is invalid."""

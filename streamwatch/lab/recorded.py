@@ -23,7 +23,7 @@ from streamwatch.lab.lines import BadLine, LineRecord, is_kcat, kcat_record, sam
 
 Layout: TypeAlias = Literal["jsonl", "csv", "kcat"]
 
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class RecordingError(ValueError):
@@ -142,15 +142,13 @@ class Recording:
         """Read the header of a CSV file by itself; None, and nothing read, where that is not plain to do."""
         if self._layout != "csv":
             return None
-        try:
-            self.header_bytes = line = self._stream.readline()
-        except (OSError, EOFError) as error:
-            raise self._breaks_off(0, error) from error
-        text = line.removeprefix(_BYTE_ORDER_MARK).removesuffix(b"\n").removesuffix(b"\r")
+        self.header_bytes = line = self._first_line()
+        text = line.removeprefix(BYTE_ORDER_MARK).removesuffix(b"\n").removesuffix(b"\r")
         header = [name.strip() for name in text.decode("utf-8", "surrogateescape").split(",")]
         if not text or set(text) & {0, *b'"\r'} or not self._columns.fit(header):
             self.resume(None, line, 0)
             return None
+        self._number = 1
         return header
 
     def read_on(self, most: int, lines: int) -> bytes:
@@ -161,6 +159,9 @@ class Recording:
         RecordingError
             The file breaks off, and all that was before has been read.
         """
+        if self._first:
+            first, self._first = self._first, b""
+            return first
         parts: list[bytes] = []
         left = most
         try:
@@ -179,6 +180,23 @@ class Recording:
         """Go on at a line after `number` others: with these bytes, which were read, then what follows."""
         self._header, self._first, self._number = header, first, number
 
+    @property
+    def number(self) -> int:
+        """Lines read so far, a header and blank ones included."""
+        return self._number
+
+    def are_json_lines(self) -> bool:
+        """Tell whether lines are JSON values, by the first one; nothing is read."""
+        if self._layout != "jsonl":
+            return False
+        line = self._first_line()
+        self.resume(None, line, 0)
+        return self._chosen is not None or (bool(line.strip()) and not is_kcat(_without_mark(line).strip()))
+
+    def json_line(self, line: bytes, number: int) -> LineRecord:
+        """Record of one line."""
+        return LineRecord(number, (_without_mark(line) if number == 1 else line).strip(), offset=number)
+
     def csv_row(self, header: Sequence[str], line: bytes, number: int) -> LineRecord | BadLine:
         """Record of one row, a line without quotes."""
         self._number = number
@@ -196,6 +214,12 @@ class Recording:
         if self.name != "-":
             self._raw.close()
 
+    def _first_line(self) -> bytes:
+        try:
+            return self._stream.readline()
+        except (OSError, EOFError) as error:
+            raise self._breaks_off(0, error) from error
+
     def _breaks_off(self, lines: int, error: Exception) -> RecordingError:
         return RecordingError(f"{self.name} breaks off after line {lines}: {error}")
 
@@ -205,13 +229,13 @@ class Recording:
     def _first_byte(self) -> bytes:
         peek = getattr(self._stream, "peek", None)
         head: bytes = peek(64) if peek is not None else b""
-        return head.removeprefix(_BYTE_ORDER_MARK).lstrip()[:1]
+        return head.removeprefix(BYTE_ORDER_MARK).lstrip()[:1]
 
     def _json_rows(self) -> Iterator[LineRecord | BadLine]:
-        first = True
-        for line in self._stream:
+        first = self._number == 0
+        for line in self._lines():
             self._number += 1
-            text = (line.removeprefix(_BYTE_ORDER_MARK) if self._number == 1 else line).strip()
+            text = (_without_mark(line) if self._number == 1 else line).strip()
             if not text:
                 continue
             if first and self._chosen is None and is_kcat(text):
@@ -225,11 +249,16 @@ class Recording:
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                 yield self._bad("not_of_kcat", text)
 
+    def _lines(self) -> BinaryIO:
+        """The stream, from what was given back on."""
+        if not self._first:
+            return self._stream
+        return cast("BinaryIO", io.BufferedReader(_Rejoined(self._first, self._stream)))
+
     def _csv_rows(self) -> Iterator[LineRecord | BadLine]:
         # Bytes that are not UTF-8 become lone surrogates, which cannot be encoded again.
-        stream = io.BufferedReader(_Rejoined(self._first, self._stream)) if self._first else self._stream
         encoding = "utf-8-sig" if self._header is None else "utf-8"
-        text = io.TextIOWrapper(stream, encoding, errors="surrogateescape", newline="")
+        text = io.TextIOWrapper(self._lines(), encoding, errors="surrogateescape", newline="")
         try:
             reader, before = csv.reader(text), self._number
             header = self._header
@@ -298,6 +327,10 @@ class _Rejoined(io.RawIOBase):
         self._first = self._first[len(taken) :] if len(self._first) else self._first
         room[: len(taken)] = taken
         return len(taken)
+
+
+def _without_mark(line: bytes) -> bytes:
+    return line.removeprefix(BYTE_ORDER_MARK)
 
 
 def _names_one(header: Sequence[str], wanted: Sequence[str]) -> bool:

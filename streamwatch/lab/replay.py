@@ -17,7 +17,7 @@ from rich.console import Console
 from streamwatch.core.column_pipeline import ColumnPipeline
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.estimators.warming import warm_up
-from streamwatch.core.events import Alarm, Event, Outcome, Partition, Side
+from streamwatch.core.events import Alarm, Decoded, Event, Label, Outcome, Partition, Prediction, Side
 from streamwatch.core.join.caveats import details_with_caveats
 from streamwatch.core.join.compiled.warming import warm_up_join
 from streamwatch.core.join.mismatch import details_with
@@ -251,7 +251,7 @@ class _Player:
             else:
                 given = part.events[events : events + stop - start]
                 for event, clock_ms in zip(given, part.times_ms[start:stop].tolist(), strict=True):
-                    event.record_ms = clock_ms
+                    _meet(event, clock_ms, partition.topic)
                 step = self._pipeline.advance(given, self._store.fetch(self._pipeline.read_set(given)))
                 self._store.apply(step)
                 self._evaluated(step.outcomes, step.alarms)
@@ -296,9 +296,11 @@ class _Player:
     def _join(self, released: Released) -> None:
         released = expanded(released)
         found = cast("Sequence[FeedEvent]", released.records.given())
-        for event, clock_ms in zip(found, released.clock_ms.tolist(), strict=True):
+        topics = [partition.topic for partition in released.partitions]
+        at = zip(found, released.clock_ms.tolist(), released.places.tolist(), strict=True)
+        for event, clock_ms, place in at:
             if not isinstance(event, Outcome):
-                event.record_ms = clock_ms
+                _meet(event, clock_ms, topics[place])
         start = 0
         for is_outcome, group in groupby(found, lambda event: isinstance(event, Outcome)):
             stop = start + sum(1 for _ in group)
@@ -334,6 +336,13 @@ def _arrivals(chunk: Chunk) -> Arrivals:
         batch_of(cast("Sequence[Event]", chunk.found), chunk.offsets),
         appended=chunk.appended,
     )
+
+
+def _meet(event: Decoded, clock_ms: int, topic: str) -> None:
+    """Tell an event the clock at its place, and its topic, as the merge does of rows."""
+    event.record_ms = clock_ms
+    if isinstance(event, Prediction | Label):
+        event.topic = topic
 
 
 def _host_ms() -> int:

@@ -19,6 +19,7 @@ from streamwatch.edge.decoders.mapping import (
 )
 from streamwatch.edge.decoders.scanner.contents import MICROSECONDS, MILLISECONDS, NANOSECONDS, SECONDS
 from streamwatch.lab.fitting import RecordedTopic
+from streamwatch.lab.outcome_rows.json_scan import REFUSED
 from streamwatch.lab.outcome_rows.scan import ID, LABEL, MODEL, OTHER, PREDICTION, TIME
 
 _UNITS: Final[Mapping[TimestampUnit, int]] = {
@@ -42,47 +43,75 @@ class RowPlan:
     """Of times."""
 
 
-def plan_of(  # noqa: PLR0911 - a reason each
-    header: Sequence[str], topics: Mapping[str, RecordedTopic]
-) -> RowPlan | None:
+def plan_of(header: Sequence[str], topics: Mapping[str, RecordedTopic]) -> RowPlan | None:
     """Plan of files with this header; None where some row could hold more than columns of numbers.
 
     Each row must be an outcome by the first mapping of predictions and the first of labels: both find id,
     class and time in cells, of one id and one time, and nothing else that a cell could tell.
     """
-    firsts = [_first(topics, ("prediction", "both")), _first(topics, ("label",))]
-    mappings = [None if each is None else _plain_mapping(each) for each in firsts]
-    made, known = mappings
-    if made is None or known is None or _ambiguous(header):
+    found = _places(topics)
+    if found is None or _ambiguous(header):
         return None
-    if (made.id, made.timestamp, made.timestamp_unit) != (known.id, known.timestamp, known.timestamp_unit):
-        return None
-    if known.model not in {None, made.model} or made.timestamp_unit not in _UNITS:
-        return None
-    places: dict[int, str | None] = {ID: made.id, TIME: made.timestamp}
-    model = None if made.model is None else parse_field_location(made.model)
-    if isinstance(model, Constant):
-        name: str | None = model.text
-    else:
-        name, places[MODEL] = None, made.model
-    if not isinstance(made.prediction, str) or not isinstance(known.label, str):
-        return None
-    places |= {PREDICTION: made.prediction, LABEL: known.label}
+    places, unused, model, unit = found
     roles = np.full(len(header), OTHER, np.int64)
-    for role, place in places.items():
-        column = _column(place)
-        if column is None and role == TIME and place is None:
-            continue
-        if column is None or (column not in header and role != TIME):
-            return None
+    for role, column in places.items():
         if column in header:
             if roles[header.index(column)] != OTHER:
                 return None
             roles[header.index(column)] = role
-    unused = [place for each in (made, known) for place in (each.scores, each.fold) if place is not None]
-    if any(not isinstance(place, str) or _is_told(header, place) for place in unused):
+        elif role != TIME:
+            return None
+    if any(_is_told(header, column) for column in unused):
         return None
-    return RowPlan(tuple(header), roles, name, _UNITS[made.timestamp_unit])
+    return RowPlan(tuple(header), roles, model, unit)
+
+
+def line_plan(topics: Mapping[str, RecordedTopic]) -> RowPlan | None:
+    """Plan of files of JSON lines: `header` has the fields with a role, those that are refused included."""
+    found = _places(topics)
+    if found is None:
+        return None
+    places, unused, model, unit = found
+    names = [*places.values(), *unused]
+    if any("." in name for name in names) or len(set(names)) < len(names):
+        return None
+    roles = [*places, *(REFUSED for _ in unused)]
+    return RowPlan(tuple(names), np.array(roles, np.int64), model, unit)
+
+
+def _places(
+    topics: Mapping[str, RecordedTopic],
+) -> tuple[dict[int, str], list[str], str | None, int] | None:
+    """Columns by role, those that must not be there, the model of all rows, and the unit of times.
+
+    None where lines could be no outcomes, or say more.
+    """
+    firsts = [_first(topics, ("prediction", "both")), _first(topics, ("label",))]
+    made, known = (None if each is None else _plain_mapping(each) for each in firsts)
+    if made is None or known is None or made.timestamp_unit not in _UNITS:
+        return None
+    if (made.id, made.timestamp, made.timestamp_unit) != (known.id, known.timestamp, known.timestamp_unit):
+        return None
+    if known.model not in {None, made.model}:
+        return None
+    if not isinstance(made.prediction, str) or not isinstance(known.label, str):
+        return None
+    model = None if made.model is None else parse_field_location(made.model)
+    wanted = {ID: made.id, PREDICTION: made.prediction, LABEL: known.label}
+    if made.timestamp is not None:
+        wanted[TIME] = made.timestamp
+    if not isinstance(model, Constant):
+        wanted[MODEL] = made.model or ""
+    places = {role: _column(place) for role, place in wanted.items()}
+    unused = [
+        each for mapping in (made, known) for each in (mapping.scores, mapping.fold) if each is not None
+    ]
+    others = [_column(place) if isinstance(place, str) else None for place in unused]
+    named = {role: column for role, column in places.items() if column is not None}
+    refused = [column for column in dict.fromkeys(others) if column is not None]
+    if len(named) < len(places) or None in others:
+        return None
+    return named, refused, model.text if isinstance(model, Constant) else None, _UNITS[made.timestamp_unit]
 
 
 def _first(topics: Mapping[str, RecordedTopic], sides: Sequence[str]) -> RecordedTopic | None:
@@ -102,16 +131,13 @@ def _plain_mapping(topic: RecordedTopic) -> TopicMapping | None:
     return mapping
 
 
-def _column(place: str | None) -> str | None:
-    parsed = None if place is None else parse_field_location(place)
+def _column(place: str) -> str | None:
+    parsed = parse_field_location(place) if place else None
     return ".".join(parsed.path) if isinstance(parsed, InValue) else None
 
 
-def _is_told(header: Sequence[str], place: str) -> bool:
-    """Whether a column, or several, could hold the content of a place."""
-    column = _column(place)
-    if column is None:
-        return True  # not in the value: whoever reads single rows knows
+def _is_told(header: Sequence[str], column: str) -> bool:
+    """Whether a column, or several, could hold a content."""
     return any(
         name == column or name.startswith(column + ".") or column.startswith(name + ".")
         for name in header

@@ -23,7 +23,9 @@ from streamwatch.edge.decoders.scanner.tokens import Tokens
 from streamwatch.lab.feeds import FeedReader, Unusable, own_time_ms, placed
 from streamwatch.lab.fitting import Both, Fitted, RecordedTopic
 from streamwatch.lab.lines import BadLine, LineRecord
-from streamwatch.lab.outcome_rows.plan import RowPlan, plan_of
+from streamwatch.lab.outcome_rows.json_scan import scan_lines
+from streamwatch.lab.outcome_rows.lines import CsvLines, JsonLines, Lines
+from streamwatch.lab.outcome_rows.plan import line_plan, plan_of
 from streamwatch.lab.outcome_rows.scan import (
     LABEL,
     MODEL,
@@ -82,9 +84,11 @@ class OutcomeRows:
     Parameters
     ----------
     recording
-        Of which the header has been read.
-    plan
-        What its columns hold.
+        Of which nothing but a header has been read.
+    lines
+        Its lines.
+    model
+        Of all rows; None where they tell.
     reader
         Reads the rows that are not ordinary.
     bad
@@ -94,10 +98,16 @@ class OutcomeRows:
     """
 
     def __init__(
-        self, recording: Recording, plan: RowPlan, reader: FeedReader, bad: Unusable, max_future_ms: int
+        self,
+        recording: Recording,
+        lines: Lines,
+        model: str | None,
+        reader: FeedReader,
+        bad: Unusable,
+        max_future_ms: int,
     ) -> None:
         self._recording = recording
-        self._plan = plan
+        self._lines = lines
         self._reader = reader
         self._bad = bad
         self._max_future_ms = max_future_ms
@@ -106,11 +116,11 @@ class OutcomeRows:
         self._data = _padded(b"")
         self._at = 0
         """Where in `_data` the rows begin that are yet to be read."""
-        self._line = 1
+        self._line = self._before = recording.number
         self._at_end = False
         self._models, self._classes = Names(), Names()
         self._tokens = {role: Tokens() for role in (MODEL, PREDICTION, LABEL)}
-        self._model = -1 if plan.model is None else self._models.number(plan.model)
+        self._model = -1 if model is None else self._models.number(model)
         self._rows = np.zeros(_ROWS, ROW)
         self._known = {role: set[bytes]() for role in (MODEL, PREDICTION, LABEL)}
         self._is_full = False
@@ -124,7 +134,10 @@ class OutcomeRows:
         while True:
             count, at, line, foreign = self._scanned(room, most_odd)
             rows = self._rows[:count]
-            others, learned = self._read_singly(rows)
+            others, learned, scored = self._read_singly(rows)
+            if scored < count:  # from here on one by one
+                at, line, foreign = int(rows["start"][scored]), int(rows["line"][scored]) - 1, True
+                count, rows = scored, rows[:scored]
             if self._is_full:
                 return
             if learned and tried < _PATIENCE:
@@ -154,13 +167,13 @@ class OutcomeRows:
     def rest(self) -> bool:
         """Give what was not read back to the recording; whether there is something."""
         left = self._data[self._at : self._end].tobytes()
-        self._recording.resume(self._plan.header, left, self._line)
+        self._lines.resume(left, self._line)
         return bool(left) or not self._at_end
 
     @property
     def untouched(self) -> bool:
         """Tell whether no row was taken: `rest` gives all of them."""
-        return self._line == 1
+        return self._line == self._before
 
     @property
     def last_ms(self) -> int:
@@ -184,42 +197,49 @@ class OutcomeRows:
 
     def _scanned(self, room: int, most_odd: int) -> tuple[int, int, int, bool]:
         models, predicted, true = (self._tokens[role].table for role in (MODEL, PREDICTION, LABEL))
-        return scan_rows(
+        return self._lines.scan(
             self._data,
-            self._at,
-            self._end,
+            (self._at, self._end),
             self._line,
-            self._at_end,
-            self._plan.roles,
             Tables(models, predicted, true, _NO_TOKENS.table),
             self._model,
-            self._plan.unit,
             most_odd,
             self._rows[:room],
+            whole=self._at_end,
         )
 
-    def _read_singly(self, rows: NDArray[np.void]) -> tuple[dict[int, Fitted | BadLine], bool]:
-        """Read the rows that are not ordinary; what is no outcome, by place, and whether names are new.
+    def _read_singly(self, rows: NDArray[np.void]) -> tuple[dict[int, Fitted | BadLine], bool, int]:
+        """Read the rows that are not ordinary.
 
-        Outcomes are written to `rows`.
+        Returns
+        -------
+        others, learned, scored
+            What is no outcome, by place; whether names are new; the place of the first outcome that says more
+            than columns hold, or behind all. Other outcomes are written to `rows`.
         """
         others: dict[int, Fitted | BadLine] = {}
         learned = False
-        for place in np.flatnonzero(rows["status"] != ORDINARY).tolist():
-            row = rows[place]
-            line = self._data[int(row["start"]) : int(row["stop"])].tobytes()
-            record = self._recording.csv_row(self._plan.header, line, int(row["line"]))
-            fitted = record if isinstance(record, BadLine) else self._reader.fitted(record)
-            if not isinstance(fitted, BadLine):
-                own_ms = own_time_ms(fitted)
-                row["own_ms"] = -1 if own_ms is None else own_ms
-            if isinstance(fitted, Both):
-                learned |= self._note(row, fitted, line.split(b","))
+        places = np.flatnonzero(rows["status"] != ORDINARY).tolist()
+        lines = [self._data[start:stop].tobytes() for start, stop in rows[["start", "stop"]][places].tolist()]
+        numbers = rows["line"][places].tolist()
+        records = [self._lines.record(line, number) for line, number in zip(lines, numbers, strict=True)]
+        fitted = iter(self._reader.fitted([each for each in records if isinstance(each, LineRecord)]))
+        for place, line, record in zip(places, lines, records, strict=True):
+            if isinstance(record, BadLine):
+                others[place] = record
+                continue
+            found, row = next(fitted), rows[place]
+            own_ms = own_time_ms(found)
+            row["own_ms"] = -1 if own_ms is None else own_ms
+            if isinstance(found, Both):
+                if found.prediction.scores is not None or found.prediction.segments is not None:
+                    return others, learned, place
+                learned |= self._note(row, found, self._lines.tokens(line))
             else:
-                others[place] = fitted
-        return others, learned
+                others[place] = found
+        return others, learned, len(rows)
 
-    def _note(self, row: np.void, both: Both, cells: Sequence[bytes]) -> bool:
+    def _note(self, row: np.void, both: Both, tokens: Mapping[int, bytes]) -> bool:
         """Write the numbers of an outcome's names; whether one was not known as it is written."""
         prediction, label = both
         learned = False
@@ -230,10 +250,10 @@ class OutcomeRows:
         ):
             row[column] = number = names.number(name)
             self._is_full |= number < 0
-            place = int(np.argmax(self._plan.roles == role))
-            if self._plan.roles[place] == role and cells[place] not in self._known[role] and number >= 0:
-                self._known[role].add(cells[place])
-                self._tokens[role].learn(cells[place], number)
+            token = tokens.get(role)
+            if token is not None and token not in self._known[role] and number >= 0:
+                self._known[role].add(token)
+                self._tokens[role].learn(token, number)
                 learned = True
         return learned
 
@@ -293,7 +313,7 @@ class OutcomeRows:
     def _record(self, row: np.void) -> LineRecord:
         """The record of a row again."""
         line = self._data[int(row["start"]) : int(row["stop"])].tobytes()
-        record = self._recording.csv_row(self._plan.header, line, int(row["line"]))
+        record = self._lines.record(line, int(row["line"]))
         assert isinstance(record, LineRecord)  # noqa: S101 - it was one
         return record
 
@@ -313,7 +333,9 @@ def warm_up_rows() -> None:
     """Compile what reads rows, or load what was compiled before."""
     table, none = _NO_TOKENS.table, np.zeros(0, np.int64)
     tables = Tables(table, table, table, table)
-    scan_rows(_padded(b""), 0, 0, 0, True, none, tables, -1, 0, 1, np.zeros(1, ROW))
+    nothing, rows = _padded(b""), np.zeros(1, ROW)
+    scan_rows(nothing, 0, 0, 0, True, none, tables, -1, 0, 1, rows)
+    scan_lines(nothing, 0, 0, 0, True, table, none, tables, -1, 0, 1, nothing, rows)
     believed_times(none, np.zeros(0, np.bool_), 0, -1, 0, 0, LOOK_AHEAD, none, none)
 
 
@@ -325,11 +347,13 @@ def outcome_rows(
     max_future_ms: int,
 ) -> OutcomeRows | None:
     """Read a recording in columns if that is possible; None leaves it as it was."""
-    header = recording.csv_header()
-    if header is None:
+    if (header := recording.csv_header()) is not None:
+        if (plan := plan_of(header, topics)) is None:
+            recording.resume(None, recording.header_bytes, 0)
+            return None
+        lines: Lines = CsvLines(recording, plan)
+    elif recording.are_json_lines() and (plan := line_plan(topics)) is not None:
+        lines = JsonLines(recording, plan)
+    else:
         return None
-    plan = plan_of(header, topics)
-    if plan is None:
-        recording.resume(None, recording.header_bytes, 0)
-        return None
-    return OutcomeRows(recording, plan, reader, bad, max_future_ms)
+    return OutcomeRows(recording, lines, plan.model, reader, bad, max_future_ms)

@@ -124,6 +124,114 @@ def test_any_file_gives_what_it_gives_row_by_row(seed, tmp_path, monkeypatch):
     assert_equal(*both_ways(path, monkeypatch)[:2])
 
 
+JSON_VALUES = (
+    *(
+        "1",
+        "-1",
+        "1.0",
+        "1.5",
+        "01",
+        "1e3",
+        "-0",
+        "true",
+        "false",
+        "null",
+        '"é"',
+        '"a\\n"',
+        '"a\\u0062"',
+        '""',
+        '"1"',
+    ),
+    *(
+        "[1]",
+        '{"a": 1}',
+        "nul",
+        "+1",
+        "1.",
+        ".5",
+        '"a',
+        "123456789012345678901",
+        '"' + "x" * 200 + '"',
+        '"\x7f"',
+    ),
+)
+
+
+def json_line(chance, number, at_ms, oddness):
+    """One object, of which something may not be ordinary."""
+    true = chance.choice(('"a"', '"b"', "true", "1"))
+    predicted = true if chance.random() < 0.8 else chance.choice(('"a"', "1"))
+    cells = {
+        "id": chance.choice((f'"i{number}"', str(number))),
+        "model": f'"{chance.choice("mn")}"',
+        "prediction": predicted,
+        "label": true,
+        "timestamp": chance.choice((str(at_ms), f'"{at_ms}"')),
+        "note": chance.choice(('"x y"', "null", "-1.25", "true", '"{"')),
+    }
+    if chance.random() < oddness:
+        name = chance.choice(list(cells))
+        match chance.randrange(7):
+            case 0:
+                del cells[name]
+            case 1:
+                cells["scores"] = chance.choice(("null", '{"a": 0.5, "b": 0.5}', "1"))
+            case 2:
+                return chance.choice(("", "{}", "[]", "null", "{", '{"id"}', "  ", '{"id":1,}', "1"))
+            case 3:
+                cells[f"{name} "] = cells[name]
+            case _:
+                cells[name] = chance.choice(JSON_VALUES)
+    pairs = [(f'"{name}"', value) for name, value in cells.items()]
+    if chance.random() < oddness / 4:
+        pairs.append(chance.choice(pairs))
+    if chance.random() < 0.2:
+        chance.shuffle(pairs)
+    comma, colon = chance.choice(((",", ":"), (", ", ": "), (" , ", " : "), (",\t", ":")))
+    line = "{" + comma.join(f"{name}{colon}{value}" for name, value in pairs) + "}"
+    return line + chance.choice(("", "", " ", "\r", " }"[: chance.random() < oddness / 9]))
+
+
+def written_json(chance, path, *, count, oddness, jumps=False):
+    """JSON lines of which a share is not ordinary."""
+    at_ms, lines = START_MS, []
+    for number in range(count):
+        at_ms += chance.choice((0, 1, 40, 1_000, -5))
+        far = chance.choice((86_400_000, 10**14)) if jumps and chance.random() < 0.01 else 0
+        lines.append(json_line(chance, number, at_ms + far, oddness))
+    mark = b"\xef\xbb\xbf" if chance.random() < 0.2 else b""
+    path.write_bytes(mark + ("\n".join(lines) + chance.choice(("", "\n"))).encode())
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_any_json_lines_give_what_they_give_row_by_row(seed, tmp_path, monkeypatch):
+    chance = Random(seed)
+    path = tmp_path / "outcomes.jsonl"
+    oddness = chance.choice((0.0, 0.02, 0.3, 1.0))
+    written_json(chance, path, count=chance.choice((0, 1, 30, 400)), oddness=oddness, jumps=seed % 3 == 0)
+    assert_equal(*both_ways(path, monkeypatch)[:2])
+
+
+def test_json_lines_of_outcomes_are_read_in_columns_to_their_end(tmp_path, monkeypatch):
+    path = tmp_path / "outcomes.jsonl"
+    written_json(Random(3), path, count=5_000, oddness=0.0)
+    in_columns, by_rows, taken = both_ways(path, monkeypatch)
+    assert_equal(in_columns, by_rows)
+    assert taken == in_columns.lines == 5_000
+
+
+@pytest.mark.parametrize(
+    "line", ['{"topic":"t","partition":0,"offset":3,"payload":"{}"}', '{"id":"a","label":"x"}']
+)
+def test_lines_that_hold_no_outcome_are_read_row_by_row(line, tmp_path, monkeypatch):
+    path = tmp_path / "events.jsonl"
+    path.write_text(f"{line}\n" * 30)
+    in_columns, by_rows, taken = both_ways(path, monkeypatch)
+    assert_equal(in_columns, by_rows)
+    assert taken == 0
+
+
 @pytest.mark.parametrize("oddness", [0.0, 0.01])
 def test_a_file_of_outcomes_is_read_in_columns_to_its_end(oddness, tmp_path, monkeypatch):
     path = tmp_path / "outcomes.csv"

@@ -77,7 +77,7 @@ def state_of(bucket: ColumnIdBucket) -> list[bytes]:
 
 
 class BaseItems:
-    """What was read of a base before all of it was."""
+    """Part of a base that was read before all of it was."""
 
     __slots__ = ("items", "state")
 

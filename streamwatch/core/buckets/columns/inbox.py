@@ -23,7 +23,7 @@ from streamwatch.core.events import Partition, Side
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What a batch has of each partition, in the order of their ranks, each in the order of its log."""
+    """Records that a batch has of each partition, by rank, each in the order of its log."""
 
     chunks: Sequence[tuple[Partition, Chunk]]
     moments: Sequence[tuple[Partition, Moments]]

@@ -13,7 +13,7 @@ from streamwatch.core.words import Records, copied
 
 
 class ColumnStint(msgspec.Struct, array_like=True):
-    """What was told of a model that is not idle."""
+    """Activity that was told of a model that is not idle."""
 
     model: str
     goes_on: bool

@@ -31,6 +31,11 @@ from tests.tiers import by_tier
 
 STATES = by_tier(fast=6, default=25, everything=300)
 TABLE = OverflowSpec(1, 4, SMALL)
+BY_TOPIC = (
+    *("topic_predictions_total", "topic_predictions_joined_total"),
+    *("topic_labels_total", "topic_label_results_total"),
+)
+"""Series that earlier schemas did not know: nobody counted of which topic anything was."""
 
 
 class ColdColumns(Columns):
@@ -149,6 +154,7 @@ def test_a_packed_state_of_schema_3_says_what_it_said_and_its_entries_may_leave_
         for each in life.pipeline.join_families()
     }
     assert series.pop("join_entries") == [[["memory"], len(said["alive"])], [["disk"], 0]]
+    assert [series.pop(name) for name in BY_TOPIC] == [[]] * len(BY_TOPIC)
     assert series == said["series"]
     life.feed()
     life.commit()
@@ -173,6 +179,7 @@ def test_a_packed_state_of_schema_4_with_most_entries_in_cold_runs_says_what_it_
         for each in life.pipeline.join_families()
     }
     assert series.pop("join_entries") == [[["memory"], 32], [["disk"], 208]]
+    assert [series.pop(name) for name in BY_TOPIC] == [[]] * len(BY_TOPIC)
     assert series == said["series"]
     life.feed()
     life.commit()
