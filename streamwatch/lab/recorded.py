@@ -102,10 +102,12 @@ class Recording:
         self._first = b""
         self.header_bytes = b""
         """Bytes that `csv_header` read."""
+        self._error: OSError | EOFError | None = None
+        """What `read_on` met behind the bytes it gave."""
         try:
             self._raw = sys.stdin.buffer if self.name == "-" else Path(self.name).open("rb")  # noqa: SIM115
             unpacked = gzip.GzipFile(fileobj=self._raw) if self.name.endswith(".gz") else self._raw
-            self._stream = cast("BinaryIO", unpacked)
+            self._stream = cast("io.BufferedReader", unpacked)
             self._chosen = layout
             self._layout: Layout = layout or _layout_of(self.name, self._first_byte())
         except OSError as error:
@@ -134,13 +136,13 @@ class Recording:
                 self.lines += 1
                 yield row
         except (OSError, EOFError) as error:
-            raise RecordingError(f"{self.name} breaks off after line {self._number}: {error}") from error
+            raise self._breaks_off(self._number, error) from error
 
     def csv_header(self) -> list[str] | None:
         """Read the header of a CSV file by itself; None, and nothing read, where that is not plain to do."""
         if self._layout != "csv":
             return None
-        self.header_bytes = line = self.read_on(None)
+        self.header_bytes = line = self._first_line()
         text = line.removeprefix(BYTE_ORDER_MARK).removesuffix(b"\n").removesuffix(b"\r")
         header = [name.strip() for name in text.decode("utf-8", "surrogateescape").split(",")]
         if not text or set(text) & {0, *b'"\r'} or not self._columns.fit(header):
@@ -149,21 +151,30 @@ class Recording:
         self._number = 1
         return header
 
-    def read_on(self, most: int | None) -> bytes:
-        """Read up to so many bytes, none only at the end; None: a line.
+    def read_on(self, most: int, lines: int) -> bytes:
+        """Read up to so many bytes, none only at the end; `lines` were read before, with the header.
 
         Raises
         ------
         RecordingError
-            The file breaks off.
+            The file breaks off, and all that was before has been read.
         """
-        if self._first and most is not None:
+        if self._first:
             first, self._first = self._first, b""
             return first
+        parts: list[bytes] = []
+        left = most
         try:
-            return self._stream.readline() if most is None else self._stream.read(most)
+            if self._error is not None:
+                raise self._error
+            while left and (more := self._stream.read1(left)):
+                parts.append(more)
+                left -= len(more)
         except (OSError, EOFError) as error:
-            raise RecordingError(f"{self.name} breaks off after line {self._number}: {error}") from error
+            if not parts:
+                raise self._breaks_off(lines, error) from error
+            self._error = error
+        return b"".join(parts)
 
     def resume(self, header: Sequence[str] | None, first: bytes, number: int) -> None:
         """Go on at a line after `number` others: with these bytes, which were read, then what follows."""
@@ -178,7 +189,7 @@ class Recording:
         """Tell whether lines are JSON values, by the first one; nothing is read."""
         if self._layout != "jsonl":
             return False
-        line = self.read_on(None)
+        line = self._first_line()
         self.resume(None, line, 0)
         return self._chosen is not None or (bool(line.strip()) and not is_kcat(_without_mark(line).strip()))
 
@@ -202,6 +213,15 @@ class Recording:
     ) -> None:
         if self.name != "-":
             self._raw.close()
+
+    def _first_line(self) -> bytes:
+        try:
+            return self._stream.readline()
+        except (OSError, EOFError) as error:
+            raise self._breaks_off(0, error) from error
+
+    def _breaks_off(self, lines: int, error: Exception) -> RecordingError:
+        return RecordingError(f"{self.name} breaks off after line {lines}: {error}")
 
     def _bad(self, reason: str, value: bytes = b"") -> BadLine:
         return BadLine(self._number, reason, sample_of(value), self.name)

@@ -144,7 +144,7 @@ class OutcomeRows:
                 tried += 1
                 continue  # with names that are known now
             ended = self._at_end and at == self._end and not foreign
-            ready = count if ended else max(0, count - LOOK_AHEAD)
+            ready = count if ended else _followed(count, others)
             if ready == 0 and not ended:
                 if int((rows["status"] != ORDINARY).sum()) >= most_odd:
                     most_odd *= 4
@@ -189,7 +189,8 @@ class OutcomeRows:
         left = self._data[self._at : self._end]
         if self._at_end or len(left) > _READ_BYTES:
             return False
-        more = self._recording.read_on(_READ_BYTES)
+        lines = self._line + int(np.count_nonzero(left == ord("\n")))
+        more = self._recording.read_on(_READ_BYTES, lines)
         self._at_end = not more
         self._data, self._at = _padded(left.tobytes() + more), 0
         return True
@@ -315,6 +316,13 @@ class OutcomeRows:
         record = self._lines.record(line, int(row["line"]))
         assert isinstance(record, LineRecord)  # noqa: S101 - it was one
         return record
+
+
+def _followed(count: int, others: Mapping[int, Fitted | BadLine]) -> int:
+    """Rows at the front behind which there are as many records as a time may have to be asked of."""
+    bad = [place for place, other in others.items() if isinstance(other, BadLine)]
+    records = np.delete(np.arange(count), bad)
+    return int(records[-LOOK_AHEAD]) if len(records) >= LOOK_AHEAD else 0
 
 
 def _padded(data: bytes) -> NDArray[np.uint8]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import zlib
 from dataclasses import fields
 from random import Random
 
@@ -13,6 +14,7 @@ from streamwatch.core.specs import ComparisonSpec, JoinSpec
 from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.lab import feeds, replay
 from streamwatch.lab.outcome_rows import rows
+from streamwatch.lab.recorded import RecordingError
 from streamwatch.lab.replay import ReplaySpec, default_topics
 from tests.tiers import by_tier
 
@@ -260,6 +262,18 @@ def test_a_time_of_the_year_9999_is_left_to_the_merge_with_all_that_follows(tmp_
     assert taken == 2_500
 
 
+def test_lines_that_are_no_records_are_not_among_those_asked_about_a_jump(tmp_path, monkeypatch):
+    """The 995th record after the jump contradicts it, behind ten lines that are none."""
+    path = tmp_path / "outcomes.csv"
+    lines = [f"i{k},m,a,{'ab'[k % 3 == 0]},{START_MS + k + 3_600_000 * (k >= 1_047)}" for k in range(5_000)]
+    lines[1_050:1_060] = ["too,few"] * 10
+    lines[1_047 + 995 + 10] = f"i,m,a,a,{START_MS}"
+    path.write_text("\n".join([HEADER, *lines]))
+    in_columns, by_rows, taken = both_ways(path, monkeypatch)
+    assert_equal(in_columns, by_rows)
+    assert taken == 1_047
+
+
 @pytest.mark.parametrize(
     ("header", "mapping"),
     [
@@ -308,6 +322,17 @@ def test_packed_files_and_byte_order_marks_are_read_in_columns(tmp_path, monkeyp
     in_columns, by_rows, taken = both_ways(path, monkeypatch)
     assert_equal(in_columns, by_rows)
     assert taken == 2_500
+
+
+def test_a_packed_file_that_breaks_off_is_refused_with_the_line(tmp_path):
+    path = tmp_path / "outcomes.csv.gz"
+    chance = Random(0)
+    lines = [f"{chance.random()},m,a,{'ab'[k % 2]}," for k in range(20_000)]
+    half = gzip.compress("\n".join([HEADER, *lines]).encode())[:100_000]
+    path.write_bytes(half)
+    whole_lines = zlib.decompressobj(31).decompress(half).count(b"\n")
+    with pytest.raises(RecordingError, match=f"breaks off after line {whole_lines}:"):
+        replay.replay(ReplaySpec([path]))
 
 
 def test_comparisons_and_traces_are_made_row_by_row(tmp_path, monkeypatch):

@@ -120,6 +120,7 @@ class ColumnJoin:
             end = start + len(chunk.rows)
             origin = self.origins.setdefault(partition, len(self.origins))
             self._fill(rows[start:end], stands[start:end], chunk, origin)
+            rows["topic"][start:end] = self.join.topics[partition.topic]
             at = np.flatnonzero(chunk.rows["side"] == OBJECT)
             if len(at):
                 places.append(start + at)

@@ -44,7 +44,7 @@ from streamwatch.core.join.compiled.layout import (
     slots_of,
 )
 from streamwatch.core.join.compiled.loop import BRING, DONE, GROW, LOOK, PLACE, WRITTEN, take
-from streamwatch.core.join.compiled.names import HeldScores, NumberedSegments
+from streamwatch.core.join.compiled.names import HeldScores, NumberedSegments, NumberedTopics
 from streamwatch.core.join.compiled.other_records import OtherRecords
 from streamwatch.core.join.compiled.outside.overflow import Overflow, Work
 from streamwatch.core.join.compiled.record_rows import RecordNumbering
@@ -439,6 +439,11 @@ class CompiledJoin:
     def segments(self) -> NumberedSegments:
         """Numbers of the segments of predictions."""
         return self._segments
+
+    @property
+    def topics(self) -> NumberedTopics:
+        """Numbers of topics."""
+        return self._topics
 
     @property
     def shift(self) -> np.uint64:

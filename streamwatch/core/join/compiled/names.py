@@ -107,6 +107,11 @@ class NumberedTopics(NumberedNames):
     def __missing__(self, name: str) -> int:
         return super().__missing__(name) if len(self.names) < MOST_TOPICS else 0
 
+    def tell_all(self) -> None:
+        """Have `take_changed` hand over every topic next; 0 stands for none, and is none."""
+        super().tell_all()
+        self._changed.discard(0)
+
     def restore(self, names: Mapping[int, str]) -> None:
         """Give these topics these numbers, and no others.
 

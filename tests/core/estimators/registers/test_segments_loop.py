@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -12,6 +13,7 @@ from streamwatch.core.estimators.names import Batch
 from streamwatch.core.estimators.registers.segments import SegmentsSpec, numbers
 from streamwatch.core.estimators.registers.segments.places import EMPTY, forget, remember
 from streamwatch.core.estimators.registers.segments.register import Segments
+from streamwatch.core.estimators.registers.segments.snapshot import decode
 from streamwatch.core.events import Outcome
 from streamwatch.core.outcomes import OUTCOME, SEGMENTS_FROM, OutcomeBatch
 from streamwatch.core.segments import segments_text
@@ -145,6 +147,28 @@ def test_a_state_with_more_values_than_there_is_room_for_counts_those_left_out()
     assert sum(len(each) for each in after._state.rows) == 50
     kept, had = (int(each._state.values["outcomes"].sum()) for each in (after, before))
     assert kept + int(after._state.segments["left_out"].sum()) == had
+
+
+def test_a_value_that_finds_room_only_after_a_restore_is_entered_once() -> None:
+    rng = np.random.default_rng(6)
+
+    def observe(register: Segments, row: int, values: str) -> None:
+        given = batch(rng, [{"country": value} for value in values], None)
+        register.observe(replace(given, rows=np.full(len(values), row, np.int32)))
+
+    spec = SegmentsSpec(max_values=2, max_classes=CLASSES)
+    before, after = Segments(spec, MODELS), Segments(replace(spec, max_total=3), MODELS)
+    observe(before, 0, "ab" + 100 * "c")
+    observe(before, 1, "x")
+    for row in (1, 0):  # x, all others and a have room; b has none, and c is still told apart from others
+        after.restore(row, before.snapshot(row))
+    after.clear(1)
+    observe(after, 0, "a" + (EPOCH - 102) * "c" + "ac")
+    [segment] = decode(after.snapshot(0))
+    assert {value.name: value.outcomes for value in segment.values} == {OTHER: 100, "a": 3, "c": EPOCH - 101}
+    assert after._table.room == 0
+    after.clear(0)
+    assert after._table.room == 3
 
 
 def test_a_key_that_is_removed_leaves_all_others_where_they_are_found() -> None:

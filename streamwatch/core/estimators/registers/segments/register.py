@@ -79,7 +79,11 @@ class Segments:
             return
         number = state.number_of(model, name)
         if reason == loop.NEW_VALUE:
-            state.enter(number, state.numbers.text(value), self._claim())
+            text = state.numbers.text(value)
+            candidates = state.candidates(number)
+            if candidates.pop(text, None) is not None:  # restored when there was less room than before
+                state.set_candidates(number, candidates)
+            state.enter(number, text, self._claim())
         elif reason == loop.NEW_OTHERS:
             if value == loop.OTHERS:  # counted among candidates until it has a row, as any other value
                 candidates = state.candidates(number)
