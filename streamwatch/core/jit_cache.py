@@ -47,6 +47,8 @@ _COMPILED = (
 """Rooms that hold compiled functions, below this folder."""
 _READ_BY_OTHERS = ("fetched.py", "records.py")
 """Files of this folder whose constants compiled functions outside the core name."""
+_CALLS = {("lab", "outcome_rows"): ("edge", "decoders", "scanner")}
+"""Rooms outside the core whose compiled functions call those of another room."""
 
 
 def kernel_sources() -> list[Path]:
@@ -55,6 +57,10 @@ def kernel_sources() -> list[Path]:
     rooms = (source for room in _COMPILED for source in (folder / room).rglob("*.py"))
     own = (folder / name for name in ("jit.py", "jit_cache.py", "jit_numba.py", "jit_sources.py", "texts.py"))
     return [*own, *sorted(rooms)]
+
+
+def _compiled_in(folder: Path) -> list[Path]:
+    return [file for file in sorted(folder.glob("*.py")) if b"core.jit" in file.read_bytes()]
 
 
 @cache
@@ -75,9 +81,13 @@ def sources_of_room(folder: Path) -> list[Path]:
         return sorted(folder.glob("*.py"))
     if folder.is_relative_to(core / "predictions"):
         return [core / "predictions" / "batch.py", *sorted(folder.glob("*.py"))]
+    if folder.is_relative_to(core / "buckets"):
+        return _compiled_in(folder)
     if folder.is_relative_to(core):
         return []
-    compiled = [file for file in sorted(folder.glob("*.py")) if b"core.jit" in file.read_bytes()]
+    compiled = _compiled_in(folder)
+    if called := _CALLS.get(folder.parts[-2:]):
+        compiled += _compiled_in(core.parent.joinpath(*called))
     return [*compiled, *(core / name for name in _READ_BY_OTHERS)]
 
 

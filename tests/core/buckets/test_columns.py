@@ -21,7 +21,7 @@ from streamwatch.core.buckets.columns.reader import ColumnReader
 from streamwatch.core.buckets.columns.stands import Stands
 from streamwatch.core.buckets.reader import RowReader
 from streamwatch.core.buckets.spec import BucketsSpec
-from streamwatch.core.events import Label, Partition, Prediction
+from streamwatch.core.events import Label, Partition, Prediction, is_decodable
 from streamwatch.core.join.compiled.layout import NUMBER_BITS
 from streamwatch.core.join.compiled.packed import PackedError
 from streamwatch.core.merge import Arrivals
@@ -94,8 +94,8 @@ def test_both_readers_count_the_same_records_at_the_same_times(seed, broken):
     log = a_log(chance, 60)
     rows, columns = Cluster(BUCKETS, chance, 0.0, ROWS), Cluster(BUCKETS, chance, 0.0, COLUMNS)
     if broken:  # a timestamp in the future, and one before time
-        partition = next(partition for partition, records in log.records.items() if records)
-        _, event = log.records[partition][-1]
+        found = ((where, event) for where, records in log.records.items() for _, event in records)
+        partition, event = next((where, event) for where, event in found if is_decodable(event))
         log.records[partition] += [(HOST_MS + 10**9, event), (-5, event)]
     for cluster in (rows, columns):
         pieces = [

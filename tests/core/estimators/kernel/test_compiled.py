@@ -169,3 +169,9 @@ COMPILED = [file for file in PACKAGE.rglob("*.py") if b"core.jit import" in file
 def test_a_compiled_function_is_known_by_its_own_source(source: Path) -> None:
     """Else what was compiled before a change would be run after it."""
     assert source in {*kernel_sources(), *sources_of_room(source.parent)}
+
+
+def test_rows_of_files_are_compiled_anew_when_the_scanner_that_they_call_changes() -> None:
+    found = sources_of_room(PACKAGE / "lab" / "outcome_rows")
+    scanner = PACKAGE / "edge" / "decoders" / "scanner"
+    assert {scanner / "tokens.py", scanner / "contents.py"} <= {*found}
