@@ -86,7 +86,7 @@ def sources_of_room(folder: Path) -> list[Path]:
     if folder.is_relative_to(core):
         return []
     compiled = _compiled_in(folder)
-    if called := _CALLS.get(folder.parts[-2:]):
+    if called := _CALLS.get((folder.parent.name, folder.name)):
         compiled += _compiled_in(core.parent.joinpath(*called))
     return [*compiled, *(core / name for name in _READ_BY_OTHERS)]
 
