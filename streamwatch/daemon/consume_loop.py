@@ -104,7 +104,7 @@ class ConsumeLoop:
 
     @property
     def state(self) -> State | None:
-        """Open now."""
+        """State that is open; None before the first, and between two."""
         return self._holder.state
 
     async def run(self, stop: asyncio.Event) -> None:

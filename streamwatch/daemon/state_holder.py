@@ -47,7 +47,7 @@ class StateHolder:
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self.state: State | None = None
-        """Open now."""
+        """State that is open; None before the first, and between two."""
         self.was_open = False
         """Whether one was ever opened."""
         self._open_state = open_state

@@ -20,7 +20,8 @@ _NULL = 110
 _NOTHING: Final = -1
 _PLAIN_NUMBER: Final = 18
 """Characters of a number of which no more is asked."""
-_WORDS: Final = b"truefalsenull"
+WORDS: Final = b"truefalsenull"
+"""Values that are no text, number, object or array, behind one another."""
 
 
 @hot
@@ -169,7 +170,7 @@ def scan_lines(  # noqa: PLR0913, PLR0917 - compiled: scalars, and one loop
     roles
         int64: by number of such a name, what it holds.
     words
-        uint8: the text of `_WORDS`.
+        uint8: the bytes of `WORDS`.
     """
     data = without_refcount(data)
     roles = without_refcount(roles)

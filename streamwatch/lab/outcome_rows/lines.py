@@ -3,40 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import NamedTuple, Protocol, TypeAlias
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from streamwatch.core.fetched import PADDING
 from streamwatch.edge.decoders.scanner.inputs import Tables
 from streamwatch.edge.decoders.scanner.tokens import Tokens
 from streamwatch.lab.lines import BadLine, LineRecord
-from streamwatch.lab.outcome_rows.json_scan import scan_lines
+from streamwatch.lab.outcome_rows.json_scan import WORDS, scan_lines
 from streamwatch.lab.outcome_rows.plan import RowPlan
 from streamwatch.lab.outcome_rows.scan import scan_rows
 from streamwatch.lab.recorded import BYTE_ORDER_MARK, Recording
 
-_WORDS = np.frombuffer(b"truefalsenull" + bytes(64), np.uint8)
+Scanned: TypeAlias = tuple[int, int, int, bool]
+"""What `scan.scan_rows` returns."""
+
+_WORDS = np.frombuffer(WORDS + bytes(PADDING), np.uint8)
 _VALUES = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+
+class Stretch(NamedTuple):
+    """Bytes of a file that lines are read from."""
+
+    data: NDArray[np.uint8]
+    """With `PADDING` others behind."""
+    at: int
+    end: int
+    line: int
+    """Lines before `at`."""
+    whole: bool
+    """Whether the file ends with it."""
+
+
+class Known(NamedTuple):
+    """Names met before."""
+
+    tables: Tables
+    model: int
+    """Number of the model of all rows; -1 where they tell."""
 
 
 class Lines(Protocol):
     """Lines of one file."""
 
-    def scan(  # noqa: PLR0913 - what the compiled loops are given
-        self,
-        data: NDArray[np.uint8],
-        span: tuple[int, int],
-        line: int,
-        tables: Tables,
-        model: int,
-        most_odd: int,
-        rows: NDArray[np.void],
-        *,
-        whole: bool,
-    ) -> tuple[int, int, int, bool]:
-        """Write the rows that stand in a span: see `scan.scan_rows`."""
+    def scan(self, stretch: Stretch, known: Known, most_odd: int, rows: NDArray[np.void]) -> Scanned:
+        """Write the rows of a stretch: see `scan.scan_rows`."""
         ...
 
     def record(self, line: bytes, number: int) -> LineRecord | BadLine:
@@ -68,21 +82,10 @@ class CsvLines:
         self._plan = plan
         self._places = {int(role): place for place, role in enumerate(plan.roles.tolist())}
 
-    def scan(  # noqa: PLR0913 - see `Lines`
-        self,
-        data: NDArray[np.uint8],
-        span: tuple[int, int],
-        line: int,
-        tables: Tables,
-        model: int,
-        most_odd: int,
-        rows: NDArray[np.void],
-        *,
-        whole: bool,
-    ) -> tuple[int, int, int, bool]:
-        """Write the rows that stand in a span."""
+    def scan(self, stretch: Stretch, known: Known, most_odd: int, rows: NDArray[np.void]) -> Scanned:
+        """Write the rows of a stretch."""
         roles, unit = self._plan.roles, self._plan.unit
-        return scan_rows(data, *span, line, whole, roles, tables, model, unit, most_odd, rows)
+        return scan_rows(*stretch, roles, *known, unit, most_odd, rows)
 
     def record(self, line: bytes, number: int) -> LineRecord | BadLine:
         """Record of one line."""
@@ -116,22 +119,10 @@ class JsonLines:
         for number, name in enumerate(plan.header):
             self._keys.learn(name.encode(), number)
 
-    def scan(  # noqa: PLR0913 - see `Lines`
-        self,
-        data: NDArray[np.uint8],
-        span: tuple[int, int],
-        line: int,
-        tables: Tables,
-        model: int,
-        most_odd: int,
-        rows: NDArray[np.void],
-        *,
-        whole: bool,
-    ) -> tuple[int, int, int, bool]:
-        """Write the rows that stand in a span."""
+    def scan(self, stretch: Stretch, known: Known, most_odd: int, rows: NDArray[np.void]) -> Scanned:
+        """Write the rows of a stretch."""
         keys, roles, unit = self._keys.table, self._plan.roles, self._plan.unit
-        given: Any = (keys, roles, tables, model, unit, most_odd, _WORDS, rows)
-        return scan_lines(data, *span, line, whole, *given)
+        return scan_lines(*stretch, keys, roles, *known, unit, most_odd, _WORDS, rows)
 
     def record(self, line: bytes, number: int) -> LineRecord | BadLine:
         """Record of one line."""

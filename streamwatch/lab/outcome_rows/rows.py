@@ -24,7 +24,7 @@ from streamwatch.lab.feeds import FeedReader, Unusable, own_time_ms, placed
 from streamwatch.lab.fitting import Both, Fitted, RecordedTopic
 from streamwatch.lab.lines import BadLine, LineRecord
 from streamwatch.lab.outcome_rows.json_scan import scan_lines
-from streamwatch.lab.outcome_rows.lines import CsvLines, JsonLines, Lines
+from streamwatch.lab.outcome_rows.lines import CsvLines, JsonLines, Known, Lines, Stretch
 from streamwatch.lab.outcome_rows.plan import line_plan, plan_of
 from streamwatch.lab.outcome_rows.scan import (
     LABEL,
@@ -197,16 +197,9 @@ class OutcomeRows:
 
     def _scanned(self, room: int, most_odd: int) -> tuple[int, int, int, bool]:
         models, predicted, true = (self._tokens[role].table for role in (MODEL, PREDICTION, LABEL))
-        return self._lines.scan(
-            self._data,
-            (self._at, self._end),
-            self._line,
-            Tables(models, predicted, true, _NO_TOKENS.table),
-            self._model,
-            most_odd,
-            self._rows[:room],
-            whole=self._at_end,
-        )
+        stretch = Stretch(self._data, self._at, self._end, self._line, self._at_end)
+        known = Known(Tables(models, predicted, true, _NO_TOKENS.table), self._model)
+        return self._lines.scan(stretch, known, most_odd, self._rows[:room])
 
     def _read_singly(self, rows: NDArray[np.void]) -> tuple[dict[int, Fitted | BadLine], bool, int]:
         """Read the rows that are not ordinary.
