@@ -280,6 +280,7 @@ class BatchProcessor:
         self._ready = next(self._turns, None)
         self._tell()
         if self._ready is None:
+            self._recent.let_go(self.progress.newest)
             self._advance_positions()
 
     def _note_retired(self, names: Sequence[str]) -> None:

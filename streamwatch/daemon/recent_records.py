@@ -14,7 +14,7 @@ from streamwatch.core.ports import Record
 
 
 class RecentRecords:
-    """Keeps what was delivered of each partition until a later record of it has been evaluated."""
+    """Keeps what was delivered of each partition until all of it has been evaluated, then its last record."""
 
     def __init__(self) -> None:
         self._delivered: dict[Partition, deque[Sequence[Record]]] = {}
@@ -26,6 +26,20 @@ class RecentRecords:
     def forget(self, partition: Partition) -> None:
         """Drop what is known of a partition."""
         self._delivered.pop(partition, None)
+
+    def let_go(self, offsets: Mapping[Partition, int]) -> None:
+        """Drop what lies before these offsets; of what ends at one, only that record is kept.
+
+        Values are most of what a backlog brings: kept from one commit to the next they take its memory.
+        """
+        for partition, offset in offsets.items():
+            delivered = self._delivered.get(partition)
+            if not delivered:
+                continue
+            while delivered and _last_offset(delivered[0]) < offset:
+                delivered.popleft()
+            if delivered and len(delivered[0]) > 1 and _last_offset(delivered[0]) == offset:
+                delivered[0] = (delivered[0][-1],)
 
     def take(self, offsets: Mapping[Partition, int]) -> dict[Partition, Record]:
         """Find the records at these offsets, and drop all before them; without those that were forgotten."""

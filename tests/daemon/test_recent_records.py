@@ -1,5 +1,7 @@
 """The record by which a log is recognised is that at the offset asked for, in columns as in objects."""
 
+import weakref
+
 import numpy as np
 import pytest
 
@@ -46,3 +48,22 @@ def test_no_object_is_made_of_records_that_nobody_asked_for():
     recent.add(PARTITION, Counted(PARTITION, columns.data, columns.rows))
     assert recent.take({PARTITION: 617})[PARTITION].offset == 617
     assert Counted.made == 1
+
+
+@pytest.mark.parametrize("records", [in_objects, in_columns])
+def test_of_what_was_evaluated_only_the_last_record_is_kept(records):
+    recent = RecentRecords()
+    delivered = [records(range(start, start + 100)) for start in range(0, 500, 100)]
+    held = [weakref.ref(one.data) for one in delivered if isinstance(one, KafkaRecords)]
+    for one in delivered:
+        recent.add(PARTITION, one)
+    del one, delivered
+    recent.let_go({PARTITION: 299})
+    assert [reference() is None for reference in held] == [True, True, True, False, False][: len(held)]
+    recent.let_go({PARTITION: 350, ("labels", 1): 7})
+    assert [reference() is None for reference in held] == [True, True, True, False, False][: len(held)]
+    assert recent.take({PARTITION: 350})[PARTITION].value == b"350"
+    recent.let_go({PARTITION: 499})
+    assert all(reference() is None for reference in held)
+    assert recent.take({PARTITION: 499})[PARTITION].value == b"499"
+    assert recent.take({PARTITION: 500}) == {}

@@ -11,6 +11,10 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
 
 
+POLL_RECORDS = 2_000
+"""With which the loop is fastest: of 500, 2,000, 8,000 and all there are."""
+
+
 class PredictionFields(msgspec.Struct, gc=False):
     """What the bare loop decodes on the topic of predictions."""
 
@@ -49,7 +53,7 @@ async def bare(servers: str, topics: list[str], messages: int) -> dict[str, floa
         seen = 0
         began, wall = time.process_time(), time.monotonic()
         while seen < messages:
-            found = await consumer.getmany(timeout_ms=spec.poll_timeout_ms, max_records=spec.max_poll_records)
+            found = await consumer.getmany(timeout_ms=spec.poll_timeout_ms, max_records=POLL_RECORDS)
             for place, records in found.items():
                 decode = decoders[place.topic]
                 for record in records:

@@ -91,8 +91,9 @@ class KafkaSpec:
     """Where a partition without a stored position begins; resolved once per partition."""
     on_data_loss: Literal["continue", "fail"] = "continue"
     """When the log no longer holds the next offset: go on at the nearest one and count, or stop."""
-    max_poll_records: int = 2_000
-    """Records in one turn of the event loop; health checks answer between turns."""
+    max_poll_records: int = 8_000
+    """Records that one poll delivers; they are decoded and evaluated in turns between which health checks
+    answer. What a poll costs beside its records is shared by so many of a backlog."""
     max_partition_fetch_bytes: int = 1_048_576
     max_batch_bytes: int = 64 * 1_048_576
     """A batch that decompresses to more is passed over and counted."""
