@@ -10,7 +10,6 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
 
-
 POLL_RECORDS = 2_000
 """With which the loop is fastest: of 500, 2,000, 8,000 and all there are."""
 
