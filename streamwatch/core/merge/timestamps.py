@@ -37,6 +37,9 @@ REASONS: Final = ("", "not_positive", "future", "jump", "")
 """Value of the label `reason` of `timestamps_corrected_total`, by code; empty where nothing was corrected, be
 it that the timestamp was believed or that the record could not be decoded and has no time of its own."""
 
+_STRETCH: Final = 256
+"""Records that are looked at together: few enough that one in each that has to be judged is no burden."""
+
 _WAITS: Final = -1
 _NEVER: Final = 2**63 - 1
 
@@ -117,7 +120,19 @@ def _one_by_one(
     times: list[int] = []
     reasons: list[int] = []
     newest_ms = view.newest_ms
+    plain_before = 0
     for i, (stamp_ms, counts) in enumerate(zip(moving.tolist(), decodable.tolist(), strict=True)):
+        if i < plain_before:
+            continue
+        if running_ms >= 0 and len(
+            plain := _plain_times(moving[i:], decodable[i:], running_ms, max_future_ms)
+        ):
+            plain_before = i + len(plain)
+            running_ms = int(plain[-1])
+            newest_ms = max(newest_ms, running_ms)
+            times += plain.tolist()
+            reasons += [BELIEVED] * len(plain)
+            continue
         reason = BELIEVED
         if not counts:
             reason = TIMELESS
@@ -139,6 +154,19 @@ def _one_by_one(
         times.append(running_ms)
         reasons.append(reason)
     return Judged(np.array(times, np.int64), np.array(reasons, np.uint8))
+
+
+def _plain_times(
+    moving: NDArray[np.int64], decodable: NDArray[np.bool_], running_ms: int, max_future_ms: int
+) -> NDArray[np.int64]:
+    """Give the times of the first of these records, as far as all are believed without being judged."""
+    if running_ms < 0:
+        return moving[:0]
+    stamps, counts = moving[:_STRETCH], decodable[:_STRETCH]
+    times = np.maximum(np.maximum.accumulate(stamps), running_ms)
+    before = np.concatenate(([running_ms], times[:-1]))
+    plain = counts & (stamps > 0) & (stamps - before <= max_future_ms)
+    return times if plain.all() else times[: int(np.argmin(plain))]
 
 
 def _judge_jump(

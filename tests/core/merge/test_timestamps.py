@@ -143,3 +143,24 @@ def test_what_may_be_the_future_waits_until_the_host_is_known_to_be_right() -> N
     assert judged([NOW + 1, NOW + HOUR, NOW + 2], view=unknown) == ([NOW + 1], [""])
     assert judged([NOW + HOUR], -1, unknown) == ([], [])
     assert judged([NOW + 1, NOW + 2], view=unknown) == ([NOW + 1, NOW + 2], ["", ""])
+
+
+def test_looking_at_records_together_says_the_same_as_at_each(monkeypatch: pytest.MonkeyPatch):
+    random = np.random.default_rng(7)
+    for _ in range(200):
+        count = int(random.integers(1, 600))
+        stamps = NOW + np.cumsum(random.integers(-50, 100, count))
+        for _ in range(int(random.integers(0, 6))):
+            first = int(random.integers(0, count))
+            stamps[first : first + 3] += int(random.choice([-DAY, -HOUR, HOUR, DAY, 10**12]))
+        readable = random.random(count) >= random.choice([0.0, 0.01, 0.3])
+        stamps[~readable] = -1
+        stamps[random.integers(0, count, 2)] = random.choice([0, -5, NOW])
+        running = int(random.choice([-1, NOW, NOW - HOUR, NOW + HOUR]))
+        view = ClockView(NOW, int(random.choice([-1, NOW])), (None, True, False)[random.integers(3)])
+        found: list[tuple[list[int], list[int]]] = []
+        for stretch in (0, 1, 7, 256):
+            monkeypatch.setattr("streamwatch.core.merge.timestamps._STRETCH", stretch)
+            alike = judge(stamps, readable, running, view, MAX_FUTURE, appended=False, at_end=bool(count % 2))
+            found.append((alike.times_ms.tolist(), alike.reasons.tolist()))
+        assert found == [found[0]] * 4
