@@ -179,7 +179,7 @@ class DurableEntries:
         self._waiting = WaitingLog(waiting.runs, waiting.notes, holders)
         self._dedup = DedupLog(
             {generation: [each for each, _ in several] for generation, several in values.dedup.items()},
-            DedupMark(opened.number, end - 1),
+            DedupMark(opened.number, end - 1, opened.count),
         )
         return arrays._replace(
             entries=entries,

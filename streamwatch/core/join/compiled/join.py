@@ -30,6 +30,7 @@ from streamwatch.core.join.compiled.layout import (
     PREDICTION,
     PREDICTIONS,
     REFUSED,
+    SETTLED_NOTED,
     TOTALS,
     UNPLACED,
     UNWRITTEN,
@@ -139,6 +140,7 @@ class CompiledJoin:
             places_of(_FIRST_ENTRIES),
             places_of(2 * _FIRST_ENTRIES),
             np.zeros(0, np.int8),
+            np.zeros(SETTLED_NOTED, np.int32),
         )
         self._overflow = overflow
         self._spec = spec

@@ -110,6 +110,7 @@ TOTALS: Final = np.dtype(
         ("cold_unmatched", np.int64),
         ("needed", np.int64),
         ("used", np.int64),
+        ("settled", np.int64),
     ]
 )
 """Where everything begins and how much of it there is.
@@ -122,8 +123,12 @@ in the ring of `GENERATION`. `dead…`: list of dedup entries of dropped generat
 `cold`: entries of each queue that lie outside the table, guests included, of which `cold_unmatched` are
 labels that nobody has met; `cold_ms`: no earlier record time is among them. `front`: entries at the beginning
 of each queue that came back from there, older than all that are there. `needed`: the queue whose oldest must
-come back. `used`: entries of the table that are in use.
+come back. `used`: entries of the table that are in use. `settled`: entries noted since the last commit; -1
+once there were more than fit.
 """
+
+SETTLED_NOTED: Final = 1 << 16
+"""Room of `Arrays.settled`: more than a commit brings, unless very many expire at once."""
 
 UNWRITTEN: Final = 0
 """Stands in `Arrays.places` for an entry that no commit has written as one that waits."""
@@ -244,6 +249,8 @@ class Arrays(NamedTuple):
     """
     guests: NDArray[np.int8]
     """(guests,): what has become of each."""
+    settled: NDArray[np.int32]
+    """(`SETTLED_NOTED`,): entries that settled since the last commit, in that order."""
 
 
 def entries_of(capacity: int) -> Records:

@@ -141,7 +141,8 @@ def resolve(t, x, true_class, label_ms, record_ms):
     counters.topics[e.topic, PREDICTIONS_JOINED] += 1
     e.true_or_scores = true_class
     strike(t, x)
-    add_dedup_entry(t.entries, totals, t.generations, counters, t.limits[0], x, RESOLVED, record_ms)
+    limits, settled = t.limits[0], t.settled
+    add_dedup_entry(t.entries, totals, t.generations, counters, limits, settled, x, RESOLVED, record_ms)
 
 
 @inner
@@ -156,7 +157,8 @@ def leave(t, x, state, record_ms):
     stop_waiting(t, PREDICTIONS, x)
     e.true_or_scores = -1
     strike(t, x)
-    add_dedup_entry(t.entries, totals, t.generations, t.counters[0], t.limits[0], x, state, record_ms)
+    limits, settled = t.limits[0], t.settled
+    add_dedup_entry(t.entries, totals, t.generations, t.counters[0], limits, settled, x, state, record_ms)
 
 
 @inner

@@ -125,6 +125,7 @@ def take(arrays, rows, start, shift, room):  # noqa: PLR0911, PLR0915 - it stops
         without_refcount(arrays.places),
         without_refcount(arrays.left),
         without_refcount(arrays.guests),
+        without_refcount(arrays.settled),
     )
     entries, slots, activity = t.entries, t.slots, t.activity
     totals, counters = t.totals[0], t.counters[0]

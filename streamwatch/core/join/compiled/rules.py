@@ -131,7 +131,8 @@ def refuse(t, shift, row, i, early, bare, last):
     discard_scores(totals, t.discarded, row.scores)
     x = new_entry(t.slots, t.entries, totals, i, last, row, NO_TIME, OVER_LIMIT)
     t.entries[x].predicted_class = row["class"]
-    add_dedup_entry(t.entries, totals, t.generations, counters, t.limits[0], x, OVER_LIMIT, row.record_ms)
+    limits, settled = t.limits[0], t.settled
+    add_dedup_entry(t.entries, totals, t.generations, counters, limits, settled, x, OVER_LIMIT, row.record_ms)
     if early >= 0:
         take_early(t, shift, early, OVER_LIMIT)
     if bare >= 0:

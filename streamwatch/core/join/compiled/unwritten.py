@@ -18,6 +18,8 @@ class DedupMark(NamedTuple):
     generation: int = 0
     entry: int = -1
     """-1: none of that generation."""
+    settled: int = -1
+    """Entries of that generation, that one included; -1 where nothing that was written holds any more."""
 
 
 @entry
@@ -134,12 +136,42 @@ def unwritten_waiting(arrays: Arrays, *, came_back: bool = False) -> NDArray[np.
 def unwritten_dedup(arrays: Arrays, mark: DedupMark) -> tuple[list[tuple[int, NDArray[np.int32]]], DedupMark]:
     """Indices of dedup entries behind `mark` by generation, in the order they settled; and the next mark."""
     totals = arrays.totals[0]
+    now = DedupMark(int(totals["generation"]), int(totals["open_last"]), int(totals["open_entries"]))
+    noted = int(totals["settled"])
+    arrays.totals["settled"] = 0
+    if (counts := _since(arrays, mark)) and sum(counts.values()) == noted:
+        ends = np.cumsum(list(counts.values())).tolist()
+        settled = arrays.settled[:noted].copy()
+        return [
+            (number, settled[end - count : end])
+            for (number, count), end in zip(counts.items(), ends, strict=True)
+            if count
+        ], now
     found = np.empty(int(totals["closed_entries"] + totals["open_entries"]), np.int32)
     ends = np.empty((GENERATIONS_KEPT + 1, 2), np.int64)
-    count = find_dedup(arrays.entries, arrays.totals, arrays.generations, *mark, found, ends)
+    generation, last, _ = mark
+    count = find_dedup(arrays.entries, arrays.totals, arrays.generations, generation, last, found, ends)
     runs: list[tuple[int, NDArray[np.int32]]] = []
     start = 0
     for generation, end in ends[:count].tolist():
         runs.append((generation, found[start:end]))
         start = end
-    return runs, DedupMark(int(totals["generation"]), int(totals["open_last"]))
+    return runs, now
+
+
+def _since(arrays: Arrays, mark: DedupMark) -> dict[int, int]:
+    """Count the dedup entries behind `mark` by generation, of those not dropped; empty where unknown.
+
+    Where a generation was dropped since then, fewer are counted than settled.
+    """
+    if mark.settled < 0:
+        return {}
+    totals = arrays.totals[0]
+    start, closed = int(totals["closed_start"]), int(totals["closed"])
+    ring = arrays.generations[(start + np.arange(closed)) % GENERATIONS_KEPT]
+    counts = dict(zip(ring["number"].tolist(), ring["count"].tolist(), strict=True))
+    counts[int(totals["generation"])] = int(totals["open_entries"])
+    counts = {number: count for number, count in counts.items() if number >= mark.generation}
+    if mark.generation in counts:
+        counts[mark.generation] -= mark.settled
+    return counts

@@ -51,8 +51,13 @@ def is_alive(totals, e):
 
 
 @hot
-def add_dedup_entry(entries, totals, generations, counters, limits, x, state, record_ms):
+def add_dedup_entry(entries, totals, generations, counters, limits, settled, x, state, record_ms):
     """Make a dedup entry of an entry that waits no longer, settled at `record_ms` (`DedupIndex.add`)."""
+    if 0 <= totals.settled < settled.shape[0]:
+        settled[totals.settled] = x
+        totals.settled += 1
+    else:
+        totals.settled = -1
     e = entries[x]
     e.state = state
     e.earlier_or_generation = totals.generation & NUMBERS

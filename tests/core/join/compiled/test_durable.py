@@ -7,6 +7,7 @@ from random import Random
 
 import pytest
 
+from streamwatch.core.join.compiled import dedup_log, unwritten
 from streamwatch.core.pipeline import Pipeline
 from streamwatch.edge.keys import digest_bytes
 from tests.core.join.compiled.durable_streams import DurableJoined, cramped_logs
@@ -49,6 +50,34 @@ def compare(chance, digests=digest_bytes):
 def test_lives_that_follow_each_other_say_what_one_life_says():
     restarts = sum(compare(Random(seed)) for seed in range(STREAMS))
     assert restarts > 3 * STREAMS
+
+
+def test_what_settled_is_known_from_notes_as_from_the_lists(monkeypatch):
+    by_notes = []
+
+    def both_ways(arrays, mark):
+        noted = int(arrays.totals["settled"][0])
+        by_lists, ends = unwritten.unwritten_dedup(arrays, mark._replace(settled=-1))
+        arrays.totals["settled"] = noted
+        found, now = unwritten.unwritten_dedup(arrays, mark)
+        assert now == ends
+        assert [(number, rows.tolist()) for number, rows in found] == [
+            (number, rows.tolist()) for number, rows in by_lists
+        ]
+        settled = sum(len(rows) for _, rows in found)
+        by_notes.append(settled == noted > 0 and mark.settled >= 0)
+        return found, now
+
+    monkeypatch.setattr(dedup_log, "unwritten_dedup", both_ways)
+    for seed in range(3 * 10**6, 3 * 10**6 + 15):
+        compare(Random(seed))
+    assert sum(by_notes) > 50
+
+
+def test_more_than_can_be_noted_is_known_from_the_lists(monkeypatch):
+    monkeypatch.setattr("streamwatch.core.join.compiled.join.SETTLED_NOTED", 2)
+    for seed in range(4 * 10**6, 4 * 10**6 + 10):
+        compare(Random(seed))
 
 
 @pytest.mark.slow
