@@ -1,4 +1,4 @@
-"""Write the pages of docs/reference that are made from the code: metrics, catalogue, settings, commands, API.
+"""Write the pages of docs/reference that are made from the code, and the configuration file to start from.
 
 python -m docs.reference.generate            name the pages that are not up to date; exit code 1 if any
 python -m docs.reference.generate --write    write them
@@ -207,9 +207,13 @@ PAGES: Mapping[str, Callable[[], str]] = {
 }
 
 
+EXAMPLE = "../../streamwatch/settings/example.yaml"
+"""What `streamwatch config example` prints: made here, as making it imports all that settings are about."""
+
+
 def written() -> dict[str, str]:
     """File name → content."""
-    return {name: HEAD + page() for name, page in PAGES.items()}
+    return {name: HEAD + page() for name, page in PAGES.items()} | {EXAMPLE: example()}
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -4,7 +4,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Final
+
 import typer
+
+import streamwatch
+
+_EXAMPLE: Final = Path(streamwatch.__file__).parent / "settings" / "example.yaml"
+"""Written by `make generated`; read here without the settings, whose import takes most of a second."""
 
 app = typer.Typer(
     help="Write a configuration file to start from, or the schema of it.",
@@ -19,9 +27,7 @@ def example() -> None:
 
     [dim]streamwatch config example > streamwatch.yaml[/dim]
     """
-    from streamwatch.settings import example as written
-
-    typer.echo(written(), nl=False)
+    typer.echo(_EXAMPLE.read_text("utf-8"), nl=False)
 
 
 @app.command("schema")

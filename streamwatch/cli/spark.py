@@ -44,7 +44,9 @@ def spark(
     try:
         import pyspark  # noqa: F401  # pyright: ignore[reportUnusedImport]
     except ImportError:
-        refuse("streamwatch spark needs Spark: pip install 'streamwatchd[spark]', and Java 17")
+        from streamwatch.edge.extras import command_for
+
+        refuse(f"streamwatch spark needs Spark: {command_for('spark')}, and Java 17")
 
     settings = read_settings(config, overrides)
     from streamwatch.assembly.spark import REFUSED, run_job

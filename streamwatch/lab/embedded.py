@@ -17,6 +17,8 @@ import importlib
 from types import TracebackType
 from typing import Self
 
+from streamwatch.edge.extras import command_for
+
 PARTITION_BYTES = 5 * 1024 * 1024
 """What one partition keeps."""
 
@@ -145,6 +147,6 @@ def _librdkafka() -> ctypes.CDLL:
             function.restype, function.argtypes = result, arguments
     except (ImportError, OSError, AttributeError) as error:
         raise EmbeddedBrokerMissingError(
-            f"the embedded broker needs confluent-kafka ({error}): pip install 'streamwatchd[demo]'"
+            f"the embedded broker needs confluent-kafka ({error}): {command_for('demo')}"
         ) from error
     return library

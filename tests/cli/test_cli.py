@@ -108,6 +108,15 @@ def test_settings_are_read_without_a_compiler_and_without_what_only_a_daemon_nee
     assert result.stdout.strip() == "[]"
 
 
+def test_the_example_is_printed_without_importing_what_it_is_about() -> None:
+    script = (
+        "import sys; from streamwatch.cli.config import example; example();"
+        " print([m for m in ('numpy', 'pydantic', 'streamwatch.settings') if m in sys.modules])"
+    )
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert result.stdout.splitlines()[-1] == "[]"
+
+
 def test_the_example_can_be_written_to_a_file_and_is_then_found_there(
     streamwatch: CliRunner, tmp_path: Path
 ) -> None:

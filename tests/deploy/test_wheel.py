@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import email
 import os
+import re
 import subprocess
 import sys
 import zipfile
@@ -70,6 +71,16 @@ def test_what_it_installs_runs_and_finds_its_page(wheel: Path, tmp_path: Path) -
     assert Path(where.strip()) == folder / "streamwatch" / "__init__.py"
     example = installed(wheel, folder, "-m", "streamwatch", "config", "example")
     assert "bootstrap_servers" in example
+
+
+def test_the_page_on_installing_names_the_wheel_and_all_extras(wheel: Path) -> None:
+    page = (ROOT / "docs" / "how-to" / "install.md").read_text("utf-8")
+    assert set(re.findall(r"streamwatchd-[\w.-]+\.whl", page)) == {wheel.name}
+    with zipfile.ZipFile(wheel) as files:
+        metadata = files.read(f"streamwatchd-{version()}.dist-info/METADATA").decode()
+    extras = set(email.message_from_string(metadata).get_all("Provides-Extra", []))
+    rows = "".join(line.split("|")[1] for line in page.splitlines() if line.startswith("| `"))
+    assert set(re.findall(r"`(\w+)`", rows)) == extras
 
 
 def test_every_hint_to_install_something_names_this_distribution() -> None:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from streamwatch.core.merge.columns import EVER, find_bounds
 from streamwatch.core.merge.partitions import Partitions
-
-EVER: Final = 2**63 - 1
-"""Beyond every time, and every place."""
 
 
 class Bounds(NamedTuple):
@@ -48,17 +46,15 @@ def bounds_of(
         By the host's clock times up to `rested_ms` have rested (None while that clock is behind), and records
         that arrived up to `waited_ms` have waited long enough for it.
     """
-    resting = (partitions.at_end_ms >= 0) & (partitions.held == 0) & ~waiting
-    blocking = ~resting & ~partitions.left_behind
-    resting &= ~partitions.left_behind
-    bounds = Bounds()
-    if blocking.any():
-        bounds = bounds._replace(read=partitions.least(blocking))
-    if resting.any():
-        bounds = bounds._replace(
-            rested=partitions.least(resting),
-            fetched_ms=int(partitions.at_end_ms[resting].min()) - settle_ms,
-            rest_ms=EVER if rested_ms is None else rested_ms,
-            waited_ms=waited_ms,
-        )
-    return bounds
+    read_ms, read_place, least_ms, place, fetched_ms = find_bounds(
+        partitions.running_ms, partitions.held, partitions.at_end_ms, partitions.left_behind, waiting
+    )
+    if place == EVER:
+        return Bounds(read=(read_ms, read_place))
+    return Bounds(
+        (read_ms, read_place),
+        (least_ms, place),
+        fetched_ms - settle_ms,
+        EVER if rested_ms is None else rested_ms,
+        waited_ms,
+    )

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.events import Partition
+from streamwatch.core.merge.columns import let_go, note_waiting
 
 
 class Partitions:
@@ -44,7 +45,6 @@ class Partitions:
         self._restored_ms = dict(running_ms)
         self.names: list[Partition] = []
         self.order: dict[Partition, int] = {}
-        self.places = np.empty(0, np.int64)
         self.running_ms = np.empty(0, np.int64)
         self.held = np.empty(0, np.int64)
         self.at_end_ms = np.empty(0, np.int64)
@@ -57,12 +57,6 @@ class Partitions:
     def by_name(self, column: NDArray[np.int64]) -> dict[Partition, int]:
         """Read a column of whole numbers by partition."""
         return dict(zip(self.names, column.tolist(), strict=True))
-
-    def least(self, chosen: NDArray[np.bool_]) -> tuple[int, int]:
-        """Time and place up to which all of these partitions were read; one or more."""
-        places = np.flatnonzero(chosen)
-        place = int(places[self.running_ms[places].argmin()])
-        return int(self.running_ms[place]), place
 
     def replace(self, partitions: Collection[Partition]) -> NDArray[np.int64]:
         """Take exactly these from now on; the new place of each old one, -1 if it is gone."""
@@ -85,7 +79,6 @@ class Partitions:
             values[places[kept]] = getattr(self, column)[kept]
             setattr(self, column, values)
         self.names, self.order = names, order
-        self.places = np.arange(len(names))
         return places
 
     def heard(self, places: NDArray[np.int64], sizes_bytes: NDArray[np.int64]) -> None:
@@ -108,9 +101,7 @@ class Partitions:
 
     def let_go(self, order: NDArray[np.int64]) -> None:
         """Count records as released."""
-        released = np.bincount(order, minlength=len(self.names))
-        self.size_bytes -= self.size_bytes * released // np.maximum(self.held, 1)
-        self.held -= released
+        let_go(self.held, self.size_bytes, order)
 
     def wait(
         self, first_key: tuple[int, int], *, rested_ms: int, now_ms: int, longest_ms: int, connected: bool
@@ -136,12 +127,18 @@ class Partitions:
             Partitions left behind just now.
         """
         time_ms, place = first_key
-        precedes = (self.running_ms < time_ms) | ((self.running_ms == time_ms) & (self.places < place))
-        awaited = precedes & (self.held == 0) & ~self.left_behind & (self.at_end_ms < rested_ms)
-        self.holds_since_ms[~awaited] = -1
-        starting = awaited & ((self.holds_since_ms < 0) | (not connected))
-        self.holds_since_ms[starting] = now_ms
-        left = awaited & self.seen_end & (now_ms - self.holds_since_ms >= longest_ms)
-        self.left_behind |= left
-        self.holds_since_ms[left] = -1
-        return [self.names[place] for place in np.flatnonzero(left).tolist()]
+        left, count = note_waiting(
+            self.running_ms,
+            self.held,
+            self.at_end_ms,
+            self.left_behind,
+            self.seen_end,
+            self.holds_since_ms,
+            time_ms,
+            place,
+            rested_ms,
+            now_ms,
+            longest_ms,
+            connected,
+        )
+        return [self.names[place] for place in np.flatnonzero(left).tolist()] if count else ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from streamwatch.edge.extras import command_for
 from streamwatch.lab.experiments.result import Figure, Panel
 
 COLOURS = (
@@ -30,7 +31,7 @@ def draw_figure(figure: Figure, folder: Path) -> Path:
         from matplotlib.figure import Figure as Canvas  # noqa: PLC0415 - an extra
     except ImportError as error:
         raise DrawingError(
-            "figures are drawn by matplotlib, which is not installed: pip install 'streamwatchd[lab]'"
+            f"figures are drawn by matplotlib, which is not installed: {command_for('lab')}"
         ) from error
     canvas = Canvas(figsize=(8.0, 0.4 + 2.5 * len(figure.panels)), layout="constrained")
     canvas.suptitle(figure.title, fontsize=10)

@@ -18,6 +18,10 @@ MAX_CLASSES: Final = 200
 MIN_PAIRS: Final = 5
 CLEAR: Final = 0.3
 """Association from which classes that are written otherwise on both sides are matched by it."""
+TELLING: Final = 0.1
+"""Association from which fields are taken for classes whatever they are called."""
+FEW: Final = 20
+"""Values beyond which fields that tell nothing of each other are no classes, whatever they have in common."""
 COPIED_AFTER: Final = 20
 """Joined records from which equality of two fields in all of them is that of a copy."""
 
@@ -138,6 +142,8 @@ def _judged(a: Column, b: Column, joined: Sequence[tuple[int, int]]) -> ClassPai
         rank -= 1.0 if names >= NAMED else 1.5
     if len(b.counts) == 1:
         rank -= 0.7
+    if association < TELLING and max(len(a.counts), len(b.counts)) > FEW:  # counts of this and of that
+        rank -= 1.0
     return ClassPair(a.place, b.place, rank, agreement, association, aliases, unmatched)
 
 

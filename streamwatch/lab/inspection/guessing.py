@@ -17,6 +17,7 @@ from streamwatch.lab.inspection.pairing import Pairing, best_pairing, paired, vi
 from streamwatch.lab.inspection.problems import class_problems, no_ids_meet
 from streamwatch.lab.inspection.streams import Stream, streams_of
 from streamwatch.lab.inspection.topic_guesses import both_guess, label_guess, prediction_guess
+from streamwatch.lab.inspection.words import LABEL, PREDICTION, weight
 
 READABLE: Final = 0.5
 """Share of a topic's records that must be JSON objects for it to be looked into."""
@@ -84,8 +85,17 @@ def _further(best: Pairing, streams: Mapping[str, Sequence[Stream]]) -> list[Pai
         ]
         sound = [way for way in ways if way is not None and way.is_usable]
         if sound:
-            found.append(max(sound, key=lambda way: way.rank))
+            found.append(max(sound, key=lambda way: way.rank - _of_known(way, best)))
     return found
+
+
+def _of_known(way: Pairing, best: Pairing) -> float:
+    """Part of the rank that the name of the field adds whose topic was known already."""
+    if not way.classes:
+        return 0.0
+    if way.labels is best.labels:
+        return weight(way.classes[0].label, LABEL)
+    return weight(way.classes[0].prediction, PREDICTION)
 
 
 def _topics(pairings: Sequence[Pairing]) -> tuple[list[TopicGuess], list[str]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import mean
 from typing import Final
 
-from streamwatch.lab.inspection.classes import ClassPair, class_pairs, scores
+from streamwatch.lab.inspection.classes import TELLING, ClassPair, class_pairs, scores
 from streamwatch.lab.inspection.ids import IdPair, id_pairs, joined_rows
 from streamwatch.lab.inspection.models import model_places
 from streamwatch.lab.inspection.scored import ScorePair, score_pair
@@ -16,10 +16,6 @@ from streamwatch.lab.inspection.words import LABEL, LABEL_TOPIC, PREDICTION, PRE
 
 IDS_TRIED: Final = 3
 NAMED: Final = 0.3
-TELLING: Final = 0.1
-"""Association from which fields are taken for classes whatever they are called."""
-
-
 ONE_OF_SEVERAL: Final = 0.3
 """What it costs to take the first element of arrays with more, where others may see them all."""
 

@@ -87,4 +87,5 @@ def _longer(stream: Stream, place: str) -> str:
     said = (
         f"{stream.name}: {array} has up to {stream.longest(place)} elements: with {array}[] each is an event"
     )
-    return f"{said}, whose id, if it is not in the array, is followed by # and the number of the element"
+    said += ", whose id, if it is not in the array, is followed by # and the number of the element"
+    return f"{said}; {place} takes that one alone"

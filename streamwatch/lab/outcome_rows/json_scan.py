@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import numpy as np
+
 from streamwatch.core.jit import entry, hot, text_stops, trailing_zeros, without_refcount
 from streamwatch.edge.decoders.scanner.contents import MAX_ID_BYTES, time_ms
 from streamwatch.edge.decoders.scanner.inputs import Tables, borrowed_table, borrowed_tables
@@ -18,6 +20,10 @@ _NEWLINE, _RETURN, _SPACE, _QUOTE, _COMMA, _MINUS, _POINT = 10, 13, 32, 34, 44, 
 _ZERO, _NINE, _COLON, _OPEN, _CLOSE = 48, 57, 58, 123, 125
 _NULL = 110
 _NOTHING: Final = -1
+_FIELDS: Final = 32
+"""Fields at the front of an object whose names are compared with those of the object before."""
+_BEGIN, _SIZE, _ROLE = range(3)
+"""Columns of the names seen: where one begins, from its quote to the spaces behind its colon; its role."""
 _PLAIN_NUMBER: Final = 18
 """Characters of a number of which no more is asked."""
 WORDS: Final = b"truefalsenull"
@@ -81,46 +87,61 @@ def _spaces(data: Any, at: int) -> int:
 def _fill(  # noqa: C901, PLR0911, PLR0912, PLR0913, PLR0917 - compiled: a reason each
     data: Any,
     at: int,
-    stop: int,
     keys: TokenTable,
     roles: Any,
     tables: Tables,
     model: int,
     unit: int,
     words: Any,
+    names: Any,
     row: Any,
 ) -> int:
-    """Write what an object says that fills `at` to `stop`; its status."""
+    """Write what an object says that begins at `at`; the place behind it, `_NOTHING` if it is not ordinary.
+
+    Objects mostly name the same fields in the same order: `names` are those of the object before.
+    """
     predicted, true, own_ms = -1, -1, -1
-    seen = 0
+    seen = field = 0
     if data[at] != _OPEN:
-        return ODD
+        return _NOTHING
     at = _spaces(data, at + 1)
     while True:
-        if data[at] != _QUOTE:
-            return ODD
-        end = _text_end(data, at)
-        if end < 0:
-            return ODD
-        key = number_of(data, at + 1, end - at - 2, keys)
-        role = roles[key] if key >= 0 else OTHER
-        at = _spaces(data, end)
-        if data[at] != _COLON:
-            return ODD
-        at = _spaces(data, at + 1)
+        if (
+            field < _FIELDS
+            and names[field, _SIZE]
+            and same(data, at, data, names[field, _BEGIN], names[field, _SIZE])
+        ):
+            role = names[field, _ROLE]
+            at += names[field, _SIZE]
+        else:
+            if data[at] != _QUOTE:
+                return _NOTHING
+            begin, end = at, _text_end(data, at)
+            if end < 0:
+                return _NOTHING
+            key = number_of(data, at + 1, end - at - 2, keys)
+            role = roles[key] if key >= 0 else OTHER
+            at = _spaces(data, end)
+            if data[at] != _COLON:
+                return _NOTHING
+            at = _spaces(data, at + 1)
+            if field < _FIELDS:
+                names[field, _BEGIN], names[field, _SIZE], names[field, _ROLE] = begin, at - begin, role
+        field += 1
+        at = _spaces(data, at)
         end = _value_end(data, at, words)
         if end < 0:
-            return ODD
+            return _NOTHING
         if role != OTHER:
             is_text = data[at] == _QUOTE
             if role == REFUSED or seen & (1 << role) or data[at] == _NULL:
-                return ODD
+                return _NOTHING
             seen |= 1 << role
             first, last = (at + 1, end - 1) if is_text else (at, end)
             if role == ID:
                 most = MAX_ID_BYTES if is_text else _PLAIN_NUMBER
                 if (not is_text and data[at] > _NINE) or not 0 < last - first <= most:
-                    return ODD
+                    return _NOTHING
             elif role == MODEL:
                 model = number_of(data, at, end - at, tables.models)
             elif role == PREDICTION:
@@ -130,19 +151,19 @@ def _fill(  # noqa: C901, PLR0911, PLR0912, PLR0913, PLR0917 - compiled: a reaso
             else:
                 own_ms = time_ms(data, RAW, first, last, unit)
                 if own_ms < 0:
-                    return ODD
+                    return _NOTHING
         at = _spaces(data, end)
         if data[at] == _COMMA:
             at = _spaces(data, at + 1)
-        elif data[at] == _CLOSE and at + 1 == stop:
+        elif data[at] == _CLOSE:
             break
         else:
-            return ODD
+            return _NOTHING
     if not seen & (1 << ID) or model < 0 or predicted < 0 or true < 0:
-        return ODD
+        return _NOTHING
     row["own_ms"], row["model"] = own_ms, model
     row["predicted_class"], row["true_class"] = predicted, true
-    return ORDINARY
+    return at + 1
 
 
 @entry
@@ -178,29 +199,40 @@ def scan_lines(  # noqa: PLR0913, PLR0917 - compiled: scalars, and one loop
     rows = without_refcount(rows)
     keys = borrowed_table(keys)
     tables = borrowed_tables(tables)
+    names = np.zeros((_FIELDS, 3), np.int64)
     count = odd = 0
     while at < end and count < len(rows) and odd < most_odd:
-        stop = at
-        while stop < end and data[stop] != _NEWLINE:
-            stop += 1
-        if stop == end and not whole:
-            break
-        following = min(stop + 1, end)
-        begin = at
-        while begin < stop and data[begin] <= _SPACE:
-            if data[begin] < 9 or 13 < data[begin] < _SPACE:
+        row = rows[count]
+        row["own_ms"] = row["model"] = row["predicted_class"] = row["true_class"] = -1
+        begin, stop = at, _fill(data, at, keys, roles, tables, model_number, unit, words, names, row)
+        behind = stop + (stop >= 0 and data[stop] == _RETURN)
+        if 0 <= behind < end and data[behind] == _NEWLINE:
+            following, status = behind + 1, ORDINARY
+        else:
+            stop = at
+            while stop < end and data[stop] != _NEWLINE:
+                stop += 1
+            if stop == end and not whole:
                 break
-            begin += 1
-        while stop > begin and (data[stop - 1] == _SPACE or 9 <= data[stop - 1] <= _RETURN):
-            stop -= 1
+            following = min(stop + 1, end)
+            while begin < stop and data[begin] <= _SPACE:
+                if data[begin] < 9 or 13 < data[begin] < _SPACE:
+                    break
+                begin += 1
+            while stop > begin and (data[stop - 1] == _SPACE or 9 <= data[stop - 1] <= _RETURN):
+                stop -= 1
+            if stop == begin:
+                line += 1
+                at = following
+                continue
+            row["own_ms"] = row["model"] = row["predicted_class"] = row["true_class"] = -1
+            filled = _fill(data, begin, keys, roles, tables, model_number, unit, words, names, row)
+            status = ORDINARY if filled == stop else ODD
+            if status == ODD:
+                row["own_ms"] = row["model"] = row["predicted_class"] = row["true_class"] = -1
         line += 1
         at = following
-        if stop == begin:
-            continue
-        row = rows[count]
         row["start"], row["stop"], row["line"] = begin, stop, line
-        row["own_ms"] = row["model"] = row["predicted_class"] = row["true_class"] = -1
-        status = _fill(data, begin, stop, keys, roles, tables, model_number, unit, words, row)
         row["status"] = status
         odd += status
         count += 1

@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from streamwatch.edge.extras import command_for
 from streamwatch.lab.reporting.blocks import Picture
 from streamwatch.lab.reporting.source import Document, ReportError
 
@@ -115,7 +116,7 @@ def figure_class() -> Any:
         from matplotlib.figure import Figure  # noqa: PLC0415 - an extra
     except ImportError as error:
         raise ReportError(
-            "pictures are drawn by matplotlib, which is not installed: pip install 'streamwatchd[lab]'"
+            f"pictures are drawn by matplotlib, which is not installed: {command_for('lab')}"
         ) from error
     return Figure
 

@@ -10,6 +10,7 @@ from streamwatch.edge.decoders.formats import json
 from streamwatch.edge.decoders.formats.kind import DecoderSpec, FormatKind, FormatMisused, FormatOptions
 from streamwatch.edge.decoders.formats.schema_decoder import SchemaChoice, SchemaDecoder, from_options
 from streamwatch.edge.decoders.schemas.protobuf import compile_protobuf
+from streamwatch.edge.extras import command_for
 
 INVALID: Final = "invalid_protobuf"
 
@@ -23,7 +24,7 @@ def build(spec: DecoderSpec, options: FormatOptions) -> SchemaDecoder:
         A package is not installed, or there is neither a registry nor a usable file.
     """
     if find_spec("google.protobuf") is None or find_spec("grpc_tools") is None:
-        raise FormatMisused("a package is missing: install it with pip install 'streamwatchd[protobuf]'")
+        raise FormatMisused(f"a package is missing: install it with {command_for('protobuf')}")
     make = compile_protobuf
     if options.fixed is not None or options.schema_text is not None:
         make = partial(compile_protobuf, message=options.message)  # such values do not name their message

@@ -14,6 +14,9 @@ from tests.lab.inspection.payloads.scores import SCORES
 from tests.lab.inspection.payloads.servers import SERVERS
 from tests.lab.inspection.payloads.tables import TABLES
 from tests.lab.inspection.payloads.times import TIMES
+from tests.lab.inspection.payloads.trades.places import PLACES
+from tests.lab.inspection.payloads.trades.products import PRODUCTS
+from tests.lab.inspection.payloads.trades.words import WORDS
 from tests.lab.inspection.story import Maker
 
 EVERY: tuple[Maker, ...] = (
@@ -29,4 +32,7 @@ EVERY: tuple[Maker, ...] = (
     *SERVERS,
     *MODELS,
     *KINDS,
+    *PRODUCTS,
+    *WORDS,
+    *PLACES,
 )

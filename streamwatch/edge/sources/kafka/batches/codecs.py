@@ -15,6 +15,8 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from streamwatch.edge.extras import command_for
+
 Bytes: TypeAlias = np.ndarray[Any, np.dtype[np.uint8]]
 
 GZIP, SNAPPY, LZ4, ZSTD = 1, 2, 3, 4
@@ -45,7 +47,7 @@ class CodecMissing(Exception):  # noqa: N818 - it names what is the case
     def __init__(self, codec: str) -> None:
         super().__init__(
             f"records are compressed with {codec}, for which a package is missing:"
-            " install it with pip install 'streamwatchd[compression]'"
+            f" install it with {command_for('compression')}"
         )
 
 

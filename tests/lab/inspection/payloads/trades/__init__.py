@@ -1,0 +1,1 @@
+"""Payloads of trades and products that the rules were not written on."""
