@@ -90,9 +90,7 @@ class WaitingPredictions:
             self.arrived.append(event)
         self.pending += 1
         activity.pending += 1
-        activity.last_ms = max(activity.last_ms, event.record_ms)
-        event_ms = event.record_ms if event.timestamp_ms is None else min(event.timestamp_ms, event.record_ms)
-        activity.last_event_ms = max(activity.last_event_ms, event_ms)
+        activity.predicted(event)
         return JoinEntry(
             event.id,
             event.model,

@@ -218,7 +218,13 @@ class NaiveJoin:
         pair = (event.id, event.model)
         same = [p for p in [*self.pending, *self.dedup_entries()] if (p["id"], p["model"]) == pair]
         if same:
-            self.count["duplicate" if same[0]["class"] == event.predicted_class else "conflict"] += 1
+            repeated = same[0]["class"] == event.predicted_class
+            self.count["duplicate" if repeated else "conflict"] += 1
+            if same[0] in self.pending and not repeated and self.spec.conflicts == "last":
+                self.models[event.model] = max(event.record_ms, self.models[event.model])
+                same[0].update({name: entry[name] for name in ("class", "scores", "segments")})
+                same[0]["ts"] = own_time(entry)
+                same[0]["known"] = self.known.get(event.model)
             return
         early = next((e for e in self.early if (e["id"], e["model"]) == pair), None)
         bare = next((b for b in self.bare if b["id"] == event.id), None)

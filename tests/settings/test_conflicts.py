@@ -1,0 +1,48 @@
+"""`join.conflicts` in the settings: what it is unless given, and what does not go with it."""
+
+from __future__ import annotations
+
+import pytest
+
+from streamwatch.assembly import specs
+from streamwatch.settings import Settings, SettingsError, load
+
+MINIMAL = (
+    "kafka.bootstrap_servers=127.0.0.1:1",
+    "topics.predictions=predictions",
+    "topics.labels=labels",
+)
+
+
+def read(*given: str) -> Settings:
+    return load(None, [*MINIMAL, *given], environ={})
+
+
+def test_the_first_prediction_counts_unless_another_is_asked_for() -> None:
+    assert specs.join_spec(read()).conflicts == "first"
+    assert specs.join_spec(read("join.conflicts=last")).conflicts == "last"
+
+
+def test_predictions_that_are_revised_are_joined_row_by_row() -> None:
+    assert specs.joins_in_columns(read("state.kind=memory"))
+    assert not specs.joins_in_columns(read("state.kind=memory", "join.conflicts=last"))
+
+
+def test_anything_else_is_refused_by_its_key() -> None:
+    with pytest.raises(SettingsError, match=r"join\.conflicts"):
+        read("join.conflicts=newest")
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ("monitors.early_hints={}", r"^monitors\.early_hints: expected null with join\.conflicts: last"),
+        ("monitors.label_delays=true", r"^monitors\.label_delays: expected false with join\.conflicts: last"),
+    ],
+)
+def test_what_looks_at_predictions_as_they_arrive_does_not_go_with_the_last_of_them(
+    given: str, told: str
+) -> None:
+    assert specs.join_spec(read(given)).prediction_registers
+    with pytest.raises(SettingsError, match=told):
+        specs.join_spec(read(given, "join.conflicts=last"))
