@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from streamwatch.core.estimators.registers.late_labels.register import LateLabelsSpec
 from streamwatch.core.estimators.registers.probabilities.spec import probabilities_under
+from streamwatch.core.estimators.registers.revisions import RevisionsSpec
 from streamwatch.core.estimators.registers.segments import SegmentsSpec
 from streamwatch.core.events import Side
 from streamwatch.core.join.compiled.outside.spec import OverflowSpec
@@ -332,4 +333,6 @@ def _registers(settings: Settings) -> tuple[RegisterSpec, ...]:
                 chosen.alpha, chosen.max_values, chosen.measures, monitors.max_classes, chosen.max_total
             )
         )
+    if settings.join.conflicts == "both":
+        found.append(RevisionsSpec(settings.join.horizon, monitors.revisions.alpha))
     return tuple(found)

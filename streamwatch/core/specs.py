@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 from typing import Any, ClassVar, Final, Literal, Protocol, TypeAlias, get_args
 
 Direction: TypeAlias = Literal["up", "down", "both"]
-Conflicts: TypeAlias = Literal["first", "last"]
+Conflicts: TypeAlias = Literal["first", "last", "both"]
 DAY_MS = 86_400_000
 Opponent: TypeAlias = Literal[
     "persistent", "persistent_at_prediction", "majority", "transition", "temporal_correction"
@@ -290,4 +290,4 @@ class JoinSpec:
     """What is kept of predictions as they arrive, at most one of a kind (see `core.predictions`)."""
     conflicts: Conflicts = "first"
     """Which of several predictions of one id by one model counts, where their classes differ and the label
-    has not come."""
+    has not come; of both, the first counts and the last is kept beside it."""

@@ -203,8 +203,8 @@ class JoinSection(Section):
     retain_unmatched: bool = True
     """Keep labels nobody predicted yet; false where the label topic also serves other systems."""
     conflicts: Conflicts = "first"
-    """Which prediction counts where a model predicts an id again, with another class, before its label: first
-    or last."""
+    """Which prediction counts where a model predicts an id again before its label, with another class: first,
+    last, or both (estimates are of the first, and the last is compared with it)."""
 
 
 class TimeSection(Section):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from streamwatch.assembly import specs
+from streamwatch.core.estimators.registers.revisions import RevisionsSpec
 from streamwatch.settings import Settings, SettingsError, load
 
 MINIMAL = (
@@ -26,6 +27,25 @@ def test_the_first_prediction_counts_unless_another_is_asked_for() -> None:
 def test_predictions_that_are_revised_are_joined_row_by_row() -> None:
     assert specs.joins_in_columns(read("state.kind=memory"))
     assert not specs.joins_in_columns(read("state.kind=memory", "join.conflicts=last"))
+
+
+def test_both_are_compared_over_the_horizon_with_a_fading_factor_of_their_own() -> None:
+    assert not any(isinstance(each, RevisionsSpec) for each in specs.monitors_spec(read()).registers)
+    given = read("join.conflicts=both", "join.horizon=64s", "monitors.revisions.alpha=1")
+    assert specs.join_spec(given).conflicts == "both"
+    assert not specs.joins_in_columns(given)
+    assert specs.monitors_spec(given).registers[-1] == RevisionsSpec(64_000, 1.0)
+
+
+def test_predictions_are_looked_at_as_they_arrive_where_the_first_counts() -> None:
+    given = read("join.conflicts=both", "monitors.early_hints={}", "monitors.label_delays=true")
+    assert len(specs.join_spec(given).prediction_registers) == 2
+
+
+@pytest.mark.parametrize("alpha", ["0", "1.5", "-1"])
+def test_a_fading_factor_out_of_range_is_refused_by_its_key(alpha: str) -> None:
+    with pytest.raises(SettingsError, match=r"monitors\.revisions\.alpha"):
+        read(f"monitors.revisions.alpha={alpha}")
 
 
 def test_anything_else_is_refused_by_its_key() -> None:

@@ -57,6 +57,9 @@ class JoinEntry(msgspec.Struct, gc=False):
     segments: dict[str, str] | None = None
     topic: str = ""
     """Topic of what waits; empty where nobody says, and without a meaning in a dedup entry."""
+    last_class: str | None = None
+    """Class that was predicted last, of a prediction that waits and counts as it was first; None if it was
+    never revised."""
 
 
 def own_time(event: JoinEntry | Label | Prediction) -> int:

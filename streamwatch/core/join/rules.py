@@ -87,12 +87,14 @@ class JoinRules:
         model, record_ms = event.model, event.record_ms
         own, early, bare = self._find(event.id, model)
         if own is not None:
-            if own.predicted_class == event.predicted_class:
+            stands = own.predicted_class if own.last_class is None else own.last_class
+            if stands == event.predicted_class:
                 self._counters.predictions_duplicate += 1
             else:
                 self._counters.predictions_conflict += 1
                 if own.state == PENDING and self._spec.conflicts != "first":
-                    revise(own, event, predictions.join_models.models[model])
+                    keep_first = self._spec.conflicts == "both"
+                    revise(own, event, predictions.join_models.models[model], keep_first=keep_first)
             return
         activity = predictions.join_models.place(model, record_ms)
         if activity is None:

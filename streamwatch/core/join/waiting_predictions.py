@@ -142,6 +142,7 @@ class WaitingPredictions:
             self._earlier_label(record, activity, true_class),
             self.partners(record, true_class),
             record.segments,
+            record.last_class,
         )
         activity.last_label = true_class
         if self.ordered:
@@ -218,6 +219,7 @@ class WaitingPredictions:
             self._earlier_label(record, activity, true_class),
             self.partners(record, true_class),
             record.segments,
+            record.last_class,
         )
         record.true_class = true_class
         if self.ordered:

@@ -1,4 +1,4 @@
-"""`join.conflicts: last`: of predictions that contradict each other before the label, the last one counts."""
+"""`join.conflicts`: a model predicts an id again before its label, and the last counts, or both are told."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from streamwatch.core.specs import ComparisonSpec, JoinSpec
 from tests.core.join.join_stream import Stream, label, label_for_all, null, predict
 
 LAST = JoinSpec(conflicts="last", horizon_ms=10_000)
+BOTH = JoinSpec(conflicts="both", horizon_ms=10_000)
 
 
 def test_the_last_prediction_before_the_label_counts_with_its_scores_segments_and_time():
@@ -96,3 +97,52 @@ def test_outcomes_take_the_order_of_the_last_predictions_where_that_is_asked_for
         ("x", 2_000),
         ("y", 1_000),
     ]
+
+
+def test_of_both_the_first_counts_and_the_last_class_is_told_beside_it():
+    stream = Stream(BOTH)
+    stream.feed(predict(predicted_class="x", at=1_000, timestamp_ms=500, scores={"x": 0.9}))
+    stream.feed(
+        *(predict(predicted_class=each, at=at) for at, each in ((3_000, "y"), (3_500, "y"), (4_000, "z")))
+    )
+    outcomes = stream.feed(label(true_class="y", at=5_000))
+    assert outcomes == [Outcome("m", "y", "x", 5_000, 4_500, False, {"x": 0.9}, last_class="z")]
+    counters = stream.counters
+    assert (counters.predictions_conflict, counters.predictions_duplicate) == (2, 1)
+
+
+def test_of_both_one_that_returned_to_its_first_class_says_so():
+    stream = Stream(BOTH)
+    stream.feed(*(predict(predicted_class=each) for each in "xyx"))
+    (outcome,) = stream.feed(label(true_class="y"))
+    assert (outcome.predicted_class, outcome.last_class) == ("x", "x")
+    assert stream.counters.predictions_conflict == 2
+
+
+def test_of_both_what_was_never_revised_has_no_last_class():
+    stream = Stream(BOTH)
+    (outcome,) = stream.feed(predict(), predict(), label())
+    assert outcome.last_class is None
+
+
+def test_of_both_what_expires_is_assumed_about_with_first_and_last():
+    stream = Stream(JoinSpec(conflicts="both", horizon_ms=10_000, assume="y"))
+    stream.feed(predict(predicted_class="x", at=0), predict(predicted_class="y", at=4_000))
+    (outcome,) = stream.until(10_000)
+    assert (outcome.predicted_class, outcome.last_class, outcome.delay_ms) == ("x", "y", 10_000)
+
+
+def test_of_both_a_repetition_after_the_label_is_one_of_the_first():
+    stream = Stream(BOTH)
+    stream.feed(predict(predicted_class="x"), predict(predicted_class="y"), label())
+    stream.feed(predict(predicted_class="x"), predict(predicted_class="y"))
+    assert (stream.counters.predictions_duplicate, stream.counters.predictions_conflict) == (1, 2)
+
+
+def test_a_prediction_that_waits_while_settings_go_from_both_to_last_is_replaced_whole():
+    stream = Stream(BOTH)
+    stream.feed(predict(predicted_class="x"), predict(predicted_class="y"))
+    later = Stream(LAST, store=stream.store)
+    later.pipeline.restore(stream.pipeline.snapshot())
+    (outcome,) = later.feed(predict(predicted_class="z", at=1), label(true_class="z", at=2))
+    assert (outcome.predicted_class, outcome.last_class) == ("z", None)
