@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from streamwatch.assembly import specs
+from streamwatch.assembly.results import buckets_spec
 from streamwatch.core.estimators.registers.revisions import RevisionsSpec
 from streamwatch.settings import Settings, SettingsError, load
 
@@ -66,3 +67,10 @@ def test_what_looks_at_predictions_as_they_arrive_does_not_go_with_the_last_of_t
     assert specs.join_spec(read(given)).prediction_registers
     with pytest.raises(SettingsError, match=told):
         specs.join_spec(read(given, "join.conflicts=last"))
+
+
+@pytest.mark.parametrize("conflicts", ["last", "both"])
+def test_a_daemon_that_serves_the_results_of_spark_refuses_them_too(conflicts: str) -> None:
+    assert buckets_spec(read()).join.conflicts == "first"
+    with pytest.raises(SettingsError, match=r"^join\.conflicts: expected first where Spark evaluates"):
+        buckets_spec(read(f"join.conflicts={conflicts}"))
