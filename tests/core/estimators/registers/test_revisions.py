@@ -12,10 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamwatch.core.estimators.registers.revisions import RevisionsSpec
+from streamwatch.admin.register_room import register_parts
+from streamwatch.core.estimators.models.snapshot import decode
+from streamwatch.core.estimators.registers.revisions import REVISIONS, REVISIONS_BYTES, RevisionsSpec
 from streamwatch.core.estimators.registers.revisions.comparison import compared
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Outcome
+from streamwatch.core.specs import JoinSpec
 from tests.layouts import TINY
 from tests.tiers import examples
 
@@ -180,6 +183,27 @@ def test_a_waiting_time_that_long_has_not_occurred_has_no_weight_and_costs_no_ti
     other = watching(RevisionsSpec(HORIZON_MS, 0.5))
     other.restore(watched.snapshot("m"))
     assert other.snapshot("m") == watched.snapshot("m")
+
+
+def test_a_model_takes_no_more_than_check_says_in_memory_and_on_disk() -> None:
+    spec = RevisionsSpec(HORIZON_MS, 0.999)
+    watched = watching(spec)
+    watched.fold(
+        [
+            Outcome("m", "a", "ab"[i % 2], i, ms, last_class="ba"[i % 3 % 2])
+            for ms in edges_ms()
+            for i in range(50)
+        ]
+    )
+    register = REVISIONS.build(spec, 1)
+    state = decode(watched.snapshot("m")).sections[register.section]
+    assert len(state) > 1_000
+    register.restore(0, state)
+    assert register.snapshot(0) == state
+    assert max(len(state), 23 * 6 * 8 + 4 * 8) <= REVISIONS_BYTES
+    monitors = replace(TINY, max_models=10, registers=(spec,))
+    (part,) = register_parts(JoinSpec(conflicts="both"), monitors)
+    assert (part.what, part.bytes) == ("revisions of 10 models (monitors.max_models)", 10 * REVISIONS_BYTES)
 
 
 @settings(max_examples=examples(0.5))

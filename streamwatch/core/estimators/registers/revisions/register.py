@@ -40,7 +40,6 @@ class Revisions:
     """First and last predictions of up to `capacity` models; O(1) an outcome, 1.1 kB a model."""
 
     def __init__(self, spec: RevisionsSpec, capacity: int) -> None:
-        self._spec = spec
         self._geometry = geometry_of(spec.horizon_ms)
         self._sums = np.zeros((capacity, BINS, SUMS))
         self._counts = np.zeros((capacity, COUNTS), np.int64)
