@@ -208,6 +208,20 @@ DRIFT_WEIGHTINGS: Final[Mapping[str, str]] = {
 0.75
 """,
 }
+_REVISED: Final = """\
+>>> from streamwatch.core.estimators.registers.revisions.comparison import compared
+>>> kept = {"weight": 100, "squares": 100, "first": 70, "gained": 12, "lost": 4, "revised": 20}
+>>> said = compared(np.array(list(kept.values()), float))
+"""
+REVISIONS: Final[Mapping[str, str]] = {
+    name: f"{before}>>> round(said.{attribute}, 4)  # = {by_hand}\n{shown}\n"
+    for name, before, attribute, by_hand, shown in (
+        ("first_prediction_accuracy_ratio", _REVISED, "first", "70/100", "0.7"),
+        ("last_prediction_accuracy_ratio", "", "last", "(70 + 12 - 4)/100", "0.78"),
+        ("revision_gain", "", "gain", "(12 - 4)/100", "0.08"),
+        ("outcomes_revised_ratio", "", "revised", "20/100", "0.2"),
+    )
+}
 EXAMPLES: Final[Mapping[str, Mapping[str, str]]] = {
     "mechanisms": MECHANISMS,
     "measures": MEASURES,
@@ -217,5 +231,6 @@ EXAMPLES: Final[Mapping[str, Mapping[str, str]]] = {
     "comparisons": COMPARISONS,
     "detectors": DETECTORS,
     "drift_weightings": DRIFT_WEIGHTINGS,
+    "revisions": REVISIONS,
 }
 """By kind and name, as `streamwatch catalogue` lists them."""

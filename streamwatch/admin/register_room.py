@@ -10,6 +10,7 @@ from streamwatch.admin.model_room import Part, model_bytes
 from streamwatch.core.estimators.registers.late_labels.register import LATE_LABELS_BYTES, LateLabelsSpec
 from streamwatch.core.estimators.registers.probabilities.spec import ProbabilitiesSpec
 from streamwatch.core.estimators.registers.probabilities.state import empty
+from streamwatch.core.estimators.registers.revisions import REVISIONS_BYTES, RevisionsSpec
 from streamwatch.core.estimators.registers.segments import SegmentsSpec, table_spec
 from streamwatch.core.estimators.registers.segments.values import CANDIDATES
 from streamwatch.core.join.compiled.names import MOST_SEGMENTS
@@ -47,6 +48,8 @@ def register_parts(join: JoinSpec, monitors: MonitorsSpec) -> Iterator[Part]:
                     f"probabilities of {models:,} models (monitors.max_models, probabilities)",
                     models * probabilities_bytes(spec, monitors.max_classes),
                 )
+            case RevisionsSpec():
+                yield Part(f"revisions of {models:,} models (monitors.max_models)", models * REVISIONS_BYTES)
             case SegmentsSpec():
                 yield from _segments(spec, join)
             case _:

@@ -30,6 +30,11 @@ REFUSALS: Sequence[Refusal] = (
         "expected none with Spark: formats whose schemas are in a registry are read by the daemon only",
     ),
     Refusal(
+        "join.conflicts",
+        lambda settings: settings.join.conflicts != "first",
+        "expected first with Spark: predictions are revised by the daemon only",
+    ),
+    Refusal(
         "monitors.early_hints",
         lambda settings: settings.monitors.early_hints is not None,
         "expected none with Spark: predictions are told to estimates as they arrive by the daemon only",

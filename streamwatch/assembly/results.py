@@ -24,7 +24,7 @@ from streamwatch.edge.sources import KINDS as SOURCES
 from streamwatch.edge.stores.errors import StateRefused
 from streamwatch.edge.stores.space import Space
 from streamwatch.edge.supervisor import Supervisor
-from streamwatch.settings import Settings
+from streamwatch.settings import Settings, SettingsError
 from streamwatch.telemetry import Telemetry
 
 _MOST_BYTES = 67_108_864
@@ -32,7 +32,17 @@ _MOST_BYTES = 67_108_864
 
 
 def buckets_spec(settings: Settings) -> BucketsSpec:
-    """Build the spec of how the stream is cut, by the settings."""
+    """Build the spec of how the stream is cut, by the settings.
+
+    Raises
+    ------
+    SettingsError
+        Predictions may be revised, which buckets do not know.
+    """
+    if settings.join.conflicts != "first":
+        raise SettingsError(
+            f"join.conflicts: expected first where Spark evaluates, got {settings.join.conflicts}"
+        )
     return BucketsSpec(
         sides=specs.sides(settings.topics),
         join=specs.join_spec(settings),

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from streamwatch.core.estimators.registers.late_labels.register import LateLabelsSpec
 from streamwatch.core.estimators.registers.probabilities.spec import probabilities_under
+from streamwatch.core.estimators.registers.revisions import RevisionsSpec
 from streamwatch.core.estimators.registers.segments import SegmentsSpec
 from streamwatch.core.events import Side
 from streamwatch.core.join.compiled.outside.spec import OverflowSpec
@@ -143,6 +144,7 @@ def join_spec(settings: Settings) -> JoinSpec:
         folds_share_stream=_shares_stream(settings),
         comparisons=comparison_specs(settings.monitors.comparisons),
         prediction_registers=_prediction_registers(settings),
+        conflicts=join.conflicts,
     )
 
 
@@ -296,9 +298,19 @@ def segment_names(settings: Settings) -> frozenset[str]:
 
 
 def _prediction_registers(settings: Settings) -> tuple[RegisterSpec, ...]:
-    """Give what is kept of models' predictions as they arrive."""
+    """Give what is kept of models' predictions as they arrive: they have to be those that count later."""
     found: list[RegisterSpec] = []
     hints = settings.monitors.early_hints
+    if settings.join.conflicts == "last":
+        for key, given, expected in (
+            ("early_hints", hints is not None, "null"),
+            ("label_delays", settings.monitors.label_delays, "false"),
+        ):
+            if given:
+                raise SettingsError(
+                    f"monitors.{key}: expected {expected} with join.conflicts: last, as it looks at "
+                    "predictions when they arrive, which others may replace"
+                )
     if hints is not None:
         bucket_ms = -(-3 * settings.join.horizon // (2 * BUCKETS))  # as those of late labels
         found.append(EarlyHintsSpec(hints.predictions, hints.delta, hints.reach, hints.max_models, bucket_ms))
@@ -321,4 +333,6 @@ def _registers(settings: Settings) -> tuple[RegisterSpec, ...]:
                 chosen.alpha, chosen.max_values, chosen.measures, monitors.max_classes, chosen.max_total
             )
         )
+    if settings.join.conflicts == "both":
+        found.append(RevisionsSpec(settings.join.horizon, monitors.revisions.alpha))
     return tuple(found)

@@ -22,6 +22,7 @@ Kind: TypeAlias = Literal[
     "comparisons",
     "detectors",
     "drift_weightings",
+    "revisions",
 ]
 Line: TypeAlias = dict[str, Any]
 
@@ -34,6 +35,7 @@ TITLES: dict[Kind, str] = {
     "comparisons": "two models on the same ids, under every mechanism but ADWIN (monitors.comparisons)",
     "detectors": "what raises alarms (monitors.detectors)",
     "drift_weightings": "accuracies that weigh outcomes by where they stand between drifts",
+    "revisions": "first and last predictions of an id, faded (join.conflicts: both, monitors.revisions)",
 }
 """What each kind is, in a line."""
 _LABEL = 15
@@ -85,6 +87,7 @@ def document() -> dict[Kind, list[Line]]:
         "bounds": table.BOUNDS,
         "baselines": table.BASELINES,
         "comparisons": table.COMPARISONS,
+        "revisions": table.REVISIONS,
     }
     return {
         kind: [

@@ -155,6 +155,9 @@ class Outcome(msgspec.Struct, frozen=True, gc=False, array_like=True):
     without any."""
     segments: dict[str, str] | None = None
     """As of the prediction."""
+    last_class: str | None = None
+    """Class that was predicted last before the label, where the first one counts and both are looked at
+    (`join.conflicts: both`); None if the prediction was never revised."""
 
 
 class Judgement(msgspec.Struct, frozen=True, gc=False):

@@ -11,6 +11,7 @@ from fnmatch import fnmatchcase
 from typing import Any, ClassVar, Final, Literal, Protocol, TypeAlias, get_args
 
 Direction: TypeAlias = Literal["up", "down", "both"]
+Conflicts: TypeAlias = Literal["first", "last", "both"]
 DAY_MS = 86_400_000
 Opponent: TypeAlias = Literal[
     "persistent", "persistent_at_prediction", "majority", "transition", "temporal_correction"
@@ -176,9 +177,12 @@ class ComparisonSpec:
 def columns_suffice(join: JoinSpec) -> bool:
     """Tell whether the compiled join does all that a join is to do.
 
-    It holds no outcomes for the order of predictions, compares no models and knows no folds.
+    It holds no outcomes for the order of predictions, compares no models, knows no folds, and of predictions
+    that contradict each other it takes the first.
     """
-    return join.order == "resolution" and not join.comparisons and not join.folds
+    return (
+        join.order == "resolution" and not join.comparisons and not join.folds and join.conflicts == "first"
+    )
 
 
 COLUMN_ENTRY_BYTES: Final = 110
@@ -284,3 +288,6 @@ class JoinSpec:
     """Which models' outcomes of one id are paired."""
     prediction_registers: tuple[RegisterSpec, ...] = ()
     """What is kept of predictions as they arrive, at most one of a kind (see `core.predictions`)."""
+    conflicts: Conflicts = "first"
+    """Which of several predictions of one id by one model counts, where their classes differ and the label
+    has not come; of both, the first counts and the last is kept beside it."""

@@ -9,6 +9,7 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from streamwatch.core.estimators.catalogue import DETECTORS, DRIFT_WEIGHTINGS, MEASURES, MECHANISMS
 from streamwatch.core.estimators.registers.probabilities.spec import ProbabilitiesSpec
+from streamwatch.core.estimators.registers.revisions import RevisionsSpec
 from streamwatch.core.estimators.registers.segments import SegmentsSpec
 from streamwatch.core.estimators.verdicts.costs import cost_table
 from streamwatch.core.events import VERDICT
@@ -30,6 +31,7 @@ FORGETTING_KINDS = tuple(entry.name for entry in MECHANISMS)
 DETECTOR_KINDS = tuple(entry.name for entry in DETECTORS)
 _DEFAULT = MonitorsSpec()
 _SEGMENTS = SegmentsSpec()
+_REVISIONS = RevisionsSpec()
 _PROBABILITIES = ProbabilitiesSpec()
 _EARLY = EarlyHintsSpec()
 
@@ -95,6 +97,13 @@ class SegmentsSection(Section):
             if name not in names or measures.count(name) > 1:
                 raise ValueError(f"expected different ones of {', '.join(names)}, got {name!r}")
         return measures
+
+
+class RevisionsSection(Section):
+    """First and last predictions of an id compared with its label, with `join.conflicts: both`."""
+
+    alpha: Annotated[float, Bounded("alpha", above=0, most=1)] = _REVISIONS.alpha
+    """Fading factor; an outcome of the model is a step, and 1 forgets nothing."""
 
 
 class ProbabilitiesSection(Section):
@@ -185,6 +194,8 @@ class MonitorsSection(Section):
     early_hints: EarlyHintsSection | None = None
     """Hints that predictions have changed before their labels are in, and the accuracy that their scores make
     expect: `{}` for both; null for neither."""
+    revisions: RevisionsSection = Field(default_factory=RevisionsSection)
+    """How first and last predictions of an id are compared, with `join.conflicts: both`."""
     label_delays: bool = False
     """Whether to keep the share of predictions labelled by age, with those that still wait (Kaplan-Meier)."""
     shadow_max_classes: Annotated[int, Bounded("shadow_max_classes", least=0, most=64)] = (

@@ -20,6 +20,7 @@ from pydantic import (
     model_validator,
 )
 
+from streamwatch.core.specs import Conflicts
 from streamwatch.settings.durations import Duration, Lasting
 from streamwatch.settings.numbers import Bounded
 
@@ -201,6 +202,9 @@ class JoinSection(Section):
     """Outcomes held back at most."""
     retain_unmatched: bool = True
     """Keep labels nobody predicted yet; false where the label topic also serves other systems."""
+    conflicts: Conflicts = "first"
+    """Which prediction counts where a model predicts an id again before its label, with another class: first,
+    last, or both (estimates are of the first, and the last is compared with it)."""
 
 
 class TimeSection(Section):

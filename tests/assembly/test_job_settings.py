@@ -24,6 +24,8 @@ def test_settings_that_the_job_has_give_its_checkpoint():
     [
         ("kafka.dead_letter_topic=dead", "kafka.dead_letter_topic: expected none with Spark"),
         ("schema_registry.url=http://127.0.0.1:1", "schema_registry.url: expected none with Spark"),
+        ("join.conflicts=last", "join.conflicts: expected first with Spark"),
+        ("join.conflicts=both", "join.conflicts: expected first with Spark"),
         ("monitors.early_hints={}", "monitors.early_hints: expected none with Spark"),
         ("monitors.label_delays=true", "monitors.label_delays: expected false with Spark"),
         (

@@ -43,6 +43,7 @@ def stream(length: int = 600) -> list[Outcome]:
                 assumed=i % 17 == 0,
                 scores=scores,
                 segments={"country": "DEFRIT"[i % 5 : i % 5 + 2]} if i % 11 else None,
+                last_class="abc"[i % 3] if i % 4 == 0 else None,
             )
         )
     return found

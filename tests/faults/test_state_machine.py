@@ -49,6 +49,7 @@ SPECS = st.builds(
     max_reordered=SMALL,
     retain_unmatched=st.booleans(),
     max_models=st.sampled_from([1, 2, 3]),
+    conflicts=st.sampled_from(["first", "last", "both"]),
 )
 KEYS = st.integers(0, 7).map(str)
 MODELS = st.sampled_from("mno")
@@ -97,7 +98,7 @@ class DurableJoin(RuleBasedStateMachine):
 
     @initialize(join=SPECS, journal=st.sampled_from([1, 5, 1000]))
     def begin(self, join, journal) -> None:
-        self.join = replace(join, order="resolution") if self.columns else join
+        self.join = replace(join, order="resolution", conflicts="first") if self.columns else join
         self.journal = journal
         self.naive = NaiveJoin(self.join)
         self.life = self.begun()

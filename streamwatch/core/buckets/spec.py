@@ -14,6 +14,11 @@ class BucketsSpec:
     """Everything that readers and buckets are made from.
 
     `RowReader(spec, digests)`, `IdBucket(number, spec)` and `ModelBucket(number, spec)` are made with it.
+
+    Raises
+    ------
+    ValueError
+        If predictions may be revised: what was known at a revision has no place among what buckets send.
     """
 
     sides: Mapping[str, Side]
@@ -31,3 +36,7 @@ class BucketsSpec:
     """As in `MergeSpec`."""
     start_ms: int | None = None
     """As `Pipeline.start_ms`."""
+
+    def __post_init__(self) -> None:
+        if self.join.conflicts != "first":
+            raise ValueError(f"conflicts of buckets must be 'first', got {self.join.conflicts!r}")

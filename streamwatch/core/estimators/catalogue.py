@@ -19,6 +19,7 @@ from streamwatch.core.estimators.entries import Entry, Parameter
 from streamwatch.core.estimators.forgetting.catalogue import DRIFT_WEIGHTINGS, MECHANISMS
 from streamwatch.core.estimators.measures.baselines import BASELINES
 from streamwatch.core.estimators.measures.catalogue import BOUNDS, MEASURES, PER_CLASS
+from streamwatch.core.estimators.registers.revisions.measures import MEASURES as REVISIONS
 from streamwatch.core.metrics import DISPENSABLE as OF_MODELS
 from streamwatch.core.metrics import LABEL_DELAY_BOUNDS, NEEDED, Metric, metrics_of, ranks_of
 from streamwatch.core.specs import DetectorSpec, DriftWeightedSpec, ForgettingSpec
@@ -36,6 +37,7 @@ __all__ = [
     "METRICS",
     "PER_CLASS",
     "RANKS",
+    "REVISIONS",
     "entries",
     "entry",
     "metric",

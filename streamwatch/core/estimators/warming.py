@@ -16,6 +16,7 @@ from streamwatch.core.estimators.kernel.layout import layout_of
 from streamwatch.core.estimators.registers.late_labels import observe as late_labels
 from streamwatch.core.estimators.registers.late_labels.partition import last_boundary
 from streamwatch.core.estimators.registers.probabilities.observe import observe as observe_scores
+from streamwatch.core.estimators.registers.revisions.observe import observe as observe_revisions
 from streamwatch.core.estimators.registers.segments import places
 from streamwatch.core.estimators.registers.segments.observe import observe as observe_segments
 from streamwatch.core.estimators.set import EstimatorSet
@@ -42,6 +43,7 @@ ENTRIES: tuple[Any, ...] = (
     observe_segments,
     places.remember,
     places.forget,
+    observe_revisions,
 )
 """All compiled functions that Python calls."""
 

@@ -95,6 +95,8 @@ class DedupIndex:
             record.scores = None
         if record.segments is not None:
             record.segments = None
+        if record.last_class is not None:
+            record.last_class = None
         entries = self.entries
         entries.append(record)
         if record_ms > self.newest_ms:  # noqa: PLR1730 - a call of max() per event is what this avoids

@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from streamwatch.core.events import Label
+from streamwatch.core.events import Label, Prediction
 
 PENDING: Final = 0
 """A prediction without its label."""
@@ -36,8 +36,9 @@ class JoinEntry(msgspec.Struct, gc=False):
     """Entry of the working set; `RESOLVED` … `OVER_LIMIT` are dedup entries.
 
     `predicted_class` is empty for a waiting label, `true_class` where no label was seen. `record_ms` is the
-    clamped record time of the event that made the record, `timestamp_ms` that event's own time.
-    `label_at_prediction` is of a prediction: the label its model was resolved with last when it was accepted.
+    clamped record time of the event that made the record, `timestamp_ms` that event's own time, or that of
+    the prediction that took its place (see `revising`). `label_at_prediction` is of a prediction: the
+    label its model was resolved with last when it was accepted.
     `generation` says which generation of dedup entries it belongs to (see `DedupIndex`); of what waits it is
     negative, and its store's to use. Not tracked by the garbage collector: chains have no cycles.
     """
@@ -56,9 +57,12 @@ class JoinEntry(msgspec.Struct, gc=False):
     segments: dict[str, str] | None = None
     topic: str = ""
     """Topic of what waits; empty where nobody says, and without a meaning in a dedup entry."""
+    last_class: str | None = None
+    """Class that was predicted last, of a prediction that waits and counts as it was first; None if it was
+    never revised."""
 
 
-def own_time(event: JoinEntry | Label) -> int:
+def own_time(event: JoinEntry | Label | Prediction) -> int:
     """An event's own timestamp where it has one, else its record's."""
     return event.record_ms if event.timestamp_ms is None else event.timestamp_ms
 

@@ -225,6 +225,7 @@ class Join:
                     record.label_at_prediction,
                     pairs,
                     record.segments,
+                    record.last_class,
                 )
                 activity.last_label = true_class
                 if ordered:
@@ -238,6 +239,8 @@ class Join:
                     record.scores = None
                 if record.segments is not None:
                     record.segments = None
+                if record.last_class is not None:
+                    record.last_class = None
                 entries = dedup.entries
                 entries.append(record)
                 if record_ms > dedup.newest_ms:  # noqa: PLR1730

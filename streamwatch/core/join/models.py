@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from streamwatch.core.events import Prediction
 from streamwatch.core.fold_names import SEPARATOR, model_of
 from streamwatch.core.join.expiry import deadline
 
@@ -21,11 +22,11 @@ class ModelActivity:
     held: int
     """Outcomes in the order buffer."""
     last_ms: int
-    """Latest record time of an accepted prediction."""
+    """Latest record time of a prediction that was accepted or took the place of one."""
     last_label: str | None = None
     """The label that resolved a prediction last, whether or not its outcome waits for its order."""
     last_event_ms: int = -1
-    """Latest event time of an accepted prediction, none believed beyond its record time; -1 for none."""
+    """Latest event time of such a prediction, none believed beyond its record time; -1 for none."""
     first_ms: int = -1
     """Clock at the first prediction."""
     joined: int = 0
@@ -37,6 +38,12 @@ class ModelActivity:
     def accepted(self) -> int:
         """Predictions taken in, whatever became of them."""
         return self.pending + self.joined + self.left
+
+    def predicted(self, event: Prediction) -> None:
+        """Note when the model predicted."""
+        event_ms = event.record_ms if event.timestamp_ms is None else min(event.timestamp_ms, event.record_ms)
+        self.last_ms = max(self.last_ms, event.record_ms)
+        self.last_event_ms = max(self.last_event_ms, event_ms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +76,7 @@ def joined_folds(models: Mapping[str, ModelActivity]) -> Mapping[str, ModelActiv
 class JoinModels:
     """Models by name, in order of first appearance.
 
-    A model is idle when the clock has come to the second in which its last accepted prediction is
+    A model is idle when the clock has come to the second in which its last prediction is
     `idle_ms` old, and nothing of it is pending or held back. They are looked at as often as that second
     changes.
     """

@@ -17,6 +17,7 @@ from streamwatch.core.join.entry import (
     own_time,
 )
 from streamwatch.core.join.results import JOINED, ORPHAN, result_of
+from streamwatch.core.join.revising import revise
 from streamwatch.core.join.waiting_labels import WaitingLabels
 from streamwatch.core.join.waiting_predictions import WaitingPredictions
 from streamwatch.core.specs import JoinSpec
@@ -25,10 +26,10 @@ from streamwatch.core.specs import JoinSpec
 class JoinRules:
     """The rules for repetitions, conflicts, corrections, and whatever comes early or late.
 
-    For one pair of id and model the first prediction counts, and the first label, whether it named the model
-    or not. A label without a model is counted once per record, by the first prediction it meets; where it
-    meets those of several models at once, as the first that applies of: joined, corrected, duplicate, late,
-    unusable (withdrawn, evicted, over limit).
+    For one pair of id and model the first prediction counts, or as `JoinSpec.conflicts` says, and the first
+    label, whether it named the model or not. A label without a model is counted once per record, by the first
+    prediction it meets; where it meets those of several models at once, as the first that applies of: joined,
+    corrected, duplicate, late, unusable (withdrawn, evicted, over limit).
     """
 
     __slots__ = ("_by_id", "_counters", "_labels", "_predictions", "_spec")
@@ -86,10 +87,14 @@ class JoinRules:
         model, record_ms = event.model, event.record_ms
         own, early, bare = self._find(event.id, model)
         if own is not None:
-            if own.predicted_class == event.predicted_class:
+            stands = own.predicted_class if own.last_class is None else own.last_class
+            if stands == event.predicted_class:
                 self._counters.predictions_duplicate += 1
             else:
                 self._counters.predictions_conflict += 1
+                if own.state == PENDING and self._spec.conflicts != "first":
+                    keep_first = self._spec.conflicts == "both"
+                    revise(own, event, predictions.join_models.models[model], keep_first=keep_first)
             return
         activity = predictions.join_models.place(model, record_ms)
         if activity is None:

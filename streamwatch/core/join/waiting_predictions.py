@@ -90,9 +90,7 @@ class WaitingPredictions:
             self.arrived.append(event)
         self.pending += 1
         activity.pending += 1
-        activity.last_ms = max(activity.last_ms, event.record_ms)
-        event_ms = event.record_ms if event.timestamp_ms is None else min(event.timestamp_ms, event.record_ms)
-        activity.last_event_ms = max(activity.last_event_ms, event_ms)
+        activity.predicted(event)
         return JoinEntry(
             event.id,
             event.model,
@@ -144,6 +142,7 @@ class WaitingPredictions:
             self._earlier_label(record, activity, true_class),
             self.partners(record, true_class),
             record.segments,
+            record.last_class,
         )
         activity.last_label = true_class
         if self.ordered:
@@ -220,6 +219,7 @@ class WaitingPredictions:
             self._earlier_label(record, activity, true_class),
             self.partners(record, true_class),
             record.segments,
+            record.last_class,
         )
         record.true_class = true_class
         if self.ordered:

@@ -12,7 +12,10 @@ JOIN: Final = (
     ),
     counter("predictions_resolved_total", "Predictions that met their label and were evaluated."),
     counter("predictions_duplicate_total", "Predictions repeated with the same class; ignored."),
-    counter("predictions_conflict_total", "Predictions repeated with another class; the first one counts."),
+    counter(
+        "predictions_conflict_total",
+        "Predictions repeated with another class; join.conflicts says which one counts.",
+    ),
     counter("predictions_expired_total", "Predictions without a label within the horizon."),
     counter("predictions_evicted_total", "Oldest predictions evicted because join.max_pending was reached."),
     counter("predictions_withdrawn_total", "Pending predictions withdrawn by a record with a null value."),

@@ -98,3 +98,9 @@ def test_buckets_are_in_columns_where_the_compiled_join_suffices(rules):
         assert type(BY_SETTINGS.reader(spec, digest_bytes)) is expected.reader
         assert type(BY_SETTINGS.ids(0, spec)) is expected.ids
         assert type(BY_SETTINGS.models(0, spec)) is expected.models
+
+
+@pytest.mark.parametrize("conflicts", ["last", "both"])
+def test_predictions_that_are_revised_are_not_their_business(conflicts):
+    with pytest.raises(ValueError, match=f"conflicts of buckets must be 'first', got '{conflicts}'"):
+        replace(BUCKETS, join=replace(JOIN, conflicts=conflicts))

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections import Counter
 
+from msgspec.structs import replace
+
 from streamwatch.core.events import Invalid, Label, NullRecord, Outcome, PairedAnswer, Prediction
 
 
@@ -153,6 +155,8 @@ class NaiveJoin:
         pairs = self.pairs_of(prediction, true_class)
         answer = prediction["class"]
         outcome = Outcome(model, true_class, answer, label_ms, delay, assumed, scores, known, pairs, segments)
+        if prediction.get("last"):
+            outcome = replace(outcome, last_class=prediction["last"])
         if not assumed:
             self.known[model] = true_class
             self.count["met on", prediction["topic"]] += prediction["topic"] != ""
@@ -218,7 +222,17 @@ class NaiveJoin:
         pair = (event.id, event.model)
         same = [p for p in [*self.pending, *self.dedup_entries()] if (p["id"], p["model"]) == pair]
         if same:
-            self.count["duplicate" if same[0]["class"] == event.predicted_class else "conflict"] += 1
+            stands = same[0].get("last") or same[0]["class"]
+            repeated = stands == event.predicted_class
+            self.count["duplicate" if repeated else "conflict"] += 1
+            if same[0] in self.pending and not repeated and self.spec.conflicts == "last":
+                self.models[event.model] = max(event.record_ms, self.models[event.model])
+                same[0].update({name: entry[name] for name in ("class", "scores", "segments")})
+                same[0]["ts"] = own_time(entry)
+                same[0]["known"] = self.known.get(event.model)
+            elif same[0] in self.pending and not repeated and self.spec.conflicts == "both":
+                self.models[event.model] = max(event.record_ms, self.models[event.model])
+                same[0]["last"] = event.predicted_class
             return
         early = next((e for e in self.early if (e["id"], e["model"]) == pair), None)
         bare = next((b for b in self.bare if b["id"] == event.id), None)

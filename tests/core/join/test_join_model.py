@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 from hypothesis import given, settings
@@ -87,7 +88,8 @@ def a_script(chance, length):
 def cases(draw):
     """A spec and a script of any length up to 150; a failure shrinks towards a short one."""
     chance = Random(draw(st.integers(0, 2**32)))
-    return a_spec(chance), a_script(chance, 150)[: draw(st.integers(100, 150) | st.integers(0, 150))]
+    spec = replace(a_spec(chance), conflicts=draw(st.sampled_from(["first", "last", "both"])))
+    return spec, a_script(chance, 150)[: draw(st.integers(100, 150) | st.integers(0, 150))]
 
 
 def counted(stream):

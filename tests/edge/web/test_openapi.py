@@ -18,6 +18,7 @@ from streamwatch.assembly.http import build_server
 from streamwatch.core.estimators.names import Batch, Classes
 from streamwatch.core.estimators.registers.late_labels.register import LateLabels, LateLabelsSpec
 from streamwatch.core.estimators.registers.probabilities import ProbabilitiesSpec
+from streamwatch.core.estimators.registers.revisions import RevisionsSpec
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import ErrorChange, Outcome, Prediction
 from streamwatch.core.predictions.batch import batch_of
@@ -87,6 +88,13 @@ def said_of_delays() -> Mapping[str, object]:
     return delays.details()["m"]
 
 
+def said_of_revisions() -> object:
+    """First and last predictions of a model, some of them revised."""
+    estimators = EstimatorSet(replace(TINY, registers=(RevisionsSpec(),)))
+    estimators.fold([Outcome("m", "a", "ab"[i % 2], i, i, last_class="a") for i in range(60)])
+    return estimators.details()["m"]["revisions"]
+
+
 REPORTS = {
     "before the first report": None,
     "with everything of the catalogue": Report(
@@ -102,6 +110,7 @@ REPORTS = {
                 **said_of_delays(),
                 "folds": {"landmark": {"0": 0.5, "1": 0.75}, "fading:0.999": {"0": 0.25, "1": 0.5}},
                 "late_labels": late_labels(),
+                "revisions": said_of_revisions(),
                 "first_horizon_ends_timestamp_seconds": 2.5,
                 "first_horizon_predictions": 1_829,
                 "first_horizon_labelled": 424,

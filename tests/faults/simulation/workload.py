@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
 from streamwatch.core.events import Invalid, Label, NullRecord, Partition, Prediction
 from streamwatch.core.merge import MergeSpec
-from streamwatch.core.specs import JoinSpec
+from streamwatch.core.specs import JoinSpec, columns_suffice
 from streamwatch.daemon import CommitSpec
 from tests.faults.simulation.alerts import NOBODY, Alerts, some_alerts
 from tests.faults.simulation.broker import Habits, Log
@@ -78,8 +78,10 @@ def a_plan(seed: int, records: int = 90) -> Plan:
     jumps = [(chance.uniform(0, 60), chance.choice(offsets)) for _ in range(chance.choice((0, 0, 2)))]
     troubled = chance.random() < 0.6
     rates = [chance.choice((0.0, 0.02, 0.15)) if troubled else 0.0 for _ in range(4)]
-    join = a_join(chance)
-    columns = join.order == "resolution" and Random(f"{seed} columns").random() < 0.7
+    # Draws of their own: what chance says of everything else stays as it was.
+    conflicts = Random(f"{seed} conflicts").choice(("first", "first", "last", "both"))
+    join = replace(a_join(chance), conflicts=conflicts)
+    columns = columns_suffice(join) and Random(f"{seed} columns").random() < 0.7
     return Plan(
         join,
         MergeSpec(

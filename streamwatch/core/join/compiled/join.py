@@ -101,6 +101,8 @@ class CompiledJoin:
             raise ValueError(f"the order of a compiled join must be 'resolution', got {spec.order!r}")
         if spec.comparisons:
             raise ValueError(f"a compiled join compares no models, got comparisons {spec.comparisons!r}")
+        if spec.conflicts != "first":
+            raise ValueError(f"conflicts of a compiled join must be 'first', got {spec.conflicts!r}")
         if spec.folds:
             raise ValueError("a compiled join knows no folds, got folds true")
         self._builder = RowBuilder(digests)

@@ -42,7 +42,9 @@ from streamwatch.edge.web.json_text import JSON, encode, number
 from streamwatch.edge.web.segments import named
 
 COMPARISON_NAMES = frozenset(metric.name for metric in COMPARISONS)
-_OF_ONE: Final = frozenset({"confusion", "early_hints", "label_delays", "probabilities", "segments"})
+_OF_ONE: Final = frozenset(
+    {"confusion", "early_hints", "label_delays", "probabilities", "revisions", "segments"}
+)
 Tree: TypeAlias = "dict[str, Tree | float | str]"
 
 

@@ -42,7 +42,7 @@ def test_it_is_the_same_with_little_room_and_with_names_that_are_released():
 @given(cases(), st.sampled_from([None, 0, 3000]))
 def test_every_counter_and_outcome_equals_a_naive_join_after_every_event(case, start_ms):
     spec, events = case
-    spec = replace(spec, order="resolution", comparisons=(), folds=False)
+    spec = replace(spec, order="resolution", comparisons=(), folds=False, conflicts="first")
     stream = Stream(spec)
     stream.pipeline = ColumnPipeline(spec, stream.monitors, digest_bytes)
     stream.pipeline.start_ms = start_ms
@@ -67,6 +67,11 @@ def test_models_that_are_compared_are_not_its_business():
     compared = JoinSpec(comparisons=(ComparisonSpec("a", ("b",)),))
     with pytest.raises(ValueError, match="compares no models, got comparisons"):
         ColumnPipeline(compared, Stream().monitors, digest_bytes)
+
+
+def test_predictions_that_are_revised_are_not_its_business():
+    with pytest.raises(ValueError, match="must be 'first', got 'last'"):
+        ColumnPipeline(JoinSpec(conflicts="last"), Stream().monitors, digest_bytes)
 
 
 def test_models_that_predict_in_folds_are_not_its_business():

@@ -47,12 +47,13 @@ def folded(chance, spec, events):
     st.sampled_from([0, 1, 5, 50, 1000]),
     st.sampled_from([0, 1, 3, 5_000]),
     st.booleans(),
+    st.sampled_from(["first", "last", "both"]),
 )
 def test_outcomes_counters_and_records_are_those_of_the_memory_store(
-    seed, length, cache_entries, due_records, in_folds
+    seed, length, cache_entries, due_records, in_folds, conflicts
 ):
     chance = Random(seed)
-    spec = a_spec(chance)
+    spec = replace(a_spec(chance), conflicts=conflicts)
     events = digested(a_script(chance, 300)[:length])
     if in_folds:
         spec, events = folded(chance, spec, events)

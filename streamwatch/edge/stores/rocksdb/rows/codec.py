@@ -1,7 +1,7 @@
 """Codec of chains: all entries of an id in one value, a row per entry.
 
     waits      [state + 16 × topic, model, class, label, stamp, own time − record time, scores,
-                deadline − usual deadline, segments]
+                deadline − usual deadline, segments, class predicted last]
     settled    [state, model, predicted, generation, truth]
 
 Trailing defaults are left out; a chain of one is its row, a longer one an array of rows. Models, classes and
@@ -107,7 +107,12 @@ class ChainCodec:
                     kind, mark, record_ms, own_ms = state, generation, record.record_ms, record.timestamp_ms
                     tail = self._tail(state, generation, record_ms, own_ms)
                     heads = self._heads[state if own_ms is None else ~state]
-                if tail is None or record.scores is not None or record.segments is not None:
+                if (
+                    tail is None
+                    or record.scores is not None
+                    or record.segments is not None
+                    or record.last_class is not None
+                ):
                     rows.append(_encode(self._waiting(record)))
                 else:
                     try:
@@ -192,6 +197,7 @@ class ChainCodec:
             None if scores is None else {number(name): score for name, score in scores.items()},
             (deadline_of(generation) - self._usual(state, record_ms)) or None,
             None if record.segments is None else {number(n): number(v) for n, v in record.segments.items()},
+            number(record.last_class),
         ]
         while row[-1] is None:
             del row[-1]
@@ -222,6 +228,7 @@ class ChainCodec:
         scores = row[6] if more > 6 else None
         late = (row[7] or 0) if more > 7 else 0
         segments = row[8] if more > 8 else None
+        last_class = name(row[9]) if more > 9 else None
         record_ms, klass = stamp >> _ENTRY_BITS, name(row[2])
         due_s = (
             -(-(record_ms + (self._early_horizon_ms if state == EARLY else self._horizon_ms)) // 1000) + late
@@ -240,6 +247,7 @@ class ChainCodec:
             name(row[3]),
             None if segments is None else {name(segment): name(value) for segment, value in segments.items()},
             name(topic),
+            last_class,
         )
 
 

@@ -13,6 +13,7 @@ import { both, count, duration, moment, percent, ratio, short, signed, wholePerc
 import { labelled, late } from "./late.js";
 import { Past } from "./past.js";
 import { probabilities } from "./probabilities.js";
+import { revisions } from "./revisions.js";
 import { state } from "./state.js";
 import { confusion, segments, table, weighted } from "./tables.js";
 
@@ -277,6 +278,7 @@ export class Model {
       ]),
       ...late(details.late_labels),
       ...labelled(details.label_delays),
+      ...revisions(details.revisions),
       element("section", { class: "panel" }, element("h2", {}, "Recent alarms"), alarms.length ? element("p", { class: "minor" }, meaning()) : null,
         alarms.length
           ? element("ol", { class: "alarms" }, ...alarms.map((alarm) => alarmItem(alarm, false)))

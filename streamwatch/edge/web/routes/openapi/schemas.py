@@ -7,6 +7,7 @@ from streamwatch.edge.web.routes.openapi.early_hints import early_hint_schemas
 from streamwatch.edge.web.routes.openapi.late import label_delays_schema, late_schemas
 from streamwatch.edge.web.routes.openapi.parts import NUMBER, Schema, lead, object_of, ratio, ref
 from streamwatch.edge.web.routes.openapi.probabilities import probability_schemas
+from streamwatch.edge.web.routes.openapi.revisions import revisions_schema
 from streamwatch.edge.web.routes.openapi.rows import CAVEATS, row_schemas
 
 
@@ -47,6 +48,7 @@ def schemas() -> Schema:
                 "late_labels": ref("LateLabels"),
                 "early_hints": ref("EarlyHints"),
                 "label_delays": ref("LabelDelays"),
+                "revisions": ref("Revisions"),
                 **CAVEATS,
             },
         },
@@ -60,6 +62,7 @@ def schemas() -> Schema:
         **probability_schemas(),
         **early_hint_schemas(),
         "LabelDelays": label_delays_schema(),
+        "Revisions": revisions_schema(),
         "Tree": tree,
         "Models": object_of(
             {

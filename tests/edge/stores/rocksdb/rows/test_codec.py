@@ -43,6 +43,7 @@ def records(draw):
         label_at_prediction=draw(st.none() | label) if pending else None,
         segments=draw(st.none() | st.dictionaries(name, label, min_size=1)) if pending else None,
         topic=draw(st.sampled_from(["", "t", "u"])),
+        last_class=draw(st.none() | label) if pending else None,
     )
 
 
@@ -73,6 +74,7 @@ def told(first):
                 mark,
                 first.segments,
                 first.topic if waits else "",
+                first.last_class,
             )
         )
         first = first.next
