@@ -14,7 +14,7 @@ from yarl import URL
 from streamwatch.core.alerting.book import AlarmBook
 from streamwatch.core.alerting.notification import Notification, Part, identify
 from streamwatch.core.alerting.receiver import Delivered, Receiver
-from streamwatch.core.alerting.rules import AlarmRule, AlarmsSpec
+from streamwatch.core.alerting.rules import EARLY_HINT, AlarmRule, AlarmsSpec
 from streamwatch.core.events import VERDICT, Alarm
 from streamwatch.daemon.delivery import Deliveries, DeliverySpec
 from streamwatch.edge.outgoing.ssrf_guard import refused
@@ -37,6 +37,8 @@ def alarms_spec(settings: Settings) -> AlarmsSpec:
     alerts = settings.alerts
     otherwise = AlarmRule("*", "*", alerts.severity, alerts.cooldown, alerts.min_outcomes)
     detectors = [*(detector.name for detector in settings.monitors.detectors), VERDICT]
+    if notifies_of_hints(settings):
+        detectors.append(EARLY_HINT)
     rules: list[AlarmRule] = []
     for index, rule in enumerate(alerts.rules):
         if not any(fnmatchcase(name, rule.detector) for name in detectors):
@@ -63,6 +65,12 @@ def alarms_spec(settings: Settings) -> AlarmsSpec:
         digest_size=alerts.digest_size,
         incident_outcomes=alerts.incident_outcomes,
     )
+
+
+def notifies_of_hints(settings: Settings) -> bool:
+    """Tell whether receivers are told of early hints."""
+    hints = settings.monitors.early_hints
+    return hints is not None and hints.notify
 
 
 def build_alarm_book(settings: Settings, identity: str) -> AlarmBook:

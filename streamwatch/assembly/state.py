@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from streamwatch.assembly import specs
-from streamwatch.assembly.alerts import build_alarm_book, build_deliveries
+from streamwatch.assembly.alerts import build_alarm_book, build_deliveries, notifies_of_hints
 from streamwatch.assembly.results import require_source
 from streamwatch.core.column_pipeline import ColumnPipeline
 from streamwatch.core.commit.batch import RecoveredState
@@ -138,7 +138,10 @@ def state_opening(
         except BaseException:
             store.close()
             raise
-        alerting = Alerting(book, told, monitors, _now_ms, saved.outbox)
+        if notifies_of_hints(settings):
+            alerting = Alerting(book, told, monitors, _now_ms, saved.outbox, pipeline.standing_hints)
+        else:
+            alerting = Alerting(book, told, monitors, _now_ms, saved.outbox)
         return State(store, checkpoint, processor, stands, resumed, alerting)
 
     return open_state

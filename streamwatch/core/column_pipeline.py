@@ -30,6 +30,7 @@ from streamwatch.core.join.working_set import BatchResult, ReadSet, WorkingSet
 from streamwatch.core.outcomes import OutcomeBatch
 from streamwatch.core.pipeline import Evaluation, PipelineState, decoded, encoded
 from streamwatch.core.predictions.registers import PredictionRegisters
+from streamwatch.core.predictions.standing import StandingHint
 from streamwatch.core.records import RecordBatch
 from streamwatch.core.series import Family
 from streamwatch.core.specs import JoinSpec
@@ -231,6 +232,10 @@ class ColumnPipeline:
     def prediction_details(self) -> dict[str, dict[str, object]]:
         """Details of models that are known from their predictions as they arrive, by name."""
         return self._registers.details()
+
+    def standing_hints(self) -> dict[str, StandingHint]:
+        """Early hints that stand, by model."""
+        return self._registers.standing()
 
     def join_families(self) -> list[Family]:
         """Series of the join, and of predictions as they arrive."""

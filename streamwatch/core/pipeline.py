@@ -34,6 +34,7 @@ from streamwatch.core.join.reorder import OrderBuffer, OrderState
 from streamwatch.core.join.series import counter_families, gauge_families, identities, model_families
 from streamwatch.core.join.working_set import EVICTIONS, BatchResult, ReadSet, WorkingSet
 from streamwatch.core.predictions.registers import PredictionRegisters
+from streamwatch.core.predictions.standing import StandingHint
 from streamwatch.core.series import Family
 from streamwatch.core.specs import JoinSpec
 
@@ -230,6 +231,10 @@ class Pipeline:
     def prediction_details(self) -> dict[str, dict[str, object]]:
         """Details of models that are known from their predictions as they arrive, by name."""
         return self._registers.details()
+
+    def standing_hints(self) -> dict[str, StandingHint]:
+        """Early hints that stand, by model."""
+        return self._registers.standing()
 
     def join_families(self) -> list[Family]:
         """Series of the join, and of predictions as they arrive."""

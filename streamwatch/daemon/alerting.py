@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from streamwatch.core.alerting.book import AlarmBook, WatchedModels
 from streamwatch.core.alerting.notification import Notification
 from streamwatch.core.events import Alarm
+from streamwatch.core.predictions.standing import StandingHint
 from streamwatch.core.series import Family
 from streamwatch.daemon.delivery import Deliveries
 from streamwatch.telemetry import AlarmRaised, VerdictChanged
@@ -57,6 +58,8 @@ class Alerting:
         The wall clock.
     owed
         Notifications of the last commit that have yet to be delivered.
+    hints
+        Gives the early hints that stand and that people are to be told of, by model.
     """
 
     def __init__(
@@ -66,12 +69,14 @@ class Alerting:
         monitors: WatchedModels,
         now_ms: Callable[[], int],
         owed: Mapping[str, bytes],
+        hints: Callable[[], Mapping[str, StandingHint]] = dict[str, StandingHint],
     ) -> None:
         self._book = book
         self._deliveries = deliveries
         self._monitors = monitors
         self._now_ms = now_ms
         self._owed = owed
+        self._hints = hints
 
     def begin(self) -> None:
         """From here on deliver what the last commit says is owed."""
@@ -100,7 +105,7 @@ class Alerting:
         notifications = book.announce(alarms, now_ms, monitors, behind=in_backlog)
         for model in retired:
             notifications += book.retire(model, now_ms)
-        notifications += book.review(monitors, now_ms, behind=behind)
+        notifications += book.review(monitors, now_ms, behind=behind, hints=self._hints())
         records = {notification.id: self._deliveries.record(notification) for notification in notifications}
         outbox = {
             **self._deliveries.changes(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import Callable
 
@@ -71,10 +72,15 @@ class StateHolder:
         return self.state
 
     async def open(self) -> State:
-        """Open state, and tell what was found."""
+        """Open state, and tell what was found; if cancelled, what its thread opens is closed again."""
         self._status.stage = "state is being opened"
         began = self._monotonic()
-        state = await asyncio.to_thread(self._open_state)
+        opening = _Opening(self._open_state)
+        try:
+            state = await asyncio.to_thread(opening.run)
+        except asyncio.CancelledError:
+            opening.give_up()
+            raise
         self.state, self.was_open = state, True
         self._status.durable = state.store.durable
         resumed = state.resumed
@@ -125,3 +131,31 @@ class StateHolder:
             if unused:
                 self.state.store.close()
             self.state = None
+
+
+class _Opening:
+    """State being opened in a thread that cannot be stopped: once given up, its store is closed, once."""
+
+    def __init__(self, open_state: Callable[[], State]) -> None:
+        self._open_state = open_state
+        self._lock = threading.Lock()
+        self._given_up = False
+        self._state: State | None = None
+
+    def run(self) -> State:
+        """Open state; in a thread."""
+        state = self._open_state()
+        with self._lock:
+            self._state = state
+            unwanted = self._given_up
+        if unwanted:
+            state.store.close()
+        return state
+
+    def give_up(self) -> None:
+        """Tell that nobody waits any more."""
+        with self._lock:
+            self._given_up = True
+            state = self._state
+        if state is not None:
+            state.store.close()

@@ -131,6 +131,9 @@ class EarlyHintsSection(Section):
     times within it, as day and night may, is no change: of 20,000 predictions a day, 60,000 or more."""
     max_models: Annotated[int, Bounded("max_models", least=1, most=100_000)] = _EARLY.max_models
     """Models looked at, at most: those that predict first."""
+    notify: bool = False
+    """Whether receivers are told of a hint when it is given, and when it is over. Rules of `alerts` with
+    `detector: early_hint` choose its severity and cooldown."""
 
     @model_validator(mode="after")
     def _comparable(self) -> Self:

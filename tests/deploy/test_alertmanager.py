@@ -73,7 +73,9 @@ def test_an_alert_goes_to_the_receiver_of_its_severity(
 
 @pytest.mark.real("amtool")
 @pytest.mark.parametrize("severity", get_args(Severity))
-@pytest.mark.parametrize("name", ["StreamwatchDrift", "StreamwatchVerdict", "StreamwatchDriftDigest"])
+@pytest.mark.parametrize(
+    "name", ["StreamwatchDrift", "StreamwatchVerdict", "StreamwatchDriftDigest", "StreamwatchEarlyHint"]
+)
 def test_what_the_daemon_sends_by_itself_goes_to_the_receiver_of_its_severity(
     real_component: Callable[[str], str], name: str, severity: str
 ) -> None:

@@ -16,7 +16,16 @@ from streamwatch.daemon.receiver_queue import DeliverySpec
 from streamwatch.edge.receivers import Alertmanager, EndpointSpec, HttpReceiver
 from streamwatch.edge.receivers.texts import iso
 from tests.edge.receivers.endpoint import endpoint
-from tests.edge.receivers.notifications import alarm, digest, firing, part, resolved, updated
+from tests.edge.receivers.notifications import (
+    alarm,
+    digest,
+    firing,
+    hint_over,
+    hinted,
+    part,
+    resolved,
+    updated,
+)
 from tests.integration.alertmanager_server import alertmanager
 
 ODD = 'naïve "best" \\ model {}'
@@ -91,6 +100,41 @@ async def test_an_alarm_fires_is_repeated_reaches_people_and_resolves(
         deliveries.add([digest(issued_ms=now_ms()), again], [again])
         names = {"StreamwatchDrift", "StreamwatchDriftDigest"}
         await server.once(lambda found: {a["labels"]["alertname"] for a in found} == names)
+        await deliveries.stop(5)
+        await running
+
+
+@pytest.mark.real("prometheus-alertmanager")
+async def test_an_early_hint_fires_is_repeated_reaches_people_and_resolves(
+    real_component: Callable[[str], str], tmp_path: Path
+) -> None:
+    program = real_component("prometheus-alertmanager")
+    async with endpoint() as people, alertmanager(program, people.url, tmp_path) as server:
+        deliveries = Deliveries([receiver(server.url, 0.5)], DeliverySpec(), lambda _: None)
+        running = asyncio.create_task(deliveries.run())
+        begun = hinted(ODD, given_ms=now_ms() - 2_000, issued_ms=now_ms())
+        deliveries.record(begun)
+        deliveries.add([begun], [begun])
+        (alert,) = await server.once(lambda found: len(found) == 1)
+        assert alert["labels"] == {
+            "alertname": "StreamwatchEarlyHint",
+            "model": ODD,
+            "detector": "early_hint",
+            "severity": "info",
+            "team": "risk",
+        }
+        assert alert["startsAt"] == iso(begun.started_at_ms)
+        first_end = alert["endsAt"]
+        await server.once(lambda found: bool(found) and found[0]["endsAt"] > first_end)
+        told = await people.received(1)
+        assert told[0].json["alerts"][0]["annotations"]["summary"] == alert["annotations"]["summary"]
+        over = hint_over(begun, ended_at_ms=now_ms(), issued_ms=now_ms())
+        deliveries.record(over)
+        deliveries.add([over], [])
+        await server.once(lambda found: found == [])
+        while told[-1].json["status"] != "resolved":
+            told = await people.received(len(told) + 1)
+        assert told[-1].json["alerts"][0]["labels"] == alert["labels"]
         await deliveries.stop(5)
         await running
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import Any
 
@@ -9,14 +10,20 @@ import pytest
 import yaml
 
 from streamwatch.assembly import specs
+from streamwatch.assembly.alerts import alarms_spec
+from streamwatch.assembly.state import state_opening
 from streamwatch.core.predictions.early_hints import EarlyHintsSpec
+from streamwatch.core.predictions.early_hints.register import EarlyHints
+from streamwatch.core.predictions.standing import StandingHint
 from streamwatch.settings import Settings, SettingsError, load
+from streamwatch.telemetry import Telemetry
 
 HEAD: dict[str, Any] = {
     "kafka": {"bootstrap_servers": "a:1"},
     "topics": {"predictions": "p", "labels": "l"},
     "join": {"horizon": "64s"},
 }
+RULE = {"detector": "early_hint", "severity": "info"}
 
 
 def read(folder: Path, monitors: dict[str, Any]) -> Settings:
@@ -51,3 +58,41 @@ def test_they_are_off_unless_asked_for_and_then_have_the_buckets_of_late_labels(
 def test_what_makes_no_sense_is_refused_by_its_key(tmp_path: Path, wrong: dict[str, Any], said: str) -> None:
     with pytest.raises(SettingsError, match=said):
         read(tmp_path, {"early_hints": wrong})
+
+
+@pytest.mark.parametrize("notify", [True, False])
+@pytest.mark.parametrize("join", ["resolution", "prediction_time"])
+def test_receivers_are_told_of_hints_only_where_that_is_asked_for(
+    tmp_path: Path,
+    notify: bool,  # noqa: FBT001 - a parameter
+    join: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    given = StandingHint(1, 5, "b", more=True, before=0.1, now=0.4)
+    monkeypatch.setattr(EarlyHints, "standing", lambda _: {"m": given})
+    file = tmp_path / "streamwatch.yaml"
+    chosen = HEAD | {"monitors": {"early_hints": {"notify": notify}}, "state": {"kind": "memory"}}
+    chosen["join"] = chosen["join"] | {"order": join}
+    chosen["alerts"] = {"severity": "error", "rules": [{"detector": "*", "model": "m", "severity": "info"}]}
+    file.write_text(yaml.safe_dump(chosen))
+    state = state_opening(load(file, environ={}), {}, Telemetry(stream=io.StringIO()))()
+    assert state.alerting is not None
+    told = state.alerting.decide([], [], in_backlog=False, behind=False).notifications
+    assert [(each.model, each.severity, each.hint and each.hint.standing) for each in told] == [
+        ("m", "info", given)
+    ] * notify
+    state.store.close()
+
+
+def test_a_rule_for_early_hints_is_refused_where_nobody_is_told_of_them(tmp_path: Path) -> None:
+    for notify in (True, False):
+        file = tmp_path / "streamwatch.yaml"
+        chosen = {"monitors": {"early_hints": {"notify": notify}}, "alerts": {"rules": [RULE]}}
+        file.write_text(yaml.safe_dump(HEAD | chosen))
+        settings = load(file, environ={})
+        if notify:
+            assert alarms_spec(settings).rule("m", "early_hint").severity == "info"
+            assert alarms_spec(settings).rule("m", "adwin").severity == "warning"
+        else:
+            with pytest.raises(SettingsError, match=r"alerts\.rules\[0\]\.detector: expected a pattern of"):
+                alarms_spec(settings)

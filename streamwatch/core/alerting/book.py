@@ -20,6 +20,7 @@ from typing import Protocol
 import msgspec
 
 from streamwatch.core.alerting.digest import BacklogDigest, Gathered
+from streamwatch.core.alerting.hints import KeptHint, OpenHints
 from streamwatch.core.alerting.incidents import Incident, Incidents
 from streamwatch.core.alerting.notification import Notification, Severity
 from streamwatch.core.alerting.resolution import is_back
@@ -29,6 +30,7 @@ from streamwatch.core.estimators.level import Level
 from streamwatch.core.estimators.registers.segments.change import SegmentChange
 from streamwatch.core.events import Alarm
 from streamwatch.core.metrics import family, single
+from streamwatch.core.predictions.standing import StandingHint
 from streamwatch.core.series import Family
 
 VERSION = 2
@@ -42,6 +44,8 @@ class _State(msgspec.Struct, frozen=True):
     suppressed: dict[str, int]
     gathered: Gathered
     version: int = VERSION
+    hints: list[KeptHint] = []
+    hints_wait: bool = False
 
 
 _ENCODER = msgspec.msgpack.Encoder(order="deterministic")
@@ -91,6 +95,7 @@ class AlarmBook:
         """Event time of the last alarm announced."""
         self._suppressed: dict[str, int] = dict.fromkeys(SUPPRESSED, 0)
         self._digest = BacklogDigest(spec.digest_size)
+        self._hints = OpenHints(spec, identity)
 
     def announce(
         self, alarms: Sequence[Alarm], now_ms: int, models: WatchedModels, *, behind: bool
@@ -142,7 +147,14 @@ class AlarmBook:
         rule = self._spec.rule(alarm.model, alarm.detector)
         return rule.severity_of(judged=alarm.judgement is not None, misleads=misleads)
 
-    def review(self, models: WatchedModels, now_ms: int, *, behind: bool) -> list[Notification]:
+    def review(
+        self,
+        models: WatchedModels,
+        now_ms: int,
+        *,
+        behind: bool,
+        hints: Mapping[str, StandingHint] | None = None,
+    ) -> list[Notification]:
         """Resolve what has ended, and let the digest go when it is time; once before each commit.
 
         Parameters
@@ -153,6 +165,8 @@ class AlarmBook:
             Host time.
         behind
             Whether a backlog is still being read: a digest waits for its end, though not for ever.
+        hints
+            Early hints that stand, by model; None: nobody is told of any, and those told are over.
         """
         open_alarms = list(self._incidents.parts())
         found = models.levels(sorted({model for (model, _), _ in open_alarms})) if open_alarms else {}
@@ -166,16 +180,15 @@ class AlarmBook:
         notifications = self._incidents.tell(now_ms)
         if self._digest.due(now_ms, self._spec.digest_interval_ms, behind=behind):
             notifications.append(self._digest.leave(self._identity, now_ms))
-        return notifications
+        return notifications + self._hints.review(hints or {}, now_ms, self._suppressed, behind=behind)
 
     def due(self, now_ms: int, *, behind: bool) -> bool:
         """Tell whether time alone gives `review` something to do: then it is time to commit, too."""
         ttl = self._spec.resolve_timeout_ms
-        return self._digest.due(now_ms, self._spec.digest_interval_ms, behind=behind) or any(
-            now_ms - part.touched_ms >= ttl
-            for _, part in self._incidents.parts()
-            if part.alarm.judgement is None
-        )
+        if self._digest.due(now_ms, self._spec.digest_interval_ms, behind=behind):
+            return True
+        old = (part for _, part in self._incidents.parts() if now_ms - part.touched_ms >= ttl)
+        return (self._hints.waiting and not behind) or any(part.alarm.judgement is None for part in old)
 
     def retire(self, model: str, now_ms: int) -> list[Notification]:
         """Forget a model; its open alarms end with it."""
@@ -184,11 +197,11 @@ class AlarmBook:
                 self._incidents.end(key, "model_retired", now_ms)
         for key in [key for key in self._announced_at_ms if key[0] == model]:
             del self._announced_at_ms[key]
-        return self._incidents.tell(now_ms)
+        return self._incidents.tell(now_ms) + self._hints.retire(model, now_ms)
 
     def open_incidents(self) -> list[Notification]:
-        """The last notification of each open incident, with its alarms as they are now."""
-        return self._incidents.open_notifications()
+        """The last notification of each open incident, with its alarms as they are now, and of open hints."""
+        return [*self._incidents.open_notifications(), *self._hints.open().values()]
 
     def state(self) -> bytes:
         """Encode the state; equal states give equal bytes."""
@@ -198,6 +211,8 @@ class AlarmBook:
                 announced_at_ms=[(*key, event_ms) for key, event_ms in sorted(self._announced_at_ms.items())],
                 suppressed=self._suppressed,
                 gathered=self._digest.gathered(),
+                hints=self._hints.state(),
+                hints_wait=self._hints.waiting,
             )
         )
 
@@ -210,6 +225,7 @@ class AlarmBook:
         self._announced_at_ms = {(model, detector): ms for model, detector, ms in read.announced_at_ms}
         self._suppressed = {**dict.fromkeys(SUPPRESSED, 0), **read.suppressed}
         self._digest.restore(read.gathered)
+        self._hints.restore(read.hints, waiting=read.hints_wait)
 
     def families(self) -> list[Family]:
         """Open alarms by model, and what was not announced."""

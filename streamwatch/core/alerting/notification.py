@@ -1,4 +1,4 @@
-"""Notifications: an incident began, has news, or ended, or a digest of what was found in a backlog."""
+"""Notifications: an incident or a hint began, has news, or ended, or a digest of a backlog's alarms."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ import msgspec
 from streamwatch.core.estimators.class_shift import ClassShift
 from streamwatch.core.estimators.registers.segments.change import SegmentChange
 from streamwatch.core.events import Alarm
+from streamwatch.core.predictions.standing import StandingHint
 
 Kind: TypeAlias = Literal["firing", "updated", "resolved", "digest"]
 Severity: TypeAlias = Literal["info", "warning", "error", "critical"]
 Reason: TypeAlias = Literal["back_to_level", "accepted_as_new_level", "verdict_changed", "model_retired"]
+HintReason: TypeAlias = Literal["stands_no_longer", "model_retired"]
 
 KINDS: tuple[Kind, ...] = ("firing", "updated", "resolved", "digest")
 """In the order in which those of one incident come."""
@@ -77,6 +79,18 @@ class Part(msgspec.Struct, frozen=True):
         return self.reason is None
 
 
+class ToldHint(msgspec.Struct, frozen=True):
+    """An early hint that people are told of: no alarm, and no verdict."""
+
+    model: str
+    standing: StandingHint
+    """The hint as it was when it was told first."""
+    ended_at_ms: int | None = None
+    """Host time."""
+    reason: HintReason | None = None
+    """Reason for its end."""
+
+
 class Notification(msgspec.Struct, frozen=True):
     """Message to every receiver that wants it.
 
@@ -92,7 +106,7 @@ class Notification(msgspec.Struct, frozen=True):
     incident: str
     """Id of the incident, the same in all its notifications; a digest's own."""
     parts: tuple[Part, ...] = ()
-    """Alarms of the incident, open or ended, in the order in which they began; none in a digest."""
+    """Alarms of the incident, open or ended, in the order in which they began; none in a digest or a hint."""
     news: tuple[str, ...] = ()
     """Detectors whose part began or ended since the notification before."""
     shift: ClassShift | None = None
@@ -102,10 +116,14 @@ class Notification(msgspec.Struct, frozen=True):
     """Sent by hand, to see whether it arrives."""
     segment: SegmentChange | None = None
     """Value of a segment in which most of the extra errors sit; None where none stands out."""
+    hint: ToldHint | None = None
+    """The early hint that it is about, and then it has no parts; None: it is about alarms."""
 
     @property
     def model(self) -> str:
         """The model it is about; empty for a digest."""
+        if self.hint is not None:
+            return self.hint.model
         return self.parts[0].alarm.model if self.parts else ""
 
     @property
@@ -125,14 +143,18 @@ class Notification(msgspec.Struct, frozen=True):
 
     @property
     def started_at_ms(self) -> int:
-        """Event time at which the earliest part, or the first alarm of a digest, began."""
+        """Event time at which the earliest part, a hint, or the first alarm of a digest, began."""
+        if self.hint is not None:
+            return self.hint.standing.given_ms
         if self.digest is not None:
             return self.digest.first_at_ms
         return min(part.started_at_ms for part in self.parts)
 
     @property
     def ended_at_ms(self) -> int | None:
-        """Host time at which its last part ended, or a digest was closed; None while a part is open."""
+        """Host time at which its last part or hint ended, or a digest was closed; None while open."""
+        if self.hint is not None:
+            return self.hint.ended_at_ms
         if self.digest is not None:
             return self.issued_ms
         ended = [part.ended_at_ms for part in self.parts if part.ended_at_ms is not None]
@@ -140,7 +162,7 @@ class Notification(msgspec.Struct, frozen=True):
 
     @property
     def outcome(self) -> int:
-        """Outcome of its newest alarm; 0 for a digest."""
+        """Outcome of its newest alarm; 0 for a digest or a hint."""
         return max((part.alarm.outcome for part in self.parts), default=0)
 
 

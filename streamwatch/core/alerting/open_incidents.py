@@ -20,10 +20,11 @@ def details_with_incidents(
     incidents
         The last notification of each open incident.
     """
-    if not incidents:
+    of_alarms = [each for each in incidents if each.hint is None]  # hints have a place of their own
+    if not of_alarms:
         return details
     shown = {model: dict(told) for model, told in details.items()}
-    for incident in sorted(incidents, key=lambda each: (each.model, each.started_at_ms, each.incident)):
+    for incident in sorted(of_alarms, key=lambda each: (each.model, each.started_at_ms, each.incident)):
         told = shown.setdefault(incident.model, {})
         earlier = told.get("open_incidents")
         told["open_incidents"] = [*(earlier if isinstance(earlier, list) else []), _document(incident)]

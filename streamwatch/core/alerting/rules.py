@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from typing import Final
 
 from streamwatch.core.alerting.notification import Severity
 from streamwatch.core.specs import DAY_MS
+
+EARLY_HINT: Final = "early_hint"
+"""Name under which rules are about hints from predictions, as they are about a detector's alarms."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from streamwatch.core.events import Outcome
 from streamwatch.core.predictions.batch import PredictionBatch
+from streamwatch.core.predictions.standing import StandingHint
 from streamwatch.core.series import Family
 
 
@@ -53,6 +54,10 @@ class PredictionRegister(Protocol):
 
     def details(self) -> Mapping[str, Mapping[str, object]]:
         """Give what is no single number, by model, for the API: JSON values under keys of its own."""
+        ...
+
+    def standing(self) -> Mapping[str, StandingHint]:
+        """Hints that stand, by model; empty for a register that gives none."""
         ...
 
 

@@ -8,6 +8,7 @@ from streamwatch.core import predictions as kinds
 from streamwatch.core.events import Outcome, Prediction
 from streamwatch.core.predictions.batch import PredictionBatch, batch_of
 from streamwatch.core.predictions.kind import PredictionRegister
+from streamwatch.core.predictions.standing import StandingHint
 from streamwatch.core.series import Family
 from streamwatch.core.specs import RegisterSpec
 
@@ -85,6 +86,10 @@ class PredictionRegisters:
             for model, details in register.details().items():
                 found.setdefault(model, {}).update(details)
         return found
+
+    def standing(self) -> dict[str, StandingHint]:
+        """Hints that stand, by model."""
+        return {name: hint for register in self._registers for name, hint in register.standing().items()}
 
 
 def details_with_predictions(

@@ -16,7 +16,8 @@ from typing import Any
 import msgspec
 from yarl import URL
 
-from streamwatch.core.alerting.notification import Notification, Part, Severity
+from streamwatch.core.alerting.notification import Notification, Part, Severity, ToldHint
+from streamwatch.core.alerting.rules import EARLY_HINT
 from streamwatch.edge.receivers.http import EndpointSpec, HttpReceiver
 from streamwatch.edge.receivers.kind import ReceiverKind, ReceiverOptions
 from streamwatch.edge.receivers.request import HttpRequestBody
@@ -42,31 +43,27 @@ class Alertmanager:
         """One alert for each alarm of the incident that is open, or ended with this notification."""
         if notification.digest is not None:
             return _written([self._digest(notification)])
+        if notification.hint is not None:
+            return _written([self._hint(notification, notification.hint, now_ms)])
         # An alarm that ended before may have begun again in a later incident: its end is told once.
         news = notification.news
         parts = (part for part in notification.parts if part.is_open or part.alarm.detector in news)
         return _written([self._alert(notification, part, now_ms) for part in self._wanted(parts)])
 
     def reminder(self, open_incidents: Sequence[Notification], now_ms: int) -> HttpRequestBody:
-        """All open alarms again."""
-        return _written(
-            [
-                self._alert(incident, part, now_ms)
-                for incident in open_incidents
-                for part in self._wanted(part for part in incident.parts if part.is_open)
-            ]
-        )
+        """All open alarms and hints again."""
+        alarms = [
+            self._alert(incident, part, now_ms)
+            for incident in open_incidents
+            for part in self._wanted(part for part in incident.parts if part.is_open)
+        ]
+        hints = [self._hint(each, each.hint, now_ms) for each in open_incidents if each.hint is not None]
+        return _written(alarms + hints)
 
     def _wanted(self, parts: Iterable[Part]) -> Iterable[Part]:
         return (part for part in parts if self.severities is None or part.severity in self.severities)
 
     def _alert(self, notification: Notification, part: Part, now_ms: int) -> dict[str, Any]:
-        starts_ms = min(
-            part.started_at_ms, now_ms
-        )  # events from the future begin now: no end precedes its start
-        ends_ms = now_ms + 4 * self.repeat_interval_ms
-        if not part.is_open:
-            ends_ms = max(starts_ms, min(part.ended_at_ms or now_ms, now_ms))
         name = "StreamwatchDrift" if part.alarm.judgement is None else "StreamwatchVerdict"
         return self._written_alert(
             notification,
@@ -79,10 +76,37 @@ class Alertmanager:
                     "detector": part.alarm.detector,
                 },
                 "annotations": _annotations(notification, self.external_url) | _figures(part),
-                "startsAt": iso(starts_ms),
-                "endsAt": iso(ends_ms),
+                **self._span(part.started_at_ms, part.ended_at_ms, now_ms),
             },
         )
+
+    def _hint(self, notification: Notification, hint: ToldHint, now_ms: int) -> dict[str, Any]:
+        said = hint.standing
+        figures = {"event_time": iso(said.given_ms), "ordinal": str(said.ordinal)}
+        figures |= {"before": f"{said.before:.6g}", "after": f"{said.now:.6g}"}
+        return self._written_alert(
+            notification,
+            {
+                "labels": {
+                    **self.labels,
+                    "alertname": "StreamwatchEarlyHint",
+                    "severity": notification.severity,
+                    "model": hint.model,
+                    "detector": EARLY_HINT,
+                },
+                "annotations": _annotations(notification, self.external_url) | figures,
+                **self._span(said.given_ms, hint.ended_at_ms, now_ms),
+            },
+        )
+
+    def _span(self, started_ms: int, ended_ms: int | None, now_ms: int) -> dict[str, str]:
+        """Beginning and end of an alert; of an open one, when it ends if nothing more is heard."""
+        starts_ms = min(started_ms, now_ms)  # events from the future begin now: no end precedes its start
+        if ended_ms is None:
+            ends_ms = now_ms + 4 * self.repeat_interval_ms
+        else:
+            ends_ms = max(starts_ms, min(ended_ms, now_ms))
+        return {"startsAt": iso(starts_ms), "endsAt": iso(ends_ms)}
 
     def _digest(self, notification: Notification) -> dict[str, Any]:
         return self._written_alert(

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from streamwatch.core.alerting.notification import Notification
+from streamwatch.core.alerting.rules import EARLY_HINT
 from streamwatch.edge.receivers.http import EndpointSpec, HttpReceiver
 from streamwatch.edge.receivers.kind import ReceiverKind, ReceiverOptions
 from streamwatch.edge.receivers.request import HttpRequestBody
@@ -61,12 +62,18 @@ class PagerDuty:
             payload["component"] = notification.model
             payload["group"] = ", ".join(notification.detectors)
             payload["custom_details"]["alarms"] = [part.alarm for part in notification.parts]
+        if notification.hint is not None:
+            payload["component"] = notification.model
+            payload["group"] = EARLY_HINT
+            payload["custom_details"]["hint"] = notification.hint.standing
         return payload
 
 
 def _class_of(notification: Notification) -> str:
     if notification.digest is not None:
         return "drift digest"
+    if notification.hint is not None:
+        return "early hint"
     drifts = any(part.alarm.judgement is None for part in notification.parts)
     return "drift" if drifts else "verdict"
 

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from streamwatch.core.alerting.notification import Notification
+from streamwatch.edge.receivers.hint_texts import figures as hint_figures
 from streamwatch.edge.receivers.http import EndpointSpec, HttpReceiver
 from streamwatch.edge.receivers.kind import ReceiverKind, ReceiverOptions
 from streamwatch.edge.receivers.request import HttpRequestBody
@@ -33,7 +34,10 @@ class Slack:
     def request_body(self, notification: Notification, now_ms: int) -> HttpRequestBody:
         """The notification as blocks, with a plain line for notifications."""
         del now_ms
-        headline = f"{_SIGNS[notification.kind]} {title(notification)}"
+        sign = _SIGNS[notification.kind]
+        if notification.hint is not None and notification.kind == "firing":
+            sign = "🟡"  # no alarm
+        headline = f"{sign} {title(notification)}"
         blocks: list[dict[str, Any]] = [
             {
                 "type": "header",
@@ -51,6 +55,14 @@ class Slack:
             if drifts:
                 newest = max(drifts, key=lambda part: part.alarm.outcome)
                 figures["Error"] = f"{share(newest.before)} → {share(newest.alarm.after)}"
+            fields = [_markdown(f"{name}: {value}") for name, value in figures.items()]
+            blocks.append({"type": "section", "fields": fields})
+        if (hint := notification.hint) is not None:
+            figures = {"Model": hint.model, "Severity": notification.severity}
+            if hint.standing.predicted_class is None:
+                figures["Mean score"] = hint_figures(hint.standing)
+            else:
+                figures[f"Share of {hint.standing.predicted_class}"] = hint_figures(hint.standing)
             fields = [_markdown(f"{name}: {value}") for name, value in figures.items()]
             blocks.append({"type": "section", "fields": fields})
         footer = f"{notification.incident} · {iso(notification.issued_ms)}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
 from urllib.parse import quote, urlsplit, urlunsplit
 
 from streamwatch.core.alerting.notification import Notification, Part
@@ -10,6 +9,8 @@ from streamwatch.core.estimators.class_shift import ClassShift
 from streamwatch.core.estimators.registers.segments.change import SegmentChange
 from streamwatch.core.events import Alarm, Judgement
 from streamwatch.core.specs import HEADLINE
+from streamwatch.edge.receivers.hint_texts import LOOK_AT, hint_sentences, hint_title
+from streamwatch.edge.receivers.times import iso, share
 
 REASONS = {
     "back_to_level": "the error is back at the level before it",
@@ -17,20 +18,6 @@ REASONS = {
     "verdict_changed": "the verdict has changed",
     "model_retired": "the model has been idle for long and is not watched any more",
 }
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_YEAR_10000_MS = 253_402_300_800_000
-
-
-def iso(ms: int) -> str:
-    """A time as RFC 3339, in UTC; what lies outside of the calendar is its nearest end."""
-    inside = min(max(ms, 0), _YEAR_10000_MS - 1)
-    at = _EPOCH + timedelta(milliseconds=inside)
-    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def share(value: float) -> str:
-    """An error rate in percent."""
-    return "unknown" if value != value else f"{100 * value:.1f} %"  # noqa: PLR0124  # NaN is not itself
 
 
 def judged(judgement: Judgement) -> str:
@@ -51,6 +38,8 @@ def title(notification: Notification) -> str:
     if digest is not None:
         n = digest.alarms
         return f"{test}{n} older drift alarm{'s' if n != 1 else ''} found while catching up"
+    if notification.hint is not None:
+        return f"{test}{hint_title(notification.hint)}"
     update = "Update: " if notification.kind == "updated" else ""
     return f"{test}{update}{_state(notification)}"
 
@@ -73,7 +62,9 @@ def look_first(notification: Notification, external_url: str = "") -> str:
     """
     if notification.kind == "resolved":
         return ""
-    if notification.digest is not None:
+    if notification.hint is not None:
+        what = LOOK_AT
+    elif notification.digest is not None:
         what = "the models with most alarms, what needs a look first"
     elif (shift := notification.shift) is not None and shift.looks_like == "classes":
         what = "the share of each class"
@@ -95,6 +86,8 @@ def _found(notification: Notification) -> str:
             f"{digest.alarms} alarms of {digest.series} model and detector pairs, "
             f"{iso(digest.first_at_ms)} to {iso(digest.last_at_ms)}: {most}."
         )
+    if notification.hint is not None:
+        return hint_sentences(notification.hint)
     fresh = [part for part in notification.parts if part.alarm.detector in notification.news]
     others = [part for part in notification.parts if part.is_open and part not in fresh]
     said = [_sentence(part) for part in fresh]

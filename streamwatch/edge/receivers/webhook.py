@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from streamwatch.core.alerting.notification import Notification, Part
+from streamwatch.core.alerting.notification import Notification, Part, ToldHint
 from streamwatch.edge.receivers.http import EndpointSpec, HttpReceiver
 from streamwatch.edge.receivers.kind import ReceiverKind, ReceiverOptions
 from streamwatch.edge.receivers.request import HttpRequestBody
@@ -74,7 +74,8 @@ class Webhook:
 def body_of(notification: Notification, external_url: str) -> bytes:
     """JSON of `type`, `timestamp` and `data`, short enough.
 
-    `type` is `drift.firing`, `drift.updated`, `drift.resolved` or `drift.digest`. The lists of a digest are
+    `type` is `drift.firing`, `drift.updated`, `drift.resolved` or `drift.digest`, and of an early hint
+    `hint.firing` or `hint.resolved`. The lists of a digest are
     halved until it fits; of an incident with very many detectors the oldest lose their `newest` alarm.
     """
     data: dict[str, Any] = {
@@ -89,14 +90,17 @@ def body_of(notification: Notification, external_url: str) -> bytes:
     }
     if external_url:
         data["url"] = link(external_url, notification)
-    if notification.digest is None:
+    if (hint := notification.hint) is not None:
+        data |= {"model": hint.model, "hint": _hint(hint)}
+    elif notification.digest is None:
         data |= {"model": notification.model, "news": notification.news}
         data["alarms"] = [_part(part) for part in notification.parts]
         data["class_shift"] = notification.shift
         data["segment"] = notification.segment
     if notification.digest is not None:
         data["digest"] = msgspec.structs.asdict(notification.digest)
-    envelope = {"type": f"drift.{notification.kind}", "timestamp": iso(notification.issued_ms), "data": data}
+    of = "drift" if notification.hint is None else "hint"
+    envelope = {"type": f"{of}.{notification.kind}", "timestamp": iso(notification.issued_ms), "data": data}
     body = msgspec.json.encode(envelope)
     while len(body) >= MAX_BYTES and "digest" in data:
         data["digest"] |= {name: data["digest"][name][: len(data["digest"][name]) // 2] for name in _LISTS}
@@ -113,6 +117,19 @@ def _cut(notification: Notification, external_url: str) -> str:
     look = look_first(notification, external_url)
     said = description(notification, external_url).removesuffix(look)
     return said[: max(0, 2_000 - len(look))] + look
+
+
+def _hint(hint: ToldHint) -> dict[str, Any]:
+    """What changed among predictions; `predicted_class` is null where their mean score did."""
+    said = hint.standing
+    return {
+        "predicted_class": said.predicted_class,
+        "more": said.more,
+        "before": said.before,
+        "now": said.now,
+        "ordinal": said.ordinal,
+        "reason": hint.reason,
+    }
 
 
 def _part(part: Part) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from streamwatch.core.predictions import PredictionRegisterKind
 from streamwatch.core.predictions.batch import PredictionBatch
 from streamwatch.core.predictions.early_hints import EarlyHintsSpec
 from streamwatch.core.predictions.label_delays import LabelDelaysSpec
+from streamwatch.core.predictions.standing import StandingHint
 from streamwatch.core.series import Family
 
 Told = tuple[int, int, float | None, str]
@@ -68,6 +69,9 @@ class Listing:
 
     def details(self) -> dict[str, dict[str, object]]:
         return {name: {"listed": len(model.predictions)} for name, model in self.models.items()}
+
+    def standing(self) -> dict[str, StandingHint]:
+        return {}
 
 
 REGISTERS = (ListingSpec(), EarlyHintsSpec(max_models=3, bucket_ms=500), LabelDelaysSpec(2_500, 1))

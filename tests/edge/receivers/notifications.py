@@ -6,8 +6,18 @@ from typing import Literal
 
 import msgspec
 
-from streamwatch.core.alerting.notification import Digest, Notification, Part, Reason, Severity, Tally
+from streamwatch.core.alerting.notification import (
+    Digest,
+    HintReason,
+    Notification,
+    Part,
+    Reason,
+    Severity,
+    Tally,
+    ToldHint,
+)
 from streamwatch.core.events import Alarm, Judgement
+from streamwatch.core.predictions.standing import StandingHint
 
 NOW_MS = 1_700_000_000_000
 
@@ -56,6 +66,31 @@ def resolved(
     made = msgspec.structs.replace(
         of, id=f"resolved_of_{of.id}", kind="resolved", parts=parts, news=of.detectors
     )
+    return msgspec.structs.replace(made, **changes)
+
+
+def hinted(
+    model: str = "fraud-v3",
+    predicted_class: str | None = "fraud",
+    given_ms: int = NOW_MS - 5_000,
+    **changes: object,
+) -> Notification:
+    figures = (0.1, 0.3125) if predicted_class is not None else (0.91, 0.62)
+    said = StandingHint(3, given_ms, predicted_class, predicted_class is not None, *figures)
+    hint = ToldHint(model, said)
+    made = Notification("hint_1", "firing", "info", NOW_MS, f"incident_of_{model}", hint=hint)
+    return msgspec.structs.replace(made, **changes)
+
+
+def hint_over(
+    of: Notification,
+    reason: HintReason = "stands_no_longer",
+    ended_at_ms: int = NOW_MS + 60_000,
+    **changes: object,
+) -> Notification:
+    assert of.hint is not None
+    ended = msgspec.structs.replace(of.hint, ended_at_ms=ended_at_ms, reason=reason)
+    made = msgspec.structs.replace(of, id=f"over_{of.id}", kind="resolved", hint=ended)
     return msgspec.structs.replace(made, **changes)
 
 

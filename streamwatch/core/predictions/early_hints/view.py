@@ -20,6 +20,7 @@ from streamwatch.core.predictions.early_hints.worth import (
     stretches,
     worth_of,
 )
+from streamwatch.core.predictions.standing import StandingHint
 from streamwatch.core.series import Family
 
 OTHERS: Final = "__other__"
@@ -97,6 +98,17 @@ def view(m: np.void, classes: Sequence[str], spec: EarlyHintsSpec) -> EarlyView:
         found,
         worth_of(found),
     )
+
+
+def standing_hint(ordinal: int, hint: Hint, seen: EarlyView) -> StandingHint:
+    """Put a hint beside the figures that it is about; a class that is not among them has share 0."""
+    name = hint.predicted_class
+    then, now = (
+        (seen.score_before, seen.score_now)
+        if name is None
+        else (seen.before.get(name, 0.0), seen.now.get(name, 0.0))
+    )
+    return StandingHint(ordinal, hint.record_ms, name, hint.more, then, now)
 
 
 def families_of(found: Mapping[str, EarlyView], reach: int) -> list[Family]:

@@ -15,6 +15,7 @@ from streamwatch.core.outcomes import OUTCOME, OutcomeBatch
 from streamwatch.core.predictions.batch import PredictionBatch
 from streamwatch.core.predictions.label_delays import LabelDelaysSpec
 from streamwatch.core.predictions.label_delays.curve import Integers, Shares, shares_labelled
+from streamwatch.core.predictions.standing import StandingHint
 from streamwatch.core.series import Family
 
 OTHER: Final = "__other__"
@@ -176,6 +177,10 @@ class LabelDelays:
     def details(self) -> Mapping[str, Mapping[str, object]]:
         """Curves of every model, for the API."""
         return {model: {"label_delays": self._document(classes)} for model, classes in self._models.items()}
+
+    def standing(self) -> Mapping[str, StandingHint]:
+        """Nothing: no hints are given here."""
+        return {}
 
     def _document(self, classes: Mapping[str, Counts]) -> Mapping[str, object]:
         shares, by_kind = self._curve(list(classes.values()))

@@ -37,7 +37,8 @@ class Value(msgspec.Struct, gc=False):
 class SegmentValues:
     """Values of one segment of one model.
 
-    The first `most` values have estimates of their own. Every `EPOCH` outcomes, the value without estimates
+    The first `most` values have estimates of their own, as long as the table has room; without any, a value
+    is one of the others if these have a row. Every `EPOCH` outcomes, the value without estimates
     that had the most outcomes since the last time takes the place of the one with the fewest, if it had more
     than twice as many, and so on with the next; what is forgotten so begins anew should it return. `claim`
     gives a row of the table (or raises TableFull), `release` takes one back.
@@ -77,7 +78,14 @@ class SegmentValues:
 
     def _new(self, value: str) -> Value:
         if value != OTHER and len(self.values) - (OTHER in self.values) < self._most:
-            return self._enter(value)
+            try:
+                entered = self._enter(value)
+            except TableFull:
+                if OTHER not in self.values:
+                    raise
+            else:
+                self.candidates.pop(value, None)
+                return entered
         if value in self.candidates or len(self.candidates) < CANDIDATES:
             self.candidates[value] = self.candidates.get(value, 0) + 1
         return self.values.get(OTHER) or self._enter(OTHER)
@@ -213,7 +221,7 @@ class PlainSegments:
         )
 
     def restore(self, row: int, state: bytes) -> None:
-        """Set a cleared row to a snapshot.
+        """Set a cleared row to a snapshot; outcomes of values without room are left out.
 
         Raises
         ------
@@ -225,8 +233,12 @@ class PlainSegments:
             segment = found[kept.name] = self._segment()
             segment.counted, segment.candidates = kept.counted, dict(kept.candidates)
             segment.left_out = kept.left_out
-            for value in kept.values:
-                claimed = self._claim()
+            for value in sorted(kept.values, key=lambda each: each.name != OTHER):
+                try:
+                    claimed = self._claim()
+                except TableFull:
+                    segment.left_out += value.outcomes
+                    continue
                 self._table.restore(claimed, value.sections)
                 segment.values[value.name] = Value(
                     claimed, value.outcomes, value.in_epoch, value.weight, value.at

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from streamwatch.core.estimators.measures.catalogue import MEASURES
 from streamwatch.core.estimators.registers.segments import SegmentsSpec
@@ -126,6 +127,44 @@ def of_countries(countries: Sequence[str]) -> list[Outcome]:
 
 def counted(watched: EstimatorSet) -> dict[str, float]:
     return {key[2]: n for key, n in series(watched, "segment_outcomes_total").items()}
+
+
+def test_values_without_room_count_among_the_others_as_soon_as_those_have_a_row() -> None:
+    rng = np.random.default_rng(8)
+    for trial in range(20):
+        room, most = 2 + trial % 5, 1 + trial % 3
+        watched = estimators(max_values=most, max_total=room)
+        expected: dict[tuple[str, str, str], float] = {}
+        left_out: dict[tuple[str, str], float] = {}
+        given = outcomes(400, values=[f"v{i}" for i in rng.permutation(9)], seed=trial)
+        if trial % 2:
+            given[0] = structs.replace(given[0], segments={"country": OTHER})
+        for start in range(0, len(given), 37):
+            watched.fold(given[start : start + 37])
+            for outcome in given[start : start + 37]:
+                for name, value in (outcome.segments or {}).items():
+                    one = (outcome.model, name)
+                    own = sum(key[:2] == one and key[2] != OTHER for key in expected)
+                    free = len(expected) < room
+                    place = (*one, value)
+                    if place not in expected and not (value != OTHER and own < most and free):
+                        place = (*one, OTHER)
+                    if place in expected or free:
+                        expected[place] = expected.get(place, 0.0) + 1.0
+                    else:
+                        left_out[one] = left_out.get(one, 0.0) + 1.0
+            assert series(watched, "segment_outcomes_total") == expected
+            assert series(watched, "segment_outcomes_left_out_total") == left_out
+
+
+def test_after_a_restore_with_less_room_every_new_outcome_counts_where_there_are_others() -> None:
+    before, after = estimators(max_values=3, max_total=9), estimators(max_values=3, max_total=2)
+    before.fold(of_countries([*"ABCD", *"AB"]))
+    after.restore(before.snapshot("m"))
+    assert counted(after) == {OTHER: 1.0, "A": 2.0}, "names before `__other__` do not take its row"
+    after.fold(of_countries([*"ABCDE"]))
+    assert counted(after) == {OTHER: 5.0, "A": 3.0}
+    assert series(after, "segment_outcomes_left_out_total") == {("m", "country"): 3.0}
 
 
 def test_a_value_that_became_frequent_takes_the_place_of_one_that_became_rare() -> None:

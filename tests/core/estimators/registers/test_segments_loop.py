@@ -137,6 +137,28 @@ def test_states_of_the_register_in_objects_are_resumed_and_the_other_way_round()
         assert resumed.snapshot(row) == plain.snapshot(row) == plain_again.snapshot(row)
 
 
+def test_states_with_more_values_than_there_is_room_for_go_on_as_those_of_the_register_in_objects() -> None:
+    values, spec = SPECS["with room"]
+    given = batches(8, values, columns=True)
+    half = len(given) // 2
+    before = Segments(spec, MODELS)
+    for each in given[:half]:
+        before.observe(each)
+    less = SPECS["a full table"][1]
+    compiled, plain = Segments(less, MODELS), PlainSegments(less)
+    for each in (compiled, plain):
+        for row in range(MODELS):
+            each.restore(row, before.snapshot(row))
+    for count, each in enumerate(given[half:]):
+        compiled.observe(each)
+        plain.observe(each)
+        if count == 3:  # room again, for a while
+            compiled.clear(0)
+            plain.clear(0)
+    for row in range(MODELS):
+        assert compiled.snapshot(row) == plain.snapshot(row)
+
+
 def test_a_state_with_more_values_than_there_is_room_for_counts_those_left_out() -> None:
     values, spec = SPECS["with room"]
     before, after = Segments(spec, MODELS), Segments(SPECS["a full table"][1], MODELS)

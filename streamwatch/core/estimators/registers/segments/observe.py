@@ -36,7 +36,10 @@ def row_of(segment, number, value, most, room, keys, meanings, taken, candidates
     if value == OTHERS and segment.other != NONE:
         return np.int64(segment.other)
     if value != OTHERS and segment.own < most:
-        return np.int64(_STOP - NEW_VALUE if room else _LEFT_OUT)
+        if room:
+            return np.int64(_STOP - NEW_VALUE)
+        if segment.other == NONE:  # with a row of the others, it is one of them until there is room
+            return np.int64(_LEFT_OUT)
     if segment.other == NONE and room:
         return np.int64(_STOP - NEW_OTHERS)
     if known:

@@ -81,7 +81,7 @@ class Segments:
         if reason == loop.NEW_VALUE:
             text = state.numbers.text(value)
             candidates = state.candidates(number)
-            if candidates.pop(text, None) is not None:  # restored when there was less room than before
+            if candidates.pop(text, None) is not None:  # one of the others while there was no room
                 state.set_candidates(number, candidates)
             state.enter(number, text, self._claim())
         elif reason == loop.NEW_OTHERS:
@@ -146,6 +146,8 @@ class Segments:
     def restore(self, row: int, state: bytes) -> None:
         """Set a cleared row to a snapshot; outcomes of values that find no room are left out, and counted.
 
+        The others' row comes first: later outcomes of values without room count there.
+
         Raises
         ------
         ValueError
@@ -155,7 +157,7 @@ class Segments:
             number = self._state.add_segment(row, self._state.numbers.name_of(kept.name))
             segment = self._state.segments[number]
             segment["counted"], segment["left_out"] = kept.counted, kept.left_out
-            for value in kept.values:
+            for value in sorted(kept.values, key=lambda each: each.name != OTHER):
                 if not self._table.room:
                     segment["left_out"] += value.outcomes
                     continue

@@ -1,0 +1,139 @@
+"""The life of an early hint that people are told of: begun, held back, over.
+
+A hint is told when it is first found standing, and once more when it stands no longer or its model retires.
+What began and ended between two commits is not told. It belongs to no incident of alarms: those are of labels
+that came, at outcomes, and a hint has neither.
+
+The rule of the detector `early_hint` holds. A hint that follows one that was told within `cooldown` of the
+time of records is not told, nor is another of the model while one is open. In a backlog an old hint waits:
+it is told once the backlog has been read, if it stands then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, MutableMapping, Sequence
+
+import msgspec
+
+from streamwatch.core.alerting.notification import HintReason, Notification, ToldHint, identify
+from streamwatch.core.alerting.rules import EARLY_HINT, AlarmsSpec
+from streamwatch.core.predictions.standing import StandingHint
+
+
+class KeptHint(msgspec.Struct, frozen=True):
+    """What was decided of the latest hint of a model."""
+
+    model: str
+    ordinal: int
+    given_ms: int
+    told_ms: int | None = None
+    """When the latest hint that was told was given, in the time of records."""
+    newest: Notification | None = None
+    """Its notification while it is open."""
+
+
+class OpenHints:
+    """Hints that people were told of, and what they are not told.
+
+    Parameters
+    ----------
+    spec
+        Rules and durations.
+    identity
+        The state's own name: ids of two states never meet.
+    """
+
+    def __init__(self, spec: AlarmsSpec, identity: str) -> None:
+        self._spec = spec
+        self._identity = identity
+        self._kept: dict[str, KeptHint] = {}
+        self.waiting = False
+        """Whether hints were found in a backlog that are to be told once it has been read."""
+
+    def review(
+        self,
+        standing: Mapping[str, StandingHint],
+        now_ms: int,
+        suppressed: MutableMapping[str, int],
+        *,
+        behind: bool,
+    ) -> list[Notification]:
+        """Tell what ended and what began; once before each commit.
+
+        Parameters
+        ----------
+        standing
+            Hints that stand now, by model.
+        now_ms
+            Host time.
+        suppressed
+            Counts of what is not told, by reason, raised.
+        behind
+            Whether a backlog is still being read.
+        """
+        over = [name for name in self.open() if name not in standing]
+        told = [self._end(name, "stands_no_longer", now_ms) for name in over]
+        self.waiting = False
+        for name, hint in sorted(standing.items()):
+            kept = self._kept.get(name)
+            if kept is not None and (kept.ordinal, kept.given_ms) == (hint.ordinal, hint.given_ms):
+                continue
+            rule = self._spec.rule(name, EARLY_HINT)
+            told_ms = kept.told_ms if kept is not None else None
+            if kept is not None and kept.newest is not None:
+                suppressed["already_open"] += 1
+                self._keep(name, hint, told_ms, kept.newest)
+            elif behind and now_ms - hint.given_ms > self._spec.stale_after_ms:
+                self.waiting = True
+            elif told_ms is not None and abs(hint.given_ms - told_ms) < rule.cooldown_ms:
+                suppressed["cooldown"] += 1
+                self._keep(name, hint, told_ms, None)
+            else:
+                incident = identify("incident", self._identity, name, EARLY_HINT, hint.ordinal, hint.given_ms)
+                begun = Notification(
+                    id=identify("firing", incident, 0),
+                    kind="firing",
+                    severity=rule.severity,
+                    issued_ms=now_ms,
+                    incident=incident,
+                    hint=ToldHint(name, hint),
+                )
+                self._keep(name, hint, hint.given_ms, begun)
+                told.append(begun)
+        return told
+
+    def retire(self, model: str, now_ms: int) -> list[Notification]:
+        """Forget a model; its open hint ends with it."""
+        told = [self._end(model, "model_retired", now_ms)] if model in self.open() else []
+        self._kept.pop(model, None)
+        return told
+
+    def open(self) -> dict[str, Notification]:
+        """The notification of each open hint, by model."""
+        return {name: kept.newest for name, kept in sorted(self._kept.items()) if kept.newest is not None}
+
+    def state(self) -> list[KeptHint]:
+        """Everything that is kept, in an order of its own."""
+        return [self._kept[name] for name in sorted(self._kept)]
+
+    def restore(self, kept: Sequence[KeptHint], *, waiting: bool) -> None:
+        """Be as it was."""
+        self.waiting = waiting
+        self._kept = {each.model: each for each in kept}
+
+    def _keep(self, model: str, hint: StandingHint, told_ms: int | None, newest: Notification | None) -> None:
+        self._kept[model] = KeptHint(model, hint.ordinal, hint.given_ms, told_ms, newest)
+
+    def _end(self, model: str, reason: HintReason, now_ms: int) -> Notification:
+        kept = self._kept[model]
+        begun = kept.newest
+        assert begun is not None and begun.hint is not None, "of an open hint"  # noqa: S101, PT018
+        self._kept[model] = msgspec.structs.replace(kept, newest=None)
+        ended_ms = max(now_ms, begun.hint.standing.given_ms)
+        return msgspec.structs.replace(
+            begun,
+            id=identify("resolved", begun.incident, 1),
+            kind="resolved",
+            issued_ms=now_ms,
+            hint=msgspec.structs.replace(begun.hint, ended_at_ms=ended_ms, reason=reason),
+        )
