@@ -8,6 +8,8 @@ from typing import Final
 
 from streamwatch.admin.model_room import Part, model_bytes
 from streamwatch.core.estimators.registers.late_labels.register import LATE_LABELS_BYTES, LateLabelsSpec
+from streamwatch.core.estimators.registers.prediction_clock.spec import PredictionClockSpec
+from streamwatch.core.estimators.registers.prediction_clock.spec import table_spec as table_of_clock
 from streamwatch.core.estimators.registers.probabilities.spec import ProbabilitiesSpec
 from streamwatch.core.estimators.registers.probabilities.state import empty
 from streamwatch.core.estimators.registers.revisions import REVISIONS_BYTES, RevisionsSpec
@@ -30,6 +32,8 @@ COMBINATION_BYTES: Final = 600
 """Text of the values of all segments of a prediction, its number, and what it was last read as."""
 STRETCH_BYTES: Final = 600
 """What the counts of a stretch of label delays take with its place in a dictionary: 557 were measured."""
+UNSETTLED_BYTES: Final = 16
+"""An outcome held back for detectors in prediction time."""
 _STRETCHES: Final = 2 * BUCKETS - 1
 """Of prediction time, behind the newest record and ahead of it."""
 
@@ -52,6 +56,12 @@ def register_parts(join: JoinSpec, monitors: MonitorsSpec) -> Iterator[Part]:
                 yield Part(f"revisions of {models:,} models (monitors.max_models)", models * REVISIONS_BYTES)
             case SegmentsSpec():
                 yield from _segments(spec, join)
+            case PredictionClockSpec():
+                yield Part(
+                    f"outcomes held back for detectors in prediction time, {models:,} models "
+                    f"(monitors.max_models, max_unsettled)",
+                    models * (UNSETTLED_BYTES * spec.max_unsettled + model_bytes(table_of_clock(spec, 1))),
+                )
             case _:
                 pass  # further kinds bring no figure
     for spec in join.prediction_registers:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from streamwatch.core.estimators.registers.late_labels.register import LateLabelsSpec
+from streamwatch.core.estimators.registers.prediction_clock.spec import PredictionClockSpec
 from streamwatch.core.estimators.registers.probabilities.spec import probabilities_under
 from streamwatch.core.estimators.registers.revisions import RevisionsSpec
 from streamwatch.core.estimators.registers.segments import SegmentsSpec
@@ -15,8 +16,10 @@ from streamwatch.core.predictions.early_hints import EarlyHintsSpec
 from streamwatch.core.predictions.early_hints.state import BUCKETS
 from streamwatch.core.predictions.label_delays import LabelDelaysSpec
 from streamwatch.core.specs import (
+    DetectorSpec,
     FadingSpec,
     JoinSpec,
+    ModelDetectors,
     MonitorsSpec,
     RegisterSpec,
     UtilitySpec,
@@ -264,10 +267,11 @@ def monitors_spec(settings: Settings) -> MonitorsSpec:
         raise SettingsError(
             f"monitors.per_class: expected one of {', '.join(names)} or an empty text, got {per_class!r}"
         )
+    detectors = label_detectors(settings)
     return MonitorsSpec(
         forgetting=monitors.forgetting,
-        detectors=monitors.detectors,
-        detectors_by_model=model_detectors(monitors.detectors, monitors.detectors_by_model),
+        detectors=detectors,
+        detectors_by_model=_detectors_by_model(monitors, detectors),
         drift_weighted=monitors.drift_weighted,
         max_models=monitors.max_models,
         max_classes=monitors.max_classes,
@@ -284,6 +288,39 @@ def monitors_spec(settings: Settings) -> MonitorsSpec:
         max_comparisons=monitors.max_comparisons,
         history_days=monitors.history_days,
         registers=_registers(settings),
+    )
+
+
+def label_detectors(settings: Settings) -> tuple[DetectorSpec, ...]:
+    """Detectors that see outcomes in the order of their evaluation.
+
+    All of them with `join.order: prediction_time`, as that is the order of predictions already.
+
+    Raises
+    ------
+    SettingsError
+        The clock of predictions, and models that predict in folds.
+    """
+    monitors, clocks = settings.monitors, settings.monitors.detector_clocks
+    if "prediction" not in clocks.values() or settings.join.order == "prediction_time":
+        return monitors.detectors
+    if settings.folds.scheme is not None:
+        raise SettingsError(
+            f"monitors.detector_clocks: expected label where models predict in folds (folds.scheme), "
+            f"got {clocks}"
+        )
+    return tuple(each for each in monitors.detectors if clocks.get(each.name) != "prediction")
+
+
+def _detectors_by_model(
+    monitors: MonitorsSection, detectors: tuple[DetectorSpec, ...]
+) -> tuple[ModelDetectors, ...]:
+    """Give parameters by model of some of the detectors; none where there are no such detectors."""
+    names = {each.name for each in detectors}
+    by_model = model_detectors(monitors.detectors, monitors.detectors_by_model) if detectors else ()
+    return tuple(
+        ModelDetectors(each.models, tuple(own for own in each.detectors if own.name in names))
+        for each in by_model
     )
 
 
@@ -335,4 +372,11 @@ def _registers(settings: Settings) -> tuple[RegisterSpec, ...]:
         )
     if settings.join.conflicts == "both":
         found.append(RevisionsSpec(settings.join.horizon, monitors.revisions.alpha))
+    label = label_detectors(settings)
+    if late := tuple(each for each in monitors.detectors if each not in label):
+        found.append(
+            PredictionClockSpec(
+                settings.join.horizon, late, _detectors_by_model(monitors, late), monitors.max_unsettled
+            )
+        )
     return tuple(found)

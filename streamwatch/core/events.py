@@ -219,3 +219,6 @@ class Alarm(msgspec.Struct, frozen=True, gc=False):
     predictions: ErrorChange | None = None
     """Change among the predictions that a detector's alarm is about, as far as labels had come; None of a
     verdict, and where none is found."""
+    predicted_ms: int | None = None
+    """Of a detector in prediction time: when the prediction was made at whose outcome it alarmed, while
+    `outcome` and `event_ms` say when that was noticed. None of any other."""

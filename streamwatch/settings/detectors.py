@@ -28,14 +28,14 @@ def model_detectors(detectors: Sequence[DetectorSpec], by_model: ByModel) -> tup
     return tuple(
         ModelDetectors(pattern, tuple(_changed(pattern, detector, given) for detector in detectors))
         for pattern, given in by_model.items()
-        if _known(pattern, "detector", given, [detector.name for detector in detectors])
+        if known(pattern, "detector", given, [detector.name for detector in detectors])
     )
 
 
 def _changed(pattern: str, detector: DetectorSpec, given: Mapping[str, Mapping[str, Any]]) -> DetectorSpec:
     parameters = given.get(detector.name, {})
     entry = next(each for each in DETECTORS if each.spec is type(detector))
-    _known(f"{pattern}: {detector.name}", "parameter", parameters, [p.name for p in entry.parameters])
+    known(f"{pattern}: {detector.name}", "parameter", parameters, [p.name for p in entry.parameters])
     try:
         values = parameters_of(entry).model_validate(parameters).model_dump()
     except ValidationError as error:
@@ -45,8 +45,8 @@ def _changed(pattern: str, detector: DetectorSpec, given: Mapping[str, Mapping[s
     return replace(detector, **{name: values[name] for name in parameters})
 
 
-def _known(where: str, kind: str, given: Mapping[str, object], names: Sequence[str]) -> bool:
-    """True; raises ValueError for a name that is not among these."""
+def known(where: str, kind: str, given: Mapping[str, object], names: Sequence[str]) -> bool:
+    """Return True; raise ValueError for a name that is not among these."""
     for name in given:
         if name not in names:
             near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)

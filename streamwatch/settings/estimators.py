@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, Self, TypeAlias
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from streamwatch.core.estimators.catalogue import DETECTORS, DRIFT_WEIGHTINGS, MEASURES, MECHANISMS
+from streamwatch.core.estimators.registers.prediction_clock.spec import PredictionClockSpec
 from streamwatch.core.estimators.registers.probabilities.spec import ProbabilitiesSpec
 from streamwatch.core.estimators.registers.revisions import RevisionsSpec
 from streamwatch.core.estimators.registers.segments import SegmentsSpec
@@ -22,7 +23,7 @@ from streamwatch.core.specs import (
     MonitorsSpec,
 )
 from streamwatch.settings.comparisons import ComparisonSection, comparison_specs
-from streamwatch.settings.detectors import ByModel, model_detectors
+from streamwatch.settings.detectors import ByModel, known, model_detectors
 from streamwatch.settings.kinds import OneOf, OneOrMore, Parameters
 from streamwatch.settings.numbers import Bounded
 from streamwatch.settings.sections import Section
@@ -34,6 +35,7 @@ _SEGMENTS = SegmentsSpec()
 _REVISIONS = RevisionsSpec()
 _PROBABILITIES = ProbabilitiesSpec()
 _EARLY = EarlyHintsSpec()
+_CLOCK = PredictionClockSpec()
 
 
 class HalfLife(Parameters):
@@ -159,6 +161,12 @@ class MonitorsSection(Section):
     detectors_by_model: ByModel = Field(default_factory=dict)
     """Other parameters of these detectors by pattern of model, the first that matches holds:
     `{"fraud-*": {page_hinkley: {threshold: 200}}}`. Another delta of ADWIN is a window more for all."""
+    detector_clocks: dict[str, Literal["label", "prediction"]] = Field(default_factory=dict)
+    """By name of a detector, in whose order it sees outcomes: `{adwin: prediction}` is the order of
+    predictions, once their labels are in (join.horizon later); that of labels where nothing is said."""
+    max_unsettled: Annotated[int, Bounded("max_unsettled", least=1, most=10_000_000)] = _CLOCK.max_unsettled
+    """Outcomes of a model held back at most for detectors with the clock of predictions; beyond it the oldest
+    leave before their time, counted."""
     drift_weighted: Annotated[tuple[DriftWeightedSpec, ...], DRIFT_WEIGHTED] = Field(
         default=_DEFAULT.drift_weighted,
         json_schema_extra={"default": DRIFT_WEIGHTED.shown(_DEFAULT.drift_weighted)},
@@ -267,3 +275,12 @@ class MonitorsSection(Section):
         if "detectors" in info.data:  # or they are at fault themselves
             model_detectors(info.data["detectors"], by_model)
         return by_model
+
+    @field_validator("detector_clocks")
+    @classmethod
+    def _clocks_of_these(cls, clocks: dict[str, str], info: ValidationInfo) -> dict[str, str]:
+        if "detectors" in info.data:
+            known(
+                "monitors.detector_clocks", "detector", clocks, [each.name for each in info.data["detectors"]]
+            )
+        return clocks

@@ -47,6 +47,15 @@ class SeriesReport:
             for name, samples in register.series(chosen).items():
                 self._samples[name] += samples
 
+    def add_alarm_times(
+        self, chosen: Sequence[Slice], detectors: Sequence[str], alarms: Alarms, first: int
+    ) -> None:
+        """Read the latest alarms of detectors of a register; `first` is the index of their first one."""
+        rows = np.array([c.row for c in chosen], np.int64)
+        for index, name in enumerate(detectors, first):
+            keys = _keys([c.model for c in chosen], name)
+            self._put("last_alarm_timestamp_seconds", keys, alarms.latest_seconds(rows, index))
+
     def add(self, chosen: Sequence[Slice], table: ModelTable, delays: LabelDelays, alarms: Alarms) -> None:
         """Read the series of some models."""
         models = [c.model for c in chosen]

@@ -32,7 +32,7 @@ from streamwatch.core.estimators.models.snapshot import ModelSnapshot, decode, e
 from streamwatch.core.estimators.names import Batch
 from streamwatch.core.estimators.pasts import Pasts
 from streamwatch.core.estimators.registers import registers_of
-from streamwatch.core.estimators.registers.questions import AnswersAlarms
+from streamwatch.core.estimators.registers.questions import AnswersAlarms, RaisesAlarms
 from streamwatch.core.estimators.registers.segments.change import SegmentChange
 from streamwatch.core.estimators.report import SeriesReport
 from streamwatch.core.estimators.samples import Slice
@@ -66,9 +66,11 @@ class EstimatorSet:
         self._spec = spec
         self._table = ModelTable(spec)
         self._delays = LabelDelays(spec.max_models)
-        self._alarms = Alarms(spec.max_models, [*(d.name for d in spec.detectors), VERDICT])
         self._pasts = Pasts(spec.max_models, spec.history_days)
         self._registers = registers_of(spec)
+        self._raising = [each for each in self._registers if isinstance(each, RaisesAlarms)]
+        late = [name for register in self._raising for name in register.detectors]
+        self._alarms = Alarms(spec.max_models, [*(d.name for d in spec.detectors), VERDICT, *late])
         self._asked = [each for each in self._registers if isinstance(each, AnswersAlarms)]
         own = (self._delays, self._alarms, self._pasts, *self._registers)
         self._watched = ModelIndex(spec, self._table, own)
@@ -176,6 +178,10 @@ class EstimatorSet:
             if chosen:
                 report.add(chosen, self._table, self._delays, self._alarms)
                 report.add_registers(chosen, self._registers)
+                first = len(self._spec.detectors) + 1
+                for register in self._raising:
+                    report.add_alarm_times(chosen, register.detectors, self._alarms, first)
+                    first += len(register.detectors)
             yield
         for model in folds:
             if model in self._watched.folds:
@@ -396,7 +402,7 @@ class EstimatorSet:
     ) -> list[Alarm]:
         """Name the kernel's alarms and remember them."""
         detectors = self._spec.detectors
-        alarms: list[Alarm] = []
+        declared: list[tuple[int, int, int, Alarm]] = []
         ordinals = self._ordinals(batch, found)
         for f, ordinal, change in zip(found, ordinals, changes, strict=True):
             cause = batch.outcomes[f.position]
@@ -414,9 +420,37 @@ class EstimatorSet:
                 judgement=self._judgement(f, cause),
                 predictions=change,
             )
-            self._alarms.record(f.row, min(f.detector, len(detectors)), alarm)
-            alarms.append(alarm)
-        return alarms
+            declared.append((f.position, f.row, min(f.detector, len(detectors)), alarm))
+        if self._raising:
+            declared = sorted(declared + self._declare_late(batch), key=lambda each: each[0])
+        for _, row, detector, alarm in declared:
+            self._alarms.record(row, detector, alarm)
+        return [alarm for *_, alarm in declared]
+
+    def _declare_late(self, batch: Batch) -> list[tuple[int, int, int, Alarm]]:
+        """Name the alarms of registers: position of the outcome, row, index of the detector, and alarm."""
+        declared: list[tuple[int, int, int, Alarm]] = []
+        first = len(self._spec.detectors) + 1
+        for register in self._raising:
+            for position, f, predicted_ms in register.raised():
+                cause = batch.outcomes[position]
+                counted = int(self._table.outcomes(np.array([f.row], np.int64))[0])
+                alarm = Alarm(
+                    model=model_of(cause.model),
+                    detector=register.detectors[f.detector],
+                    ordinal=f.ordinal,
+                    outcome=counted - int(np.count_nonzero(batch.rows[position + 1 :] == f.row)),
+                    event_ms=cause.event_ms,
+                    statistic=f.statistic,
+                    threshold=f.threshold,
+                    before=f.before,
+                    after=f.after,
+                    n_eff=f.n_eff,
+                    predicted_ms=predicted_ms,
+                )
+                declared.append((position, f.row, first + f.detector, alarm))
+            first += len(register.detectors)
+        return declared
 
     def _ordinals(self, batch: Batch, found: Sequence[AlarmRow]) -> list[int]:
         """The ordinal of each alarm; a detector's alarms in all folds of a model are counted together."""

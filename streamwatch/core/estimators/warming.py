@@ -75,6 +75,8 @@ def warm_up(spec: MonitorsSpec, *, tracing: bool = False) -> Warmth:
     monitors.fold([outcome] * _enough(spec))
     monitors.fold(OutcomeBatch(np.zeros(1, OUTCOME), ["warm-up"], ["a"], {}))
     monitors.fold([msgspec.structs.replace(outcome, scores={"a": 0.9, "b": 0.1}, segments={"warm": "up"})])
+    # Long after all the others, which detectors in prediction time see then.
+    monitors.fold([msgspec.structs.replace(outcome, event_ms=2**42)])
     if spec.comparisons:
         warm_up_comparisons(spec)
     if tracing:

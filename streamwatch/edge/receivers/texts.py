@@ -182,8 +182,18 @@ def _sentence(part: Part) -> str:
     return (
         f"{alarm.detector} found that the error of {alarm.model} went from {share(alarm.before)} to "
         f"{share(alarm.after)} (outcome {alarm.outcome} at {iso(alarm.event_ms)}; "
-        f"statistic {alarm.statistic:.6g}, threshold {alarm.threshold:.6g}).{among_predictions(alarm)}"
-        f"{_again(part)}"
+        f"statistic {alarm.statistic:.6g}, threshold {alarm.threshold:.6g}).{in_prediction_time(alarm)}"
+        f"{among_predictions(alarm)}{_again(part)}"
+    )
+
+
+def in_prediction_time(alarm: Alarm) -> str:
+    """Say on which prediction an alarm fell that was found in the order of predictions; empty of others."""
+    if alarm.predicted_ms is None:
+        return ""
+    return (
+        f" It was found in the order of predictions, at the one made at {iso(alarm.predicted_ms)}, once all "
+        "labels up to there were in."
     )
 
 

@@ -11,9 +11,16 @@ from hypothesis import strategies as st
 
 from streamwatch.core.buckets.spec import BucketsSpec
 from streamwatch.core.estimators.registers.late_labels.register import LateLabelsSpec
+from streamwatch.core.estimators.registers.prediction_clock import PredictionClockSpec
 from streamwatch.core.estimators.registers.probabilities.spec import ProbabilitiesSpec
 from streamwatch.core.estimators.registers.segments import SegmentsSpec
-from streamwatch.core.specs import ComparisonSpec, DriftWeightedSpec, JoinSpec, columns_suffice
+from streamwatch.core.specs import (
+    ComparisonSpec,
+    DriftWeightedSpec,
+    JoinSpec,
+    PageHinkleySpec,
+    columns_suffice,
+)
 from tests.core.buckets.cluster import BY_SETTINGS, ROWS, Cluster
 from tests.core.buckets.logs import BEGIN_MS, SIDES, a_log, one_process, samples
 from tests.layouts import DEFAULT
@@ -111,5 +118,11 @@ def test_registers_of_a_model_are_those_of_one_process(seed, ended):
         LateLabelsSpec(join.horizon_ms, assumed=join.assume is not None),
         ProbabilitiesSpec(),
         SegmentsSpec(max_classes=6),
+        PredictionClockSpec(
+            join.horizon_ms,
+            (PageHinkleySpec(name="by_prediction", threshold=3.0),),
+            (),
+            chance.choice([9, 500]),
+        ),
     )
     check(log, join, replace(SPEC, registers=registers), chance, ended=ended)

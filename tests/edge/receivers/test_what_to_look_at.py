@@ -95,6 +95,16 @@ def test_since_when_predictions_err_is_said_where_labels_came_later(kind: str) -
 
 
 @pytest.mark.parametrize("kind", FORMS)
+def test_an_alarm_in_prediction_time_says_at_which_prediction_it_fell(kind: str) -> None:
+    said = sent(kind, firing(parts=(part(alarm(predicted_ms=NOW_MS - 12_000_000)),)))
+    assert (
+        "It was found in the order of predictions, at the one made at 2023-11-14T18:53:20.000Z, once all "
+        "labels up to there were in."
+    ) in said
+    assert "order of predictions" not in sent(kind, firing())
+
+
+@pytest.mark.parametrize("kind", FORMS)
 def test_a_verdict_on_quick_labels_alone_says_so(kind: str) -> None:
     settled = judged()
     assert settled.judgement is not None

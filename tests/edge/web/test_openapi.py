@@ -130,6 +130,7 @@ REPORTS = {
             alarm("model-1"),
             alarm("model-1", 2, statistic=float("inf")),
             alarm("model-1", 3, predictions=ErrorChange(3, 2, 4, 0.1, 0.2)),
+            alarm("model-1", 4, predicted_ms=1_700_000_000_000),
         ],
     ),
     "with little": report_of({"model-1": Model()}),

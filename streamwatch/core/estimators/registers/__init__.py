@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from streamwatch.core.estimators.registers.kind import Register, RegisterKind
 from streamwatch.core.estimators.registers.late_labels.register import KIND as LATE_LABELS
+from streamwatch.core.estimators.registers.prediction_clock import PREDICTION_CLOCK
 from streamwatch.core.estimators.registers.probabilities import PROBABILITIES
 from streamwatch.core.estimators.registers.revisions import REVISIONS
 from streamwatch.core.estimators.registers.segments import SEGMENTS
@@ -19,7 +20,7 @@ from streamwatch.core.specs import MonitorsSpec
 
 __all__ = ["KINDS", "Register", "RegisterKind", "registers_of"]
 
-KINDS: tuple[RegisterKind, ...] = (LATE_LABELS, PROBABILITIES, SEGMENTS, REVISIONS)
+KINDS: tuple[RegisterKind, ...] = (LATE_LABELS, PROBABILITIES, SEGMENTS, REVISIONS, PREDICTION_CLOCK)
 
 
 def registers_of(spec: MonitorsSpec) -> Sequence[Register]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol, runtime_checkable
 
+from streamwatch.core.estimators.detectors.alarm import AlarmRow
 from streamwatch.core.estimators.names import Batch
 from streamwatch.core.estimators.registers.segments.change import SegmentChange
 from streamwatch.core.events import ErrorChange
@@ -35,4 +37,29 @@ class AnswersAlarms(Protocol):
 
         False from registers that know of no horizon.
         """
+        ...
+
+
+class LateAlarm(NamedTuple):
+    """A detector of a register alarmed at an outcome that an outcome of a batch released."""
+
+    position: int
+    """In the batch, of the outcome at which it was noticed."""
+    found: AlarmRow
+    """As its table says it, but for `row`, which is that of the model."""
+    predicted_ms: int
+    """Time of the prediction at whose outcome it alarmed."""
+
+
+@runtime_checkable
+class RaisesAlarms(Protocol):
+    """Register with detectors of its own."""
+
+    @property
+    def detectors(self) -> Sequence[str]:
+        """Names of the detectors, by the index that its alarms have."""
+        ...
+
+    def raised(self) -> Sequence[LateAlarm]:
+        """Give the alarms of the outcomes observed since the last call, in their order within a model."""
         ...

@@ -18,6 +18,9 @@ A detector's alarm may say since when *predictions* err otherwise, as labels com
 
     "predictions": {"since_timestamp_seconds": 1759980000.0, "earliest_timestamp_seconds": 1759978000.0,
                     "latest_timestamp_seconds": 1759982000.0, "before": 0.02, "after": 0.31}
+
+That of a detector in prediction time (`monitors.detector_clocks`) has `predicted_timestamp_seconds`, when the
+prediction was made at whose outcome it alarmed; `outcome` and `timestamp_seconds` say when that was noticed.
 """
 
 from __future__ import annotations
@@ -82,6 +85,7 @@ def told(alarm: Alarm) -> dict[str, object]:
         **{name: float(value) for name, value in values.items() if math.isfinite(value)},
         **({"judgement": judged(alarm.judgement)} if alarm.judgement else {}),
         **({"predictions": change_document(alarm.predictions)} if alarm.predictions else {}),
+        **({} if alarm.predicted_ms is None else {"predicted_timestamp_seconds": alarm.predicted_ms / 1000}),
     }
 
 

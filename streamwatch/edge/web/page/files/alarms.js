@@ -11,7 +11,10 @@ const JUDGED = { better: "better than no change", worse: "worse than no change",
 export const change = (alarm) =>
   alarm.judgement
     ? `${JUDGED[alarm.judgement.verdict]} since ${both(alarm.judgement.since_timestamp_seconds)}, outcome ${alarm.judgement.since_outcome.toLocaleString("en")}`
-    : `error ${percent(alarm.before)} → ${percent(alarm.after)}${amongPredictions(alarm.predictions)}`;
+    : `error ${percent(alarm.before)} → ${percent(alarm.after)}${inPredictionTime(alarm.predicted_timestamp_seconds)}${amongPredictions(alarm.predictions)}`;
+
+// Found in the order of predictions: at which of them.
+const inPredictionTime = (predicted) => (predicted === undefined ? "" : ` at the prediction made ${both(predicted)}`);
 
 // Labels come later: since when predictions err otherwise.
 const amongPredictions = (change) =>

@@ -37,6 +37,27 @@ def label_delays_schema() -> Schema:
     }
 
 
+def prediction_clock_schema() -> Schema:
+    """Schema of detectors that see outcomes in the order of their predictions."""
+    count: Schema = {"type": "integer", "minimum": 0}
+    return object_of(
+        {
+            "detectors": {"type": "array", "items": {"type": "string"}},
+            "waiting": {**count, "description": "Outcomes held back until earlier predictions are settled"},
+            "evaluated": {**count, "description": "Outcomes that the detectors have seen"},
+            "late": {**count, "description": "Of these, seen after those of newer predictions"},
+            "overflowed": {
+                **count,
+                "description": "Of these, seen before their time, as monitors.max_unsettled were held back",
+            },
+        },
+        settled_until_timestamp_seconds={
+            **_TIME,
+            "description": "The newest prediction that the detectors have seen",
+        },
+    )
+
+
 def late_schemas() -> Schema:
     """Schemas by name."""
     accuracy = object_of(

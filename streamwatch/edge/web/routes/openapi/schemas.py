@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from streamwatch.edge.web.routes.comparisons import RULE as COMPARISON_RULE
 from streamwatch.edge.web.routes.openapi.early_hints import early_hint_schemas
-from streamwatch.edge.web.routes.openapi.late import label_delays_schema, late_schemas
+from streamwatch.edge.web.routes.openapi.late import (
+    label_delays_schema,
+    late_schemas,
+    prediction_clock_schema,
+)
 from streamwatch.edge.web.routes.openapi.parts import NUMBER, Schema, lead, object_of, ratio, ref
 from streamwatch.edge.web.routes.openapi.probabilities import probability_schemas
 from streamwatch.edge.web.routes.openapi.revisions import revisions_schema
@@ -49,6 +53,7 @@ def schemas() -> Schema:
                 "early_hints": ref("EarlyHints"),
                 "label_delays": ref("LabelDelays"),
                 "revisions": ref("Revisions"),
+                "prediction_clock": prediction_clock_schema(),
                 **CAVEATS,
             },
         },
@@ -221,6 +226,10 @@ def schemas() -> Schema:
             after={"type": "number", "description": "Mean loss after it"},
             effective_sample_size={"type": "number"},
             predictions={**ref("ErrorChange"), "description": "Since when predictions err otherwise"},
+            predicted_timestamp_seconds={
+                "type": "number",
+                "description": "Of a detector in prediction time: the prediction at which it alarmed",
+            },
         ),
         "Comparison": object_of(
             {

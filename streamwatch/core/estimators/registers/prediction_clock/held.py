@@ -1,0 +1,149 @@
+"""Outcomes of one model held back until everything predicted before them is settled."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+SLACK_MS: Final = 2_000
+"""Predictions expire at whole seconds, rounded up: so long after the horizon all are settled."""
+_NEVER: Final = np.iinfo(np.int64).min // 4
+_EIGHTH: Final = 8
+_Times = NDArray[np.int64]
+
+
+class HeldState(msgspec.Struct, array_like=True, frozen=True):
+    """State of a buffer, canonical.
+
+    Attributes
+    ----------
+    clock_ms, passed_ms
+        Newest event time of an outcome; newest prediction time that has left.
+    late, overflowed
+        Outcomes that left after newer predictions had; those that left before their time.
+    first_ms
+        The oldest prediction time held; 0 without any.
+    wide
+        Whether a number of `held` has 8 bytes and not 4.
+    held
+        2 × (time since the prediction before) + (1 for an error), little-endian, in the order in which they
+        would leave.
+    """
+
+    clock_ms: int
+    passed_ms: int
+    late: int
+    overflowed: int
+    first_ms: int
+    wide: bool
+    held: bytes
+
+
+class Left(NamedTuple):
+    """Outcomes that left, arrays of equal length in the order in which they did."""
+
+    predicted_ms: _Times
+    miss: _Times
+    cause: _Times
+    """Index of the outcome, of those taken in, by whose time it left."""
+
+
+class Held:
+    """Outcomes by the time of their prediction, ties in the order of resolution.
+
+    The clock is the newest event time of an outcome of the model. An outcome leaves when the clock is
+    `horizon_ms` and two seconds past its prediction: then every earlier prediction has its label or has none
+    to come. More than `maximum` make room: the oldest eighth leaves at once. One that comes after newer ones
+    have left, as the topic's own times may be out of order, leaves at its time and counts as late. What
+    leaves, and when, follows from the outcomes and their order alone.
+    """
+
+    __slots__ = ("_clock_ms", "_horizon_ms", "_maximum", "_miss", "_passed_ms", "_predicted_ms", "counts")
+
+    def __init__(self, horizon_ms: int, maximum: int) -> None:
+        self._horizon_ms = horizon_ms + SLACK_MS
+        self._maximum = maximum
+        self._predicted_ms: _Times = np.zeros(0, np.int64)
+        self._miss: _Times = np.zeros(0, np.int64)
+        self._clock_ms = _NEVER
+        self._passed_ms = _NEVER
+        self.counts = {"late": 0, "overflowed": 0}
+
+    def __len__(self) -> int:
+        return len(self._predicted_ms)
+
+    def take(self, predicted_ms: _Times, miss: _Times, event_ms: _Times) -> Left:
+        """Take in outcomes, int64 (n,) each, in the order of their resolution; what leaves by their times."""
+        parts: list[Left] = []
+        start, n = 0, len(predicted_ms)
+        while start < n:
+            # So few that there are too many, if at all, after the last one.
+            stop = min(n, start + self._maximum + 1 - len(self))
+            chosen = slice(start, stop)
+            parts.append(self._due(predicted_ms[chosen], miss[chosen], event_ms[chosen], start))
+            if len(self) > self._maximum:
+                parts.append(self._make_room(stop - 1))
+            start = stop
+        if len(parts) == 1:
+            return parts[0]
+        empty = np.zeros(0, np.int64)
+        return Left(*(np.concatenate([empty, *columns]) for columns in zip(*parts, strict=True)))
+
+    def _due(self, predicted_ms: _Times, miss: _Times, event_ms: _Times, start: int) -> Left:
+        """Hold outcomes that all have room, and let go what is due after each."""
+        clock = np.maximum(np.maximum.accumulate(event_ms), self._clock_ms)
+        self._clock_ms = int(clock[-1])
+        came = np.concatenate([np.zeros(len(self), np.int64), np.arange(len(predicted_ms))])
+        predicted_ms = np.concatenate([self._predicted_ms, predicted_ms])
+        miss = np.concatenate([self._miss, miss])
+        leaves = np.maximum(came, np.searchsorted(clock, predicted_ms + self._horizon_ms))
+        stays = leaves == len(clock)
+        order = np.argsort(predicted_ms, kind="stable")
+        kept = order[stays[order]]
+        gone = order[~stays[order]]
+        gone = gone[np.argsort(leaves[gone], kind="stable")]
+        self._predicted_ms, self._miss = predicted_ms[kept], miss[kept]
+        return self._pass(Left(predicted_ms[gone], miss[gone], leaves[gone] + start))
+
+    def _make_room(self, cause: int) -> Left:
+        """Let the oldest eighth go."""
+        many = max(1, self._maximum // _EIGHTH)
+        oldest = Left(self._predicted_ms[:many], self._miss[:many], np.full(many, cause, np.int64))
+        self._predicted_ms, self._miss = self._predicted_ms[many:], self._miss[many:]
+        self.counts["overflowed"] += many
+        return self._pass(oldest)
+
+    def _pass(self, left: Left) -> Left:
+        if len(left.predicted_ms):
+            newest = np.maximum(np.maximum.accumulate(left.predicted_ms), self._passed_ms)
+            before = np.concatenate([[self._passed_ms], newest[:-1]])
+            self.counts["late"] += int(np.count_nonzero(left.predicted_ms < before))
+            self._passed_ms = int(newest[-1])
+        return left
+
+    @property
+    def passed_ms(self) -> int | None:
+        """Newest prediction time that has left; None before any."""
+        return None if self._passed_ms == _NEVER else self._passed_ms
+
+    def state(self) -> HeldState:
+        """State that `restore` continues from."""
+        first_ms = int(self._predicted_ms[0]) if len(self) else 0
+        steps = 2 * np.diff(self._predicted_ms, prepend=first_ms) + self._miss
+        wide = bool((steps >> 32).any())
+        packed: bytes = steps.astype("<u8" if wide else "<u4").tobytes()
+        counts = self.counts
+        return HeldState(
+            self._clock_ms, self._passed_ms, counts["late"], counts["overflowed"], first_ms, wide, packed
+        )
+
+    def restore(self, state: HeldState) -> None:
+        """Continue from a `state`; raises ValueError for one whose numbers are cut off."""
+        steps: NDArray[Any] = np.frombuffer(state.held, "<u8" if state.wide else "<u4").astype(np.int64)
+        self._predicted_ms = state.first_ms + np.cumsum(steps >> 1)
+        self._miss = steps & 1
+        self._clock_ms, self._passed_ms = state.clock_ms, state.passed_ms
+        self.counts = {"late": state.late, "overflowed": state.overflowed}

@@ -1,0 +1,80 @@
+"""What is held back leaves as a plain list of outcomes, looked at after each of them, says."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streamwatch.core.estimators.registers.prediction_clock.held import SLACK_MS, Held, Left
+
+HORIZON_MS = 50
+_Taken = list[tuple[int, int, int]]
+"""(prediction time, 1 for an error, event time) of outcomes, in the order of their resolution."""
+
+OUTCOMES: st.SearchStrategy[_Taken] = st.lists(
+    st.tuples(st.integers(0, 3 * SLACK_MS), st.integers(0, 1), st.integers(0, 6 * SLACK_MS)), max_size=60
+)
+LONG = 2**40
+
+
+def _plain(taken: _Taken, maximum: int) -> tuple[list[tuple[int, int, int]], int, int, list[tuple[int, int]]]:
+    """Outcomes that left as (prediction time, error, cause); late ones, overflowed ones; what is held."""
+    held: list[tuple[int, int, int]] = []
+    left: list[tuple[int, int, int]] = []
+    clock, newest, late, overflowed = -math.inf, -math.inf, 0, 0
+    for cause, (predicted, miss, event) in enumerate(taken):
+        held = sorted([*held, (predicted, cause, miss)])
+        clock = max(clock, event)
+        due = [each for each in held if each[0] + HORIZON_MS + SLACK_MS <= clock]
+        held = held[len(due) :]
+        if len(held) > maximum:
+            room = max(1, maximum // 8)
+            due += held[:room]
+            overflowed += room
+            held = held[room:]
+        for predicted_ms, _, error in due:
+            late += predicted_ms < newest
+            newest = max(newest, predicted_ms)
+            left.append((predicted_ms, error, cause))
+    return left, late, overflowed, [(predicted, miss) for predicted, _, miss in held]
+
+
+def _take(held: Held, taken: _Taken) -> Left:
+    return held.take(*np.array(taken, np.int64).reshape(-1, 3).T)
+
+
+@given(OUTCOMES, st.integers(1, 20), st.lists(st.integers(1, 60), max_size=5), st.sampled_from([0, LONG]))
+def test_what_leaves_is_what_a_plain_list_lets_go_however_it_is_cut_and_restored(
+    taken: _Taken, maximum: int, cuts: list[int], away_ms: int
+) -> None:
+    taken = [(p + (0 if i % 7 else away_ms), miss, event) for i, (p, miss, event) in enumerate(taken)]
+    held = Held(HORIZON_MS, maximum)
+    found: list[tuple[int, int, int]] = []
+    bounds = sorted({0, *(cut for cut in cuts if cut < len(taken)), len(taken)})
+    for start, stop in pairwise(bounds):
+        left = _take(held, taken[start:stop])
+        found += zip(
+            left.predicted_ms.tolist(), left.miss.tolist(), (left.cause + start).tolist(), strict=True
+        )
+        again = Held(HORIZON_MS, maximum)
+        again.restore(held.state())
+        assert again.state() == held.state()
+        held = again
+    left, late, overflowed, waiting = _plain(taken, maximum)
+    assert found == left
+    assert held.counts == {"late": late, "overflowed": overflowed}
+    assert len(held) == len(waiting)
+    rest = _take(held, [(0, 0, 3 * LONG)]) if waiting else None
+    if rest is not None and len(waiting) < maximum:
+        said = list(zip(rest.predicted_ms.tolist(), rest.miss.tolist(), strict=True))
+        assert sorted(said) == sorted([(0, 0), *waiting])
+
+
+def test_in_a_snapshot_an_outcome_takes_four_bytes() -> None:
+    held = Held(HORIZON_MS, 1_000)
+    _take(held, [(1_700_000_000_000 + 60_000 * i, i % 2, 0) for i in range(500)])
+    assert len(held.state().held) == 4 * 500
