@@ -82,7 +82,6 @@ def overrides(broker: Broker, topics: Mapping[str, str], state: Path | None = No
         "join.horizon=2s",
         "join.early_horizon=1s",
         "time.settle=5s",  # on a busy machine a broker may take seconds from stamping a record to showing it
-        "monitors.detector_clocks={adwin: prediction}",
         'monitors.comparisons=[{champion: good, challengers: ["*"]}, {pairs: [[copycat, poor]]}]',
     ]
 
