@@ -320,7 +320,9 @@ class ResultsProcessor:
                 self._alarms.append(self.view.alarms[name])
             if number % _TURN == 0:
                 await yield_to_loop()
-        self._held_records = self.view.totals.held_records
+        totals = self.view.totals
+        self._held_records = totals.held_records
+        self._run.note(totals.records)
         self._alarms.sort(key=lambda alarm: alarm.event_ms)
         self._retired += sorted(before - self._models())
         self.uncommitted += len(whole)
