@@ -39,7 +39,7 @@ test-all: kernels  ## everything, at full length: papers, 10,000 orders, 50 kill
 test-spark: .cache/spark/stamp  ## the same core on Spark: its tests, and the job on Apache Kafka (minutes; installs a gigabyte)
 	STREAMWATCH_TESTS=default STREAMWATCH_REQUIRE_SPARK=1 .cache/spark/bin/python -m pytest -n 0 tests/spark $(ARGS)
 
-test-spark-smoke: .cache/spark/stamp  ## of these what the gate runs: the stages in Spark's tester, and one job that nobody kills
+test-spark-smoke: .cache/spark/stamp  ## of these the quick ones: the stages in Spark's tester, and one job that nobody kills
 	STREAMWATCH_TESTS=default STREAMWATCH_REQUIRE_SPARK=1 .cache/spark/bin/python -m pytest -n 0 tests/spark -k "not killed" $(ARGS)
 
 kernels: .cache/stamp-dev  ## the estimators that tests share, compiled ahead (minutes, once)

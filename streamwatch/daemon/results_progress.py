@@ -50,7 +50,6 @@ class RunProgress:
                 "results_waiting_records",
                 [((topic,), float(records)) for topic, records in sorted(mark.waiting.items())],
             ),
-            single("host_clock_behind", None if self.host_is_behind is None else float(self.host_is_behind)),
         ]
 
     def of_records(self, records: RecordCounts, clock_ms: int) -> MergeProgress:
