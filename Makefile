@@ -13,7 +13,7 @@ export UV_PROJECT_ENVIRONMENT := .venv
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test-fast test test-all test-spark kernels demo-check check lint types imports format bench bench-parts faults attack soak pictures papers \
+.PHONY: help demo test-fast test test-all test-spark test-spark-smoke kernels demo-check check lint types imports format bench bench-parts faults attack soak pictures papers \
   generated helm docs clean
 
 help:  ## this list
@@ -38,6 +38,9 @@ test-all: kernels  ## everything, at full length: papers, 10,000 orders, 50 kill
 
 test-spark: .cache/spark/stamp  ## the same core on Spark: its tests, and the job on Apache Kafka (minutes; installs a gigabyte)
 	STREAMWATCH_TESTS=default STREAMWATCH_REQUIRE_SPARK=1 .cache/spark/bin/python -m pytest -n 0 tests/spark $(ARGS)
+
+test-spark-smoke: .cache/spark/stamp  ## of these the quick ones: the stages in Spark's tester, and one job that nobody kills
+	STREAMWATCH_TESTS=default STREAMWATCH_REQUIRE_SPARK=1 .cache/spark/bin/python -m pytest -n 0 tests/spark -k "not killed" $(ARGS)
 
 kernels: .cache/stamp-dev  ## the estimators that tests share, compiled ahead (minutes, once)
 	$(RUN)/python -m tests.layouts

@@ -260,7 +260,9 @@ class ResultsProcessor:
     def families(self) -> Sequence[Family]:
         """Series of how far the job is, and of events that wait in buckets for the time of a later batch."""
         held = [single("merge_held_records", float(self._held_records))] if self.has_report else []
-        return [*held, *self._run.families()]
+        behind = self._run.host_is_behind
+        clock = single("host_clock_behind", None if behind is None else float(behind))
+        return [*held, clock, *self._run.families()]
 
     def first_ms(self, model: str) -> int:
         """See `WatchedModels`, as all that follow: the view begins anew with another job."""
@@ -320,7 +322,9 @@ class ResultsProcessor:
                 self._alarms.append(self.view.alarms[name])
             if number % _TURN == 0:
                 await yield_to_loop()
-        self._held_records = self.view.totals.held_records
+        totals = self.view.totals
+        self._held_records = totals.held_records
+        self._run.note(totals.records)
         self._alarms.sort(key=lambda alarm: alarm.event_ms)
         self._retired += sorted(before - self._models())
         self.uncommitted += len(whole)

@@ -51,6 +51,8 @@ class Costs:
 
     seconds: dict[str, float] = field(default_factory=dict[str, float])
     sent: dict[str, int] = field(default_factory=dict[str, int])
+    told: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
+    """Bytes of each result of the last batch with labels, by kind."""
 
     def timed(self, stage, call, *args):
         began = time.process_time()
@@ -116,14 +118,19 @@ def through_buckets(batches: int, costs: Costs, *, by_rows: bool) -> list[bytes]
         ]
         end_ms = BEGIN_MS + (batch + 1) * BATCH // PER_MS - 1
         parts: list[list[bytes]] = [[] for _ in models]
+        found: list[tuple[str, str, bytes]] = []
         for number, bucket in enumerate(ids):
             own = [piece[number] for piece in pieces]
             costs.note(f"pieces, {form}", sum(map(len, own)))
-            for to, part in costs.timed(f"id buckets, {form}", bucket.feed, batch, own, end_ms).parts:
+            fed = costs.timed(f"id buckets, {form}", bucket.feed, batch, own, end_ms)
+            found += fed.results
+            for to, part in fed.parts:
                 parts[to].append(part)
                 costs.note(f"parts, {form}", len(part))
         for number, bucket in enumerate(models):
-            costs.timed(f"model buckets, {form}", bucket.feed, batch, parts[number], None)
+            found += costs.timed(f"model buckets, {form}", bucket.feed, batch, parts[number], None).results
+        if len(topics) == len(SIDES):
+            costs.told = {kind: [len(body) for of, _, body in found if of == kind] for kind, _, _ in found}
     return [part for bucket in ids for part in bucket.base()]
 
 
@@ -184,6 +191,8 @@ def main() -> None:
         print(f"{stage}: {seconds / own * 1e6:.2f} µs an event")
     for sent, size in costs.sent.items():
         print(f"{sent}: {size / (events + waiting):.0f} bytes an event")
+    for kind, sizes in costs.told.items():
+        print(f"results of a batch, {kind}: {len(sizes)} of {sum(sizes) / len(sizes):.0f} bytes")
     settled = events // 2
     for by_rows, base in bases.items():
         form = "row by row" if by_rows else "in columns"

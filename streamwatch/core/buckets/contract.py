@@ -1,4 +1,4 @@
-"""What an engine calls: a reader for each Kafka partition, then buckets of ids, then buckets of models.
+"""Calls of an engine: a reader for each Kafka partition, then buckets of ids, then buckets of models.
 
     pieces = reader.split(partition, arrivals, host_ms)     one for each id bucket, every time
     fed = id_bucket.feed(batch, pieces, end_ms)             all pieces of the batch for this bucket

@@ -10,7 +10,7 @@ import msgspec
 
 from streamwatch.core.buckets.id_join import IdJoin, chain_of
 from streamwatch.core.buckets.inbox import InboxState
-from streamwatch.core.buckets.stints import StintState
+from streamwatch.core.buckets.told_models import ToldModelState
 from streamwatch.core.buckets.totals import RecordCounts
 from streamwatch.core.join.counters import JoinCounters
 from streamwatch.core.join.dedup import DedupState
@@ -42,7 +42,7 @@ class IdState:
     retained: int
     passed_ms: int
     oldest_pending_ms: int | None
-    stints: list[StintState]
+    told_models: list[ToldModelState]
     pairing: PairingState = field(default_factory=PairingState)
 
 
@@ -84,7 +84,7 @@ def state_of(bucket: IdBucket) -> list[bytes]:
         labels.retained,
         join.passed_ms,
         predictions.oldest_ms,
-        join.stints.state(),
+        join.told_models.state(),
         PairingState() if predictions.pairing is None else predictions.pairing.state(),
     )
     # Entries of an id came in the order of their times; so did those that expire in one second.
@@ -140,7 +140,7 @@ def _restore(bucket: IdBucket, state: IdState) -> None:
     labels.early, labels.unmatched, labels.retained = state.early, state.unmatched, state.retained
     if predictions.pairing is not None:
         predictions.pairing.restore(state.pairing)
-    join.stints.restore(state.stints)
+    join.told_models.restore(state.told_models)
 
 
 def _restore_entries(join: IdJoin, spec: JoinSpec, kept: Sequence[_Kept]) -> None:

@@ -1,4 +1,4 @@
-"""What an id bucket was sent: brought into one sequence, and held until the batch's time has come to it."""
+"""Pieces that an id bucket was sent: brought into one sequence, and held until the batch's time is there."""
 
 from __future__ import annotations
 

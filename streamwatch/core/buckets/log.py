@@ -1,4 +1,4 @@
-"""How a bucket's log is written: feeds as they were, and a base in parts."""
+"""Form of a bucket's log: feeds as they were, and a base in parts."""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ class ModelBucket:
 
 
 def _steps(sequence: ModelSequence, parts: Sequence[Part]) -> list[_Step]:
-    """What happens in a batch, each with its place; an activity is before an outcome of the same event."""
+    """Events of a batch, each with its place; an activity is before an outcome of the same event."""
     steps: list[_Step] = []
     for part in parts:
         steps += [((ms, TICK), sequence.tick, ms) for ms in part.ticks]

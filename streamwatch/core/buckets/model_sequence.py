@@ -1,4 +1,4 @@
-"""What a model bucket does at each place of the sequence: outcomes, time, and models that come and go."""
+"""Steps of a model bucket at each place of the sequence: outcomes, time, and models that come and go."""
 
 from __future__ import annotations
 

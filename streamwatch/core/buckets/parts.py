@@ -1,4 +1,4 @@
-"""What id buckets send to model buckets: outcomes, what each model did, and when time passed."""
+"""Parts that id buckets send to model buckets: outcomes, what each model did, and when time passed."""
 
 from __future__ import annotations
 

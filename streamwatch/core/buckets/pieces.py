@@ -1,4 +1,4 @@
-"""What readers send to id buckets: events in rows, and how many records there were at which time."""
+"""Pieces that readers send to id buckets: events in rows, and how many records there were at which time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Row(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """Running maximum of the timestamps, from the first record of the piece on; -1 before one is believed."""
     offset: int
     event: int
-    """Which of the record's events."""
+    """Number among the record's events."""
     kind: int
     id: str | None = None
     model: str | None = None

@@ -96,7 +96,7 @@ def _events(found: Decoded) -> Sequence[Event]:
 
 
 def _decoded(records: RecordBatch) -> list[Decoded]:
-    """What each record of a batch decodes to; plain rows become events."""
+    """Decoded form of each record of a batch; plain rows become events."""
     is_object = records.rows["side"] == OBJECT
     if not is_object.any():
         return cast("list[Decoded]", records.events())

@@ -1,4 +1,4 @@
-"""Which bucket has what: ids by their digests, models by their names."""
+"""Buckets of ids, by their digests, and of models, by their names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a stream is cut into buckets: the same for every reader and bucket, for the life of a state."""
+"""Cut of a stream into buckets: the same for every reader and bucket, for the life of a state."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class BucketsSpec:
     """
 
     sides: Mapping[str, Side]
-    """What each topic carries, in the order of the settings."""
+    """Side of each topic, in the order of the settings."""
     join: JoinSpec = field(default_factory=JoinSpec)
     """Rules of the join; `max_pending`, `max_labels`, `max_dedup_entries` and `max_reordered` are of all
     buckets together, `max_models` is of each."""

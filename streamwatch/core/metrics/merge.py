@@ -56,6 +56,7 @@ MERGE: Final = (
     ),
     gauge(
         "host_clock_behind",
-        "1 while most records carry times beyond the host's clock: it is not asked then.",
+        "1 while most records carry times beyond the host's clock, which is not asked then; of a job: "
+        "beyond its driver's.",
     ),
 )

@@ -17,8 +17,8 @@ from streamwatch.core.buckets.columns.id_bucket import ColumnIdBucket
 from streamwatch.core.buckets.columns.model_bucket import ColumnModelBucket
 from streamwatch.core.buckets.columns.parts import PARTS
 from streamwatch.core.buckets.columns.pieces import ENCODER, PIECES
+from streamwatch.core.buckets.columns.prediction_places import PredictionPlaces
 from streamwatch.core.buckets.columns.reader import ColumnReader
-from streamwatch.core.buckets.columns.stands import Stands
 from streamwatch.core.buckets.reader import RowReader
 from streamwatch.core.buckets.spec import BucketsSpec
 from streamwatch.core.events import Label, Partition, Prediction, is_decodable
@@ -114,34 +114,34 @@ def test_both_readers_count_the_same_records_at_the_same_times(seed, broken):
     st.randoms(use_true_random=False),
 )
 def test_the_place_of_a_pending_prediction_is_the_one_it_was_accepted_at(steps, accepted, chance):
-    stands = Stands()
-    stands.restore(Stands().state(np.empty(0, np.int32))[0])
-    stands.accepted = accepted
-    stands.forget_before(None)
+    kept = PredictionPlaces()
+    kept.restore(PredictionPlaces().state(np.empty(0, np.int32))[0])
+    kept.accepted = accepted
+    kept.forget_before(None)
     pending: dict[int, list[int]] = {}
     for fresh, settled in steps:
         places = np.array([[chance.randrange(2**40) for _ in range(4)] for _ in range(fresh)], np.int64)
-        stands.add(places.reshape(-1, 4))
-        pending |= {stands.accepted - fresh + 1 + n: place for n, place in enumerate(places.tolist())}
+        kept.add(places.reshape(-1, 4))
+        pending |= {kept.accepted - fresh + 1 + n: place for n, place in enumerate(places.tolist())}
         for number in chance.sample(sorted(pending), min(settled, len(pending))):
             del pending[number]
         short = np.array([number & NUMBER_BITS for number in pending], np.int32)
-        stands.forget_before(min(pending) & NUMBER_BITS if pending else None)
-        assert stands.of(short).tolist() == list(pending.values())
+        kept.forget_before(min(pending) & NUMBER_BITS if pending else None)
+        assert kept.of(short).tolist() == list(pending.values())
         if chance.random() < 0.3:
-            state, numbers = stands.state(short)
+            state, numbers = kept.state(short)
             assert numbers.tolist() == short.tolist()
-            stands = Stands()
-            assert stands.restore(state).tolist() == short.tolist()
+            kept = PredictionPlaces()
+            assert kept.restore(state).tolist() == short.tolist()
 
 
 def test_places_are_kept_from_the_oldest_pending_prediction_on():
-    stands = Stands()
+    kept = PredictionPlaces()
     for start in range(0, 100_000, 1_000):
-        stands.add(np.full((1_000, 4), start, np.int64))
-        stands.forget_before(start + 990)
-    assert len(stands) < 2_100
-    assert stands.of(np.array([100_000], np.int32)).tolist() == [[99_000] * 4]
+        kept.add(np.full((1_000, 4), start, np.int64))
+        kept.forget_before(start + 990)
+    assert len(kept) < 2_100
+    assert kept.of(np.array([100_000], np.int32)).tolist() == [[99_000] * 4]
 
 
 @given(

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.buckets.columns.pieces import Chunk
-from streamwatch.core.buckets.columns.stands import STAND, Stands
-from streamwatch.core.buckets.columns.stints import ColumnStints
+from streamwatch.core.buckets.columns.prediction_places import PLACE_COLUMNS, PredictionPlaces
+from streamwatch.core.buckets.columns.told_models import ColumnToldModels
 from streamwatch.core.buckets.parts import InvalidOf
 from streamwatch.core.buckets.pieces import INVALID
 from streamwatch.core.buckets.places import RECORD
@@ -33,7 +33,7 @@ from streamwatch.core.segments import segments_of
 from streamwatch.core.specs import JoinSpec
 from streamwatch.core.words import Records, taken
 
-RESOLUTION: Final = (*STAND, "number")
+RESOLUTION: Final = (*PLACE_COLUMNS, "number")
 """Columns of places of resolutions: those of the record, and which of its outcomes. Of outcomes that were
 assumed only the time counts."""
 
@@ -46,7 +46,7 @@ class PlacedOutcomes:
     resolved: NDArray[np.int64]
     """`RESOLUTION`, shape (n, 5)."""
     accepted: NDArray[np.int64]
-    """`STAND`, shape (n, 4)."""
+    """`PLACE_COLUMNS`, shape (n, 4)."""
 
 
 class ColumnJoin:
@@ -66,9 +66,9 @@ class ColumnJoin:
         self._rank = rank
         self.join = CompiledJoin(spec, _digests, numbered=True)
         self.join.start_ms = start_ms
-        self.stands = Stands()
-        self.stints = ColumnStints(self.join)
-        self.origins: dict[Partition, int] = {}
+        self.prediction_places = PredictionPlaces()
+        self.told_models = ColumnToldModels(self.join)
+        self.partition_numbers: dict[Partition, int] = {}
         """Numbers of partitions, in the order in which something came of them."""
         self.outcomes: list[PlacedOutcomes] = []
         """Of this batch."""
@@ -83,7 +83,7 @@ class ColumnJoin:
     @property
     def ranks(self) -> list[int]:
         """Ranks of partitions by their numbers."""
-        return [self._rank(partition) for partition in self.origins]
+        return [self._rank(partition) for partition in self.partition_numbers]
 
     def feed(self, chunks: Sequence[tuple[Partition, Chunk]], before_ms: int, reached_ms: int) -> None:
         """Join events, and let time pass up to the end of the batch.
@@ -98,11 +98,11 @@ class ColumnJoin:
             Time up to which it is now.
         """
         self.outcomes, self.invalid = [], []
-        rows, stands = self._in_order(chunks, before_ms, reached_ms)
-        self._take(rows, stands)
+        rows, placed = self._in_order(chunks, before_ms, reached_ms)
+        self._take(rows, placed)
         oldest = int(self.join.arrays.totals["first"][0, PREDICTIONS])
         pending = None if oldest < 0 else int(self.join.arrays.entries["label_at_prediction"][oldest])
-        self.stands.forget_before(pending)
+        self.prediction_places.forget_before(pending)
         self.join.release_names()
 
     def _in_order(
@@ -110,26 +110,26 @@ class ColumnJoin:
     ) -> tuple[Records, NDArray[np.int64]]:
         """Rows for the join in one sequence, the end of the batch behind them, and their places."""
         count = sum(len(chunk.rows) for _, chunk in chunks)
-        rows, stands = np.zeros(count + 1, ROW), np.zeros((count + 1, len(STAND)), np.int64)
+        rows, placed = np.zeros(count + 1, ROW), np.zeros((count + 1, len(PLACE_COLUMNS)), np.int64)
         rows["side"][count], rows["record_ms"][count] = NOTHING, reached_ms
-        stands[count, 0] = reached_ms
+        placed[count, 0] = reached_ms
         start = 0
         events: list[Event] = []
         places: list[NDArray[np.intp]] = []
         for partition, chunk in chunks:
             end = start + len(chunk.rows)
-            origin = self.origins.setdefault(partition, len(self.origins))
-            self._fill(rows[start:end], stands[start:end], chunk, origin)
+            partition_number = self.partition_numbers.setdefault(partition, len(self.partition_numbers))
+            self._fill(rows[start:end], placed[start:end], chunk, partition_number)
             rows["topic"][start:end] = self.join.topics[partition.topic]
             at = np.flatnonzero(chunk.rows["side"] == OBJECT)
             if len(at):
                 places.append(start + at)
                 events += self._events(chunk, at, partition, before_ms)
             start = end
-        order = np.argsort(stands[:, 0], kind="stable")  # they came by rank, offset and event
-        rows, stands = taken(rows, order), stands.take(order, axis=0)
-        np.maximum(stands[:, 0], before_ms, out=stands[:, 0])
-        rows["record_ms"] = stands[:, 0]
+        order = np.argsort(placed[:, 0], kind="stable")  # they came by rank, offset and event
+        rows, placed = taken(rows, order), placed.take(order, axis=0)
+        np.maximum(placed[:, 0], before_ms, out=placed[:, 0])
+        rows["record_ms"] = placed[:, 0]
         there = np.empty(0, np.intp)
         if places:
             moved = np.empty(len(order), np.intp)
@@ -138,9 +138,9 @@ class ColumnJoin:
             by_place = np.argsort(there)
             events, there = [events[number] for number in by_place.tolist()], there[by_place]
         self.join.place_events(rows, there, events)
-        return rows, stands
+        return rows, placed
 
-    def _fill(self, rows: Records, stands: NDArray[np.int64], chunk: Chunk, origin: int) -> None:
+    def _fill(self, rows: Records, placed: NDArray[np.int64], chunk: Chunk, partition_number: int) -> None:
         found, join = chunk.rows, self.join
         rows["low"], rows["high"] = found["low"], found["high"]
         own_ms = found["timestamp_ms"]
@@ -149,8 +149,8 @@ class ColumnJoin:
         rows["class"] = _numbered(found["class"], [join.classes[name] for name in chunk.classes])
         rows["side"] = np.where(found["side"] == OBJECT, NOTHING, found["side"])
         rows["scores"] = self._segments(found["segments"], chunk.segments)
-        stands[:, 0], stands[:, 1] = found["time_ms"], origin
-        stands[:, 2], stands[:, 3] = found["offset"], found["event"]
+        placed[:, 0], placed[:, 1] = found["time_ms"], partition_number
+        placed[:, 2], placed[:, 3] = found["offset"], found["event"]
 
     def _segments(self, column: NDArray[np.int32], texts: Sequence[str]) -> NDArray[np.int32]:
         """Numbers in the join of values of segments; those beyond its limit count with every prediction."""
@@ -180,39 +180,39 @@ class ColumnJoin:
             events.append(row.event_at(partition, record_ms))
         return events
 
-    def _take(self, rows: Records, stands: NDArray[np.int64]) -> None:
+    def _take(self, rows: Records, placed: NDArray[np.int64]) -> None:
         join, at, why = self.join, 0, LOOK
         while why != DONE:
             start = at
             at, why = join.take(rows, at)
             some = start + np.flatnonzero(rows["side"][start:at] == ACCEPTED)
             if len(some):
-                self._accept(rows["model"][some], stands[some])
-            self._note(join.take_outcomes(), stands)
+                self._accept(rows["model"][some], placed[some])
+            self._note(join.take_outcomes(), placed)
             if why == LOOK:
-                self.stints.retire(int(rows[at]["record_ms"]))
+                self.told_models.retire(int(rows[at]["record_ms"]))
 
-    def _accept(self, models: NDArray[np.int32], stands: NDArray[np.int64]) -> None:
+    def _accept(self, models: NDArray[np.int32], placed: NDArray[np.int64]) -> None:
         """Note where predictions were accepted, and models that begin with one of them."""
-        self.stands.add(stands)
+        self.prediction_places.add(placed)
         names = self.join.models.names
         numbers, firsts = np.unique(models, return_index=True)
         for number, first in sorted(zip(numbers.tolist(), firsts.tolist(), strict=True), key=lambda e: e[1]):
-            if self.stints.is_new(names[number]):
-                time_ms, origin, offset, event = stands[first].tolist()
-                place = (time_ms, RECORD, self.ranks[origin], offset, event)
-                self.stints.begin(names[number], place)
+            if self.told_models.is_new(names[number]):
+                time_ms, partition_number, offset, event = placed[first].tolist()
+                place = (time_ms, RECORD, self.ranks[partition_number], offset, event)
+                self.told_models.begin(names[number], place)
 
-    def _note(self, outcomes: OutcomeBatch, stands: NDArray[np.int64]) -> None:
+    def _note(self, outcomes: OutcomeBatch, placed: NDArray[np.int64]) -> None:
         if not len(outcomes):
             return
         records = outcomes.records
-        accepted = self.stands.of(records["label_at_prediction"])
+        accepted = self.prediction_places.of(records["label_at_prediction"])
         resolver = records["assumed"] - RESOLVED_FROM
         is_assumed = resolver < 0
         records["assumed"], records["label_at_prediction"] = is_assumed, -1
         resolved = np.zeros((len(records), len(RESOLUTION)), np.int64)
-        resolved[:, :-1] = stands.take(np.maximum(resolver, 0), axis=0)
+        resolved[:, :-1] = placed.take(np.maximum(resolver, 0), axis=0)
         resolved[is_assumed] = 0
         resolved[:, 0] = np.where(is_assumed, records["event_ms"], resolved[:, 0])
         places = np.arange(len(records))

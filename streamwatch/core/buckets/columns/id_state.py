@@ -9,8 +9,8 @@ import msgspec
 import numpy as np
 
 from streamwatch.core.buckets.columns.inbox import ColumnInboxState
-from streamwatch.core.buckets.columns.stands import StandsState
-from streamwatch.core.buckets.columns.stints import ColumnStint
+from streamwatch.core.buckets.columns.prediction_places import PredictionPlacesState
+from streamwatch.core.buckets.columns.told_models import ColumnToldModel
 from streamwatch.core.buckets.totals import RecordCounts
 from streamwatch.core.events import Partition
 from streamwatch.core.join.compiled.durable import JoinTotals
@@ -31,9 +31,9 @@ class ColumnIdState:
     inbox: ColumnInboxState
     records: RecordCounts
     totals: JoinTotals
-    stands: StandsState
-    origins: list[tuple[str, int]]
-    stints: list[ColumnStint]
+    places: PredictionPlacesState
+    partitions: list[tuple[str, int]]
+    told_models: list[ColumnToldModel]
 
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
@@ -48,15 +48,15 @@ def state_of(bucket: ColumnIdBucket) -> list[bytes]:
     entries = join.arrays.entries[: int(join.arrays.totals["top"][0])]
     pending = entries["state"] == PENDING
     numbers = entries["label_at_prediction"][pending].copy()
-    stands, _ = own.stands.state(numbers)
+    places, _ = own.prediction_places.state(numbers)
     state = ColumnIdState(
         bucket.batch,
         bucket.inbox.state(),
         bucket.records,
         join.totals(),
-        stands,
-        [(topic, number) for topic, number in own.origins],
-        own.stints.state(),
+        places,
+        [(topic, number) for topic, number in own.partition_numbers],
+        own.told_models.state(),
     )
     entries["label_at_prediction"][pending] = -1  # no class
     changes = join.everything()
@@ -113,9 +113,9 @@ def _restore(bucket: ColumnIdBucket, state: ColumnIdState, items: list[tuple[byt
     bucket.inbox.restore(state.inbox)
     own.join.restore(state.totals, items)
     own.join.start_ms = start_ms
-    own.origins = {Partition(*each): number for number, each in enumerate(state.origins)}
-    own.stints.restore(state.stints)
-    numbers = own.stands.restore(state.stands)
+    own.partition_numbers = {Partition(*each): number for number, each in enumerate(state.partitions)}
+    own.told_models.restore(state.told_models)
+    numbers = own.prediction_places.restore(state.places)
     entries = own.join.arrays.entries[: int(own.join.arrays.totals["top"][0])]
     pending = np.flatnonzero(entries["state"] == PENDING)
     if len(pending) != len(numbers):

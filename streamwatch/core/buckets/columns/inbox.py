@@ -1,4 +1,4 @@
-"""What an id bucket was sent in columns: held by partition until the batch's time has come to it."""
+"""Pieces that an id bucket was sent in columns: held by partition until the batch's time has come to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What id buckets send to model buckets in columns: outcomes with their places as one packed value."""
+"""Parts that id buckets send to model buckets in columns: outcomes with their places as one packed value."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.buckets.columns.id_join import RESOLUTION, PlacedOutcomes
-from streamwatch.core.buckets.columns.stands import STAND
+from streamwatch.core.buckets.columns.prediction_places import PLACE_COLUMNS
 from streamwatch.core.buckets.parts import Activity, InvalidOf
 from streamwatch.core.join.compiled.packed import PackedError, pack_columns, unpack_columns
 from streamwatch.core.outcomes import OUTCOME, SEGMENTS_FROM, OutcomeBatch
@@ -24,7 +24,7 @@ _OF_OUTCOMES: Final = (
     "scores",
     "assumed",
 )
-_COUNT: Final = len(_OF_OUTCOMES) + 1 + len(RESOLUTION) + len(STAND)
+_COUNT: Final = len(_OF_OUTCOMES) + 1 + len(RESOLUTION) + len(PLACE_COLUMNS)
 
 
 class PackedOutcomes(msgspec.Struct, array_like=True, frozen=True):
@@ -99,7 +99,7 @@ class OutcomeParts:
         found = [self._columns(each) for each in several]
         self._columns_of_all = np.concatenate(found) if found else np.zeros((0, _COUNT), np.int64)
         by_number = np.array([*ranks, 0], np.int64)
-        for at in (_COUNT - len(STAND) - len(RESOLUTION) + 1, _COUNT - len(STAND) + 1):
+        for at in (_COUNT - len(PLACE_COLUMNS) - len(RESOLUTION) + 1, _COUNT - len(PLACE_COLUMNS) + 1):
             self._columns_of_all[:, at] = by_number[self._columns_of_all[:, at]]
 
     @property

@@ -1,4 +1,4 @@
-"""What readers send to id buckets in columns: events as one packed value, and counts of records by time."""
+"""Pieces that readers send to id buckets in columns: packed events, and counts of records by time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model bucket does at each place of the sequence, with outcomes in columns."""
+"""Steps of a model bucket at each place of the sequence, with outcomes in columns."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class ColumnSequence(ModelSequence):
     def __init__(self, number: int, spec: BucketsSpec) -> None:
         super().__init__(number, spec)
         self.kept_ms = spec.join.horizon_ms + 2 * _SECOND_MS
-        """How far back a prediction may be pending."""
+        """Time for which a prediction may be pending."""
         self.labels = ColumnHistories()
         """In the place of `histories`."""
         self._clear()

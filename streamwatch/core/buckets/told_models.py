@@ -1,4 +1,4 @@
-"""What models do in one id bucket, from when they appear there until they are idle there."""
+"""Activity of models in one id bucket, from when they appear there until they are idle there."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from streamwatch.core.join.models import JoinModels, ModelActivity
 
 
 @dataclass(slots=True)
-class _Stint:
+class _ToldModel:
     activity: ModelActivity
     goes_on: bool
     first: Place = ()
@@ -35,7 +35,7 @@ class _Stint:
         self.accepted, self.joined, self.left = own.accepted, own.joined, own.left
 
 
-class StintState(msgspec.Struct, array_like=True, frozen=True):
+class ToldModelState(msgspec.Struct, array_like=True, frozen=True):
     """State of what was told of a model up to a batch."""
 
     model: str
@@ -44,7 +44,7 @@ class StintState(msgspec.Struct, array_like=True, frozen=True):
     left: int
 
 
-class Stints:
+class ToldModels:
     """Keeps what was told of each model, and tells what is new.
 
     Parameters
@@ -53,45 +53,47 @@ class Stints:
         The models of the join; one that it lets go and takes up again was idle.
     """
 
-    __slots__ = ("_models", "_over", "_stints")
+    __slots__ = ("_models", "_over", "_told_models")
 
     def __init__(self, models: JoinModels) -> None:
         self._models = models
-        self._stints: dict[str, _Stint] = {}
-        self._over: list[_Stint] = []  # models that were idle since, in this batch
+        self._told_models: dict[str, _ToldModel] = {}
+        self._over: list[_ToldModel] = []  # models that were idle since, in this batch
 
     def accepted(self, model: str, place: Place) -> None:
         """A prediction of the model was accepted."""
         activity = self._models.models[model]
-        stint = self._stints.get(model)
-        if stint is None or stint.activity is not activity:
-            if stint is not None:
-                self._over.append(stint)
-            stint = self._stints[model] = _Stint(activity, goes_on=False)
-        if not stint.first:
-            stint.first = place
+        told_model = self._told_models.get(model)
+        if told_model is None or told_model.activity is not activity:
+            if told_model is not None:
+                self._over.append(told_model)
+            told_model = self._told_models[model] = _ToldModel(activity, goes_on=False)
+        if not told_model.first:
+            told_model.first = place
 
     def turn(self) -> list[Activity]:
         """Tell what is new of every model since the last call."""
-        stints = [*self._over, *self._stints.values()]
+        told_models = [*self._over, *self._told_models.values()]
         self._over = []
-        told = [activity for stint in stints if (activity := stint.told()) is not None]
+        told = [activity for told_model in told_models if (activity := told_model.told()) is not None]
         models = self._models.models
-        self._stints = {
-            name: stint for name, stint in self._stints.items() if models.get(name) is stint.activity
+        self._told_models = {
+            name: told_model
+            for name, told_model in self._told_models.items()
+            if models.get(name) is told_model.activity
         }
-        for stint in self._stints.values():
-            stint.turn()
+        for told_model in self._told_models.values():
+            told_model.turn()
         return told
 
-    def state(self) -> list[StintState]:
+    def state(self) -> list[ToldModelState]:
         """State that `restore` continues from; between batches."""
-        return [StintState(name, s.accepted, s.joined, s.left) for name, s in self._stints.items()]
+        return [ToldModelState(name, s.accepted, s.joined, s.left) for name, s in self._told_models.items()]
 
-    def restore(self, state: list[StintState]) -> None:
+    def restore(self, state: list[ToldModelState]) -> None:
         """Continue from a `state`, with the models of the same moment."""
-        self._stints = {
-            each.model: _Stint(
+        self._told_models = {
+            each.model: _ToldModel(
                 self._models.models[each.model], True, (), each.accepted, each.joined, each.left
             )
             for each in state

@@ -1,4 +1,4 @@
-"""Where accepted predictions stand in the sequence, by their number, as long as they may be pending."""
+"""Places of accepted predictions in the sequence, by number, as long as these may be pending."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from numpy.typing import NDArray
 from streamwatch.core.join.compiled.layout import NUMBER_BITS
 from streamwatch.core.join.compiled.packed import pack_columns, unpack_columns
 
-STAND: Final = ("time_ms", "origin", "offset", "event")
-"""Columns of stands; `origin` is the number of a partition in the bucket."""
+PLACE_COLUMNS: Final = ("time_ms", "partition", "offset", "event")
+"""Columns of places; `partition` is its number in the bucket."""
 _LEAST: Final = 1_024
 
 
-class StandsState(msgspec.Struct, array_like=True, frozen=True):
-    """State of the stands of pending predictions."""
+class PredictionPlacesState(msgspec.Struct, array_like=True, frozen=True):
+    """State of the places of pending predictions."""
 
     accepted: int
     columns: bytes
-    """Their numbers, and `STAND`."""
+    """Their numbers, and `PLACE_COLUMNS`."""
 
 
-class Stands:
-    """Stands of predictions, int64, in the order in which they were accepted.
+class PredictionPlaces:
+    """Places of predictions, int64, in the order in which they were accepted.
 
     What is asked for is kept from the oldest pending prediction on, with those in between.
     """
@@ -33,7 +33,7 @@ class Stands:
     __slots__ = ("_columns", "_first", "accepted")
 
     def __init__(self) -> None:
-        self._columns = np.zeros((_LEAST, len(STAND)), np.int64)
+        self._columns = np.zeros((_LEAST, len(PLACE_COLUMNS)), np.int64)
         self._first = 1
         """Number of the first that is kept."""
         self.accepted = 0
@@ -42,15 +42,15 @@ class Stands:
     def __len__(self) -> int:
         return self.accepted + 1 - self._first
 
-    def add(self, stands: NDArray[np.int64]) -> None:
+    def add(self, places: NDArray[np.int64]) -> None:
         """Take in those accepted next, shape (n, 4)."""
         count = len(self)
-        self._make_room(count + len(stands))
-        self._columns[count : count + len(stands)] = stands
-        self.accepted += len(stands)
+        self._make_room(count + len(places))
+        self._columns[count : count + len(places)] = places
+        self.accepted += len(places)
 
     def of(self, numbers: NDArray[np.int32]) -> NDArray[np.int64]:
-        """Stands of predictions by their numbers modulo 2³¹, shape (n, 4)."""
+        """Places of predictions by their numbers modulo 2³¹, shape (n, 4)."""
         return self._columns.take(self._whole(numbers) - self._first, axis=0)
 
     def forget_before(self, oldest: int | None) -> None:
@@ -61,23 +61,24 @@ class Stands:
         gone = first - self._first
         if gone > len(self) - gone:  # less is moved than was let go
             left = self._columns[gone : len(self)].copy()
-            self._columns = left if len(left) >= _LEAST else np.zeros((_LEAST, len(STAND)), np.int64)
+            self._columns = left if len(left) >= _LEAST else np.zeros((_LEAST, len(PLACE_COLUMNS)), np.int64)
             self._columns[: len(left)] = left
             self._first = first
 
-    def state(self, pending: NDArray[np.int32]) -> tuple[StandsState, NDArray[np.int32]]:
+    def state(self, pending: NDArray[np.int32]) -> tuple[PredictionPlacesState, NDArray[np.int32]]:
         """State that `restore` continues from, and the numbers of these predictions in order."""
         whole = np.sort(self._whole(pending))
-        stands = self._columns.take(whole - self._first, axis=0)
-        return StandsState(self.accepted, pack_columns([whole, *stands.T])), _short(whole)
+        places = self._columns.take(whole - self._first, axis=0)
+        return PredictionPlacesState(self.accepted, pack_columns([whole, *places.T])), _short(whole)
 
-    def restore(self, state: StandsState) -> NDArray[np.int32]:
+    def restore(self, state: PredictionPlacesState) -> NDArray[np.int32]:
         """Continue from a `state`; gives the numbers of pending predictions in order."""
-        whole, *stands = (column.astype(np.int64) for column in unpack_columns(state.columns, 1 + len(STAND)))
+        packed = unpack_columns(state.columns, 1 + len(PLACE_COLUMNS))
+        whole, *places = (column.astype(np.int64) for column in packed)
         self.accepted = state.accepted
         self._first = int(whole[0]) if len(whole) else state.accepted + 1
         self._make_room(len(self))
-        self._columns[whole - self._first] = np.stack(stands, axis=1)
+        self._columns[whole - self._first] = np.stack(places, axis=1)
         return _short(whole)
 
     def _whole(self, numbers: NDArray[np.int32]) -> NDArray[np.int64]:
@@ -85,7 +86,7 @@ class Stands:
 
     def _make_room(self, count: int) -> None:
         if count > len(self._columns):
-            longer = np.zeros((max(count, 2 * len(self._columns)), len(STAND)), np.int64)
+            longer = np.zeros((max(count, 2 * len(self._columns)), len(PLACE_COLUMNS)), np.int64)
             longer[: len(self._columns)] = self._columns
             self._columns = longer
 

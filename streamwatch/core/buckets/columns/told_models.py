@@ -1,4 +1,4 @@
-"""What models do in one id bucket, told batch by batch, of a compiled join: as `stints.Stints`."""
+"""Activity of models in one id bucket, told batch by batch, of a compiled join."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from streamwatch.core.join.compiled.join import CompiledJoin
 from streamwatch.core.words import Records, copied
 
 
-class ColumnStint(msgspec.Struct, array_like=True):
+class ColumnToldModel(msgspec.Struct, array_like=True):
     """Activity that was told of a model that is not idle."""
 
     model: str
@@ -23,7 +23,7 @@ class ColumnStint(msgspec.Struct, array_like=True):
     left: int = 0
 
 
-class ColumnStints:
+class ColumnToldModels:
     """Keeps what was told of each model, and tells what is new.
 
     Parameters
@@ -32,53 +32,53 @@ class ColumnStints:
         Where they are active.
     """
 
-    __slots__ = ("_join", "_over", "_stints")
+    __slots__ = ("_join", "_over", "_told_models")
 
     def __init__(self, join: CompiledJoin) -> None:
         self._join = join
-        self._stints: dict[str, ColumnStint] = {}
+        self._told_models: dict[str, ColumnToldModel] = {}
         self._over: list[Activity] = []
 
     def is_new(self, model: str) -> bool:
         """Tell whether no prediction of the model was accepted since it was idle."""
-        return model not in self._stints
+        return model not in self._told_models
 
     def begin(self, model: str, first: Place) -> None:
         """A prediction of a model that was idle was accepted."""
-        self._stints[model] = ColumnStint(model, goes_on=False, first=first)
+        self._told_models[model] = ColumnToldModel(model, goes_on=False, first=first)
 
     def turn(self) -> list[Activity]:
         """Hand over what is new since the last call; between batches."""
-        self._look(self._stints, self._join.arrays.activity)
+        self._look(self._told_models, self._join.arrays.activity)
         told, self._over = self._over, []
         return told
 
     def retire(self, clock_ms: int) -> None:
         """Remove the models of the join that are idle by now."""
         activity = copied(self._join.arrays.activity)
-        idle = [name for name in self._join.retire(clock_ms) if name in self._stints]
+        idle = [name for name in self._join.retire(clock_ms) if name in self._told_models]
         self._look(idle, activity)
         for name in idle:
-            del self._stints[name]
+            del self._told_models[name]
 
     def _look(self, names: Iterable[str], activity: Records) -> None:
         """Note what is new of models, by their activity."""
         for name in names:
-            stint, row = self._stints[name], activity[self._join.models[name]]
+            told_model, row = self._told_models[name], activity[self._join.models[name]]
             joined, left = int(row["joined"]), int(row["left"])
             accepted = int(row["pending"]) + joined + left
-            new = (accepted - stint.accepted, joined - stint.joined, left - stint.left)
+            new = (accepted - told_model.accepted, joined - told_model.joined, left - told_model.left)
             if any(new):
                 last = int(row["last_ms"]), int(row["last_event_ms"])
-                self._over.append(Activity(name, stint.first, stint.goes_on, *new, *last))
-                stint.first, stint.goes_on = (), True
-                stint.accepted, stint.joined, stint.left = accepted, joined, left
+                self._over.append(Activity(name, told_model.first, told_model.goes_on, *new, *last))
+                told_model.first, told_model.goes_on = (), True
+                told_model.accepted, told_model.joined, told_model.left = accepted, joined, left
 
-    def state(self) -> list[ColumnStint]:
+    def state(self) -> list[ColumnToldModel]:
         """State that `restore` continues from; between batches."""
-        return list(self._stints.values())
+        return list(self._told_models.values())
 
-    def restore(self, state: list[ColumnStint]) -> None:
+    def restore(self, state: list[ColumnToldModel]) -> None:
         """Continue from a `state`, with the join of the same moment."""
-        self._stints = {stint.model: stint for stint in state}
+        self._told_models = {told_model.model: told_model for told_model in state}
         self._over = []
