@@ -49,6 +49,7 @@ KINDS: dict[str, tuple[Draw, int]] = {
     "independent, error .02": (lambda rng, n: rng.random(n) < 0.02, 20_000),
     "correlated .5, error .1": (lambda rng, n: correlated(rng, 0.1, 0.5, 1, n)[0], 20_000),
     "regimes of 100": (regimes, 60_000),
+    "regimes of 100, long": (regimes, 600_000),
     "cycle of 200, error .05 to .15": (cycle(200, 0.05), 60_000),
     "cycle of 2,000, error .05 to .15": (cycle(2_000, 0.05), 60_000),
 }

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from streamwatch.lab.tuning.promise import CannotPromise, check_history, rate_intervals
+from streamwatch.lab.tuning.promise import CONFIDENCE, CannotPromise, check_history, rate_intervals
 from streamwatch.lab.tuning.resampling import lasting_block
 from tests.lab.tuning.promises import KINDS, promises
 
@@ -72,7 +72,7 @@ def test_intervals_of_rates_hold_what_a_history_drawn_like_the_others_has(spread
 def test_without_an_alarm_the_upper_end_is_that_of_poissons_law() -> None:
     rate, low, high = rate_intervals(np.zeros((1, 48), np.int64), 1_000)
     assert rate[0] == low[0] == 0.0
-    assert stats.poisson(high[0] * 48_000).pmf(0) == pytest.approx(0.05)
+    assert stats.poisson(high[0] * 48_000).pmf(0) == pytest.approx((1.0 - CONFIDENCE) / 2.0)
 
 
 @pytest.mark.slow
