@@ -11,7 +11,7 @@ from pkgutil import iter_modules
 import pytest
 
 from streamwatch.core.estimators import comparisons, kernel
-from streamwatch.core.estimators.registers import late_labels, probabilities, segments
+from streamwatch.core.estimators.registers import late_labels, probabilities, revisions, segments
 from streamwatch.core.estimators.warming import ENTRIES
 from streamwatch.core.jit import CompiledFunction
 
@@ -20,6 +20,7 @@ pytestmark = pytest.mark.slow
 LIFE = """
 import json, random, sys
 from streamwatch.core.events import Outcome
+from streamwatch.core.estimators.registers.revisions import RevisionsSpec
 from streamwatch.core.estimators.registers.segments import SegmentsSpec
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.specs import AdwinSpec, FadingSpec, LandmarkSpec, MonitorsSpec
@@ -32,6 +33,7 @@ SPECS = {
     "a slow window": (MonitorsSpec((FadingSpec(), AdwinSpec(clock=3_000)), (), ()), False),
     "a trace": (MonitorsSpec(max_classes=30), True),
     "segments": (MonitorsSpec(registers=(SegmentsSpec(max_values=3),)), False),
+    "revisions": (MonitorsSpec(registers=(RevisionsSpec(60_000),)), False),
 }
 spec, tracing = SPECS[sys.argv[1]]
 warm_up(spec, tracing=tracing)
@@ -58,6 +60,7 @@ def outcomes(n, models, classes, seed):
             label_at_prediction=label,
             scores=scores,
             segments={"country": f"v{drawn.randrange(9)}"} if i % 5 else None,
+            last_class=f"c{drawn.randrange(classes)}" if i % 4 == 0 else None,
         )
 
 
@@ -94,6 +97,7 @@ print(json.dumps([before, signatures()]))
         "a slow window",
         "a trace",
         "segments",
+        "revisions",
     ],
 )
 def test_nothing_is_compiled_after_warming_up(spec: str) -> None:
@@ -116,7 +120,7 @@ def test_every_compiled_function_that_python_calls_is_counted() -> None:
 
 
 def _modules() -> Iterator[str]:
-    for package in (kernel, comparisons, late_labels, probabilities, segments):
+    for package in (kernel, comparisons, late_labels, probabilities, segments, revisions):
         for found in iter_modules(package.__path__, f"{package.__name__}."):
             if found.name in sys.modules:
                 yield found.name
