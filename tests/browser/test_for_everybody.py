@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 from playwright.async_api import Page, expect
 
+from streamwatch.core.metrics import family
 from streamwatch.edge.web.server import HttpServer
 from tests.browser.chromium import DESKTOP, PHONE
 from tests.browser.conftest import Opened
@@ -192,6 +194,32 @@ async def test_a_model_nobody_has_seen_is_said_to_be_unknown(
     await page.close()
     assert all("404" in complaint for complaint in complaints)
     complaints.clear()
+
+
+async def test_a_topic_whose_records_join_nothing_is_seen(server: HttpServer, opened: Opened) -> None:
+    topics = [
+        family("topic_predictions_total", [(("scored",), 1_000.0), (("retried",), 20.0)]),
+        family("topic_predictions_joined_total", [(("scored",), 940.0)]),
+        family("topic_labels_total", [(("outcomes",), 950.0), (("<b>",), 0.0)]),
+        family(
+            "topic_label_results_total",
+            [(("joined", "outcomes"), 940.0), (("orphaned", "outcomes"), 10.0)],
+        ),
+    ]
+    report = report_of({"m": Model()})
+    server.publish(replace(report, families=[*report.families, *topics]))
+    page = await opened(server.url)
+    await expect(page.locator("#health dt", has_text="Predictions of scored")).to_have_count(1)
+    shown = await page.locator("#health").evaluate(
+        "facts => Object.fromEntries([...facts.querySelectorAll('dt')].map("
+        "dt => [dt.innerText, dt.nextElementSibling.innerText.replaceAll('\u202f', '')]))"
+    )
+    assert {name: text for name, text in shown.items() if " of " in name} == {
+        "Predictions of retried": "0.0% of 20 joined",
+        "Predictions of scored": "94.0% of 1,000 joined",
+        "Labels of <b>": "none",
+        "Labels of outcomes": "98.9% of 950 joined",
+    }
 
 
 async def test_nothing_is_claimed_of_kafka_and_state_before_the_state_is_open(

@@ -21,7 +21,7 @@ from streamwatch.core.predictions.standing import StandingHint
 
 
 class KeptHint(msgspec.Struct, frozen=True):
-    """What was decided of the latest hint of a model."""
+    """Decision on the latest hint of a model."""
 
     model: str
     ordinal: int

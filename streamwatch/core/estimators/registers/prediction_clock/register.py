@@ -135,7 +135,7 @@ class PredictionClock:
         self._table.restore(model.row, kept.sections)
 
     def series(self, chosen: Sequence[Slice]) -> Mapping[str, Sequence[Sample]]:
-        """What the detectors of some models say, under the names that other detectors' series have."""
+        """Series of the detectors of some models, under the names that other detectors' series have."""
         known = [(one.model, self._models[one.row]) for one in chosen if one.row in self._models]
         rows = np.array([model.row for _, model in known], np.int64)
         found: dict[str, list[Sample]] = {}

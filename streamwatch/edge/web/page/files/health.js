@@ -1,7 +1,7 @@
 // How the daemon itself is: chips on top, the facts beside the models.
 
 import { arrange, byId, element, mark, say } from "./dom.js";
-import { ago, bytes, count, moment } from "./format.js";
+import { ago, bytes, count, moment, percent } from "./format.js";
 import { state } from "./state.js";
 
 const total = (tree) => (typeof tree === "number" ? tree : Object.values(tree ?? {}).reduce((sum, below) => sum + total(below), 0));
@@ -36,6 +36,19 @@ function invalidByTopic(stream) {
   });
 }
 
+// What share of a topic's predictions met a label, and of its labels a prediction.
+function joinByTopic(stream) {
+  const results = stream.topic_label_results_total?.joined;
+  const sides = [
+    ["Predictions", stream.topic_predictions_total, stream.topic_predictions_joined_total],
+    ["Labels", stream.topic_labels_total, results],
+  ];
+  return sides.flatMap(([side, totals, joined]) => Object.entries(totals ?? {}).sort().map(([topic, records]) => [
+    `${side} of ${topic}`,
+    records ? `${percent((joined?.[topic] ?? 0) / records)} of ${count(records)} joined` : "none",
+  ]));
+}
+
 function facts(health) {
   const { ready, reasons, stream } = health;
   const [version] = Object.keys(stream.build_info ?? { "–": 1 });
@@ -49,6 +62,7 @@ function facts(health) {
     ["State", once(stream.state_durable ? "durable" : "in memory")],
     ["Predictions taken in", count(stream.predictions_accepted_total)],
     ["Labels taken in", count(stream.labels_accepted_total)],
+    ...joinByTopic(stream),
     ["Invalid records", once(count(total(stream.records_invalid_total)))],
     ...invalidByTopic(stream),
     ["Orphaned labels", count(stream.labels_orphaned_total)],
