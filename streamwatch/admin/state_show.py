@@ -22,6 +22,8 @@ from streamwatch.admin.state_contents import (
     pipeline_of,
     places_of,
 )
+from streamwatch.core.alerting.notification import Notification
+from streamwatch.core.alerting.rules import EARLY_HINT
 from streamwatch.core.fold_names import model_of
 from streamwatch.core.join.entry import PENDING
 from streamwatch.edge.stores.errors import StateDamaged
@@ -163,15 +165,21 @@ def _look(state: Inspection, *, ages: bool, told: Callable[[int, int], None]) ->
             "outcomes": sum(count for _, count in entries),
             "bytes": sum(size for size, _ in entries),
         },
-        alarms_open=tuple(
-            OpenAlarm(part.alarm.model, part.alarm.detector, part.severity, part.started_at_ms)
-            for incident in incidents_of(state)
-            for part in incident.parts
-            if part.is_open
-        ),
+        alarms_open=tuple(alarm for incident in incidents_of(state) for alarm in _open_alarms(incident)),
         outbox=dict(sorted(owed.items())),
         bytes=state.sizes(),
     )
+
+
+def _open_alarms(incident: Notification) -> list[OpenAlarm]:
+    """Open alarms of an incident; an early hint that people were told of is one."""
+    if incident.hint is not None:
+        return [OpenAlarm(incident.model, EARLY_HINT, incident.severity, incident.started_at_ms)]
+    return [
+        OpenAlarm(part.alarm.model, part.alarm.detector, part.severity, part.started_at_ms)
+        for part in incident.parts
+        if part.is_open
+    ]
 
 
 @dataclass(slots=True)

@@ -251,7 +251,9 @@ def _alarms(state: Inspection) -> Check:
     faults = Faults()
     owed = opened = 0
     with decoding("the book of alarms", faults):
-        opened = sum(part.is_open for incident in incidents_of(state) for part in incident.parts)
+        for incident in incidents_of(state):
+            opened += incident.hint is not None
+            opened += sum(part.is_open for part in incident.parts)
     with decoding("a notification of the outbox", faults):
         entries = outbox_of(state)
         owed = len(entries)

@@ -299,6 +299,8 @@ class BatchProcessor:
 
     def _meet(self, poll: Poll) -> None:
         """Take up partitions seen for the first time, and forget those that are no longer there."""
+        for partition in poll.moved:  # an offset of the log before says nothing of this one
+            self.progress.newest.pop(partition, None)
         for partition, state in poll.partitions.items():
             if partition not in self.progress.positions or partition in poll.moved:
                 records = poll.records.get(partition, ())

@@ -1,13 +1,27 @@
 """The record by which a log is recognised is that at the offset asked for, in columns as in objects."""
 
 import weakref
+from io import StringIO
 
 import numpy as np
 import pytest
 
+from streamwatch.core.commit.checkpoint import Checkpoint
+from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.fetched import OFFSET
+from streamwatch.core.merge import MergeProgress, MergeSpec
+from streamwatch.core.pipeline import Pipeline
+from streamwatch.core.ports import Poll
+from streamwatch.core.specs import JoinSpec
+from streamwatch.daemon import BatchProcessor, Topic
 from streamwatch.daemon.recent_records import RecentRecords
+from streamwatch.edge.decoders.formats.json import JsonDecoder
+from streamwatch.edge.decoders.mapping import TopicMapping
+from streamwatch.edge.keys import id_keys
 from streamwatch.edge.sources.kafka.batches.record import KafkaRecord, KafkaRecords, gathered, piece_of
+from streamwatch.edge.stores.memory import MemoryStore
+from streamwatch.telemetry import Telemetry
+from tests.daemon.fake_daemon import CLOCKS, NOW_MS, SPEC, L, P, label, prediction, stands
 
 PARTITION = ("predictions", 0)
 
@@ -67,3 +81,34 @@ def test_of_what_was_evaluated_only_the_last_record_is_kept(records):
     assert all(reference() is None for reference in held)
     assert recent.take({PARTITION: 499})[PARTITION].value == b"499"
     assert recent.take({PARTITION: 500}) == {}
+
+
+async def test_a_log_made_anew_is_known_by_its_own_records_though_no_commit_came_between() -> None:
+    monitors = EstimatorSet(SPEC)
+    topics = {
+        name: Topic(side, JsonDecoder(name, side, TopicMapping(), id_keys("", digest=True)))
+        for name, side in (("predictions", "prediction"), ("labels", "label"))
+    }
+    checkpoint = Checkpoint(Pipeline(JoinSpec(), monitors), monitors, SPEC, 1_000)
+    telemetry = Telemetry(stream=StringIO())
+    merge = MergeSpec(settle_ms=0), MergeProgress()
+    processor = BatchProcessor(checkpoint, MemoryStore(), topics, telemetry, CLOCKS, *merge)
+
+    def evaluate():
+        while processor.has_ready:
+            processor.evaluate()
+
+    async def deliver(records, read, moved=frozenset()):
+        states = {P: stands(read, caught_up=False), L: stands(200, caught_up=False)}
+        await processor.receive(Poll(records, states, moved))
+        evaluate()
+
+    before = {P: [prediction(k, record_ms=NOW_MS + k) for k in range(100)]}
+    await deliver(before | {L: [label(k, record_ms=NOW_MS + k) for k in range(101)]}, 100)
+    processor.forget_records(frozenset({P}))
+    processor.flush(frozenset({P}))
+    evaluate()
+    anew = {P: [prediction(k, record_ms=NOW_MS + 500 + k) for k in range(50)]}
+    await deliver(anew, 50, frozenset({P}))
+    await deliver({L: [label(150, record_ms=NOW_MS + 10_000)]}, 50)
+    assert processor.take_newest()[P].offset == 49

@@ -38,7 +38,9 @@ REASONS: Final = ("", "not_positive", "future", "jump", "")
 it that the timestamp was believed or that the record could not be decoded and has no time of its own."""
 
 _STRETCH: Final = 256
-"""Records that are looked at together: few enough that one in each that has to be judged is no burden."""
+"""Records that are looked at together."""
+_WORTH_IT: Final = 32
+"""Records taken together from which on that is cheaper than one by one."""
 
 _WAITS: Final = -1
 _NEVER: Final = 2**63 - 1
@@ -120,13 +122,14 @@ def _one_by_one(
     times: list[int] = []
     reasons: list[int] = []
     newest_ms = view.newest_ms
-    plain_before = 0
+    plain_before = alone_before = 0
     for i, (stamp_ms, counts) in enumerate(zip(moving.tolist(), decodable.tolist(), strict=True)):
         if i < plain_before:
             continue
-        if running_ms >= 0 and len(
-            plain := _plain_times(moving[i:], decodable[i:], running_ms, max_future_ms)
-        ):
+        if i >= alone_before and counts and 0 < stamp_ms <= running_ms + max_future_ms and running_ms >= 0:
+            plain = _plain_times(moving[i:], decodable[i:], running_ms, max_future_ms)
+            if len(plain) < _WORTH_IT:  # more of the others is likely to come: they are looked at one by one
+                alone_before = i + len(plain) + _STRETCH // 4
             plain_before = i + len(plain)
             running_ms = int(plain[-1])
             newest_ms = max(newest_ms, running_ms)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from streamwatch.core.alerting.notification import ToldHint
+from streamwatch.core.predictions.early_hints.view import OTHERS
 from streamwatch.core.predictions.standing import StandingHint
 from streamwatch.edge.receivers.times import iso, share
 
 LOOK_AT = "the shares of the predicted classes, and what changed upstream at that time"
 """What to look at first."""
 _OVER = {
-    "stands_no_longer": "it stands no longer, as a hint ends as many predictions later as it looks back",
+    "stands_no_longer": (
+        "it stands no longer, as a hint ends as many predictions later as it looks back, or hints are not "
+        "told any more"
+    ),
     "model_retired": "the model has been idle for long and is not watched any more",
 }
 
@@ -43,7 +47,12 @@ def figures(hint: StandingHint) -> str:
 def _changed(hint: StandingHint) -> str:
     if hint.predicted_class is None:
         return f"has {'higher' if hint.more else 'lower'} scores of the class it predicts"
-    return f"predicts {hint.predicted_class} {'more' if hint.more else 'less'} often"
+    return f"predicts {class_of(hint)} {'more' if hint.more else 'less'} often"
+
+
+def class_of(hint: StandingHint) -> str:
+    """Name the class whose share changed; all beyond those told apart are named together."""
+    return "classes beyond its first eight" if hint.predicted_class == OTHERS else f"{hint.predicted_class}"
 
 
 def _score(value: float) -> str:

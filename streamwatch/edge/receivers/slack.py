@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from streamwatch.core.alerting.notification import Notification
+from streamwatch.edge.receivers.hint_texts import class_of
 from streamwatch.edge.receivers.hint_texts import figures as hint_figures
 from streamwatch.edge.receivers.http import EndpointSpec, HttpReceiver
 from streamwatch.edge.receivers.kind import ReceiverKind, ReceiverOptions
@@ -62,7 +63,7 @@ class Slack:
             if hint.standing.predicted_class is None:
                 figures["Mean score"] = hint_figures(hint.standing)
             else:
-                figures[f"Share of {hint.standing.predicted_class}"] = hint_figures(hint.standing)
+                figures[f"Share of {class_of(hint.standing)}"] = hint_figures(hint.standing)
             fields = [_markdown(f"{name}: {value}") for name, value in figures.items()]
             blocks.append({"type": "section", "fields": fields})
         footer = f"{notification.incident} · {iso(notification.issued_ms)}"

@@ -91,9 +91,15 @@ def check_history(losses: Losses, outcomes_per_alarm: float) -> float:
         raise CannotPromise(f"the history has {min(errors, n - errors)} {which}; at least 50 are needed")
     _refuse_long(n, mean_block(losses))
     _refuse_change(losses, mean_block(losses))  # before slow swings, as a change is one, too
-    alone = mean_block(losses)
-    block = max(LONGER * alone if alone > _TOGETHER else alone, lasting_block(losses))
-    _refuse_long(n, block)
+    alone, lasting = mean_block(losses), lasting_block(losses)
+    _refuse_long(n, lasting)
+    block = max(LONGER * alone if alone > _TOGETHER else alone, lasting)
+    if n < 100 * block:
+        raise CannotPromise(
+            f"losses go together, so that streams are drawn in blocks of {block:,.0f} outcomes, lest they "
+            f"cut stretches of errors that alarm; {n:,} outcomes have {n / block:,.0f} of them, at least 100 are "
+            f"needed"
+        )
     if outcomes_per_alarm > 100 * n:
         raise CannotPromise(
             f"one alarm in {outcomes_per_alarm:,.0f} outcomes is promised from {n:,}; "

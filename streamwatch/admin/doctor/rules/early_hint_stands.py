@@ -28,6 +28,10 @@ def _changed(details: Mapping[str, object]) -> str:
     match details:
         case {"early_hints": {"hint": {"class": None, "more": bool(more)}}}:
             return f"scores of predicted classes are {'higher' if more else 'lower'} than before"
+        case {"early_hints": {"hint": {"class": "__other__", "more": bool(more)}}}:
+            return (
+                f"classes beyond its first eight are predicted {'more' if more else 'less'} often than before"
+            )
         case {"early_hints": {"hint": {"class": str(name), "more": bool(more)}}}:
             return f"{name!r} is predicted {'more' if more else 'less'} often than before"
         case _:
