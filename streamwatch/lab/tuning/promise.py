@@ -97,8 +97,8 @@ def check_history(losses: Losses, outcomes_per_alarm: float) -> float:
     if n < 100 * block:
         raise CannotPromise(
             f"losses go together, so that streams are drawn in blocks of {block:,.0f} outcomes, lest they "
-            f"cut stretches of errors that alarm; {n:,} outcomes have {n / block:,.0f} of them, at least 100 are "
-            f"needed"
+            f"cut stretches of errors that alarm; {n:,} outcomes have {n / block:,.0f} of them, at least 100 "
+            f"are needed"
         )
     if outcomes_per_alarm > 100 * n:
         raise CannotPromise(
