@@ -209,16 +209,16 @@ async def test_a_topic_whose_records_join_nothing_is_seen(server: HttpServer, op
     report = report_of({"m": Model()})
     server.publish(replace(report, families=[*report.families, *topics]))
     page = await opened(server.url)
-    await expect(page.locator("#health dt", has_text="Predictions of scored")).to_have_count(1)
+    await expect(page.locator("#health dt", has_text="Predictions of topic scored")).to_have_count(1)
     shown = await page.locator("#health").evaluate(
         "facts => Object.fromEntries([...facts.querySelectorAll('dt')].map("
         "dt => [dt.innerText, dt.nextElementSibling.innerText.replaceAll('\u202f', '')]))"
     )
     assert {name: text for name, text in shown.items() if " of " in name} == {
-        "Predictions of retried": "0.0% of 20 joined",
-        "Predictions of scored": "94.0% of 1,000 joined",
-        "Labels of <b>": "none",
-        "Labels of outcomes": "98.9% of 950 joined",
+        "Predictions of topic retried": "0.0% of 20 joined",
+        "Predictions of topic scored": "94.0% of 1,000 joined",
+        "Labels of topic <b>": "none",
+        "Labels of topic outcomes": "98.9% of 950 joined",
     }
 
 

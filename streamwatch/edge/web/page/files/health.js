@@ -44,7 +44,7 @@ function joinByTopic(stream) {
     ["Labels", stream.topic_labels_total, results],
   ];
   return sides.flatMap(([side, totals, joined]) => Object.entries(totals ?? {}).sort().map(([topic, records]) => [
-    `${side} of ${topic}`,
+    `${side} of topic ${topic}`,
     records ? `${percent((joined?.[topic] ?? 0) / records)} of ${count(records)} joined` : "none",
   ]));
 }
