@@ -84,7 +84,7 @@ class Kept:
 def curve(kind: str, draw: Draw, length: int) -> Callable[[float], float]:
     """The rate of alarms of the process by strictness, interpolated in logarithms."""
     tuned = TUNED[kind]
-    low, high = {"page_hinkley": (15.0, 300.0), "ewma": (1.8, 9.0)}[kind]
+    low, high = {"page_hinkley": (5.0, 300.0), "ewma": (1.8, 9.0)}[kind]
     grid = tuned.grid(low, high, CANDIDATES)
     table = table_of([tuned.spec(float(s), str(i)) for i, s in enumerate(grid)], 1)
     counts = np.zeros(len(grid))
@@ -95,7 +95,15 @@ def curve(kind: str, draw: Draw, length: int) -> Callable[[float], float]:
         counts += np.bincount([a.detector for a in table.fold(rows, rows, part)], minlength=len(grid))
     seen = -(-length // CHUNK) * CHUNK
     known = counts >= 5
-    return lambda s: float(np.exp(np.interp(np.log(s), np.log(grid[known]), np.log(counts[known] / seen))))
+    least, most = grid[known][[0, -1]]
+
+    def rate_at(strictness: float) -> float:
+        if strictness < least:
+            raise ValueError(f"expected a strictness of {least:.4g} or more, got {strictness:.4g}")
+        strictness = min(strictness, most)  # beyond it alarms are rarer than could be counted
+        return float(np.exp(np.interp(np.log(strictness), np.log(grid[known]), np.log(counts[known] / seen))))
+
+    return rate_at
 
 
 def promises(kind: str, process: str, histories: int, *, length: int = LENGTH, seed: int = 1) -> Kept:
