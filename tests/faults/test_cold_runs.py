@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from random import Random
 
@@ -20,38 +16,17 @@ from streamwatch.edge.stores.rocksdb.columns.runs import RocksRuns
 from tests.core.join.compiled.cold.cold_model import IDS, SMALL, rows_of
 from tests.edge.stores.rocksdb.cold_steps import COMMITS, Undisturbed, opened
 from tests.faults.disk.volume import volume
+from tests.faults.disk.writing import Writing, running
 from tests.tiers import number
 
 KILLS = number("STREAMWATCH_KILLS", default=3, everything=100)
 CUTS = number("STREAMWATCH_POWER_CUTS", default=3, everything=40)
-ROOT = Path(__file__).parents[2]
 MOST_COMMITS, LATEST_SECONDS = 60, 0.02
 
 
-@contextmanager
-def writing(directory: Path, seed: int) -> Iterator[subprocess.Popen[str]]:
-    command = [sys.executable, "-m", "tests.faults.disk.cold_writer", str(directory), str(seed)]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
-
-
-def until_durable(process: subprocess.Popen[str], commit: int) -> None:
-    assert process.stdout is not None
-    for line in process.stdout:
-        if line == f"durable {commit}\n":
-            return
-    pytest.fail("it ended by itself")
-
-
-def killed(process: subprocess.Popen[str], promised: int) -> int:
-    """Last commit it held for durable, once it is dead."""
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait()
-    assert process.stdout is not None
-    return max([promised, *(int(line.split()[1]) for line in process.stdout if line.endswith("\n"))])
+def writing(directory: Path, seed: int) -> AbstractContextManager[Writing]:
+    """A process that takes steps with cold entries there."""
+    return running([sys.executable, "-m", "tests.faults.disk.cold_writer", str(directory), str(seed)])
 
 
 def commit_found(directory: Path, seed: int) -> int:
@@ -74,12 +49,13 @@ def commit_found(directory: Path, seed: int) -> int:
 def test_a_killed_process_leaves_the_runs_of_its_last_commit(tmp_path: Path) -> None:
     for seed in range(KILLS):
         chance = Random(seed)
-        directory, promised = tmp_path / str(seed), chance.randint(1, MOST_COMMITS)
-        with writing(directory, seed) as process:
-            until_durable(process, promised)
+        directory = tmp_path / str(seed)
+        with writing(directory, seed) as writer:
+            writer.until("durable", chance.randint(1, MOST_COMMITS))
             time.sleep(chance.uniform(0.0, LATEST_SECONDS))
-            promised = killed(process, promised)
-        assert promised <= commit_found(directory, seed) <= promised + 1
+            writer.kill()
+        found = commit_found(directory, seed)
+        assert writer.kept(found), (writer.promised, writer.last, found)
 
 
 @pytest.mark.real("loop mount")
@@ -87,12 +63,12 @@ def test_a_power_cut_leaves_the_runs_of_a_commit_that_was_flushed(tmp_path: Path
     with volume(tmp_path) as disk:
         for seed in range(CUTS):
             chance = Random(seed)
-            directory, promised = disk.path / str(seed), chance.randint(1, MOST_COMMITS)
-            with writing(directory, seed) as process:
-                until_durable(process, promised)
+            directory = disk.path / str(seed)
+            with writing(directory, seed) as writer:
+                writer.until("durable", chance.randint(1, MOST_COMMITS))
                 time.sleep(chance.uniform(0.0, LATEST_SECONDS))
-                disk.cut_power()
-                promised = killed(process, promised)
+                writer.lose_power(disk)
             disk.unmount()
             disk.mount()
-            assert promised <= commit_found(directory, seed) <= promised + 1
+            found = commit_found(directory, seed)
+            assert writer.kept(found), (seed, writer.promised, writer.last, found)

@@ -44,7 +44,13 @@ class Volume:
         _run("mount", "-o", self._options, str(self._image), str(self.path))
 
     def cut_power(self) -> None:
-        """What is in memory only is lost; processes that use the volume see every call fail."""
+        """What is in memory only is lost; processes that use the volume see every call fail.
+
+        One call may lie: an `fdatasync` under way at this moment can return 0 although its bytes are lost:
+        the journal drops the transaction before the one who waits for it looks (seen in 20 of 1,755 cuts
+        under a process that does nothing but append and `fdatasync`). Nobody hears such a word when the power
+        of a machine fails, so a test holds a process to what it had said before (`Writing.lose_power`).
+        """
         directory = os.open(self.path, os.O_RDONLY)
         try:
             fcntl.ioctl(directory, SHUTDOWN, struct.pack("I", NO_LOG_FLUSH))

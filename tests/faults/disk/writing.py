@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.faults.committed import Committing
+from tests.faults.disk.volume import Volume
 
 ROOT = Path(__file__).parents[3]
 PATIENCE_SECONDS = 600.0
@@ -26,6 +27,7 @@ class Writing:
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self.said: list[tuple[str, str]] = []
+        self._before_cut: int | None = None
         self._process = process
         self._lines: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._listener = threading.Thread(target=self._listen)
@@ -34,12 +36,18 @@ class Writing:
     def until(self, word: str, number: int = 1) -> None:
         """Until it has said this word so often."""
         while self.times(word) < number:
-            line = self._lines.get(timeout=PATIENCE_SECONDS)
-            assert line, f"it ended: {self.said[-3:]}"
-            self._note(line)
+            self._next()
 
     def times(self, word: str) -> int:
         return sum(said == word for said, _ in self.said)
+
+    def lose_power(self, disk: Volume) -> None:
+        """Cut the power of the disk it writes to, and end it: it promised what it had said before."""
+        while not self._lines.empty():
+            self._next()
+        self._before_cut = self.last
+        disk.cut_power()
+        self.kill()
 
     def kill(self) -> None:
         """End it and all that runs it; what it said until then counts."""
@@ -54,14 +62,28 @@ class Writing:
 
     @property
     def promised(self) -> int:
+        """The last commit that must be found: of those it said before the power was cut, if that was."""
+        return self.last if self._before_cut is None else self._before_cut
+
+    @property
+    def last(self) -> int:
         """The last commit it held for durable, or found at an opening and might have shown."""
         return max((int(value) for word, value in self.said if word in ("found", "durable")), default=0)
+
+    def kept(self, found: int) -> bool:
+        """Whether a commit found afterwards is one that it may have left behind."""
+        return max(self.promised, self.last - 1) <= found <= self.last + 1
 
     def _listen(self) -> None:
         assert self._process.stdout is not None
         for line in self._process.stdout:
             self._lines.put(line)
         self._lines.put("")
+
+    def _next(self) -> None:
+        line = self._lines.get(timeout=PATIENCE_SECONDS)
+        assert line, f"it ended: {self.said[-3:]}"
+        self._note(line)
 
     def _note(self, line: str) -> None:
         word, _, value = line.strip().partition(" ")
@@ -80,8 +102,15 @@ def writing(
 ) -> Iterator[Writing]:
     """A writer, run by the command `under` if there is one; killed at the end if it is still there."""
     command = [*under, sys.executable, "-m", "tests.faults.disk.writer", str(directory), str(last), str(IDS)]
+    with running([*command, *arguments]) as writer:
+        yield writer
+
+
+@contextmanager
+def running(command: Sequence[str]) -> Iterator[Writing]:
+    """A process that says `durable <n>` after each commit; killed at the end if it is still there."""
     with subprocess.Popen(
-        [*command, *arguments], cwd=ROOT, stdout=subprocess.PIPE, text=True, start_new_session=True
+        command, cwd=ROOT, stdout=subprocess.PIPE, text=True, start_new_session=True
     ) as process:
         try:
             yield Writing(process)
