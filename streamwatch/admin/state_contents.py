@@ -20,11 +20,11 @@ from streamwatch.core.commit.sections import spec_of
 from streamwatch.core.estimators.comparisons.set import ComparisonSet
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Alarm, Outcome
+from streamwatch.core.join.compiled.durable.restoring import WaitingEntries, values_of
 from streamwatch.core.join.compiled.layout import PREDICTIONS
 from streamwatch.core.join.compiled.outside.examining import entries_outside, examine
 from streamwatch.core.join.compiled.outside.overflow import Overflow
 from streamwatch.core.join.compiled.outside.spec import OverflowSpec
-from streamwatch.core.join.compiled.restoring import WaitingEntries, values_of
 from streamwatch.core.merge import MergeProgress
 from streamwatch.core.pipeline import Pipeline
 from streamwatch.core.series import Family

@@ -13,8 +13,8 @@ from streamwatch.core.column_pipeline import ColumnPipeline
 from streamwatch.core.commit.batch import RecoveredState
 from streamwatch.core.commit.checkpoint import Checkpoint, Resumed
 from streamwatch.core.estimators.set import EstimatorSet
+from streamwatch.core.join.compiled.durable.packed import PackedError
 from streamwatch.core.join.compiled.outside.overflow import Overflow
-from streamwatch.core.join.compiled.packed import PackedError
 from streamwatch.core.pipeline import Pipeline
 from streamwatch.core.ports import DeadLetters, Schemas, Store
 from streamwatch.daemon import (

@@ -16,12 +16,12 @@ from streamwatch.core.events import Alarm, Event, Outcome
 from streamwatch.core.join.caveats import Caveats, caveats
 from streamwatch.core.join.compiled.cold.merging import Merge
 from streamwatch.core.join.compiled.cold.store import ColdChanges
-from streamwatch.core.join.compiled.durable import JoinTotals
+from streamwatch.core.join.compiled.durable.entries import JoinTotals
+from streamwatch.core.join.compiled.durable.waiting_log import Changes
 from streamwatch.core.join.compiled.join import BRING, DONE, LOOK, CompiledJoin
 from streamwatch.core.join.compiled.layout import Arrays, Records
 from streamwatch.core.join.compiled.outside.overflow import Overflow, Work
 from streamwatch.core.join.compiled.rows import Digests
-from streamwatch.core.join.compiled.waiting_log import Changes
 from streamwatch.core.join.counters import JoinCounters
 from streamwatch.core.join.mismatch import ClassAgreement, Mismatch, mismatches
 from streamwatch.core.join.reorder import OrderState

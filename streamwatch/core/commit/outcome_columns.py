@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.events import Outcome
-from streamwatch.core.join.compiled.packed import PackedError, pack_columns, unpack_columns
+from streamwatch.core.join.compiled.durable.packed import PackedError, pack_columns, unpack_columns
 from streamwatch.core.outcomes import OUTCOME, SEGMENTS_FROM, OutcomeBatch
 from streamwatch.core.segments import segments_of
 from streamwatch.core.words import joined

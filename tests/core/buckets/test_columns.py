@@ -22,8 +22,8 @@ from streamwatch.core.buckets.columns.reader import ColumnReader
 from streamwatch.core.buckets.reader import RowReader
 from streamwatch.core.buckets.spec import BucketsSpec
 from streamwatch.core.events import Label, Partition, Prediction, is_decodable
+from streamwatch.core.join.compiled.durable.packed import PackedError
 from streamwatch.core.join.compiled.layout import NUMBER_BITS
-from streamwatch.core.join.compiled.packed import PackedError
 from streamwatch.core.merge import Arrivals
 from streamwatch.core.records import LABEL, PREDICTION, RecordBatch
 from streamwatch.core.segments import segments_text

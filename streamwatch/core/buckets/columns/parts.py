@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from streamwatch.core.buckets.columns.id_join import RESOLUTION, PlacedOutcomes
 from streamwatch.core.buckets.columns.prediction_places import PLACE_COLUMNS
 from streamwatch.core.buckets.parts import Activity, InvalidOf
-from streamwatch.core.join.compiled.packed import PackedError, pack_columns, unpack_columns
+from streamwatch.core.join.compiled.durable.packed import PackedError, pack_columns, unpack_columns
 from streamwatch.core.outcomes import OUTCOME, SEGMENTS_FROM, OutcomeBatch
 
 _OF_OUTCOMES: Final = (

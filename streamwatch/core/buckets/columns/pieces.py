@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.buckets.pieces import Row
-from streamwatch.core.join.compiled.packed import PackedError, pack_columns, unpack_columns
+from streamwatch.core.join.compiled.durable.packed import PackedError, pack_columns, unpack_columns
 from streamwatch.core.records import OBJECT
 from streamwatch.core.words import Records, taken
 

@@ -8,8 +8,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from streamwatch.core.join.compiled.durable.packed import pack_columns, unpack_columns
 from streamwatch.core.join.compiled.layout import NUMBER_BITS
-from streamwatch.core.join.compiled.packed import pack_columns, unpack_columns
 
 PLACE_COLUMNS: Final = ("time_ms", "partition", "offset", "event")
 """Columns of places; `partition` is its number in the bucket."""

@@ -15,7 +15,8 @@ from streamwatch.core.events import Event
 from streamwatch.core.join.compiled.accepted import put_accepted
 from streamwatch.core.join.compiled.cold.merging import Merge
 from streamwatch.core.join.compiled.cold.store import ColdChanges
-from streamwatch.core.join.compiled.durable import DurableEntries, JoinTotals, totals_of
+from streamwatch.core.join.compiled.durable.entries import DurableEntries, JoinTotals, totals_of
+from streamwatch.core.join.compiled.durable.waiting_log import Changes
 from streamwatch.core.join.compiled.growing import grown, is_nearly_full, shift_of
 from streamwatch.core.join.compiled.layout import (
     ACTIVITY,
@@ -52,7 +53,6 @@ from streamwatch.core.join.compiled.record_rows import RecordNumbering
 from streamwatch.core.join.compiled.rows import Digests, RowBuilder
 from streamwatch.core.join.compiled.table import FREE
 from streamwatch.core.join.compiled.topic_counters import restore_topics, topic_counters
-from streamwatch.core.join.compiled.waiting_log import Changes
 from streamwatch.core.join.counters import JoinCounters, LabelCounters
 from streamwatch.core.join.entry import PENDING
 from streamwatch.core.join.holdings import Holdings

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 
 from streamwatch.core.column_pipeline import ColumnPipeline
-from streamwatch.core.join.compiled import dedup_log, waiting_log
+from streamwatch.core.join.compiled.durable import dedup_log, waiting_log
 from tests.core.join.compiled.streams import Joined
 
 

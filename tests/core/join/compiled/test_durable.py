@@ -7,7 +7,8 @@ from random import Random
 
 import pytest
 
-from streamwatch.core.join.compiled import dedup_log, unwritten
+from streamwatch.core.join.compiled import unwritten
+from streamwatch.core.join.compiled.durable import dedup_log
 from streamwatch.core.pipeline import Pipeline
 from streamwatch.edge.keys import digest_bytes
 from tests.core.join.compiled.durable_streams import DurableJoined, cramped_logs

@@ -13,8 +13,8 @@ from streamwatch.core.column_pipeline import ColumnPipeline
 from streamwatch.core.commit.batch import CommitBatch
 from streamwatch.core.commit.checkpoint import Checkpoint
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.join.compiled.column_keys import DEDUP, WAITING
-from streamwatch.core.join.compiled.packed import PackedError
+from streamwatch.core.join.compiled.durable.keys import DEDUP, WAITING
+from streamwatch.core.join.compiled.durable.packed import PackedError
 from streamwatch.core.merge import MergeProgress
 from streamwatch.core.pipeline import Pipeline
 from streamwatch.core.specs import JoinSpec, MonitorsSpec

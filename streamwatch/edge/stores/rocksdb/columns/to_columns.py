@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from streamwatch.core.join.compiled.from_rows import RowPacker
+from streamwatch.core.join.compiled.durable.from_rows import RowPacker
 from streamwatch.edge.stores.errors import StateRefused
 from streamwatch.edge.stores.rocksdb.directory.database import Database
 from streamwatch.edge.stores.rocksdb.directory.meta import all_names_of, encoded, manifest_of

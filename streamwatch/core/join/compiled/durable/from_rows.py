@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.join.compiled.column_keys import (
+from streamwatch.core.join.compiled.durable.keys import (
     CLASS,
     DEDUP,
     MODEL,
@@ -19,10 +19,10 @@ from streamwatch.core.join.compiled.column_keys import (
     WAITING,
     key_of,
 )
+from streamwatch.core.join.compiled.durable.packed import pack_dedup, pack_waiting
+from streamwatch.core.join.compiled.durable.waiting_log import RUN_ROWS
 from streamwatch.core.join.compiled.layout import ENTRY, NO_TIME
 from streamwatch.core.join.compiled.names import NumberedNames, NumberedSegments, NumberedTopics
-from streamwatch.core.join.compiled.packed import pack_dedup, pack_waiting
-from streamwatch.core.join.compiled.waiting_log import RUN_ROWS
 from streamwatch.core.join.entry import EXPIRED, PENDING, RESOLVED, JoinEntry
 
 _GROWN: Final = 65_536

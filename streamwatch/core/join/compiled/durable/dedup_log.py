@@ -12,11 +12,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.join.compiled.column_keys import DEDUP, key_of
+from streamwatch.core.join.compiled.durable.keys import DEDUP, key_of
+from streamwatch.core.join.compiled.durable.packed import DedupRows, pack_columns, pack_dedup, unpack_dedup
+from streamwatch.core.join.compiled.durable.waiting_log import Changes
 from streamwatch.core.join.compiled.layout import Arrays
-from streamwatch.core.join.compiled.packed import DedupRows, pack_columns, pack_dedup, unpack_dedup
 from streamwatch.core.join.compiled.unwritten import DedupMark, unwritten_dedup
-from streamwatch.core.join.compiled.waiting_log import Changes
 from streamwatch.core.words import taken
 
 SIZES: Final = (256, 4_096)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from struct import Struct
 from typing import Final, NamedTuple
 
-from streamwatch.core.join.compiled.packed import PackedError
+from streamwatch.core.join.compiled.durable.packed import PackedError
 
 CLASS: Final = b"c"
 """Name of a class, by number."""

@@ -20,10 +20,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.join.compiled.column_keys import LEFT, SCORES, WAITING, key_of
+from streamwatch.core.join.compiled.durable.keys import LEFT, SCORES, WAITING, key_of
+from streamwatch.core.join.compiled.durable.packed import LeftRows, pack_left, pack_waiting
 from streamwatch.core.join.compiled.layout import FRONT, PLACE_BITS, PLACES, Arrays
 from streamwatch.core.join.compiled.names import HeldScores
-from streamwatch.core.join.compiled.packed import LeftRows, pack_left, pack_waiting
 from streamwatch.core.join.entry import PENDING
 from streamwatch.core.outcomes import SEGMENTS_FROM
 from streamwatch.core.words import taken

@@ -19,8 +19,17 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.join.compiled.column_keys import CLASS, MODEL, OUTSIDE, SEGMENTS, TOPIC, key_of
-from streamwatch.core.join.compiled.dedup_log import DedupLog
+from streamwatch.core.join.compiled.durable.dedup_log import DedupLog
+from streamwatch.core.join.compiled.durable.keys import CLASS, MODEL, OUTSIDE, SEGMENTS, TOPIC, key_of
+from streamwatch.core.join.compiled.durable.linking import link
+from streamwatch.core.join.compiled.durable.packed import PackedError
+from streamwatch.core.join.compiled.durable.restoring import (
+    ColumnValues,
+    WaitingEntries,
+    fill_dedup,
+    values_of,
+)
+from streamwatch.core.join.compiled.durable.waiting_log import Changes, WaitingLog
 from streamwatch.core.join.compiled.layout import (
     FRONT,
     GENERATION,
@@ -34,7 +43,6 @@ from streamwatch.core.join.compiled.layout import (
     places_of,
     slots_of,
 )
-from streamwatch.core.join.compiled.linking import link
 from streamwatch.core.join.compiled.names import (
     HeldScores,
     NumberedNames,
@@ -43,10 +51,7 @@ from streamwatch.core.join.compiled.names import (
 )
 from streamwatch.core.join.compiled.outside.counts import Outside
 from streamwatch.core.join.compiled.outside.overflow import Overflow
-from streamwatch.core.join.compiled.packed import PackedError
-from streamwatch.core.join.compiled.restoring import ColumnValues, WaitingEntries, fill_dedup, values_of
 from streamwatch.core.join.compiled.unwritten import DedupMark, unwritten_waiting
-from streamwatch.core.join.compiled.waiting_log import Changes, WaitingLog
 from streamwatch.core.join.counters import JoinCounters
 from streamwatch.core.join.dedup import DedupState, Generation
 from streamwatch.core.join.entry import EARLY, PENDING, RETAINED, UNMATCHED

@@ -10,7 +10,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.join.compiled.column_keys import (
+from streamwatch.core.join.compiled.durable.dedup_log import DedupValue, dedup_value
+from streamwatch.core.join.compiled.durable.keys import (
     CLASS,
     DEDUP,
     LEFT,
@@ -21,10 +22,7 @@ from streamwatch.core.join.compiled.column_keys import (
     TOPIC,
     parts_of,
 )
-from streamwatch.core.join.compiled.dedup_log import DedupValue, dedup_value
-from streamwatch.core.join.compiled.layout import PLACE_BITS, Records
-from streamwatch.core.join.compiled.outside.counts import Outside
-from streamwatch.core.join.compiled.packed import (
+from streamwatch.core.join.compiled.durable.packed import (
     DedupRows,
     LeftRows,
     PackedError,
@@ -33,8 +31,10 @@ from streamwatch.core.join.compiled.packed import (
     unpack_left,
     unpack_waiting,
 )
+from streamwatch.core.join.compiled.durable.waiting_log import LeftNote, Run
+from streamwatch.core.join.compiled.layout import PLACE_BITS, Records
+from streamwatch.core.join.compiled.outside.counts import Outside
 from streamwatch.core.join.compiled.waiting import NUMBERS
-from streamwatch.core.join.compiled.waiting_log import LeftNote, Run
 from streamwatch.core.join.entry import PENDING, RETAINED, UNMATCHED
 from streamwatch.core.segments import segments_of
 
