@@ -16,7 +16,7 @@ from streamwatch.core.events import Alarm, Event, Outcome
 from streamwatch.core.join.caveats import Caveats, caveats
 from streamwatch.core.join.compiled.cold.merging import Merge
 from streamwatch.core.join.compiled.cold.store import ColdChanges
-from streamwatch.core.join.compiled.durable.entries import JoinTotals
+from streamwatch.core.join.compiled.durable.totals import JoinTotals
 from streamwatch.core.join.compiled.durable.waiting_log import Changes
 from streamwatch.core.join.compiled.join import BRING, DONE, LOOK, CompiledJoin
 from streamwatch.core.join.compiled.layout import Arrays, Records

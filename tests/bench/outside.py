@@ -86,7 +86,7 @@ class Measured:
         rows["record_ms"], rows["timestamp_ms"] = START_MS + self.batches, NO_TIME
         rows["model"] = np.tile(self.models, len(ids)) if side == PREDICTION else -1
         rows["class"], rows["scores"], rows["side"] = self.shown, -1, side
-        self.join._room_for_models()
+        self.join._with_room(rows)
         return rows
 
     def predict(self, ids):

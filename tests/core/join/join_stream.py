@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from streamwatch.core.column_pipeline import ColumnPipeline
 from streamwatch.core.events import Invalid, Label, NullRecord, Prediction
+from streamwatch.core.join.compiled.releasing import used_entries
 from streamwatch.core.join.entry import EXPIRED, PENDING, RESOLVED
 from streamwatch.core.pipeline import Pipeline
 from streamwatch.core.specs import JoinSpec, columns_suffice
@@ -146,7 +147,7 @@ def digested(rows):
 
 def _alive_in_columns(join):
     floor, rows = int(join._arrays.totals["floor"][0]), []
-    for entry in join._used():
+    for entry in used_entries(join.arrays):
         state = int(entry["state"])
         if state >= RESOLVED and int(entry["earlier_or_generation"]) < floor:
             continue

@@ -13,8 +13,8 @@ from streamwatch.core.buckets.columns.prediction_places import PredictionPlacesS
 from streamwatch.core.buckets.columns.told_models import ColumnToldModel
 from streamwatch.core.buckets.totals import RecordCounts
 from streamwatch.core.events import Partition
-from streamwatch.core.join.compiled.durable.entries import JoinTotals
 from streamwatch.core.join.compiled.durable.packed import PackedError
+from streamwatch.core.join.compiled.durable.totals import JoinTotals
 from streamwatch.core.join.entry import PENDING
 
 if TYPE_CHECKING:

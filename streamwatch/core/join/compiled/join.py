@@ -1,7 +1,4 @@
-"""The compiled join as Python sees it: places models, makes room, hands over outcomes and what changed.
-
-Longer than most: it is the one place that has the arrays, and every step on them is a few lines.
-"""
+"""The compiled join as Python sees it: the one place that has the arrays; each step on them is elsewhere."""
 
 from __future__ import annotations
 
@@ -12,56 +9,38 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.events import Event
-from streamwatch.core.join.compiled.accepted import put_accepted
+from streamwatch.core.join.compiled.accepted import accepted_predictions, predicted_scores
+from streamwatch.core.join.compiled.activity import (
+    place_model,
+    restored_activity,
+    retire,
+    update_models,
+    with_room_for_models,
+)
+from streamwatch.core.join.compiled.beginning import new_arrays
 from streamwatch.core.join.compiled.cold.merging import Merge
 from streamwatch.core.join.compiled.cold.store import ColdChanges
-from streamwatch.core.join.compiled.durable.entries import DurableEntries, JoinTotals, totals_of
+from streamwatch.core.join.compiled.counters import counters_of, restore_counters
+from streamwatch.core.join.compiled.durable.entries import DurableEntries
+from streamwatch.core.join.compiled.durable.totals import JoinTotals, totals_of
 from streamwatch.core.join.compiled.durable.waiting_log import Changes
 from streamwatch.core.join.compiled.growing import grown, is_nearly_full, shift_of
-from streamwatch.core.join.compiled.layout import (
-    ACTIVITY,
-    COUNTERS,
-    GENERATION,
-    GENERATIONS_KEPT,
-    LABEL_COLUMNS,
-    LIMITS,
-    NO_TIME,
-    PLACED,
-    PLAIN_COUNTERS,
-    PREDICTION,
-    PREDICTIONS,
-    REFUSED,
-    SETTLED_NOTED,
-    TOTALS,
-    UNPLACED,
-    UNWRITTEN,
-    WITH_MODEL,
-    WITHOUT_MODEL,
-    Arrays,
-    Records,
-    entries_of,
-    one,
-    outcomes_of,
-    places_of,
-    slots_of,
-)
+from streamwatch.core.join.compiled.layout import NO_TIME, PREDICTIONS, UNWRITTEN, Arrays, Records
 from streamwatch.core.join.compiled.loop import BRING, DONE, GROW, LOOK, PLACE, WRITTEN, take
-from streamwatch.core.join.compiled.names import HeldScores, NumberedSegments, NumberedTopics
+from streamwatch.core.join.compiled.names import HeldScores, NumberedSegments, NumberedTopics, new_names
 from streamwatch.core.join.compiled.other_records import OtherRecords
 from streamwatch.core.join.compiled.outside.overflow import Overflow, Work
-from streamwatch.core.join.compiled.record_rows import RecordNumbering
-from streamwatch.core.join.compiled.rows import Digests, RowBuilder
-from streamwatch.core.join.compiled.table import FREE
-from streamwatch.core.join.compiled.topic_counters import restore_topics, topic_counters
-from streamwatch.core.join.counters import JoinCounters, LabelCounters
-from streamwatch.core.join.entry import PENDING
+from streamwatch.core.join.compiled.reading import JoinReading
+from streamwatch.core.join.compiled.releasing import release_names
+from streamwatch.core.join.compiled.resolved import take_outcomes
+from streamwatch.core.join.compiled.rows import Digests
+from streamwatch.core.join.counters import JoinCounters
 from streamwatch.core.join.holdings import Holdings
 from streamwatch.core.join.models import JoinModels
-from streamwatch.core.outcomes import SEGMENTS_FROM, OutcomeBatch
-from streamwatch.core.predictions.batch import PREDICTED, PredictionBatch, score_of
+from streamwatch.core.outcomes import OutcomeBatch
+from streamwatch.core.predictions.batch import PredictionBatch
 from streamwatch.core.records import RecordBatch
 from streamwatch.core.specs import JoinSpec
-from streamwatch.core.words import copied
 
 __all__ = ["BRING", "DONE", "LOOK", "WRITTEN", "CompiledJoin"]
 
@@ -69,8 +48,6 @@ ROOM: Final = 4_096
 """Outcomes handed over at a time, and up to those of one id more."""
 ROOM_WITH_SCORES: Final = 500
 """The same while predictions with scores wait: what looks at these takes a microsecond for each."""
-_FIRST_ENTRIES: Final = 1_024
-_OF_SEGMENTS: Final = "predictions_segments_over_limit"
 
 
 class CompiledJoin:
@@ -105,51 +82,16 @@ class CompiledJoin:
             raise ValueError(f"conflicts of a compiled join must be 'first', got {spec.conflicts!r}")
         if spec.folds:
             raise ValueError("a compiled join knows no folds, got folds true")
-        self._builder = RowBuilder(digests)
-        self.models = self._builder.models
-        self.classes = self._builder.classes
-        self._segments = self._builder.segments
-        self._topics = self._builder.topics
-        self._numbering = RecordNumbering(self.models, self.classes, self._segments, self._topics)
+        self.names = new_names()
+        self.models, self.classes = self.names.models, self.names.classes
         self._join_models = JoinModels(spec.max_models, 2 * spec.horizon_ms)
         self._others = OtherRecords(self._join_models)
-        written = ROOM + spec.max_models + 8
-        totals = one(TOTALS, free=-1, first=-1, last=-1, open_newest_ms=-1, open_first=-1, open_last=-1)
-        for name in ("opened_ms", "dedup_clock_ms", "dead_first", "dead_last", "passed_ms"):
-            totals[name] = -1
-        self._arrays = Arrays(
-            entries_of(_FIRST_ENTRIES),
-            slots_of(2 * _FIRST_ENTRIES),
-            totals,
-            np.zeros(1, COUNTERS),
-            np.zeros(GENERATIONS_KEPT, GENERATION),
-            np.zeros(0, ACTIVITY),
-            one(
-                LIMITS,
-                horizon_ms=spec.horizon_ms,
-                early_horizon_ms=spec.early_horizon_ms,
-                dedup_horizon_ms=spec.dedup_horizon_ms,
-                max_pending=spec.max_pending,
-                max_labels=spec.max_labels,
-                max_dedup_entries=spec.max_dedup_entries,
-                retain_unmatched=spec.retain_unmatched,
-                assume=-1 if spec.assume is None else self.classes[spec.assume],
-                start_ms=NO_TIME,
-                numbered=numbered,
-            ),
-            outcomes_of(written),
-            np.zeros(written, np.int32),
-            places_of(_FIRST_ENTRIES),
-            places_of(2 * _FIRST_ENTRIES),
-            np.zeros(0, np.int8),
-            np.zeros(SETTLED_NOTED, np.int32),
-        )
+        self._reading = JoinReading(digests, self.names, self._others)
+        self._arrays = new_arrays(spec, self.classes, outcomes=ROOM, numbered=numbered)
         self._overflow = overflow
         self._spec = spec
-        self._durable = DurableEntries(
-            self._builder.scores, self.models, self.classes, self._segments, self._topics
-        )
-        self._room_for_models()
+        self._durable = DurableEntries(self.names)
+        self._arrays = with_room_for_models(self._arrays, len(self.models.names))
 
     @property
     def start_ms(self) -> int | None:
@@ -163,49 +105,27 @@ class CompiledJoin:
 
     def rows(self, events: Sequence[Event]) -> Records:
         """Rows of events, to be joined in this order; what is null or invalid is counted at its place."""
-        rows = self._builder.rows(events)
-        self._others.note(rows, range(len(events)), events)
-        self._room_for_models()
-        return rows
+        return self._with_room(self._reading.rows(events))
 
     def record_rows(self, records: RecordBatch) -> Records:
         """Rows of records in columns, likewise; event objects among them are taken one by one."""
-        places = records.object_places()
-        events = records.placed(places)
-        if events and len(events) == len(records):
-            return self.rows(events)
-        rows = self._numbering.rows(records.rows, records.vocabulary, records.topics)
-        self.place_events(rows, places, events)
-        return rows
+        return self._with_room(self._reading.record_rows(records))
 
     def place_events(self, rows: Records, places: NDArray[np.intp], events: Sequence[Event]) -> None:
         """Put event objects into rows at their places; all names in the others are numbered."""
-        if events:
-            built = self._builder.rows(events)
-            rows.view(np.int64).reshape(len(rows), -1)[places] = built.view(np.int64).reshape(len(built), -1)
-            self._others.note(built, places.tolist(), events)
-        self._room_for_models()
+        self._reading.place_events(rows, places, events)
+        self._with_room(rows)
 
     def predicted_scores(self, rows: Records) -> NDArray[np.float64]:
         """Look up the score of the predicted class of each row that is to be joined, as `score_of` has it.
 
         Empty where no prediction has scores; those of predictions that are resolved are not kept.
         """
-        scores, classes = self._builder.scores, self.classes.names
-        if not scores:
-            return np.zeros(0)
-        found = np.full(len(rows), np.nan)
-        carried = rows["scores"]
-        scored = np.flatnonzero((rows["side"] == PREDICTION) & (carried >= 0) & (carried < SEGMENTS_FROM))
-        named, numbers = rows["class"][scored].tolist(), carried[scored].tolist()
-        found[scored] = [score_of(classes[c], scores[s]) for c, s in zip(named, numbers, strict=True)]
-        return found
+        return predicted_scores(rows, self.names)
 
     def accepted(self, rows: Records, scores: NDArray[np.float64], start: int, stop: int) -> PredictionBatch:
         """Put the predictions that were accepted of rows `start` to `stop`, joined now, into columns."""
-        records = np.empty(stop - start, PREDICTED)
-        written = put_accepted(rows, scores, start, stop, records)
-        return PredictionBatch(records[:written], self.models.names, self.classes.names)
+        return accepted_predictions(rows, scores, start, stop, self.names)
 
     def prepare(self, rows: Records) -> Iterator[Work]:
         """Have everything in the table that these rows need; each piece of work is done before the next."""
@@ -235,12 +155,12 @@ class CompiledJoin:
         After `DONE` and `WRITTEN` the outcomes must be taken, after `LOOK` models may be idle at the time of
         the row, after `BRING` goes `bring_back`.
         """
-        room = min(ROOM, ROOM_WITH_SCORES) if self._builder.scores else ROOM
+        room = min(ROOM, ROOM_WITH_SCORES) if self.names.scores else ROOM
         while True:
             start, why = take(self._arrays, rows, start, self.shift, room)
             self._others.count_up_to(start)
             if why == PLACE:
-                self._place(rows[start])
+                place_model(self._arrays, self.names, self._join_models, rows[start])
             elif why == GROW:
                 self.grow()
             else:
@@ -250,65 +170,20 @@ class CompiledJoin:
 
     def take_outcomes(self) -> OutcomeBatch:
         """Hand over the outcomes since the last call."""
-        totals = self._arrays.totals
-        records = copied(self._arrays.outcomes[: int(totals["outcomes"][0])])
-        discarded = int(totals["discarded"][0])
-        totals["outcomes"] = totals["discarded"] = 0
-        scores: dict[int, dict[str, float]] = {}
-        segments: dict[int, int] = {}
-        held = self._builder.scores
-        if held:
-            carried = records["scores"]
-            numbers: list[int] = carried[(carried >= 0) & (carried < SEGMENTS_FROM)].tolist()
-            if held.segments:
-                segments = {number: held.segments.get(number, -1) for number in numbers}
-            scores = held.take(numbers)
-            held.take(self._arrays.discarded[:discarded].tolist())
-        names = self.models.names, self.classes.names
-        return OutcomeBatch(records, *names, scores, self._segments.names, segments)
+        return take_outcomes(self._arrays, self.names)
 
     def retire(self, clock_ms: int) -> list[str]:
         """Remove the models that are idle by now, and name them."""
-        self._update_models()
-        idle = self._join_models.retire(clock_ms)
-        activity = self._arrays.activity
-        for name in idle:
-            self._clear(self.models[name])
-            self._others.invalid_by_model.pop(name, None)
-        if idle:
-            activity["place"][activity["place"] == REFUSED] = UNPLACED
-        self._arrays.totals["next_look_s"] = self._join_models.next_look_s
-        self._arrays.counters["models_retired"] += len(idle)
-        return idle
+        return retire(self._arrays, self.names, self._join_models, self._others, clock_ms)
 
     def release_names(self) -> None:
         """Release names that nothing refers to, if there are many."""
-        activity = self._arrays.activity
-        if self.classes.crowded:
-            entries = self._used()
-            pending = entries["state"] == PENDING
-            last = activity["last_label"].astype(np.int32)
-            assumed = self._arrays.limits["assume"].astype(np.int32)
-            trues, known = entries["true_or_scores"][~pending], entries["label_at_prediction"][pending]
-            if self._arrays.limits["numbered"][0]:
-                known = np.empty(0, np.int32)
-            outside = [] if self._overflow is None else self._overflow.cold.classes()
-            self.classes.release_all_but((entries["predicted_class"], trues, known, last, assumed, *outside))
-        if self.models.crowded:
-            placed = np.flatnonzero(activity["place"] == PLACED).astype(np.int32)
-            outside = [] if self._overflow is None else self._overflow.cold.models()
-            for number in self.models.release_all_but((self._used()["model"], placed, *outside)).tolist():
-                self._clear(number)
-        if self._segments.crowded:
-            entries = self._used()
-            waiting = entries["true_or_scores"][entries["state"] == PENDING] - SEGMENTS_FROM
-            scored = np.array(list(self._builder.scores.segments.values()), np.int32)
-            outside = [] if self._overflow is None else self._overflow.cold.segments()
-            self._segments.release_all_but((waiting, scored, *outside))
+        outside = None if self._overflow is None else self._overflow.cold
+        release_names(self._arrays, self.names, outside)
 
     def totals(self) -> JoinTotals:
         """Totals, counters and models that a commit writes beside the entries."""
-        self._update_models()
+        update_models(self._arrays, self.names, self._join_models)
         return totals_of(self._arrays, self._join_models.state(), self.counters)
 
     def changes(self, commit: int) -> Changes:
@@ -319,11 +194,9 @@ class CompiledJoin:
         """Compute all that a store would have of the entries; not of a join whose changes are committed."""
         self._arrays.places[: int(self._arrays.totals["top"][0])] = UNWRITTEN
         self._arrays.totals["left"] = 0
-        for names in (self.models, self.classes, self._segments, self._topics):
+        for names in (self.models, self.classes, self.names.segments, self.names.topics):
             names.tell_all()
-        self._durable = DurableEntries(
-            self._builder.scores, self.models, self.classes, self._segments, self._topics
-        )
+        self._durable = DurableEntries(self.names)
         return self._durable.changes(0, self._arrays)
 
     def run_changes(self) -> ColdChanges | None:
@@ -356,50 +229,22 @@ class CompiledJoin:
         if self._overflow is not None:
             self._overflow.begin(self, outside.settled, outside.unmatched)
         self._others.restore(totals.counters)
-        self._restore_counters(totals.counters)
+        restore_counters(self._arrays.counters, self.names, totals.counters)
         self._join_models.restore(totals.join_models)
-        self._arrays = self._arrays._replace(activity=np.zeros(0, ACTIVITY))
-        numbers = [self.models[model.name] for model in totals.join_models.models]
-        self._room_for_models()
-        for number, model in zip(numbers, totals.join_models.models, strict=True):
-            label = -1 if model.last_label is None else self.classes[model.last_label]
-            seen = (model.last_ms, model.last_event_ms, model.joined, model.left, label, 0)
-            self._arrays.activity[number] = (PLACED, model.pending, *seen)
+        activity = restored_activity(self.names, totals.join_models)
+        self._arrays = self._arrays._replace(activity=activity)
         self._arrays.totals["next_look_s"] = self._join_models.next_look_s
         self._arrays.limits["assume"] = -1 if self._spec.assume is None else self.classes[self._spec.assume]
         self.start_ms = totals.start_ms
 
-    def _restore_counters(self, counters: JoinCounters) -> None:
-        counted = self._arrays.counters
-        self._segments.over_limit = counters.predictions_segments_over_limit
-        for name in PLAIN_COUNTERS:
-            counted[name] = getattr(counters, name)
-        for form, labels in ((WITH_MODEL, counters.with_model), (WITHOUT_MODEL, counters.without_model)):
-            counted["labels"][0, form] = [getattr(labels, name) for name in LABEL_COLUMNS]
-        restore_topics(counted["topics"][0], self._topics, counters)
-
     @property
     def counters(self) -> JoinCounters:
         """Counters so far."""
-        counted = self._arrays.counters[0]
-        forms = [
-            LabelCounters(**dict(zip(LABEL_COLUMNS, counted["labels"][form].tolist(), strict=True)))
-            for form in (WITH_MODEL, WITHOUT_MODEL)
-        ]
-        return JoinCounters(
-            **{name: int(counted[name]) for name in PLAIN_COUNTERS if name != _OF_SEGMENTS},
-            with_model=forms[0],
-            without_model=forms[1],
-            null_records=dict(self._others.null),
-            records_invalid={topic: dict(reasons) for topic, reasons in self._others.invalid.items()},
-            model_records_invalid=dict(self._others.invalid_by_model),
-            predictions_segments_over_limit=self._segments.over_limit,
-            **topic_counters(counted["topics"], self._topics.names),
-        )
+        return counters_of(self._arrays.counters, self.names, self._others)
 
     def holdings(self) -> Holdings:
         """Holdings as of now."""
-        self._update_models()
+        update_models(self._arrays, self.names, self._join_models)
         totals = self._arrays.totals[0]
         oldest = int(totals["first"][PREDICTIONS])
         return Holdings(
@@ -421,10 +266,6 @@ class CompiledJoin:
         """Bytes of the entries used and of the table."""
         return self._arrays.slots.nbytes + int(self._arrays.totals["top"][0]) * self._arrays.entries.itemsize
 
-    def _used(self) -> Records:
-        entries = self._arrays.entries[: int(self._arrays.totals["top"][0])]
-        return entries[entries["state"] != FREE]
-
     @property
     def arrays(self) -> Arrays:
         """Everything the loop reads and changes."""
@@ -437,17 +278,17 @@ class CompiledJoin:
     @property
     def scores(self) -> HeldScores:
         """Scores of predictions in the table."""
-        return self._builder.scores
+        return self.names.scores
 
     @property
     def segments(self) -> NumberedSegments:
         """Numbers of the segments of predictions."""
-        return self._segments
+        return self.names.segments
 
     @property
     def topics(self) -> NumberedTopics:
         """Numbers of topics."""
-        return self._topics
+        return self.names.topics
 
     @property
     def shift(self) -> np.uint64:
@@ -474,34 +315,7 @@ class CompiledJoin:
         """Double the table, or the entries, whichever is full."""
         self._arrays = grown(self._arrays, 0)
 
-    def _place(self, row: np.void) -> None:
-        number = int(row["model"])
-        place = self._join_models.place(self.models.names[number], int(row["record_ms"]))
-        activity = self._arrays.activity
-        if place is None:
-            activity["place"][number] = REFUSED
-            return
-        activity["place"][number] = PLACED
-        activity["last_ms"][number] = place.last_ms
-        self._arrays.totals["next_look_s"] = self._join_models.next_look_s
-
-    def _clear(self, number: int) -> None:
-        self._arrays.activity[number] = one(ACTIVITY, last_label=-1, last_event_ms=-1)[0]
-
-    def _update_models(self) -> None:
-        """Bring the activity of every model up to date."""
-        models = self._join_models.models
-        numbers = [self.models[name] for name in models]
-        labels = self.classes.names
-        shown = self._arrays.activity[numbers]
-        for model, row in zip(models.values(), shown.tolist(), strict=True):
-            _, model.pending, model.last_ms, model.last_event_ms, model.joined, model.left, label, _ = row
-            model.last_label = None if label < 0 else labels[label]
-
-    def _room_for_models(self) -> None:
-        """Have activity for every number of a model."""
-        missing = len(self.models.names) - len(self._arrays.activity)
-        if missing > 0:
-            fresh = np.zeros(max(missing, len(self._arrays.activity), 16), ACTIVITY)
-            fresh["last_label"] = fresh["last_event_ms"] = -1
-            self._arrays = self._arrays._replace(activity=np.concatenate([self._arrays.activity, fresh]))
+    def _with_room(self, rows: Records) -> Records:
+        """Have activity for every number of a model, also for those of these rows."""
+        self._arrays = with_room_for_models(self._arrays, len(self.models.names))
+        return rows

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -190,3 +190,18 @@ class HeldScores(dict[int, dict[str, float]]):
                 self.segments.pop(number, None)
         self._free += numbers
         return taken
+
+
+class JoinNames(NamedTuple):
+    """Everything that a join numbers."""
+
+    models: NumberedNames
+    classes: NumberedNames
+    segments: NumberedSegments
+    topics: NumberedTopics
+    scores: HeldScores
+
+
+def new_names() -> JoinNames:
+    """Names of a join that has seen nothing."""
+    return JoinNames(NumberedNames(), NumberedNames(), NumberedSegments(), NumberedTopics(), HeldScores())

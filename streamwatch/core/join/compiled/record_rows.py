@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from streamwatch.core.jit import entry
 from streamwatch.core.join.compiled.layout import NO_TIME, NOTHING, ROW, Records
-from streamwatch.core.join.compiled.names import NumberedNames, NumberedSegments, NumberedTopics
+from streamwatch.core.join.compiled.names import JoinNames
 from streamwatch.core.outcomes import SEGMENTS_FROM
 from streamwatch.core.records import LABEL, MOST_TOPICS
 from streamwatch.core.segments import segments_of
@@ -77,7 +77,7 @@ class RecordNumbering:
 
     Parameters
     ----------
-    models, classes, segments, topics
+    names
         Names, and values of segments, as the join numbers them.
     """
 
@@ -96,17 +96,11 @@ class RecordNumbering:
         "_versions",
     )
 
-    def __init__(
-        self,
-        models: NumberedNames,
-        classes: NumberedNames,
-        segments: NumberedSegments,
-        topics: NumberedTopics,
-    ) -> None:
-        self._models = models
-        self._classes = classes
-        self._segments = segments
-        self._topics = topics
+    def __init__(self, names: JoinNames) -> None:
+        self._models = names.models
+        self._classes = names.classes
+        self._segments = names.segments
+        self._topics = names.topics
         self._topics_of: Sequence[str] = ()
         self._topic_numbers = np.zeros(MOST_TOPICS, np.int16)
         self._of: Vocabulary | None = None

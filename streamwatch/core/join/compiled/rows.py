@@ -17,12 +17,7 @@ from streamwatch.core.join.compiled.layout import (
     WITHDRAWAL,
     Records,
 )
-from streamwatch.core.join.compiled.names import (
-    HeldScores,
-    NumberedNames,
-    NumberedSegments,
-    NumberedTopics,
-)
+from streamwatch.core.join.compiled.names import JoinNames
 from streamwatch.core.outcomes import SEGMENTS_FROM
 
 Digests: TypeAlias = Callable[[Sequence[str]], bytes]
@@ -39,23 +34,21 @@ _SIDES: Final[dict[type[object], int]] = {
 
 
 class RowBuilder:
-    """Knows the numbers of names and scores.
+    """Makes rows of events.
 
     Parameters
     ----------
     digests
         What makes the ids' digests.
+    names
+        Numbers of names and scores; those that are new get one.
     """
 
-    __slots__ = ("_digests", "classes", "models", "scores", "segments", "topics")
+    __slots__ = ("_digests", "_names")
 
-    def __init__(self, digests: Digests) -> None:
+    def __init__(self, digests: Digests, names: JoinNames) -> None:
         self._digests = digests
-        self.models = NumberedNames()
-        self.classes = NumberedNames()
-        self.scores = HeldScores()
-        self.segments = NumberedSegments()
-        self.topics = NumberedTopics()
+        self._names = names
 
     def rows(self, events: Sequence[Event]) -> Records:
         """Rows of events, in order; records that withdraw nothing, or are invalid, are only a time."""
@@ -74,12 +67,12 @@ class RowBuilder:
         return rows
 
     def _add_predictions(self, rows: Records, chosen: np.ndarray, predictions: list[Prediction]) -> None:
-        models, classes = self.models, self.classes
+        models, classes = self._names.models, self._names.classes
         self._add_ids(rows, chosen, [event.id for event in predictions])
         rows["timestamp_ms"][chosen] = _times([event.timestamp_ms for event in predictions])
         rows["model"][chosen] = [models[event.model] for event in predictions]
         rows["class"][chosen] = [classes[event.predicted_class] for event in predictions]
-        rows["topic"][chosen] = [self.topics[event.topic] for event in predictions]
+        rows["topic"][chosen] = [self._names.topics[event.topic] for event in predictions]
         scores = [event.scores for event in predictions]
         segments = [event.segments for event in predictions]
         if scores.count(None) == segments.count(None) == len(scores):
@@ -89,26 +82,26 @@ class RowBuilder:
 
     def _carried(self, scores: dict[str, float] | None, segments: dict[str, str] | None) -> int:
         """What stands in a row for scores and segments."""
-        number = self.segments.number(segments) if segments else -1
+        number = self._names.segments.number(segments) if segments else -1
         if scores is not None:
-            return self.scores.add(scores, number)
+            return self._names.scores.add(scores, number)
         return SEGMENTS_FROM + number if number >= 0 else -1
 
     def _add_labels(self, rows: Records, chosen: np.ndarray, labels: list[Label]) -> None:
-        models, classes = self.models, self.classes
+        models, classes = self._names.models, self._names.classes
         self._add_ids(rows, chosen, [event.id for event in labels])
         rows["timestamp_ms"][chosen] = _times([event.timestamp_ms for event in labels])
         named = [event.model for event in labels]
         nameless = named.count(None) == len(named)
         rows["model"][chosen] = -1 if nameless else [-1 if name is None else models[name] for name in named]
         rows["class"][chosen] = [classes[event.true_class] for event in labels]
-        rows["topic"][chosen] = [self.topics[event.topic] for event in labels]
+        rows["topic"][chosen] = [self._names.topics[event.topic] for event in labels]
 
     def _add_withdrawals(self, rows: Records, events: Sequence[Event]) -> None:
         for position, event in enumerate(events):
             if type(event) is NullRecord and event.withdraws and event.id is not None:
                 rows["side"][position] = WITHDRAWAL
-                rows["model"][position] = -1 if event.model is None else self.models[event.model]
+                rows["model"][position] = -1 if event.model is None else self._names.models[event.model]
                 self._add_ids(rows, np.array([position]), [event.id])
 
     def _add_ids(self, rows: Records, chosen: np.ndarray, ids: list[str]) -> None:

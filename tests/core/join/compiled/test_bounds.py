@@ -58,7 +58,7 @@ def test_scores_are_let_go_however_their_prediction_leaves():
         predict("of one model too many", model="n", scores=scores),
         *[predict(f"evicted or expires {number}", scores=scores) for number in range(9)],
     )
-    held = stream.pipeline._join._builder.scores
+    held = stream.pipeline._join.names.scores
     assert len(held) == 3
     stream.until(10 * SECOND)
     assert len(held) == 0

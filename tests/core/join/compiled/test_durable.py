@@ -76,7 +76,7 @@ def test_what_settled_is_known_from_notes_as_from_the_lists(monkeypatch):
 
 
 def test_more_than_can_be_noted_is_known_from_the_lists(monkeypatch):
-    monkeypatch.setattr("streamwatch.core.join.compiled.join.SETTLED_NOTED", 2)
+    monkeypatch.setattr("streamwatch.core.join.compiled.beginning.SETTLED_NOTED", 2)
     for seed in range(4 * 10**6, 4 * 10**6 + 10):
         compare(Random(seed))
 

@@ -9,6 +9,7 @@ from streamwatch.core.join.compiled.cold.block import PACKED_ENTRY
 from streamwatch.core.join.compiled.cold.reading import living
 from streamwatch.core.join.compiled.outside.overflow import Overflow
 from streamwatch.core.join.compiled.outside.spec import OverflowSpec
+from streamwatch.core.join.compiled.releasing import used_entries
 from streamwatch.core.join.entry import PENDING
 from tests.core.join.compiled.cold.cold_model import SMALL, CutRuns, rows_of
 from tests.core.join.compiled.durable_streams import DurableJoined
@@ -60,7 +61,7 @@ class ColdJoined(DurableJoined):
             self.seen[f"front {queue}"] += int(totals["front"][queue])
             assert totals["cold"][queue] == self.overflow.cold.alive(queue)
         self.seen["outside 3"] += sum(self.overflow.settled.values())
-        assert totals["used"] == len(self.pipeline._join._used())
+        assert totals["used"] == len(used_entries(self.pipeline._join.arrays))
 
 
 def alive_outside(pipeline, runs):

@@ -9,6 +9,7 @@ from random import Random
 import pytest
 
 from streamwatch.core.events import Prediction
+from streamwatch.core.join.compiled.releasing import used_entries
 from streamwatch.core.pipeline import Pipeline
 from streamwatch.edge.keys import digest_bytes
 from tests.core.join.compiled.durable_streams import cramped_logs
@@ -58,7 +59,7 @@ def compare(chance, digests=digest_bytes):
     assert columns.said() == rows.said()
     outside = alive_outside(columns.pipeline, columns.runs)
     join = columns.pipeline._join
-    assert join.holdings().places == {"memory": len(join._used()), "disk": len(outside)}
+    assert join.holdings().places == {"memory": len(used_entries(join.arrays)), "disk": len(outside)}
     if digests is digest_bytes:
         assert sorted(alive(columns) + outside) == digested(alive(rows))
     return columns.seen

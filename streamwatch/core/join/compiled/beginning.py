@@ -1,0 +1,76 @@
+"""Arrays of a compiled join that has seen nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+
+from streamwatch.core.join.compiled.layout import (
+    ACTIVITY,
+    COUNTERS,
+    GENERATION,
+    GENERATIONS_KEPT,
+    LIMITS,
+    NO_TIME,
+    SETTLED_NOTED,
+    TOTALS,
+    Arrays,
+    entries_of,
+    one,
+    outcomes_of,
+    places_of,
+    slots_of,
+)
+from streamwatch.core.specs import JoinSpec
+
+_FIRST_ENTRIES: Final = 1_024
+
+
+def new_arrays(spec: JoinSpec, classes: Mapping[str, int], *, outcomes: int, numbered: bool) -> Arrays:
+    """Make the arrays of a join with these limits.
+
+    Parameters
+    ----------
+    spec
+        What the limits are.
+    classes
+        Numbers of classes.
+    outcomes
+        So many are handed over at a time, and up to those of one id more.
+    numbered
+        See `CompiledJoin`.
+    """
+    written = outcomes + spec.max_models + 8
+    totals = one(TOTALS, free=-1, first=-1, last=-1, open_newest_ms=-1, open_first=-1, open_last=-1)
+    for name in ("opened_ms", "dedup_clock_ms", "dead_first", "dead_last", "passed_ms"):
+        totals[name] = -1
+    limits = one(
+        LIMITS,
+        horizon_ms=spec.horizon_ms,
+        early_horizon_ms=spec.early_horizon_ms,
+        dedup_horizon_ms=spec.dedup_horizon_ms,
+        max_pending=spec.max_pending,
+        max_labels=spec.max_labels,
+        max_dedup_entries=spec.max_dedup_entries,
+        retain_unmatched=spec.retain_unmatched,
+        assume=-1 if spec.assume is None else classes[spec.assume],
+        start_ms=NO_TIME,
+        numbered=numbered,
+    )
+    return Arrays(
+        entries_of(_FIRST_ENTRIES),
+        slots_of(2 * _FIRST_ENTRIES),
+        totals,
+        np.zeros(1, COUNTERS),
+        np.zeros(GENERATIONS_KEPT, GENERATION),
+        np.zeros(0, ACTIVITY),
+        limits,
+        outcomes_of(written),
+        np.zeros(written, np.int32),
+        places_of(_FIRST_ENTRIES),
+        places_of(2 * _FIRST_ENTRIES),
+        np.zeros(0, np.int8),
+        np.zeros(SETTLED_NOTED, np.int32),
+    )

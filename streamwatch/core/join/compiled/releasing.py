@@ -1,0 +1,58 @@
+"""Numbers of names that nothing refers to any more are given to others, once there are many."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from streamwatch.core.join.compiled.activity import clear
+from streamwatch.core.join.compiled.cold.entries import ColdEntries
+from streamwatch.core.join.compiled.layout import PLACED, Arrays, Records
+from streamwatch.core.join.compiled.names import JoinNames
+from streamwatch.core.join.compiled.table import FREE
+from streamwatch.core.join.entry import PENDING
+from streamwatch.core.outcomes import SEGMENTS_FROM
+
+
+def release_names(arrays: Arrays, names: JoinNames, outside: ColdEntries | None) -> None:
+    """Release names that nothing refers to, of those kinds of which there are many.
+
+    Parameters
+    ----------
+    arrays
+        Of the join.
+    names
+        Its names.
+    outside
+        Its entries outside the table, if it may have some.
+    """
+    if names.classes.crowded:
+        _release_classes(arrays, names, outside)
+    if names.models.crowded:
+        placed = np.flatnonzero(arrays.activity["place"] == PLACED).astype(np.int32)
+        cold = [] if outside is None else outside.models()
+        for number in names.models.release_all_but((used_entries(arrays)["model"], placed, *cold)).tolist():
+            clear(arrays.activity, number)
+    if names.segments.crowded:
+        entries = used_entries(arrays)
+        waiting = entries["true_or_scores"][entries["state"] == PENDING] - SEGMENTS_FROM
+        scored = np.array(list(names.scores.segments.values()), np.int32)
+        cold = [] if outside is None else outside.segments()
+        names.segments.release_all_but((waiting, scored, *cold))
+
+
+def _release_classes(arrays: Arrays, names: JoinNames, outside: ColdEntries | None) -> None:
+    entries = used_entries(arrays)
+    pending = entries["state"] == PENDING
+    last = arrays.activity["last_label"].astype(np.int32)
+    assumed = arrays.limits["assume"].astype(np.int32)
+    trues, known = entries["true_or_scores"][~pending], entries["label_at_prediction"][pending]
+    if arrays.limits["numbered"][0]:
+        known = np.empty(0, np.int32)
+    cold = [] if outside is None else outside.classes()
+    names.classes.release_all_but((entries["predicted_class"], trues, known, last, assumed, *cold))
+
+
+def used_entries(arrays: Arrays) -> Records:
+    """Entries of the table that stand for something."""
+    entries = arrays.entries[: int(arrays.totals["top"][0])]
+    return entries[entries["state"] != FREE]

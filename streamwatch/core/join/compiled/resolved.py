@@ -1,0 +1,28 @@
+"""Outcomes that a compiled join hands over, with what their predictions carried."""
+
+from __future__ import annotations
+
+from streamwatch.core.join.compiled.layout import Arrays
+from streamwatch.core.join.compiled.names import JoinNames
+from streamwatch.core.outcomes import SEGMENTS_FROM, OutcomeBatch
+from streamwatch.core.words import copied
+
+
+def take_outcomes(arrays: Arrays, names: JoinNames) -> OutcomeBatch:
+    """Hand over the outcomes since the last call; scores that nobody waits with any more are let go."""
+    totals = arrays.totals
+    records = copied(arrays.outcomes[: int(totals["outcomes"][0])])
+    discarded = int(totals["discarded"][0])
+    totals["outcomes"] = totals["discarded"] = 0
+    scores: dict[int, dict[str, float]] = {}
+    segments: dict[int, int] = {}
+    held = names.scores
+    if held:
+        carried = records["scores"]
+        numbers: list[int] = carried[(carried >= 0) & (carried < SEGMENTS_FROM)].tolist()
+        if held.segments:
+            segments = {number: held.segments.get(number, -1) for number in numbers}
+        scores = held.take(numbers)
+        held.take(arrays.discarded[:discarded].tolist())
+    named = names.models.names, names.classes.names
+    return OutcomeBatch(records, *named, scores, names.segments.names, segments)
