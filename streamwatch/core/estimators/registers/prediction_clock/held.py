@@ -96,7 +96,7 @@ class Held:
         start, n = 0, len(predicted_ms)
         while start < n:
             # So few that there are too many, if at all, after the last one.
-            stop = min(n, start + self._maximum + 1 - len(self))
+            stop = min(n, start + max(0, self._maximum - len(self)) + 1)
             chosen = slice(start, stop)
             parts.append(self._due(predicted_ms[chosen], miss[chosen], event_ms[chosen], start))
             if len(self) > self._maximum:
@@ -139,9 +139,9 @@ class Held:
         self._fresh_ms = self._fresh_miss = np.zeros(0, np.int64)
 
     def _make_room(self, cause: int) -> Left:
-        """Let the oldest eighth go."""
+        """Let the oldest eighth go; more of them, if there were more before a restart with less room."""
         self._sort()
-        many = max(1, self._maximum // _EIGHTH)
+        many = max(1, self._maximum // _EIGHTH, len(self) - self._maximum)
         oldest = Left(self._predicted_ms[:many], self._miss[:many], np.full(many, cause, np.int64))
         self._predicted_ms, self._miss = self._predicted_ms[many:], self._miss[many:]
         self.counts["overflowed"] += many
