@@ -59,7 +59,7 @@ class Alerting:
     owed
         Notifications of the last commit that have yet to be delivered.
     hints
-        Gives the early hints that stand and that people are to be told of, by model.
+        Gives the early hints that stand, by model; None where people are told of none.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Alerting:
         monitors: WatchedModels,
         now_ms: Callable[[], int],
         owed: Mapping[str, bytes],
-        hints: Callable[[], Mapping[str, StandingHint]] = dict[str, StandingHint],
+        hints: Callable[[], Mapping[str, StandingHint]] | None = None,
     ) -> None:
         self._book = book
         self._deliveries = deliveries
@@ -105,7 +105,8 @@ class Alerting:
         notifications = book.announce(alarms, now_ms, monitors, behind=in_backlog)
         for model in retired:
             notifications += book.retire(model, now_ms)
-        notifications += book.review(monitors, now_ms, behind=behind, hints=self._hints())
+        hints = None if self._hints is None else self._hints()
+        notifications += book.review(monitors, now_ms, behind=behind, hints=hints)
         records = {notification.id: self._deliveries.record(notification) for notification in notifications}
         outbox = {
             **self._deliveries.changes(),

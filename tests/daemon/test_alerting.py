@@ -21,6 +21,7 @@ from streamwatch.core.estimators.class_shift import ClassShift, Moved
 from streamwatch.core.estimators.level import Level
 from streamwatch.core.events import Alarm, Partition
 from streamwatch.core.merge import MergeProgress
+from streamwatch.core.predictions.standing import StandingHint
 from streamwatch.core.results import Lost
 from streamwatch.core.series import Report
 from streamwatch.daemon import (
@@ -279,6 +280,23 @@ async def test_an_alarm_ends_with_its_model_be_it_within_one_commit() -> None:
         fake_daemon.processor.retired.append("m")
         await fake_daemon.turns(lambda: fake_daemon.receiver.kinds == ["firing", "resolved"])
         assert fake_daemon.receiver.told[1].parts[0].reason == "model_retired"
+
+
+def test_hints_told_by_a_life_with_notify_are_over_in_one_without_and_told_anew_in_the_next_with() -> None:
+    standing = {"m": StandingHint(1, NOW_MS, "fraud", more=True, before=0.1, now=0.4)}
+    kept, kinds, incidents = b"", list[list[str]](), set[str]()
+    for hints in (lambda: standing, None, None, lambda: standing):
+        daemon, book = FakeDaemon(), AlarmBook(SPEC, "state-1")
+        if kept:
+            book.restore(kept)
+        models: Any = daemon.models
+        alerting = Alerting(book, daemon.deliveries, models, lambda: NOW_MS, {}, hints)
+        decided = alerting.decide([], [], in_backlog=False, behind=False)
+        kept = decided.sections[ALARMS]
+        kinds.append([each.kind for each in decided.notifications])
+        incidents |= {each.incident for each in decided.notifications}
+    assert kinds == [["firing"], ["resolved"], [], ["firing"]]
+    assert len(incidents) == 2
 
 
 async def test_state_in_memory_tells_at_once_and_keeps_nothing() -> None:

@@ -46,6 +46,7 @@ class _State(msgspec.Struct, frozen=True):
     version: int = VERSION
     hints: list[KeptHint] = []
     hints_wait: bool = False
+    hints_silenced: int = 0
 
 
 _ENCODER = msgspec.msgpack.Encoder(order="deterministic")
@@ -180,7 +181,7 @@ class AlarmBook:
         notifications = self._incidents.tell(now_ms)
         if self._digest.due(now_ms, self._spec.digest_interval_ms, behind=behind):
             notifications.append(self._digest.leave(self._identity, now_ms))
-        return notifications + self._hints.review(hints or {}, now_ms, self._suppressed, behind=behind)
+        return notifications + self._hints.review(hints, now_ms, self._suppressed, behind=behind)
 
     def due(self, now_ms: int, *, behind: bool) -> bool:
         """Tell whether time alone gives `review` something to do: then it is time to commit, too."""
@@ -213,6 +214,7 @@ class AlarmBook:
                 gathered=self._digest.gathered(),
                 hints=self._hints.state(),
                 hints_wait=self._hints.waiting,
+                hints_silenced=self._hints.silenced,
             )
         )
 
@@ -225,7 +227,7 @@ class AlarmBook:
         self._announced_at_ms = {(model, detector): ms for model, detector, ms in read.announced_at_ms}
         self._suppressed = {**dict.fromkeys(SUPPRESSED, 0), **read.suppressed}
         self._digest.restore(read.gathered)
-        self._hints.restore(read.hints, waiting=read.hints_wait)
+        self._hints.restore(read.hints, waiting=read.hints_wait, silenced=read.hints_silenced)
 
     def families(self) -> list[Family]:
         """Open alarms by model, and what was not announced."""

@@ -7,6 +7,9 @@ that came, at outcomes, and a hint has neither.
 The rule of the detector `early_hint` holds. A hint that follows one that was told within `cooldown` of the
 time of records is not told, nor is another of the model while one is open. In a backlog an old hint waits:
 it is told once the backlog has been read, if it stands then.
+
+Where nobody is to be told of hints any more, those that are open are told to be over, and all are forgotten:
+when people are to be told again, they are told of what stands then.
 """
 
 from __future__ import annotations
@@ -49,10 +52,12 @@ class OpenHints:
         self._kept: dict[str, KeptHint] = {}
         self.waiting = False
         """Whether hints were found in a backlog that are to be told once it has been read."""
+        self.silenced = 0
+        """Times people ceased to be told: of one hint they may be told once each time."""
 
     def review(
         self,
-        standing: Mapping[str, StandingHint],
+        standing: Mapping[str, StandingHint] | None,
         now_ms: int,
         suppressed: MutableMapping[str, int],
         *,
@@ -63,7 +68,7 @@ class OpenHints:
         Parameters
         ----------
         standing
-            Hints that stand now, by model.
+            Hints that stand now, by model; None where nobody is to be told of any.
         now_ms
             Host time.
         suppressed
@@ -71,6 +76,8 @@ class OpenHints:
         behind
             Whether a backlog is still being read.
         """
+        if standing is None:
+            return self._silence(now_ms)
         over = [name for name in self.open() if name not in standing]
         told = [self._end(name, "stands_no_longer", now_ms) for name in over]
         self.waiting = False
@@ -89,7 +96,9 @@ class OpenHints:
                 suppressed["cooldown"] += 1
                 self._keep(name, hint, told_ms, None)
             else:
-                incident = identify("incident", self._identity, name, EARLY_HINT, hint.ordinal, hint.given_ms)
+                marks = (name, EARLY_HINT, hint.ordinal, hint.given_ms)
+                anew = (self.silenced,) if self.silenced else ()
+                incident = identify("incident", self._identity, *marks, *anew)
                 begun = Notification(
                     id=identify("firing", incident, 0),
                     kind="firing",
@@ -116,10 +125,19 @@ class OpenHints:
         """Everything that is kept, in an order of its own."""
         return [self._kept[name] for name in sorted(self._kept)]
 
-    def restore(self, kept: Sequence[KeptHint], *, waiting: bool) -> None:
+    def restore(self, kept: Sequence[KeptHint], *, waiting: bool, silenced: int) -> None:
         """Be as it was."""
         self.waiting = waiting
+        self.silenced = silenced
         self._kept = {each.model: each for each in kept}
+
+    def _silence(self, now_ms: int) -> list[Notification]:
+        """Tell that what was told is over, and forget everything: nobody is told any more."""
+        told = [self._end(name, "stands_no_longer", now_ms) for name in self.open()]
+        self.silenced += bool(self._kept)
+        self._kept.clear()
+        self.waiting = False
+        return told
 
     def _keep(self, model: str, hint: StandingHint, told_ms: int | None, newest: Notification | None) -> None:
         self._kept[model] = KeptHint(model, hint.ordinal, hint.given_ms, told_ms, newest)

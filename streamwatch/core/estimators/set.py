@@ -331,6 +331,8 @@ class EstimatorSet:
     def estimators(self) -> dict[str, str]:
         """Contents of each section of a snapshot, in words; a section of another name does not continue."""
         of_models = self._table.sections() | {r.section: r.title for r in self._registers}
+        for register in self._raising:
+            of_models |= register.estimators()
         return of_models if self.comparisons is None else of_models | self.comparisons.estimators()
 
     def totals(self) -> bytes:

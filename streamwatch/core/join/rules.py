@@ -87,14 +87,7 @@ class JoinRules:
         model, record_ms = event.model, event.record_ms
         own, early, bare = self._find(event.id, model)
         if own is not None:
-            stands = own.predicted_class if own.last_class is None else own.last_class
-            if stands == event.predicted_class:
-                self._counters.predictions_duplicate += 1
-            else:
-                self._counters.predictions_conflict += 1
-                if own.state == PENDING and self._spec.conflicts != "first":
-                    keep_first = self._spec.conflicts == "both"
-                    revise(own, event, predictions.join_models.models[model], keep_first=keep_first)
+            self._repeat(own, event)
             return
         activity = predictions.join_models.place(model, record_ms)
         if activity is None:
@@ -115,6 +108,23 @@ class JoinRules:
             self._labels.met(bare, JOINED)
         else:
             predictions.wait(record)
+
+    def _repeat(self, own: JoinEntry, event: Prediction) -> None:
+        """A further prediction of a pair: as the class that stands, or in conflict with it."""
+        conflicts, was_kept = self._spec.conflicts, own.last_class is not None
+        if conflicts == "first":
+            own.last_class = None  # of settings that kept both
+        stands = own.predicted_class if own.last_class is None else own.last_class
+        repeated = stands == event.predicted_class
+        if repeated:
+            self._counters.predictions_duplicate += 1
+        else:
+            self._counters.predictions_conflict += 1
+        if own.state != PENDING or conflicts == "first":
+            return
+        if not repeated or (was_kept and conflicts == "last"):  # what others kept beside the first counts now
+            activity = self._predictions.join_models.models[event.model]
+            revise(own, event, activity, keep_first=conflicts == "both")
 
     def _refuse(self, event: Prediction, early: JoinEntry | None, bare: JoinEntry | None) -> None:
         """Refuse a model over the limit: a dedup entry lets its labels be told from orphans."""

@@ -117,6 +117,20 @@ def test_a_book_without_hints_ends_those_that_were_told() -> None:
     assert [each.kind for each in book.review(Told(), NOW_MS, behind=False)] == ["resolved"]
 
 
+def test_a_hint_that_stands_when_people_are_told_again_is_told_again_as_another() -> None:
+    book = AlarmBook(SPEC, "s")
+    (begun,) = review(book, {"m": hint()})
+    (over,) = book.review(Told(), NOW_MS + 1, behind=False)
+    assert book.review(Told(), NOW_MS + 2, behind=False) == []
+    again = AlarmBook(SPEC, "s")
+    again.restore(book.state())
+    (anew,) = review(again, {"m": hint()}, NOW_MS + 3)
+    assert (anew.kind, anew.started_at_ms) == ("firing", NOW_MS)
+    assert anew.incident != begun.incident
+    assert len({begun.id, over.id, anew.id}) == 3
+    assert again.open_incidents() == [anew]
+
+
 @dataclass
 class Plain:
     """All that was told, kept as lists: a model's state is asked of them anew each time."""

@@ -146,3 +146,30 @@ def test_a_prediction_that_waits_while_settings_go_from_both_to_last_is_replaced
     later.pipeline.restore(stream.pipeline.snapshot())
     (outcome,) = later.feed(predict(predicted_class="z", at=1), label(true_class="z", at=2))
     assert (outcome.predicted_class, outcome.last_class) == ("z", None)
+
+
+def _went_on(spec, before):
+    """A stream with other settings, over what another left."""
+    later = Stream(spec, store=before.store)
+    later.pipeline.restore(before.pipeline.snapshot())
+    return later
+
+
+def test_a_last_class_that_both_kept_counts_when_it_is_predicted_again_with_last():
+    stream = Stream(BOTH)
+    stream.feed(predict(predicted_class="x"), predict(predicted_class="y"))
+    later = _went_on(LAST, stream)
+    (outcome,) = later.feed(predict(predicted_class="y", at=1), label(true_class="y", at=2))
+    assert (outcome.predicted_class, outcome.last_class, outcome.delay_ms) == ("y", None, 1)
+    assert later.counters.predictions_duplicate == 1
+
+
+def test_with_first_after_both_the_first_class_stands_and_the_last_one_is_forgotten():
+    spec = {"order": "prediction_time", "reorder_window_ms": 0}  # as columns do not hold it
+    stream = Stream(JoinSpec(conflicts="both", **spec))
+    stream.feed(predict(predicted_class="x"), predict(predicted_class="y"))
+    later = _went_on(JoinSpec(**spec), stream)
+    later.feed(predict(predicted_class="x", at=1), predict(predicted_class="y", at=1))
+    assert (later.counters.predictions_duplicate, later.counters.predictions_conflict) == (1, 2)
+    (outcome,) = later.feed(label(true_class="y", at=2), predict("other", at=3))
+    assert (outcome.predicted_class, outcome.last_class) == ("x", None)

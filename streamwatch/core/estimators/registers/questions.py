@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from streamwatch.core.estimators.detectors.alarm import AlarmRow
@@ -58,6 +58,10 @@ class RaisesAlarms(Protocol):
     @property
     def detectors(self) -> Sequence[str]:
         """Names of the detectors, by the index that its alarms have."""
+        ...
+
+    def estimators(self) -> Mapping[str, str]:
+        """Detectors in words, by names that change with their parameters."""
         ...
 
     def raised(self) -> Sequence[LateAlarm]:

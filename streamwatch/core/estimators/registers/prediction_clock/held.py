@@ -12,6 +12,9 @@ SLACK_MS: Final = 2_000
 """Predictions expire at whole seconds, rounded up: so long after the horizon all are settled."""
 _NEVER: Final = np.iinfo(np.int64).min // 4
 _EIGHTH: Final = 8
+FEW = 256
+"""Outcomes that wait unsorted at most, beside an eighth as many as are sorted: one that comes need not move
+all others."""
 _Times = NDArray[np.int64]
 
 
@@ -61,19 +64,31 @@ class Held:
     leaves, and when, follows from the outcomes and their order alone.
     """
 
-    __slots__ = ("_clock_ms", "_horizon_ms", "_maximum", "_miss", "_passed_ms", "_predicted_ms", "counts")
+    __slots__ = (
+        "_clock_ms",
+        "_fresh_miss",
+        "_fresh_ms",
+        "_horizon_ms",
+        "_maximum",
+        "_miss",
+        "_passed_ms",
+        "_predicted_ms",
+        "counts",
+    )
 
     def __init__(self, horizon_ms: int, maximum: int) -> None:
         self._horizon_ms = horizon_ms + SLACK_MS
         self._maximum = maximum
         self._predicted_ms: _Times = np.zeros(0, np.int64)
         self._miss: _Times = np.zeros(0, np.int64)
+        self._fresh_ms: _Times = np.zeros(0, np.int64)  # in the order of resolution, yet to be sorted in
+        self._fresh_miss: _Times = np.zeros(0, np.int64)
         self._clock_ms = _NEVER
         self._passed_ms = _NEVER
         self.counts = {"late": 0, "overflowed": 0}
 
     def __len__(self) -> int:
-        return len(self._predicted_ms)
+        return len(self._predicted_ms) + len(self._fresh_ms)
 
     def take(self, predicted_ms: _Times, miss: _Times, event_ms: _Times) -> Left:
         """Take in outcomes, int64 (n,) each, in the order of their resolution; what leaves by their times."""
@@ -81,7 +96,7 @@ class Held:
         start, n = 0, len(predicted_ms)
         while start < n:
             # So few that there are too many, if at all, after the last one.
-            stop = min(n, start + self._maximum + 1 - len(self))
+            stop = min(n, start + max(0, self._maximum - len(self)) + 1)
             chosen = slice(start, stop)
             parts.append(self._due(predicted_ms[chosen], miss[chosen], event_ms[chosen], start))
             if len(self) > self._maximum:
@@ -96,21 +111,37 @@ class Held:
         """Hold outcomes that all have room, and let go what is due after each."""
         clock = np.maximum(np.maximum.accumulate(event_ms), self._clock_ms)
         self._clock_ms = int(clock[-1])
-        came = np.concatenate([np.zeros(len(self), np.int64), np.arange(len(predicted_ms))])
-        predicted_ms = np.concatenate([self._predicted_ms, predicted_ms])
-        miss = np.concatenate([self._miss, miss])
-        leaves = np.maximum(came, np.searchsorted(clock, predicted_ms + self._horizon_ms))
-        stays = leaves == len(clock)
+        due_ms = self._clock_ms - self._horizon_ms
+        came = np.concatenate([np.zeros(len(self._fresh_ms), np.int64), np.arange(len(predicted_ms))])
+        fresh_ms = np.concatenate([self._fresh_ms, predicted_ms])
+        fresh_miss = np.concatenate([self._fresh_miss, miss])
+        goes = fresh_ms <= due_ms
+        many = int(np.searchsorted(self._predicted_ms, due_ms, side="right"))
+        gone_ms = np.concatenate([self._predicted_ms[:many], fresh_ms[goes]])
+        gone_miss = np.concatenate([self._miss[:many], fresh_miss[goes]])
+        came = np.concatenate([np.zeros(many, np.int64), came[goes]])
+        leaves = np.maximum(came, np.searchsorted(clock, gone_ms + self._horizon_ms))
+        order = np.lexsort((gone_ms, leaves))
+        self._predicted_ms, self._miss = self._predicted_ms[many:], self._miss[many:]
+        self._fresh_ms, self._fresh_miss = fresh_ms[~goes], fresh_miss[~goes]
+        if len(self._fresh_ms) > FEW + len(self._predicted_ms) // _EIGHTH:
+            self._sort()
+        return self._pass(Left(gone_ms[order], gone_miss[order], leaves[order] + start))
+
+    def _sort(self) -> None:
+        """Put what came since the last time into its places."""
+        if not len(self._fresh_ms):
+            return
+        predicted_ms = np.concatenate([self._predicted_ms, self._fresh_ms])
         order = np.argsort(predicted_ms, kind="stable")
-        kept = order[stays[order]]
-        gone = order[~stays[order]]
-        gone = gone[np.argsort(leaves[gone], kind="stable")]
-        self._predicted_ms, self._miss = predicted_ms[kept], miss[kept]
-        return self._pass(Left(predicted_ms[gone], miss[gone], leaves[gone] + start))
+        self._predicted_ms = predicted_ms[order]
+        self._miss = np.concatenate([self._miss, self._fresh_miss])[order]
+        self._fresh_ms = self._fresh_miss = np.zeros(0, np.int64)
 
     def _make_room(self, cause: int) -> Left:
-        """Let the oldest eighth go."""
-        many = max(1, self._maximum // _EIGHTH)
+        """Let the oldest eighth go; more of them, if there were more before a restart with less room."""
+        self._sort()
+        many = max(1, self._maximum // _EIGHTH, len(self) - self._maximum)
         oldest = Left(self._predicted_ms[:many], self._miss[:many], np.full(many, cause, np.int64))
         self._predicted_ms, self._miss = self._predicted_ms[many:], self._miss[many:]
         self.counts["overflowed"] += many
@@ -131,6 +162,7 @@ class Held:
 
     def state(self) -> HeldState:
         """State that `restore` continues from."""
+        self._sort()
         first_ms = int(self._predicted_ms[0]) if len(self) else 0
         steps = 2 * np.diff(self._predicted_ms, prepend=first_ms) + self._miss
         wide = bool((steps >> 32).any())
@@ -145,5 +177,6 @@ class Held:
         steps: NDArray[Any] = np.frombuffer(state.held, "<u8" if state.wide else "<u4").astype(np.int64)
         self._predicted_ms = state.first_ms + np.cumsum(steps >> 1)
         self._miss = steps & 1
+        self._fresh_ms = self._fresh_miss = np.zeros(0, np.int64)
         self._clock_ms, self._passed_ms = state.clock_ms, state.passed_ms
         self.counts = {"late": state.late, "overflowed": state.overflowed}

@@ -21,8 +21,9 @@ from streamwatch.core.estimators.registers.prediction_clock.spec import Predicti
 from streamwatch.core.estimators.registers.questions import LateAlarm
 from streamwatch.core.estimators.samples import Sample, Slice
 from streamwatch.core.fold_names import model_of
+from streamwatch.core.specs import LandmarkSpec
 
-VERSION: Final = 1
+VERSION: Final = 2
 """Raised when the meaning of the state changes."""
 
 
@@ -57,17 +58,22 @@ class PredictionClock:
         self._table = ModelTable(table_spec(spec, capacity))
         self._models: dict[int, _Model] = {}
         self._raised: list[LateAlarm] = []
-        sections = sorted(self._table.sections())
-        self.section = fingerprint(
-            "prediction_clock", (spec.horizon_ms, spec.max_unsettled, sections), None, VERSION
-        )
-        names = ", ".join(detector.name for detector in spec.detectors)
-        self.title = f"detectors in prediction time (horizon {spec.horizon_ms / 1000:g} s: {names})"
+        self.section = fingerprint("prediction_clock", spec.horizon_ms, None, VERSION)
+        self.title = f"outcomes held back for detectors (horizon {spec.horizon_ms / 1000:g} s)"
 
     @property
     def detectors(self) -> Sequence[str]:
         """Names of the detectors, by the index that `LateAlarm` has."""
         return [detector.name for detector in self._spec.detectors]
+
+    def estimators(self) -> dict[str, str]:
+        """Detectors in words, by names that change with their parameters: each begins anew alone."""
+        sections = self._table.sections().items()
+        return {
+            f"{self.section}/{section}": f"{said} in prediction time"
+            for section, said in sections
+            if said != LandmarkSpec().name
+        }
 
     def observe(self, batch: Batch) -> None:
         """Take in outcomes, and feed to the detectors those that are settled now."""
@@ -126,7 +132,10 @@ class PredictionClock:
         return _ENCODER.encode(_State(model.name, model.held.state(), self._table.snapshot(model.row)))
 
     def restore(self, row: int, state: bytes) -> None:
-        """Set a cleared row to a snapshot; raises ValueError for bytes that are none."""
+        """Set a cleared row to a snapshot; raises ValueError for bytes that are none.
+
+        Detectors whose parameters have changed begin with the outcomes that are held back.
+        """
         if not state:
             return
         kept = _DECODER.decode(state)

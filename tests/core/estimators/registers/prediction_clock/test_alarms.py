@@ -13,7 +13,7 @@ from streamwatch.core.estimators.registers.prediction_clock import PredictionClo
 from streamwatch.core.estimators.registers.prediction_clock.held import SLACK_MS
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Alarm, Outcome
-from streamwatch.core.specs import PageHinkleySpec
+from streamwatch.core.specs import ModelDetectors, PageHinkleySpec
 from tests.layouts import DEFAULT, TINY
 from tests.tiers import examples
 
@@ -90,6 +90,48 @@ def test_alarms_and_state_do_not_depend_on_cuts_and_restores(seed: int, cuts: li
     assert found == expected
     assert [cut.snapshot(model) for model in "mn"] == [whole.snapshot(model) for model in "mn"]
     assert cut.totals() == whole.totals()
+
+
+def _resumed(outcomes: list[Outcome], clock: PredictionClockSpec) -> EstimatorSet:
+    """Estimators with this clock, restored from those of `SPEC` after these outcomes."""
+    before, after = EstimatorSet(SPEC), EstimatorSet(replace(SPEC, registers=(clock,)))
+    before.fold(outcomes)
+    for model in before.models():
+        after.restore(before.snapshot(model))
+    return after
+
+
+def test_a_detector_whose_parameters_change_begins_anew_alone_and_with_what_was_held_back() -> None:
+    outcomes, cut = stream(3, 600), 350
+    stricter = replace(NAMED, threshold=2.5)
+    after = _resumed(outcomes[:cut], replace(CLOCK, detectors_by_model=(ModelDetectors("n", (stricter,)),)))
+    alarms = after.fold(outcomes[cut:])
+    assert _said(alarms, "m") == [a for a in _expected(outcomes, "m") if a[1] >= outcomes[cut].event_ms]
+    own = [each for each in outcomes if each.model == "n"]
+    passed_ms = max(each.event_ms for each in own if each in outcomes[:cut]) - HORIZON_MS - SLACK_MS
+    kept = [each for each in own if each.event_ms - each.delay_ms > passed_ms]
+    assert kept[0] in outcomes[:cut]
+    alone = EstimatorSet(replace(SPEC, registers=(replace(CLOCK, detectors=(stricter,)),)))
+    expected = [(a.event_ms, a.predicted_ms, a.ordinal) for a in alone.fold(kept)]
+    assert len(expected) > 1
+    assert [(a.event_ms, a.predicted_ms, a.ordinal) for a in alarms if a.model == "n"] == expected
+
+
+def test_a_start_names_the_detectors_that_begin_anew_and_no_others() -> None:
+    before = EstimatorSet(SPEC).estimators()
+    stricter = replace(CLOCK, detectors=(replace(NAMED, threshold=2.5),))
+    now = EstimatorSet(replace(SPEC, registers=(stricter,))).estimators()
+    assert [now[name] for name in now.keys() - before.keys()] == ["by_prediction in prediction time"]
+
+
+def test_with_less_room_after_a_restart_the_oldest_leave_before_their_time() -> None:
+    outcomes = stream(4)
+    after = _resumed(outcomes[:300], replace(CLOCK, max_unsettled=5))
+    after.fold(outcomes[300:])
+    said = after.details()["m"]["prediction_clock"]
+    assert isinstance(said, dict)
+    assert said["waiting"] <= 5
+    assert said["waiting"] + said["evaluated"] == sum(each.model == "m" for each in outcomes)
 
 
 def test_alarms_are_counted_and_shown_as_those_of_any_detector() -> None:
