@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.events import Outcome
+from streamwatch.core.score_columns import ScoreColumns
 from streamwatch.core.segments import segments_of
 from streamwatch.core.words import taken
 
@@ -52,12 +53,12 @@ class OutcomeBatch(Sequence[Outcome]):
     models, classes
         Names by number.
     scores
-        Scores by number.
+        Scores by number; as `ScoreColumns` they are evaluated in columns, too.
     segments
         Values of segments by number, as `segments_text` writes them; another list as soon as a number stands
         for other values.
     scored_segments
-        Number of the segments of predictions with scores, by that of their scores.
+        Number of the segments of predictions with scores, by that of their scores; `ScoreColumns` have it.
     """
 
     __slots__ = ("classes", "models", "records", "scored_segments", "scores", "segments")
@@ -81,6 +82,11 @@ class OutcomeBatch(Sequence[Outcome]):
     def __len__(self) -> int:
         return len(self.records)
 
+    @property
+    def in_columns(self) -> bool:
+        """Whether nothing must be looked at outcome by outcome."""
+        return isinstance(self.scores, ScoreColumns) or not self.scores
+
     def only(self, chosen: NDArray[np.bool_ | np.int64]) -> OutcomeBatch:
         """Take some outcomes, by mask or position."""
         return self._with(taken(self.records, chosen))
@@ -96,9 +102,14 @@ class OutcomeBatch(Sequence[Outcome]):
             return None
         numbers = self.records["scores"]
         found = np.where(numbers >= SEGMENTS_FROM, numbers - SEGMENTS_FROM, -1).astype(np.int32)
-        if self.scored_segments:
+        columns = self.scores if isinstance(self.scores, ScoreColumns) else None
+        if columns is None and not self.scored_segments:
+            return found
+        scored = np.flatnonzero((numbers >= 0) & (numbers < SEGMENTS_FROM))
+        if columns is not None:
+            found[scored] = columns.segments[numbers[scored]]
+        else:
             get = self.scored_segments.get
-            scored = np.flatnonzero((numbers >= 0) & (numbers < SEGMENTS_FROM))
             found[scored] = [get(number, -1) for number in numbers[scored].tolist()]
         return found
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from streamwatch.core.estimators.registers.probabilities.spec import probabilities_under
 from streamwatch.core.estimators.registers.segments import SegmentsSpec
+from streamwatch.core.score_columns import ScoreColumns
 from streamwatch.core.segments import segments_text
 from streamwatch.core.specs import MonitorsSpec
 from streamwatch.edge.decoders.fields import canonical_text
@@ -23,8 +24,8 @@ def default_spec() -> MonitorsSpec:
     return replace(plain, registers=(probabilities_under(plain.forgetting), SegmentsSpec()))
 
 
-def scores_of(given: Any, count: int) -> dict[int, dict[str, float]]:
-    """Scores by outcome, of those that have any.
+def scores_of(given: Any, count: int, segments: NDArray[np.int32]) -> ScoreColumns:
+    """Scores of all outcomes by their positions, of no class where none are given, and their segments.
 
     Parameters
     ----------
@@ -33,15 +34,17 @@ def scores_of(given: Any, count: int) -> dict[int, dict[str, float]]:
         NaN where an outcome has no score of the class.
     count
         Outcomes.
+    segments
+        Number of each outcome's segments, shape (count,).
 
     Raises
     ------
     ValueError
         If a column is of another length, or holds what is no probability.
     """
-    names: list[str] = []
-    columns: list[NDArray[np.float64]] = []
-    for name, values in columns_of(given, "scores").items():
+    columns = columns_of(given, "scores")
+    table = np.empty((count, len(columns)), np.float64)
+    for place, (name, values) in enumerate(columns.items()):
         try:
             column = values.astype(np.float64)
         except (TypeError, ValueError) as error:
@@ -52,20 +55,8 @@ def scores_of(given: Any, count: int) -> dict[int, dict[str, float]]:
             raise ValueError(
                 f"scores[{name!r}] must be in [0, 1] or NaN, got {column[wrong[0]]} at position {wrong[0]}"
             )
-        names.append(name)
-        columns.append(column)
-    if not columns:
-        return {}
-    table = np.column_stack(columns)
-    absent = np.isnan(table)
-    if not absent.any():
-        return {at: dict(zip(names, row, strict=True)) for at, row in enumerate(table.tolist())}
-    rows = zip(table.tolist(), absent.tolist(), strict=True)
-    return {
-        at: {name: score for name, score, none in zip(names, row, missing, strict=True) if not none}
-        for at, (row, missing) in enumerate(rows)
-        if not all(missing)
-    }
+        table[:, place] = column
+    return ScoreColumns(list(columns), table, segments)
 
 
 def segments_of(given: Any, count: int) -> tuple[NDArray[np.int32], list[str]]:

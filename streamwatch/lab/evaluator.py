@@ -117,14 +117,10 @@ class Evaluator:
         numbers, texts = segments_of(segments, len(records))
         if texts and not self._by_segment:
             raise ValueError("segments need a SegmentsSpec in spec.registers, got a spec without")
-        known = scores_of(scores, len(records))
-        scored = np.array(list(known), np.intp)
-        records["scores"] = np.where(numbers < 0, -1, SEGMENTS_FROM + numbers)
-        records["scores"][scored] = scored
-        beside = {
-            at: number for at, number in zip(known, numbers[scored].tolist(), strict=True) if number >= 0
-        }
-        return OutcomeBatch(records, self._models.names, self._classes.names, known, texts, beside)
+        known = scores_of(scores, len(records), numbers)
+        unscored = np.where(numbers < 0, -1, SEGMENTS_FROM + numbers)
+        records["scores"] = np.where(known.scored, np.arange(len(records)), unscored)
+        return OutcomeBatch(records, self._models.names, self._classes.names, known, texts)
 
     def curve(
         self,

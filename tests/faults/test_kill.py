@@ -54,12 +54,13 @@ VARIANTS: Mapping[str, tuple[float, dict[str, Any]]] = {
     "row_by_row": (0.2, {}),
     "cold": (0.4, {}),
     "hints": (0.4, {}),
+    "revised": (0.4, {"conflicts": "both"}),
     "prediction_time": (
         0.4,
         {"order": "prediction_time", "reorder_window": "1500ms", "on_expiry": {"assume": "a"}},
     ),
 }
-"""Order of evaluation → its share of the kills, settings of the join."""
+"""What is varied → its share of the kills, settings of the join."""
 ALARM = ("model", "detector", "ordinal", "outcome", "event_ms")
 OWED = msgspec.msgpack.Decoder(Entry)
 COMMITS: Series = "commits_total", frozenset()
@@ -87,6 +88,8 @@ async def test_killed_at_random_instants_under_load_it_loses_nothing_and_counts_
             settings["state"]["join_memory_megabytes"] = 0
         if order == "hints":
             settings["monitors"] |= {"early_hints": {}, "label_delays": True}
+        if order == "revised":
+            settings["monitors"] |= {"detector_clocks": {"adwin": "prediction"}}
         monkeypatch.setenv(COLD, "1" if order == "cold" else "0")
         scraper = Scraper(f"http://{settings['http']['listen']}/metrics")
         async with runs_of(settings, tmp_path) as runs, asyncio.TaskGroup() as tasks:
@@ -110,9 +113,11 @@ async def test_killed_at_random_instants_under_load_it_loses_nothing_and_counts_
         state_is_that_of_the_replay(state, replay)
         if order == "hints":
             predictions_as_they_came_are_those_of_the_replay(state, replay)
+        if order == "revised":
+            what_is_revised_is_counted(state, replay, traffic)
         outside = state.checkpoint.pipeline.entries_outside if order == "cold" else 0
         assert (outside > 1_000) == (order == "cold"), outside
-        every_record_counts_once(state, traffic, topics)
+        every_record_counts_once(state, traffic, topics, revised=order == "revised")
         if order != "prediction_time":
             every_label_counts_once(state, traffic)
     finally:
@@ -281,6 +286,18 @@ def predictions_as_they_came_are_those_of_the_replay(state: State, replay: Repla
     assert max(document["early_hints"]["predictions"] for document in details.values()) > 1_000
 
 
+def what_is_revised_is_counted(state: State, replay: Replay, traffic: Traffic) -> None:
+    """First predictions are as right as those of the traffic; some were revised, as many as in the replay."""
+    details = state.checkpoint.monitors.details()
+    assert details == replay.monitors.details()
+    for model in MODELS:
+        said = details[model]["revisions"]
+        assert said["outcomes"] == traffic.outcomes[model]
+        assert 0 < said["revised"] <= traffic.revised[model]
+        assert said["gained"] + said["lost"] > 0
+        assert details[model]["prediction_clock"]["evaluated"] > 0
+
+
 def in_columns(rows):
     """Rows of `alive` as the compiled join has them; ids are digests already."""
     return sorted(
@@ -296,16 +313,24 @@ class Records:
         self.pipeline, self.store = pipeline, store
 
 
-def every_record_counts_once(state: State, traffic: Traffic, topics: Mapping[str, str]) -> None:
-    """The counters are the totals of what was written."""
+def every_record_counts_once(
+    state: State, traffic: Traffic, topics: Mapping[str, str], *, revised: bool
+) -> None:
+    """The counters are the totals of what was written.
+
+    Where predictions may be `revised`, what repeats the first one after another class was said is a conflict
+    until the label has come, and a duplicate afterwards.
+    """
     pipeline, counted = state.checkpoint.pipeline, traffic.counted
     counters = pipeline.counters
     holds = not isinstance(pipeline, ColumnPipeline)
     held = len(pipeline.order) - pipeline.order.assumed if holds else 0
+    reverted = counted["duplicates"] - counters.predictions_duplicate if revised else 0
+    assert 0 <= reverted <= traffic.reverted
     assert {
         "predictions": counters.predictions_accepted,
-        "duplicates": counters.predictions_duplicate,
-        "conflicts": counters.predictions_conflict,
+        "duplicates": counters.predictions_duplicate + reverted,
+        "conflicts": counters.predictions_conflict - reverted,
         "labels with a model": counters.with_model.accepted,
         "labels for all": counters.without_model.accepted,
         "nulls on predictions": counters.null_records[topics["prediction"]],

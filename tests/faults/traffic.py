@@ -44,6 +44,10 @@ class Traffic:
         self.counted: Counter[str] = Counter()
         self.outcomes: Counter[str] = Counter()
         self.errors: Counter[str] = Counter()
+        self.revised: Counter[str] = Counter()
+        """By model: predictions of which another class was said afterwards."""
+        self.reverted = 0
+        """Predictions that were repeated after another class was said."""
 
     async def run(self) -> None:
         producer = Producer(self._options)
@@ -103,13 +107,17 @@ class Traffic:
             record |= {"timestamp": int(time.time() * 1_000) + chance.randint(-900, 900)}
         self._at(at, "prediction", key, record)
         self.counted["predictions"] += 1
+        repeated = at + 1.0
         if chance.random() < 0.06:
-            self._at(at + chance.uniform(0.0, 0.4), "prediction", key, record)
+            repeated = at + chance.uniform(0.0, 0.4)
+            self._at(repeated, "prediction", key, record)
             self.counted["duplicates"] += 1
         if chance.random() < 0.03:
-            other = "abc"["abc".index(predicted_class) - 1]
-            self._at(at + chance.uniform(0.0, 0.4), "prediction", key, record | {"prediction": other})
+            other, revised = "abc"["abc".index(predicted_class) - 1], at + chance.uniform(0.0, 0.4)
+            self._at(revised, "prediction", key, record | {"prediction": other})
             self.counted["conflicts"] += 1
+            self.revised[model] += 1
+            self.reverted += revised < repeated < at + 1.0
         return predicted_class != true_class
 
     def _label(self, at: float, key: str, model: str | None, true_class: str) -> None:

@@ -50,6 +50,8 @@ async def told(url: str, models: Sequence[str]) -> dict[str, Any]:
             each.get("metrics", {}).pop("alarms_open", None)
         async with session.get(f"{url}/api/v1/comparisons") as answer:
             compared = (await answer.json())["comparisons"]
+        async with session.get(f"{url}/api/v1/alarms?limit=9999") as answer:
+            alarms = (await answer.json())["alarms"]
     counters = {key: number for key, number in samples.items() if key[0].startswith(JOIN_COUNTERS)}
     return {
         "models": found,
@@ -57,6 +59,7 @@ async def told(url: str, models: Sequence[str]) -> dict[str, Any]:
         "counters": counters,
         "samples": samples,
         "compared": compared,
+        "alarms": alarms,
     }
 
 
@@ -123,6 +126,17 @@ async def killed_again_and_again(
     await writing
 
 
+def _marks(alarm: Mapping[str, Any]) -> tuple[object, ...]:
+    """Whose alarm it is, at which outcome, and of a detector in prediction time at which prediction.
+
+    Of those of the API and of a replay, which names times otherwise.
+    """
+    predicted = alarm.get("predicted_timestamp_seconds")
+    if alarm.get("predicted_ms") is not None:
+        predicted = alarm["predicted_ms"] / 1000
+    return (*(alarm[name] for name in ("model", "detector", "ordinal", "outcome")), predicted)
+
+
 def assert_same_numbers(
     backlog: Mapping[str, Any], others: Sequence[Mapping[str, Any]], replay: Mapping[str, Any]
 ) -> None:
@@ -135,6 +149,10 @@ def assert_same_numbers(
         assert found["counters"] == backlog["counters"]
         assert found["models"] == backlog["models"]
         assert found["compared"] == backlog["compared"]
+        assert found["alarms"] == backlog["alarms"]
+    assert [_marks(a) for a in replay["alarms"][::-1][: len(backlog["alarms"])]] == [
+        _marks(a) for a in backlog["alarms"]
+    ]
     assert replay["comparisons"] == backlog["compared"]
     assert backlog["document"].keys() == replay["models"].keys() > set()
     for model, of_replay in replay["models"].items():

@@ -27,6 +27,8 @@ PARTITIONS = 4
 MODELS = ("copycat", "good", "poor")
 SECONDS = 20.0
 PER_SECOND = 250
+Due = tuple[float, str, dict[str, str]]
+"""Seconds since the start, side and document of a record that is to be written."""
 
 
 class Written:
@@ -39,32 +41,43 @@ class Written:
         self.records = 0
 
     async def write(self) -> None:
-        """Write for some seconds: a label comes 0.1 to 3 s after its predictions, some never."""
-        truth, number, due = "a", 0, list[tuple[float, str, str]]()
+        """Write for some seconds: a label comes 0.1 to 3 s after its predictions, some never.
+
+        Some predictions are revised meanwhile, and of what is predicted later one model is worse.
+        """
+        truth, number, due = "a", 0, list[Due]()
         began = time.monotonic()
         while (now := time.monotonic() - began) < SECONDS or due:
             while number < min(now, SECONDS) * PER_SECOND:
                 truth = truth if self._chance.random() < 0.8 else self._chance.choice("abc")
-                self._predict(str(number), truth)
+                due += self._predict(str(number), truth, now)
                 if self._chance.random() < 0.97:
-                    due.append((now + self._chance.choice((0.1, 0.3, 1, 3)), str(number), truth))
+                    wait = self._chance.choice((0.1, 0.3, 1, 3))
+                    due.append((now + wait, "labels", {"id": str(number), "label": truth}))
                 number += 1
-            for label in [label for label in due if label[0] <= now]:
-                due.remove(label)
-                self._send("labels", {"id": label[1], "label": label[2]})
+            for each in [each for each in due if each[0] <= now]:
+                due.remove(each)
+                self._send(*each[1:])
             self._producer.poll(0)
             await asyncio.sleep(0.005)
         assert await asyncio.to_thread(self._producer.flush, 60) == 0
 
-    def _predict(self, number: str, truth: str) -> None:
+    def _predict(self, number: str, truth: str, now: float) -> list[Due]:
+        """Write what all models say of an id now, and give what some of them will."""
         guess = {
             "copycat": getattr(self, "_last", truth),
-            "good": truth if self._chance.random() < 0.9 else "b",
+            "good": truth if self._chance.random() < (0.9 if now < SECONDS / 2 else 0.3) else "b",
             "poor": self._chance.choice("abc"),
         }
         self._last = truth
+        revised: list[Due] = []
         for model in MODELS:
-            self._send("predictions", {"id": number, "model": model, "prediction": guess[model]})
+            document = {"id": number, "model": model, "prediction": guess[model]}
+            self._send("predictions", document)
+            if self._chance.random() < 0.1:
+                again = document | {"prediction": self._chance.choice("abc")}
+                revised.append((now + self._chance.choice((0.0, 0.2, 2)), "predictions", again))
+        return revised
 
     def _send(self, side: str, document: Mapping[str, str]) -> None:
         partition = self._chance.randrange(PARTITIONS)
@@ -72,24 +85,28 @@ class Written:
         self._producer.produce(self._topics[side], json.dumps(document), partition=partition)
 
 
-def overrides(broker: Broker, topics: Mapping[str, str], state: Path | None = None) -> list[str]:
+def overrides(
+    broker: Broker, topics: Mapping[str, str], conflicts: str, state: Path | None = None
+) -> list[str]:
     return [
         f"kafka.bootstrap_servers={broker.bootstrap_servers}",
         f"topics.predictions={topics['predictions']}",
         f"topics.labels={topics['labels']}",
         "state.kind=memory" if state is None else f"state.directory={state}",
         "join.on_expiry={assume: a}",
+        f"join.conflicts={conflicts}",
         "join.horizon=2s",
         "join.early_horizon=1s",
         "time.settle=5s",  # on a busy machine a broker may take seconds from stamping a record to showing it
+        "monitors.detector_clocks={adwin: prediction}",
         'monitors.comparisons=[{champion: good, challengers: ["*"]}, {pairs: [[copycat, poor]]}]',
     ]
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("times", ["CreateTime", "LogAppendTime"])
+@pytest.mark.parametrize(("times", "conflicts"), [("CreateTime", "first"), ("LogAppendTime", "both")])
 async def test_live_backlog_and_killed_daemons_say_the_same_to_the_last_bit(
-    kafka: Broker, tmp_path: Path, times: str
+    kafka: Broker, tmp_path: Path, times: str, conflicts: str
 ) -> None:
     topics = {
         side: await create_topic(kafka, fresh(side), PARTITIONS, message_timestamp_type=times)
@@ -98,8 +115,9 @@ async def test_live_backlog_and_killed_daemons_say_the_same_to_the_last_bit(
     chance = random.Random(1)
     for name in ("live", "killed", "backlog"):
         (tmp_path / name).mkdir()
-    durable = overrides(kafka, topics, tmp_path / "state")
-    with child(tmp_path / "live", *overrides(kafka, topics)) as daemon:
+    settings = overrides(kafka, topics, conflicts)
+    durable = overrides(kafka, topics, conflicts, tmp_path / "state")
+    with child(tmp_path / "live", *settings) as daemon:
         daemon.url()
         writer = Written(kafka, topics, seed=3)
         writing = asyncio.create_task(writer.write())
@@ -107,13 +125,19 @@ async def test_live_backlog_and_killed_daemons_say_the_same_to_the_last_bit(
         live = await all_evaluated(daemon, writer.records, MODELS)
     with child(tmp_path / "killed", *durable) as daemon:
         killed = await all_evaluated(daemon, writer.records, MODELS)
-    with child(tmp_path / "backlog", *overrides(kafka, topics)) as daemon:
+    with child(tmp_path / "backlog", *settings) as daemon:
         backlog = await all_evaluated(daemon, writer.records, MODELS)
     dumped(kafka, topics, PARTITIONS, tmp_path / "log.jsonl")
-    replay = await asyncio.to_thread(replayed, tmp_path / "log.jsonl", overrides(kafka, topics))
+    replay = await asyncio.to_thread(replayed, tmp_path / "log.jsonl", settings)
     assert value(backlog["samples"], "outcomes_assumed_total") > 0
     assert value(backlog["samples"], "labels_late_total") > 0
+    assert value(backlog["samples"], "predictions_conflict_total") > 100
     assert_same_numbers(backlog, (live, killed), replay)
+    for model in MODELS:
+        details = backlog["models"][model]["details"]
+        assert details["prediction_clock"]["evaluated"] > 1_000
+        assert ("revisions" in details) == (conflicts == "both")
+    assert any(a["detector"] == "adwin" and a["predicted_timestamp_seconds"] for a in backlog["alarms"])
     assert [(c["champion"], c["challenger"]) for c in backlog["compared"]] == [
         ("copycat", "poor"),
         ("good", "copycat"),

@@ -107,7 +107,7 @@ class EstimatorSet:
 
     def fold_models(self, outcomes: Sequence[Outcome]) -> list[Alarm]:
         """Evaluate outcomes in order without their pairs; the alarms they raised, in that order."""
-        if isinstance(outcomes, OutcomeBatch) and not outcomes.scores:
+        if isinstance(outcomes, OutcomeBatch) and outcomes.in_columns:
             batch = self._columns.indexed(outcomes)
         else:
             batch = self._watched.indexed(list(outcomes))

@@ -8,9 +8,12 @@ from __future__ import annotations
 import numpy as np
 
 from streamwatch.core.estimators.kernel.numbering import UNKNOWN, number, remember
+from streamwatch.core.estimators.kernel.scores import NO_SCORES
 from streamwatch.core.estimators.models.index import ModelIndex
+from streamwatch.core.estimators.models.score_index import ScoredBatch, ScoreIndex
 from streamwatch.core.estimators.names import Batch
 from streamwatch.core.outcomes import OutcomeBatch
+from streamwatch.core.score_columns import ScoreColumns
 
 FIRST_PLACES = 1 << 12
 MOST_PLACES = 1 << 21
@@ -39,10 +42,15 @@ class ColumnIndex:
         self._keys = np.zeros(0, np.uint64)
         self._indices = np.zeros(0, np.int32)
         self._remembered = 0
+        self._scores = ScoreIndex(models.most_scored)
 
     def indexed(self, outcomes: OutcomeBatch) -> Batch:
-        """Rows and class indices of outcomes without scores; those of models without a row are left out."""
+        """Rows and class indices of outcomes without scores, or with scores in columns.
+
+        Those of models without a row are left out.
+        """
         self._renew(outcomes)
+        scored = self._scored(outcomes)
         columns = np.empty((4, len(outcomes)), np.int32)
         looks = at = 0
         while at < len(outcomes):
@@ -50,9 +58,15 @@ class ColumnIndex:
                 at = self._number(outcomes, at, columns)
                 if at == len(outcomes):
                     break
+            if scored is not None:
+                scored.look(at)
             self._look(outcomes, at, columns)
+            if scored is not None:
+                scored.met(at, int(outcomes.records["model"][at]))
             looks += 1
             at += 1
+        if scored is not None:
+            scored.look(len(outcomes))
         records = outcomes.records
         batch = Batch(
             outcomes,
@@ -61,7 +75,13 @@ class ColumnIndex:
             delay_ms=np.ascontiguousarray(records["delay_ms"]),
             assumed=records["assumed"] != 0,
         )
-        return self._models.completed(batch)
+        return self._models.completed(batch, NO_SCORES if scored is None else scored.scores(batch.rows >= 0))
+
+    def _scored(self, outcomes: OutcomeBatch) -> ScoredBatch | None:
+        columns = outcomes.scores
+        if not isinstance(columns, ScoreColumns) or not columns.scored.any():
+            return None
+        return self._scores.begin(outcomes, columns, self._models.classes_of)
 
     def _number(self, outcomes: OutcomeBatch, at: int, columns: np.ndarray) -> int:
         return number(outcomes.records, at, self._rows, self._keys, self._indices, self._limit, columns)
@@ -96,6 +116,7 @@ class ColumnIndex:
             self._of = of
             self._rows[:] = UNKNOWN
             self._forget_classes()
+            self._scores.forget()
         if len(self._rows) < len(outcomes.models):
             rows = np.full(2 * len(outcomes.models), UNKNOWN, np.int32)
             rows[: len(self._rows)] = self._rows

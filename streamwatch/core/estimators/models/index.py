@@ -5,22 +5,20 @@ Names become numbers here, the hot path outside the kernel: one loop, three dict
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from types import MappingProxyType
 from typing import Protocol
 
 import numpy as np
 
 from streamwatch.core.estimators.kernel.rows import TableFull
+from streamwatch.core.estimators.kernel.scores import NO_SCORES, Scores
 from streamwatch.core.estimators.kernel.table import ModelTable
 from streamwatch.core.estimators.names import Batch, Classes, fold_overflow, score_columns
 from streamwatch.core.events import Outcome
 from streamwatch.core.fold_names import fold_of, model_of
 from streamwatch.core.specs import MonitorsSpec, UtilitySpec
-
-NOT_SCORED: Mapping[int, list[tuple[int, float]]] = MappingProxyType({})
 
 
 class Register(Protocol):
@@ -152,7 +150,8 @@ class ModelIndex:
             np.array([outcome.delay_ms for outcome in outcomes], np.int64),
             np.array([outcome.assumed for outcome in outcomes], np.bool_),
         )
-        return self.completed(batch, scored)
+        kept = np.flatnonzero(batch.rows >= 0).tolist() if scored else []
+        return self.completed(batch, score_columns(kept, scored))
 
     def numbers_of(self, outcome: Outcome) -> tuple[int, int, int, int]:
         """Row, true class, predicted class and label at prediction of one outcome, as `indexed` gives them.
@@ -165,17 +164,25 @@ class ModelIndex:
         known = -1 if label is None else classes.get(label, self._spec.max_classes + 1)
         return row, true_class, predicted_class, known
 
-    def completed(self, batch: Batch, scored: Mapping[int, list[tuple[int, float]]] = NOT_SCORED) -> Batch:
-        """A batch without the outcomes of models that have no row, and with their scores by position.
+    @property
+    def most_scored(self) -> int:
+        """Classes of a model, and scores of an outcome, up to which scores are taken."""
+        return self._spec.shadow_max_classes
+
+    def classes_of(self, model: str) -> Classes | None:
+        """Look up the classes of a model; None of one without a row."""
+        slot = self.models.get(model)
+        return None if slot is None else slot.classes
+
+    def completed(self, batch: Batch, scores: Scores = NO_SCORES) -> Batch:
+        """A batch without the outcomes of models that have no row, and with the scores of the others.
 
         Its classes are named to the table, and those beyond the limit counted and told apart.
         """
         if self._by_costs:
             self.name_classes(np.unique(batch.rows).tolist())
-        has_row = batch.rows >= 0
-        kept = np.flatnonzero(has_row).tolist() if scored else []
-        batch = batch.only(has_row)
-        batch = replace(batch, scores=score_columns(kept, scored)) if scored else batch
+        batch = batch.only(batch.rows >= 0)
+        batch = replace(batch, scores=scores) if len(scores.offsets) else batch
         self.over_limit["classes"] += fold_overflow(batch, self._spec.max_classes)
         return batch
 
