@@ -40,12 +40,11 @@ class Cut:
     positions: Mapping[Partition, int] = field(default_factory=dict[Partition, int])
     waiting: Mapping[str, int] = field(default_factory=dict[str, int])
     """Records beyond the batch when the cut was made, by topic."""
+    begins: Mapping[Partition, int] = field(default_factory=dict[Partition, int])
+    """First offsets of the partitions that are new in the batch; the log of one may begin above 0."""
 
     def document(self) -> dict[str, Any]:
         """As Spark keeps it."""
-        topics: dict[str, dict[str, int]] = {}
-        for partition, position in sorted(self.positions.items()):
-            topics.setdefault(partition.topic, {})[str(partition.partition)] = position
         return {
             "life": self.life,
             "id_buckets": self.id_buckets,
@@ -54,18 +53,14 @@ class Cut:
             "batch": self.batch,
             "end_ms": self.end_ms,
             "host_ms": self.host_ms,
-            "positions": topics,
+            "positions": _by_topic(self.positions),
             "waiting": dict(self.waiting),
+            "begins": _by_topic(self.begins),
         }
 
 
 def cut_of(document: Mapping[str, Any]) -> Cut:
     """Read what `Cut.document` gave."""
-    positions = {
-        Partition(topic, int(number)): int(position)
-        for topic, partitions in document["positions"].items()
-        for number, position in partitions.items()
-    }
     return Cut(
         str(document["life"]),
         int(document["id_buckets"]),
@@ -74,9 +69,25 @@ def cut_of(document: Mapping[str, Any]) -> Cut:
         int(document["batch"]),
         int(document["end_ms"]),
         int(document["host_ms"]),
-        positions,
+        _by_partition(document["positions"]),
         {str(topic): int(records) for topic, records in document.get("waiting", {}).items()},
+        _by_partition(document.get("begins", {})),
     )
+
+
+def _by_topic(offsets: Mapping[Partition, int]) -> dict[str, dict[str, int]]:
+    topics: dict[str, dict[str, int]] = {}
+    for partition, offset in sorted(offsets.items()):
+        topics.setdefault(partition.topic, {})[str(partition.partition)] = offset
+    return topics
+
+
+def _by_partition(document: Mapping[str, Mapping[str, int]]) -> dict[Partition, int]:
+    return {
+        Partition(topic, int(number)): int(offset)
+        for topic, partitions in document.items()
+        for number, offset in partitions.items()
+    }
 
 
 class SettingsChangedError(Exception):
@@ -184,7 +195,13 @@ async def next_cut(log: Log, last: Cut, most: int | None, now_ms: int, spec: Cut
     for partition, (_, end) in ends.items():
         waiting[partition.topic] = waiting.get(partition.topic, 0) + end - positions[partition]
     return replace(
-        last, batch=last.batch + 1, end_ms=end_ms, host_ms=now_ms, positions=positions, waiting=waiting
+        last,
+        batch=last.batch + 1,
+        end_ms=end_ms,
+        host_ms=now_ms,
+        positions=positions,
+        waiting=waiting,
+        begins={partition: begins[partition] for partition in ends if partition not in last.positions},
     )
 
 
@@ -216,5 +233,6 @@ def ranges(begin: Cut, end: Cut, topics: Sequence[str]) -> Sequence[Range]:
     """Ranges that a batch reads, in the order of the topics in the settings."""
     rank = {topic: place for place, topic in enumerate(topics)}
     chosen = sorted(end.positions, key=lambda p: (rank.get(p.topic, len(rank)), p))
-    found = (Range(p, begin.positions.get(p, 0), end.positions[p]) for p in chosen)
+    begins = {**end.begins, **begin.positions}
+    found = (Range(p, begins.get(p, 0), end.positions[p]) for p in chosen)
     return tuple(each for each in found if each.end > each.begin)

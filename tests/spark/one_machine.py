@@ -65,5 +65,16 @@ def killed(process: subprocess.Popen[bytes]) -> None:
 
 def tree_of(pid: int) -> list[int]:
     """A process and all that it started."""
-    children = subprocess.run(["pgrep", "-P", str(pid)], capture_output=True, text=True, check=False)
-    return [pid, *(each for started in children.stdout.split() for each in tree_of(int(started)))]
+    children: dict[int, list[int]] = {}
+    for folder in Path("/proc").iterdir():
+        with suppress(OSError, ValueError):
+            children.setdefault(parent_of(int(folder.name)), []).append(int(folder.name))
+    found = [pid]
+    for each in found:  # grows as it is gone through
+        found += children.get(each, [])
+    return found
+
+
+def parent_of(pid: int) -> int:
+    """The process that started it; raises OSError where there is none."""
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])

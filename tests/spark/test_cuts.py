@@ -116,6 +116,32 @@ async def test_a_partition_that_was_added_begins_at_its_first_record():
     ]
 
 
+async def test_of_a_partition_that_was_added_what_retention_took_before_is_not_missed():
+    """A task that asked from offset 0 on would find the log overtaken: data loss that nobody had."""
+
+    class Shortened(MemoryLog):
+        async def ends(self):
+            return {p: (40 if p.partition else 0, end) for p, (_, end) in (await super().ends()).items()}
+
+    added = Partition("t", 1)
+    log = Shortened({Partition("t", 0): [1, 2, 3]})
+    cuts = await all_cuts(log, None)
+    log.stamps[added] = [5] * 42
+    cut = await next_cut(log, cuts[-1], None, 2 * NOW_MS, CutSpec(1_000, 10_000))
+    read_again = cut_of(json.loads(json.dumps(cut.document())))
+    assert [(r.partition, r.begin, r.end) for r in ranges(cuts[-1], read_again, ["t"])] == [(added, 40, 42)]
+    assert cut.waiting == {"t": 0}
+    log.stamps[Partition("t", 0)].append(2_000_001)
+    following = await next_cut(log, cut, None, 4 * NOW_MS, CutSpec(1_000, 10_000))
+    assert following.begins == {}
+
+
+def test_a_cut_of_the_version_before_is_read():
+    document = replace(FIRST, batch=3, positions={Partition("t", 0): 5}).document()
+    del document["begins"], document["waiting"]
+    assert cut_of(document).positions == {Partition("t", 0): 5}
+
+
 async def test_with_nothing_new_there_is_no_batch():
     log = MemoryLog({Partition("t", 0): [1, 2, 3]})
     last = (await all_cuts(log, None))[-1]

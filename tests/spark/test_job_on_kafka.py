@@ -13,16 +13,16 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from aiokafka import AIOKafkaConsumer, TopicPartition
 from confluent_kafka import Producer
 
-from streamwatch.core.results import MARK, result_of
+from streamwatch.core.results import MARK
 from tests.integration.conftest import Broker
 from tests.integration.one_log import all_evaluated
 from tests.integration.running import child
 from tests.integration.topics import create_topic, fresh
 from tests.spark.five_models import MODELS, events_of, write
 from tests.spark.one_machine import CONFIGURATION, run_through_kills
+from tests.spark.results_topic import result_records
 
 pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.usefixtures("spark_installed")]
 
@@ -30,24 +30,6 @@ PARTITIONS = 4
 RECORDS = 1_000
 KILLS = 3
 FOREVER_MS = "-1"
-
-
-async def result_records(servers: str, topic: str):
-    """Everything on a results topic, in order."""
-    consumer = AIOKafkaConsumer(bootstrap_servers=servers, isolation_level="read_committed")
-    await consumer.start()
-    try:
-        place = TopicPartition(topic, 0)
-        consumer.assign([place])
-        await consumer.seek_to_beginning(place)
-        end = (await consumer.end_offsets([place]))[place]
-        found = []
-        while await consumer.position(place) < end:
-            for records in (await consumer.getmany(timeout_ms=500)).values():
-                found += [result_of(record.key, record.value) for record in records]
-        return found
-    finally:
-        await consumer.stop()
 
 
 @pytest.mark.timeout(2_400)
