@@ -6,12 +6,16 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 SLACK_MS: Final = 2_000
 """Predictions expire at whole seconds, rounded up: so long after the horizon all are settled."""
 _NEVER: Final = np.iinfo(np.int64).min // 4
 _EIGHTH: Final = 8
+AGREEING: Final = 3
+"""Outcomes in a row that lie at a time or past it, before the clock does: one label with a time of its own in
+the far future moves nothing."""
 FEW = 256
 """Outcomes that wait unsorted at most, beside an eighth as many as are sorted: one that comes need not move
 all others."""
@@ -24,7 +28,7 @@ class HeldState(msgspec.Struct, array_like=True, frozen=True):
     Attributes
     ----------
     clock_ms, passed_ms
-        Newest event time of an outcome; newest prediction time that has left.
+        The clock; newest prediction time that has left.
     late, overflowed
         Outcomes that left after newer predictions had; those that left before their time.
     first_ms
@@ -34,6 +38,8 @@ class HeldState(msgspec.Struct, array_like=True, frozen=True):
     held
         2 × (time since the prediction before) + (1 for an error), little-endian, in the order in which they
         would leave.
+    recent_ms
+        Event times of the last outcomes, as many as may yet agree with those to come.
     """
 
     clock_ms: int
@@ -43,6 +49,7 @@ class HeldState(msgspec.Struct, array_like=True, frozen=True):
     first_ms: int
     wide: bool
     held: bytes
+    recent_ms: tuple[int, ...]
 
 
 class Left(NamedTuple):
@@ -57,11 +64,11 @@ class Left(NamedTuple):
 class Held:
     """Outcomes by the time of their prediction, ties in the order of resolution.
 
-    The clock is the newest event time of an outcome of the model. An outcome leaves when the clock is
-    `horizon_ms` and two seconds past its prediction: then every earlier prediction has its label or has none
-    to come. More than `maximum` make room: the oldest eighth leaves at once. One that comes after newer ones
-    have left, as the topic's own times may be out of order, leaves at its time and counts as late. What
-    leaves, and when, follows from the outcomes and their order alone.
+    The clock is the newest time that three outcomes of the model in a row had reached. An outcome leaves when
+    the clock is `horizon_ms` and two seconds past its prediction: then every earlier prediction has its label
+    or has none to come. More than `maximum` make room: the oldest eighth leaves at once. One that comes after
+    newer ones have left, as the topic's own times may be out of order, leaves at its time and counts as late.
+    What leaves, and when, follows from the outcomes and their order alone.
     """
 
     __slots__ = (
@@ -73,6 +80,7 @@ class Held:
         "_miss",
         "_passed_ms",
         "_predicted_ms",
+        "_recent_ms",
         "counts",
     )
 
@@ -85,6 +93,7 @@ class Held:
         self._fresh_miss: _Times = np.zeros(0, np.int64)
         self._clock_ms = _NEVER
         self._passed_ms = _NEVER
+        self._recent_ms: _Times = np.full(AGREEING - 1, _NEVER, np.int64)
         self.counts = {"late": 0, "overflowed": 0}
 
     def __len__(self) -> int:
@@ -109,7 +118,10 @@ class Held:
 
     def _due(self, predicted_ms: _Times, miss: _Times, event_ms: _Times, start: int) -> Left:
         """Hold outcomes that all have room, and let go what is due after each."""
-        clock = np.maximum(np.maximum.accumulate(event_ms), self._clock_ms)
+        times = np.concatenate([self._recent_ms, event_ms])
+        self._recent_ms = times[len(event_ms) :]
+        agreed = sliding_window_view(times, AGREEING).min(axis=1)
+        clock = np.maximum(np.maximum.accumulate(agreed), self._clock_ms)
         self._clock_ms = int(clock[-1])
         due_ms = self._clock_ms - self._horizon_ms
         came = np.concatenate([np.zeros(len(self._fresh_ms), np.int64), np.arange(len(predicted_ms))])
@@ -169,7 +181,14 @@ class Held:
         packed: bytes = steps.astype("<u8" if wide else "<u4").tobytes()
         counts = self.counts
         return HeldState(
-            self._clock_ms, self._passed_ms, counts["late"], counts["overflowed"], first_ms, wide, packed
+            self._clock_ms,
+            self._passed_ms,
+            counts["late"],
+            counts["overflowed"],
+            first_ms,
+            wide,
+            packed,
+            tuple(self._recent_ms.tolist()),
         )
 
     def restore(self, state: HeldState) -> None:
@@ -179,4 +198,5 @@ class Held:
         self._miss = steps & 1
         self._fresh_ms = self._fresh_miss = np.zeros(0, np.int64)
         self._clock_ms, self._passed_ms = state.clock_ms, state.passed_ms
+        self._recent_ms = np.array(state.recent_ms, np.int64)
         self.counts = {"late": state.late, "overflowed": state.overflowed}
