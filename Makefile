@@ -29,8 +29,10 @@ PYTEST = $(RUN)/python -m pytest -n $(WORKERS) --dist loadgroup
 test-fast: kernels  ## what needs no broker, browser or minutes: while writing code (minutes)
 	STREAMWATCH_TESTS=fast $(PYTEST) -q $(ARGS)
 
-test: kernels  ## before handing in: all parts, those that need Kafka, Prometheus … say so where they cannot be had
-	STREAMWATCH_TESTS=default $(PYTEST) $(ARGS)
+# Of the slow tests a quarter, another at every commit; all of them where some are asked for by ARGS, and in the gate.
+TIER ?= $(if $(ARGS),default,rotating)
+test: kernels  ## before handing in: all parts, those that need Kafka, Prometheus … say so where they cannot be had (minutes)
+	STREAMWATCH_TESTS=$(TIER) $(PYTEST) $(ARGS)
 
 test-all: kernels  ## everything, at full length: papers, 10,000 orders, 50 kills, half an hour of soak (hours)
 	STREAMWATCH_TESTS=all $(PYTEST) $(ARGS)

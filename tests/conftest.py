@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests import real
-from tests.tiers import EXAMPLES, SLOW_ROOMS, TIER, TIERS
+from tests.tiers import EXAMPLES, SLOW_ROOMS, TIER, TIERS, is_in_tier
 
 ROOT = Path(__file__).parent
 BROKERS = frozenset({"kafka", "own_kafka", "killable_kafka", "broker"})
@@ -40,15 +40,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         elif room == "browser":
             item.add_marker(pytest.mark.xdist_group("browser"))
         named = any(_is_of(item, argument) for argument in config.args)
-        (chosen if named or _in_tier(item) else left).append(item)
+        markers = {marker.name for marker in item.iter_markers()}
+        (chosen if named or is_in_tier(item.nodeid, markers) else left).append(item)
     items[:] = chosen
     config.hook.pytest_deselected(items=left)
-
-
-def _in_tier(item: pytest.Item) -> bool:
-    """Whether the tier of this run has the test: `slow` from `default` on, `long` in `all`."""
-    markers = {marker.name for marker in item.iter_markers()}
-    return TIERS.index(TIER) >= (2 if "long" in markers else 1 if "slow" in markers else 0)
 
 
 def _is_of(item: pytest.Item, argument: str) -> bool:

@@ -1,25 +1,28 @@
-"""How much of the tests runs: `fast` while writing code, `default` before handing it in, `all` now and then.
+"""How much of the tests runs: `fast` while writing code, `rotating` before handing it in, `all` now and then.
 
-`make test-fast`, `make test` and `make test-all` set `STREAMWATCH_TESTS`; without it, it is `default`. A tier
-decides two things: which tests run (`slow` ones from `default` on, `long` ones in `all` only; whole rooms are
-slow, see `SLOW_ROOMS`), and how much of a test that draws examples, seeds, kills or power cuts. Nothing is
-proved in `default` that `all` leaves out.
+`make test-fast`, `make test` and `make test-all` set `STREAMWATCH_TESTS`; without it, as where a test is
+named by hand, and in the gate it is `default`. A tier decides two things: which tests run (`slow` ones from
+`default` on, of which `rotating` takes a quarter, another at every commit; `long` ones in `all` only; whole
+rooms are slow, see `SLOW_ROOMS`), and how much of a test that draws examples, seeds, kills or power cuts.
+Nothing is proved in a tier that those behind it leave out.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from functools import cache
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 from subprocess import run
 from typing import Final, TypeVar
+from zlib import crc32
 
 Item = TypeVar("Item")
-TIERS: Final = ("fast", "default", "all")
+TIERS: Final = ("fast", "rotating", "default", "all")
 TIER: Final = os.environ.get("STREAMWATCH_TESTS") or "default"
-EXAMPLES: Final = {"fast": 10, "default": 50, "all": 100}
+EXAMPLES: Final = {"fast": 10, "rotating": 20, "default": 50, "all": 100}
 """Examples that hypothesis draws for a property, of which a test may ask for a multiple."""
 SLOW_ROOMS: Final = ("attack", "browser", "calibration", "faults", "golden", "integration")
 """Folders of tests that start brokers, browsers and processes, or draw by the thousand."""
@@ -31,8 +34,8 @@ if TIER not in TIERS:
 
 
 def by_tier(*, fast: Item, default: Item, everything: Item) -> Item:
-    """What to take at this tier."""
-    return {"fast": fast, "default": default, "all": everything}[TIER]
+    """What to take at this tier; `rotating` takes what `default` does."""
+    return {"fast": fast, "all": everything}.get(TIER, default)
 
 
 def few(several: Iterable[Item], number: int) -> list[Item]:
@@ -50,6 +53,7 @@ def number(name: str, *, default: int, everything: int) -> int:
     return int(os.environ.get(name) or by_tier(fast=default, default=default, everything=everything))
 
 
+@cache
 def turn() -> int:
     """Which share is due, 0 … ROTATION - 1: `STREAMWATCH_ROTATION`, else of the commit that is checked out.
 
@@ -71,6 +75,17 @@ def turn() -> int:
 def rotated(several: Sequence[Item]) -> list[Item]:
     """Those whose turn it is: every fourth, or all of them in the tier `all`."""
     return list(several) if TIER == "all" else list(several[turn() :: ROTATION])
+
+
+def is_in_tier(name: str, markers: Collection[str]) -> bool:
+    """Tell whether this tier has a test, by its name and its markers."""
+    if "long" in markers:
+        return TIER == "all"
+    if "slow" not in markers:
+        return True
+    if TIER == "rotating":
+        return crc32(name.encode()) % ROTATION == turn()
+    return TIER != "fast"
 
 
 def is_due(index: int) -> bool:
