@@ -7,15 +7,17 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from typing import Final
 
 import msgspec
 from yarl import URL
 
 from streamwatch.core.alerting.book import AlarmBook
-from streamwatch.core.alerting.notification import Notification, Part, identify
+from streamwatch.core.alerting.notification import Notification, Part, ToldHint, identify
 from streamwatch.core.alerting.receiver import Delivered, Receiver
 from streamwatch.core.alerting.rules import EARLY_HINT, AlarmRule, AlarmsSpec
 from streamwatch.core.events import VERDICT, Alarm
+from streamwatch.core.predictions.standing import StandingHint
 from streamwatch.daemon.delivery import Deliveries, DeliverySpec
 from streamwatch.edge.outgoing.ssrf_guard import refused
 from streamwatch.edge.receivers import KINDS, EndpointSpec, HttpReceiver, ReceiverKind, ReceiverOptions
@@ -158,6 +160,9 @@ def _authorities(section: ReceiverSection, place: str) -> str | None:
     return str(section.ca_file)
 
 
+_TEST_MODEL: Final = "streamwatch-test"
+
+
 @dataclass(frozen=True, slots=True)
 class Trial:
     """Result of a test notification at one receiver."""
@@ -169,8 +174,12 @@ class Trial:
     """Why it was not delivered; None if it was."""
 
 
-async def try_receivers(settings: Settings, only: str | None = None) -> AsyncIterator[Trial]:
+async def try_receivers(
+    settings: Settings, only: str | None = None, *, hint: bool = False
+) -> AsyncIterator[Trial]:
     """Send a test notification to each receiver, and that it is over, so that nothing stays open.
+
+    It is of an alarm, or of an early `hint`.
 
     One that is reminded of open alarms hears nothing more, and ends it by itself some minutes later: ended at
     once, it would reach nobody behind an Alertmanager, which waits to see what belongs together.
@@ -188,27 +197,34 @@ async def try_receivers(settings: Settings, only: str | None = None) -> AsyncIte
         )
     for receiver in receivers:
         if only in {None, receiver.name}:
-            yield await _try(receiver)
+            now_ms = time.time_ns() // 1_000_000
+            yield await _try(receiver, test_hint(now_ms) if hint else test_notification(now_ms), now_ms)
 
 
-async def _try(receiver: Receiver) -> Trial:
-    now_ms = time.time_ns() // 1_000_000
-    firing = test_notification(now_ms)
-    over = msgspec.structs.replace(
+def _over(firing: Notification, now_ms: int) -> Notification:
+    """The notification that a test is over."""
+    hint = firing.hint
+    if hint is not None:
+        hint = msgspec.structs.replace(hint, ended_at_ms=now_ms, reason="stands_no_longer")
+    return msgspec.structs.replace(
         firing,
         id=identify("resolved", firing.id),
         kind="resolved",
         parts=tuple(
             msgspec.structs.replace(part, ended_at_ms=now_ms, reason="back_to_level") for part in firing.parts
         ),
+        hint=hint,
     )
+
+
+async def _try(receiver: Receiver, firing: Notification, now_ms: int) -> Trial:
     began = time.monotonic()
     await receiver.open()
     try:
         answer = await receiver.deliver(firing, now_ms)
         milliseconds = round(1000 * (time.monotonic() - began))
         if isinstance(answer, Delivered) and receiver.repeat_interval_seconds is None:
-            answer = await receiver.deliver(over, now_ms)
+            answer = await receiver.deliver(_over(firing, now_ms), now_ms)
     finally:
         await receiver.close()
     problem = None if isinstance(answer, Delivered) else meaning(answer.reason)
@@ -217,7 +233,7 @@ async def _try(receiver: Receiver) -> Trial:
 
 def test_notification(now_ms: int) -> Notification:
     """An alarm nobody need act on, of a model that does not exist."""
-    alarm = Alarm("streamwatch-test", "test", 1, 1_000, now_ms, 50.5, 50.0, 0.1, 0.3, 1_000.0)
+    alarm = Alarm(_TEST_MODEL, "test", 1, 1_000, now_ms, 50.5, 50.0, 0.1, 0.3, 1_000.0)
     name = identify("firing", "test", now_ms)
     return Notification(
         id=name,
@@ -228,4 +244,19 @@ def test_notification(now_ms: int) -> Notification:
         parts=(Part(alarm, "info", now_ms, alarm.before, now_ms),),
         news=(alarm.detector,),
         test=True,
+    )
+
+
+def test_hint(now_ms: int) -> Notification:
+    """An early hint nobody need look at, of a model that does not exist."""
+    standing = StandingHint(1, now_ms, "test", more=True, before=0.1, now=0.3)
+    name = identify("firing", "test hint", now_ms)
+    return Notification(
+        id=name,
+        kind="firing",
+        severity="info",
+        issued_ms=now_ms,
+        incident=name,
+        test=True,
+        hint=ToldHint(_TEST_MODEL, standing),
     )

@@ -33,6 +33,10 @@ def send_test(
     receiver: Annotated[
         str | None, typer.Option("--receiver", metavar="NAME", help="Only this one.", show_default=False)
     ] = None,
+    *,
+    hint: Annotated[
+        bool, typer.Option("--hint", help="An early hint instead of an alarm (monitors.early_hints.notify).")
+    ] = False,
 ) -> None:
     """Send a test alarm to every receiver, and that it is over (an Alertmanager ends it some minutes later).
 
@@ -43,6 +47,10 @@ def send_test(
     One of them:
 
         streamwatch alerts test --receiver oncall
+
+    What they would get of an early hint:
+
+        streamwatch alerts test --hint
 
     Needs no Kafka, and says of each receiver whether it took it. Severities are not looked at. Exit code: 0
     when all did, 2 when one did not or none is configured.
@@ -60,18 +68,18 @@ def send_test(
     from streamwatch.settings import SettingsError
 
     try:
-        good = asyncio.run(_try_all(settings, receiver))
+        good = asyncio.run(_try_all(settings, receiver, hint=hint))
     except SettingsError as error:
         refuse(str(error))
     if not good:
         raise typer.Exit(EXIT_CONFIG)
 
 
-async def _try_all(settings: Settings, receiver: str | None) -> bool:
+async def _try_all(settings: Settings, receiver: str | None, *, hint: bool) -> bool:
     """Show each trial as it ends; whether all were good."""
     from streamwatch.assembly.alerts import try_receivers
 
-    trials = [show(trial) async for trial in try_receivers(settings, receiver)]
+    trials = [show(trial) async for trial in try_receivers(settings, receiver, hint=hint)]
     return all(trial.problem is None for trial in trials)
 
 

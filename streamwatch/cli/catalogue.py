@@ -33,7 +33,8 @@ TITLES: dict[Kind, str] = {
     "bounds": "limits of the accuracy (monitors.confidence_delta): accuracy_bound_ratio",
     "baselines": "what a model must beat to be worth running: baseline_accuracy_ratio",
     "comparisons": "two models on the same ids, under every mechanism but ADWIN (monitors.comparisons)",
-    "detectors": "what raises alarms (monitors.detectors)",
+    "detectors": "what raises alarms (monitors.detectors), by the clock of labels or of predictions "
+    "(monitors.detector_clocks)",
     "drift_weightings": "accuracies that weigh outcomes by where they stand between drifts",
     "revisions": "first and last predictions of an id, faded (join.conflicts: both, monitors.revisions)",
 }

@@ -1,4 +1,4 @@
-"""Tables of `docs/late-labels.md`: bias and coverage with late labels, and where a change is located.
+"""Tables of `docs/late-labels.md`: bias and coverage with late labels, and where changes are located.
 
 python -m tests.calibration.late_figures [runs]
 """
@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import sys
 
-from tests.calibration.late_runs import SCENES, changes_of, figures_of
+from tests.calibration.late_runs import SCENES, changes_of, delayed_changes_of, figures_of
 
 
 def main(runs: int) -> None:
-    """Print both tables."""
+    """Print all tables."""
     print("| | corrected: bias | its interval holds | last 1,000 labels: bias | holds | settled: bias |")
     print("|---|---|---|---|---|---|")
     for scene in SCENES:
@@ -28,6 +28,18 @@ def main(runs: int) -> None:
             c = changes_of(outcomes, before, after, 5 * runs)
             said = f"{c.found:.3f} | {c.coverage:.3f} | {c.median_error:.2f}"
             print(f"| {outcomes}, {before} → {after} | {said} |")
+    print_delayed(runs)
+
+
+def print_delayed(runs: int) -> None:
+    """Print the table of changes whose labels come late."""
+    print("| predictions a day, error before → after, seen after | found | interval holds | off by, median |")
+    print("|---|---|---|---|")
+    for per_day, before, after in ((100, 0.1, 0.1), (100, 0.1, 0.2), (20, 0.1, 0.3), (500, 0.2, 0.1)):
+        for days in (10, 30, 60):
+            c = delayed_changes_of(per_day, before, after, days, runs)
+            said = f"{c.found:.3f} | {c.coverage:.3f} | {c.median_error:.2f}"
+            print(f"| {per_day}, {before} → {after}, {days} days | {said} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from streamwatch.core.estimators.registers.late_labels.accuracy import late_accuracy, wilson
 from streamwatch.core.estimators.registers.late_labels.change import latest_change
+from streamwatch.core.estimators.registers.late_labels.estimate import estimates_of
 from streamwatch.core.estimators.registers.late_labels.geometry import geometry_of
 from streamwatch.core.estimators.registers.late_labels.ring import LabelRing
 from streamwatch.core.specs import DAY_MS
@@ -72,11 +73,15 @@ class Figures:
     n_eff: float
 
 
+def began_of(rng: np.random.Generator) -> int:
+    """Time of the first prediction; the boundary of buckets falls anywhere in the day."""
+    return BEGAN_MS + int(rng.integers(0, GEOMETRY.width_ms))
+
+
 def outcomes_of(scene: Scene, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
     """Times of predictions and labels that are in, and hits; in the order of the labels."""
     rng = np.random.default_rng(seed)
-    # The boundary of buckets falls anywhere in the day.
-    began_ms = BEGAN_MS + int(rng.integers(0, GEOMETRY.width_ms))
+    began_ms = began_of(rng)
     most = float(scene.rate(np.linspace(0.0, scene.days, 400)).max())
     day = np.sort(rng.random(rng.poisson(most * scene.days)) * scene.days)
     day = day[rng.random(len(day)) < scene.rate(day) / most]
@@ -135,4 +140,26 @@ def changes_of(outcomes: float, before: float, after: float, runs: int) -> Chang
             width = GEOMETRY.width_ms
             off.append(abs(found.since_ms / width - at))
             inside.append(found.earliest_ms / width <= at <= found.latest_ms / width)
+    return Changes(len(off) / runs, float(np.mean(inside or [1.0])), float(np.median(off or [0.0])))
+
+
+def delayed_changes_of(per_day: float, before: float, after: float, waited_days: float, runs: int) -> Changes:
+    """Locate changes of the error from labels that come late, as of so many days after the change.
+
+    The error goes from `before` to `after` on a day between 90 and 120; labels are those of a `Scene`.
+    """
+    ring, truth = LabelRing(runs, GEOMETRY), np.zeros(runs)
+    for run in range(runs):
+        day = np.random.default_rng((run, 1)).uniform(90.0, 120.0)
+        accuracy = changing(1.0 - before, 1.0 - after, day)
+        scene = Scene("one change", day + waited_days, always(per_day), accuracy, 1.0 - after)
+        predicted, known, hit = outcomes_of(scene, run)
+        ring.observe(np.full(len(hit), run, np.int32), hit, known, known - predicted)
+        truth[run] = began_of(np.random.default_rng(run)) + day * DAY_MS
+    off, inside = [], []
+    for at, estimate in zip(truth.tolist(), estimates_of(ring, np.arange(runs)), strict=True):
+        found = estimate.change(GEOMETRY)
+        if found is not None:
+            off.append(abs(found.since_ms - at) / GEOMETRY.width_ms)
+            inside.append(found.earliest_ms <= at <= found.latest_ms)
     return Changes(len(off) / runs, float(np.mean(inside or [1.0])), float(np.median(off or [0.0])))

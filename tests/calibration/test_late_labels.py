@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.calibration.late_runs import SCENES, STEADY, changes_of, figures_of
+from tests.calibration.late_runs import SCENES, STEADY, changes_of, delayed_changes_of, figures_of
 from tests.tiers import by_tier
 
 RUNS = by_tier(fast=20, default=40, everything=400)
@@ -52,3 +52,20 @@ def test_a_change_is_located_within_a_bucket_and_its_interval_holds(outcomes, af
 @pytest.mark.parametrize("outcomes", [5, 100])
 def test_without_a_change_hardly_any_is_found(outcomes) -> None:
     assert changes_of(outcomes, 0.2, 0.2, 10 * RUNS).found <= 0.03
+
+
+@pytest.mark.parametrize(
+    ("per_day", "before", "after", "waited_days"),
+    [(100, 0.1, 0.2, 10), (100, 0.1, 0.2, 30), (100, 0.1, 0.3, 60), (20, 0.1, 0.3, 30), (500, 0.2, 0.1, 10)],
+)
+def test_a_change_is_located_among_predictions_whose_labels_come_late(
+    per_day, before, after, waited_days
+) -> None:
+    changes = delayed_changes_of(per_day, before, after, waited_days, 2 * RUNS)
+    assert changes.found >= 0.8
+    assert changes.coverage >= by_tier(fast=0.85, default=0.88, everything=0.93)
+    assert changes.median_error <= 0.75
+
+
+def test_quick_labels_of_errors_are_taken_for_no_change() -> None:
+    assert delayed_changes_of(100, 0.1, 0.1, 10, 4 * RUNS).found <= 0.03

@@ -76,6 +76,27 @@ def test_each_receiver_is_told_and_says_how_that_went(folder: Path) -> None:
     assert len(told) == 3, "an Alertmanager ends it by itself"
 
 
+def test_a_hint_is_sent_as_a_hint_and_is_over_at_once(folder: Path) -> None:
+    with listening() as good:
+        receivers(
+            folder,
+            f"name: oncall, type: webhook, url: '{good.url}', secrets: [{KEY}]",
+            f"name: chat, type: slack, url: '{good.url}'",
+            f"name: am, type: alertmanager, url: '{good.url}'",
+            f"name: page, type: pagerduty, url: '{good.url}', routing_key: r",
+        )
+        result = CliRunner().invoke(app, ["test", "--hint"])
+        told = [post.json for post in good.posts]
+    assert result.exit_code == 0, result.output
+    assert [t["type"] for t in told[:2]] == ["hint.firing", "hint.resolved"]
+    assert [t["data"]["test"] for t in told[:2]] == [True, True]
+    assert [t["data"]["hint"]["reason"] for t in told[:2]] == [None, "stands_no_longer"]
+    assert told[0]["data"]["incident"] == told[1]["data"]["incident"]
+    assert "Test: Early hint, labels not yet in: streamwatch-test" in str(told[2])
+    assert [alert["labels"]["alertname"] for alert in told[4]] == ["StreamwatchEarlyHint"]
+    assert [t["event_action"] for t in told[5:]] == ["trigger", "resolve"]
+
+
 def test_one_receiver_can_be_chosen_and_success_is_zero(folder: Path) -> None:
     with listening() as good:
         receivers(

@@ -15,6 +15,7 @@ from streamwatch.assembly.state import state_opening
 from streamwatch.core.predictions.early_hints import EarlyHintsSpec
 from streamwatch.core.predictions.early_hints.register import EarlyHints
 from streamwatch.core.predictions.standing import StandingHint
+from streamwatch.daemon.source_positions import POSITIONS
 from streamwatch.settings import Settings, SettingsError, load
 from streamwatch.telemetry import Telemetry
 
@@ -82,6 +83,44 @@ def test_receivers_are_told_of_hints_only_where_that_is_asked_for(
         ("m", "info", given)
     ] * notify
     state.store.close()
+
+
+def test_a_hint_that_stands_is_told_once_each_time_that_notify_is_switched_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = StandingHint(1, 5, "b", more=True, before=0.1, now=0.4)
+    later = StandingHint(2, 90_000_000, "b", more=True, before=0.1, now=0.4)
+    standing = {"m": given}
+    monkeypatch.setattr(EarlyHints, "standing", lambda _: standing)
+
+    def told(*, notify: bool) -> list[tuple[str, str]]:
+        """Kind and incident of what one life tells, which then commits and ends."""
+        file = tmp_path / "streamwatch.yaml"
+        monitors = {"early_hints": {"notify": notify}}
+        chosen = HEAD | {"monitors": monitors, "state": {"directory": str(tmp_path / "state")}}
+        file.write_text(yaml.safe_dump(chosen))
+        state = state_opening(load(file, environ={}), {}, Telemetry(stream=io.StringIO()))()
+        assert state.alerting is not None
+        decided = state.alerting.decide([], [], in_backlog=False, behind=False)
+        positions = {POSITIONS: state.source_positions.encode()}
+        changes = state.checkpoint.changes({**positions, **decided.sections}, decided.outbox)
+        state.store.commit(changes)
+        state.store.flush()
+        state.store.close()
+        return [(each.kind, each.incident) for each in decided.notifications]
+
+    ((kind, incident),) = told(notify=True)
+    assert kind == "firing"
+    assert told(notify=True) == []
+    assert told(notify=False) == [("resolved", incident)]
+    assert told(notify=False) == []
+    ((kind, anew),) = told(notify=True)
+    assert (kind, anew != incident) == ("firing", True)
+    assert told(notify=True) == []
+    assert told(notify=False) == [("resolved", anew)]
+    standing["m"] = later
+    ((kind, of_later),) = told(notify=True)
+    assert (kind, of_later in {incident, anew}) == ("firing", False)
 
 
 def test_a_rule_for_early_hints_is_refused_where_nobody_is_told_of_them(tmp_path: Path) -> None:

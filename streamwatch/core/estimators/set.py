@@ -133,7 +133,8 @@ class EstimatorSet:
 
     def trace_models(self, outcomes: Sequence[Outcome]) -> TraceChunk:
         """Evaluate outcomes without their pairs as `fold_models` does, and say the same after each."""
-        columns = TraceColumns(self._spec, self._table.opponents)
+        of_registers = [name for register in self._raising for name in register.columns]
+        columns = TraceColumns(self._spec, self._table.opponents, of_registers)
         rows: list[list[Cell]] = []
         alarms: list[Alarm] = []
         width = self._spec.max_classes + 2
@@ -152,10 +153,10 @@ class EstimatorSet:
                 batch.event_ms,
             )
             changes = self._changes(batch, traced.alarms)
-            self._observe_labels(batch)
+            late = self._observe_labels(batch, tracing=True)
             alarms += self._declare(batch, traced.alarms, changes)
             said = self._table.verdicts_traced(traced)
-            rows += columns.rows(batch.outcomes, batch.ordinals(counted), traced, said)
+            rows += columns.rows(batch.outcomes, batch.ordinals(counted), traced, said, late)
         return TraceChunk(columns.names, rows, alarms)
 
     def retire(self, model: str) -> None:
@@ -375,13 +376,21 @@ class EstimatorSet:
             details |= register.details(model.row, model.classes)
         return details
 
-    def _observe_labels(self, batch: Batch) -> None:
-        """Count outcomes by time, and the delays of labels that came (an assumed one did not)."""
+    def _observe_labels(self, batch: Batch, *, tracing: bool = False) -> list[Sequence[Cell]]:
+        """Count outcomes by time, and the delays of labels that came (an assumed one did not).
+
+        Gives the columns that registers add to a trace; none unless `tracing`.
+        """
+        columns: list[Sequence[Cell]] = []
         self._pasts.observe(batch)
         for register in self._registers:
-            register.observe(batch)
+            if tracing and isinstance(register, RaisesAlarms):
+                columns += register.trace(batch)
+            else:
+                register.observe(batch)
         observed = batch.only(~batch.assumed)
         self._delays.observe(observed.rows, observed.delay_ms, observed.event_ms)
+        return columns
 
     def _changes(self, batch: Batch, found: Sequence[AlarmRow]) -> list[ErrorChange | None]:
         """Locate what each alarm of a detector is about among the predictions, before the batch is observed.

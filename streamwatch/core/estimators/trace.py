@@ -35,9 +35,12 @@ VERDICTS = (
 
 
 class TraceColumns:
-    """The columns of a spec, and their values after every outcome of a kernel trace."""
+    """The columns of a spec, and their values after every outcome of a kernel trace.
 
-    def __init__(self, spec: MonitorsSpec, opponents: Sequence[str]) -> None:
+    `others` are columns of registers, which come last.
+    """
+
+    def __init__(self, spec: MonitorsSpec, opponents: Sequence[str], others: Sequence[str] = ()) -> None:
         self._spec = spec
         self._opponents = opponents
         self.names: list[str] = ["model", "outcome", "y_true", "y_pred"]
@@ -62,9 +65,15 @@ class TraceColumns:
         for opponent in opponents:
             named = (name.partition(":") for name in VERDICTS)
             self.names += [f"{name}:{opponent}{colon}{side}" for name, colon, side in named]
+        self.names += others
 
     def rows(
-        self, outcomes: Sequence[Outcome], ordinals: Sequence[int], traced: Trace, said: Verdicts
+        self,
+        outcomes: Sequence[Outcome],
+        ordinals: Sequence[int],
+        traced: Trace,
+        said: Verdicts,
+        others: Sequence[Sequence[Cell]],
     ) -> list[list[Cell]]:
         """One row per outcome, in order; `ordinals` are their 1-based indices among the model's outcomes."""
         columns: list[Sequence[Cell]] = [
@@ -89,6 +98,7 @@ class TraceColumns:
                 columns.append(traced.warned[index].astype(np.int64).tolist())
         for index in range(len(self._opponents)):
             columns += [_cells(values[index]) for values in said]
+        columns += others
         return [list(row) for row in zip(*columns, strict=True)]
 
 

@@ -157,9 +157,14 @@ class Plain:
         return self.told[before:]
 
     def review(
-        self, standing: Mapping[str, StandingHint], now_ms: int, *, behind: bool
+        self, standing: Mapping[str, StandingHint] | None, now_ms: int, *, behind: bool
     ) -> list[tuple[str, str, int]]:
         before = len(self.told)
+        if standing is None:
+            self.told += [("resolved", m, self.last(m)) for m in sorted(self.given) if self.is_open(m)]
+            self.seen.clear()
+            self.given.clear()
+            return self.told[before:]
         for model in sorted({name for _, name, _ in self.told}):
             if self.is_open(model) and model not in standing:
                 self.told.append(("resolved", model, self.last(model)))
@@ -189,6 +194,7 @@ def test_whatever_happens_what_is_told_is_what_a_plain_account_tells_restarted_a
     now_ms = NOW_MS
     kinds: list[str] = []
     ids: set[str] = set()
+    off = False
     for _ in range(300):
         now_ms += int(rng.integers(1, 900_000))
         for model in ("loud", "m", "n"):
@@ -206,22 +212,28 @@ def test_whatever_happens_what_is_told_is_what_a_plain_account_tells_restarted_a
             expected += plain.retire("m")
             told += book.retire("m", now_ms)
         behind = bool(rng.random() < 0.4)
+        if rng.random() < 0.05:  # a restart with `notify` the other way round
+            off = not off
+            kept = book.state()
+            book = AlarmBook(SPEC, "s")
+            book.restore(kept)
+        shown = None if off else standing
         if rng.random() < 0.3:  # decided, and lost before it was durable: decided again just so
             kept = book.state()
-            lost = book.review(Told(), now_ms, behind=behind, hints=standing)
+            lost = book.review(Told(), now_ms, behind=behind, hints=shown)
             book = AlarmBook(SPEC, "s")
             book.restore(kept)
             assert book.state() == kept
-            again = book.review(Told(), now_ms, behind=behind, hints=standing)
+            again = book.review(Told(), now_ms, behind=behind, hints=shown)
             assert again == lost
             told += again
         else:
-            told += review(book, standing, now_ms, behind=behind)
-        expected += plain.review(standing, now_ms, behind=behind)
+            told += book.review(Told(), now_ms, behind=behind, hints=shown)
+        expected += plain.review(shown, now_ms, behind=behind)
         assert [(n.kind, n.model, n.hint.standing.ordinal) for n in told if n.hint] == expected
         assert {n.model for n in book.open_incidents()} == {m for m in ("loud", "m", "n") if plain.is_open(m)}
         kinds += [n.kind for n in told]
         assert ids.isdisjoint(n.id for n in told)
         ids |= {n.id for n in told}
-    assert kinds.count("firing") > 20
-    assert kinds.count("resolved") > 20
+    assert kinds.count("firing") > 10
+    assert kinds.count("resolved") > 10

@@ -8,6 +8,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 from streamwatch.core.estimators.detectors.alarm import AlarmRow
 from streamwatch.core.estimators.names import Batch
 from streamwatch.core.estimators.registers.segments.change import SegmentChange
+from streamwatch.core.estimators.trace_chunk import Cell
 from streamwatch.core.events import ErrorChange
 
 
@@ -62,6 +63,15 @@ class RaisesAlarms(Protocol):
 
     def estimators(self) -> Mapping[str, str]:
         """Detectors in words, by names that change with their parameters."""
+        ...
+
+    @property
+    def columns(self) -> Sequence[str]:
+        """Names of the columns that it adds to a trace."""
+        ...
+
+    def trace(self, batch: Batch) -> Sequence[Sequence[Cell]]:
+        """Observe a batch as `observe` does; what each column says after every outcome, (columns, n)."""
         ...
 
     def raised(self) -> Sequence[LateAlarm]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from streamwatch.core.estimators.registers.kind import RegisterKind
-from streamwatch.core.estimators.registers.prediction_clock.register import PredictionClock
+from streamwatch.core.estimators.registers.prediction_clock.register import METRICS, PredictionClock
 from streamwatch.core.estimators.registers.prediction_clock.spec import PredictionClockSpec
 
 __all__ = ["PREDICTION_CLOCK", "PredictionClock", "PredictionClockSpec"]
 
-PREDICTION_CLOCK = RegisterKind("prediction_clock", PredictionClockSpec, (), PredictionClock)
+PREDICTION_CLOCK = RegisterKind("prediction_clock", PredictionClockSpec, METRICS, PredictionClock)

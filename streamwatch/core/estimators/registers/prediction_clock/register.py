@@ -18,9 +18,17 @@ from streamwatch.core.estimators.kernel.table import ModelTable
 from streamwatch.core.estimators.names import Batch, Classes
 from streamwatch.core.estimators.registers.prediction_clock.held import Held, HeldState, Left
 from streamwatch.core.estimators.registers.prediction_clock.spec import PredictionClockSpec, table_spec
+from streamwatch.core.estimators.registers.prediction_clock.trace import (
+    SETTLED_UNTIL,
+    ClockTrace,
+    clock_columns,
+    fed,
+)
 from streamwatch.core.estimators.registers.questions import LateAlarm
 from streamwatch.core.estimators.samples import Sample, Slice
+from streamwatch.core.estimators.trace_chunk import Cell
 from streamwatch.core.fold_names import model_of
+from streamwatch.core.metrics import Metric
 from streamwatch.core.specs import LandmarkSpec
 
 VERSION: Final = 2
@@ -33,6 +41,33 @@ class _State(msgspec.Struct, array_like=True, frozen=True):
     sections: dict[str, bytes]
 
 
+METRICS: Final = (
+    Metric(
+        "prediction_clock_waiting_outcomes",
+        "gauge",
+        "Outcomes that detectors in prediction time do not see before all earlier predictions are settled",
+        ("model",),
+    ),
+    Metric(
+        SETTLED_UNTIL,
+        "gauge",
+        "Time of the newest prediction whose outcome detectors in prediction time have seen",
+        ("model",),
+    ),
+    Metric(
+        "prediction_clock_outcomes_total",
+        "counter",
+        "Outcomes that detectors in prediction time have seen",
+        ("model",),
+    ),
+    Metric(
+        "prediction_clock_disordered_total",
+        "counter",
+        "Outcomes that detectors in prediction time saw after newer ones (late), or before their time as "
+        "more than monitors.max_unsettled waited (overflowed)",
+        ("model", "reason"),
+    ),
+)
 _ENCODER = msgspec.msgpack.Encoder(order="deterministic")
 _DECODER = msgspec.msgpack.Decoder(_State)
 
@@ -75,8 +110,25 @@ class PredictionClock:
             if said != LandmarkSpec().name
         }
 
+    @property
+    def columns(self) -> Sequence[str]:
+        """Names of the columns of a trace: what others' are, and how far predictions are settled."""
+        return [*clock_columns(self._spec.detectors), SETTLED_UNTIL]
+
+    def trace(self, batch: Batch) -> Sequence[Sequence[Cell]]:
+        """Take in outcomes as `observe` does; what `columns` say after each, None where undefined.
+
+        An alarm is in the row of the outcome by whose time it was noticed: its column is their number.
+        """
+        traced = ClockTrace(len(batch.rows), self._spec.detectors)
+        self._observe(batch, traced)
+        return traced.cells()
+
     def observe(self, batch: Batch) -> None:
         """Take in outcomes, and feed to the detectors those that are settled now."""
+        self._observe(batch, None)
+
+    def _observe(self, batch: Batch, traced: ClockTrace | None) -> None:
         if not len(batch.rows):
             return
         predicted_ms = batch.event_ms - batch.delay_ms
@@ -85,8 +137,12 @@ class PredictionClock:
         for positions in np.split(order, np.flatnonzero(np.diff(batch.rows[order])) + 1):
             first = int(positions[0])
             model = self._of(int(batch.rows[first]), batch.outcomes[first].model)
+            settled_ms = model.held.passed_ms
             left = model.held.take(predicted_ms[positions], miss[positions], batch.event_ms[positions])
-            found = self._feed(model.row, left)
+            if traced is None:
+                found = self._feed(model.row, left)
+            else:
+                found = traced.feed(self._table, model.row, left, positions, settled_ms)
             self._raised += [
                 LateAlarm(
                     int(positions[left.cause[f.position]]),
@@ -113,10 +169,7 @@ class PredictionClock:
         return model
 
     def _feed(self, row: int, left: Left) -> Sequence[AlarmRow]:
-        if not len(left.miss):
-            return ()
-        truth = np.zeros(len(left.miss), np.int32)
-        return self._table.fold(np.full(len(truth), row, np.int32), truth, left.miss.astype(np.int32))
+        return self._table.fold(*fed(row, left)) if len(left.miss) else ()
 
     def clear(self, row: int) -> None:
         """Forget a row, before it is used and after its model has retired."""
@@ -144,10 +197,18 @@ class PredictionClock:
         self._table.restore(model.row, kept.sections)
 
     def series(self, chosen: Sequence[Slice]) -> Mapping[str, Sequence[Sample]]:
-        """Series of the detectors of some models, under the names that other detectors' series have."""
+        """Series of detectors under the names that others' have, and of what waits, of some models."""
         known = [(one.model, self._models[one.row]) for one in chosen if one.row in self._models]
-        rows = np.array([model.row for _, model in known], np.int64)
-        found: dict[str, list[Sample]] = {}
+        rows = np.array([kept.row for _, kept in known], np.int64)
+        found: dict[str, list[Sample]] = {metric.name: [] for metric in METRICS}
+        evaluated = self._table.outcomes(rows).tolist()
+        for (name, model), outcomes in zip(known, evaluated, strict=True):
+            waiting, settled_until, seen, disordered = found.values()
+            waiting.append(((name,), float(len(model.held))))
+            if (passed_ms := model.held.passed_ms) is not None:
+                settled_until.append(((name,), passed_ms / 1000.0))
+            seen.append(((name,), float(outcomes)))
+            disordered += [((name, reason), float(n)) for reason, n in model.held.counts.items()]
         for index, detector in enumerate(self._spec.detectors):
             statistic, threshold, alarms = self._table.detector_state(rows, index)
             values = {

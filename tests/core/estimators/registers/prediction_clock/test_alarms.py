@@ -6,11 +6,13 @@ from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamwatch.core.estimators.registers.prediction_clock import PredictionClockSpec
 from streamwatch.core.estimators.registers.prediction_clock.held import SLACK_MS
+from streamwatch.core.estimators.registers.prediction_clock.trace import SETTLED_UNTIL
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Alarm, Outcome
 from streamwatch.core.specs import ModelDetectors, PageHinkleySpec
@@ -18,6 +20,12 @@ from tests.layouts import DEFAULT, TINY
 from tests.tiers import examples
 
 HORIZON_MS = 3_600_000
+COLUMNS = (
+    "detector_statistic:by_prediction",
+    "detector_threshold:by_prediction",
+    "alarm:by_prediction",
+    SETTLED_UNTIL,
+)
 NAMED = PageHinkleySpec(name="by_prediction", threshold=4.0)
 CLOCK = PredictionClockSpec(HORIZON_MS, (NAMED,))
 SPEC = replace(TINY, max_models=3, registers=(CLOCK,))
@@ -155,6 +163,61 @@ def test_a_trace_raises_the_same_alarms() -> None:
     alarms = EstimatorSet(spec).fold(outcomes)
     assert {alarm.detector for alarm in alarms} >= {"by_prediction"}
     assert EstimatorSet(spec).trace(outcomes).alarms == alarms
+
+
+def _asked(outcomes: list[Outcome]) -> list[dict[str, float | None]]:
+    """Values of a trace's columns after each outcome: of a set that was fed one at a time, and asked."""
+    estimators = EstimatorSet(SPEC)
+    rows: list[dict[str, float | None]] = []
+    for outcome in outcomes:
+        alarms = estimators.fold([outcome])
+        samples = {family.name: dict(family.samples) for family in estimators.families()}
+        model = outcome.model
+        settled = samples[SETTLED_UNTIL].get((model,))
+        statistic, threshold = (
+            samples[name].get(("by_prediction", model))
+            for name in ("detector_statistic", "detector_threshold")
+        )
+        values = (statistic, threshold, len(alarms), settled)
+        rows.append(dict(zip(COLUMNS, values, strict=True)))  # type: ignore[arg-type]
+    return rows
+
+
+def _traced(outcomes: list[Outcome], cuts: list[int]) -> list[dict[str, float | None]]:
+    """Values of the same columns, of a trace in pieces."""
+    estimators = EstimatorSet(replace(DEFAULT, registers=(CLOCK,)))
+    rows: list[dict[str, float | None]] = []
+    for start, stop in pairwise(sorted({0, *cuts, len(outcomes)})):
+        chunk = estimators.trace(outcomes[start:stop])
+        places = [chunk.columns.index(name) for name in COLUMNS]
+        rows += [dict(zip(COLUMNS, [row[k] for k in places], strict=True)) for row in chunk.rows]  # type: ignore[misc]
+    return rows
+
+
+@pytest.mark.parametrize(("seed", "cuts"), [(1, []), (2, [1, 2, 77, 310]), (3, [200])])
+def test_columns_of_a_trace_say_what_a_set_says_after_every_outcome(seed: int, cuts: list[int]) -> None:
+    outcomes = stream(seed)
+    found = _traced(outcomes, cuts)
+    assert found == _asked(outcomes)
+    assert sum(row["alarm:by_prediction"] or 0 for row in found) > 0
+    assert found[0][SETTLED_UNTIL] is None
+
+
+def test_what_waits_was_seen_and_came_out_of_order_are_series() -> None:
+    outcomes = stream(1, length=300)
+    small = replace(SPEC, registers=(replace(CLOCK, max_unsettled=8),))
+    estimators = EstimatorSet(small)
+    estimators.fold(outcomes)
+    early = Outcome("m", "a", "a", outcomes[-1].event_ms, outcomes[-1].event_ms)
+    estimators.fold([early])
+    samples = {family.name: dict(family.samples) for family in estimators.families()}
+    own = [each for each in outcomes if each.model == "m"]
+    waiting = samples["prediction_clock_waiting_outcomes"]["m",]
+    assert 0 < waiting <= 8
+    assert samples["prediction_clock_outcomes_total"]["m",] == len(own) + 1 - waiting
+    disordered = samples["prediction_clock_disordered_total"]
+    assert 0 < disordered["m", "overflowed"] <= len(own) - waiting
+    assert disordered["m", "late"] >= 1
 
 
 def test_the_change_is_placed_where_predictions_changed_whatever_labels_take() -> None:
