@@ -148,9 +148,8 @@ def _distances(streams: Sequence[_Stream]) -> Table:
         headings,
         tuple(rows),
         (
-            "The distance of each stream drawn, so chance alone leaves some: two streams of 10,000 "
-            "instances of an error of 5 % are .25 apart on average. –: not run, longer windows take MOA "
-            "too long."
+            "Mean of what each stream drawn is away, so that chance alone leaves some: .18 where the "
+            "error is 5 %. –: not run, as longer windows take MOA too long."
         ),
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
+from scipy.ndimage import maximum_filter1d, minimum_filter1d
 
 from streamwatch.lab.experiments.classification.experts import Classes
 from streamwatch.lab.experiments.result import Floats
@@ -48,9 +48,13 @@ def nearest(x: Floats, true_class: Classes, window: int) -> Classes:
         distance = np.zeros((end - begin, end - first))
         for j in range(x.shape[1]):
             away = x[begin:end, j, None] - x[None, first:end, j]
-            distance += (away / ranges[begin:end, j, None]) ** 2
-        age = np.arange(begin, end)[:, None] - np.arange(first, end)[None, :]
-        distance[(age < 1) | (age > window)] = np.inf
+            away /= ranges[begin:end, j, None]
+            np.square(away, out=away)
+            distance += away
+        row = np.arange(end - begin)
+        # Only the columns of the block itself may be too young, only as many at the left too old.
+        distance[:, begin - first :][row[None, :] >= row[:, None]] = np.inf
+        distance[:, : len(row)][row[None, :] < (begin - window - first + row)[:, None]] = np.inf
         found[begin:end] = true_class[first + distance.argmin(axis=1)]
     found[0] = 0
     return found
@@ -58,8 +62,10 @@ def nearest(x: Floats, true_class: Classes, window: int) -> Classes:
 
 def _ranges(x: Floats, window: int) -> Floats:
     """Largest less least of the `window` instances before each, (n, d); infinite where that is 0."""
-    # The first instance is in every window that is not full yet, so that repeating it changes none.
-    seen = sliding_window_view(np.concatenate([np.repeat(x[:1], window, axis=0), x[:-1]]), window, axis=0)
-    found = seen.max(axis=2) - seen.min(axis=2)
+    # Cells before the first instance repeat it: it is in every window that is not full yet.
+    padded = np.concatenate([np.repeat(x[:1], window, axis=0), x[:-1]])
+    ahead = -(window // 2)  # the filter's window begins at the cell, instead of lying around it
+    high = maximum_filter1d(padded, window, axis=0, origin=ahead)[: len(x)]
+    found = high - minimum_filter1d(padded, window, axis=0, origin=ahead)[: len(x)]
     found[found == 0.0] = np.inf
     return found

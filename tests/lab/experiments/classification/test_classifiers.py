@@ -183,7 +183,7 @@ def test_a_bag_answers_by_the_sum_of_what_its_members_say():
 
 
 def test_rivers_own_bag_gives_adwin_hits_where_the_papers_watches_errors():
-    """What docs/papers.md says of river 0.26: where nearly every answer is right its ADWINs estimate nearly 1."""
+    """As docs/papers.md says of river 0.26: where nearly every answer is right they estimate nearly 1."""
     given = drawn("NSGT", 500)
     bag = ADWINBaggingClassifier(HoeffdingTreeClassifier(), n_models=3, seed=1)
     for x, truth in zip(given.x.tolist(), given.true_class.tolist(), strict=True):
