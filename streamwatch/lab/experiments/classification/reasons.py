@@ -33,8 +33,8 @@ NOTES: Final = {
     NEIGHBOURS: (
         "One neighbour in the last so many instances, attributes divided by their range in the window, as "
         "MOA has it. The paper prints neither, but with one neighbour and that scale its errors come out; "
-        "without the scale NN100 would be two points better on NSGT-5D, where the attribute that tells "
-        "most has the widest range."
+        "without the scale NN100 errs less on NSGT-5D, where the attribute that tells most has the widest "
+        "range."
     ),
 }
 

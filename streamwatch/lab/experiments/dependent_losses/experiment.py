@@ -135,7 +135,8 @@ def _table(kind: Kind, names: Sequence[str], found: dict[str, list[_Found]]) -> 
         f"{HIGH:g}, and share of steps without one, which count {SPAN:,}. Shuffled: the same losses in "
         "another order, before and after the step each, which is what detectors assume. Thinned: one loss "
         "in so many is looked at that they hardly correlate. Redrawn: every loss goes through its "
-        "probability given the last one, and back through the error.",
+        "probability given the last one, and back through the error; where labels repeat, losses depend "
+        "on more than the last one, and a part of the false alarms stays.",
     )
 
 

@@ -50,8 +50,8 @@ def tables(effort: Effort) -> tuple[Table, Table]:
         "the paper mixes attributes, so that what a classifier does to a class no longer drifts, while "
         "labels still come in runs; shuffled: everything is mixed, so that every alarm is false. The "
         "paper counts no alarms: it says that DDM saw no change in Elec2 with the order of labels kept, "
-        "nor shuffled. What is left of alarms on the stream as recorded where losses are corrected is "
-        "nearer to what changes.",
+        "nor shuffled. Corrected, most of the alarms on the stream as recorded go away; which of the rest "
+        "are true is not known.",
     )
     related = Table(
         "Correlation of a recorded loss with the one before",
