@@ -71,7 +71,8 @@ def _orders(truth: Classes, answers: Classes, rng: np.random.Generator) -> dict[
     kept = losses.copy()
     for k in np.unique(truth):
         kept[truth == k] = rng.permutation(losses[truth == k])
-    orders: tuple[Losses, ...] = (losses, kept, rng.permutation(losses))
+    mixed = losses[rng.permutation(len(losses))]
+    orders: tuple[Losses, ...] = (losses, kept, mixed)
     return dict(zip(_ORDERS, orders, strict=True))
 
 
