@@ -5,8 +5,10 @@ from __future__ import annotations
 import typer
 
 from streamwatch.cli.lab import (
+    classifiers,
     comparison,
     dependence,
+    dependent_losses,
     detectors,
     holdout,
     imbalance,
@@ -32,9 +34,11 @@ app.command("page-hinkley")(page_hinkley.page_hinkley)
 app.command("windows")(windows.windows)
 app.command("dependence")(dependence.dependence)
 app.command("random-alarms")(random_alarms.random_alarms)
+app.command("dependent-losses")(dependent_losses.dependent_losses)
 app.command("weighted")(weighted.weighted)
 app.command("recovery")(recovery.recovery)
 app.command("validation")(validation.validation)
 app.command("imbalance")(imbalance.imbalance)
 app.command("optimal")(optimal.optimal)
+app.command("classifiers")(classifiers.classifiers)
 app.command("detectors")(detectors.detectors)

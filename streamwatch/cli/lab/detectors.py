@@ -36,7 +36,7 @@ def detectors(
     river's detectors are scored beside them where river is installed, MOA's with --moa.
     """
     from streamwatch.lab.experiments.detection.experiment import KIND
-    from streamwatch.lab.experiments.detection.moa import MoaError
+    from streamwatch.lab.experiments.moa_runs import MoaError
 
     try:
         show(KIND, seed=seed, reduced=reduced, figures=figures, as_markdown=as_markdown, moa=moa)

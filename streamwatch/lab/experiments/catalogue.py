@@ -15,6 +15,8 @@ from streamwatch.lab.experiments import (
     weighted,
     windows,
 )
+from streamwatch.lab.experiments.classification import experiment as classifiers
+from streamwatch.lab.experiments.dependent_losses import experiment as dependent_losses
 from streamwatch.lab.experiments.detection import experiment as detectors
 from streamwatch.lab.experiments.result import Experiment
 
@@ -25,10 +27,12 @@ KINDS: tuple[Experiment, ...] = (
     windows.KIND,
     dependence.KIND,
     random_alarms.KIND,
+    dependent_losses.KIND,
     weighted.KIND,
     recovery.KIND,
     validation.KIND,
     imbalance.KIND,
     optimal.KIND,
+    classifiers.KIND,
     detectors.KIND,
 )

@@ -248,3 +248,41 @@ def test_losses_that_go_together_cost_hddm_a_at_its_defaults_many_false_alarms_a
     few = number("detectors", title, "streamwatch ewma", column).value
     assert number("detectors", title, "streamwatch hddm_a", column).value > 100 > 3 * few
     assert number("detectors", title, "river HDDMA", column).value > 100
+
+
+def test_redrawn_losses_raise_few_false_alarms_where_those_that_go_together_raise_many():
+    """Per 100,000 outcomes at ρ = .8; shuffled losses, which detectors are made for, raise hardly any."""
+    title = "Detectors at their defaults: losses repeat, ρ = .8"
+    for row in ("adwin", "ddm", "hddm_a"):
+        false = {
+            version: number("dependent-losses", title, row, f"false alarms, {version}").value
+            for version in ("shuffled", "ordered", "thinned", "redrawn")
+        }
+        assert false["ordered"] > 60
+        assert 5 * max(false["shuffled"], false["thinned"], false["redrawn"]) < false["ordered"], row
+
+
+def test_errors_are_independent_under_the_first_two_conditions_of_the_proposition_and_not_under_the_third():
+    (table,) = [t for t in result("dependent-losses").tables if t.title.startswith("Correlation of an error")]
+    found = [row[-1] for row in table.rows]
+    for index, row in enumerate(table.rows):
+        assert found[index].value == pytest.approx(row[-2].value, abs=4 * max(found[index].error, 0.004))
+    assert max(abs(found[0].value), abs(found[1].value)) < 0.02
+    assert 0.035 < found[2].value < found[3].value
+
+
+def test_what_correlates_in_recorded_losses_is_gone_once_they_are_redrawn_or_shuffled():
+    title = "Correlation of a recorded loss"
+    assert number("dependent-losses", title, "as recorded", "ordered").value > 0.4
+    assert abs(number("dependent-losses", title, "as recorded", "redrawn").value) < 0.05
+    assert abs(number("dependent-losses", title, "shuffled", "ordered").value) < 0.05
+
+
+def test_classifiers_are_never_better_than_the_optimum_by_more_than_chance():
+    (table,) = [t for t in result("classifiers").tables if "ensembles" in t.title]
+    for row in table.rows:
+        cells = dict(zip(table.headings, row, strict=True))
+        optimum = cells["Opt."]
+        for name in ("NB", "SGD", "DWM", "OZAB"):
+            error = math.hypot(optimum.error, cells[name].error)
+            assert cells[name].value > optimum.value - 4 * error, (row[0], name)

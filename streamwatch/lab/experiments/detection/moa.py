@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 from streamwatch.lab.experiments.detection.candidates import Alarms, Candidate
 from streamwatch.lab.experiments.detection.streams import Losses
+from streamwatch.lab.experiments.moa_runs import lines_of, refuse_without
 
 MOA_DETECTORS: Final = Path(__file__).parent / "MoaDetectors.java"
 """What reads losses and writes what MOA's detectors say."""
@@ -30,10 +30,6 @@ _CLASSES: Final = (
 )
 
 
-class MoaError(RuntimeError):
-    """MOA cannot be run; the message says why."""
-
-
 def candidates(jars: Path) -> tuple[Candidate, ...]:
     """MOA's detectors; one run of Java asks all of them.
 
@@ -42,8 +38,7 @@ def candidates(jars: Path) -> tuple[Candidate, ...]:
     MoaError
         If the folder has no jar file of MOA's.
     """
-    if not any(jars.glob("moa-*.jar")):
-        raise MoaError(f"expected a folder with moa-*.jar and what it needs, found none in {jars}")
+    refuse_without(jars)
     moa = _Moa(jars)
     return tuple(Candidate(name, "MOA", partial(moa.alarms, index)) for index, name in enumerate(_CLASSES))
 
@@ -64,17 +59,9 @@ class _Moa:
         return self._said[-1][1][index]
 
     def _asked(self, losses: Losses) -> list[Alarms]:
-        # Java compiles a single source file by itself; an empty line begins the next run.
-        command = ["java", "-cp", f"{self._jars}/*", str(MOA_DETECTORS), *_CLASSES]
+        # An empty line begins the next run; the first line of the answer names the detectors.
         written = b"\n\n".join(b"\n".join(b"1" if loss else b"0" for loss in run) for run in losses.tolist())
-        try:
-            done = subprocess.run(command, input=written + b"\n", capture_output=True, check=False)  # noqa: S603
-        except OSError as error:
-            raise MoaError(f"java cannot be started: {error.strerror or error}") from error
-        lines = done.stdout.splitlines()[1:]
-        if done.returncode or len(lines) != losses.size:
-            why = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["no message"]
-            raise MoaError(f"MOA answered {len(lines)} of {losses.size} losses: {why[-1]}")
+        lines = lines_of(self._jars, MOA_DETECTORS, _CLASSES, written + b"\n", 1 + losses.size)[1:]
         runs, length = losses.shape
         found: list[Alarms] = [[[] for _ in range(runs)] for _ in _CLASSES]
         for at, line in enumerate(lines):

@@ -1,0 +1,56 @@
+"""Runs of MOA by Java, where a folder with MOA's jar files is given."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+
+class MoaError(RuntimeError):
+    """MOA cannot be run; the message says why."""
+
+
+def refuse_without(jars: Path) -> None:
+    """Refuse a folder that has no MOA.
+
+    Raises
+    ------
+    MoaError
+        If the folder has no jar file of MOA's.
+    """
+    if not any(jars.glob("moa-*.jar")):
+        raise MoaError(f"expected a folder with moa-*.jar and what it needs, found none in {jars}")
+
+
+def lines_of(jars: Path, program: Path, arguments: Sequence[str], given: bytes, expected: int) -> list[bytes]:
+    """Lines that a program of one Java file answers to what it is given on its standard input.
+
+    Parameters
+    ----------
+    jars
+        Folder with MOA's jar files.
+    program
+        Source; Java compiles a single file by itself.
+    arguments
+        Of the program.
+    given
+        Its standard input.
+    expected
+        Number of lines that it must answer.
+
+    Raises
+    ------
+    MoaError
+        If Java cannot be started, fails, or answers another number of lines.
+    """
+    command = ["java", "-cp", f"{jars}/*", str(program), *arguments]
+    try:
+        done = subprocess.run(command, input=given, capture_output=True, check=False)  # noqa: S603
+    except OSError as error:
+        raise MoaError(f"java cannot be started: {error.strerror or error}") from error
+    lines = done.stdout.splitlines()
+    if done.returncode or len(lines) != expected:
+        why = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["no message"]
+        raise MoaError(f"MOA answered {len(lines)} of {expected} lines: {why[-1]}")
+    return lines
