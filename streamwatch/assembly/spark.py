@@ -155,7 +155,7 @@ def run_job(settings: Settings, master: str | None, *, available_now: bool) -> N
 
 
 class Query(Protocol):
-    """What is asked of a streaming query."""
+    """Streaming query of Spark, as far as it is waited for and stopped."""
 
     def awaitTermination(self, timeout: float | None = None) -> bool | None:  # noqa: N802 - Spark's name
         """Tell whether it ended within so many seconds; raises the error that it ended with."""
