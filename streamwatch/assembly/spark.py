@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pickle
 import signal
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Protocol
+from threading import Event
+from typing import Final, Protocol
 
 from streamwatch.assembly import specs
 from streamwatch.assembly.job_settings import checkpoint_of
@@ -35,6 +36,8 @@ from streamwatch.spark.source import SourceSpec, Split
 
 REFUSED = (SettingsError, TopicsMissing, KafkaUnreachable, ResultsTopicError)
 """What a start may end with that no second attempt will cure; each says what to change."""
+_LOOK_SECONDS: Final = 0.5
+"""Between looks whether a signal came."""
 
 
 class Buckets(Protocol):
@@ -146,22 +149,47 @@ def run_job(settings: Settings, master: str | None, *, available_now: bool) -> N
     spark = job.session(spec, master)
     try:
         query = job.start(spec, spark, "available now" if available_now else "continuously")
-        with _stopping(query.stop):
-            query.awaitTermination()
+        run_until_asked(query)
     finally:
         spark.stop()
 
 
+class Query(Protocol):
+    """Streaming query of Spark, as far as it is waited for and stopped."""
+
+    def awaitTermination(self, timeout: float | None = None) -> bool | None:  # noqa: N802 - Spark's name
+        """Tell whether it ended within so many seconds; raises the error that it ended with."""
+        ...
+
+    def stop(self) -> None:
+        """End it."""
+        ...
+
+
+def run_until_asked(query: Query) -> None:
+    """Wait until a query ends, or SIGTERM or SIGINT asks for it; raises the error that it ended with.
+
+    The batch at hand is then taken again at the next start. A handler of signals only notes that it was
+    called: it runs amid a call to Java, whose connection takes no second one before the first is answered.
+    """
+    with _asked() as asked:
+        while not query.awaitTermination(_LOOK_SECONDS):
+            if asked.is_set():
+                query.stop()
+                return
+
+
 @contextmanager
-def _stopping(stop: Callable[[], None]) -> Generator[None]:
-    """Have SIGTERM and SIGINT stop the query; the batch at hand is taken again at the next start."""
+def _asked() -> Generator[Event]:
+    """Set when SIGTERM or SIGINT came; afterwards handlers are as they were."""
+    asked = Event()
 
-    def ask(_number: int, _frame: object) -> None:
-        stop()
+    def note(_number: int, _frame: object) -> None:
+        asked.set()
 
-    before = {number: signal.signal(number, ask) for number in (signal.SIGTERM, signal.SIGINT)}
+    before = {number: signal.signal(number, note) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
-        yield
+        yield asked
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -189,8 +189,8 @@ async def next_cut(log: Log, last: Cut, most: int | None, now_ms: int, spec: Cut
         return high_ms, chosen  # a single moment has more than fits
 
     end_ms, positions = await cut_within()
-    if positions == dict(last.positions):
-        return last
+    if not _records(begins, positions):
+        return last  # buckets take in no batch without records, be there partitions that are new
     waiting: dict[str, int] = {}
     for partition, (_, end) in ends.items():
         waiting[partition.topic] = waiting.get(partition.topic, 0) + end - positions[partition]

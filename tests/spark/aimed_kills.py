@@ -13,7 +13,7 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
-from tests.spark.one_machine import DEADLINE_SECONDS, parent_of, tree_of, until
+from tests.spark.one_machine import DEADLINE_SECONDS, killed, parent_of, tree_of, until
 
 MOMENTS: Final = ("planned", "stored", "sent", "written", "committed")
 """Of a batch: its end is written down; the first bucket's state is; its results are with the brokers, in
@@ -51,14 +51,17 @@ class Hit:
 def aims(victims: Sequence[str], number: int, chance: Random) -> list[Aim]:
     """So many aims: every pair of victim and moment comes before one comes again.
 
-    In turn one at the sink that ends the job, and one of the others, those of tasks at work first.
+    Two of others, those of tasks at work first, then one at the sink that ends the job, and so on: a start
+    takes longer than a batch.
     """
     pairs = [(victim, moment) for moment in MOMENTS for victim in victims]
     chance.shuffle(pairs)
     at_sink = [(victim, moment) for victim, moment in pairs if victim in WHOLE and moment in HOLDS]
     others = [pair for pair in pairs if pair not in at_sink]
+    at_sink.sort(key=lambda pair: pair[1] != "written")
     others.sort(key=lambda p: (p[0] not in TASKS, p[1] not in {"planned", "stored"}, p[0] != "executor"))
-    mixed = [pair for both in zip_longest(at_sink, others) for pair in both if pair is not None]
+    rows = zip_longest(others[::2], others[1::2], at_sink)
+    mixed = [pair for row in rows for pair in row if pair is not None]
     return [Aim(*pair, chance.uniform(0, 1.5)) for pair in islice(cycle(mixed), number)]
 
 
@@ -71,11 +74,15 @@ def run_through_aims(command: Sequence[str], folder: Path, wanted: Sequence[Aim]
     while True:
         before = len(hits)
         with (folder / "job.log").open("ab") as out, subprocess.Popen(command, stdout=out, stderr=out) as job:
-            while left and (hit := _hit(job, folder, left[0], hits)) is not None:
-                hits.append(hit)
-                del left[0]
-            _release(folder)
-            code = job.wait(DEADLINE_SECONDS)
+            try:
+                while left and (hit := _hit(job, folder, left[0], hits)) is not None:
+                    hits.append(hit)
+                    del left[0]
+                _release(folder)
+                code = job.wait(DEADLINE_SECONDS)
+            finally:
+                if job.poll() is None:
+                    killed(job)
         if code == 0:
             assert not left, f"the job was done with {len(left)} aims left: write more batches"
             return hits
@@ -126,6 +133,8 @@ def _hit(job: subprocess.Popen[bytes], folder: Path, aim: Aim, hits: Sequence[Hi
     tree = tree_of(job.pid)
     struck = _victims(tree, aim.victim)
     while not struck and job.poll() is None:  # workers come with the first task
+        with suppress(subprocess.TimeoutExpired):
+            job.wait(_PAUSE_SECONDS)
         tree = tree_of(job.pid)
         struck = _victims(tree, aim.victim)
     if job.poll() is not None:

