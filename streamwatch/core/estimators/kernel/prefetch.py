@@ -51,24 +51,26 @@ def shadow_of(m, s, true_class, predicted_class, shadows):
 
 
 @hot
-def verdict_of(models, class_counts, m, p, row, j, true_class, predicted_class):
-    """Bring in the record of a verdict if the outcome is likely to change it: d ≠ 0, or a block ends.
+def verdicts_of(models, class_counts, m, p, row, true_class, predicted_class):
+    """Bring in what the outcome notes for verdicts, and their records if steps are likely to be taken.
 
-    The majority's answer is taken for its own, the previous label for everybody else's.
+    Where no step waits, those that it is likely to change: the majority's answer is taken for its own, the
+    previous label for everybody else's.
     """
-    answer = m.last
-    if p.opponents[j].kind == MAJORITY:
-        for k in range(len(m.labels)):
-            answer = int(m.labels[k].leader) - 1
-            prefetch(
-                class_counts,
-                8 * ((m.class_counts + answer) * class_counts.shape[1] + majority_column(class_counts)),
-            )
-    differs = (predicted_class == true_class) != (answer == true_class)
-    if differs or (m.pace[j].steps & 15) == 15:
-        start = row * models.itemsize + p.verdict_start + j * p.verdict_bytes
-        for offset in range(0, p.verdict_bytes, LINE):
-            prefetch(models, start + offset)
+    for k in range(len(m.labels)):
+        leader = int(m.labels[k].leader) - 1
+        line = (m.class_counts + true_class) * class_counts.shape[1] + majority_column(class_counts)
+        prefetch(class_counts, 8 * line)
+        notes = row * models.itemsize + p.notes_start
+        prefetch(models, notes + 8 * m.waiting)
+        if m.waiting + 1 >= m.room:
+            for j in range(len(m.marks)):
+                answer = leader if p.opponents[j].kind == MAJORITY else m.last
+                differs = (predicted_class == true_class) != (answer == true_class)
+                if m.room > 0 or differs or (m.pace[j].steps & 15) == 15:
+                    start = row * models.itemsize + p.verdict_start + j * p.verdict_bytes
+                    for offset in range(0, p.verdict_bytes, LINE):
+                        prefetch(models, start + offset)
 
 
 @hot
@@ -86,8 +88,7 @@ def look_ahead(models, class_counts, rings, shadows, p, rows, true_class, predic
         prefetch(rings, rings.itemsize * (row * rings.shape[1] + m.head))
         for j in range(len(m.shadow)):
             shadow_of(m, m.shadow[j], true_class[i + 8], predicted_class[i + 8], shadows)
-        for j in range(len(p.opponents)):
-            verdict_of(models, class_counts, m, p, row, j, true_class[i + 8], predicted_class[i + 8])
+        verdicts_of(models, class_counts, m, p, row, true_class[i + 8], predicted_class[i + 8])
         for j in range(len(p.sliding)):
             gathered = int(m.totals[N, len(m.fading) + j]) - p.sliding[j].size
             if gathered + 1 == DEFERRED:

@@ -25,9 +25,10 @@ from streamwatch.core.estimators.kernel.shadow import VERSION as SHADOW_VERSION
 from streamwatch.core.estimators.kernel.shadow_state import resume_shadow, shadow_state
 from streamwatch.core.estimators.memory.allocator import HEADER, SLOT
 from streamwatch.core.estimators.memory.ring import true_class_shift
-from streamwatch.core.estimators.verdicts.opponents import COSTS, EXTRA_COLUMNS, LABEL_COUNTS
+from streamwatch.core.estimators.verdicts.opponents import EXTRA_COLUMNS, LABEL_COUNTS
 from streamwatch.core.estimators.verdicts.state import PACE, VERDICT
 from streamwatch.core.estimators.verdicts.state import VERSION as VERDICT_VERSION
+from streamwatch.core.estimators.verdicts.utility import COSTS
 from streamwatch.core.specs import LandmarkSpec, MonitorsSpec, UtilitySpec
 
 VERSION = 2

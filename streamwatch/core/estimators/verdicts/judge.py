@@ -1,0 +1,207 @@
+"""The verdicts on one model at one outcome: leads over its opponents, their steps, claims to tell."""
+
+# pyright: reportUnknownParameterType=false, reportMissingParameterType=false
+from __future__ import annotations
+
+from streamwatch.core.estimators.verdicts.deferred import MOST, room_of, take_all
+from streamwatch.core.estimators.verdicts.detector import observe_lead
+from streamwatch.core.estimators.verdicts.folds import CHANGED, UNCHANGED, observe_fold
+from streamwatch.core.estimators.verdicts.opponents import (
+    answer_of,
+    answer_of_stream,
+    count_label,
+    majority_column,
+)
+from streamwatch.core.estimators.verdicts.utility import ACCURACY, BALANCED, COSTS, balanced_weight
+from streamwatch.core.jit import hot, inner
+
+
+@inner
+def cost_class(m, class_counts, k, classes):
+    """Index of a class in the table of costs; one that the model has not shown is any other."""
+    return int(class_counts[m.class_counts + k, majority_column(class_counts) + 2]) if k < classes else 0
+
+
+@inner
+def balanced_lead(m, class_counts, true_class, predicted_class):
+    """Size of a lead by the balanced utility."""
+    classes = max(m.classes, true_class + 1, predicted_class + 1)
+    unit = m.labels[0].balanced_unit
+    return balanced_weight(
+        class_counts, m.class_counts, classes, majority_column(class_counts) + 1, unit, true_class
+    )
+
+
+@inner
+def lead_by_costs(m, class_counts, utilities, true_class, predicted_class, answer):
+    """Lead by a table of costs."""
+    classes = max(m.classes, true_class + 1, predicted_class + 1)
+    table = m.utility - COSTS
+    row = cost_class(m, class_counts, true_class, classes)
+    own = utilities[table, row, cost_class(m, class_counts, predicted_class, classes)]
+    return own - utilities[table, row, cost_class(m, class_counts, answer, classes)]
+
+
+@inner
+def lead_of(m, class_counts, utilities, true_class, predicted_class, answer):
+    """Lead over another answer, by the model's utility."""
+    if m.utility >= COSTS:
+        return lead_by_costs(m, class_counts, utilities, true_class, predicted_class, answer)
+    sign = 1.0 if predicted_class == true_class else -1.0 if answer == true_class else 0.0
+    if m.utility == ACCURACY or sign == 0.0:
+        return sign
+    return sign * balanced_lead(m, class_counts, true_class, predicted_class)
+
+
+@inner
+def append_change(pace, v, p, detector, position, row, outcome, before, alarms, count):
+    """Write row `count` of `alarms`: the verdict changed; gives the new number of rows."""
+    alarm = alarms[count]
+    alarm.position = position
+    alarm.row = row
+    alarm.detector = detector
+    alarm.ordinal = v.changes
+    alarm.outcome = outcome
+    alarm.statistic = v.claimed
+    alarm.threshold = p.threshold
+    alarm.before = float(before)
+    alarm.after = float(v.verdict)
+    alarm.n_eff = float(pace.steps)
+    alarm.since = v.since
+    alarm.since_ms = v.since_ms
+    return count + 1
+
+
+@hot
+def judge(
+    models,
+    next_fold,
+    class_counts,
+    utilities,
+    p,
+    true_class,
+    predicted_class,
+    known,
+    event_ms,
+    position,
+    row,
+    alarms,
+    count,
+):
+    """Judge the outcome at hand against every opponent, then count its label; gives the number of alarms.
+
+    Called before the model learns from it. `known` is the label known at the prediction, −1 for none.
+    """
+    m = models[row]
+    if len(m.marks) > 0:
+        if next_fold[row] >= 0 or m.utility >= COSTS:
+            count = judge_at_once(
+                models,
+                next_fold,
+                class_counts,
+                utilities,
+                p,
+                true_class,
+                predicted_class,
+                known,
+                event_ms,
+                position,
+                row,
+                alarms,
+                count,
+            )
+        else:
+            defer(m, class_counts, p, true_class, predicted_class, known, event_ms)
+            if m.waiting >= m.room:
+                count = settle_verdicts(models, p, row, m.outcomes + 1, position, alarms, count)
+    for j in range(len(m.labels)):
+        count_label(m, m.labels[j], class_counts, p.counts_majority, true_class)
+    return count
+
+
+@hot
+def defer(m, class_counts, p, true_class, predicted_class, known, event_ms):
+    """Note what the outcome at hand says of every opponent; its size too where leads differ in it."""
+    hit = predicted_class == true_class
+    slot = m.waiting
+    differs = False
+    for j in range(len(m.marks)):
+        answer = answer_of(m, p.opponents[j].kind, known)
+        better = hit and answer >= 0 and answer != true_class
+        worse = not hit and answer == true_class
+        differs |= better or worse
+        marks = m.marks[j]
+        marks.answered |= int(answer >= 0) << slot
+        marks.better |= int(better) << slot
+        marks.worse |= int(worse) << slot
+    if differs and m.utility == BALANCED:
+        m.magnitudes[slot] = balanced_lead(m, class_counts, true_class, predicted_class)
+    m.event_ms[slot] = event_ms
+    m.waiting = slot + 1
+
+
+@inner
+def settle_verdicts(models, p, row, outcome, position, alarms, count):
+    """Take all steps of a model that wait, up to `outcome`; gives the number of alarms."""
+    m = models[row]
+    if m.waiting == 0:
+        return count
+    room = MOST
+    for j in range(len(m.marks)):
+        pace, v = m.pace[j], m.verdicts[j]
+        before = v.verdict
+        changed = take_all(m, j, p.verdict[0], outcome)
+        room = min(room, room_of(pace, v, p.verdict[0]))
+        if changed and p.opponents[j].notifies:
+            detector = p.opponents[j].notifies - 1
+            count = append_change(
+                pace, v, p.verdict[0], detector, position, row, outcome, before, alarms, count
+            )
+    m.waiting = 0
+    m.room = room
+    return count
+
+
+@inner
+def judge_at_once(
+    models,
+    next_fold,
+    class_counts,
+    utilities,
+    p,
+    true_class,
+    predicted_class,
+    known,
+    event_ms,
+    position,
+    row,
+    alarms,
+    count,
+):
+    """Take the steps of the outcome at hand; gives the number of alarms."""
+    m = models[row]
+    outcome = m.outcomes + 1
+    folded = next_fold[row] >= 0
+    for j in range(len(m.verdicts)):
+        kind = p.opponents[j].kind
+        answer = answer_of_stream(kind, known, m) if folded and p.folds_share else answer_of(m, kind, known)
+        if answer < 0:
+            continue
+        lead = 0.0
+        if answer != predicted_class:
+            lead = lead_of(m, class_counts, utilities, true_class, predicted_class, answer)
+        pace = m.pace[j]
+        v = m.verdicts[j]
+        if folded:
+            told = observe_fold(models, next_fold, row, j, p, lead, outcome, event_ms)
+            before = told - CHANGED
+            changed = told != UNCHANGED
+        else:
+            before = v.verdict
+            changed = observe_lead(pace, v, p.verdict[0], lead, outcome, event_ms)
+        if changed and p.opponents[j].notifies:
+            detector = p.opponents[j].notifies - 1
+            count = append_change(
+                pace, v, p.verdict[0], detector, position, row, outcome, before, alarms, count
+            )
+    return count
