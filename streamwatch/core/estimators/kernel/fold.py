@@ -235,7 +235,7 @@ def collect(models, class_counts, rings, parameters, rows, column, sums, counts)
 def prepare_snapshot(models, class_counts, rings, parameters, row, alarms):
     """Bring a model to a state that depends on its outcomes only."""
     settle(models[row], parameters[0], class_counts, rings, row)
-    settle_verdicts(models, parameters[0], row, models[row].outcomes, 0, alarms, 0)
+    settle_verdicts(models, parameters[0], row, models[row].outcomes, 0, 0, alarms, 0)
 
 
 @entry
@@ -245,7 +245,7 @@ def prepare_verdicts(models, parameters, rows, alarms):
     No verdict changes by it, so that nothing is written to `alarms`.
     """
     for t in range(rows.shape[0]):
-        settle_verdicts(models, parameters[0], rows[t], models[rows[t]].outcomes, 0, alarms, 0)
+        settle_verdicts(models, parameters[0], rows[t], models[rows[t]].outcomes, 0, 0, alarms, 0)
 
 
 @entry
@@ -338,7 +338,7 @@ def trace(
             s = m.drift_weighted[j]
             weighted[0, j, t] = s.hits / s.weight
             weighted[1, j, t] = s.weight * s.weight / s.squares
-        settle_verdicts(models, p, rows[t], m.outcomes, t, alarms, count)
+        settle_verdicts(models, p, rows[t], m.outcomes, event_ms[t], t, alarms, count)
         for j in range(len(m.verdicts)):
             copy_said(m.pace[j], m.verdicts[j], said[j, t])
     return count

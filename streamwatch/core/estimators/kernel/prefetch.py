@@ -12,10 +12,12 @@ from streamwatch.core.estimators.forgetting.mechanisms import DEFERRED
 from streamwatch.core.estimators.kernel.shadow import augmented_row, prior_row, transition_row
 from streamwatch.core.estimators.memory.ring import position_of, predicted_class_of, true_class_of
 from streamwatch.core.estimators.memory.totals import AGREED, FALSE, MISSED, N, columns_of
+from streamwatch.core.estimators.verdicts.deferred import NOTE
 from streamwatch.core.estimators.verdicts.opponents import MAJORITY, majority_column
 from streamwatch.core.jit import hot, inner, prefetch
 
 LINE = 64
+NOTE_BYTES = NOTE.itemsize
 AHEAD = 16
 """Outcomes between asking for a record and needing it."""
 
@@ -57,20 +59,24 @@ def verdicts_of(models, class_counts, m, p, row, true_class, predicted_class):
     Where no step waits, those that it is likely to change: the majority's answer is taken for its own, the
     previous label for everybody else's.
     """
-    for k in range(len(m.labels)):
-        leader = int(m.labels[k].leader) - 1
+    for k in range(len(m.waiting)):
+        w = m.waiting[k]
         line = (m.class_counts + true_class) * class_counts.shape[1] + majority_column(class_counts)
         prefetch(class_counts, 8 * line)
-        notes = row * models.itemsize + p.notes_start
-        prefetch(models, notes + 8 * m.waiting)
-        if m.waiting + 1 >= m.room:
+        prefetch(models, row * models.itemsize + p.notes_start + NOTE_BYTES * w.noted)
+        if w.noted + 1 >= w.room or m.outcomes + 2 >= w.due:
             for j in range(len(m.marks)):
-                answer = leader if p.opponents[j].kind == MAJORITY else m.last
-                differs = (predicted_class == true_class) != (answer == true_class)
-                if m.room > 0 or differs or (m.pace[j].steps & 15) == 15:
+                if m.marks[j] != 0 or (w.room == 0 and differs(m, p, j, true_class, predicted_class)):
                     start = row * models.itemsize + p.verdict_start + j * p.verdict_bytes
                     for offset in range(0, p.verdict_bytes, LINE):
                         prefetch(models, start + offset)
+
+
+@hot
+def differs(m, p, j, true_class, predicted_class):
+    """Guess whether a step is due that cannot wait: the lead differs, or a block ends."""
+    answer = m.labels[0].leader - 1 if p.opponents[j].kind == MAJORITY else m.last
+    return (predicted_class == true_class) != (answer == true_class) or (m.pace[j].steps & 15) == 15
 
 
 @hot

@@ -82,6 +82,7 @@ class ModelTable:
     def join_folds(self, rows: Sequence[int]) -> None:
         """Say which rows are the folds of one model, in the order of their numbers: one verdict is on all."""
         self._judged(np.array(rows, np.int64))
+        self._pools.models["waiting"]["answering"][list(rows)] = 0  # from now on, no step waits
         self._pools.next_fold[list(rows)] = [*rows[1:], *rows[:1]]
 
     def fold_verdicts(self, rows: Sequence[int]) -> Verdicts:

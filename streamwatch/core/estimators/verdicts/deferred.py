@@ -1,12 +1,14 @@
-"""Steps that wait: up to 16 outcomes of a model are noted as bits, then taken at once.
+"""Steps that wait: up to 16 outcomes in which a lead is not 0 are noted, then taken at once.
 
-Taking a step costs little once M and C of a verdict are in registers; bringing them there costs memory, so
-it is done for many steps together. They are taken in their order, with the same operations as one by one:
-what a record holds afterwards does not depend on when that was.
+An outcome with d = 0 for every opponent leaves no trace but its number. Taking a step costs little once M and
+C of a verdict are in registers; bringing them there costs memory, so it is done for many steps together. They
+are taken in their order, with the same operations as one by one, ends of blocks between them: what a record
+holds afterwards does not depend on when that was.
 
-Nothing is told later for it. `room_of` bounds how soon a verdict could be claimed, as if every outcome to
-come spoke for one side with the largest lead: Σ_λ (M_λ + g + n)·(1 + λ)^n after n of them. The outcome at
-which it could, at which a verdict would open, or at which a block of 16 ends, is the last that waits.
+Nothing is told later for it. `room_of` bounds how soon a verdict could be claimed, as if every note to come
+spoke for one side with the largest lead: Σ_λ (M_λ + g + 64)·(1 + λ)^n after n of them. The note at which it
+could is the last that waits, and so is the outcome at which a verdict would open, and the first at which one
+may be claimed. Nothing waits for more than 64 outcomes, nor beyond an outcome that other opponents answer.
 
 Models with folds, whose verdict is looked at over all folds, and those judged by costs, whose leads are of
 another size for every opponent, take every step at once.
@@ -17,147 +19,214 @@ from __future__ import annotations
 
 import numpy as np
 
-from streamwatch.core.estimators.verdicts.detector import (
-    LAST,
-    claim_at,
-    close_step,
-    fade_of,
+from streamwatch.core.estimators.verdicts.detector import LAST, claim_at, close_step, fade_of, step_side
+from streamwatch.core.estimators.verdicts.dispersion import end_block
+from streamwatch.core.estimators.verdicts.factors import (
+    anchors,
+    cell_of,
+    factors_of,
+    keep_factors,
+    moved,
+    plain,
+    power_of,
     set_factors,
-    step_side,
-    total,
 )
 from streamwatch.core.estimators.verdicts.state import BETTER, BLOCKS, FIRST_CLAIM, STAKES, WORSE
 from streamwatch.core.estimators.verdicts.utility import ACCURACY
 from streamwatch.core.jit import (
     bits_at_most,
-    count_bits,
     hot,
     inner,
     lane,
     lanes,
     lanes_of,
+    larger,
     put_lanes,
     sum_in_pairs,
     trailing_zeros,
 )
 
-MOST = BLOCKS[0]
-"""Outcomes that wait."""
+NOTES = 16
+"""Outcomes that are noted before their steps are taken."""
+LONGEST = 64
+"""Outcomes after which steps are taken, however few are noted."""
 
-MARKS = np.dtype(
+NOTE = np.dtype(
     [
-        ("answered", "i4"),  # outcomes that wait and that the opponent had answered: bit 0 is the oldest
-        ("better", "i4"),  # of them, those with d > 0
-        ("worse", "i4"),  # … and with d < 0
+        ("outcome", "i8"),  # 1-based, of the model
+        ("event_ms", "i8"),
+        ("magnitude", "f8"),  # |d|; not written where every |d| is 1
     ]
 )
-"""What waits for one opponent; all zero but while an outcome waits."""
+"""An outcome in which the lead over some opponent is not 0."""
 
-GROWN = (1.0 + STAKES) ** np.arange(MOST, dtype=np.float64)[:, None]
+WAITING = np.dtype(
+    [
+        ("settled", "i8"),  # the outcome up to which all steps are taken
+        ("due", "i8"),  # the outcome at which they are next taken
+        ("noted", "i4"),  # notes since
+        ("room", "i4"),  # notes with which they are taken
+        ("answering", "i8"),  # a bit for each opponent that answers the outcomes since
+    ]
+)
+
+HALF = 32
+"""Marks of an opponent: bit k is set if note k is a step with d > 0, bit 32 + k if it is one with d < 0."""
+
+GROWN = (1.0 + STAKES) ** np.arange(NOTES, dtype=np.float64)[:, None]
 """(1 + λ)^n, shape (16, 8)."""
 MARGIN = 1.0 - 1e-6
 """Keeps a bound above what rounding makes of M."""
 
 
+@hot
+def close_blocks(v, closed, ended):
+    """End every block of 16 after the first `closed` up to the first `ended`; gives their number."""
+    while closed < ended:
+        closed += 1
+        end_block(v, closed * BLOCKS[0])
+    return closed
+
+
 @inner
-def take_steps(m, marks, pace, v, first):
-    """Take an opponent's steps with d ≠ 0 that wait; the oldest is the model's outcome `first`."""
-    steps = pace.steps
-    differed = v.differed
-    block = v.block
-    recent = v.recent
-    squares = v.recent_squares
+def take_unit_steps(m, marks, v, first, closed):
+    """`take_steps` where every |d| is 1."""
+    return take_steps(m, marks, v, first, closed, False)
+
+
+@inner
+def take_sized_steps(m, marks, v, first, closed):
+    """`take_steps` where |d| differs."""
+    return take_steps(m, marks, v, first, closed, True)
+
+
+@hot
+def take_steps(m, marks, v, first, closed, sized):
+    """Take an opponent's steps that are noted, as marked; gives the number of blocks that have ended.
+
+    An outcome k of the model is step k − `first`; `closed` blocks of 16 have ended before.
+    """
+    better = marks & ((1 << HALF) - 1)
+    left = better | (marks >> HALF)
     sums_better, sums_worse = lanes_of(v.sums, BETTER), lanes_of(v.sums, WORSE)
     maxima_better, maxima_worse = lanes_of(v.maxima, BETTER), lanes_of(v.maxima, WORSE)
     starts_better, starts_worse = lanes(-1.0), lanes(-1.0)
-    answered, better = int(marks.answered), int(marks.better)
-    left = better | int(marks.worse)
+    none = lanes(0.0)
+    unit, has_unit, cell = (none, none), False, -1
+    of_dispersion, power = -1.0, 1.0
+    near = (none, none, none, none)
     while left != 0:
         slot = trailing_zeros(np.uint64(left))
         left &= left - 1
-        magnitude = 1.0 if m.utility == ACCURACY else m.magnitudes[slot]
+        step = m.notes[slot].outcome - first
+        if closed < (step - 1) >> 4:
+            closed = close_blocks(v, closed, (step - 1) >> 4)
+        magnitude = m.notes[slot].magnitude if sized else 1.0
         if magnitude != v.magnitude:
-            set_factors(v, magnitude)
+            if sized:
+                if of_dispersion != v.dispersion:
+                    of_dispersion, power = v.dispersion, power_of(v)
+                    has_unit, cell = False, -1
+                if magnitude == 1.0:
+                    if not has_unit:
+                        unit, has_unit = factors_of(1.0, power), True
+                    fallen, risen = unit
+                elif power == 1.0:
+                    fallen, risen = plain(magnitude)
+                else:
+                    if cell != cell_of(magnitude):
+                        cell = cell_of(magnitude)
+                        near = anchors(cell, power)
+                    fallen, risen = moved(near, magnitude, cell, power)
+                keep_factors(v, magnitude, fallen, risen)
+            else:
+                set_factors(v, 1.0)
         favours = (better >> slot) & 1
-        lead = magnitude if favours else -magnitude
-        step = steps + count_bits(answered & ((2 << slot) - 1))
-        waited = float(step - differed)
-        differed = step
+        sign = float(2 * favours - 1)
+        lead = magnitude * sign
+        waited = float(step - v.differed)
+        v.differed = step
         fade = fade_of(step)
-        block += lead
-        recent += fade * lead
-        squares += fade * lead * lead
+        v.block += lead
+        v.recent += fade * lead
+        v.recent_squares += fade * lead * lead
         at = float(slot)
         sums_better, maxima_better, starts_better = step_side(
-            sums_better, maxima_better, starts_better, lanes_of(v.factors, favours), favours, waited, at
+            sums_better, maxima_better, starts_better, lanes_of(v.factors, favours), sign, waited, at
         )
         sums_worse, maxima_worse, starts_worse = step_side(
-            sums_worse, maxima_worse, starts_worse, lanes_of(v.factors, 1 - favours), 1 - favours, waited, at
+            sums_worse, maxima_worse, starts_worse, lanes_of(v.factors, 1 - favours), -sign, waited, at
         )
-    v.differed = differed
-    v.block = block
-    v.recent = recent
-    v.recent_squares = squares
     put_lanes(v.sums, BETTER, sums_better)
     put_lanes(v.sums, WORSE, sums_worse)
     put_lanes(v.maxima, BETTER, maxima_better)
     put_lanes(v.maxima, WORSE, maxima_worse)
-    write_starts(m, v, BETTER, starts_better, first)
-    write_starts(m, v, WORSE, starts_worse, first)
+    write_starts(m, v, BETTER, starts_better)
+    write_starts(m, v, WORSE, starts_worse)
+    return closed
 
 
 @hot
-def write_starts(m, v, side, starts, first):
-    """Write down where a side's C_λ have started: places among what waits, −1 where none has."""
+def write_starts(m, v, side, starts):
+    """Write down where a side's C_λ have started: numbers of notes, −1 where none has."""
     started = bits_at_most(lanes(0.0), starts)
     while started != 0:
         k = trailing_zeros(np.uint64(started))
         started &= started - 1
-        slot = int(lane(starts, k))
-        v.starts[side, k] = first + slot
-        v.start_ms[side, k] = m.event_ms[slot]
+        note = m.notes[int(lane(starts, k))]
+        v.starts[side, k] = note.outcome
+        v.start_ms[side, k] = note.event_ms
 
 
-@inner
-def take_all(m, j, p, outcome):
-    """Take all that waits for opponent j, up to `outcome`; gives whether the last changed the verdict."""
-    marks, pace, v = m.marks[j], m.pace[j], m.verdicts[j]
-    newest = 1 << (m.waiting - 1)
-    differs = int(marks.better) | int(marks.worse)
-    answers = int(marks.answered) & newest
-    if differs != 0:
-        take_steps(m, marks, pace, v, outcome - m.waiting + 1)
-    pace.steps += count_bits(int(marks.answered))
+@hot
+def take_all(m, j, w, p, outcome, event_ms):
+    """Take all steps of opponent j that wait, up to `outcome`; gives whether the last changed the verdict."""
+    pace, v = m.pace[j], m.verdicts[j]
+    marks = int(m.marks[j])
+    first = w.settled - pace.steps
+    closed = pace.steps >> 4
+    pace.steps = outcome - first
     changed = False
-    if differs & newest and pace.steps >= FIRST_CLAIM:
-        better, worse = total(v, BETTER), total(v, WORSE)
-        if max(better, worse) >= p.threshold * len(STAKES):
-            lead = float(marks.better & newest) - float(marks.worse & newest)
-            changed = claim_at(pace, v, p, lead, better, worse, outcome, m.event_ms[m.waiting - 1])
-    if answers and ((pace.steps & LAST) == 0 or pace.steps == pace.reopens):
-        changed |= close_step(pace, v, outcome, m.event_ms[m.waiting - 1])
-    marks.answered = 0
-    marks.better = 0
-    marks.worse = 0
+    if marks != 0:
+        if m.utility == ACCURACY:
+            closed = take_unit_steps(m, marks, v, first, closed)
+        else:
+            closed = take_sized_steps(m, marks, v, first, closed)
+        m.marks[j] = 0
+        if v.differed == pace.steps:
+            closed = close_blocks(v, closed, (pace.steps - 1) >> 4)
+            better, worse = sum_in_pairs(lanes_of(v.sums, BETTER)), sum_in_pairs(lanes_of(v.sums, WORSE))
+            if pace.steps >= FIRST_CLAIM and max(better, worse) >= p.threshold * len(STAKES):
+                lead = 1.0 if (marks >> (w.noted - 1)) & 1 else -1.0
+                changed = claim_at(pace, v, p, lead, better, worse, outcome, event_ms)
+    close_blocks(v, closed, (pace.steps - 1) >> 4)
+    if (pace.steps & LAST) == 0 or pace.steps == pace.reopens:
+        changed |= close_step(pace, v, outcome, event_ms)
     return changed
 
 
-@inner
-def room_of(pace, v, p):
-    """Outcomes that may wait before the next look at an opponent's verdict, the one looked at among them."""
-    room = MOST - (pace.steps & LAST)
+@hot
+def due_of(pace):
+    """Steps of an opponent before the next look at its verdict, however few differ."""
+    due = LONGEST
+    if pace.steps < FIRST_CLAIM:
+        due = min(due, FIRST_CLAIM - pace.steps)
     if pace.reopens > 0:
-        room = min(room, pace.reopens - pace.steps)
-    safe = room - 1
-    if pace.steps + safe < FIRST_CLAIM:
-        return room
+        due = min(due, pace.reopens - pace.steps)
+    return due
+
+
+@hot
+def room_of(pace, v, p):
+    """Notes before the next look at an opponent's verdict, the one looked at among them."""
+    if pace.steps < FIRST_CLAIM:
+        return NOTES
     enough = p.threshold * len(STAKES) * MARGIN
-    better, worse = lanes_of(v.sums, BETTER), lanes_of(v.sums, WORSE)
-    while safe > 0:
-        waited = lanes(float(pace.steps + safe - v.differed))
-        grown = lanes_of(GROWN, safe)
-        reached = max(sum_in_pairs((better + waited) * grown), sum_in_pairs((worse + waited) * grown))
-        if reached < enough:
-            break
-        safe >>= 1
+    waited = lanes(float(pace.steps + LONGEST - v.differed))
+    sums = larger(lanes_of(v.sums, BETTER), lanes_of(v.sums, WORSE)) + waited
+    if sum_in_pairs(sums * lanes_of(GROWN, NOTES - 1)) < enough:
+        return NOTES
+    safe = 0
+    for more in (8, 4, 2, 1):
+        safe += more * int(sum_in_pairs(sums * lanes_of(GROWN, safe + more)) < enough)
     return safe + 1

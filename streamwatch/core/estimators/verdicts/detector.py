@@ -24,16 +24,15 @@ from __future__ import annotations
 import numpy as np
 
 from streamwatch.core.estimators.verdicts.dispersion import FADES, end_block
+from streamwatch.core.estimators.verdicts.factors import set_factors
 from streamwatch.core.estimators.verdicts.state import BETTER, BLOCKS, FIRST_CLAIM, STAKES, WORSE
 from streamwatch.core.jit import (
     bits_at_most,
-    exp_lanes,
     hot,
     inner,
     lanes,
     lanes_of,
     larger,
-    log_lanes,
     put_lanes,
     sum_in_pairs,
     trailing_zeros,
@@ -74,7 +73,7 @@ def differ(pace, v, p, lead, outcome, event_ms):
         lanes_of(v.maxima, BETTER),
         none,
         lanes_of(v.factors, favours),
-        favours,
+        float(2 * favours - 1),
         waited,
         0.0,
     )
@@ -83,7 +82,7 @@ def differ(pace, v, p, lead, outcome, event_ms):
         lanes_of(v.maxima, WORSE),
         none,
         lanes_of(v.factors, 1 - favours),
-        1 - favours,
+        float(1 - 2 * favours),
         waited,
         0.0,
     )
@@ -105,29 +104,14 @@ def fade_of(step):
     return FADES[LAST - ((step - 1) & LAST)]
 
 
-@inner
-def set_factors(v, magnitude):
-    """Prepare (1 ∓ λ|d|)^(1/φ), which stay as long as |d| and φ do."""
-    v.magnitude = magnitude
-    change = lanes_of(STAKES, 0) * lanes(magnitude)
-    fallen = lanes(1.0) - change
-    risen = lanes(1.0) + change
-    if v.dispersion > 1.0:
-        power = lanes(1.0 / v.dispersion)
-        fallen = exp_lanes(log_lanes(fallen) * power)
-        risen = exp_lanes(log_lanes(risen) * power)
-    put_lanes(v.factors, 0, fallen)
-    put_lanes(v.factors, 1, risen)
-
-
 @hot
-def step_side(sums, maxima, starts, factors, favoured, waited, at):
+def step_side(sums, maxima, starts, factors, sign, waited, at):
     """Let M and C of one side take a step with d ≠ 0; gives M, C and where each C_λ has started, by λ.
 
-    Where C_λ ≤ 1, the side that the lead favours starts at `at`. On the other side the start is left as it
-    was: C_λ falls below 1, and the side's next rise sets it.
+    Where C_λ ≤ 1, the side that the lead favours (its sign is 1., not −1.) starts at `at`. On the other side
+    the start is left as it was: C_λ falls below 1, and the side's next rise sets it.
     """
-    starts = where_at_most(maxima, lanes(1.0 if favoured else -1.0), lanes(at), starts)
+    starts = where_at_most(maxima, lanes(sign), lanes(at), starts)
     return (sums + lanes(waited)) * factors, larger(maxima, lanes(1.0)) * factors, starts
 
 
@@ -149,7 +133,7 @@ def total(v, side):
 
 @inner
 def claim_at(pace, v, p, lead, better, worse, outcome, event_ms):
-    """Claim at a step whose lead took a side to A, given Σ_λ M_λ of both; gives whether the verdict changed."""
+    """Claim at a step whose lead took a side to A, given Σ_λ M_λ of both; gives whether it changed."""
     enough = p.threshold * len(STAKES)
     side = BETTER if better > worse else WORSE
     if lead < 0.0 if side == BETTER else lead > 0.0:

@@ -3,7 +3,7 @@
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
 from __future__ import annotations
 
-from streamwatch.core.estimators.verdicts.deferred import MOST, room_of, take_all
+from streamwatch.core.estimators.verdicts.deferred import HALF, LONGEST, NOTES, due_of, room_of, take_all
 from streamwatch.core.estimators.verdicts.detector import observe_lead
 from streamwatch.core.estimators.verdicts.folds import CHANGED, UNCHANGED, observe_fold
 from streamwatch.core.estimators.verdicts.opponents import (
@@ -111,54 +111,92 @@ def judge(
                 count,
             )
         else:
-            defer(m, class_counts, p, true_class, predicted_class, known, event_ms)
-            if m.waiting >= m.room:
-                count = settle_verdicts(models, p, row, m.outcomes + 1, position, alarms, count)
+            count = note(
+                models,
+                class_counts,
+                p,
+                true_class,
+                predicted_class,
+                known,
+                event_ms,
+                position,
+                row,
+                alarms,
+                count,
+            )
     for j in range(len(m.labels)):
         count_label(m, m.labels[j], class_counts, p.counts_majority, true_class)
     return count
 
 
 @hot
-def defer(m, class_counts, p, true_class, predicted_class, known, event_ms):
-    """Note what the outcome at hand says of every opponent; its size too where leads differ in it."""
+def note(
+    models,
+    class_counts,
+    p,
+    true_class,
+    predicted_class,
+    known,
+    event_ms,
+    position,
+    row,
+    alarms,
+    count,
+):
+    """Note what the outcome at hand says of every opponent, take steps if they are due; gives alarms."""
+    m = models[row]
+    w = m.waiting[0]
+    outcome = m.outcomes + 1
     hit = predicted_class == true_class
-    slot = m.waiting
-    differs = False
+    answering, better, worse = 0, 0, 0
     for j in range(len(m.marks)):
         answer = answer_of(m, p.opponents[j].kind, known)
-        better = hit and answer >= 0 and answer != true_class
-        worse = not hit and answer == true_class
-        differs |= better or worse
-        marks = m.marks[j]
-        marks.answered |= int(answer >= 0) << slot
-        marks.better |= int(better) << slot
-        marks.worse |= int(worse) << slot
+        answers = int(answer >= 0)
+        right = int(answer == true_class)
+        answering |= answers << j
+        better |= (answers & int(hit) & (1 - right)) << j
+        worse |= (right & (1 - int(hit))) << j
+    if answering != w.answering:
+        count = settle_verdicts(models, p, row, outcome - 1, event_ms, position, alarms, count)
+        w.answering = answering
+    slot = w.noted
+    for j in range(len(m.marks)):
+        m.marks[j] |= (((better >> j) & 1) | (((worse >> j) & 1) << HALF)) << slot
+    differs = (better | worse) != 0
     if differs and m.utility == BALANCED:
-        m.magnitudes[slot] = balanced_lead(m, class_counts, true_class, predicted_class)
-    m.event_ms[slot] = event_ms
-    m.waiting = slot + 1
+        m.notes[slot].magnitude = balanced_lead(m, class_counts, true_class, predicted_class)
+    m.notes[slot].outcome = outcome
+    m.notes[slot].event_ms = event_ms
+    w.noted = slot + int(differs)
+    if w.noted >= w.room or outcome >= w.due:
+        count = settle_verdicts(models, p, row, outcome, event_ms, position, alarms, count)
+    return count
 
 
 @inner
-def settle_verdicts(models, p, row, outcome, position, alarms, count):
-    """Take all steps of a model that wait, up to `outcome`; gives the number of alarms."""
+def settle_verdicts(models, p, row, outcome, event_ms, position, alarms, count):
+    """Take all steps of a model that wait, up to `outcome` at `event_ms`; gives the number of alarms."""
     m = models[row]
-    if m.waiting == 0:
-        return count
-    room = MOST
-    for j in range(len(m.marks)):
-        pace, v = m.pace[j], m.verdicts[j]
-        before = v.verdict
-        changed = take_all(m, j, p.verdict[0], outcome)
-        room = min(room, room_of(pace, v, p.verdict[0]))
-        if changed and p.opponents[j].notifies:
-            detector = p.opponents[j].notifies - 1
-            count = append_change(
-                pace, v, p.verdict[0], detector, position, row, outcome, before, alarms, count
-            )
-    m.waiting = 0
-    m.room = room
+    for k in range(len(m.waiting)):
+        w = m.waiting[k]
+        if outcome == w.settled or w.answering == 0:
+            w.settled = outcome
+            return count
+        w.room, due = NOTES, LONGEST
+        for j in range(len(m.marks)):
+            pace, v = m.pace[j], m.verdicts[j]
+            if (w.answering >> j) & 1:
+                before = v.verdict
+                if take_all(m, j, w, p.verdict[0], outcome, event_ms) and p.opponents[j].notifies:
+                    detector = p.opponents[j].notifies - 1
+                    count = append_change(
+                        pace, v, p.verdict[0], detector, position, row, outcome, before, alarms, count
+                    )
+            w.room = min(w.room, room_of(pace, v, p.verdict[0]))
+            due = min(due, due_of(pace))
+        w.settled = outcome
+        w.due = outcome + due
+        w.noted = 0
     return count
 
 

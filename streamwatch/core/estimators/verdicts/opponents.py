@@ -91,23 +91,23 @@ def answer_of_stream(kind, previous, m):
 def count_label(m, s, class_counts, counts_majority, true_class):
     """Count a label for the majority and, if the model's utility asks for it, for the balanced utility."""
     column = majority_column(class_counts)
+    own = m.class_counts + true_class
     if counts_majority:
-        s.majority_unit *= MAJORITY_GROWTH
-        class_counts[m.class_counts + true_class, column] += s.majority_unit
-        if (
-            s.leader == 0
-            or class_counts[m.class_counts + true_class, column]
-            > class_counts[m.class_counts + s.leader - 1, column]
-        ):
+        unit = s.majority_unit * MAJORITY_GROWTH
+        counted = class_counts[own, column] + unit
+        s.majority_unit = unit
+        class_counts[own, column] = counted
+        if s.leader == 0 or counted > class_counts[m.class_counts + s.leader - 1, column]:
             s.leader = true_class + 1
-        if s.majority_unit > LIMIT:
-            s.majority_unit *= SHRINK
+        if unit > LIMIT:
+            s.majority_unit = unit * SHRINK
             shrink(m, class_counts, column, true_class)
     if m.utility == BALANCED:
-        s.balanced_unit *= BALANCED_GROWTH
-        class_counts[m.class_counts + true_class, column + 1] += s.balanced_unit
-        if s.balanced_unit > LIMIT:
-            s.balanced_unit *= SHRINK
+        unit = s.balanced_unit * BALANCED_GROWTH
+        s.balanced_unit = unit
+        class_counts[own, column + 1] += unit
+        if unit > LIMIT:
+            s.balanced_unit = unit * SHRINK
             shrink(m, class_counts, column + 1, true_class)
 
 
