@@ -34,7 +34,7 @@ from streamwatch.core.estimators.kernel.shadow import SHADOW
 from streamwatch.core.estimators.memory.ring import entry_type
 from streamwatch.core.estimators.memory.totals import SUMS
 from streamwatch.core.estimators.verdicts.costs import CostTable, cost_table_of, stacked
-from streamwatch.core.estimators.verdicts.deferred import NOTE, NOTES, WAITING
+from streamwatch.core.estimators.verdicts.deferred import MARKS, NOTE, NOTES, WAITING
 from streamwatch.core.estimators.verdicts.opponents import LABEL_COUNTS, MAJORITY, OPPONENT_PARAMETERS
 from streamwatch.core.estimators.verdicts.state import PACE, VERDICT, VERDICT_PARAMETERS, verdict_parameters
 from streamwatch.core.estimators.verdicts.utility import ACCURACY, BALANCED, COSTS
@@ -173,8 +173,8 @@ def _model_record(spec: MonitorsSpec, columns: int, fading: int, windows: int) -
         ("last_missed", "i4"),  # whether it was wrong
         ("utility", "i4"),  # by which it is judged: see `verdicts.opponents`
         ("detecting", "i4"),  # parameter row that its detectors take theirs from
-        ("waiting", WAITING, (int(bool(opponents_of(spec))),)),  # what waits for verdicts
-        ("marks", "i8", (len(opponents_of(spec)),)),  # notes that are steps of each: see `verdicts.deferred`
+        ("waiting", WAITING, (int(bool(opponents_of(spec))),)),  # see `verdicts.deferred`
+        ("marks", MARKS, (len(opponents_of(spec)),)),
         ("labels", LABEL_COUNTS, (int(bool(opponents_of(spec))),)),  # its units are 1 at first
         ("pending", "i4", (windows,)),  # outcomes since each window's last check, not yet in buckets
         ("totals", "f8", (SUMS, columns)),

@@ -64,9 +64,9 @@ def verdicts_of(models, class_counts, m, p, row, true_class, predicted_class):
         line = (m.class_counts + true_class) * class_counts.shape[1] + majority_column(class_counts)
         prefetch(class_counts, 8 * line)
         prefetch(models, row * models.itemsize + p.notes_start + NOTE_BYTES * w.noted)
-        if w.noted + 1 >= w.room or m.outcomes + 2 >= w.due:
+        if w.noted + 1 >= w.full or m.outcomes + 2 >= w.due:
             for j in range(len(m.marks)):
-                if m.marks[j] != 0 or (w.room == 0 and differs(m, p, j, true_class, predicted_class)):
+                if m.marks[j].steps != 0 or (w.full == 0 and differs(m, p, j, true_class, predicted_class)):
                     start = row * models.itemsize + p.verdict_start + j * p.verdict_bytes
                     for offset in range(0, p.verdict_bytes, LINE):
                         prefetch(models, start + offset)

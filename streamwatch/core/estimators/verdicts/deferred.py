@@ -62,16 +62,25 @@ NOTE = np.dtype(
 
 WAITING = np.dtype(
     [
-        ("settled", "i8"),  # the outcome up to which all steps are taken
-        ("due", "i8"),  # the outcome at which they are next taken
-        ("noted", "i4"),  # notes since
-        ("room", "i4"),  # notes with which they are taken
+        ("due", "i8"),  # the outcome at which steps are taken, however few are noted
+        ("noted", "i4"),  # notes
+        ("full", "i4"),  # notes with which some opponent's steps are taken
         ("answering", "i8"),  # a bit for each opponent that answers the outcomes since
     ]
 )
+"""What waits for a model."""
+
+MARKS = np.dtype(
+    [
+        ("steps", "i8"),  # bits of notes: see `HALF`
+        ("settled", "i8"),  # the outcome up to which all steps are taken
+        ("full", "i8"),  # notes with which steps are taken
+    ]
+)
+"""What waits for one opponent."""
 
 HALF = 32
-"""Marks of an opponent: bit k is set if note k is a step with d > 0, bit 32 + k if it is one with d < 0."""
+"""Bit k of `steps` is set if note k is a step with d > 0, bit 32 + k if it is one with d < 0."""
 
 GROWN = (1.0 + STAKES) ** np.arange(NOTES, dtype=np.float64)[:, None]
 """(1 + λ)^n, shape (16, 8)."""
@@ -182,17 +191,18 @@ def write_starts(m, v, side, starts):
 def take_all(m, j, w, p, outcome, event_ms):
     """Take all steps of opponent j that wait, up to `outcome`; gives whether the last changed the verdict."""
     pace, v = m.pace[j], m.verdicts[j]
-    marks = int(m.marks[j])
-    first = w.settled - pace.steps
+    marks = m.marks[j].steps
+    first = m.marks[j].settled - pace.steps
     closed = pace.steps >> 4
     pace.steps = outcome - first
+    m.marks[j].settled = outcome
     changed = False
     if marks != 0:
         if m.utility == ACCURACY:
             closed = take_unit_steps(m, marks, v, first, closed)
         else:
             closed = take_sized_steps(m, marks, v, first, closed)
-        m.marks[j] = 0
+        m.marks[j].steps = 0
         if v.differed == pace.steps:
             closed = close_blocks(v, closed, (pace.steps - 1) >> 4)
             better, worse = sum_in_pairs(lanes_of(v.sums, BETTER)), sum_in_pairs(lanes_of(v.sums, WORSE))

@@ -161,42 +161,58 @@ def note(
         w.answering = answering
     slot = w.noted
     for j in range(len(m.marks)):
-        m.marks[j] |= (((better >> j) & 1) | (((worse >> j) & 1) << HALF)) << slot
+        m.marks[j].steps |= (((better >> j) & 1) | (((worse >> j) & 1) << HALF)) << slot
     differs = (better | worse) != 0
     if differs and m.utility == BALANCED:
         m.notes[slot].magnitude = balanced_lead(m, class_counts, true_class, predicted_class)
     m.notes[slot].outcome = outcome
     m.notes[slot].event_ms = event_ms
     w.noted = slot + int(differs)
-    if w.noted >= w.room or outcome >= w.due:
-        count = settle_verdicts(models, p, row, outcome, event_ms, position, alarms, count)
+    if w.noted >= w.full or outcome >= w.due:
+        everything = outcome >= w.due or w.noted == NOTES
+        count = take_due(models, p, row, outcome, event_ms, position, alarms, count, everything)
     return count
 
 
 @inner
 def settle_verdicts(models, p, row, outcome, event_ms, position, alarms, count):
     """Take all steps of a model that wait, up to `outcome` at `event_ms`; gives the number of alarms."""
+    for k in range(len(models[row].waiting)):
+        if models[row].waiting[k].answering != 0:
+            count = take_due(models, p, row, outcome, event_ms, position, alarms, count, True)
+        else:
+            for j in range(len(models[row].marks)):
+                models[row].marks[j].settled = outcome
+    return count
+
+
+@inner
+def take_due(models, p, row, outcome, event_ms, position, alarms, count, everything):
+    """Take steps that wait, up to `outcome`, of all opponents or of those due; gives the number of alarms."""
     m = models[row]
-    for k in range(len(m.waiting)):
-        w = m.waiting[k]
-        if outcome == w.settled or w.answering == 0:
-            w.settled = outcome
-            return count
-        w.room, due = NOTES, LONGEST
-        for j in range(len(m.marks)):
-            pace, v = m.pace[j], m.verdicts[j]
+    w = m.waiting[0]
+    if everything:
+        w.due = outcome + LONGEST
+    full = NOTES
+    for j in range(len(m.marks)):
+        marks, pace, v = m.marks[j], m.pace[j], m.verdicts[j]
+        if everything or w.noted >= marks.full:
             if (w.answering >> j) & 1:
-                before = v.verdict
-                if take_all(m, j, w, p.verdict[0], outcome, event_ms) and p.opponents[j].notifies:
-                    detector = p.opponents[j].notifies - 1
-                    count = append_change(
-                        pace, v, p.verdict[0], detector, position, row, outcome, before, alarms, count
-                    )
-            w.room = min(w.room, room_of(pace, v, p.verdict[0]))
-            due = min(due, due_of(pace))
-        w.settled = outcome
-        w.due = outcome + due
+                if marks.settled < outcome:
+                    before = v.verdict
+                    if take_all(m, j, w, p.verdict[0], outcome, event_ms) and p.opponents[j].notifies:
+                        detector = p.opponents[j].notifies - 1
+                        count = append_change(
+                            pace, v, p.verdict[0], detector, position, row, outcome, before, alarms, count
+                        )
+            else:
+                marks.settled = outcome
+            marks.full = room_of(pace, v, p.verdict[0]) + (0 if everything else w.noted)
+            w.due = min(w.due, outcome + due_of(pace))
+        full = min(full, marks.full)
+    if everything:
         w.noted = 0
+    w.full = full
     return count
 
 
