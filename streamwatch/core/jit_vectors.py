@@ -55,7 +55,7 @@ def _all_words(value: int) -> Any:
 def _operator(function: Callable[..., Any], instruction: str) -> None:
     """Let `a ∘ b` of two vectors be an instruction on all eight."""
 
-    @infer_global(function)
+    @infer_global(function)  # pyright: ignore[reportOptionalCall, reportUntypedClassDecorator]  (untyped)
     class _Typed(ConcreteTemplate):  # pyright: ignore[reportUnusedClass]
         cases = [signature(LANES, LANES, LANES)]  # noqa: RUF012  (as numba asks for it)
 
