@@ -2,7 +2,8 @@
 
 A decorated function costs nothing until it is needed: numba is imported, and the function handed to it, when
 Python first calls it or when a compiled caller first names it. So whoever only reads the tables of estimators
-(settings, `streamwatch --help`, `check`) never loads a compiler. The work is in `jit_numba`.
+(settings, `streamwatch --help`, `check`) never loads a compiler. The work is in `jit_numba`, that of
+vectors in `jit_vectors`.
 """
 
 # ruff: noqa: PLC0415  (numba is imported when a kernel is built)
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property, update_wrapper
+from importlib import import_module
 from typing import Any, TypeVar, cast
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -74,17 +76,18 @@ class CompiledFunction:
 
 
 class Intrinsic:
-    """A function whose machine code is written by hand in `jit_numba`, under the same name."""
+    """A function whose machine code is written by hand under the same name in another file."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., Any], module: str) -> None:
         self.__doc__ = function.__doc__
         self._name = function.__name__
+        self._module = module
 
     @cached_property
     def _numba_type_(self) -> Any:
-        from streamwatch.core import jit_numba
+        from streamwatch.core.jit_numba import type_of
 
-        return jit_numba.type_of(getattr(jit_numba, self._name))
+        return type_of(getattr(import_module(self._module), self._name))
 
 
 def entry(function: Function) -> Function:
@@ -135,7 +138,11 @@ def where_filled(field: str, function: Function, otherwise: Function) -> Functio
 
 
 def _intrinsic(function: Function) -> Function:
-    return cast("Function", Intrinsic(function))
+    return cast("Function", Intrinsic(function, "streamwatch.core.jit_numba"))
+
+
+def _of_vectors(function: Function) -> Function:
+    return cast("Function", Intrinsic(function, "streamwatch.core.jit_vectors"))
 
 
 @_intrinsic
@@ -187,3 +194,58 @@ def high_product(left: Any, right: Any) -> Any:
 @_intrinsic
 def swapped(word: Any) -> Any:
     """Reverse the 8 bytes of a uint64."""
+
+
+@_intrinsic
+def count_bits(bits: Any) -> Any:
+    """Count the bits that are set, of an int64."""
+
+
+@_of_vectors
+def lanes(value: Any) -> Any:
+    """Give a vector of eight times the same double; vectors are added, subtracted, multiplied and divided."""
+
+
+@_of_vectors
+def lanes_of(array: Any, row: Any) -> Any:
+    """Give row `row` of a float64 array of shape (n, 8) as a vector."""
+
+
+@_of_vectors
+def put_lanes(array: Any, row: Any, values: Any) -> None:
+    """Write a vector to row `row` of a float64 array of shape (n, 8)."""
+
+
+@_of_vectors
+def lane(values: Any, index: Any) -> Any:
+    """Give one of the eight doubles."""
+
+
+@_of_vectors
+def larger(left: Any, right: Any) -> Any:
+    """Give the larger of two vectors, by lane."""
+
+
+@_of_vectors
+def where_at_most(left: Any, right: Any, then: Any, otherwise: Any) -> Any:
+    """Give `then` in lanes where left ≤ right, `otherwise` in the others."""
+
+
+@_of_vectors
+def bits_at_most(left: Any, right: Any) -> Any:
+    """Tell in which lanes left ≤ right: bit k of the int64 is that of lane k."""
+
+
+@_of_vectors
+def sum_in_pairs(values: Any) -> Any:
+    """Give ((v0 + v1) + (v2 + v3)) + ((v4 + v5) + (v6 + v7)): no addition waits for seven others."""
+
+
+@_of_vectors
+def log_lanes(values: Any) -> Any:
+    """Give natural logarithms of positive normal doubles, to 1 unit in the last place."""
+
+
+@_of_vectors
+def exp_lanes(values: Any) -> Any:
+    """Give exponentials of values in [−700, 700], to 2 units in the last place."""

@@ -55,7 +55,8 @@ def kernel_sources() -> list[Path]:
     """Sources whose change makes every compiled function another."""
     folder = Path(__file__).parent
     rooms = (source for room in _COMPILED for source in (folder / room).rglob("*.py"))
-    own = (folder / name for name in ("jit.py", "jit_cache.py", "jit_numba.py", "jit_sources.py", "texts.py"))
+    names = ("jit.py", "jit_cache.py", "jit_numba.py", "jit_sources.py", "jit_vectors.py", "texts.py")
+    own = (folder / name for name in names)
     return [*own, *sorted(rooms)]
 
 

@@ -209,6 +209,17 @@ def trailing_zeros(typing_context: Any, bits: Any) -> Any:  # noqa: ARG001  (its
 
 
 @intrinsic
+def count_bits(typing_context: Any, bits: Any) -> Any:  # noqa: ARG001  (its type is fixed)
+    """`jit.count_bits`: one instruction."""
+    del typing_context
+
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return builder.ctpop(arguments[0])
+
+    return types.int64(types.int64), generate
+
+
+@intrinsic
 def high_product(typing_context: Any, left: Any, right: Any) -> Any:  # noqa: ARG001  (its type is fixed)
     """`jit.high_product`: a multiplication of 128 bits."""
     del typing_context

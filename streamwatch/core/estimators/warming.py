@@ -30,6 +30,7 @@ ENTRIES: tuple[Any, ...] = (
     fold.collect,
     fold.show,
     fold.prepare_snapshot,
+    fold.prepare_verdicts,
     admission.make_room,
     admission.claim_rows,
     admission.release,

@@ -22,7 +22,7 @@ from streamwatch.core.estimators.kernel.shadow import predict_and_learn
 from streamwatch.core.estimators.memory.flags import own_flags
 from streamwatch.core.estimators.memory.ring import packed
 from streamwatch.core.estimators.memory.totals import add, columns_of, gather
-from streamwatch.core.estimators.verdicts.opponents import judge
+from streamwatch.core.estimators.verdicts.judge import judge, settle_verdicts
 from streamwatch.core.estimators.verdicts.state import copy_said
 from streamwatch.core.jit import entry, hot, without_refcount
 
@@ -232,9 +232,20 @@ def collect(models, class_counts, rings, parameters, rows, column, sums, counts)
 
 
 @entry
-def prepare_snapshot(models, class_counts, rings, parameters, row):
+def prepare_snapshot(models, class_counts, rings, parameters, row, alarms):
     """Bring a model to a state that depends on its outcomes only."""
     settle(models[row], parameters[0], class_counts, rings, row)
+    settle_verdicts(models, parameters[0], row, models[row].outcomes, 0, 0, alarms, 0)
+
+
+@entry
+def prepare_verdicts(models, parameters, rows, alarms):
+    """Bring the verdicts of some models up to their last outcomes.
+
+    No verdict changes by it, so that nothing is written to `alarms`.
+    """
+    for t in range(rows.shape[0]):
+        settle_verdicts(models, parameters[0], rows[t], models[rows[t]].outcomes, 0, 0, alarms, 0)
 
 
 @entry
@@ -327,6 +338,7 @@ def trace(
             s = m.drift_weighted[j]
             weighted[0, j, t] = s.hits / s.weight
             weighted[1, j, t] = s.weight * s.weight / s.squares
+        settle_verdicts(models, p, rows[t], m.outcomes, event_ms[t], t, alarms, count)
         for j in range(len(m.verdicts)):
             copy_said(m.pace[j], m.verdicts[j], said[j, t])
     return count

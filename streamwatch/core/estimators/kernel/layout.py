@@ -34,15 +34,10 @@ from streamwatch.core.estimators.kernel.shadow import SHADOW
 from streamwatch.core.estimators.memory.ring import entry_type
 from streamwatch.core.estimators.memory.totals import SUMS
 from streamwatch.core.estimators.verdicts.costs import CostTable, cost_table_of, stacked
-from streamwatch.core.estimators.verdicts.opponents import (
-    ACCURACY,
-    BALANCED,
-    COSTS,
-    LABEL_COUNTS,
-    MAJORITY,
-    OPPONENT_PARAMETERS,
-)
+from streamwatch.core.estimators.verdicts.deferred import MARKS, NOTE, NOTES, WAITING
+from streamwatch.core.estimators.verdicts.opponents import LABEL_COUNTS, MAJORITY, OPPONENT_PARAMETERS
 from streamwatch.core.estimators.verdicts.state import PACE, VERDICT, VERDICT_PARAMETERS, verdict_parameters
+from streamwatch.core.estimators.verdicts.utility import ACCURACY, BALANCED, COSTS
 from streamwatch.core.specs import (
     HEADLINE,
     OPPONENTS,
@@ -178,7 +173,8 @@ def _model_record(spec: MonitorsSpec, columns: int, fading: int, windows: int) -
         ("last_missed", "i4"),  # whether it was wrong
         ("utility", "i4"),  # by which it is judged: see `verdicts.opponents`
         ("detecting", "i4"),  # parameter row that its detectors take theirs from
-        ("pace", PACE, (len(opponents_of(spec)),)),
+        ("waiting", WAITING, (int(bool(opponents_of(spec))),)),  # see `verdicts.deferred`
+        ("marks", MARKS, (len(opponents_of(spec)),)),
         ("labels", LABEL_COUNTS, (int(bool(opponents_of(spec))),)),  # its units are 1 at first
         ("pending", "i4", (windows,)),  # outcomes since each window's last check, not yet in buckets
         ("totals", "f8", (SUMS, columns)),
@@ -188,6 +184,8 @@ def _model_record(spec: MonitorsSpec, columns: int, fading: int, windows: int) -
         *detectors,
         ("label_drift", LABEL_DRIFT, (len(label_drifts_of(spec.drift_weighted)),)),
         ("windows", WINDOW, (windows,)),
+        ("notes", NOTE, (NOTES if opponents_of(spec) else 0,)),  # outcomes that wait
+        ("pace", PACE, (len(opponents_of(spec)),)),
         ("verdicts", VERDICT, (len(opponents_of(spec)),)),
     ]
     packed = np.dtype(fields, align=True)
@@ -236,6 +234,7 @@ def _parameters(
         ("window_bytes", "i8"),
         ("shadow_classes", "i8"),
         ("counts_majority", "i8"),
+        ("notes_start", "i8"),  # of what is noted for verdicts, in a model's record
         ("verdict_start", "i8"),  # of the verdicts, in a model's record
         ("verdict_bytes", "i8"),  # of one of them
         ("folds_share", "i8"),  # whether the label at a fold's prediction is the previous of its stream
@@ -254,6 +253,7 @@ def _parameters(
     row["shadow_classes"] = spec.shadow_max_classes
     kinds = [OPPONENTS.index(opponent) for opponent in opponents_of(spec)]
     row["counts_majority"] = MAJORITY in kinds
+    row["notes_start"] = _offset(model, "notes")
     row["verdict_start"] = _offset(model, "verdicts")
     row["verdict_bytes"] = VERDICT.itemsize
     row["folds_share"] = spec.folds_share_stream

@@ -12,10 +12,12 @@ from streamwatch.core.estimators.forgetting.mechanisms import DEFERRED
 from streamwatch.core.estimators.kernel.shadow import augmented_row, prior_row, transition_row
 from streamwatch.core.estimators.memory.ring import position_of, predicted_class_of, true_class_of
 from streamwatch.core.estimators.memory.totals import AGREED, FALSE, MISSED, N, columns_of
+from streamwatch.core.estimators.verdicts.deferred import NOTE
 from streamwatch.core.estimators.verdicts.opponents import MAJORITY, majority_column
 from streamwatch.core.jit import hot, inner, prefetch
 
 LINE = 64
+NOTE_BYTES = NOTE.itemsize
 AHEAD = 16
 """Outcomes between asking for a record and needing it."""
 
@@ -51,24 +53,30 @@ def shadow_of(m, s, true_class, predicted_class, shadows):
 
 
 @hot
-def verdict_of(models, class_counts, m, p, row, j, true_class, predicted_class):
-    """Bring in the record of a verdict if the outcome is likely to change it: d ≠ 0, or a block ends.
+def verdicts_of(models, class_counts, m, p, row, true_class, predicted_class):
+    """Bring in what the outcome notes for verdicts, and their records if steps are likely to be taken.
 
-    The majority's answer is taken for its own, the previous label for everybody else's.
+    Where no step waits, those that it is likely to change: the majority's answer is taken for its own, the
+    previous label for everybody else's.
     """
-    answer = m.last
-    if p.opponents[j].kind == MAJORITY:
-        for k in range(len(m.labels)):
-            answer = int(m.labels[k].leader) - 1
-            prefetch(
-                class_counts,
-                8 * ((m.class_counts + answer) * class_counts.shape[1] + majority_column(class_counts)),
-            )
-    differs = (predicted_class == true_class) != (answer == true_class)
-    if differs or (m.pace[j].steps & 15) == 15:
-        start = row * models.itemsize + p.verdict_start + j * p.verdict_bytes
-        for offset in range(0, p.verdict_bytes, LINE):
-            prefetch(models, start + offset)
+    for k in range(len(m.waiting)):
+        w = m.waiting[k]
+        line = (m.class_counts + true_class) * class_counts.shape[1] + majority_column(class_counts)
+        prefetch(class_counts, 8 * line)
+        prefetch(models, row * models.itemsize + p.notes_start + NOTE_BYTES * w.noted)
+        if w.noted + 1 >= w.full or m.outcomes + 2 >= w.due:
+            for j in range(len(m.marks)):
+                if m.marks[j].steps != 0 or (w.full == 0 and differs(m, p, j, true_class, predicted_class)):
+                    start = row * models.itemsize + p.verdict_start + j * p.verdict_bytes
+                    for offset in range(0, p.verdict_bytes, LINE):
+                        prefetch(models, start + offset)
+
+
+@hot
+def differs(m, p, j, true_class, predicted_class):
+    """Guess whether a step is due that cannot wait: the lead differs, or a block ends."""
+    answer = m.labels[0].leader - 1 if p.opponents[j].kind == MAJORITY else m.last
+    return (predicted_class == true_class) != (answer == true_class) or (m.pace[j].steps & 15) == 15
 
 
 @hot
@@ -86,8 +94,7 @@ def look_ahead(models, class_counts, rings, shadows, p, rows, true_class, predic
         prefetch(rings, rings.itemsize * (row * rings.shape[1] + m.head))
         for j in range(len(m.shadow)):
             shadow_of(m, m.shadow[j], true_class[i + 8], predicted_class[i + 8], shadows)
-        for j in range(len(p.opponents)):
-            verdict_of(models, class_counts, m, p, row, j, true_class[i + 8], predicted_class[i + 8])
+        verdicts_of(models, class_counts, m, p, row, true_class[i + 8], predicted_class[i + 8])
         for j in range(len(p.sliding)):
             gathered = int(m.totals[N, len(m.fading) + j]) - p.sliding[j].size
             if gathered + 1 == DEFERRED:

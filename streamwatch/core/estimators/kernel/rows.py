@@ -8,7 +8,7 @@ from streamwatch.core.estimators.forgetting.drift_weighted import NOBODY, leave_
 from streamwatch.core.estimators.kernel.layout import Layout
 from streamwatch.core.estimators.kernel.pools import Pools
 from streamwatch.core.estimators.kernel.readout import Integers
-from streamwatch.core.estimators.verdicts.opponents import ACCURACY
+from streamwatch.core.estimators.verdicts.utility import ACCURACY
 
 
 class TableFull(Exception):  # noqa: N818  (a bound was reached, and the caller counts it; nothing went wrong)

@@ -25,9 +25,10 @@ from streamwatch.core.estimators.kernel.shadow import VERSION as SHADOW_VERSION
 from streamwatch.core.estimators.kernel.shadow_state import resume_shadow, shadow_state
 from streamwatch.core.estimators.memory.allocator import HEADER, SLOT
 from streamwatch.core.estimators.memory.ring import true_class_shift
-from streamwatch.core.estimators.verdicts.opponents import COSTS, EXTRA_COLUMNS, LABEL_COUNTS
+from streamwatch.core.estimators.verdicts.opponents import EXTRA_COLUMNS, LABEL_COUNTS
 from streamwatch.core.estimators.verdicts.state import PACE, VERDICT
 from streamwatch.core.estimators.verdicts.state import VERSION as VERDICT_VERSION
+from streamwatch.core.estimators.verdicts.utility import COSTS
 from streamwatch.core.specs import LandmarkSpec, MonitorsSpec, UtilitySpec
 
 VERSION = 2
@@ -98,6 +99,7 @@ def apply_snapshot(
     model = pools.models[row]
     for name, value in header.items():
         model[name] = value
+    model["marks"]["settled"] = header["outcomes"]
     last = header["last"] << true_class_shift(layout.ring)
     recent = [np.array([last], layout.ring)] if header["outcomes"] else []
     for column, name in enumerate(_column_names(layout)):

@@ -81,6 +81,8 @@ class ModelTable:
 
     def join_folds(self, rows: Sequence[int]) -> None:
         """Say which rows are the folds of one model, in the order of their numbers: one verdict is on all."""
+        self._judged(np.array(rows, np.int64))
+        self._pools.models["waiting"]["answering"][list(rows)] = 0  # from now on, no step waits
         self._pools.next_fold[list(rows)] = [*rows[1:], *rows[:1]]
 
     def fold_verdicts(self, rows: Sequence[int]) -> Verdicts:
@@ -89,7 +91,7 @@ class ModelTable:
         The verdict is that of the fold that has seen most changes (see `verdicts.folds`), the evidence that
         of the mean M; lead, limits and dispersion are means over the folds.
         """
-        models = self._pools.models[self._rows.live(np.array(rows, np.int64))]
+        models = self._judged(np.array(rows, np.int64))
         threshold = float(self._layout.parameters["verdict"]["threshold"][0, 0])
         return read_fold_verdicts(
             models["pace"]["steps"].T, models["verdicts"].T, self._spec.confidence_delta, threshold
@@ -190,12 +192,18 @@ class ModelTable:
 
     def verdicts(self, rows: Integers) -> Verdicts:
         """Verdicts of m models, each array (opponents, m)."""
-        models = self._pools.models[self._rows.live(rows)]
+        models = self._judged(rows)
         return self._verdicts_of(models["pace"]["steps"].T, models["verdicts"].T)
 
     def verdicts_traced(self, traced: Trace) -> Verdicts:
         """Verdicts after every outcome, each array (opponents, n)."""
         return self._verdicts_of(traced.said["steps"], traced.said)
+
+    def _judged(self, rows: Integers) -> Records:
+        """Copy the records of m models, their verdicts as of their last outcomes."""
+        rows = self._rows.live(rows)
+        kernel.prepare_verdicts(self._pools.models, self._layout.parameters, rows, self._alarms)
+        return self._pools.models[rows]
 
     def _verdicts_of(self, steps: Integers, records: NDArray[np.void]) -> Verdicts:
         threshold = float(self._layout.parameters["verdict"]["threshold"][0, 0])
@@ -229,7 +237,9 @@ class ModelTable:
         """Everything a model's estimators hold, one section each, wherever the model stands in the table."""
         self._rows.live_one(row)
         pools = self._pools
-        kernel.prepare_snapshot(pools.models, pools.class_counts, pools.rings, self._layout.parameters, row)
+        kernel.prepare_snapshot(
+            pools.models, pools.class_counts, pools.rings, self._layout.parameters, row, self._alarms
+        )
         return take_snapshot(self._spec, self._layout, self._pools, row)
 
     def restore(self, row: int, sections: Mapping[str, bytes]) -> None:

@@ -21,9 +21,23 @@ and the same the other way round. The dispersion that is used answers for correl
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
 from __future__ import annotations
 
+import numpy as np
+
 from streamwatch.core.estimators.verdicts.dispersion import FADES, end_block
+from streamwatch.core.estimators.verdicts.factors import set_factors
 from streamwatch.core.estimators.verdicts.state import BETTER, BLOCKS, FIRST_CLAIM, STAKES, WORSE
-from streamwatch.core.jit import hot, inner
+from streamwatch.core.jit import (
+    bits_at_most,
+    hot,
+    inner,
+    lanes,
+    lanes_of,
+    larger,
+    put_lanes,
+    sum_in_pairs,
+    trailing_zeros,
+    where_at_most,
+)
 
 LAST = BLOCKS[0] - 1
 """Of the steps of a block, numbered from 0; as a mask, where in its block a step is."""
@@ -46,21 +60,81 @@ def differ(pace, v, p, lead, outcome, event_ms):
     """Take a step with d ≠ 0; gives whether it changed the verdict."""
     waited = float(pace.steps - v.differed)
     v.differed = pace.steps
-    fade = FADES[LAST - ((pace.steps - 1) & LAST)]
+    fade = fade_of(pace.steps)
     v.block += lead
     v.recent += fade * lead
     v.recent_squares += fade * lead * lead
     if abs(lead) != v.magnitude:
         set_factors(v, abs(lead))
-    if lead > 0.0:
-        better = rise(v, BETTER, waited, outcome, event_ms)
-        worse = fall(v, WORSE, waited)
-    else:
-        better = fall(v, BETTER, waited)
-        worse = rise(v, WORSE, waited, outcome, event_ms)
-    enough = p.threshold * len(STAKES)
-    if pace.steps < FIRST_CLAIM or max(better, worse) < enough:
+    favours = int(lead > 0.0)
+    none = lanes(-1.0)
+    sums_better, maxima_better, starts_better = step_side(
+        lanes_of(v.sums, BETTER),
+        lanes_of(v.maxima, BETTER),
+        none,
+        lanes_of(v.factors, favours),
+        float(2 * favours - 1),
+        waited,
+        0.0,
+    )
+    sums_worse, maxima_worse, starts_worse = step_side(
+        lanes_of(v.sums, WORSE),
+        lanes_of(v.maxima, WORSE),
+        none,
+        lanes_of(v.factors, 1 - favours),
+        float(1 - 2 * favours),
+        waited,
+        0.0,
+    )
+    put_lanes(v.sums, BETTER, sums_better)
+    put_lanes(v.sums, WORSE, sums_worse)
+    put_lanes(v.maxima, BETTER, maxima_better)
+    put_lanes(v.maxima, WORSE, maxima_worse)
+    start_from(v, BETTER, bits_at_most(lanes(0.0), starts_better), outcome, event_ms)
+    start_from(v, WORSE, bits_at_most(lanes(0.0), starts_worse), outcome, event_ms)
+    better, worse = sum_in_pairs(sums_better), sum_in_pairs(sums_worse)
+    if pace.steps < FIRST_CLAIM or max(better, worse) < p.threshold * len(STAKES):
         return False
+    return claim_at(pace, v, p, lead, better, worse, outcome, event_ms)
+
+
+@hot
+def fade_of(step):
+    """α^j of a step that lies j steps before the end of its block of 16."""
+    return FADES[LAST - ((step - 1) & LAST)]
+
+
+@hot
+def step_side(sums, maxima, starts, factors, sign, waited, at):
+    """Let M and C of one side take a step with d ≠ 0; gives M, C and where each C_λ has started, by λ.
+
+    Where C_λ ≤ 1, the side that the lead favours (its sign is 1., not −1.) starts at `at`. On the other side
+    the start is left as it was: C_λ falls below 1, and the side's next rise sets it.
+    """
+    starts = where_at_most(maxima, lanes(sign), lanes(at), starts)
+    return (sums + lanes(waited)) * factors, larger(maxima, lanes(1.0)) * factors, starts
+
+
+@inner
+def start_from(v, side, started, outcome, event_ms):
+    """Let every C_λ of the bits `started` start at this outcome."""
+    while started != 0:
+        k = trailing_zeros(np.uint64(started))
+        v.starts[side, k] = outcome
+        v.start_ms[side, k] = event_ms
+        started &= started - 1
+
+
+@hot
+def total(v, side):
+    """Σ_λ M_λ."""
+    return sum_in_pairs(lanes_of(v.sums, side))
+
+
+@inner
+def claim_at(pace, v, p, lead, better, worse, outcome, event_ms):
+    """Claim at a step whose lead took a side to A, given Σ_λ M_λ of both; gives whether it changed."""
+    enough = p.threshold * len(STAKES)
     side = BETTER if better > worse else WORSE
     if lead < 0.0 if side == BETTER else lead > 0.0:
         restart_below_one(v, side, outcome, event_ms)
@@ -73,64 +147,8 @@ def differ(pace, v, p, lead, outcome, event_ms):
 
 
 @inner
-def set_factors(v, magnitude):
-    """Prepare (1 ∓ λ|d|)^(1/φ), which stay as long as |d| and φ do."""
-    v.magnitude = magnitude
-    power = 1.0 / max(v.dispersion, 1.0)
-    for k in range(len(STAKES)):
-        v.factors[0, k] = (1.0 - STAKES[k] * magnitude) ** power
-        v.factors[1, k] = (1.0 + STAKES[k] * magnitude) ** power
-
-
-@hot
-def rise(v, side, waited, outcome, event_ms):
-    """Let M and C of the side that the lead speaks for take a step; gives Σ_λ M_λ."""
-    for k in range(len(STAKES)):
-        v.sums[side, k] = (v.sums[side, k] + waited) * v.factors[1, k]
-    least = 2.0
-    for k in range(len(STAKES)):
-        least = min(least, v.maxima[side, k])
-    if least <= 1.0:
-        start_from(v, side, outcome, event_ms)
-    for k in range(len(STAKES)):
-        v.maxima[side, k] *= v.factors[1, k]
-    return total(v, side)
-
-
-@inner
-def start_from(v, side, outcome, event_ms):
-    """Let every C_λ ≤ 1 start at this outcome."""
-    for k in range(len(STAKES)):
-        if v.maxima[side, k] <= 1.0:
-            v.maxima[side, k] = 1.0
-            v.starts[side, k] = outcome
-            v.start_ms[side, k] = event_ms
-
-
-@hot
-def fall(v, side, waited):
-    """Let M and C of the other side take a step; gives Σ_λ M_λ.
-
-    Where C_λ ≤ 1, start_λ is left as it was: C_λ falls below 1, and the side's next rise sets it.
-    """
-    for k in range(len(STAKES)):
-        v.sums[side, k] = (v.sums[side, k] + waited) * v.factors[0, k]
-    for k in range(len(STAKES)):
-        v.maxima[side, k] = (max(1.0, v.maxima[side, k])) * v.factors[0, k]
-    return total(v, side)
-
-
-@hot
-def total(v, side):
-    """Σ_λ M_λ, in pairs: no addition waits for seven others."""
-    m = v.sums
-    first = (m[side, 0] + m[side, 1]) + (m[side, 2] + m[side, 3])
-    return first + ((m[side, 4] + m[side, 5]) + (m[side, 6] + m[side, 7]))
-
-
-@inner
 def restart_below_one(v, side, outcome, event_ms):
-    """Set the starts that `fall` left in a side that claims by its silence alone: after millions of g."""
+    """Set the starts that `step_side` left in a side that claims by silence alone: after millions of g."""
     for k in range(len(STAKES)):
         if v.maxima[side, k] == v.factors[0, k]:
             v.starts[side, k] = outcome

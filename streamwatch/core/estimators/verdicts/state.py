@@ -35,7 +35,7 @@ PACE = np.dtype(
         ("reopens", "i8"),  # the step that opens the verdict unless its side claims before; 0 while open
     ]
 )
-"""All that a step with d = 0 touches; those of all opponents share a cache line."""
+"""All that a step with d = 0 changes; those of all opponents share a cache line."""
 
 VERDICT = np.dtype(
     [

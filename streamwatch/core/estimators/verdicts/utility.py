@@ -11,7 +11,12 @@ All are fixed before the label counts, so the guarantee of a verdict does not de
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
 from __future__ import annotations
 
+from math import inf
+
 from streamwatch.core.jit import inner
+
+ACCURACY, BALANCED, COSTS = 0, 1, 2
+"""Utility of a model; tables of costs count upward from `COSTS`."""
 
 ALPHA = 0.9999
 PRESENT = 0.05
@@ -27,15 +32,13 @@ def balanced_weight(counts, first, classes, column, unit, true_class):
     """
     total = 0.0
     number = 0
+    fewest = inf
     for k in range(classes):
         c = counts[first + k, column] / unit
         if c >= PRESENT or k == true_class:
             total += c
             number += 1
-    least = 1.0
-    for k in range(classes):
-        c = counts[first + k, column] / unit
-        if c >= PRESENT or k == true_class:
-            least = min(least, max((c + 1.0) / (total + number), LEAST_SHARE))
+            fewest = min(fewest, c)
+    least = min(1.0, max((fewest + 1.0) / (total + number), LEAST_SHARE))
     own = (counts[first + true_class, column] / unit + 1.0) / (total + number)
     return least / max(own, LEAST_SHARE)
