@@ -84,7 +84,7 @@ class OutcomeBatch(Sequence[Outcome]):
 
     @property
     def in_columns(self) -> bool:
-        """Whether nothing must be looked at outcome by outcome."""
+        """Tell whether nothing must be looked at outcome by outcome."""
         return isinstance(self.scores, ScoreColumns) or not self.scores
 
     def only(self, chosen: NDArray[np.bool_ | np.int64]) -> OutcomeBatch:

@@ -36,7 +36,7 @@ _FLOOR: Final = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """What becomes of a stream of losses before detectors see it."""
+    """Stream of losses as detectors see it, made of those that came."""
 
     name: str
     made: Callable[[Losses, np.random.Generator], tuple[Losses, int]]
