@@ -25,12 +25,12 @@ from streamwatch.core.join.compiled.durable.entries import DurableEntries
 from streamwatch.core.join.compiled.durable.totals import JoinTotals, totals_of
 from streamwatch.core.join.compiled.durable.waiting_log import Changes
 from streamwatch.core.join.compiled.growing import grown, is_nearly_full, shift_of
+from streamwatch.core.join.compiled.incoming import JoinRows
 from streamwatch.core.join.compiled.layout import NO_TIME, PREDICTIONS, UNWRITTEN, Arrays, Records
 from streamwatch.core.join.compiled.loop import BRING, DONE, GROW, LOOK, PLACE, WRITTEN, take
 from streamwatch.core.join.compiled.names import HeldScores, NumberedSegments, NumberedTopics, new_names
 from streamwatch.core.join.compiled.other_records import OtherRecords
 from streamwatch.core.join.compiled.outside.overflow import Overflow, Work
-from streamwatch.core.join.compiled.reading import JoinReading
 from streamwatch.core.join.compiled.releasing import release_names
 from streamwatch.core.join.compiled.resolved import take_outcomes
 from streamwatch.core.join.compiled.rows import Digests
@@ -86,7 +86,7 @@ class CompiledJoin:
         self.models, self.classes = self.names.models, self.names.classes
         self._join_models = JoinModels(spec.max_models, 2 * spec.horizon_ms)
         self._others = OtherRecords(self._join_models)
-        self._reading = JoinReading(digests, self.names, self._others)
+        self._incoming = JoinRows(digests, self.names, self._others)
         self._arrays = new_arrays(spec, self.classes, outcomes=ROOM, numbered=numbered)
         self._overflow = overflow
         self._spec = spec
@@ -105,15 +105,15 @@ class CompiledJoin:
 
     def rows(self, events: Sequence[Event]) -> Records:
         """Rows of events, to be joined in this order; what is null or invalid is counted at its place."""
-        return self._with_room(self._reading.rows(events))
+        return self._with_room(self._incoming.rows(events))
 
     def record_rows(self, records: RecordBatch) -> Records:
         """Rows of records in columns, likewise; event objects among them are taken one by one."""
-        return self._with_room(self._reading.record_rows(records))
+        return self._with_room(self._incoming.record_rows(records))
 
     def place_events(self, rows: Records, places: NDArray[np.intp], events: Sequence[Event]) -> None:
         """Put event objects into rows at their places; all names in the others are numbered."""
-        self._reading.place_events(rows, places, events)
+        self._incoming.place_events(rows, places, events)
         self._with_room(rows)
 
     def predicted_scores(self, rows: Records) -> NDArray[np.float64]:

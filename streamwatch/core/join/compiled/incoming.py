@@ -16,7 +16,7 @@ from streamwatch.core.join.compiled.rows import Digests, RowBuilder
 from streamwatch.core.records import RecordBatch
 
 
-class JoinReading:
+class JoinRows:
     """Makes rows, in which names are numbers, and keeps what is neither prediction nor label.
 
     Parameters
