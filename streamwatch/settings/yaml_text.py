@@ -1,6 +1,6 @@
 """YAML as settings need it: mappings, lists and plain values; nothing that refers, expands or constructs.
 
-Text is looked over event by event before anything is built of it, so that what is refused costs nothing. An
+Each event of a text is looked at before anything is built of it, so that what is refused costs nothing. An
 error names a place and a kind of fault, never a word of the text: the word may be a secret.
 """
 
@@ -14,6 +14,8 @@ import yaml
 MAX_CHARACTERS = 131_072
 MAX_DEPTH = 24
 """Mappings and lists inside each other; the settings need 8."""
+MAX_VALUES = 20_000
+"""Keys and plain values of a text; to read more takes seconds, and no settings have a tenth of them."""
 _QUOTED = re.compile(r"'([^']*)'")
 _HARMLESS = re.compile(r"<[a-z ]+>|[,\]}:?-]")
 
@@ -28,13 +30,13 @@ def parse(text: str) -> Any:
     Raises
     ------
     YamlRefused
-        Syntax, aliases, anchors, tags, nesting beyond `MAX_DEPTH`, or more than `MAX_CHARACTERS`.
+        Syntax, aliases, anchors, tags, nesting beyond `MAX_DEPTH`, or more than `MAX_VALUES` or
+        `MAX_CHARACTERS`.
     """
     if len(text) > MAX_CHARACTERS:
         raise YamlRefused(f"longer than {MAX_CHARACTERS} characters")
     try:
-        _look_over(text)
-        return yaml.safe_load(text)
+        return yaml.load(text, Loader=_PlainLoader)  # noqa: S506 - a safe loader, narrowed
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
         raise YamlRefused(f"not valid YAML: {_problem(error)}{_at(mark)}") from None
@@ -44,9 +46,15 @@ def parse(text: str) -> Any:
         raise YamlRefused("not valid YAML: a number or a date that there is not") from None
 
 
-def _look_over(text: str) -> None:
-    depth = 0
-    for event in yaml.parse(text, Loader=yaml.SafeLoader):
+class _PlainLoader(yaml.SafeLoader):
+    """A safe loader that refuses what refers, expands or constructs as soon as it comes to it."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._depth = self._values = 0
+
+    def get_event(self) -> Any:
+        event = super().get_event()
         if isinstance(event, yaml.AliasEvent):
             raise YamlRefused(
                 f"aliases are not read: put a value that begins with * in quotes{_at(event.start_mark)}"
@@ -60,11 +68,16 @@ def _look_over(text: str) -> None:
                 f"tags are not read: put a value that begins with ! in quotes{_at(event.start_mark)}"
             )
         if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-            if depth > MAX_DEPTH:
+            self._depth += 1
+            if self._depth > MAX_DEPTH:
                 raise YamlRefused(f"nested deeper than {MAX_DEPTH}{_at(event.start_mark)}")
         elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
+            self._depth -= 1
+        elif isinstance(event, yaml.ScalarEvent):
+            self._values += 1
+            if self._values > MAX_VALUES:
+                raise YamlRefused(f"more than {MAX_VALUES} values{_at(event.start_mark)}")
+        return event
 
 
 def _problem(error: yaml.YAMLError) -> str:
