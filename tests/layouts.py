@@ -14,6 +14,7 @@ from __future__ import annotations
 import sys
 import time
 
+from streamwatch.core.buckets.columns.warming import warm_up_buckets
 from streamwatch.core.estimators.detectors.cusum import CusumSpec
 from streamwatch.core.estimators.detectors.ddm import DdmSpec
 from streamwatch.core.estimators.detectors.ewma import EwmaSpec
@@ -22,7 +23,7 @@ from streamwatch.core.estimators.detectors.hddm_w import HddmWSpec
 from streamwatch.core.estimators.detectors.kswin import KswinSpec
 from streamwatch.core.estimators.detectors.stepd import StepdSpec
 from streamwatch.core.estimators.warming import warm_up
-from streamwatch.core.join.compiled.warming import warm_up_join
+from streamwatch.core.join.compiled.warming import warm_up_commits, warm_up_join, warm_up_overflow
 from streamwatch.core.merge.warming import warm_up_merge
 from streamwatch.core.predictions.early_hints import EarlyHintsSpec
 from streamwatch.core.predictions.warming import warm_up_predictions
@@ -37,6 +38,8 @@ from streamwatch.core.specs import (
     SlidingSpec,
 )
 from streamwatch.edge.decoders.scanner.reader import compile_reader
+from streamwatch.edge.sources.kafka.batches.plain_batches import compiled_plain_batches
+from streamwatch.edge.sources.kafka.batches.scan import compiled_scan
 from streamwatch.lab.outcome_rows.rows import warm_up_rows
 
 TINY = MonitorsSpec((LandmarkSpec(),), (), (), max_models=1, max_classes=4, per_class="landmark")
@@ -115,11 +118,18 @@ def main() -> None:
             f"{time.monotonic() - began:.1f} s\n"
         )
         sys.stdout.flush()
+    began = time.monotonic()
     warm_up_join()
+    warm_up_commits()
+    warm_up_overflow()
+    warm_up_buckets()
     warm_up_predictions((EarlyHintsSpec(),))
     warm_up_merge()
+    compiled_scan()
+    compiled_plain_batches()
     compile_reader()
     warm_up_rows()
+    sys.stdout.write(f"join, merge and readers: {time.monotonic() - began:.1f} s\n")
 
 
 if __name__ == "__main__":

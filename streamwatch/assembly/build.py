@@ -13,14 +13,10 @@ from streamwatch.assembly.results import build_results_daemon
 from streamwatch.assembly.schemas import build_schema_cache, topic_schemas
 from streamwatch.assembly.state import consume_loop_spec
 from streamwatch.assembly.topics import build_topics
-from streamwatch.core.estimators.warming import warm_up
-from streamwatch.core.join.compiled.warming import warm_up_commits, warm_up_join, warm_up_overflow
-from streamwatch.core.merge.warming import warm_up_merge
+from streamwatch.assembly.warming import warm_up_run
 from streamwatch.core.ports import Sink
-from streamwatch.core.predictions.warming import warm_up_predictions
 from streamwatch.daemon import Attachments, ConsumeLoopSpec, Daemon, DaemonStatus, Topic
 from streamwatch.daemon.delivery import Deliveries
-from streamwatch.edge.decoders.scanner.reader import compile_reader
 from streamwatch.edge.sources import KINDS as SOURCES
 from streamwatch.edge.sources.kafka import ReadingEnded, TopicsMissing
 from streamwatch.edge.stores.errors import StateRefused
@@ -69,7 +65,6 @@ def build_daemon(
         return build_results_daemon(settings, telemetry, sinks, deliveries)
     cache = build_schema_cache(settings, telemetry.emit)
     topics = topics or build_topics(settings, cache)
-    estimators = specs.monitors_spec(settings)
     deliveries = deliveries or build_deliveries(settings, telemetry)
     reading = reading or consume_loop_spec(
         settings, topics, telemetry, deliveries, schemas=topic_schemas(cache, topics)
@@ -83,15 +78,7 @@ def build_daemon(
     attachments = Attachments(tuple(sinks), deliveries, supervisor)
 
     def prepare() -> None:
-        warm_up(estimators)
-        if specs.joins_in_columns(settings):
-            warm_up_join()
-            warm_up_commits()
-            if specs.store_kind(settings).durable:
-                warm_up_overflow()
-        warm_up_predictions(specs.join_spec(settings).prediction_registers)
-        warm_up_merge()
-        compile_reader()
+        warm_up_run(settings)
 
     return Daemon(source, reading, server, status, telemetry, prepare, attachments)
 

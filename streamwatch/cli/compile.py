@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import typer
@@ -29,40 +30,39 @@ def compile_estimators(config: ConfigFile = None, overrides: Overrides = None) -
 
         NUMBA_CACHE_DIR=/opt/streamwatch/kernel NUMBA_CPU_NAME=generic streamwatch compile -c prod.yaml
 
-    Only the section monitors of the settings is used: what is compiled depends on how many estimators of
-    each kind it names, on the processor, and on NUMBA_CPU_NAME. Asks neither Kafka nor the state.
+    What is compiled of the estimators depends on how many of each kind the section monitors names, on the
+    processor, and on NUMBA_CPU_NAME; the rest serves any settings. Asks neither Kafka nor the state.
     Exit code: 0 when everything is kept for the next start, 2 when there is no place to keep it.
     """
     settings = read_settings(config, overrides, otherwise=_NO_KAFKA)
 
-    from streamwatch.assembly import specs
+    from streamwatch.assembly.warming import warm_up_run
     from streamwatch.core.buckets.columns.warming import warm_up_buckets
-    from streamwatch.core.estimators.warming import warm_up
-    from streamwatch.core.join.compiled.warming import warm_up_commits, warm_up_join
-    from streamwatch.core.merge.warming import warm_up_merge
-    from streamwatch.core.predictions.warming import warm_up_predictions
+    from streamwatch.core.jit_observers import observers
     from streamwatch.settings import SettingsError
 
-    began = time.monotonic()
-    from streamwatch.edge.decoders.scanner.reader import compile_reader
+    began, done = time.monotonic(), list[str]()
     from streamwatch.edge.sources.kafka.batches.plain_batches import compiled_plain_batches
     from streamwatch.edge.sources.kafka.batches.scan import compiled_scan
     from streamwatch.lab.outcome_rows.rows import warm_up_rows
 
+    def hear(function: str, ended: bool) -> None:  # noqa: FBT001 - as jit calls it
+        if ended:
+            done.append(function)
+
+    observers.append(hear)
     try:
         with telling_of_compiling():
-            warmth = warm_up(specs.monitors_spec(settings))
-            warm_up_join()
-            warm_up_commits()
-            warm_up_predictions(specs.join_spec(settings).prediction_registers)
-            warm_up_merge()
+            warmth = warm_up_run(settings, any_state=True)
             warm_up_buckets()
             compiled_scan()  # of what Kafka answers; kept beside the estimators, like the next two
             compiled_plain_batches()
-            compile_reader()
             warm_up_rows()
     except SettingsError as error:
         refuse(str(error))
+    finally:
+        observers.remove(hear)
+    warmth = replace(warmth, compiled=len(done))
     said = told(warmth, time.monotonic() - began)
     if warmth.compiled and not kept(warmth):
         refuse(said)
