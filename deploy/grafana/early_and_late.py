@@ -32,6 +32,31 @@ EARLY_AND_LATE = Row(
             "percentunit",
         ),
         Panel(
+            "Detectors in the order of predictions",
+            "Outcomes that wait until all earlier predictions have their labels. On the right, a second: "
+            "those seen out of order, late or because too many waited. With monitors.detector_clocks.",
+            (
+                Query(most(mine("prediction_clock_waiting_outcomes")), "waiting"),
+                Query(
+                    f"sum(rate({mine('prediction_clock_disordered_total')}[$__rate_interval]))",
+                    "out of order",
+                ),
+            ),
+            "short",
+            styles={"^out of order$": {**DOTTED, **_ON_THE_RIGHT}},
+        ),
+        Panel(
+            "Predictions settled until",
+            "How far back lies the prediction up to which detectors in that order have seen all. It is a "
+            "horizon at least; more: outcomes of the model come no longer.",
+            (
+                Query(
+                    f"time() - {most(mine('prediction_clock_settled_until_timestamp_seconds'))}", "behind by"
+                ),
+            ),
+            "s",
+        ),
+        Panel(
             "Early hints",
             "Evidence that predictions differ from earlier ones, before their labels are in; 1 is a hint. A "
             "change of predictions is no proof of more errors. With monitors.early_hints.",

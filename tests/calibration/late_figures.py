@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from tests.calibration.late_runs import SCENES, changes_of, delayed_changes_of, figures_of
+from tests.calibration.late_runs import SCENES, changes_in_runs_of, changes_of, delayed_changes_of, figures_of
 
 
 def main(runs: int) -> None:
@@ -21,13 +21,17 @@ def main(runs: int) -> None:
             f"| {f.settled_bias:+.4f} |",
             flush=True,
         )
-    print("| outcomes a bucket, error before → after | found | interval holds | off by, median, buckets |")
-    print("|---|---|---|---|")
+    print("| outcomes a bucket, correlation, error before → after | found | holds | off by, median | width |")
+    print("|---|---|---|---|---|")
     for outcomes in (5, 20, 100, 1_000):
         for before, after in ((0.2, 0.2), (0.2, 0.3), (0.2, 0.4), (0.2, 0.1)):
-            c = changes_of(outcomes, before, after, 5 * runs)
-            said = f"{c.found:.3f} | {c.coverage:.3f} | {c.median_error:.2f}"
-            print(f"| {outcomes}, {before} → {after} | {said} |")
+            for correlation in (0.0, 0.5, 0.8):
+                if correlation:
+                    c = changes_in_runs_of(outcomes, before, after, correlation, 2 * runs)
+                else:
+                    c = changes_of(outcomes, before, after, 5 * runs)
+                said = f"{c.found:.3f} | {c.coverage:.3f} | {c.median_error:.2f} | {c.median_width:.0f}"
+                print(f"| {outcomes}, {correlation}, {before} → {after} | {said} |", flush=True)
     print_delayed(runs)
 
 

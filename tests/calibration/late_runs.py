@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from streamwatch.core.estimators.registers.late_labels.accuracy import late_accuracy, wilson
 from streamwatch.core.estimators.registers.late_labels.change import latest_change
 from streamwatch.core.estimators.registers.late_labels.estimate import estimates_of
-from streamwatch.core.estimators.registers.late_labels.geometry import geometry_of
+from streamwatch.core.estimators.registers.late_labels.geometry import Geometry, geometry_of
 from streamwatch.core.estimators.registers.late_labels.ring import LabelRing
+from streamwatch.core.events import ErrorChange
 from streamwatch.core.specs import DAY_MS
 
 HORIZON_DAYS = 60.0
@@ -124,23 +125,59 @@ class Changes:
     found: float
     coverage: float
     median_error: float
+    median_width: float
+    """Of the intervals, in buckets."""
+
+
+def summed_up(told: list[ErrorChange | None], truth_ms: Sequence[float], geometry: Geometry) -> Changes:
+    """Sum up what was told of changes at these times."""
+    found = [(c, at) for c, at in zip(told, truth_ms, strict=True) if c is not None]
+    inside = [c.earliest_ms <= at <= c.latest_ms for c, at in found]
+    off = [abs(c.since_ms - at) for c, at in found]
+    wide = [c.latest_ms - c.earliest_ms for c, _ in found]
+    return Changes(
+        len(found) / len(told),
+        float(np.mean(inside or [1.0])),
+        float(np.median(off or [0.0])) / geometry.width_ms,
+        float(np.median(wide or [0.0])) / geometry.width_ms,
+    )
 
 
 def changes_of(outcomes: float, before: float, after: float, runs: int) -> Changes:
     """Locate changes of the error at any time within 64 buckets of so many outcomes each, in the mean."""
     rng = np.random.default_rng(int(1_000 * (before + 10 * after) + outcomes))
-    off, inside = [], []
+    told, truth_ms = [], []
     for _ in range(runs):
         at = rng.uniform(10, 60)
         part = np.clip(at - np.arange(64), 0.0, 1.0)
         number = rng.poisson(outcomes, 64)
         wrong = rng.binomial(number, before * part + after * (1 - part))
-        found = latest_change(wrong.astype(np.float64), number.astype(np.float64), 0, GEOMETRY)
-        if found is not None:
-            width = GEOMETRY.width_ms
-            off.append(abs(found.since_ms / width - at))
-            inside.append(found.earliest_ms / width <= at <= found.latest_ms / width)
-    return Changes(len(off) / runs, float(np.mean(inside or [1.0])), float(np.median(off or [0.0])))
+        told.append(latest_change(wrong.astype(np.float64), number.astype(np.float64), 0, GEOMETRY))
+        truth_ms.append(at * GEOMETRY.width_ms)
+    return summed_up(told, truth_ms, GEOMETRY)
+
+
+def changes_in_runs_of(
+    outcomes: float, before: float, after: float, correlation: float, runs: int
+) -> Changes:
+    """Locate changes as `changes_of` does where errors come in runs.
+
+    Each outcome repeats the chance of the one before it with a probability, which is then the correlation of
+    neighbouring errors.
+    """
+    rng = np.random.default_rng(int(1_000 * (before + 10 * after + 100 * correlation) + outcomes))
+    told, truth_ms = [], []
+    for _ in range(runs):
+        at = rng.uniform(10, 60)
+        number = rng.poisson(outcomes, 64)
+        time = np.sort(np.repeat(np.arange(64), number) + rng.random(int(number.sum())))
+        fresh = rng.random(len(time)) >= correlation
+        drawn = np.maximum.accumulate(np.where(fresh, np.arange(len(time)), 0))
+        error = rng.random(len(time))[drawn] < np.where(time < at, before, after)
+        wrong = np.bincount(time.astype(np.int64), weights=error, minlength=64)
+        told.append(latest_change(wrong, number.astype(np.float64), 0, GEOMETRY))
+        truth_ms.append(at * GEOMETRY.width_ms)
+    return summed_up(told, truth_ms, GEOMETRY)
 
 
 def delayed_changes_of(per_day: float, before: float, after: float, waited_days: float, runs: int) -> Changes:
@@ -156,10 +193,5 @@ def delayed_changes_of(per_day: float, before: float, after: float, waited_days:
         predicted, known, hit = outcomes_of(scene, run)
         ring.observe(np.full(len(hit), run, np.int32), hit, known, known - predicted)
         truth[run] = began_of(np.random.default_rng(run)) + day * DAY_MS
-    off, inside = [], []
-    for at, estimate in zip(truth.tolist(), estimates_of(ring, np.arange(runs)), strict=True):
-        found = estimate.change(GEOMETRY)
-        if found is not None:
-            off.append(abs(found.since_ms - at) / GEOMETRY.width_ms)
-            inside.append(found.earliest_ms <= at <= found.latest_ms)
-    return Changes(len(off) / runs, float(np.mean(inside or [1.0])), float(np.median(off or [0.0])))
+    told = [estimate.change(GEOMETRY) for estimate in estimates_of(ring, np.arange(runs))]
+    return summed_up(told, truth.tolist(), GEOMETRY)

@@ -7,7 +7,14 @@ from __future__ import annotations
 
 import pytest
 
-from tests.calibration.late_runs import SCENES, STEADY, changes_of, delayed_changes_of, figures_of
+from tests.calibration.late_runs import (
+    SCENES,
+    STEADY,
+    changes_in_runs_of,
+    changes_of,
+    delayed_changes_of,
+    figures_of,
+)
 from tests.tiers import by_tier
 
 RUNS = by_tier(fast=20, default=40, everything=400)
@@ -52,6 +59,23 @@ def test_a_change_is_located_within_a_bucket_and_its_interval_holds(outcomes, af
 @pytest.mark.parametrize("outcomes", [5, 100])
 def test_without_a_change_hardly_any_is_found(outcomes) -> None:
     assert changes_of(outcomes, 0.2, 0.2, 10 * RUNS).found <= 0.03
+
+
+@pytest.mark.parametrize("correlation", [0.5, 0.8])
+@pytest.mark.parametrize(("outcomes", "after", "least"), [(100, 0.4, 0.8), (1_000, 0.1, 0.95)])
+def test_an_interval_holds_where_errors_come_in_runs(outcomes, after, least, correlation) -> None:
+    """At least 95 %, less 3 standard errors of so many runs."""
+    changes = changes_in_runs_of(outcomes, 0.2, after, correlation, 5 * RUNS)
+    assert changes.found >= least
+    assert changes.coverage >= 0.95 - 3 * (0.95 * 0.05 / (5 * RUNS * changes.found)) ** 0.5
+    assert changes.median_error <= 1.0
+
+
+@pytest.mark.parametrize("correlation", [0.5, 0.8])
+@pytest.mark.parametrize("outcomes", [20, 100])
+def test_runs_of_errors_are_taken_for_no_change(outcomes, correlation) -> None:
+    found = changes_in_runs_of(outcomes, 0.2, 0.2, correlation, 5 * RUNS).found
+    assert found <= 0.03 + 3 * (0.03 * 0.97 / (5 * RUNS)) ** 0.5
 
 
 @pytest.mark.parametrize(

@@ -3,28 +3,33 @@
 Labels come late, so an alarm tells when the *labels* changed. Here buckets of predictions are split at
 boundaries such that the binomial likelihood is largest, each split at a price; the last split is the change.
 Errors and hits count by their weights (`accuracy`), so that the youngest buckets, where only quick labels are
-in, do not look like a change.
+in, do not look like a change. Where errors come in runs a split costs more, and the interval is longer, by
+the dispersion of the buckets within their stretches (`dispersion`).
 """
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from streamwatch.core.estimators.registers.late_labels.accuracy import Floats
+from streamwatch.core.estimators.registers.late_labels.dispersion import dispersion
 from streamwatch.core.estimators.registers.late_labels.geometry import Geometry, Integers
 from streamwatch.core.estimators.registers.late_labels.partition import last_boundary
 from streamwatch.core.events import ErrorChange
 
 PRICE: Final = 6.0
-"""Log likelihood that a split must gain. Of streams without a change less than 2 in 100 are split then."""
+"""Log likelihood, by the dispersion, that a split must gain. Of streams without a change less than 2 in 100
+are split then."""
 CRITICAL: Final = 7.352
-"""Twice the log likelihood that a boundary may lose to be in the interval of 95 %.
+"""Twice the log likelihood, by the dispersion, that a boundary may lose to be in the interval of 95 %.
 
 -2 ln(1 - √.95), the quantile of the supremum that this loss has where changes are small (Yao 1987; Hansen
 2000, table 1).
 """
+ROUNDS: Final = 10
+"""How often the dispersion is estimated anew if the partition does not stay."""
 
 
 def weighted_errors(counts: Integers, weights: Floats) -> tuple[Floats, Floats]:
@@ -51,6 +56,10 @@ def latest_change(
 ) -> ErrorChange | None:
     """Locate the latest change; None where no split is worth its price.
 
+    Errors that come in runs vary more than binomials: likelihoods are divided by their dispersion
+    (quasi-likelihood, Wedderburn 1974). It is that of the buckets without a split at first, then that about
+    the best partition at the price that it sets, until the partition stays.
+
     Parameters
     ----------
     errors, outcomes
@@ -62,13 +71,19 @@ def latest_change(
     """
     wrong = np.concatenate(([0.0], np.cumsum(errors)))
     weight = np.concatenate(([0.0], np.cumsum(outcomes)))
-    lost = np.full(len(wrong), np.inf)
-    start, split = last_boundary(
-        wrong, weight, PRICE, np.empty(len(wrong)), np.zeros(len(wrong), np.int64), lost
-    )
-    if not split:
+    spread = dispersion(wrong, weight, (0, len(errors)), blocks=(1,)) or 1.0
+    partition = _partition(wrong, weight, spread)
+    for _ in range(ROUNDS):
+        if partition.split == 0:
+            return None
+        spread = dispersion(wrong, weight, partition.edges) or spread
+        before, partition = partition, _partition(wrong, weight, spread)
+        if partition.edges == before.edges:
+            break
+    if partition.split == 0:
         return None
-    accepted = np.flatnonzero(lost <= CRITICAL)
+    start, split = partition.start, partition.split
+    accepted = np.flatnonzero(partition.lost <= CRITICAL * spread)
     width = geometry.width_ms
     return ErrorChange(
         since_ms=(first_bucket + split) * width,
@@ -78,3 +93,23 @@ def latest_change(
         before=float((wrong[split] - wrong[start]) / (weight[split] - weight[start])),
         after=float((wrong[-1] - wrong[split]) / (weight[-1] - weight[split])),
     )
+
+
+class _Partition(NamedTuple):
+    """The boundary before the last, the last, twice the likelihood lost by others, and all edges."""
+
+    start: int
+    split: int
+    lost: Floats
+    edges: tuple[int, ...]
+
+
+def _partition(wrong: Floats, weight: Floats, spread: float) -> _Partition:
+    """Find the best partition at the price that a dispersion sets."""
+    before = np.zeros(len(wrong), np.int64)
+    lost = np.full(len(wrong), np.inf)
+    start, split = last_boundary(wrong, weight, PRICE * spread, np.empty(len(wrong)), before, lost)
+    edges = [len(wrong) - 1]
+    while edges[-1] > 0:
+        edges.append(int(before[edges[-1]]))
+    return _Partition(int(start), int(split), lost, tuple(reversed(edges)))

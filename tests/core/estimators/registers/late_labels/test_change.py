@@ -6,7 +6,7 @@ from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
-from scipy.stats import binom
+from scipy.stats import binom, chi2_contingency
 
 from streamwatch.core.estimators.registers.late_labels.change import CRITICAL, PRICE, latest_change
 from streamwatch.core.estimators.registers.late_labels.geometry import geometry_of
@@ -14,6 +14,7 @@ from tests.tiers import by_tier
 
 GEOMETRY = geometry_of(100_000)
 WIDTH = GEOMETRY.width_ms
+BUCKETS = 12
 
 
 def log_likelihood(errors, outcomes) -> float:
@@ -30,20 +31,49 @@ def partitions(n: int):
         yield from combinations(range(1, n), splits)
 
 
-def worth(errors, outcomes, splits) -> float:
-    edges = [0, *splits, len(errors)]
-    return sum(log_likelihood(errors[a:b], outcomes[a:b]) for a, b in pairwise(edges)) - PRICE * len(splits)
+def pearson(errors, outcomes, splits, block) -> tuple[float, int]:
+    """Chi-square of blocks within their stretches, by scipy's test of a table of errors and hits."""
+    squares, freedom = 0.0, -len(splits)
+    for a, b in pairwise([0, *splits, len(errors)]):
+        tables = []
+        for end in range(b, a + block - 1, -block):
+            wrong, n = int(errors[end - block : end].sum()), int(outcomes[end - block : end].sum())
+            if n:
+                tables.append((wrong, n - wrong))
+        table = np.array(tables)
+        if len(table) > 1 and (table.sum(axis=0) > 0).all():
+            tested = chi2_contingency(table, correction=False)
+            squares, freedom = squares + tested.statistic, freedom + tested.dof
+    return squares, freedom
+
+
+def spread_of(errors, outcomes, splits, blocks, otherwise) -> float:
+    found = [pearson(errors, outcomes, splits, block) for block in blocks]
+    return max([max(1.0, x / f) for x, f in found if f >= 8], default=otherwise)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(by_tier(fast=6, default=15, everything=200)))
 def test_the_change_is_the_last_split_of_the_best_partition(seed) -> None:
     rng = np.random.default_rng(seed)
-    outcomes = rng.integers(0, 90, 9)
-    rates = np.repeat(rng.choice([0.1, 0.3, 0.6, 0.8], 3), 3)
-    errors = rng.binomial(outcomes, rates)
-    values = {splits: worth(errors, outcomes, splits) for splits in partitions(9)}
-    best = max(values, key=lambda splits: (values[splits], -len(splits)))
+    outcomes = rng.integers(0, 90, BUCKETS)
+    rates = np.repeat(rng.choice([0.1, 0.3, 0.6, 0.8], 4), 3)
+    noise = rng.choice([0.0, 0.1])  # errors that vary more than binomials
+    errors = rng.binomial(outcomes, np.clip(rates + rng.normal(0.0, noise, BUCKETS), 0.02, 0.98))
+    of_stretch = {
+        (a, b): log_likelihood(errors[a:b], outcomes[a:b]) for a, b in combinations(range(BUCKETS + 1), 2)
+    }
+    likelihoods = {
+        splits: sum(of_stretch[edges] for edges in pairwise((0, *splits, BUCKETS)))
+        for splits in partitions(BUCKETS)
+    }
+    best, spread = None, spread_of(errors, outcomes, (), (1,), 1.0)
+    for _ in range(11):
+        values = {splits: of - PRICE * spread * len(splits) for splits, of in likelihoods.items()}
+        last, best = best, max(values, key=lambda splits: (values[splits], -len(splits)))
+        if best in (last, ()):
+            break
+        spread = spread_of(errors, outcomes, best, (1, 2, 4), spread)
     found = latest_change(errors.astype(float), outcomes.astype(float), 7, GEOMETRY)
     if not best:
         assert found is None
@@ -53,8 +83,8 @@ def test_the_change_is_the_last_split_of_the_best_partition(seed) -> None:
     start = best[-2] if len(best) > 1 else 0
     accepted = [
         s
-        for s in range(start + 1, 9)
-        if 2 * (values[best] - worth(errors, outcomes, (*best[:-1], s))) <= CRITICAL
+        for s in range(start + 1, BUCKETS)
+        if 2 * (likelihoods[best] - likelihoods[*best[:-1], s]) <= CRITICAL * spread
     ]
     assert found.earliest_ms == (7 + accepted[0] - 1) * WIDTH
     assert found.latest_ms == (7 + accepted[-1] + 1) * WIDTH
