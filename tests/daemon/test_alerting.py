@@ -21,7 +21,7 @@ from streamwatch.core.estimators.class_shift import ClassShift, Moved
 from streamwatch.core.estimators.level import Level
 from streamwatch.core.events import Alarm, Partition
 from streamwatch.core.merge import MergeProgress
-from streamwatch.core.predictions.standing import StandingHint
+from streamwatch.core.predictions.active_hint import ActiveHint
 from streamwatch.core.results import Lost
 from streamwatch.core.series import Report
 from streamwatch.daemon import (
@@ -283,9 +283,9 @@ async def test_an_alarm_ends_with_its_model_be_it_within_one_commit() -> None:
 
 
 def test_hints_told_by_a_life_with_notify_are_over_in_one_without_and_told_anew_in_the_next_with() -> None:
-    standing = {"m": StandingHint(1, NOW_MS, "fraud", more=True, before=0.1, now=0.4)}
+    active = {"m": ActiveHint(1, NOW_MS, "fraud", more=True, before=0.1, now=0.4)}
     kept, kinds, incidents = b"", list[list[str]](), set[str]()
-    for hints in (lambda: standing, None, None, lambda: standing):
+    for hints in (lambda: active, None, None, lambda: active):
         daemon, book = FakeDaemon(), AlarmBook(SPEC, "state-1")
         if kept:
             book.restore(kept)
