@@ -13,7 +13,7 @@ from streamwatch.core.alerting.notification import Notification, decode, encode
 from streamwatch.core.alerting.open_incidents import details_with_incidents
 from streamwatch.core.alerting.rules import AlarmRule, AlarmsSpec
 from streamwatch.core.predictions.active_hint import ActiveHint
-from tests.core.alerting.test_book import Told, alarm
+from tests.core.alerting.told import Told, alarm
 
 HOUR_MS = 3_600_000
 NOW_MS = 1_000 * HOUR_MS

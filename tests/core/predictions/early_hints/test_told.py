@@ -14,7 +14,7 @@ from streamwatch.core.events import Prediction
 from streamwatch.core.predictions.batch import batch_of
 from streamwatch.core.predictions.early_hints import EarlyHints, EarlyHintsSpec
 from streamwatch.core.predictions.registers import PredictionRegisters
-from tests.core.alerting.test_book import Told
+from tests.core.alerting.told import Told
 
 SPEC = EarlyHintsSpec(max_models=3)
 RULES = AlarmsSpec(otherwise=AlarmRule(cooldown_ms=1_000))
