@@ -17,7 +17,7 @@ from streamwatch.core.alerting.notification import Notification, Part, ToldHint,
 from streamwatch.core.alerting.receiver import Delivered, Receiver
 from streamwatch.core.alerting.rules import EARLY_HINT, AlarmRule, AlarmsSpec
 from streamwatch.core.events import VERDICT, Alarm
-from streamwatch.core.predictions.standing import StandingHint
+from streamwatch.core.predictions.active_hint import ActiveHint
 from streamwatch.daemon.delivery import Deliveries, DeliverySpec
 from streamwatch.edge.outgoing.ssrf_guard import refused
 from streamwatch.edge.receivers import KINDS, EndpointSpec, HttpReceiver, ReceiverKind, ReceiverOptions
@@ -249,7 +249,7 @@ def test_notification(now_ms: int) -> Notification:
 
 def test_hint(now_ms: int) -> Notification:
     """An early hint nobody need look at, of a model that does not exist."""
-    standing = StandingHint(1, now_ms, "test", more=True, before=0.1, now=0.3)
+    active = ActiveHint(1, now_ms, "test", more=True, before=0.1, now=0.3)
     name = identify("firing", "test hint", now_ms)
     return Notification(
         id=name,
@@ -258,5 +258,5 @@ def test_hint(now_ms: int) -> Notification:
         issued_ms=now_ms,
         incident=name,
         test=True,
-        hint=ToldHint(_TEST_MODEL, standing),
+        hint=ToldHint(_TEST_MODEL, active),
     )

@@ -139,7 +139,7 @@ def state_opening(
             store.close()
             raise
         if notifies_of_hints(settings):
-            alerting = Alerting(book, told, monitors, _now_ms, saved.outbox, pipeline.standing_hints)
+            alerting = Alerting(book, told, monitors, _now_ms, saved.outbox, pipeline.active_hints)
         else:
             alerting = Alerting(book, told, monitors, _now_ms, saved.outbox)
         return State(store, checkpoint, processor, stands, resumed, alerting)

@@ -33,8 +33,8 @@ from streamwatch.core.join.pairing import PairingState
 from streamwatch.core.join.reorder import OrderBuffer, OrderState
 from streamwatch.core.join.series import counter_families, gauge_families, identities, model_families
 from streamwatch.core.join.working_set import EVICTIONS, BatchResult, ReadSet, WorkingSet
+from streamwatch.core.predictions.active_hint import ActiveHint
 from streamwatch.core.predictions.registers import PredictionRegisters
-from streamwatch.core.predictions.standing import StandingHint
 from streamwatch.core.series import Family
 from streamwatch.core.specs import JoinSpec
 
@@ -232,9 +232,9 @@ class Pipeline:
         """Details of models that are known from their predictions as they arrive, by name."""
         return self._registers.details()
 
-    def standing_hints(self) -> dict[str, StandingHint]:
+    def active_hints(self) -> dict[str, ActiveHint]:
         """Early hints that stand, by model."""
-        return self._registers.standing()
+        return self._registers.active_hints()
 
     def join_families(self) -> list[Family]:
         """Series of the join, and of predictions as they arrive."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from streamwatch.core.alerting.book import AlarmBook, WatchedModels
 from streamwatch.core.alerting.notification import Notification
 from streamwatch.core.events import Alarm
-from streamwatch.core.predictions.standing import StandingHint
+from streamwatch.core.predictions.active_hint import ActiveHint
 from streamwatch.core.series import Family
 from streamwatch.daemon.delivery import Deliveries
 from streamwatch.telemetry import AlarmRaised, VerdictChanged
@@ -69,7 +69,7 @@ class Alerting:
         monitors: WatchedModels,
         now_ms: Callable[[], int],
         owed: Mapping[str, bytes],
-        hints: Callable[[], Mapping[str, StandingHint]] | None = None,
+        hints: Callable[[], Mapping[str, ActiveHint]] | None = None,
     ) -> None:
         self._book = book
         self._deliveries = deliveries

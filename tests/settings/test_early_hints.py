@@ -12,9 +12,9 @@ import yaml
 from streamwatch.assembly import specs
 from streamwatch.assembly.alerts import alarms_spec
 from streamwatch.assembly.state import state_opening
+from streamwatch.core.predictions.active_hint import ActiveHint
 from streamwatch.core.predictions.early_hints import EarlyHintsSpec
 from streamwatch.core.predictions.early_hints.register import EarlyHints
-from streamwatch.core.predictions.standing import StandingHint
 from streamwatch.daemon.source_positions import POSITIONS
 from streamwatch.settings import Settings, SettingsError, load
 from streamwatch.telemetry import Telemetry
@@ -69,8 +69,8 @@ def test_receivers_are_told_of_hints_only_where_that_is_asked_for(
     join: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    given = StandingHint(1, 5, "b", more=True, before=0.1, now=0.4)
-    monkeypatch.setattr(EarlyHints, "standing", lambda _: {"m": given})
+    given = ActiveHint(1, 5, "b", more=True, before=0.1, now=0.4)
+    monkeypatch.setattr(EarlyHints, "active_hints", lambda _: {"m": given})
     file = tmp_path / "streamwatch.yaml"
     chosen = HEAD | {"monitors": {"early_hints": {"notify": notify}}, "state": {"kind": "memory"}}
     chosen["join"] = chosen["join"] | {"order": join}
@@ -79,7 +79,7 @@ def test_receivers_are_told_of_hints_only_where_that_is_asked_for(
     state = state_opening(load(file, environ={}), {}, Telemetry(stream=io.StringIO()))()
     assert state.alerting is not None
     told = state.alerting.decide([], [], in_backlog=False, behind=False).notifications
-    assert [(each.model, each.severity, each.hint and each.hint.standing) for each in told] == [
+    assert [(each.model, each.severity, each.hint and each.hint.as_told) for each in told] == [
         ("m", "info", given)
     ] * notify
     state.store.close()
@@ -88,10 +88,10 @@ def test_receivers_are_told_of_hints_only_where_that_is_asked_for(
 def test_a_hint_that_stands_is_told_once_each_time_that_notify_is_switched_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    given = StandingHint(1, 5, "b", more=True, before=0.1, now=0.4)
-    later = StandingHint(2, 90_000_000, "b", more=True, before=0.1, now=0.4)
-    standing = {"m": given}
-    monkeypatch.setattr(EarlyHints, "standing", lambda _: standing)
+    given = ActiveHint(1, 5, "b", more=True, before=0.1, now=0.4)
+    later = ActiveHint(2, 90_000_000, "b", more=True, before=0.1, now=0.4)
+    active = {"m": given}
+    monkeypatch.setattr(EarlyHints, "active_hints", lambda _: active)
 
     def told(*, notify: bool) -> list[tuple[str, str]]:
         """Kind and incident of what one life tells, which then commits and ends."""
@@ -118,7 +118,7 @@ def test_a_hint_that_stands_is_told_once_each_time_that_notify_is_switched_on(
     assert (kind, anew != incident) == ("firing", True)
     assert told(notify=True) == []
     assert told(notify=False) == [("resolved", anew)]
-    standing["m"] = later
+    active["m"] = later
     ((kind, of_later),) = told(notify=True)
     assert (kind, of_later in {incident, anew}) == ("firing", False)
 

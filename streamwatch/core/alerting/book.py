@@ -30,7 +30,7 @@ from streamwatch.core.estimators.level import Level
 from streamwatch.core.estimators.registers.segments.change import SegmentChange
 from streamwatch.core.events import Alarm
 from streamwatch.core.metrics import family, single
-from streamwatch.core.predictions.standing import StandingHint
+from streamwatch.core.predictions.active_hint import ActiveHint
 from streamwatch.core.series import Family
 
 VERSION = 2
@@ -154,7 +154,7 @@ class AlarmBook:
         now_ms: int,
         *,
         behind: bool,
-        hints: Mapping[str, StandingHint] | None = None,
+        hints: Mapping[str, ActiveHint] | None = None,
     ) -> list[Notification]:
         """Resolve what has ended, and let the digest go when it is time; once before each commit.
 

@@ -1,15 +1,15 @@
 """The life of an early hint that people are told of: begun, held back, over.
 
-A hint is told when it is first found standing, and once more when it stands no longer or its model retires.
+A hint is told when it is first found active, and once more when it is active no longer or its model retires.
 What began and ended between two commits is not told. It belongs to no incident of alarms: those are of labels
 that came, at outcomes, and a hint has neither.
 
 The rule of the detector `early_hint` holds. A hint that follows one that was told within `cooldown` of the
 time of records is not told, nor is another of the model while one is open. In a backlog an old hint waits:
-it is told once the backlog has been read, if it stands then.
+it is told once the backlog has been read, if it is active then.
 
 Where nobody is to be told of hints any more, those that are open are told to be over, and all are forgotten:
-when people are to be told again, they are told of what stands then.
+when people are to be told again, they are told of what is active then.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import msgspec
 
 from streamwatch.core.alerting.notification import HintReason, Notification, ToldHint, identify
 from streamwatch.core.alerting.rules import EARLY_HINT, AlarmsSpec
-from streamwatch.core.predictions.standing import StandingHint
+from streamwatch.core.predictions.active_hint import ActiveHint
 
 
 class KeptHint(msgspec.Struct, frozen=True):
@@ -57,7 +57,7 @@ class OpenHints:
 
     def review(
         self,
-        standing: Mapping[str, StandingHint] | None,
+        active: Mapping[str, ActiveHint] | None,
         now_ms: int,
         suppressed: MutableMapping[str, int],
         *,
@@ -67,8 +67,8 @@ class OpenHints:
 
         Parameters
         ----------
-        standing
-            Hints that stand now, by model; None where nobody is to be told of any.
+        active
+            Hints that are active now, by model; None where nobody is to be told of any.
         now_ms
             Host time.
         suppressed
@@ -76,12 +76,12 @@ class OpenHints:
         behind
             Whether a backlog is still being read.
         """
-        if standing is None:
+        if active is None:
             return self._silence(now_ms)
-        over = [name for name in self.open() if name not in standing]
+        over = [name for name in self.open() if name not in active]
         told = [self._end(name, "stands_no_longer", now_ms) for name in over]
         self.waiting = False
-        for name, hint in sorted(standing.items()):
+        for name, hint in sorted(active.items()):
             kept = self._kept.get(name)
             if kept is not None and (kept.ordinal, kept.given_ms) == (hint.ordinal, hint.given_ms):
                 continue
@@ -139,7 +139,7 @@ class OpenHints:
         self.waiting = False
         return told
 
-    def _keep(self, model: str, hint: StandingHint, told_ms: int | None, newest: Notification | None) -> None:
+    def _keep(self, model: str, hint: ActiveHint, told_ms: int | None, newest: Notification | None) -> None:
         self._kept[model] = KeptHint(model, hint.ordinal, hint.given_ms, told_ms, newest)
 
     def _end(self, model: str, reason: HintReason, now_ms: int) -> Notification:
@@ -147,7 +147,7 @@ class OpenHints:
         begun = kept.newest
         assert begun is not None and begun.hint is not None, "of an open hint"  # noqa: S101, PT018
         self._kept[model] = msgspec.structs.replace(kept, newest=None)
-        ended_ms = max(now_ms, begun.hint.standing.given_ms)
+        ended_ms = max(now_ms, begun.hint.as_told.given_ms)
         return msgspec.structs.replace(
             begun,
             id=identify("resolved", begun.incident, 1),

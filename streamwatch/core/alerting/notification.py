@@ -11,7 +11,7 @@ import msgspec
 from streamwatch.core.estimators.class_shift import ClassShift
 from streamwatch.core.estimators.registers.segments.change import SegmentChange
 from streamwatch.core.events import Alarm
-from streamwatch.core.predictions.standing import StandingHint
+from streamwatch.core.predictions.active_hint import ActiveHint
 
 Kind: TypeAlias = Literal["firing", "updated", "resolved", "digest"]
 Severity: TypeAlias = Literal["info", "warning", "error", "critical"]
@@ -83,7 +83,7 @@ class ToldHint(msgspec.Struct, frozen=True):
     """An early hint that people are told of: no alarm, and no verdict."""
 
     model: str
-    standing: StandingHint
+    as_told: ActiveHint = msgspec.field(name="standing")
     """The hint as it was when it was told first."""
     ended_at_ms: int | None = None
     """Host time."""
@@ -145,7 +145,7 @@ class Notification(msgspec.Struct, frozen=True):
     def started_at_ms(self) -> int:
         """Event time at which the earliest part, a hint, or the first alarm of a digest, began."""
         if self.hint is not None:
-            return self.hint.standing.given_ms
+            return self.hint.as_told.given_ms
         if self.digest is not None:
             return self.digest.first_at_ms
         return min(part.started_at_ms for part in self.parts)

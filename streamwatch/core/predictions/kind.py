@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from streamwatch.core.events import Outcome
+from streamwatch.core.predictions.active_hint import ActiveHint
 from streamwatch.core.predictions.batch import PredictionBatch
-from streamwatch.core.predictions.standing import StandingHint
 from streamwatch.core.series import Family
 
 
@@ -56,8 +56,8 @@ class PredictionRegister(Protocol):
         """Give what is no single number, by model, for the API: JSON values under keys of its own."""
         ...
 
-    def standing(self) -> Mapping[str, StandingHint]:
-        """Hints that stand, by model; empty for a register that gives none."""
+    def active_hints(self) -> Mapping[str, ActiveHint]:
+        """Active hints, by model; empty for a register that gives none."""
         ...
 
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from streamwatch.core import predictions as kinds
 from streamwatch.core.events import Outcome, Prediction
+from streamwatch.core.predictions.active_hint import ActiveHint
 from streamwatch.core.predictions.batch import PredictionBatch, batch_of
 from streamwatch.core.predictions.kind import PredictionRegister
-from streamwatch.core.predictions.standing import StandingHint
 from streamwatch.core.series import Family
 from streamwatch.core.specs import RegisterSpec
 
@@ -87,9 +87,9 @@ class PredictionRegisters:
                 found.setdefault(model, {}).update(details)
         return found
 
-    def standing(self) -> dict[str, StandingHint]:
-        """Hints that stand, by model."""
-        return {name: hint for register in self._registers for name, hint in register.standing().items()}
+    def active_hints(self) -> dict[str, ActiveHint]:
+        """Active hints, by model."""
+        return {name: hint for register in self._registers for name, hint in register.active_hints().items()}
 
 
 def details_with_predictions(

@@ -81,7 +81,7 @@ class Alertmanager:
         )
 
     def _hint(self, notification: Notification, hint: ToldHint, now_ms: int) -> dict[str, Any]:
-        said = hint.standing
+        said = hint.as_told
         figures = {"event_time": iso(said.given_ms), "ordinal": str(said.ordinal)}
         figures |= {"before": f"{said.before:.6g}", "after": f"{said.now:.6g}"}
         return self._written_alert(

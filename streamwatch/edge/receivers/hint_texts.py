@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from streamwatch.core.alerting.notification import ToldHint
+from streamwatch.core.predictions.active_hint import ActiveHint
 from streamwatch.core.predictions.early_hints.view import OTHERS
-from streamwatch.core.predictions.standing import StandingHint
 from streamwatch.edge.receivers.times import iso, share
 
 LOOK_AT = "the shares of the predicted classes, and what changed upstream at that time"
@@ -22,35 +22,35 @@ def hint_title(hint: ToldHint) -> str:
     """One line, for a phone."""
     if hint.reason is not None:
         return f"Early hint on {hint.model} is over"
-    return f"Early hint, labels not yet in: {hint.model} {_changed(hint.standing)}, {figures(hint.standing)}"
+    return f"Early hint, labels not yet in: {hint.model} {_changed(hint.as_told)}, {figures(hint.as_told)}"
 
 
 def hint_sentences(hint: ToldHint) -> str:
     """A few sentences: what changed, since when, and what that does not say."""
-    given = iso(hint.standing.given_ms)
+    given = iso(hint.as_told.given_ms)
     if hint.reason is not None:
         return f"The early hint on {hint.model}, given at {given}, is over: {_OVER[hint.reason]}."
     return (
-        f"An early hint, no verdict: {hint.model} {_changed(hint.standing)} than among earlier "
-        f"predictions, {figures(hint.standing)} (given at {given}). Their labels are not yet in: "
+        f"An early hint, no verdict: {hint.model} {_changed(hint.as_told)} than among earlier "
+        f"predictions, {figures(hint.as_told)} (given at {given}). Their labels are not yet in: "
         "whether the model errs more, only those will tell."
     )
 
 
-def figures(hint: StandingHint) -> str:
+def figures(hint: ActiveHint) -> str:
     """From what to what: shares in percent, scores as they are."""
     if hint.predicted_class is not None:
         return f"{share(hint.before)} → {share(hint.now)} of predictions"
     return f"{_score(hint.before)} → {_score(hint.now)}"
 
 
-def _changed(hint: StandingHint) -> str:
+def _changed(hint: ActiveHint) -> str:
     if hint.predicted_class is None:
         return f"has {'higher' if hint.more else 'lower'} scores of the class it predicts"
     return f"predicts {class_of(hint)} {'more' if hint.more else 'less'} often"
 
 
-def class_of(hint: StandingHint) -> str:
+def class_of(hint: ActiveHint) -> str:
     """Name the class whose share changed; all beyond those told apart are named together."""
     return "classes beyond its first eight" if hint.predicted_class == OTHERS else f"{hint.predicted_class}"
 

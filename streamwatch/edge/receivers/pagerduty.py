@@ -65,7 +65,7 @@ class PagerDuty:
         if notification.hint is not None:
             payload["component"] = notification.model
             payload["group"] = EARLY_HINT
-            payload["custom_details"]["hint"] = notification.hint.standing
+            payload["custom_details"]["hint"] = notification.hint.as_told
         return payload
 
 

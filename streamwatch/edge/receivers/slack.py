@@ -60,10 +60,10 @@ class Slack:
             blocks.append({"type": "section", "fields": fields})
         if (hint := notification.hint) is not None:
             figures = {"Model": hint.model, "Severity": notification.severity}
-            if hint.standing.predicted_class is None:
-                figures["Mean score"] = hint_figures(hint.standing)
+            if hint.as_told.predicted_class is None:
+                figures["Mean score"] = hint_figures(hint.as_told)
             else:
-                figures[f"Share of {class_of(hint.standing)}"] = hint_figures(hint.standing)
+                figures[f"Share of {class_of(hint.as_told)}"] = hint_figures(hint.as_told)
             fields = [_markdown(f"{name}: {value}") for name, value in figures.items()]
             blocks.append({"type": "section", "fields": fields})
         footer = f"{notification.incident} · {iso(notification.issued_ms)}"

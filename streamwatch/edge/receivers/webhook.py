@@ -121,7 +121,7 @@ def _cut(notification: Notification, external_url: str) -> str:
 
 def _hint(hint: ToldHint) -> dict[str, Any]:
     """What changed among predictions; `predicted_class` is null where their mean score did."""
-    said = hint.standing
+    said = hint.as_told
     return {
         "predicted_class": said.predicted_class,
         "more": said.more,

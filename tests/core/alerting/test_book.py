@@ -2,90 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-
 import msgspec
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamwatch.core.alerting.book import AlarmBook
-from streamwatch.core.alerting.notification import Notification, decode, encode
-from streamwatch.core.alerting.resolution import is_back
+from streamwatch.core.alerting.notification import decode, encode
 from streamwatch.core.alerting.rules import AlarmRule, AlarmsSpec
-from streamwatch.core.estimators.agreement import Totals
 from streamwatch.core.estimators.class_shift import ClassShift, Moved
-from streamwatch.core.estimators.level import Level, levels_of
+from streamwatch.core.estimators.level import Level
 from streamwatch.core.estimators.registers.segments.change import SegmentChange
-from streamwatch.core.events import Alarm, Judgement
+from streamwatch.core.events import Alarm
+from tests.core.alerting.told import HOUR_MS, NOW_MS, RULE, Told, alarm
 from tests.tiers import examples
-
-HOUR_MS = 3_600_000
-NOW_MS = 1_000 * HOUR_MS
-RULE = AlarmRule(cooldown_ms=600_000, min_outcomes=100)
-SPEC = AlarmsSpec(otherwise=RULE)
-
-
-def alarm(
-    model: str = "m",
-    detector: str = "page_hinkley",
-    ordinal: int = 1,
-    outcome: int = 1_000,
-    event_ms: int = NOW_MS,
-    before: float = 0.1,
-    after: float = 0.4,
-) -> Alarm:
-    return Alarm(model, detector, ordinal, outcome, event_ms, 51.0, 50.0, before, after, 900.0)
-
-
-@dataclass
-class Told:
-    """A book, and what it says when it is told things."""
-
-    spec: AlarmsSpec = SPEC
-    identity: str = "state-1"
-    found: dict[str, Level] = field(default_factory=dict)
-    firsts: dict[str, int] = field(default_factory=dict)
-    shifts: dict[str, ClassShift] = field(default_factory=dict)
-    segments: dict[str, SegmentChange] = field(default_factory=dict)
-    asked: list[Sequence[str]] = field(default_factory=list)
-    misled: set[str] = field(default_factory=set)
-
-    def __post_init__(self) -> None:
-        self.book = AlarmBook(self.spec, self.identity)
-
-    def hears(self, *alarms: Alarm, now_ms: int = NOW_MS, behind: bool = False) -> list[Notification]:
-        return self.book.announce(alarms, now_ms, self, behind=behind)
-
-    def reviews(self, now_ms: int = NOW_MS, *, behind: bool = False) -> list[Notification]:
-        return self.book.review(self, now_ms, behind=behind)
-
-    def counted(self, name: str) -> dict[tuple[str, ...], float]:
-        return {k: float(v) for f in self.book.families() if f.name == name for k, v in f.samples}  # type: ignore[arg-type]
-
-    def first_ms(self, model: str) -> int:
-        return self.firsts.get(model, 7)
-
-    def accuracy_misleads(self, model: str) -> bool:
-        return model in self.misled
-
-    def class_shift(self, model: str, level: float) -> ClassShift | None:
-        del level
-        return self.shifts.get(model)
-
-    def segment_change(self, model: str) -> SegmentChange | None:
-        return self.segments.get(model)
-
-    def levels(self, models: Sequence[str]) -> Mapping[str, Level]:
-        self.asked.append(models)
-        return {m: self.found[m] for m in models if m in self.found}
-
-
-@pytest.fixture
-def told() -> Told:
-    return Told()
 
 
 def test_an_alarm_is_announced_with_all_it_says(told: Told) -> None:
@@ -200,72 +129,6 @@ def test_the_first_rule_that_matches_holds() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("error", "bound", "outcomes", "over"),
-    [
-        (0.131, 0.03, 3_000, False),
-        (0.130, 0.03, 3_000, True),
-        (0.05, 0.03, 3_000, True),
-        (0.10, 0.03, 2_999, False),
-    ],
-    ids=["outside its bound", "within its bound", "better than before", "the level still tells of the past"],
-)
-def test_an_alarm_is_over_when_the_faded_error_is_back_within_its_bound(
-    told: Told, error: float, bound: float, outcomes: int, *, over: bool
-) -> None:
-    (firing,) = told.hears(alarm(before=0.1, outcome=1_000))
-    told.found["m"] = Level(error, bound, 2_000.0, outcomes)
-    notifications = told.reviews(NOW_MS + 60_000)
-    assert [(n.kind, n.parts[0].reason, n.incident) for n in notifications] == (
-        [("resolved", "back_to_level", firing.incident)] if over else []
-    )
-    if over:
-        assert notifications[0].id != firing.id
-        assert notifications[0].ended_at_ms == NOW_MS + 60_000
-        assert told.book.open_incidents() == []
-
-
-def test_an_alarm_right_after_a_drift_is_not_over_though_the_faded_error_has_hardly_moved(told: Told) -> None:
-    """80 outcomes after the error rose from 0.1 to 0.4, the error faded with 0.999 is 0.12 ± 0.03."""
-    told.hears(alarm(outcome=10_080))
-    told.found["m"] = Level(0.123, 0.03, 1_999.0, 10_090)
-    assert told.reviews() == []
-
-
-def test_a_fall_of_the_error_is_over_when_it_has_risen_back(told: Told) -> None:
-    (firing,) = told.hears(alarm(before=0.4, after=0.1))
-    assert not is_back(firing.parts[0], Level(0.1, 0.03, 2_000, 9_000))
-    assert is_back(firing.parts[0], Level(0.38, 0.03, 2_000, 9_000))
-
-
-def test_an_alarm_without_a_level_before_it_ends_by_its_time_only(told: Told) -> None:
-    (firing,) = told.hears(alarm(before=float("nan")))
-    assert not is_back(firing.parts[0], Level(0.0, 1.0, 2_000, 9_000))
-    assert not is_back(firing.parts[0], None)
-
-
-def test_an_error_that_never_comes_back_is_the_new_level_after_a_while(told: Told) -> None:
-    told.hears(alarm())
-    told.found["m"] = Level(0.4, 0.03, 2_000, 90_000)
-    assert told.reviews(NOW_MS + 24 * HOUR_MS - 1) == []
-    assert not told.book.due(NOW_MS + 24 * HOUR_MS - 1, behind=False)
-    assert told.book.due(NOW_MS + 24 * HOUR_MS, behind=False), "though nothing is read any more"
-    told.hears(alarm("n"), now_ms=NOW_MS + 24 * HOUR_MS - 1)
-    (notification,) = told.reviews(NOW_MS + 24 * HOUR_MS)
-    assert (notification.kind, notification.parts[0].reason, notification.series) == (
-        "resolved",
-        "accepted_as_new_level",
-        "m",
-    )
-
-
-def test_a_new_alarm_of_an_open_one_gives_it_more_time(told: Told) -> None:
-    told.hears(alarm())
-    told.hears(alarm(ordinal=2), now_ms=NOW_MS + 20 * HOUR_MS)
-    assert told.reviews(NOW_MS + 25 * HOUR_MS) == []
-    assert len(told.reviews(NOW_MS + 44 * HOUR_MS)) == 1
-
-
 def test_a_retired_model_ends_its_alarms_and_is_forgotten(told: Told) -> None:
     empty = told.book.state()
     told.hears(alarm(), alarm(detector="adwin"))
@@ -275,14 +138,6 @@ def test_a_retired_model_ends_its_alarms_and_is_forgotten(told: Told) -> None:
     assert [p.reason for p in notification.parts] == ["model_retired"] * 2
     assert told.book.state() == empty
     assert told.book.retire("never seen", NOW_MS) == []
-
-
-def test_levels_are_asked_for_once_for_all_open_models(told: Told) -> None:
-    told.reviews()
-    assert told.asked == [], "nothing is open"
-    told.hears(alarm("b"), alarm("a"), alarm("a", "adwin"))
-    told.reviews()
-    assert told.asked == [["a", "b"]]
 
 
 def test_old_alarms_of_a_backlog_leave_as_one_digest_when_it_has_been_read(told: Told) -> None:
@@ -348,17 +203,6 @@ def test_notifications_come_back_from_their_bytes_with_undefined_numbers() -> No
         decode(b"not a notification")
 
 
-def test_levels_follow_from_totals_and_leave_out_models_without_outcomes() -> None:
-    n = np.array([2_000.0, 0.0])
-    zeros = np.zeros((2, 2))
-    totals = Totals(n, np.array([1_500.0, 0.0]), n, n, n, zeros, zeros, zeros)
-    levels = levels_of(["a", "b"], totals, np.array([9_000, 0]), 0.05)
-    assert list(levels) == ["a"]
-    assert levels["a"].error == pytest.approx(0.25)
-    assert levels["a"].bound == pytest.approx(np.sqrt(np.log(2 / 0.05) / 4_000))
-    assert (levels["a"].n_eff, levels["a"].outcomes) == (2_000.0, 9_000)
-
-
 STEP = st.tuples(
     st.lists(
         st.builds(
@@ -406,59 +250,3 @@ def test_a_restart_at_any_point_repeats_nothing_and_loses_nothing(steps: list[tu
             restarted.book.restore(state)
             assert restarted.book.state() == state
             assert restarted.book.families() == lasting.book.families()
-
-
-def judged(verdict: int, ordinal: int = 1, since: int = 900, model: str = "m") -> Alarm:
-    judgement = Judgement("persistent", verdict, since, NOW_MS - 9_000)  # type: ignore[arg-type]
-    made = alarm(model, "verdict", ordinal, before=0.0, after=float(verdict))
-    return msgspec.structs.replace(made, judgement=judgement)
-
-
-def test_a_model_that_becomes_worse_is_announced_until_it_is_so_no_longer(told: Told) -> None:
-    (fires,) = told.hears(judged(-1))
-    assert (fires.kind, fires.started_at_ms) == ("firing", NOW_MS - 9_000)
-    (ends,) = told.hears(judged(1, ordinal=2, since=4_000))
-    (part,) = ends.parts
-    assert (ends.kind, part.reason, ends.incident) == ("resolved", "verdict_changed", fires.incident)
-    assert part.alarm == judged(1, ordinal=2, since=4_000)
-    assert told.book.open_incidents() == []
-
-
-@pytest.mark.parametrize("verdict", [0, 1])
-def test_a_verdict_that_is_not_worse_announces_nothing(told: Told, verdict: int) -> None:
-    assert told.hears(judged(verdict)) == []
-    assert sum(told.counted("alarms_suppressed_total").values()) == 0
-
-
-def test_neither_time_nor_the_level_of_the_error_ends_a_verdict(told: Told) -> None:
-    told.found["m"] = Level(0.0, 0.5, 10.0, 100_000)
-    told.hears(judged(-1))
-    late = NOW_MS + 10 * SPEC.resolve_timeout_ms
-    assert told.reviews(late) == []
-    assert not told.book.due(late, behind=False)
-    (ends,) = told.book.retire("m", late)
-    assert ends.parts[0].reason == "model_retired"
-
-
-def test_a_verdict_survives_a_restart(told: Told) -> None:
-    (fires,) = told.hears(judged(-1))
-    again = Told()
-    again.book.restore(told.book.state())
-    assert again.book.open_incidents() == [fires]
-    (ends,) = again.hears(judged(0, ordinal=2))
-    assert ends.incident == fires.incident
-
-
-def test_a_verdict_on_a_model_that_accuracy_misjudges_is_information_unless_a_severity_was_chosen():
-    def judged(model: str) -> Alarm:
-        made = alarm(model, "verdict", before=0.0, after=-1.0)
-        return msgspec.structs.replace(made, judgement=Judgement("persistent", -1, 900, NOW_MS))
-
-    chosen = AlarmRule(model="chosen", severity="critical", severity_given=True)
-    told = Told(AlarmsSpec(rules=(chosen,), otherwise=RULE), misled={"fraud", "chosen"})
-    heard = told.hears(judged("fraud"), judged("chosen"), judged("plain"))
-    severities = {n.model: n.severity for n in heard}
-    assert severities == {"fraud": "info", "chosen": "critical", "plain": "warning"}
-    assert {n.model for n in heard if n.parts[0].accuracy_misleads} == {"fraud", "chosen"}
-    (drift,) = told.hears(alarm("fraud", "adwin", outcome=9_000))
-    assert drift.severity == "warning", "a change of its error is one whatever the classes are"

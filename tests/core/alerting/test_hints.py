@@ -12,8 +12,8 @@ from streamwatch.core.alerting.book import AlarmBook
 from streamwatch.core.alerting.notification import Notification, decode, encode
 from streamwatch.core.alerting.open_incidents import details_with_incidents
 from streamwatch.core.alerting.rules import AlarmRule, AlarmsSpec
-from streamwatch.core.predictions.standing import StandingHint
-from tests.core.alerting.test_book import Told, alarm
+from streamwatch.core.predictions.active_hint import ActiveHint
+from tests.core.alerting.told import Told, alarm
 
 HOUR_MS = 3_600_000
 NOW_MS = 1_000 * HOUR_MS
@@ -24,14 +24,14 @@ SPEC = AlarmsSpec(
 )
 
 
-def hint(ordinal: int = 1, given_ms: int = NOW_MS, name: str | None = "fraud") -> StandingHint:
-    return StandingHint(ordinal, given_ms, name, more=True, before=0.1, now=0.4)
+def hint(ordinal: int = 1, given_ms: int = NOW_MS, name: str | None = "fraud") -> ActiveHint:
+    return ActiveHint(ordinal, given_ms, name, more=True, before=0.1, now=0.4)
 
 
 def review(
-    book: AlarmBook, standing: Mapping[str, StandingHint], now_ms: int = NOW_MS, *, behind: bool = False
+    book: AlarmBook, active: Mapping[str, ActiveHint], now_ms: int = NOW_MS, *, behind: bool = False
 ) -> list[Notification]:
-    return book.review(Told(), now_ms, behind=behind, hints=standing)
+    return book.review(Told(), now_ms, behind=behind, hints=active)
 
 
 def suppressed(book: AlarmBook) -> dict[str, float]:
@@ -44,7 +44,7 @@ def test_a_hint_is_told_once_and_once_more_when_it_stands_no_longer() -> None:
     (begun,) = review(book, {"m": hint()})
     assert (begun.kind, begun.severity, begun.model, begun.series) == ("firing", "info", "m", "m")
     assert begun.hint is not None
-    assert (begun.hint.standing, begun.started_at_ms, begun.ended_at_ms) == (hint(), NOW_MS, None)
+    assert (begun.hint.as_told, begun.started_at_ms, begun.ended_at_ms) == (hint(), NOW_MS, None)
     assert decode(encode(begun)) == begun
     assert review(book, {"m": hint()}, NOW_MS + 1) == []
     assert book.open_incidents() == [begun]
@@ -157,19 +157,19 @@ class Plain:
         return self.told[before:]
 
     def review(
-        self, standing: Mapping[str, StandingHint] | None, now_ms: int, *, behind: bool
+        self, active: Mapping[str, ActiveHint] | None, now_ms: int, *, behind: bool
     ) -> list[tuple[str, str, int]]:
         before = len(self.told)
-        if standing is None:
+        if active is None:
             self.told += [("resolved", m, self.last(m)) for m in sorted(self.given) if self.is_open(m)]
             self.seen.clear()
             self.given.clear()
             return self.told[before:]
         for model in sorted({name for _, name, _ in self.told}):
-            if self.is_open(model) and model not in standing:
+            if self.is_open(model) and model not in active:
                 self.told.append(("resolved", model, self.last(model)))
-        for model in sorted(standing):
-            found = standing[model]
+        for model in sorted(active):
+            found = active[model]
             mark = model, found.ordinal, found.given_ms
             if mark in self.seen:
                 continue
@@ -189,7 +189,7 @@ class Plain:
 def test_whatever_happens_what_is_told_is_what_a_plain_account_tells_restarted_at_any_time(seed: int) -> None:
     rng = np.random.default_rng(seed)
     book, plain = AlarmBook(SPEC, "s"), Plain()
-    standing: dict[str, StandingHint] = {}
+    active: dict[str, ActiveHint] = {}
     ordinals: dict[str, int] = {}
     now_ms = NOW_MS
     kinds: list[str] = []
@@ -201,13 +201,13 @@ def test_whatever_happens_what_is_told_is_what_a_plain_account_tells_restarted_a
             dice = rng.random()
             if dice < 0.2:
                 ordinals[model] = ordinals.get(model, 0) + 1
-                standing[model] = hint(ordinals[model], now_ms - int(rng.choice([0, 2 * HOUR_MS])))
+                active[model] = hint(ordinals[model], now_ms - int(rng.choice([0, 2 * HOUR_MS])))
             elif dice < 0.35:
-                standing.pop(model, None)
+                active.pop(model, None)
         expected: list[tuple[str, str, int]] = []
         told: list[Notification] = []
         if rng.random() < 0.05:
-            standing.pop("m", None)
+            active.pop("m", None)
             ordinals.pop("m", None)
             expected += plain.retire("m")
             told += book.retire("m", now_ms)
@@ -217,7 +217,7 @@ def test_whatever_happens_what_is_told_is_what_a_plain_account_tells_restarted_a
             kept = book.state()
             book = AlarmBook(SPEC, "s")
             book.restore(kept)
-        shown = None if off else standing
+        shown = None if off else active
         if rng.random() < 0.3:  # decided, and lost before it was durable: decided again just so
             kept = book.state()
             lost = book.review(Told(), now_ms, behind=behind, hints=shown)
@@ -230,7 +230,7 @@ def test_whatever_happens_what_is_told_is_what_a_plain_account_tells_restarted_a
         else:
             told += book.review(Told(), now_ms, behind=behind, hints=shown)
         expected += plain.review(shown, now_ms, behind=behind)
-        assert [(n.kind, n.model, n.hint.standing.ordinal) for n in told if n.hint] == expected
+        assert [(n.kind, n.model, n.hint.as_told.ordinal) for n in told if n.hint] == expected
         assert {n.model for n in book.open_incidents()} == {m for m in ("loud", "m", "n") if plain.is_open(m)}
         kinds += [n.kind for n in told]
         assert ids.isdisjoint(n.id for n in told)

@@ -12,10 +12,10 @@ import msgspec
 from streamwatch.core import predictions
 from streamwatch.core.events import Outcome
 from streamwatch.core.predictions import PredictionRegisterKind
+from streamwatch.core.predictions.active_hint import ActiveHint
 from streamwatch.core.predictions.batch import PredictionBatch
 from streamwatch.core.predictions.early_hints import EarlyHintsSpec
 from streamwatch.core.predictions.label_delays import LabelDelaysSpec
-from streamwatch.core.predictions.standing import StandingHint
 from streamwatch.core.series import Family
 
 Told = tuple[int, int, float | None, str]
@@ -70,7 +70,7 @@ class Listing:
     def details(self) -> dict[str, dict[str, object]]:
         return {name: {"listed": len(model.predictions)} for name, model in self.models.items()}
 
-    def standing(self) -> dict[str, StandingHint]:
+    def active_hints(self) -> dict[str, ActiveHint]:
         return {}
 
 

@@ -17,7 +17,7 @@ from streamwatch.core.alerting.notification import (
     ToldHint,
 )
 from streamwatch.core.events import Alarm, Judgement
-from streamwatch.core.predictions.standing import StandingHint
+from streamwatch.core.predictions.active_hint import ActiveHint
 
 NOW_MS = 1_700_000_000_000
 
@@ -76,7 +76,7 @@ def hinted(
     **changes: object,
 ) -> Notification:
     figures = (0.1, 0.3125) if predicted_class is not None else (0.91, 0.62)
-    said = StandingHint(3, given_ms, predicted_class, predicted_class is not None, *figures)
+    said = ActiveHint(3, given_ms, predicted_class, predicted_class is not None, *figures)
     hint = ToldHint(model, said)
     made = Notification("hint_1", "firing", "info", NOW_MS, f"incident_of_{model}", hint=hint)
     return msgspec.structs.replace(made, **changes)

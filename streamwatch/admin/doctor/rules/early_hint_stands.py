@@ -9,8 +9,8 @@ from streamwatch.admin.doctor.finding import Finding, Rule, Weight
 
 
 def _find(facts: Facts) -> Iterator[Finding]:
-    for model, stands in facts.now.by("early_hint", "model").items():
-        if not stands:
+    for model, active in facts.now.by("early_hint", "model").items():
+        if not active:
             continue
         yield Finding(
             Weight.WORTH_KNOWING,

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from streamwatch.core.events import Outcome
 from streamwatch.core.fold_names import fold_of
 from streamwatch.core.outcomes import OutcomeBatch
+from streamwatch.core.predictions.active_hint import ActiveHint
 from streamwatch.core.predictions.batch import PredictionBatch, score_of
 from streamwatch.core.predictions.early_hints.document import document
 from streamwatch.core.predictions.early_hints.numbers import NumberTable
@@ -19,8 +20,7 @@ from streamwatch.core.predictions.early_hints.observe import learn, observe
 from streamwatch.core.predictions.early_hints.snapshot import KeptModel, decode, encode
 from streamwatch.core.predictions.early_hints.spec import EarlyHintsSpec
 from streamwatch.core.predictions.early_hints.state import CLASSES, EARLY, VERSION
-from streamwatch.core.predictions.early_hints.view import EarlyView, families_of, standing_hint, view
-from streamwatch.core.predictions.standing import StandingHint
+from streamwatch.core.predictions.early_hints.view import EarlyView, active_hint, families_of, view
 from streamwatch.core.series import Family
 
 _NOBODY: Final = -1
@@ -126,17 +126,17 @@ class EarlyHints:
         """Document of each watched model, under `early_hints`."""
         return {name: {"early_hints": document(each, self._spec)} for name, each in self.views().items()}
 
-    def standing(self) -> Mapping[str, StandingHint]:
-        """Hints that stand, by model: the same as on its page."""
+    def active_hints(self) -> Mapping[str, ActiveHint]:
+        """Active hints, by model: the same as on its page."""
         given = self._models
         new = (given["hints"] > 0) & (given["seen"] - given["hint_seen"] < self._spec.reach)
         rows = set(np.flatnonzero(new).tolist())
-        found: dict[str, StandingHint] = {}
+        found: dict[str, ActiveHint] = {}
         for name, watched in sorted(self._watched.items()):
             if watched.row in rows:
                 seen = view(given[watched.row], list(watched.classes), self._spec)
                 if seen.hint is not None:
-                    found[name] = standing_hint(seen.hints, seen.hint, seen)
+                    found[name] = active_hint(seen.hints, seen.hint, seen)
         return found
 
     def _place(self, model: str, predicted_class: str) -> int:

@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 
 from streamwatch.core.metrics import family
+from streamwatch.core.predictions.active_hint import ActiveHint
 from streamwatch.core.predictions.early_hints.spec import EarlyHintsSpec
 from streamwatch.core.predictions.early_hints.state import BLOCK, CLASSES, LAG, MIXED, SCORE, SCORE_UNITS
 from streamwatch.core.predictions.early_hints.worth import (
@@ -20,7 +21,6 @@ from streamwatch.core.predictions.early_hints.worth import (
     stretches,
     worth_of,
 )
-from streamwatch.core.predictions.standing import StandingHint
 from streamwatch.core.series import Family
 
 OTHERS: Final = "__other__"
@@ -100,7 +100,7 @@ def view(m: np.void, classes: Sequence[str], spec: EarlyHintsSpec) -> EarlyView:
     )
 
 
-def standing_hint(ordinal: int, hint: Hint, seen: EarlyView) -> StandingHint:
+def active_hint(ordinal: int, hint: Hint, seen: EarlyView) -> ActiveHint:
     """Put a hint beside the figures that it is about; a class that is not among them has share 0."""
     name = hint.predicted_class
     then, now = (
@@ -108,7 +108,7 @@ def standing_hint(ordinal: int, hint: Hint, seen: EarlyView) -> StandingHint:
         if name is None
         else (seen.before.get(name, 0.0), seen.now.get(name, 0.0))
     )
-    return StandingHint(ordinal, hint.record_ms, name, hint.more, then, now)
+    return ActiveHint(ordinal, hint.record_ms, name, hint.more, then, now)
 
 
 def families_of(found: Mapping[str, EarlyView], reach: int) -> list[Family]:

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from streamwatch.core.events import Outcome
 from streamwatch.core.metrics import family
 from streamwatch.core.outcomes import OUTCOME, OutcomeBatch
+from streamwatch.core.predictions.active_hint import ActiveHint
 from streamwatch.core.predictions.batch import PredictionBatch
 from streamwatch.core.predictions.label_delays import LabelDelaysSpec
 from streamwatch.core.predictions.label_delays.curve import Integers, Shares, shares_labelled
-from streamwatch.core.predictions.standing import StandingHint
 from streamwatch.core.series import Family
 
 OTHER: Final = "__other__"
@@ -178,7 +178,7 @@ class LabelDelays:
         """Curves of every model, for the API."""
         return {model: {"label_delays": self._document(classes)} for model, classes in self._models.items()}
 
-    def standing(self) -> Mapping[str, StandingHint]:
+    def active_hints(self) -> Mapping[str, ActiveHint]:
         """Nothing: no hints are given here."""
         return {}
 

@@ -14,7 +14,7 @@ from streamwatch.core.events import Prediction
 from streamwatch.core.predictions.batch import batch_of
 from streamwatch.core.predictions.early_hints import EarlyHints, EarlyHintsSpec
 from streamwatch.core.predictions.registers import PredictionRegisters
-from tests.core.alerting.test_book import Told
+from tests.core.alerting.told import Told
 
 SPEC = EarlyHintsSpec(max_models=3)
 RULES = AlarmsSpec(otherwise=AlarmRule(cooldown_ms=1_000))
@@ -36,7 +36,7 @@ STREAM = stream()
 
 
 def decide(register: EarlyHints, book: AlarmBook, now_ms: int) -> list[Notification]:
-    return book.review(Told(), now_ms, behind=False, hints=register.standing())
+    return book.review(Told(), now_ms, behind=False, hints=register.active_hints())
 
 
 def fresh() -> tuple[EarlyHints, AlarmBook]:
@@ -72,7 +72,7 @@ def test_hints_begin_and_end_where_the_register_says_with_its_figures() -> None:
         views = register.views()
         for notification in decide(register, book, start):
             assert notification.hint is not None
-            model, said = notification.model, notification.hint.standing
+            model, said = notification.model, notification.hint.as_told
             view = views[model]
             stands[model] = notification.kind == "firing"
             seen += 1
@@ -99,8 +99,8 @@ def test_a_process_killed_between_commits_tells_what_one_that_was_not_tells(seed
 
 def test_registers_give_the_hints_of_all_of_them() -> None:
     registers = PredictionRegisters([SPEC])
-    assert registers.standing() == {}
+    assert registers.active_hints() == {}
     registers.observe_events(STREAM[:24_000])
     alone = EarlyHints(SPEC)
     alone.observe(batch_of(STREAM[:24_000]))
-    assert registers.standing() == alone.standing() != {}
+    assert registers.active_hints() == alone.active_hints() != {}

@@ -3,40 +3,36 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
-from aiokafka.consumer.fetcher import READ_COMMITTED, PartitionRecords
-from aiokafka.record.legacy_records import LegacyRecordBatchBuilder
-from aiokafka.record.memory_records import MemoryRecords
-from aiokafka.structs import TopicPartition
+from aiokafka.consumer.fetcher import READ_COMMITTED
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamwatch.core.events import Partition
-from streamwatch.edge.sources.kafka.batches import codecs
-from streamwatch.edge.sources.kafka.batches.codecs import CodecMissing
-from streamwatch.edge.sources.kafka.batches.damage import Damage
-from streamwatch.edge.sources.kafka.batches.reader import TAKEN_BYTES, PartitionReader
+from streamwatch.edge.sources.kafka.batches.reader import PartitionReader
 from streamwatch.edge.sources.kafka.batches.record import KafkaRecord
-from streamwatch.edge.sources.kafka.batches.scan import Scanned, compiled_scan, scan
+from streamwatch.edge.sources.kafka.batches.scan import compiled_scan
 from streamwatch.edge.sources.kafka.batches.scanner import Scanner
+from tests.edge.sources.kafka.batches.drained import (
+    CODECS,
+    HERE,
+    MOST,
+    SLOW,
+    all_of,
+    damage_of,
+    drained,
+    reader,
+    the_clients,
+)
 from tests.edge.sources.kafka.batches.raw_batches import (
     ABORT,
     APPEND_TIME,
     COMMIT,
     CONTROL,
-    GZIP,
-    LZ4,
-    SNAPPY,
     TRANSACTIONAL,
-    ZSTD,
     RawBatch,
-    compressed,
     marker,
-    message,
     of,
     record,
     sized,
@@ -44,78 +40,10 @@ from tests.edge.sources.kafka.batches.raw_batches import (
 )
 from tests.tiers import examples
 
-HERE = Partition("events", 3)
-MOST = 1 << 22
-CODECS = [0, GZIP, SNAPPY, LZ4, ZSTD]
-
 
 @pytest.fixture(scope="module")
 def scanner() -> Scanner:
     return Scanner(compiled_scan(), 512)
-
-
-def plain_scan(data: np.ndarray, *rest: object) -> Scanned:
-    return scan(bytes(data), *rest)  # type: ignore[arg-type]
-
-
-SLOW = Scanner(plain_scan, 512)
-
-
-def reader(data: bytes, position: int = 0, scanner: Scanner = SLOW, **choices: object) -> PartitionReader:
-    given: dict[str, object] = {"high_watermark": -1, "aborted": (), "max_batch_bytes": MOST} | choices
-    return PartitionReader(
-        HERE,
-        data,
-        position,
-        given["high_watermark"],  # type: ignore[arg-type]
-        given["aborted"],  # type: ignore[arg-type]
-        scanner,
-        given["max_batch_bytes"],  # type: ignore[arg-type]
-    )
-
-
-def drained(reading: PartitionReader, room: int = 500) -> list[KafkaRecord]:
-    """Everything up to damage, as the fetching takes it."""
-    found: list[KafkaRecord] = []
-    while True:
-        records = reading.take(room)
-        assert len(records) <= room
-        found += records
-        if reading.heavy:
-            reading.unpack()
-        elif not records:
-            assert reading.done or reading.damage
-            return found
-
-
-def all_of(data: bytes, position: int = 0, **choices: object) -> list[KafkaRecord]:
-    reading = reader(data, position, **choices)
-    records = drained(reading)
-    assert reading.done, reading.damage
-    return records
-
-
-def damage_of(data: bytes, position: int = 0, **choices: object) -> tuple[list[int], Damage]:
-    """Offsets before the damage, and that."""
-    reading = reader(data, position, **choices)
-    offsets = [each.offset for each in drained(reading)]
-    assert reading.damage is not None
-    return offsets, reading.damage
-
-
-def the_clients(
-    data: bytes, position: int = 0, aborted: Sequence[tuple[int, int]] = ()
-) -> tuple[list[KafkaRecord], int]:
-    """What the client library makes of it."""
-    tp = TopicPartition(*HERE)
-    theirs = PartitionRecords(
-        tp, MemoryRecords(data), list(aborted), position, None, None, True, READ_COMMITTED
-    )
-    records = [
-        KafkaRecord(*HERE, r.offset, r.timestamp, r.key, r.value, r.headers, timestamp_type=r.timestamp_type)
-        for r in theirs
-    ]
-    return records, theirs.next_fetch_offset
 
 
 contents = st.one_of(st.none(), st.binary(max_size=40))
@@ -323,67 +251,6 @@ def test_an_answer_that_ends_within_a_batch_ends_before_it():
     assert not damage.certain
 
 
-def test_an_unknown_codec_is_passed_with_its_batch():
-    for codec in (5, 6, 7):
-        offsets, damage = damage_of(of([b"a"] * 3, 5, codec=codec).bytes(), 5)
-        assert (offsets, damage[:3]) == ([], ("corrupt_batch", 5, 8))
-        assert "unknown codec" in damage.reason
-
-
-@pytest.mark.parametrize("codec", CODECS[1:])
-def test_what_is_not_in_the_format_of_its_codec_is_passed_with_its_batch(codec: int):
-    sound = compressed(codec, record(0) * 50)
-    for body in (b"", b"\x00", b"junk" * 40, sound[:-3], sound[: len(sound) // 2]):
-        data = RawBatch([], 5, codec, body=body, count=1, last_delta=0).bytes()
-        offsets, damage = damage_of(data, 5)
-        assert (offsets, damage.first, damage.next_offset, damage.certain) == ([], 5, 6, True)
-
-
-@pytest.mark.parametrize("codec", CODECS[1:])
-def test_a_batch_may_decompress_to_as_much_as_allowed_and_not_to_a_byte_more(codec: int):
-    plain = record(0, bytes(5_000))
-    data = RawBatch([plain], codec=codec).bytes()
-    assert len(all_of(data, max_batch_bytes=len(plain))) == 1
-    offsets, damage = damage_of(data, max_batch_bytes=len(plain) - 1)
-    assert (offsets, damage[:3]) == ([], ("oversized_batch", 0, 1))
-    assert str(len(plain) - 1) in damage.reason
-
-
-@pytest.mark.parametrize("codec", CODECS[1:])
-def test_a_large_batch_waits_to_be_decompressed_elsewhere(codec: int):
-    written = [record(i, bytes(100_000)) for i in range(20)]
-    data = of([b"before"]).bytes() + RawBatch(written, 1, codec).bytes()
-    reading = reader(data)
-    assert [each.offset for each in reading.take(500)] == [0]
-    assert reading.heavy
-    assert len(reading.take(500)) == 0
-    reading.unpack()
-    assert [each.offset for each in reading.take(7)] == list(range(1, 8))
-    reading.release()
-    assert reading.held_bytes == 0
-    assert reading.heavy
-    reading.unpack()
-    assert [each.offset for each in drained(reading)] == list(range(8, 21))
-    assert reading.done
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("codec", [0, *CODECS[1:2]])
-def test_large_records_are_given_a_few_at_a_time_from_wherever_reading_begins(codec: int):
-    written = [record(i, bytes([i]) * 1_000_000) for i in range(20)]
-    data = RawBatch(written, codec=codec).bytes() + of([b"after"] * 3, 20).bytes()
-    reading, found, sizes = reader(data, 2, max_batch_bytes=8 * MOST), [], []
-    while not reading.done:
-        assert reading.damage is None
-        if reading.heavy:
-            reading.unpack()
-        taken = list(reading.take(500))
-        sizes.append(sum(len(each.value) for each in taken))
-        found += [(each.offset, each.value[:1]) for each in taken]
-    assert found == [(i, bytes([i])) for i in range(2, 20)] + [(i, b"a") for i in range(20, 23)]
-    assert max(sizes) <= TAKEN_BYTES + 1_000_000
-
-
 def test_transactions_that_were_aborted_are_passed_until_their_marker():
     mine, other = {"flags": TRANSACTIONAL, "producer": 9}, {"flags": TRANSACTIONAL, "producer": 4}
     data = of([b"no"] * 2, 0, **mine).bytes() + of([b"yes"], 2, **other).bytes()
@@ -394,11 +261,6 @@ def test_transactions_that_were_aborted_are_passed_until_their_marker():
     ours = drained(reading)
     assert [(each.offset, each.value) for each in ours] == [(2, b"yes"), (4, b"yes"), (7, b"yes")]
     assert (ours, reading.position) == the_clients(data, 0, aborted)
-
-
-def test_a_bomb_in_a_transaction_that_was_aborted_is_not_decompressed():
-    bomb = RawBatch([record(0, bytes(MOST))], 0, ZSTD, TRANSACTIONAL, producer=9).bytes()
-    assert all_of(bomb + of([b"after"], 1).bytes(), aborted=[(9, 0)])[0].offset == 1
 
 
 def test_a_control_batch_of_any_content_is_passed():
@@ -423,47 +285,6 @@ def test_compaction_leaves_gaps_and_batches_without_records():
     reading = reader(data, 95, high_watermark=201)
     assert [each.offset for each in drained(reading)] == [103, 107, 200]
     assert reading.position == 201
-
-
-def test_a_missing_codec_package_is_said_with_what_to_install(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(codecs, "_installed", lambda: None)
-    assert len(all_of(of([b"a"], codec=GZIP).bytes())) == 1
-    for codec, name in ((SNAPPY, "snappy"), (LZ4, "lz4"), (ZSTD, "zstd")):
-        with pytest.raises(CodecMissing, match=rf"with {name}, .*pip install 'streamwatchd\[compression\]'"):
-            drained(reader(of([b"a"], codec=codec).bytes()))
-
-
-@pytest.mark.parametrize("magic", [0, 1])
-@pytest.mark.parametrize("codec", [0, GZIP, SNAPPY])
-def test_messages_of_old_formats_give_what_the_client_library_gives(magic: int, codec: int):
-    builder = LegacyRecordBatchBuilder(magic, codec, 1 << 20)
-    for i in range(5):
-        builder.append(i, timestamp=1_000 + i, key=b"k%d" % i if i % 2 else None, value=b"v" * i)
-    data = bytes(builder.build())
-    if codec:
-        data = struct.pack(">q", 4) + data[8:]  # as the broker places the message around the others
-    for position in (0, 3) if codec else (0,):  # a broker answers from the message that is asked for
-        theirs, after = the_clients(data, position)
-        ours = reader(data, position)
-        records = drained(ours)
-        stamps = [-1 if each.timestamp is None else each.timestamp for each in theirs]
-        assert [(r.offset, r.timestamp, r.key, r.value) for r in records] == [
-            (r.offset, stamp, r.key, r.value) for r, stamp in zip(theirs, stamps, strict=True)
-        ]
-        assert ours.position == after == 5
-
-
-@given(
-    st.binary(min_size=1, max_size=60), st.sampled_from([0, 1]), st.sampled_from([0, GZIP, SNAPPY, LZ4, ZSTD])
-)
-@settings(max_examples=examples(4))
-def test_old_messages_of_any_bytes_never_raise(noise: bytes, magic: int, codec: int):
-    inner = message(0, noise, magic=magic) + noise + message(1, noise, magic=magic)
-    for value in (noise, compressed(codec, noise), compressed(codec, inner)):
-        data = message(4, value, magic=magic, attributes=codec)
-        reading = reader(data, 4)
-        drained(reading)
-        assert reading.damage is not None or reading.position == 5
 
 
 def test_contract_the_client_library_is_one_whose_inside_was_looked_at():
@@ -508,12 +329,3 @@ def test_a_record_larger_than_allowed_costs_itself_only_and_is_not_copied():
     too_large = "record_too_large"
     assert [each.fault for each in found] == [None, *[too_large] * 3, None, *[too_large] * 2, None]
     assert all((each.key, each.value, each.headers) == (None, None, ()) for each in found if each.fault)
-
-
-def test_a_message_of_an_old_format_larger_than_allowed_costs_itself_only():
-    builder = LegacyRecordBatchBuilder(1, 0, 1_000_000)
-    for offset, size in enumerate((90, 101, 5)):
-        builder.append(offset, 1_500, b"k" * 10, b"v" * (size - 10) if size > 10 else None)
-    data = bytes(builder.build())
-    found = drained(PartitionReader(HERE, data, 0, -1, (), SLOW, MOST, 100))
-    assert [(each.offset, each.fault) for each in found] == [(0, None), (1, "record_too_large"), (2, None)]

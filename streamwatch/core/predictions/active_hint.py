@@ -1,11 +1,11 @@
-"""A hint that stands: what changed among a model's predictions, as a notification tells it."""
+"""An active hint: what changed among a model's predictions, as a notification tells it."""
 
 from __future__ import annotations
 
 import msgspec
 
 
-class StandingHint(msgspec.Struct, frozen=True):
+class ActiveHint(msgspec.Struct, frozen=True):
     """A hint, given and not over: predictions differ from earlier ones, and labels are not in yet."""
 
     ordinal: int

@@ -1,0 +1,96 @@
+"""The end of alarms: the error is back within its bound, or it is the new level."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from streamwatch.core.alerting.resolution import is_back
+from streamwatch.core.estimators.agreement import Totals
+from streamwatch.core.estimators.level import Level, levels_of
+from tests.core.alerting.told import HOUR_MS, NOW_MS, Told, alarm
+
+
+@pytest.mark.parametrize(
+    ("error", "bound", "outcomes", "over"),
+    [
+        (0.131, 0.03, 3_000, False),
+        (0.130, 0.03, 3_000, True),
+        (0.05, 0.03, 3_000, True),
+        (0.10, 0.03, 2_999, False),
+    ],
+    ids=["outside its bound", "within its bound", "better than before", "the level still tells of the past"],
+)
+def test_an_alarm_is_over_when_the_faded_error_is_back_within_its_bound(
+    told: Told, error: float, bound: float, outcomes: int, *, over: bool
+) -> None:
+    (firing,) = told.hears(alarm(before=0.1, outcome=1_000))
+    told.found["m"] = Level(error, bound, 2_000.0, outcomes)
+    notifications = told.reviews(NOW_MS + 60_000)
+    assert [(n.kind, n.parts[0].reason, n.incident) for n in notifications] == (
+        [("resolved", "back_to_level", firing.incident)] if over else []
+    )
+    if over:
+        assert notifications[0].id != firing.id
+        assert notifications[0].ended_at_ms == NOW_MS + 60_000
+        assert told.book.open_incidents() == []
+
+
+def test_an_alarm_right_after_a_drift_is_not_over_though_the_faded_error_has_hardly_moved(told: Told) -> None:
+    """80 outcomes after the error rose from 0.1 to 0.4, the error faded with 0.999 is 0.12 ± 0.03."""
+    told.hears(alarm(outcome=10_080))
+    told.found["m"] = Level(0.123, 0.03, 1_999.0, 10_090)
+    assert told.reviews() == []
+
+
+def test_a_fall_of_the_error_is_over_when_it_has_risen_back(told: Told) -> None:
+    (firing,) = told.hears(alarm(before=0.4, after=0.1))
+    assert not is_back(firing.parts[0], Level(0.1, 0.03, 2_000, 9_000))
+    assert is_back(firing.parts[0], Level(0.38, 0.03, 2_000, 9_000))
+
+
+def test_an_alarm_without_a_level_before_it_ends_by_its_time_only(told: Told) -> None:
+    (firing,) = told.hears(alarm(before=float("nan")))
+    assert not is_back(firing.parts[0], Level(0.0, 1.0, 2_000, 9_000))
+    assert not is_back(firing.parts[0], None)
+
+
+def test_an_error_that_never_comes_back_is_the_new_level_after_a_while(told: Told) -> None:
+    told.hears(alarm())
+    told.found["m"] = Level(0.4, 0.03, 2_000, 90_000)
+    assert told.reviews(NOW_MS + 24 * HOUR_MS - 1) == []
+    assert not told.book.due(NOW_MS + 24 * HOUR_MS - 1, behind=False)
+    assert told.book.due(NOW_MS + 24 * HOUR_MS, behind=False), "though nothing is read any more"
+    told.hears(alarm("n"), now_ms=NOW_MS + 24 * HOUR_MS - 1)
+    (notification,) = told.reviews(NOW_MS + 24 * HOUR_MS)
+    assert (notification.kind, notification.parts[0].reason, notification.series) == (
+        "resolved",
+        "accepted_as_new_level",
+        "m",
+    )
+
+
+def test_a_new_alarm_of_an_open_one_gives_it_more_time(told: Told) -> None:
+    told.hears(alarm())
+    told.hears(alarm(ordinal=2), now_ms=NOW_MS + 20 * HOUR_MS)
+    assert told.reviews(NOW_MS + 25 * HOUR_MS) == []
+    assert len(told.reviews(NOW_MS + 44 * HOUR_MS)) == 1
+
+
+def test_levels_are_asked_for_once_for_all_open_models(told: Told) -> None:
+    told.reviews()
+    assert told.asked == [], "nothing is open"
+    told.hears(alarm("b"), alarm("a"), alarm("a", "adwin"))
+    told.reviews()
+    assert told.asked == [["a", "b"]]
+
+
+def test_levels_follow_from_totals_and_leave_out_models_without_outcomes() -> None:
+    n = np.array([2_000.0, 0.0])
+    zeros = np.zeros((2, 2))
+    totals = Totals(n, np.array([1_500.0, 0.0]), n, n, n, zeros, zeros, zeros)
+    levels = levels_of(["a", "b"], totals, np.array([9_000, 0]), 0.05)
+    assert list(levels) == ["a"]
+    assert levels["a"].error == pytest.approx(0.25)
+    assert levels["a"].bound == pytest.approx(np.sqrt(np.log(2 / 0.05) / 4_000))
+    assert (levels["a"].n_eff, levels["a"].outcomes) == (2_000.0, 9_000)

@@ -1,0 +1,74 @@
+"""A book of alarms whose clock, models and levels a test moves, and what it tells."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from streamwatch.core.alerting.book import AlarmBook
+from streamwatch.core.alerting.notification import Notification
+from streamwatch.core.alerting.rules import AlarmRule, AlarmsSpec
+from streamwatch.core.estimators.class_shift import ClassShift
+from streamwatch.core.estimators.level import Level
+from streamwatch.core.estimators.registers.segments.change import SegmentChange
+from streamwatch.core.events import Alarm
+
+HOUR_MS = 3_600_000
+NOW_MS = 1_000 * HOUR_MS
+RULE = AlarmRule(cooldown_ms=600_000, min_outcomes=100)
+SPEC = AlarmsSpec(otherwise=RULE)
+
+
+def alarm(
+    model: str = "m",
+    detector: str = "page_hinkley",
+    ordinal: int = 1,
+    outcome: int = 1_000,
+    event_ms: int = NOW_MS,
+    before: float = 0.1,
+    after: float = 0.4,
+) -> Alarm:
+    return Alarm(model, detector, ordinal, outcome, event_ms, 51.0, 50.0, before, after, 900.0)
+
+
+@dataclass
+class Told:
+    """A book, and what it says when it is told things."""
+
+    spec: AlarmsSpec = SPEC
+    identity: str = "state-1"
+    found: dict[str, Level] = field(default_factory=dict)
+    firsts: dict[str, int] = field(default_factory=dict)
+    shifts: dict[str, ClassShift] = field(default_factory=dict)
+    segments: dict[str, SegmentChange] = field(default_factory=dict)
+    asked: list[Sequence[str]] = field(default_factory=list)
+    misled: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.book = AlarmBook(self.spec, self.identity)
+
+    def hears(self, *alarms: Alarm, now_ms: int = NOW_MS, behind: bool = False) -> list[Notification]:
+        return self.book.announce(alarms, now_ms, self, behind=behind)
+
+    def reviews(self, now_ms: int = NOW_MS, *, behind: bool = False) -> list[Notification]:
+        return self.book.review(self, now_ms, behind=behind)
+
+    def counted(self, name: str) -> dict[tuple[str, ...], float]:
+        return {k: float(v) for f in self.book.families() if f.name == name for k, v in f.samples}  # type: ignore[arg-type]
+
+    def first_ms(self, model: str) -> int:
+        return self.firsts.get(model, 7)
+
+    def accuracy_misleads(self, model: str) -> bool:
+        return model in self.misled
+
+    def class_shift(self, model: str, level: float) -> ClassShift | None:
+        del level
+        return self.shifts.get(model)
+
+    def segment_change(self, model: str) -> SegmentChange | None:
+        return self.segments.get(model)
+
+    def levels(self, models: Sequence[str]) -> Mapping[str, Level]:
+        self.asked.append(models)
+        return {m: self.found[m] for m in models if m in self.found}
