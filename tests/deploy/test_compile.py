@@ -18,7 +18,7 @@ from tests.deploy.repository import DEPLOY
 CONFIG = DEPLOY / "docker" / "streamwatch.yaml"
 SMALL = ("--set", "monitors.forgetting=[landmark]", "--set", "monitors.detectors=[]")
 OTHER = ("--set", "monitors.forgetting=[landmark, {sliding: {size: 100}}]", "--set", "monitors.detectors=[]")
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("compile")]  # one worker: minutes, once
 
 START = """
 import sys

@@ -19,7 +19,7 @@ from tests.core.join.join_stream import alive, digested
 from tests.core.predictions.listing_register import REGISTERS
 from tests.tiers import by_tier
 
-STREAMS = by_tier(fast=40, default=150, everything=10_000)
+STREAMS = by_tier(fast=40, default=50, everything=10_000)
 pytestmark = pytest.mark.timeout(1_800 + 2 * STREAMS)
 
 
