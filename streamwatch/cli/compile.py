@@ -38,21 +38,15 @@ def compile_estimators(config: ConfigFile = None, overrides: Overrides = None) -
 
     from streamwatch.assembly.warming import warm_up_run
     from streamwatch.core.buckets.columns.warming import warm_up_buckets
-    from streamwatch.core.jit_observers import observers
     from streamwatch.settings import SettingsError
 
-    began, done = time.monotonic(), list[str]()
+    began = time.monotonic()
     from streamwatch.edge.sources.kafka.batches.plain_batches import compiled_plain_batches
     from streamwatch.edge.sources.kafka.batches.scan import compiled_scan
     from streamwatch.lab.outcome_rows.rows import warm_up_rows
 
-    def hear(function: str, ended: bool) -> None:  # noqa: FBT001 - as jit calls it
-        if ended:
-            done.append(function)
-
-    observers.append(hear)
     try:
-        with telling_of_compiling():
+        with telling_of_compiling() as compiled:
             warmth = warm_up_run(settings, any_state=True)
             warm_up_buckets()
             compiled_scan()  # of what Kafka answers; kept beside the estimators, like the next two
@@ -60,9 +54,7 @@ def compile_estimators(config: ConfigFile = None, overrides: Overrides = None) -
             warm_up_rows()
     except SettingsError as error:
         refuse(str(error))
-    finally:
-        observers.remove(hear)
-    warmth = replace(warmth, compiled=len(done))
+    warmth = replace(warmth, compiled=compiled())
     said = told(warmth, time.monotonic() - began)
     if warmth.compiled and not kept(warmth):
         refuse(said)

@@ -18,8 +18,10 @@ _FIRST = "compiling the estimators of these settings: once on this machine, a ca
 @contextmanager
 def telling_of_compiling(
     tell: Callable[[str], None] | None = None, every_seconds: float = TELL_SECONDS
-) -> Generator[None]:
+) -> Generator[Callable[[], int]]:
     """Say what is compiled and for how long, from the first function that no cache has.
+
+    Gives a function that tells how many were compiled so far.
 
     Parameters
     ----------
@@ -33,7 +35,7 @@ def telling_of_compiling(
     teller = _Teller(tell or _to_stderr, every_seconds)
     observers.append(teller.hear)
     try:
-        yield
+        yield teller.compiled
     finally:
         observers.remove(teller.hear)
         teller.leave()
@@ -63,6 +65,10 @@ class _Teller:
             self._tell(_FIRST)
             self._thread = threading.Thread(target=self._speak, name="compiling", daemon=True)
             self._thread.start()
+
+    def compiled(self) -> int:
+        """Functions compiled so far."""
+        return self._functions
 
     def leave(self) -> None:
         """End the thread, and say what it came to."""

@@ -121,7 +121,10 @@ class Daemon:
         return self._server.url
 
     def stop(self, cause: str = "request") -> None:
-        """Finish the batch at hand, make it durable, publish once more, and leave `run`."""
+        """Finish the batch being evaluated, make it durable, publish once more, and leave `run`.
+
+        What was read after it is not evaluated: the next start reads it again.
+        """
         if not self._stop.is_set():
             self._telemetry.emit(Stopping(cause))
             self._attachments.supervisor.stopping()

@@ -11,6 +11,7 @@ import time
 
 import pytest
 
+from streamwatch.core.ports import Poll
 from streamwatch.daemon import daemon as module
 from tests.daemon.fake_daemon import (
     DEADLINE_SECONDS,
@@ -65,7 +66,7 @@ async def test_the_server_answers_before_the_estimators_are_compiled_and_readine
     assert h.status.unready() == ["stopping"]
 
 
-async def test_stopping_evaluates_the_batch_at_hand_and_reports_it_before_the_server_goes() -> None:
+async def test_stopping_reports_all_that_was_evaluated_before_the_server_goes() -> None:
     h = fake_daemon(*(poll(*(prediction(100 * k + i) for i in range(100))) for k in range(50)))
     running = asyncio.create_task(h.daemon.run())
     await until(lambda: len(h.source.polls) < 40)
@@ -73,10 +74,30 @@ async def test_stopping_evaluates_the_batch_at_hand_and_reports_it_before_the_se
     await running
     read = 100 * (50 - len(h.source.polls))
     assert h.source.polls, "it was stopped in the middle"
-    assert h.reported("predictions_accepted_total") == read
+    evaluated = sum(h.source.durable_positions.values())
+    assert evaluated in (read, read - 100), "a poll of which nothing was evaluated yet is read again"
+    assert h.reported("predictions_accepted_total") == evaluated
     assert h.source.stopped
     assert not h.server.running
     assert h.events()[-2:] == ["stopping", "stopped"]
+
+
+async def test_a_poll_of_which_nothing_was_evaluated_when_told_to_stop_is_left_to_the_next_start(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    h = fake_daemon(*(poll(*(prediction(100 * k + i) for i in range(100))) for k in range(5)))
+    deliver = h.source.poll
+
+    async def stop_at_the_third() -> Poll:
+        delivered = await deliver()
+        if len(h.source.polls) == 2:
+            h.daemon.stop("test")
+        return delivered
+
+    monkeypatch.setattr(h.source, "poll", stop_at_the_third)
+    await h.daemon.run()
+    assert h.reported("predictions_accepted_total") == 200
+    assert sum(h.source.durable_positions.values()) == 200
 
 
 async def test_a_poll_that_hangs_does_not_keep_it_from_stopping() -> None:
