@@ -83,13 +83,11 @@ def counts_of_daemon(url: str, token: str | None = None) -> dict[str, Counts]:
 
 def _counts(past: Any) -> Counts:
     outcomes = np.array(past["outcomes"], np.int64)
-    # Accuracies are rounded to seven digits, of counts in at most an hour.
-    right = np.rint(np.array(past["accuracy"], np.float64) * outcomes).astype(np.int64)
     return Counts(
         np.array(past["starts"], np.int64),
         np.array(past["seconds"], np.int64),
         outcomes,
-        outcomes - right,
+        outcomes - np.array(past["hits"], np.int64),
         None in past["persistent"],
     )
 

@@ -52,6 +52,7 @@ def test_every_time_is_in_one_stretch_and_nothing_is_lost_within_the_days(days: 
     assert ends[:-1] == starts[1:], "neither gaps nor overlaps"
     shown = [o for o in stream if o.event_ms >= 1_000 * starts[0]]
     assert sum(counts) == len(shown)
+    assert sum(told["hits"]) == sum(o.predicted_class == o.true_class for o in shown)
     if days > 2:
         assert starts[0] <= end_s - (days * 24 - 2) * HOUR_S
         assert set(seconds) == {60, 600, 3600}
@@ -65,7 +66,7 @@ def test_accuracies_are_those_of_the_stretch_alone() -> None:
     wrong = [Outcome("m", "a", "b", 1_000 * (NOON_S + 60 + n), 5) for n in range(10)]
     told = past(report_with_past([*right, *wrong]))
     assert told["starts"] == [NOON_S, NOON_S + 60]
-    assert (told["outcomes"], told["accuracy"]) == ([30, 10], [1.0, 0.0])
+    assert (told["outcomes"], told["hits"], told["accuracy"]) == ([30, 10], [30, 0], [1.0, 0.0])
     assert told["persistent"] == [pytest.approx(29 / 30, abs=1e-7), 1.0]
 
 

@@ -135,12 +135,14 @@ def daemon():
         hits[hour] = int((rng.random(1_000 + hour) >= 0.2).sum())
         minutes[hour] = (60 * hour, 1_000 + hour, hits[hour], 0)
     view = PastView(NONE, minutes)
-    pasts = {"a/b": (view,), "folded": (view, view)}
+    busy = PastView(NONE, np.array([[60, 300_000_001, 270_000_011, 0]]))
+    pasts = {"a/b": (view,), "folded": (view, view), "busy": (busy,)}
     report = Report((), 1_000 * 800 * HOUR, {}, pasts=pasts, history_days=30)
     exporter = PastExporter()
     documents = {
-        "/api/v1/models": json.dumps({"models": {"a/b": {}, "folded": {}}}).encode(),
+        "/api/v1/models": json.dumps({"models": {"a/b": {}, "busy": {}, "folded": {}}}).encode(),
         "/api/v1/models/a%2Fb/past": exporter.render(report, (), "", {"model": "a/b"}),
+        "/api/v1/models/busy/past": exporter.render(report, (), "", {"model": "busy"}),
         "/api/v1/models/folded/past": exporter.render(report, (), "", {"model": "folded"}),
     }
 
@@ -165,7 +167,8 @@ def daemon():
 def test_a_running_daemon_tells_exact_counts_of_its_past(daemon) -> None:
     url, hits = daemon
     counts = counts_of_daemon(url)
-    assert sorted(counts) == ["a/b", "folded"]
+    assert sorted(counts) == ["a/b", "busy", "folded"]
+    assert counts.pop("busy").errors.tolist() == [29_999_990], "more than a rounded accuracy could tell"
     assert counts["a/b"].outcomes.tolist() == [1_000 + hour for hour in range(700)]
     assert (counts["a/b"].outcomes - counts["a/b"].errors).tolist() == [hits[hour] for hour in range(700)]
     found = histories_of(counts, seed=1)

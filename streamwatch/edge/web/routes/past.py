@@ -3,13 +3,15 @@
 `GET /api/v1/models/{model}/past`::
 
     {"model": "m", "days": 30, "starts": [1759996800, 1759999200, 1760000040], "seconds": [3600, 600, 60],
-     "outcomes": [1200, 300, 17], "accuracy": [0.91, 0.9, 0.882], "persistent": [0.85, 0.85, null]}
+     "outcomes": [1200, 300, 17], "hits": [1092, 270, 15], "accuracy": [0.91, 0.9, 0.8823529],
+     "persistent": [0.85, 0.85, 0.8235294]}
 
 One entry for each stretch of time in which the model had outcomes (event time), the oldest first, none
 overlapping another: hours of the last `days` (`monitors.history_days`), ten minutes of the last two days,
-minutes of the last four hours, counted back from the model's latest outcome. `accuracy` and `persistent` (no
-change: the previous label) are those of the stretch alone, nothing is faded; `persistent` is null for models
-that predict in several folds. Outcomes dated more than an hour after the report are left out.
+minutes of the last four hours, counted back from the model's latest outcome. `hits` are the outcomes whose
+class was predicted. `accuracy` and `persistent` (no change: the previous label) are those of the stretch
+alone, nothing is faded; `persistent` is null for models that predict in several folds. Outcomes dated more
+than an hour after the report are left out.
 """
 
 from __future__ import annotations
@@ -59,6 +61,7 @@ class PastExporter:
                 "starts": shown["start_s"].tolist(),
                 "seconds": shown["seconds"].tolist(),
                 "outcomes": outcomes.tolist(),
+                "hits": shown["right"].tolist(),
                 "accuracy": np.round(shown["right"] / outcomes, 7).tolist(),
                 "persistent": [None] * len(shown)
                 if len(views) > 1

@@ -133,6 +133,7 @@ def schemas() -> Schema:
                 "starts": {"type": "array", "items": {"type": "integer"}, "description": "Event times"},
                 "seconds": {"type": "array", "items": {"enum": [60, 600, 3600]}},
                 "outcomes": {"type": "array", "items": {"type": "integer", "minimum": 1}},
+                "hits": {"type": "array", "items": {"type": "integer", "minimum": 0}},
                 "accuracy": {"type": "array", "items": ratio("Of the stretch alone")},
                 "persistent": {**points, "description": "No change; null for models in several folds"},
             }
