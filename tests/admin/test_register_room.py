@@ -115,6 +115,7 @@ def customers_of(model: int, customers: int) -> Batch:
     )
 
 
+@pytest.mark.slow
 def test_segments_with_all_their_values_and_counted_others_are_within_those_bytes() -> None:
     spec = SegmentsSpec(max_values=4, max_classes=20, max_total=40)
     assert len(said((spec,))) == 3

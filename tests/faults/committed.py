@@ -17,6 +17,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import NoReturn
 
 from streamwatch.core.column_pipeline import ColumnPipeline
 from streamwatch.core.commit.batch import CommitBatch
@@ -158,7 +159,12 @@ def changes(commit: int, pipeline: bytes) -> CommitBatch:
     )
 
 
-if __name__ == "__main__":
-    for durable in Committing(Path(sys.argv[1]), int(sys.argv[3])).until(int(sys.argv[2])):
+def commit_all(directory: Path, last: int, ids: int) -> NoReturn:
+    """Commit up to number `last`, write the number of each as a line when it is durable, and end."""
+    for durable in Committing(directory, ids).until(last):
         os.write(1, f"{durable}\n".encode())
     os._exit(0)  # as it would end otherwise: without a goodbye to the disk
+
+
+if __name__ == "__main__":
+    commit_all(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))

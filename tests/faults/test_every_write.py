@@ -6,7 +6,6 @@ import logging
 import shutil
 import signal
 import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -18,9 +17,9 @@ import pytest
 
 from streamwatch.edge.stores.errors import StateFailed, StateRefused
 from tests.faults.committed import COLD, IN_COLUMNS, Committing
+from tests.faults.stopped import let_go, stopped
 from tests.tiers import by_tier, is_due
 
-ROOT = Path(__file__).parents[2]
 CALLS = (
     *("write", "pwrite64", "writev", "pwritev", "ftruncate", "fallocate", "sync_file_range"),
     *("fsync", "fdatasync", "rename", "renameat", "renameat2", "unlink", "unlinkat", "link"),
@@ -58,15 +57,17 @@ class Tracing:
         copy = self._copies / f"{call}-{when}"
         if self._original.exists():
             shutil.copytree(self._original, copy)
+        told = self._copies / f"{call}-{when}.said"
+        process = stopped(copy, self._last, IDS, told)
         command = [self._strace, "-f", "-qq", "-o", "/dev/null", "-e", f"trace={call}"]
-        command += ["-e", f"inject={call}:signal=KILL:when={when}"]
-        command += [sys.executable, "-m", "tests.faults.committed", str(copy), str(self._last), str(IDS)]
-        done = subprocess.run(
-            command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False
-        )
-        assert done.returncode in (0, -signal.SIGKILL), done.stderr
-        said = [int(line) for line in done.stdout.split()]
-        return Run(call, when, copy, done.returncode != 0, said[-1] if said else 0)
+        command += ["-e", f"inject={call}:signal=KILL:when={when}", "-p", str(process.pid)]
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as tracer:
+            let_go(process)
+            _, errors = tracer.communicate(timeout=PATIENCE_SECONDS)
+        process.join(PATIENCE_SECONDS)
+        assert process.exitcode in (0, -signal.SIGKILL), errors
+        said = [int(line) for line in told.read_text().split()]
+        return Run(call, when, copy, process.exitcode != 0, said[-1] if said else 0)
 
     def every_call(self, call: str) -> Iterator[Run]:
         """Killed at its first call, and at every later one whose turn it is, until it makes no more."""

@@ -16,6 +16,7 @@ from streamwatch.core.merge.timestamps import (
     judge,
 )
 from streamwatch.core.records import ROW, words_of
+from tests.tiers import by_tier
 
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
 NOW = 1_700_000_000_000
@@ -147,7 +148,7 @@ def test_what_may_be_the_future_waits_until_the_host_is_known_to_be_right() -> N
 
 def test_looking_at_records_together_says_the_same_as_at_each(monkeypatch: pytest.MonkeyPatch):
     random = np.random.default_rng(7)
-    for _ in range(200):
+    for _ in range(by_tier(fast=40, default=200, everything=2_000)):
         count = int(random.integers(1, 600))
         stamps = NOW + np.cumsum(random.integers(-50, 100, count))
         for _ in range(int(random.integers(0, 6))):

@@ -55,7 +55,9 @@ def accuracy(table, name, weight):
         pytest.param(
             SPEC, 12, 3_300, 3_700, id="windows long enough for blocks are cut", marks=pytest.mark.slow
         ),
-        pytest.param(SPEC, 22, 0, 1_500, id="more classes than shadow classifiers take"),
+        pytest.param(
+            SPEC, 22, 0, 1_500, id="more classes than shadow classifiers take", marks=pytest.mark.slow
+        ),
         pytest.param(
             replace(SPEC, shadow_max_classes=0),
             3,

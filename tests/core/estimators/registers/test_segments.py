@@ -17,6 +17,7 @@ from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Outcome
 from tests.core.estimators.measures import plain_measures
 from tests.layouts import TINY
+from tests.tiers import by_tier
 
 ALPHA = 0.98
 WITHOUT_STREAM = {"kappa_temporal_correction", "kappa_transition"}
@@ -131,7 +132,7 @@ def counted(watched: EstimatorSet) -> dict[str, float]:
 
 def test_values_without_room_count_among_the_others_as_soon_as_those_have_a_row() -> None:
     rng = np.random.default_rng(8)
-    for trial in range(20):
+    for trial in range(by_tier(fast=6, default=20, everything=100)):
         room, most = 2 + trial % 5, 1 + trial % 3
         watched = estimators(max_values=most, max_total=room)
         expected: dict[tuple[str, str, str], float] = {}

@@ -94,6 +94,7 @@ def test_every_number_is_that_of_the_definition_on_streams_made_to_break_it(name
     assert_equal_at_every_step(ADVERSARIAL[name], outcomes, delta)
 
 
+@pytest.mark.slow
 def test_the_random_streams_claim_and_reopen_often() -> None:
     """Or the comparison above would compare little."""
     said = [history(random_leads(seed), 300, 0.9)[0]["verdict"] for seed in range(8)]
@@ -101,6 +102,7 @@ def test_the_random_streams_claim_and_reopen_often() -> None:
     assert min((turns == verdict).sum() for verdict in (-1, 0, 1)) >= 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_a_record_cut_off_anywhere_continues_to_the_bit(seed) -> None:
     leads = random_leads(seed)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numba
 import numpy as np
+import pytest
 
 from streamwatch.core.estimators.verdicts.factors import set_factors
 from streamwatch.core.estimators.verdicts.state import STAKES, VERDICT
@@ -30,6 +31,7 @@ def _sum(values):
     return sum_in_pairs(lanes_of(values, 0))
 
 
+@pytest.mark.slow  # one function compiled for it alone
 def test_factors_are_the_powers_of_the_definition() -> None:
     rng = np.random.default_rng(1)
     edges = [1.0, 1e-9, 5e-324, 1 / 128, 1 / 256, np.nextafter(1 / 256, 0), 1 - 1e-12]

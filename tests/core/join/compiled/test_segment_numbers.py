@@ -123,7 +123,7 @@ def a_stream() -> list[Event]:
 
 
 @pytest.mark.parametrize("feed", [as_objects, as_columns])
-@pytest.mark.parametrize("cut", [1, 37, 5_000])
+@pytest.mark.parametrize("cut", [pytest.param(1, marks=pytest.mark.slow), 37, 5_000])
 def test_estimates_of_segments_are_those_of_the_join_row_by_row_to_the_bit(feed: Feed, cut: int) -> None:
     events, monitors = a_stream(), segmented()
     rows, store = Pipeline(JoinSpec(), monitors), MemoryStore()

@@ -16,7 +16,7 @@ from streamwatch.core.fold_names import fold_name
 from streamwatch.core.predictions.batch import PREDICTED, PredictionBatch, batch_of
 from streamwatch.core.predictions.early_hints import EarlyHints, EarlyHintsSpec
 from tests.core.predictions.early_hints.plain_early import Said, hints
-from tests.tiers import by_tier, examples
+from tests.tiers import by_tier, examples, few
 
 SPEC = EarlyHintsSpec(max_models=2)
 
@@ -48,8 +48,9 @@ def watched(said: list[Said], spec: EarlyHintsSpec = SPEC) -> EarlyHints:
     return watch
 
 
-@pytest.mark.parametrize("classes", ["ab", "abcdefghij"])
-@pytest.mark.parametrize("scored", [True, False])
+@pytest.mark.parametrize(
+    ("classes", "scored"), few([("ab", True), ("ab", False), ("abcdefghij", True), ("abcdefghij", False)], 1)
+)
 def test_hints_and_capital_equal_plain_sums(classes: str, scored: bool) -> None:  # noqa: FBT001
     said = changing(1, 9_000, classes, scored=scored)
     watch = EarlyHints(SPEC)

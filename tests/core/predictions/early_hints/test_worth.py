@@ -81,7 +81,7 @@ def plain(said: list[Said], until: int) -> list[Stretch]:
     return found
 
 
-@pytest.mark.parametrize("length", [50, 950, 3_000, 9_000])
+@pytest.mark.parametrize("length", [50, 950, 3_000, pytest.param(9_000, marks=pytest.mark.slow)])
 def test_stretches_equal_sums_over_lists(length: int) -> None:
     said = a_stream(length, length)
     until = said[-1].at

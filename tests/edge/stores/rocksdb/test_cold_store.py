@@ -29,7 +29,7 @@ from tests.edge.stores.rocksdb.test_column_store import JOIN, Columns, Life, a_l
 from tests.golden.test_released_states import FOLDER
 from tests.tiers import by_tier
 
-STATES = by_tier(fast=6, default=25, everything=300)
+STATES = by_tier(fast=3, default=25, everything=300)
 TABLE = OverflowSpec(1, 4, SMALL)
 BY_TOPIC = (
     *("topic_predictions_total", "topic_predictions_joined_total"),

@@ -29,7 +29,7 @@ from tests.core.join.join_stream import RecordingEstimatorSet, alive, clocked, l
 from tests.edge.stores.rocksdb.stream import DurableStream, digested, rocks_spec
 from tests.tiers import by_tier
 
-STATES = by_tier(fast=8, default=25, everything=300)
+STATES = by_tier(fast=3, default=25, everything=300)
 JOIN = JoinSpec(horizon_ms=900_000_000, dedup_horizon_ms=900_000_000)
 
 

@@ -1,0 +1,23 @@
+"""Imported by a server of forks: calls in memory what `committed` calls, so that no fork loads it anew.
+
+No database is opened: its threads would be missing in a fork.
+"""
+
+from __future__ import annotations
+
+from random import Random
+
+from streamwatch.edge.keys import digest_bytes
+from tests.core.join.compiled.durable_streams import cramped_logs
+from tests.core.join.compiled.outside.cold_streams import ColdJoined
+from tests.core.join.join_stream import clocked, tick
+from tests.faults.committed import COMMIT_MS, JOIN, stories
+
+_columns = ColdJoined(JOIN, digest_bytes, None, Random(1))
+for _commit in range(1, 9):
+    _now = _commit * COMMIT_MS
+    _columns.feed(clocked([*stories(_commit, 60, _now), tick(_now)], _columns.pipeline.clock_ms))
+    _columns.keep_up()
+    with cramped_logs():
+        _columns.commit()
+    _columns.restart()
