@@ -33,6 +33,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     left: list[pytest.Item] = []
     for item in items:
         room = item.path.relative_to(ROOT).parts[0]
+        group = item.get_closest_marker("xdist_group")  # what it shares is made once, or not at all
         if room in SLOW_ROOMS:
             item.add_marker(pytest.mark.slow)
         if BROKERS & set(getattr(item, "fixturenames", ())):
@@ -41,7 +42,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.xdist_group("browser"))
         named = any(_is_of(item, argument) for argument in config.args)
         markers = {marker.name for marker in item.iter_markers()}
-        (chosen if named or is_in_tier(item.nodeid, markers) else left).append(item)
+        name = group.args[0] if group is not None else item.nodeid
+        (chosen if named or is_in_tier(name, markers) else left).append(item)
     items[:] = chosen
     config.hook.pytest_deselected(items=left)
 

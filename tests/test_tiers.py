@@ -11,15 +11,15 @@ NAMES = [f"tests/integration/test_{number}.py::test_it[{number}]" for number in 
 
 def _chosen(monkeypatch: pytest.MonkeyPatch, tier: str, turn: int, markers: set[str]) -> set[str]:
     monkeypatch.setattr(tiers, "TIER", tier)
-    monkeypatch.setattr(tiers, "turn", lambda: turn)
+    monkeypatch.setattr(tiers, "turn", lambda _: turn)
     return {name for name in NAMES if tiers.is_in_tier(name, markers)}
 
 
 def test_of_the_slow_ones_each_has_its_turn_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    shares = [_chosen(monkeypatch, "rotating", turn, {"slow"}) for turn in range(tiers.ROTATION)]
+    shares = [_chosen(monkeypatch, "rotating", turn, {"slow"}) for turn in range(tiers.SHARES)]
     assert set().union(*shares) == set(NAMES)
     assert sum(map(len, shares)) == len(NAMES)
-    assert min(map(len, shares)) > len(NAMES) // (2 * tiers.ROTATION)
+    assert min(map(len, shares)) > len(NAMES) // (2 * tiers.SHARES)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 `make test-fast`, `make test` and `make test-all` set `STREAMWATCH_TESTS`; without it, as where a test is
 named by hand, and in the gate it is `default`. A tier decides two things: which tests run (`slow` ones from
-`default` on, of which `rotating` takes a quarter, another at every commit; `long` ones in `all` only; whole
+`default` on, of which `rotating` takes a sixth, another at every commit; `long` ones in `all` only; whole
 rooms are slow, see `SLOW_ROOMS`), and how much of a test that draws examples, seeds, kills or power cuts.
 Nothing is proved in a tier that those behind it leave out.
 """
@@ -27,15 +27,18 @@ EXAMPLES: Final = {"fast": 10, "rotating": 20, "default": 50, "all": 100}
 SLOW_ROOMS: Final = ("attack", "browser", "calibration", "faults", "golden", "integration")
 """Folders of tests that start brokers, browsers and processes, or draw by the thousand."""
 ROTATION: Final = 4
-"""Of what is rotated, `default` does one in so many, another share at every commit."""
+"""Of write points and the like, every tier but `all` does one in so many, others at every commit."""
+SHARES: Final = 6
+"""Of slow tests, `rotating` runs one in so many, others at every commit."""
 
 if TIER not in TIERS:
     raise ValueError(f"STREAMWATCH_TESTS must be one of {', '.join(TIERS)}, got {TIER!r}")
 
 
-def by_tier(*, fast: Item, default: Item, everything: Item) -> Item:
-    """What to take at this tier; `rotating` takes what `default` does."""
-    return {"fast": fast, "all": everything}.get(TIER, default)
+def by_tier(*, fast: Item, default: Item, everything: Item, rotating: Item | None = None) -> Item:
+    """What to take at this tier; `rotating` takes what `default` does where nothing is given."""
+    taken = {"fast": fast, "all": everything, "rotating": default if rotating is None else rotating}
+    return taken.get(TIER, default)
 
 
 def few(several: Iterable[Item], number: int) -> list[Item]:
@@ -54,14 +57,14 @@ def number(name: str, *, default: int, everything: int) -> int:
 
 
 @cache
-def turn() -> int:
-    """Which share is due, 0 … ROTATION - 1: `STREAMWATCH_ROTATION`, else of the commit that is checked out.
+def turn(shares: int = ROTATION) -> int:
+    """Which share is due, 0 … shares - 1: `STREAMWATCH_ROTATION`, else of the commit that is checked out.
 
     Commits are as good as drawn, so that all shares come round; 0 where there is no repository.
     """
     given = os.environ.get("STREAMWATCH_ROTATION")
     if given is not None:
-        return int(given) % ROTATION
+        return int(given) % shares
     head = run(
         ["git", "rev-parse", "HEAD"],
         cwd=Path(__file__).parent,
@@ -69,7 +72,7 @@ def turn() -> int:
         text=True,
         check=False,
     )
-    return int(sha256(head.stdout.strip().encode()).hexdigest(), 16) % ROTATION if head.stdout else 0
+    return int(sha256(head.stdout.strip().encode()).hexdigest(), 16) % shares if head.stdout else 0
 
 
 def rotated(several: Sequence[Item]) -> list[Item]:
@@ -78,13 +81,13 @@ def rotated(several: Sequence[Item]) -> list[Item]:
 
 
 def is_in_tier(name: str, markers: Collection[str]) -> bool:
-    """Tell whether this tier has a test, by its name and its markers."""
+    """Tell whether this tier has a test, by its name, or that of its group, and its markers."""
     if "long" in markers:
         return TIER == "all"
     if "slow" not in markers:
         return True
     if TIER == "rotating":
-        return crc32(name.encode()) % ROTATION == turn()
+        return crc32(name.encode()) % SHARES == turn(SHARES)
     return TIER != "fast"
 
 

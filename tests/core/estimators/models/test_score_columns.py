@@ -19,7 +19,7 @@ from tests.core.estimators.models.test_column_index import MODELS, Numbers, all_
 from tests.layouts import DEFAULT, TINY
 from tests.tiers import by_tier, few
 
-ROUNDS = by_tier(fast=2, default=4, everything=60)
+ROUNDS = by_tier(fast=2, rotating=2, default=4, everything=60)
 CLASSES = [f"class-{number}" for number in range(20)]
 """More than `shadow_max_classes`, and than the tiny layout tells apart."""
 SEGMENTS = [segments_text({"country": value}) for value in ("de", "fr")]

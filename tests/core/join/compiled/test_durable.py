@@ -17,7 +17,7 @@ from tests.core.join.join_stream import alive, digested
 from tests.core.predictions.listing_register import REGISTERS
 from tests.tiers import by_tier
 
-STREAMS = by_tier(fast=6, default=40, everything=10_000)
+STREAMS = by_tier(fast=6, rotating=12, default=40, everything=10_000)
 NOTED = by_tier(fast=4, default=15, everything=15)
 
 
