@@ -138,10 +138,8 @@ def state_opening(
         except BaseException:
             store.close()
             raise
-        if notifies_of_hints(settings):
-            alerting = Alerting(book, told, monitors, _now_ms, saved.outbox, pipeline.active_hints)
-        else:
-            alerting = Alerting(book, told, monitors, _now_ms, saved.outbox)
+        hints = pipeline.active_hints if notifies_of_hints(settings) else None
+        alerting = Alerting(book, told, lambda: monitors.answers, _now_ms, saved.outbox, hints)
         return State(store, checkpoint, processor, stands, resumed, alerting)
 
     return open_state

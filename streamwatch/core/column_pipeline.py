@@ -234,7 +234,7 @@ class ColumnPipeline:
         return self._registers.details()
 
     def active_hints(self) -> dict[str, ActiveHint]:
-        """Early hints that stand, by model."""
+        """Early hints that are active, by model."""
         return self._registers.active_hints()
 
     def join_families(self) -> list[Family]:

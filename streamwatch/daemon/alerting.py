@@ -52,28 +52,28 @@ class Alerting:
         Which alarms are announced, open and ended.
     deliveries
         Whoever is told.
-    monitors
-        Asked how models do now.
+    models
+        Gives whom to ask how models do now.
     now_ms
         The wall clock.
     owed
         Notifications of the last commit that have yet to be delivered.
     hints
-        Gives the early hints that stand, by model; None where people are told of none.
+        Gives the early hints that are active, by model; None where people are told of none.
     """
 
     def __init__(
         self,
         book: AlarmBook,
         deliveries: Deliveries,
-        monitors: WatchedModels,
+        models: Callable[[], WatchedModels],
         now_ms: Callable[[], int],
         owed: Mapping[str, bytes],
         hints: Callable[[], Mapping[str, ActiveHint]] | None = None,
     ) -> None:
         self._book = book
         self._deliveries = deliveries
-        self._monitors = monitors
+        self._models = models
         self._now_ms = now_ms
         self._owed = owed
         self._hints = hints
@@ -101,12 +101,12 @@ class Alerting:
         behind
             Whether it is still being read.
         """
-        book, monitors, now_ms = self._book, self._monitors, self._now_ms()
-        notifications = book.announce(alarms, now_ms, monitors, behind=in_backlog)
+        book, models, now_ms = self._book, self._models(), self._now_ms()
+        notifications = book.announce(alarms, now_ms, models, behind=in_backlog)
         for model in retired:
             notifications += book.retire(model, now_ms)
         hints = None if self._hints is None else self._hints()
-        notifications += book.review(monitors, now_ms, behind=behind, hints=hints)
+        notifications += book.review(models, now_ms, behind=behind, hints=hints)
         records = {notification.id: self._deliveries.record(notification) for notification in notifications}
         outbox = {
             **self._deliveries.changes(),

@@ -17,9 +17,6 @@ from streamwatch.core.buckets.contract import ALARM
 from streamwatch.core.buckets.spec import BucketsSpec
 from streamwatch.core.buckets.view import ResultsView
 from streamwatch.core.commit.batch import CommitBatch
-from streamwatch.core.estimators.class_shift import ClassShift
-from streamwatch.core.estimators.level import Level
-from streamwatch.core.estimators.registers.segments.change import SegmentChange
 from streamwatch.core.events import Alarm, Partition
 from streamwatch.core.fold_names import model_of
 from streamwatch.core.join.caveats import details_with_caveats
@@ -263,26 +260,6 @@ class ResultsProcessor:
         behind = self._run.host_is_behind
         clock = single("host_clock_behind", None if behind is None else float(behind))
         return [*held, clock, *self._run.families()]
-
-    def first_ms(self, model: str) -> int:
-        """See `WatchedModels`, as all that follow: the view begins anew with another job."""
-        return self.view.monitors.first_ms(model)
-
-    def levels(self, models: Sequence[str]) -> Mapping[str, Level]:
-        """Present levels by name."""
-        return self.view.monitors.levels(models)
-
-    def accuracy_misleads(self, model: str) -> bool:
-        """Tell whether a model is judged by accuracy that says little of its use."""
-        return self.view.monitors.accuracy_misleads(model)
-
-    def class_shift(self, model: str, level: float) -> ClassShift | None:
-        """Tell whether the classes or the model seem to have changed."""
-        return self.view.monitors.class_shift(model, level)
-
-    def segment_change(self, model: str) -> SegmentChange | None:
-        """Find the value of a segment in which most of a changed error sits."""
-        return self.view.monitors.segment_change(model)
 
     def _hold(self, record: Record) -> None:
         if record.key is None:

@@ -185,7 +185,7 @@ class FakeDaemon:
         if ALARMS in saved.sections:
             book.restore(saved.sections[ALARMS])
         models: Any = self.models
-        self.alerting = Alerting(book, self.deliveries, models, lambda: self.now_ms, saved.outbox)
+        self.alerting = Alerting(book, self.deliveries, lambda: models, lambda: self.now_ms, saved.outbox)
         parts: list[Any] = [self.store, FakeCheckpoint(), self.processor]
         self.state = State(*parts, SourcePositions(), Resumed(), self.alerting)
         spec = CommitSpec(interval_seconds=0.0, events=100)

@@ -89,7 +89,7 @@ def test_hints_told_by_a_life_with_notify_are_over_in_one_without_and_told_anew_
         if kept:
             book.restore(kept)
         models: Any = daemon.models
-        alerting = Alerting(book, daemon.deliveries, models, lambda: NOW_MS, {}, hints)
+        alerting = Alerting(book, daemon.deliveries, lambda models=models: models, lambda: NOW_MS, {}, hints)
         decided = alerting.decide([], [], in_backlog=False, behind=False)
         kept = decided.sections[ALARMS]
         kinds.append([each.kind for each in decided.notifications])

@@ -54,7 +54,7 @@ _DECODER = msgspec.msgpack.Decoder(_State)
 
 
 class WatchedModels(Protocol):
-    """Questions of the book about models; `EstimatorSet` answers."""
+    """Questions of the book about models; `EstimatorSet.answers` answers."""
 
     def first_ms(self, model: str) -> int:
         """Event time of a model's first outcome."""
@@ -167,7 +167,7 @@ class AlarmBook:
         behind
             Whether a backlog is still being read: a digest waits for its end, though not for ever.
         hints
-            Early hints that stand, by model; None: nobody is told of any, and those told are over.
+            Early hints that are active, by model; None: nobody is told of any, and those told are over.
         """
         open_alarms = list(self._incidents.parts())
         found = models.levels(sorted({model for (model, _), _ in open_alarms})) if open_alarms else {}

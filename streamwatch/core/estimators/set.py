@@ -14,41 +14,33 @@ from typing import TypeVar
 import msgspec
 import numpy as np
 
-from streamwatch.core.estimators.agreement import Totals
+from streamwatch.core.estimators.alarm_naming import AlarmNaming, NamedAlarm
 from streamwatch.core.estimators.alarms import Alarms
-from streamwatch.core.estimators.class_shift import ClassShift, shift_between, shift_over_folds
+from streamwatch.core.estimators.answers import ModelAnswers
 from streamwatch.core.estimators.comparisons.set import ComparisonSet
 from streamwatch.core.estimators.confusion import confusion_document
-from streamwatch.core.estimators.detectors.alarm import AlarmRow
 from streamwatch.core.estimators.folds.report import joined_details
-from streamwatch.core.estimators.imbalance import accuracy_misleads
 from streamwatch.core.estimators.kernel.table import ModelTable
 from streamwatch.core.estimators.label_delays import LabelDelays
-from streamwatch.core.estimators.level import Level, joined_levels, levels_of, recent_of
 from streamwatch.core.estimators.measures.measures import accuracy
 from streamwatch.core.estimators.models.column_index import ColumnIndex
-from streamwatch.core.estimators.models.index import ModelIndex, ModelSlot, utility_of
+from streamwatch.core.estimators.models.index import ModelIndex, ModelSlot
 from streamwatch.core.estimators.models.snapshot import ModelSnapshot, decode, encode
 from streamwatch.core.estimators.names import Batch
 from streamwatch.core.estimators.pasts import Pasts
 from streamwatch.core.estimators.registers import registers_of
 from streamwatch.core.estimators.registers.questions import AnswersAlarms, RaisesAlarms
-from streamwatch.core.estimators.registers.segments.change import SegmentChange
 from streamwatch.core.estimators.report import SeriesReport
 from streamwatch.core.estimators.samples import Slice
 from streamwatch.core.estimators.trace import TraceColumns
 from streamwatch.core.estimators.trace_chunk import Cell, TraceChunk
-from streamwatch.core.events import VERDICT, Alarm, ErrorChange, Judgement, Outcome
+from streamwatch.core.events import VERDICT, Alarm, Outcome
 from streamwatch.core.fold_names import fold_of, model_of
 from streamwatch.core.outcomes import OutcomeBatch
 from streamwatch.core.past import PastView
 from streamwatch.core.series import Family
 from streamwatch.core.specs import (
-    AdwinSpec,
-    ForgettingSpec,
-    LandmarkSpec,
     MonitorsSpec,
-    SlidingSpec,
 )
 
 _SLICE_MODELS = 100
@@ -71,9 +63,12 @@ class EstimatorSet:
         self._raising = [each for each in self._registers if isinstance(each, RaisesAlarms)]
         late = [name for register in self._raising for name in register.detectors]
         self._alarms = Alarms(spec.max_models, [*(d.name for d in spec.detectors), VERDICT, *late])
-        self._asked = [each for each in self._registers if isinstance(each, AnswersAlarms)]
+        asked = [each for each in self._registers if isinstance(each, AnswersAlarms)]
         own = (self._delays, self._alarms, self._pasts, *self._registers)
         self._watched = ModelIndex(spec, self._table, own)
+        self._naming = AlarmNaming(spec, self._table, self._watched, self._raising, asked)
+        self.answers = ModelAnswers(spec, self._table, self._watched, asked)
+        """Asked by whoever writes notifications."""
         self._columns = ColumnIndex(self._watched, spec.max_classes)
         self.comparisons = ComparisonSet(spec) if spec.comparisons else None
         """Of models with each other; None where none are asked for."""
@@ -121,9 +116,9 @@ class EstimatorSet:
             batch.scores,
             batch.event_ms,
         )
-        changes = self._changes(batch, found)
+        changes = self._naming.changes(batch, found)
         self._observe_labels(batch)
-        return self._declare(batch, found, changes)
+        return self._recorded(self._naming.named(batch, found, changes))
 
     def trace(self, outcomes: Sequence[Outcome]) -> TraceChunk:
         """Evaluate outcomes as `fold` does, and say after each what its model's estimators then say."""
@@ -152,9 +147,9 @@ class EstimatorSet:
                 batch.scores,
                 batch.event_ms,
             )
-            changes = self._changes(batch, traced.alarms)
+            changes = self._naming.changes(batch, traced.alarms)
             late = self._observe_labels(batch, tracing=True)
-            alarms += self._declare(batch, traced.alarms, changes)
+            alarms += self._recorded(self._naming.named(batch, traced.alarms, changes))
             said = self._table.verdicts_traced(traced)
             rows += columns.rows(batch.outcomes, batch.ordinals(counted), traced, said, late)
         return TraceChunk(columns.names, rows, alarms)
@@ -186,7 +181,7 @@ class EstimatorSet:
             yield
         for model in folds:
             if model in self._watched.folds:
-                report.add_folds(model, self._rows_of_folds(model), self._table)
+                report.add_folds(model, self._watched.rows_of_folds(model), self._table)
         families = report.families()
         return families if self.comparisons is None else families + self.comparisons.families()
 
@@ -264,71 +259,6 @@ class EstimatorSet:
                 register.restore(row, state.sections[register.section])
         return state.model
 
-    def first_ms(self, model: str) -> int:
-        """Event time of a model's first outcome; 0 for one that is not watched (any more)."""
-        slots = [self._watched.models.get(name) for name in self._names_of(model)]
-        return min((slot.first_ms for slot in slots if slot is not None), default=0)
-
-    def levels(self, models: Sequence[str]) -> dict[str, Level]:
-        """Recent error rates of these models, under the first mechanism that fades, or else slides.
-
-        Models that are not watched, and all where there is no such mechanism, are left out.
-        """
-        recent = recent_of(self._spec)
-        watched = [name for model in models for name in self._names_of(model) if name in self._watched.models]
-        if recent is None or not watched:
-            return {}
-        rows = np.array([self._watched.models[name].row for name in watched], np.int64)
-        totals, outcomes = self._table.totals(rows, recent), self._table.outcomes(rows)
-        return joined_levels(levels_of(watched, totals, outcomes, self._spec.confidence_delta))
-
-    def class_shift(self, model: str, level: float) -> ClassShift | None:
-        """Tell whether a changed error looks like a change of the classes or of the model.
-
-        `level` is its mean loss before, as a detector found it, or NaN. Of a model that predicts in folds it
-        is told over all of them. None for one that is not watched, with few outcomes, and where settings have
-        no landmark beside a sliding or ADWIN window.
-        """
-        names = [name for name in self._names_of(model) if name in self._watched.models]
-        kinds = [type(forgetting) for forgetting in self._spec.forgetting]
-        if not names or LandmarkSpec not in kinds:
-            return None
-        delta = self._spec.confidence_delta
-        parts = [self._parts(self._watched.models[name], kinds) for name in names]
-        if names == [model]:
-            return shift_between(*parts[0], delta, level)
-        return shift_over_folds(parts, delta, level)
-
-    def segment_change(self, model: str) -> SegmentChange | None:
-        """Find the value of a segment that has most of a model's extra errors; None where none stands out.
-
-        None for a model that is not watched or predicts in folds, and where predictions have no segments.
-        """
-        slot = self._watched.models.get(model)
-        if slot is None:
-            return None
-        found = (register.change_of(slot.row) for register in self._asked)
-        return next((change for change in found if change is not None), None)
-
-    def _parts(
-        self, slot: ModelSlot, kinds: Sequence[type[ForgettingSpec]]
-    ) -> tuple[Totals, Sequence[Totals], Sequence[str]]:
-        """Totals without forgetting and over windows of a model or fold, and its classes."""
-        rows = np.array([slot.row], np.int64)
-        past = self._table.totals(rows, kinds.index(LandmarkSpec))
-        windows = [self._table.totals(rows, i) for i, k in enumerate(kinds) if k in (SlidingSpec, AdwinSpec)]
-        return past, windows, slot.classes.names(folded=past.true_class.shape[1] > slot.classes.limit)
-
-    def accuracy_misleads(self, model: str) -> bool:
-        """Tell whether a model is judged by accuracy that says little of its use (`imbalance`).
-
-        False for a model that is not watched or predicts in folds, and where no mechanism tells of now.
-        """
-        slot, recent = self._watched.models.get(model), recent_of(self._spec)
-        if slot is None or recent is None or utility_of(self._spec, model).kind != "accuracy":
-            return False
-        return bool(accuracy_misleads(self._table.totals(np.array([slot.row], np.int64), recent))[0])
-
     def estimators(self) -> dict[str, str]:
         """Contents of each section of a snapshot, in words; a section of another name does not continue."""
         of_models = self._table.sections() | {r.section: r.title for r in self._registers}
@@ -346,16 +276,9 @@ class EstimatorSet:
         self._watched.over_limit |= over_limit
         self._alarms.recent = deque(recent, maxlen=self._alarms.recent.maxlen)
 
-    def _names_of(self, model: str) -> Sequence[str]:
-        """Names under which a model is evaluated: its own, or those of its folds."""
-        return [model] if model in self._watched.models else self._watched.folds.get(model, [model])
-
-    def _rows_of_folds(self, model: str) -> list[int]:
-        return [self._watched.models[name].row for name in self._watched.folds[model]]
-
     def _fold_accuracies(self, model: str) -> dict[str, dict[str, float]]:
         """Accuracy of each fold of a model by mechanism and fold, at one time."""
-        rows = np.array(self._rows_of_folds(model), np.int64)
+        rows = np.array(self._watched.rows_of_folds(model), np.int64)
         numbers = [str(fold_of(name)) for name in self._watched.folds[model]]
         found: dict[str, dict[str, float]] = {}
         for index, forgetting in enumerate(self._spec.forgetting):
@@ -392,103 +315,10 @@ class EstimatorSet:
         self._delays.observe(observed.rows, observed.delay_ms, observed.event_ms)
         return columns
 
-    def _changes(self, batch: Batch, found: Sequence[AlarmRow]) -> list[ErrorChange | None]:
-        """Locate what each alarm of a detector is about among the predictions, before the batch is observed.
-
-        None of a verdict, and where none is found or the error changed the other way.
-        """
-        changes: list[ErrorChange | None] = []
-        for f in found:
-            change = None
-            if f.detector < len(self._spec.detectors):
-                located = (register.change_at(batch, f.position) for register in self._asked)
-                change = next((each for each in located if each is not None), None)
-            if change is not None and (f.after > f.before) is not (change.after > change.before):
-                change = None
-            changes.append(change)
-        return changes
-
-    def _declare(
-        self, batch: Batch, found: Sequence[AlarmRow], changes: Sequence[ErrorChange | None]
-    ) -> list[Alarm]:
-        """Name the kernel's alarms and remember them."""
-        detectors = self._spec.detectors
-        declared: list[tuple[int, int, int, Alarm]] = []
-        ordinals = self._ordinals(batch, found)
-        for f, ordinal, change in zip(found, ordinals, changes, strict=True):
-            cause = batch.outcomes[f.position]
-            alarm = Alarm(
-                model=model_of(cause.model),
-                detector=detectors[f.detector].name if f.detector < len(detectors) else VERDICT,
-                ordinal=ordinal,
-                outcome=f.outcome,
-                event_ms=cause.event_ms,
-                statistic=f.statistic,
-                threshold=f.threshold,
-                before=f.before,
-                after=f.after,
-                n_eff=f.n_eff,
-                judgement=self._judgement(f, cause),
-                predictions=change,
-            )
-            declared.append((f.position, f.row, min(f.detector, len(detectors)), alarm))
-        if self._raising:
-            declared = sorted(declared + self._declare_late(batch), key=lambda each: each[0])
-        for _, row, detector, alarm in declared:
+    def _recorded(self, named: Sequence[NamedAlarm]) -> list[Alarm]:
+        for _, row, detector, alarm in named:
             self._alarms.record(row, detector, alarm)
-        return [alarm for *_, alarm in declared]
-
-    def _declare_late(self, batch: Batch) -> list[tuple[int, int, int, Alarm]]:
-        """Name the alarms of registers: position of the outcome, row, index of the detector, and alarm."""
-        declared: list[tuple[int, int, int, Alarm]] = []
-        first = len(self._spec.detectors) + 1
-        for register in self._raising:
-            for position, f, predicted_ms in register.raised():
-                cause = batch.outcomes[position]
-                counted = int(self._table.outcomes(np.array([f.row], np.int64))[0])
-                alarm = Alarm(
-                    model=model_of(cause.model),
-                    detector=register.detectors[f.detector],
-                    ordinal=f.ordinal,
-                    outcome=counted - int(np.count_nonzero(batch.rows[position + 1 :] == f.row)),
-                    event_ms=cause.event_ms,
-                    statistic=f.statistic,
-                    threshold=f.threshold,
-                    before=f.before,
-                    after=f.after,
-                    n_eff=f.n_eff,
-                    predicted_ms=predicted_ms,
-                )
-                declared.append((position, f.row, first + f.detector, alarm))
-            first += len(register.detectors)
-        return declared
-
-    def _ordinals(self, batch: Batch, found: Sequence[AlarmRow]) -> list[int]:
-        """The ordinal of each alarm; a detector's alarms in all folds of a model are counted together."""
-        ordinals = [f.ordinal for f in found]
-        later: dict[tuple[str, int], int] = {}
-        for k in reversed(range(len(found))):
-            f, name = found[k], batch.outcomes[found[k].position].model
-            if fold_of(name) is None or f.detector >= len(self._spec.detectors):
-                continue
-            key = model_of(name), f.detector
-            if key not in later:
-                rows = np.array(self._rows_of_folds(key[0]), np.int64)
-                later[key] = int(self._table.detector_state(rows, f.detector)[2].sum())
-            ordinals[k] = later[key]
-            later[key] -= 1
-        return ordinals
-
-    def _judgement(self, found: AlarmRow, cause: Outcome) -> Judgement | None:
-        """What a verdict says at an outcome; None of a detector."""
-        opponent = found.detector - len(self._spec.detectors)
-        if opponent < 0:
-            return None
-        named = self._table.opponents[opponent]
-        verdict = -1 if found.after < 0 else 1 if found.after > 0 else 0
-        age_ms = cause.event_ms - self._watched.models[cause.model].first_ms
-        quick = any(register.only_quick_labels(age_ms) for register in self._asked)
-        return Judgement(named, verdict, found.since, found.since_ms, quick)
+        return [alarm for *_, alarm in named]
 
     def _next_slice(self, names: list[str]) -> tuple[list[Slice], list[str]]:
         """The next models to report, few enough that the event loop may wait for them; and the rest."""

@@ -80,7 +80,8 @@ class Telling:
         book = AlarmBook(self._plan.alerts.spec, IDENTITY)
         if ALARMS in saved.sections:
             book.restore(saved.sections[ALARMS])
-        parts = book, self.deliveries, checkpoint.monitors, self.ledger.now_ms, saved.outbox
+        monitors = checkpoint.monitors
+        parts = book, self.deliveries, lambda: monitors, self.ledger.now_ms, saved.outbox
         return Observed(self.ledger, checkpoint, *parts)
 
     @property

@@ -169,6 +169,14 @@ class ModelIndex:
         """Classes of a model, and scores of an outcome, up to which scores are taken."""
         return self._spec.shadow_max_classes
 
+    def names_of(self, model: str) -> Sequence[str]:
+        """Names under which a model is evaluated: its own, or those of its folds."""
+        return [model] if model in self.models else self.folds.get(model, [model])
+
+    def rows_of_folds(self, model: str) -> list[int]:
+        """Rows of a model's folds, in the order of their numbers."""
+        return [self.models[name].row for name in self.folds[model]]
+
     def classes_of(self, model: str) -> Classes | None:
         """Look up the classes of a model; None of one without a row."""
         slot = self.models.get(model)

@@ -1,0 +1,146 @@
+"""Alarms of kernel and registers under the names of models and detectors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from streamwatch.core.estimators.detectors.alarm import AlarmRow
+from streamwatch.core.estimators.kernel.table import ModelTable
+from streamwatch.core.estimators.models.index import ModelIndex
+from streamwatch.core.estimators.names import Batch
+from streamwatch.core.estimators.registers.questions import AnswersAlarms, RaisesAlarms
+from streamwatch.core.events import VERDICT, Alarm, ErrorChange, Judgement, Outcome
+from streamwatch.core.fold_names import fold_of, model_of
+from streamwatch.core.specs import MonitorsSpec
+
+NamedAlarm = tuple[int, int, int, Alarm]
+"""Position of the outcome in its batch, row, index of the detector (verdicts count as one), and the alarm."""
+
+
+class AlarmNaming:
+    """Makes alarms out of rows and numbers.
+
+    Parameters
+    ----------
+    spec
+        Configuration of the estimators.
+    table
+        Their numbers.
+    watched
+        Rows of the models.
+    raising
+        Registers with detectors of their own; theirs follow those of the kernel and the verdicts.
+    asked
+        Registers that know more of a change.
+    """
+
+    def __init__(
+        self,
+        spec: MonitorsSpec,
+        table: ModelTable,
+        watched: ModelIndex,
+        raising: Sequence[RaisesAlarms],
+        asked: Sequence[AnswersAlarms],
+    ) -> None:
+        self._spec = spec
+        self._table = table
+        self._watched = watched
+        self._raising = raising
+        self._asked = asked
+
+    def changes(self, batch: Batch, found: Sequence[AlarmRow]) -> list[ErrorChange | None]:
+        """Locate what each alarm of a detector is about among the predictions, before the batch is observed.
+
+        None of a verdict, and where none is found or the error changed the other way.
+        """
+        changes: list[ErrorChange | None] = []
+        for f in found:
+            change = None
+            if f.detector < len(self._spec.detectors):
+                located = (register.change_at(batch, f.position) for register in self._asked)
+                change = next((each for each in located if each is not None), None)
+            if change is not None and (f.after > f.before) is not (change.after > change.before):
+                change = None
+            changes.append(change)
+        return changes
+
+    def named(
+        self, batch: Batch, found: Sequence[AlarmRow], changes: Sequence[ErrorChange | None]
+    ) -> list[NamedAlarm]:
+        """Name the kernel's alarms and those that registers raised, in the order of their outcomes."""
+        detectors = self._spec.detectors
+        declared: list[NamedAlarm] = []
+        ordinals = self._ordinals(batch, found)
+        for f, ordinal, change in zip(found, ordinals, changes, strict=True):
+            cause = batch.outcomes[f.position]
+            alarm = Alarm(
+                model=model_of(cause.model),
+                detector=detectors[f.detector].name if f.detector < len(detectors) else VERDICT,
+                ordinal=ordinal,
+                outcome=f.outcome,
+                event_ms=cause.event_ms,
+                statistic=f.statistic,
+                threshold=f.threshold,
+                before=f.before,
+                after=f.after,
+                n_eff=f.n_eff,
+                judgement=self._judgement(f, cause),
+                predictions=change,
+            )
+            declared.append((f.position, f.row, min(f.detector, len(detectors)), alarm))
+        if not self._raising:
+            return declared
+        return sorted(declared + self._of_registers(batch), key=lambda each: each[0])
+
+    def _of_registers(self, batch: Batch) -> list[NamedAlarm]:
+        declared: list[NamedAlarm] = []
+        first = len(self._spec.detectors) + 1
+        for register in self._raising:
+            for position, f, predicted_ms in register.raised():
+                cause = batch.outcomes[position]
+                counted = int(self._table.outcomes(np.array([f.row], np.int64))[0])
+                alarm = Alarm(
+                    model=model_of(cause.model),
+                    detector=register.detectors[f.detector],
+                    ordinal=f.ordinal,
+                    outcome=counted - int(np.count_nonzero(batch.rows[position + 1 :] == f.row)),
+                    event_ms=cause.event_ms,
+                    statistic=f.statistic,
+                    threshold=f.threshold,
+                    before=f.before,
+                    after=f.after,
+                    n_eff=f.n_eff,
+                    predicted_ms=predicted_ms,
+                )
+                declared.append((position, f.row, first + f.detector, alarm))
+            first += len(register.detectors)
+        return declared
+
+    def _ordinals(self, batch: Batch, found: Sequence[AlarmRow]) -> list[int]:
+        """The ordinal of each alarm; a detector's alarms in all folds of a model are counted together."""
+        ordinals = [f.ordinal for f in found]
+        later: dict[tuple[str, int], int] = {}
+        for k in reversed(range(len(found))):
+            f, name = found[k], batch.outcomes[found[k].position].model
+            if fold_of(name) is None or f.detector >= len(self._spec.detectors):
+                continue
+            key = model_of(name), f.detector
+            if key not in later:
+                rows = np.array(self._watched.rows_of_folds(key[0]), np.int64)
+                later[key] = int(self._table.detector_state(rows, f.detector)[2].sum())
+            ordinals[k] = later[key]
+            later[key] -= 1
+        return ordinals
+
+    def _judgement(self, found: AlarmRow, cause: Outcome) -> Judgement | None:
+        """What a verdict says at an outcome; None of a detector."""
+        opponent = found.detector - len(self._spec.detectors)
+        if opponent < 0:
+            return None
+        named = self._table.opponents[opponent]
+        verdict = -1 if found.after < 0 else 1 if found.after > 0 else 0
+        age_ms = cause.event_ms - self._watched.models[cause.model].first_ms
+        quick = any(register.only_quick_labels(age_ms) for register in self._asked)
+        return Judgement(named, verdict, found.since, found.since_ms, quick)

@@ -1,0 +1,107 @@
+"""Answers of the estimators to whoever writes notifications: how models do now, and what changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from streamwatch.core.estimators.agreement import Totals
+from streamwatch.core.estimators.class_shift import ClassShift, shift_between, shift_over_folds
+from streamwatch.core.estimators.imbalance import accuracy_misleads
+from streamwatch.core.estimators.kernel.table import ModelTable
+from streamwatch.core.estimators.level import Level, joined_levels, levels_of, recent_of
+from streamwatch.core.estimators.models.index import ModelIndex, ModelSlot, utility_of
+from streamwatch.core.estimators.registers.questions import AnswersAlarms
+from streamwatch.core.estimators.registers.segments.change import SegmentChange
+from streamwatch.core.specs import AdwinSpec, ForgettingSpec, LandmarkSpec, MonitorsSpec, SlidingSpec
+
+
+class ModelAnswers:
+    """Reads what is asked about a model, under its name, out of the tables of an `EstimatorSet`.
+
+    Parameters
+    ----------
+    spec
+        Configuration of the estimators.
+    table
+        Their numbers.
+    watched
+        Rows and classes of the models, and the folds of those that predict in folds.
+    asked
+        Registers that know more of a change.
+    """
+
+    def __init__(
+        self, spec: MonitorsSpec, table: ModelTable, watched: ModelIndex, asked: Sequence[AnswersAlarms]
+    ) -> None:
+        self._spec = spec
+        self._table = table
+        self._watched = watched
+        self._asked = asked
+
+    def first_ms(self, model: str) -> int:
+        """Event time of a model's first outcome; 0 for one that is not watched (any more)."""
+        slots = [self._watched.models.get(name) for name in self._watched.names_of(model)]
+        return min((slot.first_ms for slot in slots if slot is not None), default=0)
+
+    def levels(self, models: Sequence[str]) -> dict[str, Level]:
+        """Recent error rates of these models, under the first mechanism that fades, or else slides.
+
+        Models that are not watched, and all where there is no such mechanism, are left out.
+        """
+        recent = recent_of(self._spec)
+        names = [name for model in models for name in self._watched.names_of(model)]
+        watched = [name for name in names if name in self._watched.models]
+        if recent is None or not watched:
+            return {}
+        rows = np.array([self._watched.models[name].row for name in watched], np.int64)
+        totals, outcomes = self._table.totals(rows, recent), self._table.outcomes(rows)
+        return joined_levels(levels_of(watched, totals, outcomes, self._spec.confidence_delta))
+
+    def class_shift(self, model: str, level: float) -> ClassShift | None:
+        """Tell whether a changed error looks like a change of the classes or of the model.
+
+        `level` is its mean loss before, as a detector found it, or NaN. Of a model that predicts in folds it
+        is told over all of them. None for one that is not watched, with few outcomes, and where settings have
+        no landmark beside a sliding or ADWIN window.
+        """
+        names = [name for name in self._watched.names_of(model) if name in self._watched.models]
+        kinds = [type(forgetting) for forgetting in self._spec.forgetting]
+        if not names or LandmarkSpec not in kinds:
+            return None
+        delta = self._spec.confidence_delta
+        parts = [self._parts(self._watched.models[name], kinds) for name in names]
+        if names == [model]:
+            return shift_between(*parts[0], delta, level)
+        return shift_over_folds(parts, delta, level)
+
+    def segment_change(self, model: str) -> SegmentChange | None:
+        """Find the value of a segment that has most of a model's extra errors; None where none stands out.
+
+        None for a model that is not watched or predicts in folds, and where predictions have no segments.
+        """
+        slot = self._watched.models.get(model)
+        if slot is None:
+            return None
+        found = (register.change_of(slot.row) for register in self._asked)
+        return next((change for change in found if change is not None), None)
+
+    def accuracy_misleads(self, model: str) -> bool:
+        """Tell whether a model is judged by accuracy that says little of its use (`imbalance`).
+
+        False for a model that is not watched or predicts in folds, and where no mechanism tells of now.
+        """
+        slot, recent = self._watched.models.get(model), recent_of(self._spec)
+        if slot is None or recent is None or utility_of(self._spec, model).kind != "accuracy":
+            return False
+        return bool(accuracy_misleads(self._table.totals(np.array([slot.row], np.int64), recent))[0])
+
+    def _parts(
+        self, slot: ModelSlot, kinds: Sequence[type[ForgettingSpec]]
+    ) -> tuple[Totals, Sequence[Totals], Sequence[str]]:
+        """Totals without forgetting and over windows of a model or fold, and its classes."""
+        rows = np.array([slot.row], np.int64)
+        past = self._table.totals(rows, kinds.index(LandmarkSpec))
+        windows = [self._table.totals(rows, i) for i, k in enumerate(kinds) if k in (SlidingSpec, AdwinSpec)]
+        return past, windows, slot.classes.names(folded=past.true_class.shape[1] > slot.classes.limit)
