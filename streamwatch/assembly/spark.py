@@ -137,6 +137,7 @@ def job_spec(settings: Settings, buckets: Buckets) -> JobSpec:
         partitions=section.id_buckets,
         interval_seconds=section.interval / 1_000,
         configuration=section.configuration,
+        workers="streamwatch.assembly.spark_workers",
     )
 
 

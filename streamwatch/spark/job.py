@@ -50,6 +50,8 @@ class JobSpec:
     """Seconds from the beginning of a batch to that of the next, if it takes less."""
     configuration: Mapping[str, str] = field(default_factory=dict[str, str])
     """Further configuration of Spark."""
+    workers: str = "pyspark.daemon"
+    """Module that Spark starts on every executor, and that forks Python workers."""
 
 
 Trigger = Literal["continuously", "available now"]
@@ -66,6 +68,7 @@ def session(spec: JobSpec, master: str | None) -> SparkSession:
         **spec.configuration,
         **REQUIRED,
         "spark.sql.shuffle.partitions": str(spec.partitions),
+        "spark.python.daemon.module": spec.workers,
     }
     for name, value in settings.items():
         builder = builder.config(name, value)

@@ -41,29 +41,32 @@ class Run:
     """What one process and all it started took."""
 
     cpu: float
+    java: float
+    """Of it, in Java."""
     wall: float
     said: str
 
 
-def of_session(leader: int) -> dict[int, float]:
-    """CPU seconds so far of every process of a session."""
-    found: dict[int, float] = {}
+def of_session(leader: int) -> dict[tuple[int, bool], float]:
+    """CPU seconds so far of every process of a session, by its number and whether it is Java."""
+    found: dict[tuple[int, bool], float] = {}
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue
         try:
-            fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            head, _, rest = (entry / "stat").read_text().rpartition(")")
         except (FileNotFoundError, ProcessLookupError):
             continue
+        fields = rest.split()
         if int(fields[3]) == leader:
-            found[int(entry.name)] = (int(fields[11]) + int(fields[12])) / TICK
+            found[int(entry.name), "java" in head] = (int(fields[11]) + int(fields[12])) / TICK
     return found
 
 
 def run(command: list[str]) -> Run:
     """Run it in a session of its own; raises where it fails."""
     began = time.monotonic()
-    seen: dict[int, float] = {}
+    seen: dict[tuple[int, bool], float] = {}
     with (
         tempfile.TemporaryFile("w+") as out,
         tempfile.TemporaryFile("w+") as errors,
@@ -76,7 +79,8 @@ def run(command: list[str]) -> Run:
         errors.seek(0)
         if process.returncode:
             raise RuntimeError(errors.read()[-3_000:])
-        return Run(sum(seen.values()), time.monotonic() - began, out.read().strip())
+        java = sum(cpu for (_, is_java), cpu in seen.items() if is_java)
+        return Run(sum(seen.values()), java, time.monotonic() - began, out.read().strip())
 
 
 def job(servers: str, topics: list[str], messages: int, folder: str) -> list[str]:
@@ -120,6 +124,11 @@ def by_rows(instances: int) -> tuple[Run, int]:
         return run([sys.executable, "-m", "tests.bench.peers.spark_rows", folder]), messages
 
 
+def told(taken: Run) -> str:
+    """Say what a run took."""
+    return f"{taken.cpu:8.1f} s of CPU, {taken.java:.1f} of them in Java; {taken.wall:.1f} s"
+
+
 def checkpoint_bytes(folder: str) -> int:
     """Size of all files of a checkpoint."""
     return sum(file.stat().st_size for file in Path(folder).rglob("*") if file.is_file())
@@ -128,7 +137,7 @@ def checkpoint_bytes(folder: str) -> int:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--instances", type=int, default=60_000)
-    parser.add_argument("--rows", type=int, default=8_000, help="ids for the job row by row")
+    parser.add_argument("--rows", type=int, default=8_000, help="ids for the job row by row; 0 leaves it out")
     arguments = parser.parse_args()
     name = uuid.uuid4().hex[:6]
     topics = [f"bench-{name}-{kind}" for kind in ("predictions", "labels", "few-predictions", "few-labels")]
@@ -148,17 +157,19 @@ def main() -> None:
         print(f"durable daemon        {alone:8.2f} µs a message", flush=True)
         with tempfile.TemporaryDirectory() as folder:
             start = run(job(servers, topics[2:], few, folder))
-        print(f"job, start-up         {start.cpu:8.1f} s of CPU, {start.wall:.1f} s", flush=True)
+        print(f"job, start-up         {told(start)}", flush=True)
         with tempfile.TemporaryDirectory() as folder:
             whole = run(job(servers, topics[:2], messages, folder))
             size = checkpoint_bytes(folder)
         more, seconds = whole.cpu - start.cpu, whole.wall - start.wall
-        print(f"job, {whole.cpu:.1f} s of CPU, {whole.wall:.1f} s; checkpoint {size / 1e6:.1f} MB")
+        print(f"job                   {told(whole)}; checkpoint {size / 1e6:.1f} MB")
         print(
             f"job, above start-up   {1e6 * more / messages:8.2f} µs a message, {messages / seconds:,.0f}/s",
             flush=True,
         )
         print(f"job beside the daemon {1e6 * more / messages / alone:8.2f} times its CPU", flush=True)
+    if not arguments.rows:
+        return
     start_of_rows, few_rows = by_rows(FEW)
     rows, many = by_rows(arguments.rows)
     each = 1e6 * (rows.cpu - start_of_rows.cpu) / (many - few_rows)

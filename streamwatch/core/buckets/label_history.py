@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping
+from typing import Final
 
 import msgspec
 
@@ -34,6 +34,10 @@ class LabelHistory(msgspec.Struct, array_like=True):
         if unneeded > 0:
             del self.places[:unneeded]
             del self.labels[:unneeded]
+
+
+_ENCODER: Final = msgspec.msgpack.Encoder()
+_STATE: Final = msgspec.msgpack.Decoder(dict[str, LabelHistory])
 
 
 class LabelHistories:
@@ -70,10 +74,10 @@ class LabelHistories:
         for history in self._by_model.values():
             history.forget_before(time_ms)
 
-    def state(self) -> dict[str, LabelHistory]:
+    def state(self) -> bytes:
         """State that `restore` continues from."""
-        return self._by_model
+        return _ENCODER.encode(self._by_model)
 
-    def restore(self, state: Mapping[str, LabelHistory]) -> None:
-        """Continue from a `state`."""
-        self._by_model = dict(state)
+    def restore(self, state: bytes) -> None:
+        """Continue from a `state`; raises msgspec.DecodeError if it is not of this version."""
+        self._by_model = _STATE.decode(state)

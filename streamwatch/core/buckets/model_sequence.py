@@ -172,6 +172,14 @@ class ModelSequence:
                 self.paired = self.paired or self._compares
         self.streams.keep(names)
 
+    def histories_state(self, reached_ms: int) -> bytes:  # noqa: ARG002 - they were cut when the batch ended
+        """State of the histories of labels after a batch that ended at this time."""
+        return self.histories.state()
+
+    def restore_histories(self, state: bytes) -> None:
+        """Continue from a `histories_state`."""
+        self.histories.restore(state)
+
     def totals(self, reached_ms: int) -> Totals:
         """Counters and gauges of the models that are this bucket's."""
         owned = {name: activity for name, activity in self.models.models.items() if self.owns(name)}

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from streamwatch.core.buckets.label_history import LabelHistory
 from streamwatch.core.buckets.prediction_order import OrderState
 from streamwatch.core.join.counters import JoinCounters
 from streamwatch.core.join.fold_streams import Stream
@@ -30,7 +29,8 @@ class ModelsState:
     counters: JoinCounters
     models: JoinModelsState
     agreement: AgreementState
-    histories: dict[str, LabelHistory]
+    histories: bytes
+    """Of labels, in the form of the bucket."""
     streams: dict[str, Stream]
     order: OrderState
     held_assumed: int
@@ -55,7 +55,7 @@ def state_of(bucket: ModelBucket) -> list[bytes]:
         sequence.counters,
         sequence.models.state(),
         sequence.agreement.state(),
-        sequence.histories.state(),
+        sequence.histories_state(bucket.reached_ms),
         sequence.streams.state(),
         sequence.order.state(),
         sequence.held_assumed,
@@ -92,7 +92,7 @@ def restore_part(bucket: ModelBucket, body: bytes, *, is_first: bool) -> None:
     sequence.counters, sequence.held_assumed = state.counters, state.held_assumed
     sequence.models.restore(state.models)
     sequence.agreement.restore(state.agreement)
-    sequence.histories.restore(state.histories)
+    sequence.restore_histories(state.histories)
     sequence.streams.restore(state.streams)
     sequence.order.restore(state.order)
     sequence.monitors.restore_totals(state.totals)

@@ -169,10 +169,14 @@ def test_the_label_at_a_prediction_is_the_last_one_before_it_in_columns_too(outc
     for k, (_, accepted_at, _, _) in enumerate(outcomes):
         before = [name for at, _, name, assumed in outcomes[:k] if at < accepted_at and not assumed]
         assert found[k] == (before[-1] if before else None)
-    kept = histories.state(forgotten).get("m")
-    for at in range(forgotten, 41):
+    kept = ColumnHistories()
+    kept.restore(histories.state(forgotten))
+    asked = np.array([(at, 0, 0, 0) for at in range(forgotten, 41)], np.int64)
+    assumed_later = np.array([(41, 0, 1, n, 0) for n in range(len(asked))], np.int64)
+    numbers = kept.look_up("m", asked, assumed_later, np.full(len(asked), -1, np.int64)).tolist()
+    for at, number in zip(range(forgotten, 41), numbers, strict=True):
         labels_before = [name for time, _, name, assumed in outcomes if time < at and not assumed]
-        last = kept.at((at,)) if kept else None
+        last = None if number < 0 else kept.names[number]
         assert last == (labels_before[-1] if labels_before else None)
 
 

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.buckets.columns.lookup import look_up
-from streamwatch.core.buckets.label_history import LabelHistory
-from streamwatch.core.buckets.places import RECORD
+from streamwatch.core.join.compiled.durable.packed import pack_columns, unpack_columns
 
 _COLUMNS: Final = 6
 """Time, rank, offset, event and number of its place, and the label."""
 _LEAST: Final = 16
 _MIN_NAMES: Final = 65_536
+
+
+class _State(msgspec.Struct, array_like=True, frozen=True):
+    columns: dict[str, bytes]
+    """By model, packed."""
+    names: list[str]
+    """Labels by their numbers in the columns."""
+
+
+_ENCODER: Final = msgspec.msgpack.Encoder()
+_STATE: Final = msgspec.msgpack.Decoder(_State)
 
 
 class ColumnHistories:
@@ -103,24 +114,32 @@ class ColumnHistories:
     def _unneeded(history: NDArray[np.int64], time_ms: int) -> int:
         return max(0, int(np.searchsorted(history[:, 0], time_ms, "left")) - 1)
 
-    def state(self, time_ms: int) -> dict[str, LabelHistory]:
+    def state(self, time_ms: int) -> bytes:
         """State that `restore` continues from: what predictions accepted at this time or later ask for."""
-        found: dict[str, LabelHistory] = {}
+        needed: dict[str, NDArray[np.int64]] = {}
         for model, history in self._by_model.items():
             some = history[: self._counts[model]]
-            some = some[self._unneeded(some, time_ms) :]
-            places = [(time_ms, RECORD, *rest) for time_ms, *rest in some[:, :-1].tolist()]
-            found[model] = LabelHistory(places, [self._names[number] for number in some[:, -1].tolist()])
-        return found
+            needed[model] = some[self._unneeded(some, time_ms) :]
+        used = np.unique(np.concatenate([np.zeros(0, np.int64), *(rows[:, -1] for rows in needed.values())]))
+        columns = {
+            model: pack_columns([*rows[:, :-1].T, np.searchsorted(used, rows[:, -1])])
+            for model, rows in needed.items()
+        }
+        return _ENCODER.encode(_State(columns, [self._names[number] for number in used.tolist()]))
 
-    def restore(self, state: Mapping[str, LabelHistory]) -> None:
-        """Continue from a `state`."""
+    def restore(self, state: bytes) -> None:
+        """Continue from a `state`.
+
+        Raises
+        ------
+        msgspec.DecodeError, PackedError
+            If it is not of this version.
+        """
         self.__init__()
-        for model, history in state.items():
-            rows = np.zeros((len(history.places), _COLUMNS), np.int64)
-            for row, (time_ms, _, *rest) in zip(rows, history.places, strict=True):
-                row[:-1] = time_ms, *rest
-            rows[:, -1] = [self._number(name) for name in history.labels]
+        found = _STATE.decode(state)
+        self.numbers(found.names)
+        for model, columns in found.columns.items():
+            rows = np.stack(unpack_columns(columns, _COLUMNS), axis=1).astype(np.int64)
             self._by_model[model], self._counts[model] = rows, len(rows)
 
     def _number(self, name: str) -> int:

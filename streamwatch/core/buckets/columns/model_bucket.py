@@ -7,7 +7,6 @@ from typing import ClassVar
 
 from streamwatch.core.buckets.columns.parts import PARTS
 from streamwatch.core.buckets.columns.sequence import ColumnSequence
-from streamwatch.core.buckets.label_history import LabelHistories
 from streamwatch.core.buckets.model_bucket import ModelBucket
 from streamwatch.core.buckets.parts import Part
 from streamwatch.core.buckets.spec import BucketsSpec
@@ -49,19 +48,3 @@ class ColumnModelBucket(ModelBucket):
             )
             for part in parts
         ]
-
-    def take_in(self, delta: bytes) -> None:
-        """See `contract.Keeper`."""
-        super().take_in(delta)
-        sequence = self.sequence
-        if histories := sequence.histories.state():  # of a base
-            sequence.labels.restore(histories)
-            sequence.histories = LabelHistories()
-
-    def base(self) -> list[bytes]:
-        """See `contract.Keeper`."""
-        sequence = self.sequence
-        sequence.histories.restore(sequence.labels.state(self.reached_ms - sequence.kept_ms))
-        parts = super().base()
-        sequence.histories = LabelHistories()
-        return parts

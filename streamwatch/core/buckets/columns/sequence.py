@@ -103,6 +103,14 @@ class ColumnSequence(ModelSequence):
         self._clear()
         self.labels.forget_before(reached_ms - self.kept_ms)
 
+    def histories_state(self, reached_ms: int) -> bytes:
+        """See `ModelSequence`."""
+        return self.labels.state(reached_ms - self.kept_ms)
+
+    def restore_histories(self, state: bytes) -> None:
+        """See `ModelSequence`."""
+        self.labels.restore(state)
+
     def _evaluate_next(self, count: int) -> None:
         if not count:
             return
