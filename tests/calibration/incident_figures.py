@@ -13,7 +13,7 @@ import numpy as np
 
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Alarm, Outcome
-from tests.core.estimators.test_class_shift import CASES, said_at_alarms
+from tests.core.estimators.notifying.test_class_shift import CASES, said_at_alarms
 from tests.layouts import DEFAULT
 
 CHANGED, OUTCOMES, LATEST = 20_000, 60_000, 8_000

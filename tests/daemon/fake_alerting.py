@@ -15,8 +15,8 @@ from streamwatch.core.alerting.receiver import Delivered, DeliveryResult
 from streamwatch.core.alerting.rules import AlarmRule, AlarmsSpec
 from streamwatch.core.commit.batch import CommitBatch
 from streamwatch.core.commit.checkpoint import Resumed
-from streamwatch.core.estimators.class_shift import ClassShift, Moved
-from streamwatch.core.estimators.level import Level
+from streamwatch.core.estimators.notifying.class_shift import ClassShift, Moved
+from streamwatch.core.estimators.notifying.level import Level
 from streamwatch.core.events import Alarm, Partition
 from streamwatch.core.merge import MergeProgress
 from streamwatch.core.results import Lost

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from streamwatch.core.alerting.book import AlarmBook
-from streamwatch.core.estimators.level import Level
+from streamwatch.core.estimators.notifying.level import Level
 from streamwatch.core.predictions.active_hint import ActiveHint
 from streamwatch.daemon import (
     CommitSpec,

@@ -25,8 +25,8 @@ from streamwatch.core.alerting.incidents import Incident, Incidents
 from streamwatch.core.alerting.notification import Notification, Severity
 from streamwatch.core.alerting.resolution import is_back
 from streamwatch.core.alerting.rules import AlarmsSpec
-from streamwatch.core.estimators.class_shift import ClassShift
-from streamwatch.core.estimators.level import Level
+from streamwatch.core.estimators.notifying.class_shift import ClassShift
+from streamwatch.core.estimators.notifying.level import Level
 from streamwatch.core.estimators.registers.segments.change import SegmentChange
 from streamwatch.core.events import Alarm
 from streamwatch.core.metrics import family, single

@@ -26,7 +26,7 @@ from streamwatch.core.alerting.notification import (
     identify,
     worst,
 )
-from streamwatch.core.estimators.class_shift import ClassShift
+from streamwatch.core.estimators.notifying.class_shift import ClassShift
 from streamwatch.core.estimators.registers.segments.change import SegmentChange
 from streamwatch.core.events import Alarm
 

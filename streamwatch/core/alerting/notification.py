@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from streamwatch.core.estimators.class_shift import ClassShift
+from streamwatch.core.estimators.notifying.class_shift import ClassShift
 from streamwatch.core.estimators.registers.segments.change import SegmentChange
 from streamwatch.core.events import Alarm
 from streamwatch.core.predictions.active_hint import ActiveHint

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from streamwatch.core.alerting.notification import Part
-from streamwatch.core.estimators.level import Level
+from streamwatch.core.estimators.notifying.level import Level
 
 
 def is_back(part: Part, level: Level | None) -> bool:

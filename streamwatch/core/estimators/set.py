@@ -14,9 +14,7 @@ from typing import TypeVar
 import msgspec
 import numpy as np
 
-from streamwatch.core.estimators.alarm_naming import AlarmNaming, NamedAlarm
 from streamwatch.core.estimators.alarms import Alarms
-from streamwatch.core.estimators.answers import ModelAnswers
 from streamwatch.core.estimators.comparisons.set import ComparisonSet
 from streamwatch.core.estimators.confusion import confusion_document
 from streamwatch.core.estimators.folds.report import joined_details
@@ -27,12 +25,14 @@ from streamwatch.core.estimators.models.column_index import ColumnIndex
 from streamwatch.core.estimators.models.index import ModelIndex, ModelSlot
 from streamwatch.core.estimators.models.snapshot import ModelSnapshot, decode, encode
 from streamwatch.core.estimators.names import Batch
+from streamwatch.core.estimators.notifying.alarm_naming import AlarmNaming, NamedAlarm
+from streamwatch.core.estimators.notifying.answers import ModelAnswers
 from streamwatch.core.estimators.pasts import Pasts
 from streamwatch.core.estimators.registers import registers_of
 from streamwatch.core.estimators.registers.questions import AnswersAlarms, RaisesAlarms
-from streamwatch.core.estimators.report import SeriesReport
 from streamwatch.core.estimators.samples import Slice
-from streamwatch.core.estimators.trace import TraceColumns
+from streamwatch.core.estimators.series.report import SeriesReport
+from streamwatch.core.estimators.series.trace import TraceColumns
 from streamwatch.core.estimators.trace_chunk import Cell, TraceChunk
 from streamwatch.core.events import VERDICT, Alarm, Outcome
 from streamwatch.core.fold_names import fold_of, model_of

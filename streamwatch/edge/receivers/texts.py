@@ -5,7 +5,7 @@ from __future__ import annotations
 from urllib.parse import quote, urlsplit, urlunsplit
 
 from streamwatch.core.alerting.notification import Notification, Part
-from streamwatch.core.estimators.class_shift import ClassShift
+from streamwatch.core.estimators.notifying.class_shift import ClassShift
 from streamwatch.core.estimators.registers.segments.change import SegmentChange
 from streamwatch.core.events import Alarm, Judgement
 from streamwatch.core.specs import HEADLINE

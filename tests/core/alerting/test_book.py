@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from streamwatch.core.alerting.notification import decode, encode
 from streamwatch.core.alerting.rules import AlarmRule, AlarmsSpec
-from streamwatch.core.estimators.class_shift import ClassShift, Moved
-from streamwatch.core.estimators.level import Level
+from streamwatch.core.estimators.notifying.class_shift import ClassShift, Moved
+from streamwatch.core.estimators.notifying.level import Level
 from streamwatch.core.estimators.registers.segments.change import SegmentChange
 from streamwatch.core.events import Alarm
 from tests.core.alerting.told import HOUR_MS, NOW_MS, RULE, Told, alarm

@@ -7,7 +7,7 @@ import pytest
 
 from streamwatch.core.alerting.resolution import is_back
 from streamwatch.core.estimators.agreement import Totals
-from streamwatch.core.estimators.level import Level, levels_of
+from streamwatch.core.estimators.notifying.level import Level, levels_of
 from tests.core.alerting.told import HOUR_MS, NOW_MS, Told, alarm
 
 

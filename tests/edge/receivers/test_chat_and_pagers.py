@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from streamwatch.core.alerting.notification import Notification
-from streamwatch.core.estimators.class_shift import ClassShift, Moved
+from streamwatch.core.estimators.notifying.class_shift import ClassShift, Moved
 from streamwatch.core.estimators.registers.segments.change import SegmentChange
 from streamwatch.edge.receivers import Alertmanager, HttpRequestBody, PagerDuty, Slack, Webhook
 from streamwatch.edge.receivers.texts import description, iso, link, title

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from streamwatch.core.estimators.class_shift import ClassShift, Moved
-from streamwatch.core.estimators.level import Level
+from streamwatch.core.estimators.notifying.class_shift import ClassShift, Moved
+from streamwatch.core.estimators.notifying.level import Level
 from streamwatch.core.estimators.registers.segments.change import SegmentChange
 from streamwatch.core.events import Alarm, Outcome
 from streamwatch.core.series import Family

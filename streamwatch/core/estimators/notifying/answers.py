@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from streamwatch.core.estimators.agreement import Totals
-from streamwatch.core.estimators.class_shift import ClassShift, shift_between, shift_over_folds
-from streamwatch.core.estimators.imbalance import accuracy_misleads
 from streamwatch.core.estimators.kernel.table import ModelTable
-from streamwatch.core.estimators.level import Level, joined_levels, levels_of, recent_of
 from streamwatch.core.estimators.models.index import ModelIndex, ModelSlot, utility_of
+from streamwatch.core.estimators.notifying.class_shift import ClassShift, shift_between, shift_over_folds
+from streamwatch.core.estimators.notifying.imbalance import accuracy_misleads
+from streamwatch.core.estimators.notifying.level import Level, joined_levels, levels_of, recent_of
 from streamwatch.core.estimators.registers.questions import AnswersAlarms
 from streamwatch.core.estimators.registers.segments.change import SegmentChange
 from streamwatch.core.specs import AdwinSpec, ForgettingSpec, LandmarkSpec, MonitorsSpec, SlidingSpec

@@ -15,11 +15,11 @@ from streamwatch.core.estimators import catalogue
 from streamwatch.core.estimators.agreement import Totals
 from streamwatch.core.estimators.alarms import Alarms
 from streamwatch.core.estimators.folds.report import join_folds, of_stream
-from streamwatch.core.estimators.imbalance import accuracy_misleads
 from streamwatch.core.estimators.kernel.table import ModelTable
 from streamwatch.core.estimators.label_delays import Integers, LabelDelays
-from streamwatch.core.estimators.level import recent_of
 from streamwatch.core.estimators.models.index import utility_of
+from streamwatch.core.estimators.notifying.imbalance import accuracy_misleads
+from streamwatch.core.estimators.notifying.level import recent_of
 from streamwatch.core.estimators.registers.kind import Register
 from streamwatch.core.estimators.samples import Key, Sample, Slice
 from streamwatch.core.estimators.verdicts.readout import Verdicts

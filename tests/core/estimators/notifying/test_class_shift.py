@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamwatch.core.estimators.class_shift import ClassShift, class_shift, label_correlation
+from streamwatch.core.estimators.notifying.class_shift import ClassShift, class_shift, label_correlation
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Outcome
 from tests.layouts import DEFAULT, TINY

@@ -1,0 +1,1 @@
+"""What notifications ask of the estimators: names of alarms, how a model does now, and what changed."""

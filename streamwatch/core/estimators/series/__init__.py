@@ -1,0 +1,1 @@
+"""All estimators as series: a report for exporters, and a trace with a row per outcome."""
