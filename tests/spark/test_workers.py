@@ -4,6 +4,10 @@ import subprocess
 import sys
 from textwrap import dedent
 
+import pytest
+
+pytestmark = pytest.mark.usefixtures("spark_installed")
+
 
 def test_warmed_without_a_thread_and_without_what_starts_threads() -> None:
     said = """
