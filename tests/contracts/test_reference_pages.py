@@ -35,7 +35,7 @@ def test_the_page_of_metrics_has_a_row_for_each() -> None:
 
 def test_the_readme_is_short_and_has_its_two_pictures() -> None:
     text = README.read_text("utf-8")
-    assert len(text.encode()) <= 7_000
+    assert len(text.encode()) <= 8_000
     assert "docs/pictures/drift.png" in text
     assert "docs/pictures/architecture.svg" in text
 
