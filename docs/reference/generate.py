@@ -132,7 +132,16 @@ def cli_page() -> str:
     command = typer.main.get_command(app)
     lines = ["# Commands"]
     for name, found in _commands("streamwatch", command):
-        lines += ["", f"## {name}", "", *_help(found), "", *_options(found)]
+        lines += [
+            "",
+            f"## {name}",
+            "",
+            f"`{_synopsis(name, found)}`",
+            "",
+            *_help(found),
+            "",
+            *_options(found),
+        ]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines).rstrip()) + "\n"
 
 
@@ -141,6 +150,10 @@ def _commands(name: str, command: click.Command) -> Iterator[tuple[str, click.Co
     yield name, command
     for part, subcommand in (subcommands or {}).items():
         yield from _commands(f"{name} {part}", subcommand)
+
+
+def _synopsis(name: str, command: click.Command) -> str:
+    return " ".join([name, *command.collect_usage_pieces(click.Context(command))])
 
 
 def _help(command: click.Command) -> Iterable[str]:
@@ -156,7 +169,17 @@ def _options(command: click.Command) -> Iterable[str]:
             continue
         names = ", ".join(f"`{name}`" for name in (*parameter.opts, *parameter.secondary_opts))
         said = re.sub(r"\[/?[a-z]+\]", "", said)
-        yield f"- {names}: {_cell(said)}"
+        default = parameter.default
+        shown = not (default is None or isinstance(default, bool) or callable(default))
+        yield f"- {names}: {_cell(said)}{f' Default: `{_plain(default)}`.' if shown else ''}"
+
+
+def _plain(default: object) -> str:
+    return (
+        " ".join(map(str, default))
+        if isinstance(default, Sequence) and not isinstance(default, str)
+        else str(default)
+    )
 
 
 def api_page() -> str:

@@ -27,10 +27,12 @@ from streamwatch.cli.build import description
 from streamwatch.cli.compile import compile_estimators
 
 app = typer.Typer(
-    help="Is a deployed classifier still better than guessing what came last, and since when not?\n\n"
-    "See it work:  [bold]streamwatch demo[/bold]\n\n"
-    "On your own topics:  [bold]streamwatch inspect -b broker:9092 -t scores -t outcomes -w streamwatch.yaml"
-    "[/bold], then  [bold]streamwatch check[/bold]  and  [bold]streamwatch run[/bold]",
+    help="Monitor deployed classifiers whose labels arrive late: is each model still better than repeating "
+    "the last label, and if not, since when?\n\n"
+    "Try it without Kafka:  [bold]streamwatch demo[/bold]\n\n"
+    "Watch your own topics:  [bold]streamwatch inspect -b broker:9092 -t scores -t outcomes -w "
+    "streamwatch.yaml[/bold], then  [bold]streamwatch check[/bold]  and  [bold]streamwatch run[/bold]\n\n"
+    "See what each command does, with examples:  [bold]streamwatch COMMAND --help[/bold]",
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,  # a traceback with local variables would print what records contain
@@ -65,7 +67,7 @@ def _options(
     version: Annotated[
         bool,
         typer.Option(
-            "--version", help="Show version and build, and leave.", callback=_version, is_eager=True
+            "--version", help="Show the version and the build, and exit.", callback=_version, is_eager=True
         ),
     ] = False,
 ) -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from streamwatch.settings import Settings
 
 app = typer.Typer(
-    help="Try the receivers that alarms go to.",
+    help="Test the receivers of notifications.",
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
@@ -31,29 +31,39 @@ def send_test(
     config: ConfigFile = None,
     overrides: Overrides = None,
     receiver: Annotated[
-        str | None, typer.Option("--receiver", metavar="NAME", help="Only this one.", show_default=False)
+        str | None,
+        typer.Option(
+            "--receiver", metavar="NAME", help="Test only this receiver. Default: all.", show_default=False
+        ),
     ] = None,
     *,
     hint: Annotated[
-        bool, typer.Option("--hint", help="An early hint instead of an alarm (monitors.early_hints.notify).")
+        bool,
+        typer.Option(
+            "--hint", help="Send a sample early hint instead of an alarm (monitors.early_hints.notify)."
+        ),
     ] = False,
 ) -> None:
-    """Send a test alarm to every receiver, and that it is over (an Alertmanager ends it some minutes later).
+    """Send a test alarm and its resolution to every receiver.
 
-    All of them:
+    Test every receiver in the settings:
 
         streamwatch alerts test -c prod.yaml
 
-    One of them:
+    Test one receiver:
 
         streamwatch alerts test --receiver oncall
 
-    What they would get of an early hint:
+    Send a sample of an early hint instead:
 
         streamwatch alerts test --hint
 
-    Needs no Kafka, and says of each receiver whether it took it. Severities are not looked at. Exit code: 0
-    when all did, 2 when one did not or none is configured.
+    Needs no Kafka. The output states for each receiver whether it accepted the
+    notification. Severity filters are ignored. An Alertmanager resolves the
+    test alert some minutes later.
+
+    Exit codes: 0 if every receiver accepted it, 2 if one did not or none is
+    configured.
     """
     nowhere = {
         "kafka": {"bootstrap_servers": "unused:9092"},
@@ -61,7 +71,7 @@ def send_test(
     }
     settings = read_settings(config, overrides, nowhere)
     if not settings.alerts.receivers:
-        refuse("no receivers are configured: alerts.receivers is empty")
+        refuse("no receiver is configured: alerts.receivers is empty")
 
     import asyncio
 

@@ -27,34 +27,37 @@ Kind: TypeAlias = Literal[
 Line: TypeAlias = dict[str, Any]
 
 TITLES: dict[Kind, str] = {
-    "mechanisms": "how totals forget: one series of every measure each (monitors.forgetting)",
-    "measures": "functions of the totals: one metric each, under every mechanism",
-    "per_class": "the same for every class, under one mechanism (monitors.per_class)",
-    "bounds": "limits of the accuracy (monitors.confidence_delta): accuracy_bound_ratio",
-    "baselines": "what a model must beat to be worth running: baseline_accuracy_ratio",
-    "comparisons": "two models on the same ids, under every mechanism but ADWIN (monitors.comparisons)",
-    "detectors": "what raises alarms (monitors.detectors), by the clock of labels or of predictions "
-    "(monitors.detector_clocks)",
-    "drift_weightings": "accuracies that weigh outcomes by where they stand between drifts",
-    "revisions": "first and last predictions of an id, faded (join.conflicts: both, monitors.revisions)",
+    "mechanisms": "ways in which estimates forget; each gives one series of every measure "
+    "(monitors.forgetting)",
+    "measures": "measures of agreement; each is a metric, under every mechanism",
+    "per_class": "measures of each class, under one mechanism (monitors.per_class)",
+    "bounds": "bounds of the true accuracy: accuracy_bound_ratio (monitors.confidence_delta)",
+    "baselines": "classifiers that a model must beat to be worth running: baseline_accuracy_ratio",
+    "comparisons": "measures of two models on the same ids, under every mechanism but ADWIN "
+    "(monitors.comparisons)",
+    "detectors": "drift detectors, which raise alarms (monitors.detectors), in the order of labels or of "
+    "predictions (monitors.detector_clocks)",
+    "drift_weightings": "accuracies that weigh outcomes by their distance from drifts",
+    "revisions": "measures of the first and the last prediction of an id, faded (join.conflicts: both, "
+    "monitors.revisions)",
 }
 """What each kind is, in a line."""
 _LABEL = 15
 
 
 def catalogue(
-    kind: Annotated[Kind | None, typer.Argument(help="Only these; everything if absent.")] = None,
+    kind: Annotated[Kind | None, typer.Argument(help="List only this kind. Default: everything.")] = None,
     *,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """List the mechanisms, measures, bounds, baselines and detectors there are.
+    """List every forgetting mechanism, measure, bound, baseline and detector.
 
-    Each with its formula, its source, its cost (K classes, W outcomes in a window), and its parameters with
-    their ranges and defaults:
+    Show the detectors with formula, source, cost (K classes, W outcomes in a
+    window), and parameters with their ranges and defaults:
 
         streamwatch catalogue detectors
 
-    For a machine:
+    Print everything as JSON:
 
         streamwatch catalogue --json
     """

@@ -15,14 +15,15 @@ if TYPE_CHECKING:
 
 
 def check(config: ConfigFile = None, overrides: Overrides = None) -> None:
-    """Check the settings, reach Kafka, look for the topics and for room for state, work out the worst case.
+    """Check settings, Kafka access, topics and disk, and compute worst-case memory and disk use.
 
-    Before a deployment:
+    Run it before a deployment:
 
         streamwatch check -c prod.yaml
 
-    Creates nothing and reads one batch of each topic. Exit code: 0 when all is well, 2 when something must be
-    changed.
+    It creates nothing, and reads one batch of each topic.
+
+    Exit codes: 0 if everything is in order, 2 if something must be changed.
     """
     settings = read_settings(config, overrides)
 

@@ -24,15 +24,19 @@ _NO_KAFKA = {
 
 
 def compile_estimators(config: ConfigFile = None, overrides: Overrides = None) -> None:
-    """Compile the estimators ahead of a start, which then takes tenths of a second instead of many.
+    r"""Compile the estimators ahead of time, so that the next start takes tenths of a second.
 
-    For the image of a container, whose file system is read-only later:
+    Compile into a container image whose file system will be read-only:
 
-        NUMBA_CACHE_DIR=/opt/streamwatch/kernel NUMBA_CPU_NAME=generic streamwatch compile -c prod.yaml
+        NUMBA_CACHE_DIR=/opt/streamwatch/kernel NUMBA_CPU_NAME=generic \
+            streamwatch compile -c prod.yaml
 
-    What is compiled of the estimators depends on how many of each kind the section monitors names, on the
-    processor, and on NUMBA_CPU_NAME; the rest serves any settings. Asks neither Kafka nor the state.
-    Exit code: 0 when everything is kept for the next start, 2 when there is no place to keep it.
+    The compiled estimators depend on how many of each kind the section
+    monitors names, on the processor and on NUMBA_CPU_NAME; the rest serves any
+    settings. The command needs neither Kafka nor the state.
+
+    Exit codes: 0 if the result is kept for the next start, 2 if there is no
+    place to keep it.
     """
     settings = read_settings(config, overrides, otherwise=_NO_KAFKA)
 
@@ -75,7 +79,7 @@ def told(warmth: Warmth, seconds: float) -> str:
         f"compiled {warmth.compiled} functions for {processor} in {seconds:.1f} s, {warmth.loaded} were there"
     )
     if where is None:
-        return f"{done}\nnot kept, every start compiles them: set NUMBA_CACHE_DIR to a directory to write to"
+        return f"{done}\nnot kept, every start compiles them: set NUMBA_CACHE_DIR to a writable directory"
     if not kept(warmth):
-        return f"{done}\nnot kept, every start compiles them: {where} cannot be written to"
+        return f"{done}\nnot kept, every start compiles them: {where} is not writable"
     return f"{done}\nkept in {where}"

@@ -12,7 +12,9 @@ from contextlib import contextmanager
 import typer
 
 TELL_SECONDS = 10.0
-_FIRST = "compiling the estimators of these settings: once on this machine, a cache serves every later start"
+_FIRST = (
+    "compiling the estimators for these settings, once on this machine; later starts load them from a cache"
+)
 
 
 @contextmanager

@@ -15,7 +15,7 @@ _EXAMPLE: Final = Path(streamwatch.__file__).parent / "settings" / "example.yaml
 """Written by `make generated`; read here without the settings, whose import takes most of a second."""
 
 app = typer.Typer(
-    help="Write a configuration file to start from, or the schema of it.",
+    help="Print an example configuration file, or its JSON Schema.",
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
@@ -23,7 +23,7 @@ app = typer.Typer(
 
 @app.command("example")
 def example() -> None:
-    """Print a commented configuration file with every setting at its default.
+    """Print a commented configuration file with every setting and its default.
 
     [dim]streamwatch config example > streamwatch.yaml[/dim]
     """
@@ -32,7 +32,7 @@ def example() -> None:
 
 @app.command("schema")
 def schema() -> None:
-    """Print the JSON Schema of the configuration file, for editors and checks.
+    """Print the JSON Schema of the configuration file, for editors and validation.
 
     [dim]streamwatch config schema > streamwatch.schema.json[/dim]
     """

@@ -16,22 +16,28 @@ def demo(
     port: Annotated[int, typer.Option("--port", "-p", help="Port of the page and /metrics.")] = 9877,
     host: Annotated[str, typer.Option(help="Address to serve on.")] = "127.0.0.1",
     seconds: Annotated[
-        float | None, typer.Option("--seconds", help="End by itself; until Ctrl-C if absent.")
+        float | None,
+        typer.Option("--seconds", help="Stop after this many seconds. Default: run until Ctrl-C."),
     ] = None,
-    browser: Annotated[bool, typer.Option("--browser", help="Open the page.")] = False,
-    seed: Annotated[int, typer.Option("--seed", help="Equal seeds give equal streams.")] = 1,
+    browser: Annotated[bool, typer.Option("--browser", help="Open the page in a browser.")] = False,
+    seed: Annotated[
+        int, typer.Option("--seed", help="Seed of the simulation. Equal seeds give equal streams.")
+    ] = 1,
 ) -> None:
-    """Watch three models, one of them being ruined by a drift, without Kafka or any set-up.
+    """Show streamwatch at work on three simulated models, without Kafka or any set-up.
 
-    A broker inside this process, a simulated stream, and the daemon of "streamwatch run" in between:
+    Run an embedded broker, a simulated stream and the daemon in one process:
 
         streamwatch demo
 
-    For a minute, on another port:
+    Run for a minute, on another port:
 
         streamwatch demo --seconds 60 --port 9900
 
-    Needs the extra named demo, that is the package confluent-kafka.
+    After about 15 seconds a drift ruins one model, and another one adapts to
+    it. The third stays stable.
+
+    Requires the extra `demo` (the package confluent-kafka).
     """
     import asyncio
 

@@ -29,34 +29,48 @@ def doctor(  # one parameter per option
     *,
     url: Annotated[
         str | None,
-        typer.Option("--url", help=f"Where the daemon serves; with -c its http.listen, else {DEFAULT_URL}."),
+        typer.Option(
+            "--url",
+            help=f"URL of the daemon. Default: http.listen of the settings with -c, else {DEFAULT_URL}.",
+        ),
     ] = None,
     token_file: Annotated[
-        Path | None, typer.Option("--token-file", help="File with the token it asks for.", show_default=False)
+        Path | None,
+        typer.Option(
+            "--token-file", help="File with the bearer token of the daemon's API.", show_default=False
+        ),
     ] = None,
     ca_file: Annotated[
-        Path | None, typer.Option("--ca-file", help="Certificates to trust, PEM.", show_default=False)
+        Path | None, typer.Option("--ca-file", help="Certificates to trust (PEM).", show_default=False)
     ] = None,
     seconds: Annotated[
-        float, typer.Option("--seconds", min=0, max=600, help="Time between its two looks: is lag growing?")
+        float,
+        typer.Option(
+            "--seconds", min=0, max=600, help="Time between the two readings, which show whether lag grows."
+        ),
     ] = 3.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
     config: ConfigFile = None,
     overrides: Overrides = None,
 ) -> None:
-    """Look at a running daemon and say what is wrong, the most important first, and what to change.
+    r"""Examine a running daemon and list its problems, the most important first.
 
-    A daemon on this machine:
+    Examine a daemon on this machine:
 
         streamwatch doctor
 
-    With its settings its topics are sampled as well, so that ids and invalid records are shown:
+    With the settings (-c), sample its topics as well, which shows ids that do
+    not match and where invalid records are:
 
-        streamwatch doctor -c streamwatch.yaml --url https://streamwatch.example.net --token-file token
+        streamwatch doctor -c streamwatch.yaml \
+            --url https://streamwatch.example.net --token-file token
 
-    Asks the daemon for its metrics, models and health, twice; changes nothing, joins no group. Each finding
-    has its figure, the likely cause, and the settings to change. Exit code: 0 when nothing was found, 1 when
-    something was, 2 when the daemon or its topics cannot be reached.
+    It reads the daemon's metrics, models and health twice, changes nothing and
+    joins no consumer group. Each finding states the figure, the likely cause,
+    and what to change.
+
+    Exit codes: 0 if no problem was found, 1 if one was, 2 if the daemon or its
+    topics cannot be reached.
     """
     settings = read_settings(config, overrides) if config or overrides else None
     findings = _consulted(_address(url, token_file, ca_file, settings), seconds, settings)
@@ -101,7 +115,7 @@ def _consulted(address: Address, seconds: float, settings: Settings | None) -> S
 
 def _show(findings: Sequence[Finding]) -> None:
     if not findings:
-        typer.secho("✓ nothing was found", fg=typer.colors.GREEN)
+        typer.secho("✓ no problem was found", fg=typer.colors.GREEN)
     for number, found in enumerate(findings, 1):
         subject = typer.style(found.subject, bold=True)
         typer.echo(f"{number}. {subject} {found.said}")

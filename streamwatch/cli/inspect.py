@@ -27,19 +27,29 @@ def inspect(  # noqa: PLR0913  # one parameter per option
     topic: Annotated[
         list[str] | None,
         typer.Option(
-            "--topic", "-t", metavar="NAME", help="A topic to look at. Repeat it.", show_default=False
+            "--topic",
+            "-t",
+            metavar="NAME",
+            help="Topic to sample. Repeat it for each topic.",
+            show_default=False,
         ),
     ] = None,
     bootstrap_servers: Annotated[
         str | None,
-        typer.Option("--bootstrap-servers", "-b", metavar="HOST:PORT,…", help="Brokers.", show_default=False),
+        typer.Option(
+            "--bootstrap-servers",
+            "-b",
+            metavar="HOST:PORT,…",
+            help="Brokers to connect to.",
+            show_default=False,
+        ),
     ] = None,
     schema_registry: Annotated[
         str | None,
         typer.Option(
             "--schema-registry",
             metavar="URL",
-            help="Registry of schemas that records name (Avro, Protocol Buffers).",
+            help="Schema registry for Avro and Protocol Buffers records.",
             show_default=False,
         ),
     ] = None,
@@ -48,44 +58,59 @@ def inspect(  # noqa: PLR0913  # one parameter per option
         typer.Option(
             "--file",
             metavar="FILE",
-            help="In place of Kafka: JSON lines, CSV or lines of kcat -J, .gz too. Repeat it.",
+            help="File to sample instead of Kafka: JSON lines, CSV or the output of kcat -J, optionally "
+            "gzipped. Repeat it for each file.",
             show_default=False,
         ),
     ] = None,
     sample: Annotated[
-        int, typer.Option("--sample", min=20, max=200_000, help="Records of each topic to read at most.")
+        int,
+        typer.Option("--sample", min=20, max=200_000, help="Maximum number of records to read per topic."),
     ] = 10_000,
     write: Annotated[
         Path | None,
-        typer.Option("--write", "-w", metavar="FILE", help="Write the settings there.", show_default=False),
+        typer.Option(
+            "--write",
+            "-w",
+            metavar="FILE",
+            help="Write the settings to this file. Default: stdout.",
+            show_default=False,
+        ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Let --write replace a file.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Let --write replace an existing file.")] = False,
     config: ConfigFile = None,
     overrides: Overrides = None,
 ) -> None:
-    """Guess where predictions and labels live in your topics, and write it as settings.
+    r"""Propose settings from a sample of your topics: which fields hold ids, predictions and labels.
 
-    Two topics, one with predictions and one with labels; which is which is found out:
+    Sample one topic with predictions and one with labels, in any order:
 
-        streamwatch inspect -b broker:9092 -t scores -t outcomes --write streamwatch.yaml
+        streamwatch inspect -b broker:9092 -t scores -t outcomes \
+            --write streamwatch.yaml
 
-    Brokers that ask for a password, whose settings are in a file:
+    Use brokers that need a password, with their settings in a file:
 
-        streamwatch inspect -c brokers.yaml -t scores -t outcomes > streamwatch.yaml
+        streamwatch inspect -c brokers.yaml -t scores -t outcomes
 
-    Values or keys in Avro or Protocol Buffers, whose schemas are in a registry:
+    Read Avro or Protocol Buffers records whose schemas are in a registry:
 
-        streamwatch inspect -b broker:9092 -t scores -t outcomes --schema-registry http://registry:8081
+        streamwatch inspect -b broker:9092 -t scores -t outcomes \
+            --schema-registry http://registry:8081
 
-    Files in place of Kafka:
+    Sample files instead of Kafka:
 
         streamwatch inspect --file predictions.jsonl --file labels.jsonl
 
-    Reads the newest records of each topic and some of the last 30 days, so that late labels meet their
-    predictions; joins no group, commits nothing, writes nothing to Kafka. Shows joined pairs, the join rate,
-    delays, classes, and ids that met nobody side by side. Settings go to stdout or to --write, all else to
-    stderr. Next: streamwatch check, then streamwatch run. Exit code: 0 when everything was guessed, 1 when
-    something was not (it is said, with the candidates), 2 when the options or settings must be changed.
+    It reads the newest records of each topic and some from the last 30 days,
+    so that late labels find their predictions. It joins no consumer group,
+    commits nothing and writes nothing to Kafka. It shows joined pairs, the
+    join rate, label delays, classes, and the ids of both sides that matched
+    nothing. Settings go to stdout or to --write, everything else to stderr.
+
+    Next: streamwatch check, then streamwatch run.
+
+    Exit codes: 0 if every field was found, 1 if one was not (the candidates
+    are listed), 2 if options or settings must be changed.
     """
     from rich.console import Console
 

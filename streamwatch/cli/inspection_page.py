@@ -30,8 +30,8 @@ def show(guess: Guess, sample: JoinedSample | None, console: Console) -> None:
         return
     console.print(_pairs(sample))
     met = f"{sample.joined:,} of {sample.predictions:,} predictions ({sample.rate:.1%})"
-    labels = f"{sample.labels_met:,} of {sample.labels:,} labels met a prediction"
-    console.print(f"join rate of the sample: {met} met their label; {labels}")
+    labels = f"{sample.labels_met:,} of {sample.labels:,} labels matched a prediction"
+    console.print(f"join rate of the sample: {met} matched a label; {labels}")
     if sample.joined:
         console.print(f"predicted class equals true class in {sample.agreed / sample.joined:.1%} of them")
     if sample.dated:
@@ -47,7 +47,7 @@ def show(guess: Guess, sample: JoinedSample | None, console: Console) -> None:
 
 
 def _mapping(guess: Guess) -> Table:
-    table = Table(title="guessed", title_justify="left")
+    table = Table(title="proposed mapping", title_justify="left")
     for name in ("topic", "field", "place", "sure", "why", "else"):
         table.add_column(name, overflow="fold")
     for topic in guess.topics:
@@ -63,7 +63,7 @@ def _mapping(guess: Guess) -> Table:
 
 
 def _pairs(sample: JoinedSample) -> Table:
-    table = Table(title="some joined pairs", title_justify="left")
+    table = Table(title="examples of joined pairs", title_justify="left")
     for name in ("id", "model", "predicted", "true", "delay"):
         table.add_column(name)
     for pair in sample.pairs:
@@ -73,7 +73,7 @@ def _pairs(sample: JoinedSample) -> Table:
 
 
 def _lone(sample: JoinedSample) -> Table:
-    table = Table(title="ids that met nobody", title_justify="left")
+    table = Table(title="ids without a match", title_justify="left")
     table.add_column("of predictions")
     table.add_column("of labels")
     for prediction, label in zip_longest(sample.lone_predictions, sample.lone_labels, fillvalue=""):

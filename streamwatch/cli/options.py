@@ -22,7 +22,7 @@ ConfigFile = Annotated[
     typer.Option(
         "--config",
         "-c",
-        help="Configuration file; ./streamwatch.yaml if there is one.",
+        help="Configuration file. Default: ./streamwatch.yaml if it exists.",
         envvar="STREAMWATCH_CONFIG",
         show_default=False,
     ),
@@ -33,7 +33,7 @@ Overrides = Annotated[
         "--set",
         "-s",
         metavar="KEY=VALUE",
-        help="Override one setting, such as kafka.bootstrap_servers=localhost:9092. May be repeated.",
+        help="Override one setting, for example join.horizon=7d. May be repeated.",
         show_default=False,
     ),
 ]
@@ -66,7 +66,7 @@ def read_used_settings(
     except SettingsError as error:
         refuse(str(error))
     for line in passed_over:
-        typer.secho(f"not used here, and faulty: {line}", err=True, fg=typer.colors.YELLOW)
+        typer.secho(f"ignored, as this command does not use it: {line}", err=True, fg=typer.colors.YELLOW)
     return settings
 
 

@@ -23,26 +23,33 @@ USED = ("topics", "join", "time", "monitors", "folds")
 """Sections of the settings that decide how a recording is evaluated; others may be faulty."""
 Files = Annotated[
     list[str],
-    typer.Argument(metavar="FILE…", help="JSON lines, CSV or lines of kcat -J, .gz too; - for stdin."),
+    typer.Argument(
+        metavar="FILE…",
+        help="Recordings: JSON lines, CSV or the output of kcat -J, optionally gzipped; - for stdin.",
+    ),
 ]
 Topic = Annotated[
-    str | None, typer.Option("--topic", metavar="NAME", help="All lines are records of this topic.")
+    str | None, typer.Option("--topic", metavar="NAME", help="Treat every line as a record of this topic.")
 ]
-Model = Annotated[str | None, typer.Option("--model", metavar="NAME", help="The model of every prediction.")]
+Model = Annotated[
+    str | None, typer.Option("--model", metavar="NAME", help="Attribute every prediction to this model.")
+]
 Columns = Annotated[
     str | None,
     typer.Option(
         "--columns",
         metavar="FIELD=NAME,…",
-        help="What id, model, prediction, label, timestamp, scores are called: prediction=y_hat,label=y.",
+        help="Names of the fields id, model, prediction, label, timestamp and scores in the file, where they "
+        "differ: prediction=y_hat,label=y.",
     ),
 ]
 Unit = Annotated[
     Literal["ms", "s", "us", "ns", "iso8601"] | None,
-    typer.Option("--timestamp-unit", help="Unit of timestamps; that of the mappings if absent."),
+    typer.Option("--timestamp-unit", help="Unit of timestamps. Default: the unit in the mappings."),
 ]
 LayoutName = Annotated[
-    Literal["jsonl", "csv", "kcat"] | None, typer.Option("--format", help="Found out if absent.")
+    Literal["jsonl", "csv", "kcat"] | None,
+    typer.Option("--format", help="Format of the files. Default: detected."),
 ]
 
 

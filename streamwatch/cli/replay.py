@@ -37,35 +37,51 @@ def replay(  # noqa: PLR0913  # one parameter per option
     layout: LayoutName = None,
     trace: Annotated[
         str | None,
-        typer.Option("--trace", metavar="OUT.csv", help="Write every estimate after every outcome."),
+        typer.Option(
+            "--trace", metavar="OUT.csv", help="Write every estimate after every outcome to this file."
+        ),
     ] = None,
     trace_comparisons: Annotated[
         str | None,
-        typer.Option("--trace-comparisons", metavar="OUT.csv", help="The same of every pair of outcomes."),
+        typer.Option(
+            "--trace-comparisons",
+            metavar="OUT.csv",
+            help="Write every comparison of models after every pair of outcomes to this file.",
+        ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document, no tables.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON document instead of tables.")
+    ] = False,
     config: ConfigFile = None,
     overrides: Overrides = None,
 ) -> None:
-    """Evaluate recorded predictions and labels as the daemon would; no Kafka needed.
+    r"""Evaluate recorded predictions and labels as the daemon would, without Kafka.
 
-    Final estimates and alarms of a recording:
+    Print the final estimates and the alarms of a recording:
 
         streamwatch replay events.jsonl
 
-    Columns id,model,prediction,label make an outcome of each row:
+    Read a CSV file whose rows hold a prediction and its label (the default
+    columns are id, model, prediction and label), and trace every estimate:
 
-        streamwatch replay outcomes.csv --trace trace.csv --columns prediction=y_hat,label=y --model v3
+        streamwatch replay outcomes.csv --trace trace.csv \
+            --columns prediction=y_hat,label=y --model v3
 
-    What kcat read of two topics, with the mappings of your settings:
+    Replay two topics that kcat has recorded, with your own settings:
 
-        kcat -b broker -C -e -J -t scores > scores.jsonl; kcat -b broker -C -e -J -t truth > truth.jsonl
-        streamwatch replay scores.jsonl truth.jsonl --json -c streamwatch.yaml -s join.horizon=2d
+        kcat -b broker -C -e -J -t scores > scores.jsonl
+        kcat -b broker -C -e -J -t truth > truth.jsonl
+        streamwatch replay scores.jsonl truth.jsonl --json -c streamwatch.yaml
 
-    Lines are decoded with the mappings of the settings' topics, or else by the default field names: a line of
-    kcat by its topic's, any other by the one that fits, unless --topic names it. Several files are merged by
-    time. Of the settings (-c, or ./streamwatch.yaml if there is one) topics, join, time, monitors and folds
-    are used; a fault elsewhere is a warning. Exit code: 1 when no line could be used.
+    Lines are decoded with the mappings of the topics in the settings, or with
+    the default field names if there are none. A line of kcat uses the mapping
+    of its topic; any other line uses the mapping that fits, unless --topic
+    names one. Several files are merged by time. Only the sections topics,
+    join, time, monitors and folds of the settings are used; an error in any
+    other section is a warning.
+
+    Exit codes: 0 on success, 1 if no line could be used, 2 if options or
+    settings must be changed.
     """
     settings = read_used_settings(config, overrides, USED, NO_KAFKA)
 

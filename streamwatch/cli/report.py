@@ -35,15 +35,19 @@ _TOLD = ("topics", "join", "time", "monitors")
 def report(  # noqa: PLR0913  # one parameter per option
     source: Annotated[
         list[str],
-        typer.Argument(metavar="FILE…|URL", help="Recordings as replay reads them, or a daemon's http://…"),
+        typer.Argument(
+            metavar="FILE…|URL",
+            help="Recordings as `streamwatch replay` reads them, or the URL of a running daemon.",
+        ),
     ],
     *,
     output: Annotated[
         list[Path],
-        typer.Option("--output", "-o", metavar="OUT", help="File to write, .html or .md. May be repeated."),
+        typer.Option("--output", "-o", metavar="OUT", help="File to write: .html or .md. May be repeated."),
     ] = [Path("report.html")],  # noqa: B006  # typer copies it
     token_file: Annotated[
-        Path | None, typer.Option("--token-file", metavar="FILE", help="Token of the daemon's API.")
+        Path | None,
+        typer.Option("--token-file", metavar="FILE", help="File with the bearer token of the daemon's API."),
     ] = None,
     topic: Topic = None,
     model: Model = None,
@@ -53,19 +57,21 @@ def report(  # noqa: PLR0913  # one parameter per option
     config: ConfigFile = None,
     overrides: Overrides = None,
 ) -> None:
-    """Write one page of everything that is known: verdicts, curves, alarms, comparisons, calibration, delays.
+    """Write a report with verdicts, curves, alarms, comparisons, calibration and label delays.
 
-    Of a recording:
+    Report on a recording:
 
         streamwatch report outcomes.csv -o report.html
 
-    Of a running daemon, as a page and as Markdown with its pictures in report-pictures/:
+    Report on a running daemon, as HTML and as Markdown with its pictures in
+    report-pictures/:
 
         streamwatch report http://127.0.0.1:9877 -o report.html -o report.md
 
-    The HTML file needs no network and no other file. Pictures need the extra `lab`, that is matplotlib.
-    Recordings are read with the settings, as replay reads them. The API of a daemon does not tell settings:
-    they are in its page only where --config names them.
+    The HTML file is self-contained and needs no network. Pictures require the
+    extra `lab` (matplotlib). Recordings are read as `streamwatch replay` reads
+    them. A daemon's API does not reveal its settings, so a report on a daemon
+    includes them only if --config names the file.
     """
     for path in output:
         if path.suffix not in {".html", ".md"}:

@@ -8,24 +8,28 @@ from streamwatch.cli.options import ConfigFile, Overrides, read_settings, refuse
 
 
 def run(config: ConfigFile = None, overrides: Overrides = None) -> None:
-    """Watch the models behind your topics until told to stop.
+    r"""Run the daemon: read the topics, evaluate the models and serve the results.
 
-    With ./streamwatch.yaml:
+    With the settings in ./streamwatch.yaml:
 
         streamwatch run
 
-    With another file and an override:
+    With another file and one setting overridden:
 
         streamwatch run -c prod.yaml --set http.listen=0.0.0.0:9877
 
     Without a file:
 
-        streamwatch run -s kafka.bootstrap_servers=localhost:9092
+        streamwatch run -s kafka.bootstrap_servers=localhost:9092 \
             -s topics.predictions=predictions -s topics.labels=labels
 
-    Serves /metrics, /healthz, /readyz, /api/v1 (see /api/v1/openapi.json) and a page at /. State is kept
-    in state.directory; SIGTERM or Ctrl-C stops it cleanly, and a start goes on from there.
-    Exit code: 0 after a stop, 2 when settings or topics must be changed first, 1 for anything else.
+    The daemon serves a status page at /, and /metrics, /api/v1, /docs,
+    /healthz and /readyz, by default on http://127.0.0.1:9877. It keeps its
+    state in state.directory. SIGTERM or Ctrl-C stops it cleanly, and the next
+    start continues where it stopped.
+
+    Exit codes: 0 after a clean stop, 2 if settings or topics must be changed
+    first, 1 for any other failure.
     """
     settings = read_settings(config, overrides)
 

@@ -19,43 +19,55 @@ if TYPE_CHECKING:
 
 def simulate(  # noqa: PLR0913  # one parameter per option
     bootstrap_servers: Annotated[
-        str, typer.Option("--bootstrap-servers", "-b", help="Brokers, host:port.")
+        str, typer.Option("--bootstrap-servers", "-b", help="Brokers to connect to, as host:port.")
     ] = "localhost:9092",
     *,
     predictions: Annotated[str, typer.Option(help="Topic to write predictions to.")] = "predictions",
     labels: Annotated[str, typer.Option(help="Topic to write labels to.")] = "labels",
-    create_topics: Annotated[bool, typer.Option("--create-topics", help="Make absent topics.")] = False,
-    partitions: Annotated[int, typer.Option(help="Partitions of topics it makes.", min=1)] = 4,
-    models: Annotated[int, typer.Option("--models", "-m", help="Models that predict.", min=1)] = 3,
+    create_topics: Annotated[
+        bool, typer.Option("--create-topics", help="Create topics that do not exist.")
+    ] = False,
+    partitions: Annotated[int, typer.Option(help="Number of partitions of created topics.", min=1)] = 4,
+    models: Annotated[int, typer.Option("--models", "-m", help="Number of models that predict.", min=1)] = 3,
     instances: Annotated[
         int | None,
-        typer.Option("--instances", "-n", help="Instances to write; endless if absent.", min=1),
+        typer.Option("--instances", "-n", help="Instances to write. Default: no end.", min=1),
     ] = None,
     rate: Annotated[float, typer.Option("--rate", "-r", help="Instances per second.")] = 100.0,
     flat_out: Annotated[
-        bool, typer.Option("--flat-out", help="As fast as Kafka takes them, dated as a backlog.")
+        bool, typer.Option("--flat-out", help="Write as fast as Kafka accepts, dated as a backlog.")
     ] = False,
-    time_scale: Annotated[float, typer.Option(help="Divides label delays: 60 makes minutes seconds.")] = 1.0,
+    time_scale: Annotated[
+        float, typer.Option(help="Divide label delays by this: 60 turns minutes into seconds.")
+    ] = 1.0,
     delay: Annotated[float, typer.Option(help="Median label delay in seconds.", min=0.0)] = 30.0,
     never: Annotated[float, typer.Option(help="Share of labels that never come.", min=0.0, max=1.0)] = 0.03,
     drift_every: Annotated[
-        int, typer.Option(help="Instances between two drifts, abrupt and gradual in turn; 0 for none.", min=0)
+        int,
+        typer.Option(
+            help="Instances between drifts, which are abrupt and gradual in turn; 0 for none.", min=0
+        ),
     ] = 5_000,
-    scores: Annotated[bool, typer.Option("--scores", help="Predictions carry class probabilities.")] = False,
-    seed: Annotated[int, typer.Option("--seed", help="Equal seeds give equal streams.")] = 1,
+    scores: Annotated[
+        bool, typer.Option("--scores", help="Let predictions carry class probabilities.")
+    ] = False,
+    seed: Annotated[
+        int, typer.Option("--seed", help="Seed of the simulation. Equal seeds give equal streams.")
+    ] = 1,
 ) -> None:
-    """Write predictions of several models and their delayed labels to Kafka, with drifts in between.
+    """Write simulated predictions and delayed labels of several models to Kafka, with drifts.
 
-    A live stream, until Ctrl-C:
+    Write a live stream until Ctrl-C:
 
         streamwatch simulate -b localhost:9092 --create-topics
 
-    A backlog of 100,000 instances at once:
+    Write a backlog of 100,000 instances at once:
 
         streamwatch simulate -n 100000 --rate 1000 --flat-out
 
-    One model stays modest but stable, one is ruined by the first drift, one adapts.
-    With the default topics in streamwatch.yaml, "streamwatch run" watches them.
+    One model stays modest but stable, one is ruined by the first drift, and
+    one adapts. If streamwatch.yaml names the default topics, "streamwatch run"
+    watches these models.
     """
     import asyncio
 

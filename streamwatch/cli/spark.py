@@ -13,11 +13,11 @@ from streamwatch.cli.options import ConfigFile, Overrides, read_settings, refuse
 Master = Annotated[
     str | None,
     typer.Option(
-        help="Where Spark runs, such as local[2]; absent, what spark-submit says.", show_default=False
+        help="Spark master, such as local[2]. Default: the one that spark-submit sets.", show_default=False
     ),
 ]
 AvailableNow = Annotated[
-    bool, typer.Option("--available-now", help="Read what there is now, and end, instead of going on.")
+    bool, typer.Option("--available-now", help="Process the records that are there now, then exit.")
 ]
 
 
@@ -28,18 +28,20 @@ def spark(
     *,
     available_now: AvailableNow = False,
 ) -> None:
-    """Join and evaluate on Spark Structured Streaming, for more events than one process takes.
+    """Join and evaluate on Spark Structured Streaming, for more events than one process can handle.
 
-    On this machine, into the topic of spark.results_topic:
+    Run the job on this machine; results go to the topic spark.results_topic:
 
         streamwatch spark -c streamwatch.yaml --master 'local[2]'
 
-    What it finds is served by a daemon with the same file:
+    Serve the results with a daemon that uses the same file:
 
         streamwatch run -c streamwatch.yaml --set source=results
 
-    Needs the extra `spark` and Java 17. Exit code: 0 after a stop, 2 when settings or topics must be changed
-    first, 1 for anything else.
+    Requires the extra `spark` and Java 17.
+
+    Exit codes: 0 after a clean stop, 2 if settings or topics must be changed
+    first, 1 for any other failure.
     """
     try:
         import pyspark  # noqa: F401  # pyright: ignore[reportUnusedImport]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Told: TypeAlias = Callable[[int, int], None]
 
 app = typer.Typer(
-    help="Look into a state directory, check it, move it to another machine.",
+    help="Inspect, verify, export, import and migrate a state directory.",
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
@@ -30,7 +30,7 @@ Directory = Annotated[
         "--directory",
         "-d",
         metavar="DIR",
-        help="The state; state.directory of the settings if absent.",
+        help="State directory. Default: state.directory of the settings.",
         show_default=False,
     ),
 ]
@@ -43,22 +43,24 @@ def show(
     directory: Directory = None,
     *,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Without ages: answers at once, however much is pending.")
+        bool, typer.Option("--quick", help="Omit ages, and answer at once even if much is pending.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Show whose state it is, how far it has read, and what waits in it for how long.
+    """Show the identity of a state, its positions in Kafka, and what waits for how long.
 
-    Of the directory in ./streamwatch.yaml:
+    Show the state that ./streamwatch.yaml names:
 
         streamwatch state show
 
-    Of a directory, without its settings, at once:
+    Show a directory without its settings, at once:
 
         streamwatch state show --directory /var/lib/streamwatch/state --quick
 
-    Works while a daemon runs (it shows one of its latest commits) and changes nothing. Ages are in record
-    time, before the clock. Exit code: 0, or 2 when there is no state that can be read.
+    It changes nothing and works while a daemon runs, in which case it shows
+    one of the latest commits. Ages are in record time, relative to the clock.
+
+    Exit codes: 0 on success, 2 if there is no readable state.
     """
     from streamwatch.admin.state_show import overview
 
@@ -80,16 +82,19 @@ def show(
 
 @app.command("verify")
 def verify(config: ConfigFile = None, overrides: Overrides = None, directory: Directory = None) -> None:
-    """Read all of a closed state, and check that everything it says fits together.
+    """Read a closed state completely and check that it is consistent.
 
-    After a disk trouble, or before a backup is trusted:
+    Use it after disk trouble, or before you trust a backup:
 
         streamwatch state verify --directory /var/backups/streamwatch-state
 
-    Reads every block of every file against its checksum; compares what waits with the index of its deadlines,
-    dedup entries with their dedup keys, counters with what is there; decodes the journal, positions and
-    alarms; puts every model's snapshot into its estimators and takes it out again. Changes nothing, and keeps
-    daemons from the directory meanwhile. Exit code: 0 when all is well, 2 otherwise.
+    It checks every block of every file against its checksum; compares waiting
+    entries with the index of deadlines, dedup entries with their keys, and
+    counters with the entries; decodes the journal, positions and alarms; and
+    restores every model's snapshot into its estimators and saves it again. It
+    changes nothing, and locks the directory against daemons meanwhile.
+
+    Exit codes: 0 if the state is sound, 2 otherwise.
     """
     from streamwatch.admin.state_verify import verified
 
@@ -100,35 +105,38 @@ def verify(config: ConfigFile = None, overrides: Overrides = None, directory: Di
             _tell(check)
             good = good and check.good
     if not good:
-        refuse(f"the state in {place} is damaged: restore a backup of it, or move it away to begin anew")
+        refuse(f"the state in {place} is damaged: restore a backup, or move it away to start afresh")
 
 
 @app.command("export")
 def export(
-    file: Annotated[Path, typer.Argument(help="The file to write; - for standard output.")],
+    file: Annotated[Path, typer.Argument(help="File to write; - for stdout.")],
     config: ConfigFile = None,
     overrides: Overrides = None,
     directory: Directory = None,
 ) -> None:
-    """Write a closed state into one file, to keep it or to move it.
+    """Export a closed state into one file, for a backup or another machine.
 
-    To a file:
+    Export to a file:
 
         streamwatch state export state.swx --directory /var/lib/streamwatch/state
 
-    To another machine:
+    Copy to another machine:
 
-        streamwatch state export - | ssh other streamwatch state import - --directory /srv/state
+        streamwatch state export - |
+            ssh other streamwatch state import - --directory /srv/state
 
-    The file has checksums and the identity of the state. Two daemons that go on from one state would both
-    announce its alarms: stop using the one you exported. Exit code: 0, or 2 when there is no state that can
-    be read.
+    The file contains checksums and the identity of the state. Do not continue
+    from both copies: two daemons with the same state would both announce its
+    alarms.
+
+    Exit codes: 0 on success, 2 if there is no readable state.
     """
     from streamwatch.admin.state_transfer import export_to
 
     place = _directory(directory, config, overrides)
     if file.exists():
-        refuse(f"{file} exists: name a file that does not")
+        refuse(f"{file} already exists: choose another name")
     with _refusing(), _progress("writing entries") as told:
         entries, size = export_to(file, place, told)
     typer.echo(f"exported {entries:,} entries of {place} to {file}: {size / 1e6:,.1f} MB", err=True)
@@ -136,19 +144,21 @@ def export(
 
 @app.command("import")
 def import_(
-    file: Annotated[Path, typer.Argument(help="The file to read; - for standard input.")],
+    file: Annotated[Path, typer.Argument(help="File to read; - for stdin.")],
     config: ConfigFile = None,
     overrides: Overrides = None,
     directory: Directory = None,
 ) -> None:
-    """Make a state of an exported file, in a directory that is empty or absent.
+    """Import an exported state into an empty or new directory.
 
-    From a file, into state.directory of the settings:
+    Import into state.directory of the settings:
 
         streamwatch state import state.swx -c prod.yaml
 
-    Nothing is left behind if the file is cut off or altered. A daemon started on the directory goes on where
-    the exported state ended. Exit code: 0, or 2 when file or directory are not fit.
+    If the file is truncated or altered, nothing is left behind. A daemon that
+    starts on the directory continues where the exported state ended.
+
+    Exit codes: 0 on success, 2 if the file or the directory cannot be used.
     """
     from streamwatch.admin.state_transfer import import_from
 
@@ -160,13 +170,15 @@ def import_(
 
 @app.command("migrate")
 def migrate(config: ConfigFile = None, overrides: Overrides = None, directory: Directory = None) -> None:
-    """Bring a state of an older version forward, as the start of a daemon would, and keep a copy beside it.
+    """Migrate a state of an older version, as the start of a daemon would, and keep a copy.
 
-    Before an upgrade whose start should not take long:
+    Use it before an upgrade whose first start must be quick:
 
         streamwatch state migrate --directory /var/lib/streamwatch/state
 
-    Says so where there is nothing to do. Exit code: 0, or 2 when there is no state, or a newer one.
+    If there is nothing to migrate, the output says so.
+
+    Exit codes: 0 on success, 2 if there is no state or a newer one.
     """
     from streamwatch.edge.stores.rocksdb.reading.migrate import migrate_state
 
@@ -174,10 +186,10 @@ def migrate(config: ConfigFile = None, overrides: Overrides = None, directory: D
     with _refusing():
         done = migrate_state(place)
     if done.copy is None:
-        typer.echo(f"nothing to do: the state in {place} has schema {done.after}, which is this program's")
+        typer.echo(f"nothing to do: the state in {place} already has schema {done.after}")
     else:
         typer.echo(
-            f"brought {place} from schema {done.before} to {done.after}; what it was before is in {done.copy}"
+            f"migrated {place} from schema {done.before} to {done.after}; the old state is in {done.copy}"
         )
 
 
@@ -191,7 +203,7 @@ def _directory(directory: Path | None, config: Path | None, overrides: list[str]
     }
     settings = read_settings(config, overrides, nowhere)
     if settings.state.kind == "memory":
-        refuse("state.kind is memory: nothing is kept on disk; name a directory with --directory")
+        refuse("state.kind is memory, so there is no state on disk: name a directory with --directory")
     return settings.state.directory
 
 

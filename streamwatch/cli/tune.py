@@ -37,43 +37,59 @@ EXIT_NO_PROMISE = 1
 def tune(  # noqa: PLR0913  # one parameter per option
     files: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[FILE]…", help="JSON lines, CSV or lines of kcat -J, .gz too; - for stdin."),
+        typer.Argument(
+            metavar="[FILE]…",
+            help="Recordings: JSON lines, CSV or the output of kcat -J, optionally gzipped; - for stdin.",
+        ),
     ] = None,
     *,
     state: Annotated[
         Path | None,
-        typer.Option("--state", metavar="DIR", help="From the past in a daemon's state, in place of files."),
+        typer.Option(
+            "--state", metavar="DIR", help="Use the history in this state directory instead of files."
+        ),
     ] = None,
     url: Annotated[
         str | None,
-        typer.Option("--url", metavar="URL", help="From the past that a running daemon serves: http://…"),
+        typer.Option("--url", metavar="URL", help="Use the history that this running daemon serves."),
     ] = None,
     token_file: Annotated[
-        Path | None, typer.Option("--token-file", metavar="FILE", help="Token of the daemon's API.")
+        Path | None,
+        typer.Option("--token-file", metavar="FILE", help="File with the bearer token of the daemon's API."),
     ] = None,
     every: Annotated[
         str,
-        typer.Option("--every", metavar="DURATION", help="At most one false alarm of a model in this time."),
+        typer.Option(
+            "--every", metavar="DURATION", help="Accept at most one false alarm per model in this time."
+        ),
     ] = "30d",
     traffic: Annotated[
         float | None,
         typer.Option(
-            "--traffic", metavar="N", help="Outcomes of a model a day; as in the recording if absent."
+            "--traffic", metavar="N", help="Outcomes per model and day. Default: as in the recording."
         ),
     ] = None,
     detectors: Annotated[
-        str, typer.Option("--detectors", metavar="NAME,…", help="Detectors to tune; the best is written.")
+        str,
+        typer.Option(
+            "--detectors", metavar="NAME,…", help="Detectors to tune. Settings are written for the best one."
+        ),
     ] = "page_hinkley,ewma",
     since: Annotated[
-        str | None, typer.Option("--since", metavar="TIME", help="Use outcomes from this time on (ISO 8601).")
+        str | None,
+        typer.Option("--since", metavar="TIME", help="Use only outcomes from this time on (ISO 8601)."),
     ] = None,
     until: Annotated[
-        str | None, typer.Option("--until", metavar="TIME", help="Use outcomes before this time.")
+        str | None,
+        typer.Option("--until", metavar="TIME", help="Use only outcomes before this time (ISO 8601)."),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="OUT.yaml", help="Write the settings here.")
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="OUT.yaml", help="Write the settings to this file. Default: stdout."
+        ),
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Of what is drawn.")] = 1,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the resampling.")] = 1,
     topic: Topic = None,
     model: Model = None,
     columns: Columns = None,
@@ -82,24 +98,30 @@ def tune(  # noqa: PLR0913  # one parameter per option
     config: ConfigFile = None,
     overrides: Overrides = None,
 ) -> None:
-    """Find thresholds that keep a promise: at most one false alarm of a model in so much time.
+    """Find detector thresholds that keep a promised rate of false alarms.
 
-    At most one in 30 days:
+    Accept at most one false alarm per model in 30 days:
 
         streamwatch tune outcomes.csv --every 30d -o detectors.yaml
 
-    From the past of a running daemon, or of a state directory:
+    Use the history of a running daemon, or of a state directory:
 
         streamwatch tune --url http://127.0.0.1:9877 --every 30d
-
         streamwatch tune --state /var/lib/streamwatch/state --every 30d
 
-    Streams like the recording are drawn from it in blocks that keep its autocorrelation, and the threshold of
-    each detector is set as low as the promise allows. Told are the rate to expect, with an interval, and how
-    long a drop of the accuracy by 2, 5 and 10 points stays unseen. The recording must be of a time in which
-    models did not change; --since and --until choose one. Files are read as replay reads them. The
-    past of a daemon has counts of minutes to hours; it does for models whose losses are independent, and is
-    refused for others. Exit code: 1 when no history supports the promise.
+    Streams like the recording are resampled from it in blocks that preserve
+    its autocorrelation, and the threshold of each detector is set as low as
+    the promise allows. The output states the expected rate with an interval,
+    and how long a drop of the accuracy by 2, 5 and 10 points goes undetected.
+
+    The recording must cover a period in which the models did not change;
+    --since and --until select one. Files are read as `streamwatch replay`
+    reads them. The history of a daemon holds counts over minutes to hours,
+    which suffice only for models whose losses are independent; others are
+    refused.
+
+    Exit codes: 0 on success, 1 if no history supports the promise, 2 if
+    options or settings must be changed.
     """
     if sum(bool(source) for source in (files, state, url)) != 1:
         refuse("expected one of FILE…, --state DIR, --url URL")

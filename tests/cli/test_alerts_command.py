@@ -116,4 +116,4 @@ def test_without_receivers_there_is_nothing_to_test(folder: Path) -> None:
     del folder
     result = CliRunner().invoke(app, ["test"])
     assert result.exit_code == 2
-    assert "no receivers are configured" in result.output
+    assert "no receiver is configured" in result.output

@@ -33,7 +33,7 @@ def test_the_first_function_that_no_cache_has_is_said_at_once_and_the_end_with_i
     cache = KernelCache(fold, str(tmp_path))
     with telling_of_compiling(told.append):
         assert cache.load_overload((), Target()) is None
-        assert told[0].startswith("compiling the estimators of these settings: once on this machine")
+        assert told[0].startswith("compiling the estimators for these settings, once on this machine")
         for observer in observers:
             observer("fold", True)
     assert told[1:] == ["compiled 1 functions in 0 s"]

@@ -39,7 +39,7 @@ def test_stdout_is_nothing_but_settings_that_load(streamwatch: CliRunner) -> Non
     settings = Settings(**parse(result.stdout))
     assert settings.topics.predictions[0].mapping.id == "value.order.number"
     assert "join rate of the sample: 400 of 400 predictions (100.0%)" in result.stderr
-    assert "some joined pairs" in result.stderr
+    assert "examples of joined pairs" in result.stderr
 
 
 def test_a_file_is_written_once_and_replaced_only_by_force(streamwatch: CliRunner) -> None:

@@ -113,7 +113,7 @@ def test_the_directory_is_that_of_the_settings_unless_named(streamwatch, directo
     assert streamwatch("show", "--quick")[0] == 0
     code, _, err = streamwatch("show", "-s", "state.kind=memory")
     assert code == 2
-    assert err.startswith("state.kind is memory: nothing is kept on disk")
+    assert err.startswith("state.kind is memory, so there is no state on disk")
     code, _, err = streamwatch("show", "-s", f"state.directory={tmp_path / 'absent'}")
     assert (code, err) == (2, f"there is no directory {tmp_path / 'absent'}\n")
 
@@ -338,7 +338,7 @@ def test_a_daemon_goes_on_from_an_imported_state_bitwise(streamwatch, directory,
 def test_an_export_does_not_replace_a_file(streamwatch, directory, tmp_path):
     (tmp_path / "state.swx").write_text("precious")
     code, _, err = streamwatch("export", "state.swx", "-d", directory)
-    assert (code, err) == (2, "state.swx exists: name a file that does not\n")
+    assert (code, err) == (2, "state.swx already exists: choose another name\n")
     assert (tmp_path / "state.swx").read_text() == "precious"
 
 
@@ -377,7 +377,7 @@ def test_migrate_says_when_there_is_nothing_to_do(streamwatch, directory):
     before = contents(directory)
     code, out, _ = streamwatch("migrate", "-d", directory)
     assert code == 0
-    assert out == f"nothing to do: the state in {directory} has schema 4, which is this program's\n"
+    assert out == f"nothing to do: the state in {directory} already has schema 4\n"
     assert contents(directory) == before
 
 

@@ -23,7 +23,8 @@ from streamwatch.cli.lab import (
 )
 
 app = typer.Typer(
-    help="Streams on which methods are tried, and the literature's experiments with the daemon's own core.",
+    help="Generate streams with known drifts, and repeat experiments of the literature with the daemon's own "
+    "estimators.",
     no_args_is_help=True,
     rich_markup_mode="rich",
 )

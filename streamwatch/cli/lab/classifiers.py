@@ -20,7 +20,7 @@ def classifiers(
         typer.Option(
             "--moa",
             metavar="FOLDER",
-            help="Folder with MOA's jar files: run its classifiers, too (Java 11).",
+            help="Folder with MOA's jar files, to run its classifiers as well (requires Java 11).",
         ),
     ] = None,
     seed: Seed = 1,
@@ -28,16 +28,17 @@ def classifiers(
     figures: Figures = None,
     as_markdown: Markdown = False,
 ) -> None:
-    """Run classifiers on the testbed's nine streams, beside the errors that the paper prints.
+    """Run classifiers on the nine streams of the testbed and compare their errors with the paper's.
 
-    Naive Bayes, a support vector machine by gradient, Dynamic Weighted Majority, bagging with ADWIN and
-    nearest neighbours in windows, prequentially over ten streams of 10,000 instances each (a quarter of an
-    hour); with --reduced over the first 400 instances of three:
+    Run naive Bayes, a support vector machine trained by gradient descent,
+    Dynamic Weighted Majority, bagging with ADWIN, and nearest neighbours in
+    windows, prequentially over ten streams of 10,000 instances each (a quarter
+    of an hour); with --reduced, over the first 400 instances of three:
 
         streamwatch lab classifiers --figures pictures
 
-    Needs river; MOA's classifiers, the paper's software, run beside them with --moa. Cervantes, Gagné, Isasi,
-    Parizeau, Table 3.
+    Requires river. With --moa, MOA's classifiers, which the paper used, run as
+    well. Source: Cervantes, Gagné, Isasi, Parizeau, Table 3.
     """
     from streamwatch.lab.experiments.classification.experiment import KIND
     from streamwatch.lab.experiments.classification.river import RiverError

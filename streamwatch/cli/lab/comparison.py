@@ -14,13 +14,14 @@ def comparison(
     figures: Figures = None,
     as_markdown: Markdown = False,
 ) -> None:
-    """Watch Q and McNemar of two learners over time, under several forgettings.
+    """Follow the Q statistic and McNemar's test of two learners over time, under several forgettings.
 
-    One learner never forgets, the other begins anew at alarms; the SEA concepts change three times:
+    One learner never forgets, the other one restarts at every alarm, while the
+    SEA concepts change three times:
 
         streamwatch lab comparison --figures pictures
 
-    Gama, Sebastião, Rodrigues 2009, §3.3, Figures 4 to 7.
+    Source: Gama, Sebastião, Rodrigues 2009, §3.3, Figures 4 to 7.
     """
     from streamwatch.lab.experiments.comparison import KIND
 

@@ -15,14 +15,15 @@ def dependence(
     figures: Figures = None,
     as_markdown: Markdown = False,
 ) -> None:
-    """Evaluate recorded classifiers on labels that depend on those before, as recorded and shuffled.
+    """Evaluate recorded classifiers on temporally dependent labels, as recorded and shuffled.
 
-    A recording is a CSV with the labels in y_true and a column of answers per classifier:
+    A recording is a CSV with the labels in y_true and a column of predictions
+    per classifier:
 
         streamwatch lab dependence --recording answers.csv --figures pictures
 
-    What temporal correction and augmentation gain is also measured on synthetic labels of known dependence.
-    Žliobaitė et al. 2015, §6.
+    The gains by temporal correction and augmentation are also measured on
+    synthetic labels of known dependence. Source: Žliobaitė et al. 2015, §6.
     """
     from streamwatch.lab.experiments.dependence import KIND
 

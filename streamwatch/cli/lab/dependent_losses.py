@@ -15,14 +15,15 @@ def dependent_losses(
     figures: Figures = None,
     as_markdown: Markdown = False,
 ) -> None:
-    """Ask detectors on losses that depend on those before: as they are, shuffled, and corrected for it.
+    """Run detectors on temporally dependent losses: as they are, shuffled, and corrected for dependence.
 
-    False alarms and delays where changes are known, and alarms on recorded classifiers, a CSV with the labels
-    in y_true and a column of answers per classifier:
+    Measure false alarms and delays where changes are known, and the alarms on
+    recorded classifiers (a CSV with the labels in y_true and a column of
+    predictions per classifier):
 
         streamwatch lab dependent-losses --recording answers.csv --figures pictures
 
-    Žliobaitė et al. 2015, §5.1 and §6.9.
+    Source: Žliobaitė et al. 2015, §5.1 and §6.9.
     """
     from streamwatch.lab.experiments.dependent_losses.experiment import KIND
 

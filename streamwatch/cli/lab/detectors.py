@@ -18,7 +18,9 @@ def detectors(
     moa: Annotated[
         Path | None,
         typer.Option(
-            "--moa", metavar="FOLDER", help="Folder with MOA's jar files: score its detectors, too (Java 11)."
+            "--moa",
+            metavar="FOLDER",
+            help="Folder with MOA's jar files, to score its detectors as well (requires Java 11).",
         ),
     ] = None,
     seed: Seed = 1,
@@ -26,14 +28,16 @@ def detectors(
     figures: Figures = None,
     as_markdown: Markdown = False,
 ) -> None:
-    """Score detectors where changes are known: true, false and missed alarms, delays.
+    """Score detectors where changes are known: true, false and missed alarms, and delays.
 
-    At their defaults on steps, ramps, losses that go together and stale models on the testbed; then ours by
-    how strict they are, delay against false alarms:
+    Score all detectors at their defaults on steps, ramps, correlated losses
+    and stale models of the testbed; then plot delay against false alarms over
+    a range of thresholds:
 
         streamwatch lab detectors --figures pictures
 
-    river's detectors are scored beside them where river is installed, MOA's with --moa.
+    river's detectors are scored as well if river is installed, and MOA's with
+    --moa.
     """
     from streamwatch.lab.experiments.detection.experiment import KIND
     from streamwatch.lab.experiments.moa_runs import MoaError

@@ -18,18 +18,27 @@ if TYPE_CHECKING:
     from streamwatch.lab.experiments.result import Experiment, Result
 
 Seed = Annotated[
-    int, typer.Option("--seed", help="Another seed changes every number within its error.", min=0)
+    int,
+    typer.Option(
+        "--seed", help="Seed of the runs. Another seed changes each number within its error.", min=0
+    ),
 ]
-Reduced = Annotated[bool, typer.Option("--reduced", help="Take seconds: fewer runs, larger errors.")]
+Reduced = Annotated[
+    bool, typer.Option("--reduced", help="Take seconds only, with fewer runs and larger errors.")
+]
 Figures = Annotated[
     Path | None,
-    typer.Option("--figures", metavar="FOLDER", help="Draw the figures there, as PNG (needs matplotlib)."),
+    typer.Option(
+        "--figures", metavar="FOLDER", help="Write the figures to this folder as PNG (requires matplotlib)."
+    ),
 ]
 Markdown = Annotated[bool, typer.Option("--markdown", help="Print the tables as Markdown.")]
 Recording = Annotated[
     Path | None,
     typer.Option(
-        "--recording", metavar="FILE.csv", help="Labels in y_true, and a column of answers per classifier."
+        "--recording",
+        metavar="FILE.csv",
+        help="CSV with the labels in y_true and a column of predictions per classifier.",
     ),
 ]
 

@@ -16,15 +16,16 @@ def holdout(
 ) -> None:
     """Compare the error of a holdout set with prequential errors that do and do not forget.
 
-    What remembers everything stays above the error of this moment; what fades or slides comes down to it:
+    An estimate that remembers everything stays above the current error; faded
+    and sliding estimates converge to it:
 
         streamwatch lab holdout
 
-    In seconds, with pictures of the learning curves:
+    Take seconds only, and draw the learning curves:
 
         streamwatch lab holdout --reduced --figures pictures
 
-    Gama, Sebastião, Rodrigues 2009, §3.2.1.
+    Source: Gama, Sebastião, Rodrigues 2009, §3.2.1.
     """
     from streamwatch.lab.experiments.holdout import KIND
 

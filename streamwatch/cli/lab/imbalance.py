@@ -15,11 +15,12 @@ def imbalance(
     figures: Figures = None,
     as_markdown: Markdown = False,
 ) -> None:
-    """Compare κ, κ_m, means of recall and normalised accuracy where classes are unequal.
+    """Compare κ, κ_m, mean recalls and normalised accuracy on imbalanced classes.
 
         streamwatch lab imbalance --recording answers.csv --figures pictures
 
-    The recording has labels in y_true and a column of answers per classifier. Bifet et al. 2015, §5.
+    The recording has the labels in y_true and a column of predictions per
+    classifier. Source: Bifet et al. 2015, §5.
     """
     from streamwatch.lab.experiments.imbalance import KIND
 

@@ -14,11 +14,11 @@ def optimal(
     figures: Figures = None,
     as_markdown: Markdown = False,
 ) -> None:
-    """Measure the errors of the testbed's optimal classifiers beside the printed ones.
+    """Measure the errors of the testbed's optimal classifiers and compare them with the paper's.
 
         streamwatch lab optimal --figures pictures
 
-    Cervantes, Gagné, Isasi, Parizeau, Table 3.
+    Source: Cervantes, Gagné, Isasi, Parizeau, Table 3.
     """
     from streamwatch.lab.experiments.optimal import KIND
 

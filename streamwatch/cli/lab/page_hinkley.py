@@ -14,11 +14,11 @@ def page_hinkley(
     figures: Figures = None,
     as_markdown: Markdown = False,
 ) -> None:
-    """Measure how late Page-Hinkley sees drifts, by its fading factor, beside the printed delays.
+    """Measure the detection delay of Page-Hinkley by its fading factor, and compare it with the paper's.
 
         streamwatch lab page-hinkley
 
-    Gama, Sebastião, Rodrigues 2009, Table 2.
+    Source: Gama, Sebastião, Rodrigues 2009, Table 2.
     """
     from streamwatch.lab.experiments.page_hinkley import KIND
 

@@ -15,11 +15,12 @@ def random_alarms(
     figures: Figures = None,
     as_markdown: Markdown = False,
 ) -> None:
-    """Show that false alarms raise accuracy where labels come in runs: accuracy cannot rank detectors there.
+    """Show that false alarms raise accuracy on labels that come in runs, so accuracy cannot rank detectors.
 
         streamwatch lab random-alarms --recording answers.csv
 
-    The recording's labels are used, in y_true. Žliobaitė et al. 2015, §5.2 and §6.9.
+    Only the labels of the recording are used, in y_true. Source: Žliobaitė et
+    al. 2015, §5.2 and §6.9.
     """
     from streamwatch.lab.experiments.random_alarms import KIND
 

@@ -18,7 +18,7 @@ def recovery(
 
         streamwatch lab recovery --figures pictures
 
-    Brzezinski, Stefanowski, §1; Cervantes et al., §2.4.
+    Sources: Brzezinski, Stefanowski, §1; Cervantes et al., §2.4.
     """
     from streamwatch.lab.experiments.recovery import KIND
 

@@ -17,14 +17,15 @@ if TYPE_CHECKING:
 
 def write_stream(  # noqa: PLR0913  # one parameter per option
     name: Annotated[
-        str | None, typer.Argument(metavar="[STREAM]", help="Which; their cards if absent.")
+        str | None, typer.Argument(metavar="[STREAM]", help="Stream to write. Default: describe all nine.")
     ] = None,
     *,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="File to write; standard output if absent.")
+        Path | None, typer.Option("--output", "-o", help="File to write. Default: stdout.")
     ] = None,
     layout: Annotated[
-        Literal["csv", "jsonl"], typer.Option("--format", help="Rows of outcomes, or events as JSON lines.")
+        Literal["csv", "jsonl"],
+        typer.Option("--format", help="Write rows of outcomes (csv) or events as JSON lines (jsonl)."),
     ] = "csv",
     instances: Annotated[
         int, typer.Option("--instances", "-n", help="Instances to write; 0 for no end.", min=0)
@@ -32,38 +33,47 @@ def write_stream(  # noqa: PLR0913  # one parameter per option
     lap: Annotated[
         int,
         typer.Option(
-            help="Instances over which the changes happen, then they begin again; fewer are faster.", min=1
+            help="Instances in one cycle of changes, which then repeats; fewer make the drifts faster.", min=1
         ),
     ] = 10_000,
-    seed: Annotated[int, typer.Option("--seed", help="Equal seeds give equal streams.", min=0)] = 1,
+    seed: Annotated[
+        int, typer.Option("--seed", help="Seed of the stream. Equal seeds give equal streams.", min=0)
+    ] = 1,
     bootstrap_servers: Annotated[
         str | None,
-        typer.Option("--bootstrap-servers", "-b", help="Write to Kafka instead: brokers, host:port."),
+        typer.Option(
+            "--bootstrap-servers", "-b", help="Write to Kafka instead of a file: brokers as host:port."
+        ),
     ] = None,
-    predictions: Annotated[str, typer.Option(help="Topic of Kafka for predictions.")] = "predictions",
-    labels: Annotated[str, typer.Option(help="Topic of Kafka for labels.")] = "labels",
-    create_topics: Annotated[bool, typer.Option("--create-topics", help="Make absent topics.")] = False,
+    predictions: Annotated[str, typer.Option(help="Kafka topic for predictions.")] = "predictions",
+    labels: Annotated[str, typer.Option(help="Kafka topic for labels.")] = "labels",
+    create_topics: Annotated[
+        bool, typer.Option("--create-topics", help="Create topics that do not exist.")
+    ] = False,
 ) -> None:
-    """Write a stream of the testbed with the predictions of its optimal classifier, or list the nine.
+    """Write a stream of the testbed with the predictions of its optimal classifier, or list the streams.
 
-    The cards of the streams, with what drifts in each:
+    Describe the nine streams and what drifts in each:
 
         streamwatch lab testbed
 
-    Attributes and labels for a learner of your own, and what nobody can do better than:
+    Write attributes and labels for a learner of your own, with the predictions
+    of the classifier that no other can beat, and evaluate these:
 
         streamwatch lab testbed NSGT-I -n 20000 -o nsgt-i.csv
         streamwatch replay nsgt-i.csv
 
-    NSGT three times as fast is NSGT-F; twice as slow:
+    NSGT-F is NSGT with drifts three times as fast. Write drifts half as fast:
 
         streamwatch lab testbed NSGT --lap 20000 -n 20000 -o slow.csv
 
-    Into Kafka, under the default field names, dated as a backlog that ends now:
+    Write to Kafka, under the default field names, dated as a backlog that ends
+    now:
 
         streamwatch lab testbed NSCX -b localhost:9092 --create-topics
 
-    Streams are those of Cervantes, Gagné, Isasi and Parizeau (docs/testbed.md).
+    The streams are those of Cervantes, Gagné, Isasi and Parizeau
+    (docs/testbed.md).
     """
     if name is None:
         _cards()

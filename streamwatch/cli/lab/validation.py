@@ -14,13 +14,14 @@ def validation(
     figures: Figures = None,
     as_markdown: Markdown = False,
 ) -> None:
-    """Count how often tests call two classifiers different, by validation scheme.
+    """Count how often statistical tests call two classifiers different, by validation scheme.
 
-    Why the daemon tests over folds and calls McNemar descriptive:
+    The result is why the daemon tests over folds and treats McNemar's test as
+    descriptive:
 
         streamwatch lab validation
 
-    Bifet et al. 2015, §3 and §4, Tables 1 and 2.
+    Source: Bifet et al. 2015, §3 and §4, Tables 1 and 2.
     """
     from streamwatch.lab.experiments.validation import KIND
 

@@ -14,11 +14,11 @@ def weighted(
     figures: Figures = None,
     as_markdown: Markdown = False,
 ) -> None:
-    """Rank a quick and a slow learner by accuracy and by drift-weighted accuracy, by several signals.
+    """Rank a quick and a slow learner by accuracy and by drift-weighted accuracy with several drift signals.
 
         streamwatch lab weighted --figures pictures
 
-    Brzezinski, Stefanowski, Figure 1.
+    Source: Brzezinski, Stefanowski, Figure 1.
     """
     from streamwatch.lab.experiments.weighted import KIND
 

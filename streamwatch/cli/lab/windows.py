@@ -14,13 +14,13 @@ def windows(
     figures: Figures = None,
     as_markdown: Markdown = False,
 ) -> None:
-    """Measure how far windows, fading factors and ADWIN are from an error that is known.
+    """Measure how far windows, fading factors and ADWIN are from a known error.
 
-    Which forgetting suits which pace of change:
+    Find out which forgetting suits which pace of change:
 
         streamwatch lab windows --figures pictures
 
-    Gama, Sebastião, Rodrigues 2009, §3.2.1; Bifet et al. 2015, §6.
+    Sources: Gama, Sebastião, Rodrigues 2009, §3.2.1; Bifet et al. 2015, §6.
     """
     from streamwatch.lab.experiments.windows import KIND
 
