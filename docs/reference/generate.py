@@ -114,12 +114,14 @@ def settings_page() -> str:
     """Every setting with its default and meaning: the example of `streamwatch config example`."""
     return f"""# Settings
 
-One YAML file (`--config`, `STREAMWATCH_CONFIG`, else `streamwatch.yaml` if there is one). Any key can also
-come from the environment, `STREAMWATCH__JOIN__HORIZON=7d`, or the command line, `--set join.horizon=7d`; the
-command line wins, then the environment. A key that does not exist, or a value that cannot be, ends the start
-with the key and what was expected. `streamwatch config schema` prints a JSON Schema for editors.
+Settings are read from one YAML file: the one given by `--config` or `STREAMWATCH_CONFIG`, or else
+`streamwatch.yaml` in the working directory. Any key can also be set in the environment
+(`STREAMWATCH__JOIN__HORIZON=7d`) or on the command line (`--set join.horizon=7d`). The command line takes
+precedence over the environment, and the environment over the file. If a key is unknown or a value is invalid,
+the command stops and names the key and what was expected. `streamwatch config schema` prints a JSON Schema
+for editors.
 
-What follows is what `streamwatch config example` prints: every key, its default and its meaning.
+The following is the output of `streamwatch config example`: every key with its default and its meaning.
 
 ```yaml
 {example().rstrip()}

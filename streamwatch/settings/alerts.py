@@ -66,36 +66,36 @@ Wait = Annotated[Duration, Bounded("", least=1)]
 
 
 class ReceiverSection(Section):
-    """One receiver of alarms."""
+    """A receiver of notifications."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,64}$")]
-    """Its name in logs and metrics: letters, digits, dot, dash, underscore."""
+    """Name in logs and metrics: letters, digits, dots, hyphens and underscores."""
     type: Annotated[str, one_of(*TYPES), Field(json_schema_extra={"enum": list(TYPES)})]
-    """webhook, alertmanager, slack or pagerduty."""
+    """Type: webhook, alertmanager, slack or pagerduty."""
     url: Secret | None = None
-    """URL of the receiver. Never shown or logged, but for its host."""
+    """URL of the receiver. It is never shown or logged, except for its host."""
     url_file: ReadableFile | None = None
-    """File with the URL, where it is a secret (a trailing newline is ignored)."""
+    """File that contains the URL, if it is a secret. A trailing newline is ignored."""
     secrets: tuple[Secret, ...] = ()
-    """webhook: secrets that sign, each whsec_ and base64; two while one replaces the other."""
+    """webhook: signing secrets, each `whsec_` followed by base64. List two while one replaces the other."""
     secrets_files: tuple[ReadableFile, ...] = ()
-    """webhook: files with the secrets, instead."""
+    """webhook: files that contain the secrets."""
     routing_key: Secret | None = None
-    """pagerduty: the integration key of the service."""
+    """pagerduty: integration key of the service."""
     routing_key_file: ReadableFile | None = None
-    """pagerduty: file with the integration key, instead."""
+    """pagerduty: file that contains the integration key."""
     severities: Annotated[
         tuple[SeverityName, ...] | None, BeforeValidator(split, json_schema_input_type=str | list[str])
     ] = None
-    """Severities it is told: info, warning, error, critical; all if absent."""
+    """Severities to send: info, warning, error, critical. If not set, all."""
     labels: Annotated[dict[str, str], AfterValidator(labelled)] = Field(default_factory=dict[str, str])
-    """alertmanager: labels added to every alert."""
+    """alertmanager: labels to add to every alert."""
     repeat_interval: Wait = 60_000
     """alertmanager: how often open alarms are sent again."""
     timeout: Wait = 10_000
-    """An attempt takes this long at most."""
+    """Maximum duration of an attempt to deliver."""
     ca_file: ReadableFile | None = None
-    """Certificates to trust, PEM; the system's if absent."""
+    """Certificates to trust, in PEM format. If not set, the system's certificates."""
 
     @model_validator(mode="after")
     def _complete(self) -> ReceiverSection:
@@ -139,53 +139,59 @@ def _text(file: Path) -> str:
 
 
 class RuleSection(Section):
-    """Rule for alarms of some models and detectors; what it does not say is as in `alerts`."""
+    """Rule for the alarms of some models and detectors. Unset keys default to those of `alerts`."""
 
     detector: str = "*"
     """Name of a detector, or a pattern with * and ?."""
     model: str = "*"
     """Name of a model, or a pattern."""
     severity: SeverityName | None = None
-    """info, warning, error or critical; given here, it holds for verdicts on imbalanced classes, too."""
+    """Severity: info, warning, error or critical. A severity set here also applies to verdicts on models with
+    imbalanced classes."""
     cooldown: Duration | None = None
-    """Event time around an announced alarm in which no other is announced."""
+    """Time around an announced alarm, in event time, in which no other one is announced."""
     min_outcomes: Annotated[int, Bounded(least=0)] | None = None
-    """Outcomes a model must have had."""
+    """Number of outcomes that a model needs before its alarms are announced."""
 
 
 class AlertsSection(Section):
-    """Receivers and rules of alarms. `streamwatch alerts test` tries them."""
+    """Receivers and rules of alarms. `streamwatch alerts test` sends a test notification to the receivers."""
 
     receivers: tuple[ReceiverSection, ...] = ()
-    """Receivers: {name: oncall, type: webhook, url: …, secrets_files: […]}, or type alertmanager (url), slack
-    (url_file), pagerduty (routing_key_file). Further keys: severities, timeout, ca_file, and for alertmanager
-    repeat_interval, labels. None: alarms are in metrics, API and log only."""
+    """Receivers of notifications: {name: oncall, type: webhook, url: …, secrets_files: […]}, or type
+    alertmanager (url), slack (url_file) or pagerduty (routing_key_file). Further keys: severities, timeout,
+    ca_file and, for alertmanager, repeat_interval and labels. Without receivers, alarms appear in metrics,
+    API and log only."""
     rules: tuple[RuleSection, ...] = ()
-    """Exceptions, the first that matches holds: {model: fraud-*, severity: critical, cooldown: 1h}. Keys:
-    detector, model, severity, cooldown, min_outcomes."""
+    """Exceptions for some models or detectors; the first match applies: {model: fraud-*, severity: critical,
+    cooldown: 1h}. Keys: detector, model, severity, cooldown, min_outcomes."""
     severity: SeverityName = "warning"
-    """Of alarms no rule is about: info, warning, error or critical. A verdict by accuracy on a model that
-    tells its rare classes well above chance (the largest is 90 % of labels or more) is info."""
+    """Severity of alarms to which no rule applies: info, warning, error or critical. A verdict by accuracy on
+    a model that recognises its rare classes well above chance is info (if the largest class has 90 % of the
+    labels or more)."""
     cooldown: Duration = 600_000
-    """Event time around an announced alarm in which no other of its model and detector is announced."""
+    """Time around an announced alarm, in event time, in which no other alarm of its model and detector is
+    announced."""
     min_outcomes: Annotated[int, Bounded(least=0)] = 100
-    """Outcomes a model must have had before its alarms are announced."""
+    """Number of outcomes that a model needs before its alarms are announced."""
     incident_outcomes: Annotated[int, Bounded(least=0)] = 2_500
-    """Alarms of one model within so many of its outcomes of each other are one incident, told as one."""
+    """Maximum distance, in outcomes of the model, between alarms that form one incident and one
+    notification."""
     resolve_timeout: Wait = 86_400_000
-    """An alarm whose error does not come back is resolved after this, as the new level."""
+    """Time after which an open alarm is resolved although the error has not come back down: the new level is
+    accepted."""
     stale_after: Duration = 3_600_000
-    """Older alarms found while catching up are told as one digest."""
+    """Age beyond which alarms found while catching up are sent as one digest."""
     digest_interval: Wait = 600_000
-    """While catching up goes on, a digest at most this often."""
+    """Minimum time between digests while catching up."""
     digest_size: Count = 20
-    """Alarms listed in a digest at most."""
+    """Maximum number of alarms listed in a digest."""
     give_up_after: Wait = 86_400_000
-    """A notification that could not be delivered for so long is dropped: logged and counted."""
+    """Time after which a notification that could not be delivered is dropped, logged and counted."""
     max_pending: Count = 1_000
-    """Notifications that wait for one receiver at most; then the oldest is dropped."""
+    """Maximum number of notifications that wait for a receiver. Beyond it, the oldest is dropped."""
     external_url: str | None = None
-    """Where people reach this daemon's page, for links: https://streamwatch.example.com."""
+    """URL under which people reach the daemon's page, for links: https://streamwatch.example.com."""
 
     @field_validator("external_url")
     @classmethod

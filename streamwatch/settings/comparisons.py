@@ -12,24 +12,24 @@ from streamwatch.settings.sections import Section
 
 
 class ComparisonSection(Section):
-    """Models that are compared: a champion with its challengers, or pairs."""
+    """Models to compare: a champion with its challengers, or pairs."""
 
     champion: str | None = None
-    """The model that others are compared with."""
+    """Model that the others are compared with."""
     challengers: tuple[str, ...] = ()
-    """Patterns of those models, such as fraud-*; the champion itself is left out."""
+    """Patterns of the challengers, such as fraud-*. The champion itself is left out."""
     pairs: tuple[tuple[str, str], ...] = ()
-    """Or models by name, two and two, the champion of each first: `[[fraud-v3, fraud-v4]]`."""
+    """Instead, pairs of models by name, with the champion first: `[[fraud-v3, fraud-v4]]`."""
 
     @model_validator(mode="after")
     def _in_one_form(self) -> ComparisonSection:
         if bool(self.pairs) == bool(self.champion or self.challengers):
             raise ValueError("expected champion and challengers, or pairs")
         if not self.pairs and not (self.champion and all(self.challengers) and self.challengers):
-            raise ValueError("champion and challengers go together, and none of them is empty")
+            raise ValueError("champion needs challengers and vice versa, and none of them may be empty")
         for one, other in self.pairs:
             if not one or not other or one == other:
-                raise ValueError(f"a pair is of two models, got {[one, other]!r}")
+                raise ValueError(f"expected a pair of two different models, got {[one, other]!r}")
         return self
 
 

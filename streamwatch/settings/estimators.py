@@ -42,7 +42,7 @@ class HalfLife(Parameters):
     """Exponential forgetting may be given as `half_life` instead of `alpha`."""
 
     half_life: Annotated[float, Bounded("half-life in outcomes", above=0)] | None = Field(
-        default=None, description="Outcomes after which a weight has halved; instead of `alpha`."
+        default=None, description="Number of outcomes after which a weight has halved, instead of `alpha`."
     )
 
     @model_validator(mode="after")
@@ -63,12 +63,13 @@ DRIFT_WEIGHTED = OneOrMore(DRIFT_WEIGHTINGS[0])
 
 
 class CostsSection(Section):
-    """Cost of every answer: lower is better, and gains are below zero."""
+    """Cost of every answer: lower is better, and gains are negative."""
 
     costs: dict[str, dict[str, float]]
-    """Cost by true class and answer: `{fraud: {legit: 100}, legit: {fraud: 5}}`."""
+    """Cost by true class and predicted class: `{fraud: {legit: 100}, legit: {fraud: 5}}`."""
     other: float | None = None
-    """Cost of every pair that is not listed, hits among them; without it every pair must be listed."""
+    """Cost of every pair that is not listed, including correct predictions. If not set, every pair must be
+    listed."""
 
     @model_validator(mode="after")
     def _say_something(self) -> CostsSection:
@@ -80,16 +81,18 @@ Utility: TypeAlias = Literal["accuracy", "balanced"] | CostsSection
 
 
 class SegmentsSection(Section):
-    """Estimates by segment, where a topic's mapping names segments."""
+    """Evaluation by segment, if the mapping of a topic names segments."""
 
     alpha: Annotated[float, Bounded("alpha", above=0, below=1)] = _SEGMENTS.alpha
-    """Fading factor; an outcome of a segment's value is a step."""
+    """Fading factor per outcome of a segment's value."""
     max_values: Annotated[int, Bounded("max_values", least=1, most=1_000)] = _SEGMENTS.max_values
-    """Values of a segment of one model with estimates of their own, the busiest; the others are __other__."""
+    """Maximum number of values per segment and model that have estimates of their own; the busiest are
+    chosen, the others count as __other__."""
     measures: tuple[str, ...] = _SEGMENTS.measures
-    """Which measures are exported, by the names that `streamwatch catalogue` gives."""
+    """Measures to export, by the names that `streamwatch catalogue` lists."""
     max_total: Annotated[int, Bounded("max_total", least=1, most=1_000_000)] = _SEGMENTS.max_total
-    """Values with estimates of their own of all segments of all models together, with one __other__ each."""
+    """Maximum number of values with estimates of their own over all segments and models, including one
+    __other__ per segment."""
 
     @field_validator("measures")
     @classmethod
@@ -102,40 +105,41 @@ class SegmentsSection(Section):
 
 
 class RevisionsSection(Section):
-    """First and last predictions of an id compared with its label, with `join.conflicts: both`."""
+    """Comparison of the first and the last prediction of an id, with `join.conflicts: both`."""
 
     alpha: Annotated[float, Bounded("alpha", above=0, most=1)] = _REVISIONS.alpha
-    """Fading factor; an outcome of the model is a step, and 1 forgets nothing."""
+    """Fading factor per outcome of the model; 1 forgets nothing."""
 
 
 class ProbabilitiesSection(Section):
-    """Measures of the class scores that predictions carry; models without scores have none."""
+    """Measures of the class scores that predictions carry. Models without scores have none."""
 
     auc_outcomes: Annotated[int, Bounded("auc_outcomes", least=10, most=100_000)] = (
         _PROBABILITIES.auc_outcomes
     )
-    """Scored outcomes over which the area under the ROC curve is taken."""
+    """Number of latest scored outcomes over which the area under the ROC curve is computed."""
     max_auc_classes: Annotated[int, Bounded("max_auc_classes", least=2, most=64)] = (
         _PROBABILITIES.max_auc_classes
     )
-    """Classes of a model that have such an area and a threshold curve, those it showed first."""
+    """Maximum number of classes per model with such an area and a threshold curve; the first ones seen."""
 
 
 class EarlyHintsSection(Section):
-    """Hints from predictions before their labels come: whether they have changed, what scores expect."""
+    """Hints from predictions alone, before labels arrive."""
 
     predictions: Annotated[int, Bounded("predictions", least=4_096)] = _EARLY.predictions
-    """Predictions of a model within which a false hint has probability delta, while nothing changes."""
+    """Number of predictions of a model within which a false hint has probability `delta`, as long as nothing
+    changes."""
     delta: Annotated[float, Bounded("delta", above=0, below=1)] = _EARLY.delta
     """Probability of a false hint within `predictions`."""
     reach: Annotated[int, Bounded("reach", least=4_096)] = _EARLY.reach
-    """How many predictions earlier those were that the latest are compared with. What comes and goes several
-    times within it, as day and night may, is no change: of 20,000 predictions a day, 60,000 or more."""
+    """How many predictions back the latest ones are compared with. A pattern that repeats several times
+    within it, such as day and night, is not a change: with 20,000 predictions a day, use 60,000 or more."""
     max_models: Annotated[int, Bounded("max_models", least=1, most=100_000)] = _EARLY.max_models
-    """Models looked at, at most: those that predict first."""
+    """Maximum number of models to watch for hints; the first ones to predict."""
     notify: bool = False
-    """Whether receivers are told of a hint when it is given, and when it is over. Rules of `alerts` with
-    `detector: early_hint` choose its severity and cooldown."""
+    """Send receivers a notification when a hint begins and when it ends. Rules of `alerts` with `detector:
+    early_hint` set its severity and cooldown."""
 
     @model_validator(mode="after")
     def _comparable(self) -> Self:
@@ -145,83 +149,93 @@ class EarlyHintsSection(Section):
 
 
 class MonitorsSection(Section):
-    """Estimators of every model; `streamwatch catalogue` lists all there is."""
+    """Estimators of every model. `streamwatch catalogue` lists all that are available."""
 
     forgetting: tuple[Annotated[ForgettingSpec, FORGETTING], ...] = Field(
         default=_DEFAULT.forgetting,
         min_length=1,
-        description=f"Over what past every measure is taken, a series each: {', '.join(FORGETTING_KINDS)}.",
+        description="How estimates forget; each entry gives one series of every measure. Kinds: "
+        f"{', '.join(FORGETTING_KINDS)}.",
         json_schema_extra={"default": [FORGETTING.shown(spec) for spec in _DEFAULT.forgetting]},
     )
     detectors: tuple[Annotated[DetectorSpec, DETECTOR], ...] = Field(
         default=_DEFAULT.detectors,
-        description=f"What raises alarms: {', '.join(DETECTOR_KINDS)}.",
+        description=f"Drift detectors, which raise alarms. Kinds: {', '.join(DETECTOR_KINDS)}.",
         json_schema_extra={"default": [DETECTOR.shown(spec) for spec in _DEFAULT.detectors]},
     )
     detectors_by_model: ByModel = Field(default_factory=dict)
-    """Other parameters of these detectors by pattern of model, the first that matches holds:
-    `{"fraud-*": {page_hinkley: {threshold: 200}}}`. Another delta of ADWIN is a window more for all."""
+    """Parameters of these detectors for some models, by pattern of model; the first match applies:
+    `{"fraud-*": {page_hinkley: {threshold: 200}}}`. Each further delta of ADWIN adds a window for all
+    models."""
     detector_clocks: dict[str, Literal["label", "prediction"]] = Field(default_factory=dict)
-    """By name of a detector, in whose order it sees outcomes: `{adwin: prediction}` is the order of
-    predictions, once their labels are in (join.horizon later); that of labels where nothing is said."""
+    """Order in which a detector sees outcomes, by name of the detector: label (the default) or prediction.
+    `{adwin: prediction}` shows ADWIN the outcomes in the order of their predictions, which takes until their
+    labels are in (`join.horizon` later)."""
     max_unsettled: Annotated[int, Bounded("max_unsettled", least=1, most=10_000_000)] = _CLOCK.max_unsettled
-    """Outcomes of a model held back at most for detectors with the clock of predictions; beyond it the oldest
-    leave before their time, counted."""
+    """Maximum number of outcomes of a model that are held back for detectors in the order of predictions.
+    Beyond it, the oldest are released early and counted."""
     drift_weighted: Annotated[tuple[DriftWeightedSpec, ...], DRIFT_WEIGHTED] = Field(
         default=_DEFAULT.drift_weighted,
         json_schema_extra={"default": DRIFT_WEIGHTED.shown(_DEFAULT.drift_weighted)},
     )
-    """Drift-weighted accuracy: one mapping, or a list of several; null switches it off."""
+    """Drift-weighted accuracy: one mapping, or a list of several. Set to null to switch it off."""
     confidence_delta: Annotated[float, Bounded("confidence_delta", above=0, below=1)] = (
         _DEFAULT.confidence_delta
     )
-    """Probability with which a bound of the accuracy may be wrong; 0.05 bounds with 95 % confidence."""
+    """Error probability of the bounds of the accuracy: 0.05 gives 95 % confidence."""
     opponents: tuple[
         Literal["persistent", "persistent_at_prediction", "majority", "transition", "temporal_correction"],
         ...,
     ] = OPPONENTS
-    """Whom every model is judged against; verdicts on persistent (no change) are told to receivers."""
+    """Baselines against which every model is judged. A change of the verdict on persistent (no change)
+    notifies receivers."""
     utility: Utility = "accuracy"
-    """By what a model is judged: accuracy, balanced (classes count alike), or costs by class and answer."""
+    """Criterion by which models are judged: accuracy, balanced (every class counts alike), or costs by true
+    and predicted class."""
     utility_by_model: dict[str, Utility] = Field(default_factory=dict)
-    """Exceptions by pattern of model, the first that matches holds: `{"fraud-*": balanced}`."""
+    """Criterion for some models, by pattern of model; the first match applies: `{"fraud-*": balanced}`."""
     verdict_outcomes: Annotated[int, Bounded("verdict_outcomes", least=1_000)] = _DEFAULT.verdict_outcomes
-    """Outcomes within which a false verdict has probability confidence_delta, and after which a verdict that
-    nothing confirms opens."""
+    """Number of outcomes within which a false verdict has probability `confidence_delta`, and after which a
+    verdict that nothing confirms becomes open."""
     comparisons: tuple[ComparisonSection, ...] = ()
-    """Models compared on the ids that both predicted: `{champion: fraud-v3, challengers: ["fraud-*"]}` or
-    `{pairs: [[fraud-v3, fraud-v4]]}`, champions first."""
+    """Models to compare on the ids that both predicted: `{champion: fraud-v3, challengers: ["fraud-*"]}`, or
+    `{pairs: [[fraud-v3, fraud-v4]]}` with the champion first."""
     max_comparisons: Annotated[int, Bounded("max_comparisons", least=1, most=10_000)] = (
         _DEFAULT.max_comparisons
     )
-    """Pairs of models compared at most, those that first meet on an id; pairs of others are counted."""
+    """Maximum number of compared pairs of models; the first ones to share an id. Further pairs are counted
+    only."""
     history_days: Annotated[int, Bounded("history_days", least=0, most=366)] = _DEFAULT.history_days
-    """Days over which outcomes and hits of each hour are kept in the state, for the page and the API (finer
-    for the last hours); 0 for none."""
+    """Number of days for which hourly outcomes and hits are kept in the state, for the page and the API
+    (finer for the latest hours); 0 for none."""
     segments: SegmentsSection = SegmentsSection()
-    """How models are evaluated by segment, where mappings name segments."""
+    """Evaluation by segment, if mappings name segments."""
     probabilities: ProbabilitiesSection | None = Field(default_factory=ProbabilitiesSection)
-    """Log loss, Brier score, calibration, area under the curve of models that send scores; null for none."""
+    """Log loss, Brier score, calibration and area under the ROC curve of models that send scores. Set to null
+    to switch them off."""
     early_hints: EarlyHintsSection | None = None
-    """Hints that predictions have changed before their labels are in, and the accuracy that their scores make
-    expect: `{}` for both; null for neither."""
+    """Hints that predictions have changed before their labels are in, and the accuracy that scores suggest.
+    Set to `{}` to switch both on; null for neither."""
     revisions: RevisionsSection = Field(default_factory=RevisionsSection)
-    """How first and last predictions of an id are compared, with `join.conflicts: both`."""
+    """Comparison of the first and the last prediction of an id, with `join.conflicts: both`."""
     label_delays: bool = False
-    """Whether to keep the share of predictions labelled by age, with those that still wait (Kaplan-Meier)."""
+    """Estimate the share of predictions that are labelled by age, counting those that still wait as censored
+    (Kaplan-Meier)."""
     shadow_max_classes: Annotated[int, Bounded("shadow_max_classes", least=0, most=64)] = (
         _DEFAULT.shadow_max_classes
     )
-    """Most classes of a model beside which shadow classifiers run (they keep their cube), whose scores are
-    looked at, and whose confusion matrix is kept; 0 for none."""
+    """Maximum number of classes of a model for which shadow classifiers run (they need memory for the cube of
+    that number), scores are evaluated and the confusion matrix is kept; 0 for none."""
     per_class: str | None = None
-    """The forgetting (its metric label) whose per-class series are exported; the first fading if absent."""
+    """Forgetting whose per-class series are exported, by its metric label such as fading:0.999. If not set,
+    the first fading one."""
     max_models: Annotated[int, Bounded("max_models", least=1, most=1_000_000)] = 1_000
-    """Models watched at most; records of others are counted and left out."""
+    """Maximum number of models. Records of further models are counted but not evaluated."""
     max_classes: Annotated[int, Bounded("max_classes", least=2, most=65_000)] = 1_000
-    """Classes told apart per model at most; others become __other__."""
+    """Maximum number of classes per model. Further classes count as __other__."""
     max_series: Annotated[int, Bounded("max_series", least=100)] = 50_000
-    """Time series in /metrics at most; above it the least needed families are left out (series_dropped)."""
+    """Maximum number of time series in /metrics. Beyond it, the least important families are left out
+    (`series_dropped`)."""
 
     @field_validator("comparisons")
     @classmethod
@@ -241,7 +255,9 @@ class MonitorsSection(Section):
     def _references_are_named(cls, several: tuple[DriftWeightedSpec, ...]) -> tuple[DriftWeightedSpec, ...]:
         for one in several:
             if (one.drift_signal == "reference") != bool(one.reference):
-                raise ValueError("drift_signal: reference and the model named by reference go together")
+                raise ValueError(
+                    "drift_signal: reference needs the name of a model in reference, and vice versa"
+                )
             if several.count(one) > 1:
                 raise ValueError(f"{one.name} is listed twice")
         return several
@@ -263,10 +279,12 @@ class MonitorsSection(Section):
                 raise ValueError(f"two detectors are named {name!r}; give one of them another name")
             if name == VERDICT:
                 raise ValueError(
-                    f"a detector may not be named {VERDICT}: that is what alarms of verdicts are named"
+                    f"a detector must not be named {VERDICT}, which is the name of alarms of verdicts"
                 )
             if not re.fullmatch(r"[a-z][a-z0-9_]{0,62}", name):
-                raise ValueError(f"a detector's name is lower-case letters, digits and _, got {name!r}")
+                raise ValueError(
+                    f"expected a detector name of lower-case letters, digits and _, got {name!r}"
+                )
         return detectors
 
     @field_validator("detectors_by_model")

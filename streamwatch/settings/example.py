@@ -16,9 +16,10 @@ from streamwatch.settings.topics import TopicSection
 WIDTH = 100
 INDENT = "  "
 _HEADER = """\
-# Configuration of streamwatch. Only kafka.bootstrap_servers and topics are needed: everything else here is
-# its default, or commented out. Durations: 30s, 14d, 1h30m. Any key can come from the environment
-# (STREAMWATCH__KAFKA__BOOTSTRAP_SERVERS=…) or the command line (--set kafka.bootstrap_servers=…), too.
+# Configuration of streamwatch. Only kafka.bootstrap_servers and topics are required. Every other key shows
+# its default, or is commented out. Durations are written 30s, 14d or 1h30m. Any key can also be set in the
+# environment (STREAMWATCH__KAFKA__BOOTSTRAP_SERVERS=…) or on the command line
+# (--set kafka.bootstrap_servers=…).
 """
 _REQUIRED: dict[str, Any] = {
     "kafka": {"bootstrap_servers": ["localhost:9092"]},
@@ -67,7 +68,7 @@ def _section(section: type[BaseModel], values: dict[str, Any], indent: str) -> I
 def _mapping() -> Iterator[str]:
     """What a topic with other field names looks like, commented out."""
     indent = INDENT * 2
-    yield f"{INDENT}# A topic whose records look otherwise is written as name and mapping:"
+    yield f"{INDENT}# A topic whose records have other fields is written with name and mapping:"
     yield f"{INDENT}#   predictions:"
     yield f"{INDENT}#     - name: scoring-events"
     yield from _namespace()

@@ -11,14 +11,15 @@ from streamwatch.settings.sections import Section
 
 
 class FoldsSection(Section):
-    """k-fold distributed prequential validation: several copies of a model, told apart by `fold`."""
+    """k-fold distributed prequential validation: several copies of each model, distinguished by `fold`."""
 
     scheme: Literal["cross-validation", "split-validation", "bootstrap"] | None = None
-    """Which fold tests and trains on which id (docs/folds); without it predictions by folds are refused."""
+    """Scheme that decides which fold tests and which trains on an id: cross-validation, split-validation or
+    bootstrap (docs/folds). If not set, predictions that name a fold are refused."""
     k: Annotated[int, Bounded(least=1, most=1_000)] = 10
-    """Number of folds of every model, 0 to k - 1; each is monitored as a model of its own."""
+    """Number of folds of every model, numbered 0 to k - 1. Each fold is evaluated separately."""
     prequential: bool = True
-    """Every fold tests every id before it trains; false: a fold tests only where the scheme says so."""
+    """Let every fold test every id before it trains. If false, a fold tests only where the scheme says so."""
 
     @model_validator(mode="after")
     def _enough(self) -> FoldsSection:

@@ -39,24 +39,25 @@ def typed(value: object) -> object:
 
 
 class FormatSection(Section):
-    """Format of a topic's values, and the schema where records do not name it."""
+    """Format of a topic's values, and the schema if records do not name it."""
 
     type: Annotated[
         str,
         BeforeValidator(one_format, json_schema_input_type=str),
         Field(json_schema_extra={"enum": list(FORMATS)}),
     ] = "json"
-    """json, avro, protobuf or json_schema."""
+    """Format: json, avro, protobuf or json_schema."""
     schema_id: Annotated[int, Bounded(least=1)] | None = None
-    """avro, protobuf: number of the schema in the registry, of records that do not name it."""
+    """avro, protobuf: id of the schema in the registry, for records that do not name it."""
     subject: Annotated[str, Field(min_length=1)] | None = None
-    """avro, protobuf: subject of the schema in the registry, of records that do not name it."""
+    """avro, protobuf: subject of the schema in the registry, for records that do not name it."""
     version: Annotated[int, Bounded(least=1)] | None = None
-    """avro, protobuf: version of the subject; the one that is latest at the start, if absent."""
+    """avro, protobuf: version of the subject. If not set, the latest one at the start."""
     schema_file: ReadableFile | None = None
-    """avro, protobuf: file with the schema (.avsc, .proto), of records that do not name it."""
+    """avro, protobuf: file with the schema (.avsc, .proto), for records that do not name it."""
     message: Annotated[str, Field(min_length=1)] | None = None
-    """protobuf: full name of the message, of records that do not name it; the schema's first if absent."""
+    """protobuf: full name of the message, for records that do not name it. If not set, the first message of
+    the schema."""
 
     @model_validator(mode="after")
     def _fits(self) -> FormatSection:
@@ -84,19 +85,20 @@ class SchemaRegistrySection(Section):
     """Registry that speaks Confluent's protocol (Confluent, Apicurio's ccompat, Karapace, Redpanda)."""
 
     url: str | None = None
-    """https://registry:8081, or with a path (https://apicurio/apis/ccompat/v7); none if absent."""
+    """URL, such as https://registry:8081 or, with a path, https://apicurio/apis/ccompat/v7. If not set, no
+    registry is used."""
     username: str | None = None
-    """User (HTTP basic authentication), or the key of an API key."""
+    """User name for HTTP basic authentication, or the key of an API key."""
     password_file: ReadableFile | None = None
-    """File with the user's password (a trailing newline is ignored)."""
+    """File that contains the password. A trailing newline is ignored."""
     password: SecretStr | None = None
-    """The password itself: better in `password_file`."""
+    """Password. Prefer `password_file`."""
     token_file: ReadableFile | None = None
-    """File with a bearer token, in place of a user."""
+    """File that contains a bearer token, instead of a user name and password."""
     ca_file: ReadableFile | None = None
-    """Certificates to trust, PEM; the system's if absent."""
+    """Certificates to trust, in PEM format. If not set, the system's certificates."""
     timeout: Annotated[Duration, Lasting("100ms", "5m")] = 10_000
-    """A request takes this long at most."""
+    """Maximum duration of a request."""
 
     @field_validator("url")
     @classmethod

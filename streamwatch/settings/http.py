@@ -16,12 +16,12 @@ Timeout = Annotated[Duration, Lasting("100ms", "1h")]
 
 
 class TlsSection(Section):
-    """The server's certificate. It is read at the start: restart after renewing it."""
+    """Certificate of the server. It is read at the start: restart the daemon after renewing it."""
 
     certificate_file: ReadableFile
-    """Certificate, PEM, followed by those of the authorities between it and a trusted one."""
+    """Certificate in PEM format, followed by any intermediate certificates."""
     key_file: ReadableFile
-    """Its private key, PEM, without a password."""
+    """Private key of the certificate in PEM format, without a password."""
 
     @model_validator(mode="after")
     def _open_key(self) -> TlsSection:
@@ -34,29 +34,33 @@ class TlsSection(Section):
 
 
 class HttpSection(Section):
-    """The HTTP server: the status page at /, /metrics, /api/v1, /healthz and /readyz."""
+    """HTTP server: the status page at /, /metrics, /api/v1, /healthz and /readyz."""
 
     listen: str = "127.0.0.1:9877"
-    """Address and port; 0.0.0.0:9877 for all interfaces, port 0 for any free one."""
+    """Address and port. Use 0.0.0.0:9877 for all interfaces, and port 0 for any free port."""
     token_file: ReadableFile | None = None
-    """File with a token that `Authorization: Bearer` must carry; only health and the empty page ask none."""
+    """File that contains a bearer token. Every request must send it as `Authorization: Bearer`, except for
+    health checks and the static files of the page."""
     token: SecretStr | None = None
-    """The token itself: better in STREAMWATCH__HTTP__TOKEN, best in `token_file`."""
+    """Bearer token. Prefer `token_file`, or the environment variable STREAMWATCH__HTTP__TOKEN."""
     tls: TlsSection | None = None
-    """{certificate_file, key_file} for HTTPS; HTTP if absent."""
+    """Certificate for HTTPS: {certificate_file, key_file}. If not set, the server speaks HTTP."""
     allowed_hosts: Annotated[
         tuple[str, ...], BeforeValidator(split, json_schema_input_type=str | list[str])
     ] = ()
-    """Names (without port) that `Host` may carry. Empty: a loopback address answers only to names of this
-    machine, any other address to all. A proxy on this machine that passes its own name on needs it here."""
+    """Host names (without port) that requests may name in `Host`. If empty, a loopback address accepts only
+    names of this machine, and any other address accepts all. List the name here if a proxy on this machine
+    passes on its own."""
     max_connections: Annotated[int, Bounded(least=8, most=65_536)] = 256
-    """Connections open at once, an eighth of them kept for health; over it the longest waiting one goes."""
+    """Maximum number of open connections, an eighth of them reserved for health checks. Beyond it, the
+    connection that has waited longest is closed."""
     header_timeout: Timeout = 10_000
-    """A request must have arrived, and a TLS handshake be done, within this."""
+    """Maximum time for a request to arrive, and for a TLS handshake."""
     send_timeout: Timeout = 30_000
-    """A client must have taken an answer within this."""
+    """Maximum time for a client to receive a response."""
     max_buffered_bytes: Annotated[int, Bounded(least=1_048_576)] = 67_108_864
-    """Answers under way, all together; who reads too slowly is cut off when others need the room."""
+    """Maximum size of all responses in progress. If it is reached, clients that read too slowly are
+    disconnected."""
 
     @field_validator("listen")
     @classmethod

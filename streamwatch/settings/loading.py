@@ -44,7 +44,7 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     source: Literal["kafka", "results"] = "kafka"
-    """What `streamwatch run` reads: the topics, or what `streamwatch spark` made of them (`results`)."""
+    """What `streamwatch run` reads: the topics (kafka), or the results of `streamwatch spark` (results)."""
     kafka: KafkaSection
     topics: TopicsSection
     schema_registry: SchemaRegistrySection = SchemaRegistrySection()

@@ -35,39 +35,39 @@ Class = Annotated[str, BeforeValidator(as_text, json_schema_input_type=str | int
 
 
 class ScoreSection(Section):
-    """A class made of a score: `above` where it is at least the threshold, else `below`."""
+    """Class made of a score: `above` if it is at least the threshold, else `below`."""
 
     score: FieldLocation
-    """Where the score lies, a number."""
+    """Place of the score, which is a number."""
     threshold: float
-    """The least score of `above`."""
+    """Smallest score that gives `above`."""
     above: Class
     below: Class
 
 
 class PredictedScoreSection(ScoreSection):
-    """A predicted class made of a score."""
+    """Predicted class made of a score."""
 
     probability: bool = False
-    """Whether the score is the probability of `above`: log loss, calibration and the like need it."""
+    """The score is the probability of `above`, as log loss and calibration require."""
 
 
 class LargestSection(Section):
-    """The class with the largest of several scores; of equal ones the first."""
+    """Class with the largest of several scores; the first one if several are equal."""
 
     largest: FieldLocation
-    """Where the scores lie: an object of class → number, or an array beside `classes`."""
+    """Place of the scores: an object (class → number), or an array together with `classes`."""
     classes: tuple[Class, ...] = ()
-    """Of an array, the classes in its order."""
+    """Classes in the order of the array."""
 
 
 class ScoreArraySection(Section):
     """Probabilities as an array."""
 
     array: FieldLocation
-    """Where it lies."""
+    """Place of the array."""
     classes: Annotated[tuple[Class, ...], Field(min_length=1)]
-    """The classes in its order."""
+    """Classes in the order of the array."""
 
 
 def form_of(value: Any) -> str | None:
@@ -140,14 +140,14 @@ Segments = Annotated[
 
 
 class KindSection(Section):
-    """Rule by which predictions and labels are told apart on a topic that carries both."""
+    """Rule that distinguishes predictions from labels on a topic that carries both."""
 
     field: FieldLocation = "value.kind"
-    """The place that tells."""
+    """Place of the field that says which of the two a record is."""
     prediction: Class = "prediction"
-    """What stands there in a prediction."""
+    """Value of the field in a prediction."""
     label: Class = "label"
-    """What stands there in a label."""
+    """Value of the field in a label."""
 
 
 class MappingSection(Section):
@@ -159,31 +159,34 @@ class MappingSection(Section):
     """
 
     id: FieldLocation = "value.id"
-    """What a prediction and its label have in common."""
+    """Id that a prediction and its label share."""
     model: FieldLocation | None = "value.model"
-    """The model's name. A label without it is for every model that predicted the id."""
+    """Name of the model. A label without it applies to every model that predicted the id."""
     prediction: PredictedClass = "value.prediction"
-    """The predicted class; or {score: value.p, threshold: 0.5, above: fraud, below: legit}; or {largest:
-    value.scores}, with classes: [legit, fraud] if that is an array. A score that is the probability of
-    `above` is said to be one by probability: true."""
+    """Predicted class; or {score: value.p, threshold: 0.5, above: fraud, below: legit}, with probability:
+    true if the score is the probability of `above`; or {largest: value.scores}, with classes: [legit, fraud]
+    if the scores are an array."""
     label: TrueClass = "value.label"
-    """The true class; or a score, likewise."""
+    """True class, or {score, threshold, above, below}."""
     timestamp: FieldLocation | None = "value.timestamp"
-    """When it happened, if the record says so; else Kafka's timestamp counts."""
+    """Event time. If a record has none, Kafka's timestamp is used."""
     timestamp_unit: Literal["ms", "s", "us", "ns", "iso8601"] = "ms"
-    """Unit of `timestamp`: ms, s, us, ns (since 1970) or iso8601."""
+    """Unit of `timestamp`: ms, s, us or ns since 1970, or iso8601."""
     scores: Scores = "value.scores"
-    """Probability per class, if there are any; or {array: value.p, classes: [legit, fraud]} for an array."""
+    """Probability of each class, if records have them; {array: value.p, classes: [legit, fraud]} if they are
+    an array."""
     fold: FieldLocation | None = "value.fold"
-    """Which fold of the model predicted, where it has several (`folds`); null: the field is not looked at."""
+    """Fold of the model that predicted, if models predict in folds (`folds`). Set to null to ignore the
+    field."""
     segments: Segments = Field(default_factory=dict[str, str])
-    """What tells predictions apart, so that models are evaluated for each value of it, too: a list of fields
-    (`[country, value.channel]`), or name → place. A record without it counts for none of its values."""
+    """Fields by whose values models are also evaluated: a list (`[country, value.channel]`), or name → place.
+    A record without the field counts for none of its values."""
     classes: dict[Class, Class] = Field(default_factory=dict[str, str])
-    """Aliases: the class as records write it → the class meant."""
+    """Aliases of classes: the class as written in records → the class that is meant."""
     kind: KindSection | None = None
-    """Only on a topic that carries both predictions and labels: how to tell them apart."""
+    """How to distinguish predictions from labels, on a topic that carries both."""
     when: dict[FieldLocation, Texts] = Field(default_factory=dict[str, tuple[str, ...]])
-    """Place → text, or texts: records that have another there, or none, give nothing by this mapping."""
+    """Condition: place → text, or list of texts. The mapping skips records with any other value there, or
+    none."""
     optional: bool = False
-    """A record without the class gives nothing by this mapping, and is not invalid for that."""
+    """Skip records without the class instead of counting them as invalid."""

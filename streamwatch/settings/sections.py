@@ -68,28 +68,29 @@ def split(value: object) -> object:
 
 
 class SecuritySection(Section):
-    """Authentication to Kafka and encryption of the way there."""
+    """Authentication to Kafka, and encryption of the connection."""
 
     protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
-    """PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL."""
+    """Security protocol: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL."""
     mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = "PLAIN"
     """SASL mechanism: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512."""
     username: str | None = None
-    """SASL user."""
+    """SASL user name."""
     password_file: ReadableFile | None = None
-    """File with the SASL password (a trailing newline is ignored)."""
+    """File that contains the SASL password. A trailing newline is ignored."""
     password: SecretStr | None = None
-    """The SASL password itself: better in STREAMWATCH__KAFKA__SECURITY__PASSWORD, best in `password_file`."""
+    """SASL password. Prefer `password_file`, or the environment variable
+    STREAMWATCH__KAFKA__SECURITY__PASSWORD."""
     ca_file: ReadableFile | None = None
-    """Certificates to trust, PEM; the system's if absent."""
+    """Certificates to trust, in PEM format. If not set, the system's certificates."""
     certificate_file: ReadableFile | None = None
-    """Client certificate, PEM."""
+    """Client certificate, in PEM format."""
     key_file: ReadableFile | None = None
-    """Private key of the client certificate, PEM."""
+    """Private key of the client certificate, in PEM format."""
     key_password_file: ReadableFile | None = None
-    """File with the password of the private key."""
+    """File that contains the password of the private key."""
     check_hostname: bool = True
-    """Whether the brokers' certificates must carry their host names."""
+    """Require that the brokers' certificates match their host names."""
 
     @model_validator(mode="after")
     def _complete(self) -> SecuritySection:
@@ -130,37 +131,42 @@ def started(text: object) -> object:
 
 
 class KafkaSection(Section):
-    """Source of events. All partitions of the topics are read; no consumer group shares them out."""
+    """Connection to Kafka. The daemon reads all partitions of the topics itself, without a consumer group."""
 
     bootstrap_servers: Annotated[
         tuple[str, ...],
         Field(min_length=1),
         BeforeValidator(split, json_schema_input_type=str | list[str]),
     ]
-    """Brokers to start from: `host:port`, several with commas or as a list."""
+    """Brokers for the first connection, as `host:port`; several as a list or separated by commas."""
     start_from: Annotated[str, BeforeValidator(started)] = "earliest"
-    """Where a first start begins: earliest, latest, a point in time (2025-01-31T00:00:00Z) or ago (-2h)."""
+    """Where the first start begins to read: earliest, latest, a point in time (2025-01-31T00:00:00Z), or a
+    time before now (-2h)."""
     on_data_loss: Literal["continue", "fail"] = "continue"
-    """When the log no longer holds the next record: continue at the nearest one (counted), or fail."""
+    """What to do if the next record is no longer in the log: continue with the nearest one and count the
+    loss, or fail."""
     max_batch_bytes: Annotated[int, Bounded(least=1_048_576, most=2_147_483_647)] = 67_108_864
-    """A batch of records that decompresses to more bytes is passed over and counted (`on_data_loss`)."""
+    """Maximum decompressed size of a batch of records. A larger batch is skipped and counted as data loss
+    (`on_data_loss`)."""
     max_record_bytes: Annotated[int, Bounded(least=1_024, most=67_108_864)] = 1_048_576
-    """A record with more bytes in key, value and headers is invalid (`record_too_large`)."""
+    """Maximum size of key, value and headers of a record. A larger record is invalid (`record_too_large`)."""
     group_id: str | None = None
-    """Consumer group under which positions are committed, for lag tools only; none if absent."""
+    """Consumer group under which positions are committed, for tools that show lag. If not set, none are
+    committed."""
     dead_letter_topic: str | None = None
-    """Topic for invalid records as they were, with their place and reason as headers; none if absent."""
+    """Topic to which invalid records are copied unchanged, with their origin and the reason in headers. If
+    not set, none are."""
     client_id: str = "streamwatch"
-    """How the brokers' logs and quotas call this client."""
+    """Client id, by which the brokers' logs and quotas identify the daemon."""
     security: SecuritySection = SecuritySection()
     """Authentication and encryption."""
 
 
 class OnExpiry(Section):
-    """An unlabelled prediction is evaluated as if this had been its label."""
+    """Evaluate an unlabelled prediction as if this had been its label."""
 
     assume: str
-    """The class."""
+    """Class to assume as the label."""
 
 
 def assumed(value: object) -> object:
@@ -178,52 +184,58 @@ Expiry = Annotated[Literal["discard"] | OnExpiry, BeforeValidator(assumed)]
 
 
 class JoinSection(Section):
-    """Rules by which predictions meet their labels. Durations are in record time."""
+    """Rules of the join of predictions with labels. Durations are in record time."""
 
     horizon: Annotated[Duration, Lasting("1ms", "520w")] = 14 * 86_400_000
     """How long a prediction waits for its label."""
     early_horizon: Duration = 3_600_000
-    """How long a label that came first waits for its prediction."""
+    """How long a label that arrives first waits for its prediction."""
     dedup_horizon: Duration | None = None
-    """How long a resolved prediction is remembered, to tell duplicates; `horizon` if absent."""
+    """How long a settled prediction is remembered, to recognise duplicates. If not set, as long as
+    `horizon`."""
     max_pending: Count = 5_000_000
-    """Waiting predictions kept at most; then the oldest is evicted and counted."""
+    """Maximum number of waiting predictions. Beyond it, the oldest is evicted and counted."""
     max_labels: Count = 5_000_000
-    """Waiting and retained labels kept at most."""
+    """Maximum number of waiting and retained labels. Beyond it, the oldest is evicted and counted."""
     max_dedup_entries: Count = 5_000_000
-    """Resolved predictions remembered at most."""
+    """Maximum number of settled predictions that are remembered. Beyond it, the oldest is forgotten and
+    counted."""
     on_expiry: Expiry = "discard"
-    """Without a label in `horizon`: discard, or {assume: <class>} where negatives are never labelled."""
+    """What to do with a prediction that has no label after `horizon`: discard it, or evaluate it as {assume:
+    <class>} if that class is never labelled."""
     order: Literal["resolution", "prediction_time"] = "resolution"
-    """Outcomes are evaluated in the order they become known, or in the order of their predictions."""
+    """Order in which outcomes are evaluated: resolution (as they become known) or prediction_time (as they
+    were predicted)."""
     reorder_window: Duration = 60_000
-    """With `order: prediction_time`: how long a resolved outcome is held back for earlier predictions."""
+    """With `order: prediction_time`, how long a resolved outcome is held back for earlier predictions."""
     max_reordered: Count = 1_000_000
-    """Outcomes held back at most."""
+    """Maximum number of outcomes that are held back."""
     retain_unmatched: bool = True
-    """Keep labels nobody predicted yet; false where the label topic also serves other systems."""
+    """Keep labels that have no prediction yet. Set to false if the label topic also serves other systems."""
     conflicts: Conflicts = "first"
-    """Which prediction counts where a model predicts an id again before its label, with another class: first,
-    last, or both (estimates are of the first, and the last is compared with it)."""
+    """Which prediction counts if a model predicts an id again, with another class, before its label arrives:
+    first, last, or both (evaluate the first and compare the last with it)."""
 
 
 class TimeSection(Section):
-    """One clock and one order: how long a record waits for records of other partitions that precede it."""
+    """One clock and one order: how long a record waits for earlier records of other partitions."""
 
     settle: Duration = 1_000
-    """Wait before a partition found at its end is not waited for; above producers' clock skew and latency."""
+    """How long to wait before a partition that was found at its end no longer holds back the others. Must
+    exceed the clock skew and the latency of producers."""
     max_hold_back: Duration = 600_000
-    """Wait at most so long for a partition that was at its end and then failed; above any transaction."""
+    """How long to wait for a partition that was at its end and then became unreadable. Must exceed the
+    longest transaction."""
     max_future: Duration = 300_000
-    """A producer's timestamp further ahead of its partition than this has to be confirmed by what follows."""
+    """How far a producer's timestamp may run ahead of its partition before later records must confirm it."""
     max_held_megabytes: Count = 64
-    """Memory for records that wait; beyond it partitions that are ahead are not asked for more."""
+    """Memory for waiting records. Beyond it, partitions that are ahead are not read further."""
 
 
 class LogSection(Section):
-    """The daemon's own log, on stderr."""
+    """The daemon's own log, written to stderr."""
 
     level: Literal["debug", "info", "warning", "error"] = "info"
-    """The least severe internal events that are written: debug, info, warning or error."""
+    """Minimum severity of the internal events that are logged: debug, info, warning or error."""
     format: Literal["auto", "json", "pretty"] = "auto"
-    """json, pretty, or auto: pretty on a terminal, json elsewhere."""
+    """Format of the log: json, pretty, or auto (pretty on a terminal, json elsewhere)."""

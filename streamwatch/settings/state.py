@@ -10,21 +10,26 @@ from streamwatch.settings.sections import Bounded, Count, Section
 
 
 class StateSection(Section):
-    """Place of the state between batches."""
+    """Where the state is kept, and how often it is committed."""
 
     kind: Literal["rocksdb", "memory"] = "rocksdb"
-    """On disk (rocksdb), where it survives any crash, or in memory: a restart then reads the topics again."""
+    """Where the state is kept: rocksdb (on disk, where it survives any crash) or memory (a restart reads the
+    topics again)."""
     directory: Path = Path("streamwatch-state")
-    """Where rocksdb keeps its files; made if absent, never shared by two daemons."""
+    """Directory of the RocksDB files. It is created if it does not exist, and is never shared by two
+    daemons."""
     commit_interval: Annotated[Duration, Lasting("1ms", "10m")] = 1_000
-    """How often what was read is made durable and shown, at the latest."""
+    """Maximum time between commits. A commit makes what was read durable and visible."""
     commit_events: Count | None = None
-    """Made durable sooner when so many events wait; by default 20,000 in columns, 5,000 row by row."""
+    """Number of waiting events that trigger an earlier commit. If not set, 20,000 in columns and 5,000 row by
+    row."""
     cache_entries: Count = 150_000
-    """Ids whose predictions and labels are served from memory; further ones from disk."""
+    """Number of ids whose predictions and labels are cached in memory. Others are read from disk."""
     journal_outcomes: Count = 200_000
-    """Outcomes kept to be evaluated again at a start, before snapshots of models replace them."""
+    """Maximum number of outcomes to evaluate again at a start, before snapshots of the models replace
+    them."""
     min_free_megabytes: Count = 512
-    """Reading pauses while the disk has less than this free."""
+    """Free disk space below which reading pauses."""
     join_memory_megabytes: Annotated[int, Bounded(least=0)] = 200
-    """Room for what the join knows, 110 bytes each; the oldest of more lie on disk. 0: one value per id."""
+    """Memory for entries of the join, at 110 bytes each; beyond it, the oldest entries are kept on disk. 0
+    stores one value per id instead."""

@@ -43,25 +43,28 @@ class TopicSection(Section):
     """One topic."""
 
     name: Annotated[str, Field(min_length=1, max_length=249, pattern=r"^[A-Za-z0-9._-]+$")]
-    """The topic."""
+    """Name of the topic."""
     namespace: Annotated[
         str, AfterValidator(one_namespace), Field(json_schema_extra={"pattern": NAMESPACE})
     ] = ""
-    """Ids of different namespaces never meet: one for each use case that numbers its ids on its own."""
+    """Namespace of the topic's ids. Ids of different namespaces never match: use one for each use case that
+    assigns its own ids."""
     format: Format = FormatSection()
-    """Format of its records' values: json, avro, protobuf, json_schema, or {type: avro, schema_file: …}."""
+    """Format of the records' values: json, avro, protobuf, json_schema, or {type: avro, schema_file: …}."""
     key_format: Format = FormatSection()
-    """Format of its records' keys, where a mapping looks at them: json for text or JSON, or as `format`."""
+    """Format of the records' keys, if a mapping reads them: json (JSON or plain text), or any other
+    `format`."""
     envelope: Annotated[
         str | None,
         BeforeValidator(one_envelope, json_schema_input_type=str | None),
         Field(json_schema_extra={"enum": [*ENVELOPES, None]}),
     ] = None
-    """What records are wrapped in: cloudevents, debezium, kserve_v1, kserve_v2 or seldon."""
+    """Envelope around the records: cloudevents, debezium, kserve_v1, kserve_v2 or seldon."""
     mapping: MappingSection = MappingSection()
-    """Where each field lives in its records."""
+    """Where to find each field in the records."""
     mappings: tuple[MappingSection, ...] = ()
-    """Several of them instead: each makes its own event of a record (two models in one record, say)."""
+    """Several mappings instead of one. Each makes its own event of a record, for example if a record holds
+    the predictions of two models."""
 
     @model_validator(mode="after")
     def _one_or_several(self) -> TopicSection:
@@ -83,12 +86,12 @@ Topics = Annotated[
 
 
 class TopicsSection(Section):
-    """Topics that carry predictions, and those that carry labels."""
+    """Topics that carry predictions, and topics that carry labels."""
 
     predictions: Topics
-    """Topics of predictions: names, or {name, mapping} where fields are not called id, model, prediction."""
+    """Topics of predictions: names, or {name, mapping} if fields are not called id, model and prediction."""
     labels: Topics
-    """Topics of labels: names, or {name, mapping} where fields are not called id, label."""
+    """Topics of labels: names, or {name, mapping} if fields are not called id and label."""
 
     @model_validator(mode="after")
     def _sides(self) -> TopicsSection:

@@ -92,7 +92,7 @@ def test_drift_weighting_is_one_mapping_or_a_list_or_nothing(tmp_path: Path) -> 
         DriftWeightedSpec(drift_signal="labels"),
         DriftWeightedSpec(drift_signal="reference", reference="champion", alpha=0.99),
     )
-    with pytest.raises(SettingsError, match="reference and the model named by reference go together"):
+    with pytest.raises(SettingsError, match="reference needs the name of a model in reference"):
         drift_weighted({"drift_signal": "reference"})
     with pytest.raises(SettingsError, match="is listed twice"):
         drift_weighted([{}, {}])
@@ -171,15 +171,15 @@ def test_comparisons_are_a_champion_with_patterns_or_pairs_by_name(tmp_path: Pat
 @pytest.mark.parametrize(
     ("comparison", "said"),
     [
-        ({"champion": "a"}, r"comparisons\[0\].*: champion and challengers go together"),
-        ({"challengers": ["a"]}, "champion and challengers go together"),
-        ({"champion": "a", "challengers": [""]}, "none of them is empty"),
+        ({"champion": "a"}, r"comparisons\[0\].*: champion needs challengers and vice versa"),
+        ({"challengers": ["a"]}, "champion needs challengers and vice versa"),
+        ({"champion": "a", "challengers": [""]}, "none of them may be empty"),
         ({}, "expected champion and challengers, or pairs"),
         (
             {"champion": "a", "challengers": ["b"], "pairs": [["a", "c"]]},
             "expected champion and challengers, or",
         ),
-        ({"pairs": [["a", "a"]]}, r"a pair is of two models, got \['a', 'a'\]"),
+        ({"pairs": [["a", "a"]]}, r"expected a pair of two different models, got \['a', 'a'\]"),
         ({"pairs": [["a", "b"], ["a", "b"]]}, "a is compared with b twice"),
         ({"pairs": [["a", "b"], ["b", "a"]]}, "b and a are each the champion of the other"),
         ({"champions": "a"}, "did you mean 'champion'"),
