@@ -17,9 +17,9 @@ SESSION: Final = """\
 >>> alarms = seen.update(truth, predicted)
 """
 SAID: Final = (
-    "Examples are one session; most are about these 20 outcomes, of which 15 are hits: 11 labels are `a` "
-    "(9 of them recognised) and 9 are `b` (6), 12 predictions are `a`, and 14 of 19 labels repeat the one "
-    "before. Behind `# =` stands the same by hand."
+    "The examples form one session. Most of them use these 20 outcomes, of which 15 are hits: 11 labels are "
+    "`a` (9 of them recognised) and 9 are `b` (6 recognised); 12 predictions are `a`; and 14 of 19 labels "
+    "repeat the previous one. After `# =`, the same number is computed by hand."
 )
 
 _LATER: Final = """\

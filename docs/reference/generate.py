@@ -39,13 +39,18 @@ from streamwatch.settings import example
 FOLDER = Path(__file__).parent
 HEAD = "<!-- Made from the code by `make generated`. -->\n"
 _NAMES = (
-    f"Names start with `{PREFIX}`, but for those of the process. A value that is undefined has no sample. "
-    "`forgetting` is `landmark`, `fading:0.999`, `sliding:1000` or `adwin:0.002`; under a `forgetting`, "
-    "decay is per outcome, not per second, which PromQL cannot reproduce."
+    f"All names start with `{PREFIX}`, except those of the process. An undefined value has no sample. With "
+    "the default settings, the label `forgetting` is `landmark`, `fading:0.999`, `sliding:1000` or "
+    "`adwin:0.002`. Estimates decay per outcome, not per second, which PromQL cannot reproduce."
 )
 _SERVED = (
-    "The running daemon serves this as OpenAPI 3.1 at `/api/v1/openapi.json`. Where `http.token_file` "
-    "is set, requests carry `Authorization: Bearer …`, but for `/healthz`, `/readyz` and the page's files."
+    "The running daemon serves this description as OpenAPI 3.1 at `/api/v1/openapi.json`. If "
+    "`http.token_file` is set, every request needs the header `Authorization: Bearer …`, except for "
+    "`/healthz`, `/readyz` and the static files of the page."
+)
+_CATALOGUE = (
+    "Everything that `streamwatch catalogue` lists. K is the number of classes, W the number of outcomes "
+    "in a window."
 )
 DECAY = "decay is per outcome, not per second"
 
@@ -92,7 +97,7 @@ def _cell(text: str) -> str:
 
 def catalogue_page() -> str:
     """Everything that is computed: formula, source, parameters, cost, example."""
-    lines = ["# Catalogue", "", "What `streamwatch catalogue` lists. K: classes; W: outcomes in a window."]
+    lines = ["# Catalogue", "", _CATALOGUE]
     lines += ["", examples.SAID, "", "```pycon", examples.SESSION.rstrip(), "```"]
     for kind, entries in catalogue_document().items():
         lines += ["", f"## {kind.replace('_', ' ').capitalize()}", "", f"{_cell(TITLES[kind])}."]
@@ -102,7 +107,7 @@ def catalogue_page() -> str:
             lines += [f"- source: {_cell(entry['source'])}"] if entry["source"] else []
             lines += [f"- cost: {_cell(entry['cost'])}"] if entry["cost"] else []
             lines += [
-                f"- `{p['name']}`: {_cell(p['meaning'])}, {p['expected']}; `{p['default']}` if not given. "
+                f"- `{p['name']}`: {_cell(p['meaning'])}, {p['expected']}; `{p['default']}` by default. "
                 f"{_cell(p['help'])}"
                 for p in entry.get("parameters", ())
             ]

@@ -135,16 +135,16 @@ def _reading(address: Address) -> Reading:
     try:
         return read(address.get("/metrics").decode())
     except ValueError as error:
-        raise DaemonUnreachable(f"{address.url}/metrics: is not that of streamwatch: {error}") from None
+        raise DaemonUnreachable(f"{address.url}/metrics: not an answer of streamwatch: {error}") from None
 
 
 def _answer(address: Address, path: str) -> dict[str, Any]:
     try:
         found = json.loads(address.get(path))
     except ValueError as error:
-        raise DaemonUnreachable(f"{address.url}{path}: is not that of streamwatch: {error}") from None
+        raise DaemonUnreachable(f"{address.url}{path}: not an answer of streamwatch: {error}") from None
     if not isinstance(found, dict):
-        raise DaemonUnreachable(f"{address.url}{path}: is not that of streamwatch: expected an object")
+        raise DaemonUnreachable(f"{address.url}{path}: not an answer of streamwatch: expected an object")
     return found
 
 

@@ -135,7 +135,7 @@ def show(listed: dict[Kind, list[Line]], console: Console) -> None:
 
 def _choice(parameter: Line) -> str:
     return (
-        f"{parameter['meaning']}: {parameter['expected']}; {parameter['default']} if not given. "
+        f"{parameter['meaning']}: {parameter['expected']}; {parameter['default']} by default. "
         f"{parameter['help']}"
     )
 

@@ -281,8 +281,8 @@ class ResultsProcessor:
         same = mark.life == told.life
         if same and mark.batch < told.batch:
             raise StateRefused(
-                f"the results topic ends with batch {mark.batch}, and batch {told.batch} was told of before: "
-                "results were lost; set another state.directory to begin anew with what there is"
+                f"the results topic ends with batch {mark.batch}, but batch {told.batch} was seen before: "
+                "results were lost; set another state.directory to start afresh with what there is"
             )
         before = self._models()
         for number, ((kind, name), result) in enumerate(sorted(whole.items()), 1):

@@ -56,7 +56,7 @@ def labelled(labels: dict[str, str]) -> dict[str, str]:
         if not re.fullmatch(r"[a-zA-Z_][a-zA-Z0-9_]*", name):
             raise ValueError(f"expected label names of letters, digits and _, got {name!r}")
         if name in RESERVED:
-            raise ValueError(f"label {name!r} is set by the alarm itself")
+            raise ValueError(f"label {name!r} is reserved: every alarm sets it")
     return labels
 
 

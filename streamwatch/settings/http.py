@@ -27,8 +27,8 @@ class TlsSection(Section):
     def _open_key(self) -> TlsSection:
         if encrypted(self.key_file):
             raise ValueError(
-                f"the private key in {self.key_file} is encrypted and nobody could type its password: "
-                "give one without, such as `openssl pkey -in … -out …` writes"
+                f"the private key in {self.key_file} is encrypted, and nobody can enter its password at the "
+                "start: give a key without a password, as `openssl pkey -in … -out …` writes it"
             )
         return self
 

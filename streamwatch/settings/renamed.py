@@ -18,9 +18,9 @@ RENAMED: Final[Mapping[str, str]] = {
 """Old key → new key, both from the root; indices of lists are left out."""
 
 REMOVED: Final[Mapping[str, str]] = {
-    "kafka.watermark_grace": "partitions are waited for by time.settle and time.max_hold_back",
-    "time.max_disorder": "records are taken in one order; time.settle says how long one waits for others",
-    "time.max_skew": "time.max_future says how far ahead a timestamp is believed",
+    "kafka.watermark_grace": "time.settle and time.max_hold_back set how long to wait for partitions",
+    "time.max_disorder": "records are evaluated in one order; time.settle sets how long to wait for others",
+    "time.max_skew": "time.max_future sets how far ahead a timestamp may be",
 }
 """Old key → what there is instead."""
 
@@ -34,7 +34,7 @@ def said_of(path: str) -> str | None:
         From the root, with dots, without indices of lists.
     """
     if (new := RENAMED.get(path)) is not None:
-        return f"renamed: it is called {new} now"
+        return f"renamed: it is now called {new}"
     if (instead := REMOVED.get(path)) is not None:
-        return f"no longer a key: {instead}"
+        return f"no longer a setting: {instead}"
     return None

@@ -123,7 +123,7 @@ class TopicsSection(Section):
         labelled = {topic.namespace for topic in self.labels}
         for space in sorted(labelled ^ set(spaces.values())):
             missing = "prediction" if space in labelled else "label"
-            raise ValueError(f"namespace {space!r} has no {missing} topic: nothing in it could ever join")
+            raise ValueError(f"namespace {space!r} has no {missing} topic, so nothing in it can ever match")
         for name in predictions.keys() ^ labels.keys():
             if any(each.kind is not None for each in (predictions | labels)[name]):
                 raise ValueError(

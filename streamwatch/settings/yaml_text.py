@@ -43,7 +43,7 @@ def parse(text: str) -> Any:
     except (ValueError, OverflowError) as error:
         if isinstance(error, YamlRefused):
             raise
-        raise YamlRefused("not valid YAML: a number or a date that there is not") from None
+        raise YamlRefused("not valid YAML: a number or a date that does not exist") from None
 
 
 class _PlainLoader(yaml.SafeLoader):
@@ -85,7 +85,7 @@ def _problem(error: yaml.YAMLError) -> str:
     problem = str(getattr(error, "problem", None) or "")
     if problem and all(_HARMLESS.fullmatch(quoted) for quoted in _QUOTED.findall(problem)):
         return problem
-    return "a character or a word that cannot stand there, which quotes may cure"
+    return "a character or a word that is not allowed there; quotes may help"
 
 
 def _at(mark: Any) -> str:

@@ -100,7 +100,7 @@ def require_same_settings(began: Cut, now: Cut) -> None:
     Where an id or a model is kept depends on the number of buckets, and what a bucket has read since its
     last base is read again when it moves: under other rules that would give other numbers.
     """
-    remedy = "set another spark.checkpoint and spark.results_topic, to begin anew"
+    remedy = "set another spark.checkpoint and spark.results_topic, to start afresh"
     for name, before, after in (
         ("spark.id_buckets", began.id_buckets, now.id_buckets),
         ("spark.model_buckets", began.model_buckets, now.model_buckets),

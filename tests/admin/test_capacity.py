@@ -159,7 +159,7 @@ def test_check_finds_a_state_that_this_version_cannot_go_on_from(
     code, said = checked(streamwatch, "state.directory=state")
     assert code == 2
     assert "✗ state.directory: the state in state has schema 1" in said
-    assert "to begin anew" in said
+    assert "to start afresh" in said
 
 
 def test_check_finds_a_disk_that_is_nearly_full(streamwatch: CliRunner) -> None:

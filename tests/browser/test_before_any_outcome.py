@@ -33,5 +33,7 @@ async def test_a_model_without_outcomes_shows_what_its_predictions_say(
     page = await opened(f"{server.url}/#/model/m")
     panels = page.locator("#model .tables section")
     hint = panels.filter(has=page.get_by_role("heading", name="Predictions before their labels"))
-    await expect(hint).to_contain_text("Early hint: predictions have changed, labels not yet in.")
-    await expect(page.locator("#model > .empty")).to_contain_text("No label has met any prediction")
+    await expect(hint).to_contain_text(
+        "Early hint: the predictions have changed, and their labels are not in yet."
+    )
+    await expect(page.locator("#model > .empty")).to_contain_text("No label has matched any prediction")

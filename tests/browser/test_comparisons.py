@@ -77,7 +77,7 @@ async def test_the_page_has_champion_challengers_by_lead_discordance_and_q_over_
         assert f"{found['q']:+.3f}".replace("-", "−").replace("+0.000", "0.000") in cells
 
     # On 5 times 400 ids: of ten, two are the best one's alone; three are each other's.
-    matrix = group.get_by_role("region", name="Right alone").locator("tbody tr")
+    matrix = group.get_by_role("region", name="Ids on which only one is right").locator("tbody tr")
     assert await matrix.all_inner_texts() == [
         f"{CHAMPION}\t\t0\t600",
         f"{BEST}\t400\t\t–",

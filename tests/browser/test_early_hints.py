@@ -55,7 +55,9 @@ async def test_a_hint_is_said_to_be_one_and_stands_beside_what_labels_said(
     page = await opened(f"{server.url}/#/model/m")
     panels = page.locator("#model .tables section")
     hint = panels.filter(has=page.get_by_role("heading", name="Predictions before their labels"))
-    await expect(hint).to_contain_text("Early hint: predictions have changed, labels not yet in.")
+    await expect(hint).to_contain_text(
+        "Early hint: the predictions have changed, and their labels are not in yet."
+    )
     await expect(hint).to_contain_text("than 4,096 predictions earlier")
     share = f"share of <b>fraud</b>{view.before['<b>fraud</b>']:.1%}"[:-1]
     await expect(hint.locator("tbody")).to_contain_text(share)

@@ -64,7 +64,9 @@ async def test_late_labels_are_a_panel_and_quick_ones_a_caveat(server: HttpServe
     await expect(panel).to_contain_text("90.0\u202f% (88.0\u202f% – 92.0\u202f%)")
     await expect(panel).to_contain_text("\u22120.117")
     await expect(panel).to_contain_text("err more: 10.0\u202f% → 30.0\u202f%")
-    delays = page.locator("#model .panel", has=page.get_by_role("heading", name="Share of labels in"))
+    delays = page.locator(
+        "#model .panel", has=page.get_by_role("heading", name="Share of labels that have arrived")
+    )
     await expect(delays.locator("tbody tr")).to_have_count(6)
     await expect(delays.locator("tbody tr").last).to_contain_text("100.0\u202f%")
     await expect(page.locator("#model .alarms .change")).to_contain_text("predictions err more since about")

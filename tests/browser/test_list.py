@@ -41,7 +41,7 @@ async def test_a_better_model_with_an_open_incident_stands_above_the_healthy_and
     assert await names(page) == ["poor", "dropped", "silent", "z", *healthy]
     row = page.locator("#rows tr", has_text="dropped")
     await expect(row.locator(".incident")).to_have_text(re.compile("^Incident since "))
-    await expect(page.locator("#rows tr", has_text="silent")).to_contain_text("no label has met any of 9")
+    await expect(page.locator("#rows tr", has_text="silent")).to_contain_text("no label has matched any of 9")
     await expect(page.locator("#summary")).to_contain_text("1 with an open incident · 1 with a warning")
     await row.get_by_role("link").click()
     incidents = page.get_by_role("list", name="Open incidents")
@@ -86,13 +86,17 @@ async def test_a_model_whose_predictions_wait_has_its_row_and_its_page_with_the_
     server.publish(made)
     page = await opened(server.url)
     row = page.locator("#rows tr").first
-    await expect(row).to_contain_text("no label has met any of 120 predictions yet")
+    await expect(row).to_contain_text("no label has matched any of 120 predictions yet")
     await expect(row.locator(".badge").first).to_have_text("Waiting")
     await page.get_by_role("link", name="mute").click()
     shown = page.locator("#model")
-    await expect(shown).to_contain_text("No label has met any prediction of this model: 120 wait for theirs")
-    await expect(shown).to_contain_text("waited for at least until")
-    await expect(shown).to_contain_text("Of 40 labels read so far 31 have met a prediction of some model")
+    await expect(shown).to_contain_text(
+        "No label has matched any prediction of this model yet; 120 predictions are waiting"
+    )
+    await expect(shown).to_contain_text("waits for labels at least until")
+    await expect(shown).to_contain_text(
+        "Of 40 labels read so far, 31 have matched a prediction of some model"
+    )
     await expect(shown.get_by_role("region", name="Labels")).to_contain_text("120")
     assert await page.get_by_role("img").count() == 0
     server.publish(
@@ -102,7 +106,7 @@ async def test_a_model_whose_predictions_wait_has_its_row_and_its_page_with_the_
             details={"mute": {"nothing_joins": {"predictions": 120}}},
         )
     )
-    await expect(shown).to_contain_text("their ids may be written otherwise")
+    await expect(shown).to_contain_text("Their ids may be written differently")
     server.publish(report_of({"healthy": Model(), "mute": Model()}, 2))
     await expect(page.get_by_role("img").first).to_be_visible()
 

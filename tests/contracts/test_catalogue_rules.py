@@ -165,7 +165,7 @@ def test_the_command_prints_ranges_and_defaults_as_json_too() -> None:
     assert alpha == {
         "name": "alpha",
         "meaning": "fading factor",
-        "help": "The weight an outcome keeps with each later one.",
+        "help": "Factor by which the weight of an outcome shrinks with each later one.",
         "expected": "in (0, 1)",
         "default": 0.999,
     }

@@ -90,7 +90,7 @@ async def test_a_model_whose_predictions_wait_has_its_row_its_page_and_its_reaso
         json.loads(exporter.render(made, (), "application/json", asked)) for exporter, asked in asked
     )
     row = overview["models"]["m"]
-    assert row["waiting"] == "no label has met any of 3 predictions yet"
+    assert row["waiting"] == "no label has matched any of 3 predictions yet"
     assert (row["verdict"], row["trouble"], row["pending"]) == ("open", "open", 3)
     assert row["first_horizon_ends_timestamp_seconds"] == ends
     assert model["metrics"]["pending_predictions"] == 3

@@ -69,17 +69,15 @@ async def test_ids_with_a_prefix_and_labels_without_a_class_are_found_with_what_
         as_json = await invoked(streamwatch, *asked, "--json")
         without_topics = await invoked(streamwatch, "doctor", "--url", running.url, "--seconds", "0")
     assert told.exit_code == 1, told.output
-    assert f"model m no label has met any of {COUNT} predictions" in told.output
+    assert f"model m has no label for any of {COUNT} predictions" in told.output
     assert "start with 'pre-'" in told.output
-    assert (
-        f"topic {labels} 25.0% of its records are invalid (75), most by missing_label, such as" in told.output
-    )
+    assert f"topic {labels} has 25.0% invalid records (75), mostly missing_label, such as" in told.output
     assert "partition 0 offset 29" in told.output  # of the last such record
     rules = [found["rule"] for found in json.loads(as_json.output)["findings"]]
     assert set(rules) == {"nothing_joins", "undecodable", "not_durable"}
     assert rules[-1] == "not_durable"
     assert without_topics.exit_code == 1
-    assert "ids are probably written otherwise on both sides" in without_topics.output
+    assert "the two sides probably write ids differently" in without_topics.output
 
 
 async def rare_and_late(broker: Broker) -> tuple[str, str]:
@@ -121,7 +119,7 @@ async def test_a_horizon_that_is_too_short_and_a_rare_class_judged_by_accuracy_a
             streamwatch, "doctor", "--url", running.url, "--seconds", "0", "-c", "streamwatch.json"
         )
     assert value(found, "labels_late_total") == 240
-    assert "is too short for 12.0% of the labels: 240 came after expiry" in told.output
+    assert "is too short for 12.0% of the labels: 240 arrived after expiry" in told.output
     assert re.search(
         r"right in 9\d\.\d%, the previous label in 9\d\.\d%, but classes are 99 : 1", told.output
     )

@@ -189,7 +189,7 @@ def test_everything_can_come_from_the_environment() -> None:
         ),
         (
             "{receivers: [{name: a, type: alertmanager, url: 'http://SECRET', labels: {severity: x}}]}",
-            "alerts.receivers[0].labels in streamwatch.yaml: label 'severity' is set by the alarm itself",
+            "alerts.receivers[0].labels in streamwatch.yaml: label 'severity' is reserved: every alarm sets it",
         ),
         (
             "{receivers: [{name: a, type: slack, uri: 'http://SECRET'}]}",

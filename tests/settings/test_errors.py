@@ -311,11 +311,11 @@ def complaint_contains(lines: list[str], word: str) -> bool:
         ),
         (
             "{predictions: {name: a, namespace: x}, labels: [{name: b, namespace: x}, c]}",
-            "topics in --set: namespace '' has no prediction topic: nothing in it could ever join",
+            "topics in --set: namespace '' has no prediction topic, so nothing in it can ever match",
         ),
         (
             "{predictions: [a, {name: b, namespace: x}], labels: c}",
-            "topics in --set: namespace 'x' has no label topic: nothing in it could ever join",
+            "topics in --set: namespace 'x' has no label topic, so nothing in it can ever match",
         ),
         (
             "{predictions: {name: a, namespace: x, mapping: {kind: {}}}, labels: {name: a, mapping: {kind: {}}}}",

@@ -36,12 +36,12 @@ def complaint(tmp_path: Path, key: str) -> str:
 def test_a_renamed_key_is_told_with_its_new_name(tmp_path: Path, old: str, new: str) -> None:
     said = complaint(tmp_path, old)
     shown = old.replace("receivers.", "receivers[0].")
-    assert f"{shown} in {tmp_path / 'streamwatch.yaml'}: renamed: it is called {new} now" in said
+    assert f"{shown} in {tmp_path / 'streamwatch.yaml'}: renamed: it is now called {new}" in said
 
 
 @pytest.mark.parametrize("old", REMOVED)
 def test_a_removed_key_is_told_with_what_there_is_instead(tmp_path: Path, old: str) -> None:
-    assert f"{old} in {tmp_path / 'streamwatch.yaml'}: no longer a key: {REMOVED[old]}" in complaint(
+    assert f"{old} in {tmp_path / 'streamwatch.yaml'}: no longer a setting: {REMOVED[old]}" in complaint(
         tmp_path, old
     )
 
@@ -55,6 +55,6 @@ def test_the_table_names_keys_that_are_no_more_and_keys_that_there_are(path: str
 def test_a_renamed_variable_of_the_environment_is_told_too(tmp_path: Path) -> None:
     file = tmp_path / "streamwatch.yaml"
     file.write_text(LEAST)
-    with pytest.raises(SettingsError, match=r"it is called join\.dedup_horizon now") as error:
+    with pytest.raises(SettingsError, match=r"it is now called join\.dedup_horizon") as error:
         load(file, environ={"STREAMWATCH__JOIN__TOMBSTONE_HORIZON": "1d"})
     assert "environment variable STREAMWATCH__JOIN__TOMBSTONE_HORIZON" in str(error.value)

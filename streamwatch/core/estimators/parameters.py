@@ -24,17 +24,17 @@ ADWIN = (
         5,
         1_000_000,
         whole=True,
-        help="Outcomes on either side of a cut, at least.",
+        help="Minimum number of outcomes on either side of a cut.",
     ),
     Parameter(
-        "clock", "outcomes between checks", 1, 65_536, whole=True, help="How often it looks for a cut."
+        "clock", "outcomes between checks", 1, 65_536, whole=True, help="Number of outcomes between checks."
     ),
 )
 DIRECTION = Parameter(
     "direction",
     "direction",
     choices=get_args(Direction),
-    help="Which change alarms: up (more errors), down, both.",
+    help="Changes that raise an alarm: up (more errors), down, or both.",
 )
 MIN_OUTCOMES = Parameter(
     "min_outcomes",
@@ -42,7 +42,7 @@ MIN_OUTCOMES = Parameter(
     1,
     1_000_000_000,
     whole=True,
-    help="Outcomes since the start or the last alarm before it alarms.",
+    help="Minimum number of outcomes since the start or the last alarm before it can alarm.",
 )
 NEWEST_WEIGHT = Parameter(
     "weight",
@@ -50,7 +50,7 @@ NEWEST_WEIGHT = Parameter(
     0.0,
     1.0,
     open_low=True,
-    help="Of its faded mean: 1 minus the fading factor; smaller remembers longer and is slower.",
+    help="1 minus the fading factor of the mean. Smaller values remember longer and react later.",
 )
 ALARM_CONFIDENCE = Parameter(
     "delta",
@@ -68,7 +68,7 @@ WARNING_CONFIDENCE = Parameter(
     1.0,
     open_low=True,
     open_high=True,
-    help="The same of its warnings; larger than delta.",
+    help="Confidence for warnings; must be larger than delta.",
 )
 ALARM_SIGNIFICANCE = Parameter(
     "significance",
@@ -77,7 +77,7 @@ ALARM_SIGNIFICANCE = Parameter(
     1.0,
     open_low=True,
     open_high=True,
-    help="Of the test that is made at every outcome; lower values make fewer alarms.",
+    help="Significance level of the test at every outcome. Lower values make fewer alarms.",
 )
 WARNING_SIGNIFICANCE = Parameter(
     "warning_significance",
@@ -86,5 +86,5 @@ WARNING_SIGNIFICANCE = Parameter(
     1.0,
     open_low=True,
     open_high=True,
-    help="The same of its warnings; larger than significance.",
+    help="Significance level for warnings; must be larger than significance.",
 )

@@ -7,24 +7,28 @@ from typing import Final
 from streamwatch.core.metrics.metric import counter, gauge
 
 ALARMS: Final = (
-    gauge("alarms_open", "Announced alarms of a model that have not been resolved.", "model", "severity"),
+    gauge("alarms_open", "Announced alarms of a model that are not resolved yet.", "model", "severity"),
     counter(
         "alarms_suppressed_total",
-        "Alarms counted and not announced: too few outcomes, in the cooldown, or one already open.",
+        "Alarms that were counted but not announced, by reason: too few outcomes, within the "
+        "cooldown, or one already open.",
         "reason",
     ),
-    counter("alarms_digested_total", "Alarms found in a backlog, too old to be sent one by one."),
-    counter("notifications_sent_total", "Notifications a receiver has taken.", "receiver"),
+    counter(
+        "alarms_digested_total",
+        "Alarms that were found while catching up and were too old to be sent one by one.",
+    ),
+    counter("notifications_sent_total", "Notifications that a receiver has accepted.", "receiver"),
     counter(
         "notifications_failed_total",
-        "Attempts to deliver or to repeat that failed, by receiver and reason.",
+        "Failed attempts to deliver a notification, by receiver and reason.",
         "reason",
         "receiver",
     ),
-    gauge("notifications_pending", "Notifications waiting for a receiver.", "receiver"),
+    gauge("notifications_pending", "Notifications that wait to be delivered to a receiver.", "receiver"),
     counter(
         "notifications_dropped_total",
-        "Notifications given up, by receiver and reason; each is an error in the log.",
+        "Notifications given up, by receiver and reason. Each is logged as an error.",
         "reason",
         "receiver",
     ),

@@ -8,81 +8,84 @@ from streamwatch.core.metrics.metric import DECAY, counter, gauge
 
 _COMPARED: Final = ("challenger", "champion")
 COMPARISONS: Final = (
-    counter("comparison_pairs_total", "Ids on which two models were compared.", *_COMPARED),
-    gauge("comparison_last_pair_timestamp_seconds", "Event time of the last pair.", *_COMPARED),
+    counter("comparison_pairs_total", "Ids on which the two models were compared.", *_COMPARED),
+    gauge("comparison_last_pair_timestamp_seconds", "Event time of the latest compared pair.", *_COMPARED),
     *(
         gauge(name, f"{text} ({formula}; {DECAY}).", *_COMPARED, "forgetting")
         for name, text, formula in (
             (
                 "comparison_q",
-                "Log of the champion's losses over the challenger's on the same ids",
+                "Logarithm of the champion's losses divided by the challenger's, on the same ids",
                 "ln(S_A/S_B)",
             ),
             (
                 "comparison_mcnemar",
-                "McNemar's statistic, signed as comparison_q; descriptive: in time it passes any fixed level",
+                "McNemar's statistic, signed like comparison_q; descriptive: it exceeds any level in time",
                 "sign(n01-n10)(n01-n10)²/(n01+n10)",
             ),
             (
                 "comparison_mcnemar_calibrated",
-                "McNemar's statistic with the variance that fading leaves: χ²(1) at one time; descriptive",
+                "McNemar's statistic with the variance under fading, χ²(1) at one time; descriptive",
                 "sign(D)D²/V",
             ),
             (
                 "comparison_champion_error_ratio",
-                "Error of the champion on the ids of the comparison",
+                "Error of the champion on the compared ids",
                 "S_A/Σw",
             ),
             (
                 "comparison_challenger_error_ratio",
-                "Error of the challenger on the ids of the comparison",
+                "Error of the challenger on the compared ids",
                 "S_B/Σw",
             ),
-            ("comparison_champion_right_alone", "Pairs that the champion alone got right", "n10"),
-            ("comparison_challenger_right_alone", "Pairs that the challenger alone got right", "n01"),
+            ("comparison_champion_right_alone", "Pairs that only the champion got right", "n10"),
+            ("comparison_challenger_right_alone", "Pairs that only the challenger got right", "n01"),
             (
                 "comparison_effective_sample_size",
-                "Pairs that the estimates under this forgetting are worth",
+                "Effective number of pairs under this forgetting",
                 "(Σw)²/Σw²",
             ),
         )
     ),
     gauge(
         "comparison_verdict",
-        "1 if the challenger is better than the champion, -1 if worse, 0 if open, however often one looks; "
-        "false within monitors.verdict_outcomes pairs with probability monitors.confidence_delta.",
+        "1 if the challenger is better than the champion, -1 if worse, 0 if open. Valid however "
+        "often it is read: false within monitors.verdict_outcomes pairs with probability "
+        "monitors.confidence_delta.",
         *_COMPARED,
     ),
     gauge(
         "comparison_verdict_since_timestamp_seconds",
-        "Event time from which the verdict holds; of an open one, when it opened.",
+        "Event time since which the verdict holds; of an open verdict, the time at which it became open.",
         *_COMPARED,
     ),
-    gauge("comparison_verdict_since_pair", "Number of the pair from which the verdict holds.", *_COMPARED),
+    gauge("comparison_verdict_since_pair", "Number of the pair since which the verdict holds.", *_COMPARED),
     gauge(
         "comparison_verdict_evidence",
-        "Evidence that the challenger is better or worse: 0 none, 1 a verdict, then 0 again.",
+        "Evidence that the challenger is better or worse, from 0 (none) to 1 (a verdict); it "
+        "restarts at 0 after a verdict.",
         *_COMPARED,
         "side",
     ),
     gauge(
         "comparison_lead",
-        "Mean utility of the challenger less that of the champion, -1 to 1, since the verdict last changed.",
+        "Mean utility of the challenger minus that of the champion, from -1 to 1, since the "
+        "verdict last changed.",
         *_COMPARED,
     ),
     gauge(
         "comparison_lead_lower",
-        "Lower limit of the mean lead at monitors.confidence_delta, looked at as often as one likes.",
+        "Lower bound of the mean lead at monitors.confidence_delta; valid however often it is read.",
         *_COMPARED,
     ),
     gauge(
         "comparison_lead_upper",
-        "Upper limit of the mean lead at monitors.confidence_delta, looked at as often as one likes.",
+        "Upper bound of the mean lead at monitors.confidence_delta; valid however often it is read.",
         *_COMPARED,
     ),
     gauge(
         "comparison_lead_dispersion",
-        "Variance of the lead's sums beside that of independent pairs: divides the evidence.",
+        "Variance of the lead's sums relative to that of independent pairs; the evidence is divided by it.",
         *_COMPARED,
     ),
 )

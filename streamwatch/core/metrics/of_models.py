@@ -39,20 +39,20 @@ def metrics_of(
 ) -> tuple[Metric, ...]:
     """Every series of a model, in the order they are reported."""
     return (
-        Metric("outcomes_total", "counter", "Predictions evaluated: their label is known", ("model",)),
+        Metric("outcomes_total", "counter", "Evaluated predictions, whose label is known", ("model",)),
         Metric("errors_total", "counter", "Outcomes whose prediction was wrong", ("model",)),
         *(Metric(m.name, "gauge", f"{m.help} ({m.formula}; {DECAY})", _PER_FORGETTING) for m in measures),
         Metric(
             "effective_sample_size",
             "gauge",
-            f"Outcomes the estimates under this forgetting are worth, (Σw)²/Σw² ({DECAY})",
+            f"Effective number of outcomes of the estimates under this forgetting, (Σw)²/Σw² ({DECAY})",
             _PER_FORGETTING,
         ),
         Metric(
             "accuracy_bound_ratio",
             "gauge",
-            "Limit of the true accuracy at monitors.confidence_delta, for independent losses; "
-            f"lower unless named upper: {', '.join(b.name for b in bounds)} ({DECAY})",
+            "Bound of the true accuracy at monitors.confidence_delta, for independent losses; a lower "
+            f"bound unless the name says upper: {', '.join(b.name for b in bounds)} ({DECAY})",
             ("bound", *_PER_FORGETTING),
         ),
         Metric(
@@ -64,7 +64,7 @@ def metrics_of(
         Metric(
             "adwin_window_outcomes",
             "gauge",
-            "Outcomes in ADWIN's window: it shrinks when the loss changes",
+            "Outcomes in ADWIN's window, which shrinks when the loss changes",
             _PER_FORGETTING,
         ),
         Metric(
@@ -76,22 +76,29 @@ def metrics_of(
         Metric(
             "drift_weighted_effective_sample_size",
             "gauge",
-            "Outcomes the drift-weighted accuracy is worth, (Σw)²/Σw²",
+            "Effective number of outcomes of the drift-weighted accuracy, (Σw)²/Σw²",
             ("model",),
         ),
         Metric(
-            "detector_statistic", "gauge", "What a drift detector compares with its threshold", _PER_DETECTOR
+            "detector_statistic",
+            "gauge",
+            "Statistic that a drift detector compares with its threshold",
+            _PER_DETECTOR,
         ),
         Metric(
-            "detector_threshold", "gauge", "The statistic above which a drift detector alarms", _PER_DETECTOR
+            "detector_threshold",
+            "gauge",
+            "Threshold of the statistic above which a drift detector alarms",
+            _PER_DETECTOR,
         ),
         Metric(
             "detector_warning",
             "gauge",
-            "1 while the statistic is above the warning level but no alarm, for detectors that have one",
+            "1 while the statistic is above the warning level but below an alarm; only for detectors "
+            "with warnings",
             _PER_DETECTOR,
         ),
-        Metric("alarms_total", "counter", "Drifts a detector declared", _PER_DETECTOR),
+        Metric("alarms_total", "counter", "Drifts that a detector has declared", _PER_DETECTOR),
         Metric(
             "last_alarm_timestamp_seconds",
             "gauge",
@@ -101,88 +108,94 @@ def metrics_of(
         Metric(
             "accuracy_misleads",
             "gauge",
-            "1 for a model judged by accuracy whose largest class is at least 90 % of labels and whose kappa "
-            "is 3 standard errors above 0: to lose in accuracy says little of its use (others: no sample)",
+            "1 for a model judged by accuracy whose largest class has at least 90 % of the labels and "
+            "whose kappa lies 3 standard errors above 0, so that a loss in accuracy says little about "
+            "its use; no sample for other models",
             ("model",),
         ),
         Metric(
             "verdict",
             "gauge",
-            "1 if the model is better than the opponent, -1 if worse, 0 if open, however often one looks; "
-            "false within monitors.verdict_outcomes with probability monitors.confidence_delta",
+            "1 if the model is better than the opponent, -1 if worse, 0 if open. Valid however often "
+            "it is read: false within monitors.verdict_outcomes outcomes with probability "
+            "monitors.confidence_delta",
             _PER_OPPONENT,
         ),
         Metric(
             "verdict_since_timestamp_seconds",
             "gauge",
-            "Event time from which the verdict holds; of an open one, when it opened",
+            "Event time since which the verdict holds; of an open verdict, the time at which it became open",
             _PER_OPPONENT,
         ),
         Metric(
             "verdict_since_outcome",
             "gauge",
-            "The model's outcome from which the verdict holds",
+            "Number of the model's outcome since which the verdict holds",
             _PER_OPPONENT,
         ),
         Metric(
             "verdict_evidence",
             "gauge",
-            "Evidence that the model is better or worse than the opponent: 0 none, 1 a verdict, then 0 again",
+            "Evidence that the model is better or worse than the opponent, from 0 (none) to 1 (a "
+            "verdict); it restarts at 0 after a verdict",
             (*_PER_OPPONENT, "side"),
         ),
         Metric(
             "lead",
             "gauge",
-            "Mean utility of the model less that of the opponent, -1 to 1, since the verdict last changed",
+            "Mean utility of the model minus that of the opponent, from -1 to 1, since the verdict "
+            "last changed",
             _PER_OPPONENT,
         ),
         Metric(
             "lead_lower",
             "gauge",
-            "Lower limit of the mean lead at monitors.confidence_delta, looked at as often as one likes",
+            "Lower bound of the mean lead at monitors.confidence_delta; valid however often it is read",
             _PER_OPPONENT,
         ),
         Metric(
             "lead_upper",
             "gauge",
-            "Upper limit of the mean lead at monitors.confidence_delta, looked at as often as one likes",
+            "Upper bound of the mean lead at monitors.confidence_delta; valid however often it is read",
             _PER_OPPONENT,
         ),
         Metric(
             "lead_dispersion",
             "gauge",
-            "Variance of the lead's sums beside that of independent outcomes: divides the evidence",
+            "Variance of the lead's sums relative to that of independent outcomes; the evidence is "
+            "divided by it",
             _PER_OPPONENT,
         ),
         Metric(
             "folds_evaluated",
             "gauge",
-            "Folds of a model with outcomes, where it predicts in folds",
+            "Folds of a model that have outcomes, if the model predicts in folds",
             ("model",),
         ),
         Metric(
             "fold_accuracy_deviation",
             "gauge",
-            f"Standard deviation of accuracy over a model's folds; their mean is accuracy_ratio ({DECAY})",
+            "Standard deviation of the accuracy over a model's folds, whose mean is accuracy_ratio "
+            f"({DECAY})",
             _PER_FORGETTING,
         ),
         Metric(
             "fold_accuracy_ratio",
             "gauge",
-            f"Share of outcomes one fold of the model got right ({DECAY})",
+            f"Share of outcomes that one fold of the model got right ({DECAY})",
             ("fold", *_PER_FORGETTING),
         ),
         Metric("fold_outcomes_total", "counter", "Outcomes of one fold of the model", ("fold", "model")),
         Metric(
             "label_delay_seconds",
             "histogram",
-            "Time from a prediction to its label (assumed labels left out)",
+            "Time from a prediction to its label, without assumed labels",
             ("model",),
         ),
         Metric(
             "last_label_timestamp_seconds",
             "gauge",
-            "Latest event time of a label that met its prediction (assumed labels left out)",
+            "Latest event time of a label that matched a prediction, without assumed labels",
             ("model",),
         ),
         *(
@@ -192,7 +205,7 @@ def metrics_of(
         Metric(
             "series_dropped",
             "gauge",
-            "Series left out of this report to stay within monitors.max_series, per-class series first",
+            "Series left out of this response to stay within monitors.max_series, per-class series first",
             (),
         ),
     )

@@ -7,10 +7,15 @@ from typing import Final
 from streamwatch.core.metrics.metric import counter, gauge
 
 PROCESS: Final = (
-    counter("process_cpu_seconds_total", "CPU time this process has used."),
-    gauge("process_resident_memory_bytes", "Resident memory of this process."),
-    gauge("process_start_time_seconds", "Start of this process, in seconds since the epoch."),
-    gauge("process_open_fds", "File descriptors this process holds open."),
-    gauge("python_info", "Always 1; the labels are the interpreter.", "implementation", "version"),
+    counter("process_cpu_seconds_total", "CPU time used by the process."),
+    gauge("process_resident_memory_bytes", "Resident memory of the process."),
+    gauge("process_start_time_seconds", "Start time of the process, in seconds since the epoch."),
+    gauge("process_open_fds", "Open file descriptors of the process."),
+    gauge(
+        "python_info",
+        "Python implementation and version, as labels. The value is always 1.",
+        "implementation",
+        "version",
+    ),
 )
 """Exported without the prefix, as every client library exports them."""

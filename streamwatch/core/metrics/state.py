@@ -9,12 +9,12 @@ from streamwatch.core.metrics.metric import counter, gauge
 STATE: Final = (
     counter(
         "commits_total",
-        "Commits made durable over the life of the state; since the start if it is in memory.",
+        "Commits over the life of the state; since the start if the state is in memory.",
     ),
-    gauge("last_commit_seconds", "Time from the beginning of the last durable commit to its end on disk."),
-    gauge("uncommitted_events", "Events evaluated in memory whose commit is yet to come."),
-    gauge("state_bytes", "Bytes of state on disk by column family, without the write-ahead log.", "part"),
-    gauge("state_buffered_bytes", "Bytes written and not yet sorted into files."),
-    gauge("state_entries", "Ids with join entries on disk, as RocksDB estimates it."),
-    gauge("state_cache_entries", "Ids whose join entries are in memory."),
+    gauge("last_commit_seconds", "Duration of the last commit, until it was durable."),
+    gauge("uncommitted_events", "Events that are evaluated but not committed yet."),
+    gauge("state_bytes", "Size of the state on disk by column family, without the write-ahead log.", "part"),
+    gauge("state_buffered_bytes", "Bytes that are written but not yet sorted into files."),
+    gauge("state_entries", "Ids with join entries on disk, as estimated by RocksDB."),
+    gauge("state_cache_entries", "Ids whose join entries are cached in memory."),
 )

@@ -11,10 +11,10 @@ LOOK_AT = "the shares of the predicted classes, and what changed upstream at tha
 """What to look at first."""
 _OVER = {
     "stands_no_longer": (
-        "it stands no longer, as a hint ends as many predictions later as it looks back, or hints are not "
-        "told any more"
+        "it no longer stands: a hint ends as many predictions later as it looks back, or when hints are no "
+        "longer sent"
     ),
-    "model_retired": "the model has been idle for long and is not watched any more",
+    "model_retired": "the model has been idle for a long time and is no longer watched",
 }
 
 
@@ -31,9 +31,9 @@ def hint_sentences(hint: ToldHint) -> str:
     if hint.reason is not None:
         return f"The early hint on {hint.model}, given at {given}, is over: {_OVER[hint.reason]}."
     return (
-        f"An early hint, no verdict: {hint.model} {_changed(hint.as_told)} than among earlier "
-        f"predictions, {figures(hint.as_told)} (given at {given}). Their labels are not yet in: "
-        "whether the model errs more, only those will tell."
+        f"This is an early hint, not a verdict: {hint.model} {_changed(hint.as_told)} than in earlier "
+        f"predictions, {figures(hint.as_told)} (given at {given}). The labels are not in yet; only "
+        "they can show whether the model errs more."
     )
 
 

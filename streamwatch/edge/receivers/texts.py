@@ -13,10 +13,10 @@ from streamwatch.edge.receivers.hint_texts import LOOK_AT, hint_sentences, hint_
 from streamwatch.edge.receivers.times import iso, share
 
 REASONS = {
-    "back_to_level": "the error is back at the level before it",
-    "accepted_as_new_level": "it never came back; this counts as the new level from now on",
+    "back_to_level": "the error is back at its earlier level",
+    "accepted_as_new_level": "the error did not come back, and this level now counts as normal",
     "verdict_changed": "the verdict has changed",
-    "model_retired": "the model has been idle for long and is not watched any more",
+    "model_retired": "the model has been idle for a long time and is no longer watched",
 }
 
 
@@ -65,15 +65,15 @@ def look_first(notification: Notification, external_url: str = "") -> str:
     if notification.hint is not None:
         what = LOOK_AT
     elif notification.digest is not None:
-        what = "the models with most alarms, what needs a look first"
+        what = "the models with most alarms, which the page lists first"
     elif (shift := notification.shift) is not None and shift.looks_like == "classes":
         what = "the share of each class"
     elif any(_misleads(part) for part in notification.parts):
-        what = "the recall of each class and kappa, and at what monitors.utility should be for this model"
+        what = "the recall of each class and kappa, and whether monitors.utility suits this model"
     elif any(part.is_open and part.alarm.judgement is None for part in notification.parts):
         what = "the recall of each class, and what changed upstream at that time"
     else:
-        what = "accuracy beside its baselines, and the recall of each class"
+        what = "the accuracy and its baselines, and the recall of each class"
     page = link(external_url, notification)
     return f"Look first at {what}: {page}" if page else f"Look first at {what}, on the model's page."
 
@@ -126,7 +126,7 @@ def looks_like(shift: ClassShift) -> str:
     if shift.looks_like == "model":
         return f"It looks like the model, not the classes: {recall_of}; {parts}."
     if shift.past_differs:
-        parts = "before, it erred otherwise than over its past"
+        parts = "the error before the change differs from that of the whole past"
     return f"Whether the classes or the model changed is unclear: {parts}."
 
 
@@ -135,7 +135,7 @@ def sits_in(change: SegmentChange) -> str:
     return (
         f"{share(change.share)} of the extra errors are in {change.segment} {change.value}, which has "
         f"{share(change.traffic)} of the outcomes: its error went from {share(change.before)} over its "
-        f"past to {share(change.now)} of late."
+        f"past to {share(change.now)} recently."
     )
 
 
@@ -153,7 +153,8 @@ def _state(notification: Notification) -> str:
     if not parts:
         return f"Drift of {model} resolved ({', '.join(notification.detectors)})"
     said = [
-        judged(part.alarm.judgement) + (" (by accuracy, which says little of rare classes)" * _misleads(part))
+        judged(part.alarm.judgement)
+        + (" (by accuracy, which says little about rare classes)" * _misleads(part))
         for part in parts
         if part.alarm.judgement is not None
     ]
@@ -172,8 +173,8 @@ def _sentence(part: Part) -> str:
     if alarm.judgement is not None:
         retired = f" The alarm ends: {REASONS['model_retired']}." if part.reason == "model_retired" else ""
         return (
-            f"{alarm.model} {judged(alarm.judgement)}. Said at outcome {alarm.outcome}, "
-            f"{iso(alarm.event_ms)}, after {alarm.n_eff:,.0f} outcomes that could be compared; "
+            f"{alarm.model} {judged(alarm.judgement)}. The verdict was reached at outcome {alarm.outcome}, "
+            f"{iso(alarm.event_ms)}, after {alarm.n_eff:,.0f} comparable outcomes; it is "
             f"about now, not about the whole past.{_quick(alarm.judgement)}{_of_rare(part)}{retired}"
         )
     if part.reason is not None:
@@ -193,7 +194,7 @@ def in_prediction_time(alarm: Alarm) -> str:
         return ""
     return (
         f" It was found in the order of predictions, at the one made at {iso(alarm.predicted_ms)}, once all "
-        "labels up to there were in."
+        "labels up to it were in."
     )
 
 
@@ -220,8 +221,8 @@ def _quick(judgement: Judgement) -> str:
     if not judgement.quick_labels_only:
         return ""
     return (
-        " Only quick labels were in, as the model was watched for less than join.horizon: slower ones may "
-        "say otherwise."
+        " Only quick labels were in, because the model was watched for less than join.horizon: slower ones "
+        "may change the verdict."
     )
 
 
@@ -235,9 +236,9 @@ def _of_rare(part: Part) -> str:
     if not _misleads(part):
         return ""
     return (
-        " That is by accuracy, in which always naming its largest class (90 % of labels or more) is hard to "
-        "beat; the model does tell the others from it (kappa is 3 standard errors above 0). "
-        "monitors.utility: balanced, or costs of each mistake, judges it by what it is for."
+        " The criterion is accuracy, and always predicting the largest class (90 % of labels or more) "
+        "is hard to beat; yet the model distinguishes the others (kappa is 3 standard errors above 0). "
+        "Set monitors.utility to balanced, or to costs of each mistake, to judge it by its purpose."
     )
 
 

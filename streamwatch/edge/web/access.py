@@ -74,7 +74,7 @@ class Access:
         if is_loopback(host):
             return []
         if self.token is None:
-            return ["no token is asked for: whoever reaches it can read everything (http.token_file)"]
+            return ["no token is required: anyone who can connect can read everything (http.token_file)"]
         if self.certificate_file is None:
             return ["the token crosses the network in the clear (http.tls)"]
         return []

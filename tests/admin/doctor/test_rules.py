@@ -52,7 +52,7 @@ CONFIGURED = Configured(horizon_ms=3_600_000, min_outcomes=100)
 WRONG: Mapping[str, Case] = {
     "not_ready": (
         {"text": "kafka_up 0", "reasons": ("Kafka cannot be reached",)},
-        "daemon is not ready: Kafka cannot be reached | brokers do not answer",
+        "daemon is not ready: Kafka cannot be reached | the brokers do not answer",
     ),
     "held_back": (
         {"text": 'merge_held_records 400\nmerge_hold_seconds{topic="p",partition="3"} 95'},
@@ -68,11 +68,11 @@ WRONG: Mapping[str, Case] = {
                 "l": SampledTopic({"": [str(number) for number in range(50)]}),
             },
         },
-        "model m no label has met any of 700 predictions | ids at predictions start with 'pre-'",
+        "model m has no label for any of 700 predictions | ids at predictions start with 'pre-'",
     ),
     "classes_disjoint": (
         {"details": {"m": {"classes_disjoint": {"predicted_class": ["0", "1"], "true": ["no", "yes"]}}}},
-        "model m is right in no outcome: it says '0', '1', labels say 'no', 'yes'",
+        "model m is right in no outcome: it predicts '0', '1', but labels say 'no', 'yes'",
     ),
     "undecodable": (
         {
@@ -81,11 +81,11 @@ WRONG: Mapping[str, Case] = {
             'records_invalid_total{topic="l",reason="invalid_json"} 10',
             "topics": {"l": SampledTopic(invalid={"missing_label": "partition 0 offset 17"})},
         },
-        "topic l 40.0% of its records are invalid (400), most by missing_label, such as partition 0 offset",
+        "topic l has 40.0% invalid records (400), mostly missing_label, such as partition 0 offset",
     ),
     "horizon_short": (
         {"text": "labels_late_total 120\nlabels_joined_total 880", "configured": CONFIGURED},
-        "join.horizon is too short for 12.0% of the labels: 120 came after expiry",
+        "join.horizon is too short for 12.0% of the labels: 120 arrived after expiry",
     ),
     "labels_orphaned": (
         {
@@ -94,12 +94,12 @@ WRONG: Mapping[str, Case] = {
             'topic_label_results_total{topic="truths",result="orphaned"} 300\n'
             'topic_label_results_total{topic="reviews",result="orphaned"} 10'
         },
-        "labels of truths 30.0% of them met no prediction (300 of 1,000)",
+        "labels of truths match no prediction in 30.0% of cases (300 of 1,000)",
     ),
     "not_durable": ({"text": "state_durable 0"}, "state is not durable"),
     "disk_low": (
         {"text": 'state_disk_low 1\nstate_bytes{part="join"} 3000000'},
-        "disk is nearly full, so nothing is read (the state takes 3 MB)",
+        "disk is nearly full, so reading is paused (the state takes 3 MB)",
     ),
     "lag_grows": (
         {
@@ -110,7 +110,7 @@ WRONG: Mapping[str, Case] = {
             ),
             "seconds": 3.0,
         },
-        "lag grew by 4,000 records in 3 s and is 9,000, most of it of p (100 records evaluated per second)",
+        "lag grew by 4,000 records in 3 s and is 9,000, mostly on p (100 records evaluated per second)",
     ),
     "limits_reached": (
         {"text": 'records_over_limit_total{limit="models"} 55'},
@@ -121,11 +121,11 @@ WRONG: Mapping[str, Case] = {
             "text": 'early_hint{model="m"} 1',
             "details": {"m": {"early_hints": {"hint": {"class": "fraud", "more": True}}}},
         },
-        "model m has an early hint: 'fraud' is predicted more often than before; labels of that are not in",
+        "model m has an early hint: 'fraud' is predicted more often than before; the labels are not in",
     ),
     "labels_cut_off": (
         {"details": {"m": {"label_delays": {"labelled": [*(0.02 * k for k in range(1, 23)), 0.5]}}}},
-        "model m has labels for 50.0% of its predictions when these expire, 12.0% of them since",
+        "model m has labels for 50.0% of its predictions when these expire, 12.0% of them from",
     ),
     "segments_full": (
         {
@@ -146,14 +146,14 @@ WRONG: Mapping[str, Case] = {
     ),
     "labels_sorted": (
         {"text": baselines(0.99, 0.55)},
-        "model m the previous label is the next one in 99.0% of its outcomes, though",
+        "model m has labels that repeat the previous one in 99.0% of its outcomes, although",
     ),
     "out_of_order": (
         {
             "text": 'records_evaluated_total{topic="l"} 1000\nrecords_out_of_order_total{topic="l"} 50\n'
             'records_lateness_seconds_total{topic="l"} 100'
         },
-        "topic l 5.0% of its records came out of order, 2.0 s late on average",
+        "topic l has 5.0% of its records out of order, 2.0 s late on average",
     ),
     "detectors_silent": (
         {
@@ -168,7 +168,7 @@ WRONG: Mapping[str, Case] = {
             'notifications_failed_total{receiver="oncall",reason="http_500"} 9\n'
             'notifications_pending{receiver="oncall"} 1'
         },
-        "receiver oncall 2 notifications given up, 1 wait; most attempts fail by http_500",
+        "receiver oncall 2 notifications given up, 1 wait; most attempts fail with http_500",
     ),
     "log_lost": (
         {
@@ -255,7 +255,7 @@ def test_classes_that_only_differ_in_writing_are_matched_in_what_to_change() -> 
 def test_a_model_whose_predicted_classes_are_scores_is_told_so() -> None:
     disjoint = {"classes_disjoint": {"predicted_class": ["0.93", "0.5"], "true": ["fraud"]}}
     [found] = said(details={"m": disjoint})
-    assert "the mapped field holds a score and no class" in found
+    assert "the mapped field holds a score instead of a class" in found
 
 
 def test_a_rare_class_is_no_finding_where_the_utility_is_balanced_already() -> None:
@@ -299,4 +299,4 @@ def test_each_limit_is_named_as_its_setting_and_that_of_segments_as_what_it_is()
         assert limit == "comparisons" or f"more {limit}" in found
         assert f"max_{limit}" in MonitorsSection.model_fields
     [found] = said('records_over_limit_total{limit="segments"} 3')
-    assert found.startswith("limits_reached: segments of 3 predictions are not told apart")
+    assert found.startswith("limits_reached: segments of 3 predictions are not distinguished")

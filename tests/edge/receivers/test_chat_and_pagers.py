@@ -120,7 +120,7 @@ def test_people_read_what_changed_since_when_and_why_it_ended() -> None:
     assert title(digest()) == "12345 older drift alarms found while catching up"
     assert "Alarm 3 since 2023-11-14T22:13:15.000Z" in description(firing(parts=(part(alarm(), alarms=3),)))
     assert description(resolved(firing(), reason="accepted_as_new_level")).endswith(
-        "is over: it never came back; this counts as the new level from now on."
+        "is over: the error did not come back, and this level now counts as normal."
     )
 
 
@@ -224,7 +224,7 @@ SHIFT = ClassShift("classes", 0.135, 0.1312, 0.0038, 0.021, Moved("c1", 0.1, 0.4
         ),
         (
             msgspec.structs.replace(SHIFT, looks_like="unclear", past_differs=True),
-            "is unclear: before, it erred otherwise than over its past.",
+            "is unclear: the error before the change differs from that of the whole past.",
         ),
     ],
     ids=["classes", "model", "unclear", "another past"],
@@ -245,7 +245,7 @@ def test_people_read_in_which_segment_the_change_sits() -> None:
     begun = firing(segment=SegmentChange("country", "DE", 0.9, 0.2, 0.1, 0.6))
     said = (
         "90.0 % of the extra errors are in country DE, which has 20.0 % of the outcomes: its error went from "
-        "10.0 % over its past to 60.0 % of late."
+        "10.0 % over its past to 60.0 % recently."
     )
     assert said in description(begun)
     assert said not in description(resolved(begun))

@@ -48,12 +48,12 @@ def test_a_title_says_that_it_is_a_hint_and_what_changed(notification: Notificat
 
 def test_sentences_say_since_when_that_it_is_no_verdict_and_what_to_look_at() -> None:
     said = description(hinted(), "https://w.example")
-    assert "An early hint, no verdict" in said
+    assert "This is an early hint, not a verdict" in said
     assert "10.0 % → 31.2 % of predictions (given at 2023-11-14T22:13:15.000Z)" in said
-    assert "labels are not yet in" in said
+    assert "labels are not in yet" in said
     assert said.endswith("https://w.example/#/model/fraud-v3")
     assert look_first(hint_over(hinted()), "https://w.example") == ""
-    assert "idle for long" in description(hint_over(hinted(), "model_retired"))
+    assert "idle for a long time" in description(hint_over(hinted(), "model_retired"))
 
 
 def test_a_webhook_has_a_type_of_its_own_and_the_figures() -> None:

@@ -51,7 +51,7 @@ def test_what_changed_since_when_and_where_to_look_are_in_every_kind(kind: str) 
     assert "error of fraud-v3 went from 10.0 % to 31.2 %" in said
     assert "at 2023-11-14T22:13:15.000Z" in said
     assert f"Look first at the recall of each class, and what changed upstream at that time: {MODEL}" in said
-    assert f"Look first at the models with most alarms, what needs a look first: {PAGE}" in sent(
+    assert f"Look first at the models with most alarms, which the page lists first: {PAGE}" in sent(
         kind, digest()
     )
     assert "Look first" not in sent(kind, resolved(firing()))
@@ -62,7 +62,7 @@ def test_a_verdict_points_to_the_baselines(kind: str) -> None:
     verdict = judged()
     said = sent(kind, firing(parts=(part(verdict),), news=("verdict",)))
     assert "is worse than no change since 2023-11-14T22:12:20.000Z, outcome 4,000" in said
-    assert f"Look first at accuracy beside its baselines, and the recall of each class: {MODEL}" in said
+    assert f"Look first at the accuracy and its baselines, and the recall of each class: {MODEL}" in said
 
 
 def test_without_an_address_it_says_what_to_look_at() -> None:
@@ -99,7 +99,7 @@ def test_an_alarm_in_prediction_time_says_at_which_prediction_it_fell(kind: str)
     said = sent(kind, firing(parts=(part(alarm(predicted_ms=NOW_MS - 12_000_000)),)))
     assert (
         "It was found in the order of predictions, at the one made at 2023-11-14T18:53:20.000Z, once all "
-        "labels up to there were in."
+        "labels up to it were in."
     ) in said
     assert "order of predictions" not in sent(kind, firing())
 
@@ -119,9 +119,9 @@ def test_a_verdict_on_quick_labels_alone_says_so(kind: str) -> None:
 def test_a_useful_model_of_rare_classes_is_not_told_as_a_bad_one(kind: str) -> None:
     verdict = part(judged(), accuracy_misleads=True)
     said = sent(kind, firing(parts=(verdict,), news=("verdict",), severity="info"))
-    assert "outcome 4,000 (by accuracy, which says little of rare classes)" in said
-    assert "the model does tell the others from it (kappa is 3 standard errors above 0)" in said
-    assert "monitors.utility: balanced, or costs of each mistake" in said
-    assert "Look first at the recall of each class and kappa, and at what monitors.utility should be" in said
+    assert "outcome 4,000 (by accuracy, which says little about rare classes)" in said
+    assert "the model distinguishes the others (kappa is 3 standard errors above 0)" in said
+    assert "Set monitors.utility to balanced, or to costs of each mistake" in said
+    assert "Look first at the recall of each class and kappa, and whether monitors.utility suits" in said
     over = resolved(firing(parts=(verdict,), news=("verdict",)), "model_retired")
     assert "rare classes" not in sent(kind, over)

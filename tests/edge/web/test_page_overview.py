@@ -122,7 +122,7 @@ def test_what_is_silently_wrong_is_a_warning_of_the_model_in_words() -> None:
     assert seen["m"]["joined"] == 0.25
     assert seen["m"]["invalid"] == 5
     assert "invalid" not in seen["n"]
-    assert seen["n"]["warning"] == "no label has met any of 1,234 predictions"
+    assert seen["n"]["warning"] == "no label has matched any of 1,234 predictions"
     assert "warning" not in seen.get("o", {})
 
 

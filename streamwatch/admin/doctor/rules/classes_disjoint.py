@@ -20,23 +20,23 @@ def _find(facts: Facts) -> Iterator[Finding]:
 
 def _finding(model: str, predicted: Sequence[str], true: Sequence[str]) -> Finding:
     ours, theirs = ", ".join(map(repr, predicted)), ", ".join(map(repr, true))
-    said = f"is right in no outcome: it says {ours}, labels say {theirs}"
+    said = f"is right in no outcome: it predicts {ours}, but labels say {theirs}"
     aliases = matched(predicted, true)
     if aliases:
         shown = ", ".join(f"{written!r}: {meant!r}" for written, meant in aliases.items())
         change = f"in the mapping of the label topic: classes: {{{shown}}}"
     else:
-        change = "in the mapping of one of the topics: classes: {as written: as meant}"
+        change = "in the mapping of one of the topics: classes: {name in records: name that is meant}"
     if _are_scores(predicted):
         return Finding(
             Weight.NOTHING_TRUE,
             f"model {model}",
             said,
-            "the mapped field holds a score and no class",
+            "the mapped field holds a score instead of a class",
             "map the field with the class that the score led to: topics.predictions … mapping: prediction",
         )
     return Finding(
-        Weight.NOTHING_TRUE, f"model {model}", said, "classes are written otherwise on both sides", change
+        Weight.NOTHING_TRUE, f"model {model}", said, "the two sides write classes differently", change
     )
 
 

@@ -16,9 +16,9 @@ def _find(facts: Facts) -> Iterator[Finding]:
         yield Finding(
             Weight.INCOMPLETE,
             "this host's clock",
-            "is behind: most records carry times beyond it",
-            "the clock of the machine that streamwatch runs on is wrong",
-            "let a time service (chrony, systemd-timesyncd) set it",
+            "is behind: most records have later times",
+            "the clock of the machine that runs streamwatch is wrong",
+            "synchronise it with a time service (chrony, systemd-timesyncd)",
         )
     corrected = facts.now.by("timestamps_corrected_total", "reason")
     read = facts.now.total("records_evaluated_total")
@@ -28,8 +28,8 @@ def _find(facts: Facts) -> Iterator[Finding]:
             Weight.INCOMPLETE,
             "timestamps",
             f"of {count:,.0f} records ({count / read:.1%}) were not believed: {', '.join(corrected)}",
-            "a producer sets record times that are far ahead, or none",
-            "have the topic use message.timestamp.type=LogAppendTime, or set the producer's clock right",
+            "a producer sets record times that are far ahead, or none at all",
+            "set message.timestamp.type=LogAppendTime on the topic, or correct the producer's clock",
         )
 
 

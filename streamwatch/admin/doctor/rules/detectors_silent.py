@@ -21,7 +21,7 @@ def _find(facts: Facts) -> Iterator[Finding]:
                 Weight.WORTH_KNOWING,
                 f"model {model}",
                 f"has {outcomes:,.0f} outcomes: its alarms are not announced before {least:,}",
-                "few labels have come yet",
+                "few labels have arrived so far",
                 f"wait, or alerts: {{min_outcomes: {max(1, round(outcomes))}}}",
             )
 

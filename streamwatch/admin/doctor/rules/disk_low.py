@@ -14,9 +14,9 @@ def _find(facts: Facts) -> Iterator[Finding]:
         yield Finding(
             Weight.NOTHING_WORKS,
             "disk",
-            f"is nearly full, so nothing is read (the state takes {size / 1e6:,.0f} MB)",
-            "less is free than state.min_free_megabytes",
-            "free some, give the state a larger disk, or lower join.horizon and join.max_pending",
+            f"is nearly full, so reading is paused (the state takes {size / 1e6:,.0f} MB)",
+            "the free space is below state.min_free_megabytes",
+            "free some space, give the state a larger disk, or lower join.horizon and join.max_pending",
         )
 
 

@@ -15,11 +15,11 @@ def _find(facts: Facts) -> Iterator[Finding]:
         yield Finding(
             Weight.WORTH_KNOWING,
             f"model {model}",
-            f"has an early hint: {_changed(facts.details.get(model, {}))}; labels of that are not in yet",
-            "the world has changed, what the model is given, or the model itself: without labels nothing "
-            "tells which, nor whether it errs more",
-            "look at what the model is given since then; its accuracy will tell once labels are in "
-            "(day and night: monitors: {early_hints: {reach: …}} of several days of predictions)",
+            f"has an early hint: {_changed(facts.details.get(model, {}))}; the labels are not in yet",
+            "the world, the input of the model or the model itself has changed; without labels, it is "
+            "unknown which, and whether the model errs more",
+            "examine the input of the model since then; its accuracy will be known once labels are in "
+            "(if day and night differ: monitors: {early_hints: {reach: …}} of several days of predictions)",
         )
 
 

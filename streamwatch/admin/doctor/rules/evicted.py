@@ -22,8 +22,8 @@ def _find(facts: Facts) -> Iterator[Finding]:
                 Weight.INCOMPLETE,
                 f"join.{limit}",
                 f"is reached: {count:,.0f} of the oldest were evicted",
-                "more waits than the limit allows: labels are slower or rarer than was planned for",
-                f"join: {{{limit}: …}} (streamwatch check says what it costs), or a shorter join.horizon",
+                "more entries wait than the limit allows: labels are slower or rarer than expected",
+                f"join: {{{limit}: …}} (streamwatch check computes the cost), or a shorter join.horizon",
             )
 
 

@@ -20,9 +20,9 @@ def _find(facts: Facts) -> Iterator[Finding]:
                 Weight.NOTHING_WORKS,
                 f"partition {place['partition']} of {place['topic']}",
                 f"has held {held:,.0f} records back for {seconds:,.0f} s",
-                "records are evaluated in one order of time, and what comes next there is not known: "
+                "records are evaluated in order of time, and the next record of this partition is unknown: "
                 "its broker does not answer, a transaction is open, or it is still being read",
-                "look at that partition's leader and producers; time.max_hold_back bounds the wait",
+                "check the leader and the producers of the partition; time.max_hold_back bounds the wait",
             )
             return
 

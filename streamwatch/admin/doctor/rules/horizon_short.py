@@ -21,11 +21,11 @@ def _find(facts: Facts) -> Iterator[Finding]:
     yield Finding(
         Weight.INCOMPLETE,
         "join.horizon",
-        f"is too short for {late / (late + joined):.1%} of the labels: {late:,.0f} came after expiry",
+        f"is too short for {late / (late + joined):.1%} of the labels: {late:,.0f} arrived after expiry",
         "labels take longer than predictions wait"
         + (f" ({duration_text(horizon)})" if horizon else "")
-        + "; those that come late are others than those that come early, so accuracy is that of quick labels",
-        "join: {horizon: …}: try twice as long; streamwatch inspect shows delays",
+        + "; late labels differ from early ones, so the accuracy is that of quick labels",
+        "join: {horizon: …}: try twice as long; streamwatch inspect shows the delays",
     )
 
 

@@ -31,11 +31,11 @@ def _finding(model: str, whole: float, last: float) -> Finding:
     return Finding(
         Weight.INCOMPLETE,
         f"model {model}",
-        f"has labels for {whole:.1%} of its predictions when these expire, {last / whole:.1%} of them since "
+        f"has labels for {whole:.1%} of its predictions when these expire, {last / whole:.1%} of them from "
         "the last fifth of join.horizon",
-        "labels were still coming when predictions stopped waiting; those that come later are others, so "
-        "accuracy is that of quick labels",
-        "join: {horizon: …}: try twice as long; label_delays on the model's page shows when labels come",
+        "labels were still arriving when the predictions expired; late labels differ from early ones, so "
+        "the accuracy is that of quick labels",
+        "join: {horizon: …}: try twice as long; label_delays on the model's page shows when labels arrive",
     )
 
 

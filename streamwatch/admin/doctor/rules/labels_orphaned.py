@@ -28,9 +28,10 @@ def _found(labels: str, orphaned: float, accepted: float) -> Iterator[Finding]:
         yield Finding(
             Weight.INCOMPLETE,
             labels,
-            f"{orphaned / accepted:.1%} of them met no prediction ({orphaned:,.0f} of {accepted:,.0f})",
-            "some predictions are on no topic that is read, or part of the ids is written otherwise",
-            "topics.predictions: list every topic that scores these ids; streamwatch inspect shows lone ids",
+            f"match no prediction in {orphaned / accepted:.1%} of cases ({orphaned:,.0f} of {accepted:,.0f})",
+            "some predictions are on a topic that is not read, or some ids are written differently",
+            "topics.predictions: list every topic that scores these ids; streamwatch inspect shows ids "
+            "without a match",
         )
 
 

@@ -36,10 +36,10 @@ def _find(facts: Facts) -> Iterator[Finding]:
         yield Finding(
             Weight.WORTH_KNOWING,
             f"model {model}",
-            f"the previous label is the next one in {persistent:.1%} of its outcomes, though the most "
+            f"has labels that repeat the previous one in {persistent:.1%} of its outcomes, although the most "
             f"frequent class has only {majority:.1%}",
-            "labels come sorted by class, as from a nightly dump: their order is not that of the world",
-            "join: {order: prediction_time, reorder_window: …}, the window longer than a dump takes",
+            "labels come sorted by class, as from a nightly dump, and not in the order of events",
+            "join: {order: prediction_time, reorder_window: …}, with a window longer than a dump takes",
         )
 
 

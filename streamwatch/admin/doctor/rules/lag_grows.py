@@ -24,10 +24,11 @@ def _find(facts: Facts) -> Iterator[Finding]:
     yield Finding(
         Weight.AT_RISK,
         "lag",
-        f"grew by {lag - before:,.0f} records in {facts.seconds:.0f} s and is {lag:,.0f}, most of it of "
+        f"grew by {lag - before:,.0f} records in {facts.seconds:.0f} s and is {lag:,.0f}, mostly on "
         f"{worst[0]} ({rate:,.0f} records evaluated per second)",
         "more is written than one process evaluates, or something holds it back",
-        "watch it for a minute (--seconds 60); then a processor of its own, or fewer monitors.forgetting",
+        "observe it for a minute (--seconds 60); then give the daemon a processor of its own, or use fewer "
+        "monitors.forgetting",
     )
 
 

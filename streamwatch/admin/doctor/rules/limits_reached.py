@@ -9,9 +9,9 @@ from streamwatch.admin.doctor.facts import Facts
 from streamwatch.admin.doctor.finding import Finding, Rule, Weight
 
 CAUSES: Final[Mapping[str, str]] = {
-    "models": "more models predict than there is room for, or the mapped model is an id of each run",
-    "classes": "more classes appear than there is room for, or the mapped class is a score or free text",
-    "comparisons": "more pairs of models are to be compared than there is room for",
+    "models": "more models predict than the limit allows, or the mapped model is an id of each run",
+    "classes": "more classes appear than the limit allows, or the mapped class is a score or free text",
+    "comparisons": "more pairs of models are to be compared than the limit allows",
 }
 """By the value of the label `limit`; the setting is `monitors.max_` and that."""
 SEGMENTS: Final = "segments"
@@ -24,8 +24,8 @@ def _find(facts: Facts) -> Iterator[Finding]:
             yield Finding(
                 Weight.INCOMPLETE,
                 "segments",
-                f"of {count:,.0f} predictions are not told apart",
-                "predictions wait with too many combinations of their values, or a mapped field is an id",
+                f"of {count:,.0f} predictions are not distinguished",
+                "too many combinations of their values are waiting, or a mapped field is an id",
                 "topics.predictions … mapping: {segments: …}: map fields with fewer values",
             )
         elif count:
@@ -33,16 +33,16 @@ def _find(facts: Facts) -> Iterator[Finding]:
                 Weight.NOTHING_TRUE,
                 f"monitors.max_{limit}",
                 f"is reached: {count:,.0f} records are beyond it",
-                CAUSES.get(limit, "more appears than there is room for"),
-                f"monitors: {{max_{limit}: …}}; look at the names first: streamwatch inspect lists them",
+                CAUSES.get(limit, "more appears than the limit allows"),
+                f"monitors: {{max_{limit}: …}}; check the names first: streamwatch inspect lists them",
             )
     if dropped := facts.now.total("series_dropped"):
         yield Finding(
             Weight.INCOMPLETE,
             "monitors.max_series",
             f"is reached: {dropped:,.0f} series are not in /metrics",
-            "models × estimators make more series than are allowed",
-            "monitors: {max_series: …}, or fewer monitors.forgetting; the API has all numbers",
+            "models × estimators make more series than the limit allows",
+            "monitors: {max_series: …}, or fewer monitors.forgetting; the API still has all numbers",
         )
 
 

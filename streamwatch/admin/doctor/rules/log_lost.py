@@ -20,8 +20,8 @@ def _find(facts: Facts) -> Iterator[Finding]:
         Weight.INCOMPLETE,
         "Kafka",
         f"lost records before they were read: {times}; {lost:,.0f} are known to be lost",
-        "retention deleted what had not been read, or a topic was deleted and made anew",
-        "longer retention.ms, or fewer and shorter pauses; the log names topic, partition and offset",
+        "retention deleted records before they were read, or a topic was deleted and created again",
+        "a longer retention.ms, or fewer and shorter pauses; the log names topic, partition and offset",
     )
 
 

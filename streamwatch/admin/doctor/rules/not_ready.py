@@ -15,10 +15,12 @@ def _find(facts: Facts) -> Iterator[Finding]:
             Weight.NOTHING_WORKS,
             "daemon",
             f"is not ready: {'; '.join(facts.reasons)}",
-            "brokers do not answer, or refuse this user" if kafka else "it starts, recovers or waits",
-            "streamwatch check says what brokers answer; kafka.bootstrap_servers, kafka.security"
+            "the brokers do not answer, or refuse this user"
             if kafka
-            else "wait; if it lasts, its log says what for",
+            else "it is starting, recovering or waiting",
+            "streamwatch check shows what the brokers answer; kafka.bootstrap_servers, kafka.security"
+            if kafka
+            else "wait; if it lasts, the log gives the reason",
         )
 
 

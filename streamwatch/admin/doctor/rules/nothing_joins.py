@@ -18,20 +18,22 @@ def _find(facts: Facts) -> Iterator[Finding]:
             continue
         predictions = facts.now.by("model_predictions_total", "model").get(model, 0.0)
         labels = facts.now.value("labels_accepted_total") or 0.0
-        said = f"no label has met any of {predictions:,.0f} predictions"
+        said = f"has no label for any of {predictions:,.0f} predictions"
         if labels < MANY_LABELS:
             cause, change = (
                 f"only {labels:,.0f} labels were read at all",
-                "see whether the topics of labels get records, and whether kafka.start_from skips them",
+                "check whether the label topics receive records, and whether kafka.start_from skips them",
             )
         elif (seen := told_apart(facts, model)) is not None:
             cause, change = (
                 seen,
-                "have one side write ids as the other does, or map another field: topics … mapping: id",
+                "let one side write ids as the other does, or map another field: topics … mapping: id",
             )
         else:
-            cause = f"{labels:,.0f} labels were read, so ids are probably written otherwise on both sides"
-            change = "compare ids: streamwatch inspect, or this command with -c; then topics … mapping: id"
+            cause = f"{labels:,.0f} labels were read, so the two sides probably write ids differently"
+            change = (
+                "compare ids with streamwatch inspect, or this command with -c; then topics … mapping: id"
+            )
         yield Finding(Weight.NOTHING_TRUE, f"model {model}", said, cause, change)
 
 

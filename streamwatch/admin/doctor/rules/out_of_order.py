@@ -20,9 +20,9 @@ def _find(facts: Facts) -> Iterator[Finding]:
         yield Finding(
             Weight.INCOMPLETE,
             f"topic {topic}",
-            f"{count / read[topic]:.1%} of its records came out of order, {late:.1f} s late on average",
-            "clocks of producers differ, or records become visible later than time.settle",
-            f"time: {{settle: {max(2, round(2 * late))}s}}: live numbers are then those of a replay",
+            f"has {count / read[topic]:.1%} of its records out of order, {late:.1f} s late on average",
+            "the clocks of producers differ, or records become visible later than time.settle",
+            f"time: {{settle: {max(2, round(2 * late))}s}}, so that live numbers equal those of a replay",
         )
 
 

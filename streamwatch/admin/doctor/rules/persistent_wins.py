@@ -40,8 +40,8 @@ def _find(facts: Facts) -> Iterator[Finding]:
             f"model {model}",
             f"is right in {accuracy:.1%}, the previous label in {persistent:.1%}, "
             f"but classes are {majority * 100:.0f} : {(1 - majority) * 100:.0f}",
-            "with a rare class whoever never names it is right most of the time: accuracy does not see what "
-            "the model is for",
+            "with a rare class, a model that never predicts it is right most of the time: accuracy does not "
+            "measure what the model is for",
             f"monitors: {{utility_by_model: {{{model}: balanced}}}}, or costs of each mistake",
         )
 

@@ -20,8 +20,8 @@ def _find(facts: Facts) -> Iterator[Finding]:
             yield Finding(
                 Weight.INCOMPLETE,
                 f"segment {of['segment']} of model {of['model']}",
-                f"lacks {count:,.0f} outcomes: there was no room for their values",
-                "all models share room for monitors.segments.max_total values, and more came",
+                f"lacks {count:,.0f} outcomes, because there was no room for their values",
+                "all models together have more values than monitors.segments.max_total",
                 "map fewer segments or fields with fewer values, or monitors: {segments: {max_total: …}}",
             )
         elif name == "segment_outcomes_total" and of["value"] == OTHER:
@@ -31,7 +31,7 @@ def _find(facts: Facts) -> Iterator[Finding]:
                     Weight.WORTH_KNOWING,
                     f"segment {of['segment']} of model {of['model']}",
                     f"has {count / counted:.1%} of its outcomes in {OTHER}",
-                    "it has more values than have estimates of their own, or the mapped field is an id",
+                    "it has more values than can have estimates of their own, or the mapped field is an id",
                     "monitors: {segments: {max_values: …}}, or a field with fewer values",
                 )
 

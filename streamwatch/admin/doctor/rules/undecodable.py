@@ -39,7 +39,7 @@ def _find(facts: Facts) -> Iterator[Finding]:
         yield Finding(
             Weight.NOTHING_TRUE if share >= MOST else Weight.INCOMPLETE,
             f"topic {topic}",
-            f"{share:.1%} of its records are invalid ({invalid:,.0f}), most by {reason}{where}",
+            f"has {share:.1%} invalid records ({invalid:,.0f}), mostly {reason}{where}",
             f"a record {REASONS.get(reason, 'breaks a rule')}",
             CURES.get(
                 reason,

@@ -23,16 +23,16 @@ def _find(facts: Facts) -> Iterator[Finding]:
         yield Finding(
             Weight.INCOMPLETE,
             f"receiver {receiver}",
-            f"{dropped:,.0f} notifications given up, {waiting:,.0f} wait; most attempts fail by {reason}",
+            f"{dropped:,.0f} notifications given up, {waiting:,.0f} wait; most attempts fail with {reason}",
             "the endpoint refuses them or cannot be reached",
-            f"streamwatch alerts test --receiver {receiver} says what it answers; then alerts.receivers",
+            f"streamwatch alerts test --receiver {receiver} shows the answer; then correct alerts.receivers",
         )
     if facts.configured is not None and not facts.configured.has_receivers and now.total("alarms_total"):
         yield Finding(
             Weight.WORTH_KNOWING,
             "alerts.receivers",
-            f"is empty: {now.total('alarms_total'):,.0f} alarms went to nobody",
-            "alarms are on the page and in /metrics only",
+            f"is empty: {now.total('alarms_total'):,.0f} alarms were sent to nobody",
+            "alarms appear only on the page and in /metrics",
             "alerts: {receivers: [{name: …, type: slack, url_file: …}]}, or the rules in deploy/prometheus",
         )
 

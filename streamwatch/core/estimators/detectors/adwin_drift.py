@@ -27,7 +27,7 @@ ENTRY = Entry(
     "alarms once per drift that cuts ADWIN's window of the loss",
     "a cut is a new drift if it discards an outcome later than the last new drift's declaration",
     "Bifet, Gavaldà 2007",
-    "O(1) an outcome, O(log W) a check; O(log W) numbers a model, none beside an equal adwin forgetting",
+    "O(1) per outcome, O(log W) per check; O(log W) numbers a model, none beside an equal adwin forgetting",
     (*ADWIN, DIRECTION),
 )
 STATE = np.dtype([("alarms", "i8")])

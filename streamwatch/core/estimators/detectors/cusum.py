@@ -45,10 +45,10 @@ class CusumSpec:
 ENTRY = Entry(
     "cusum",
     CusumSpec,
-    "alarms when losses beyond the expected error, or beyond their own mean, add up",
+    "alarms when the sum of losses above the expected error, or above their own mean, grows too large",
     "C ← max(0, C + x - μ - k), alarm if C > h",
     "Page 1954",
-    "O(1) an outcome; 10 numbers a model",
+    "O(1) per outcome; 10 numbers per model",
     (
         Parameter(
             "expected",
@@ -56,7 +56,7 @@ ENTRY = Entry(
             0.0,
             1.0,
             open_high=True,
-            help="The error it should have, as that of the validation set; 0: its mean since the last alarm.",
+            help="Error to expect, such as that of the validation set; 0 uses the mean since the last alarm.",
         ),
         Parameter(
             "allowance",
@@ -64,9 +64,9 @@ ENTRY = Entry(
             0.0,
             1.0,
             open_high=True,
-            help="Rises of the error below this are not added up; half the rise that matters.",
+            help="Rises of the error below this do not count; choose half the rise that matters.",
         ),
-        Parameter("threshold", "threshold (h)", 0.0, open_low=True, help="The sum above which it alarms."),
+        Parameter("threshold", "threshold (h)", 0.0, open_low=True, help="Sum above which it alarms."),
         MIN_OUTCOMES,
         DIRECTION,
     ),

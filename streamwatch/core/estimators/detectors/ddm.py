@@ -41,7 +41,7 @@ ENTRY = Entry(
     "alarms when the error rate since the last alarm is far above the lowest it has been",
     "alarm if p + s > p_min + 3·max(s_min, 1/n_min), s = √(p(1-p)/n); warning with 2 for 3",
     "Gama, Medas, Castillo, Rodrigues 2004",
-    "O(1) an outcome; 9 numbers a model",
+    "O(1) per outcome; 9 numbers per model",
     (
         Parameter(
             "min_outcomes",
@@ -49,7 +49,7 @@ ENTRY = Entry(
             1,
             1_000_000_000,
             whole=True,
-            help="Outcomes since the start or the last alarm before the lowest error is looked for.",
+            help="Outcomes since the start or the last alarm before the lowest error is sought.",
         ),
         Parameter(
             "warning_level",

@@ -58,7 +58,7 @@ ENTRY = Entry(
     "alarms when the faded loss is far above the error rate since the last alarm",
     "alarm if Z - p > L·σ + λL²/6, Z ← (1-λ)Z + λx, σ² = p(1-p)·λ/(2-λ)·(1 - (1-λ)^2n); warning at half",
     "Ross, Adams, Tasoulis, Hand 2012 (ECDD); limits: Bernstein 1946, or theirs",
-    "O(1) an outcome; 8 numbers a model",
+    "O(1) per outcome; 8 numbers per model",
     (
         NEWEST_WEIGHT,
         Parameter(
@@ -67,14 +67,15 @@ ENTRY = Entry(
             0.0,
             100.0,
             open_low=True,
-            help="Standard deviations above the error rate at which it alarms, with limits: bernstein.",
+            help="Standard deviations above the error rate at which it alarms, with `limits: bernstein`.",
         ),
         MIN_OUTCOMES,
         Parameter(
             "limits",
             "limits",
             choices=get_args(Limits),
-            help="bernstein: alarm_level decides; paper: for weight 0.2, a false alarm every 400 outcomes.",
+            help="Limits: bernstein uses alarm_level; paper makes, for weight 0.2, a false alarm every 400 "
+            "outcomes.",
         ),
         DIRECTION,
     ),

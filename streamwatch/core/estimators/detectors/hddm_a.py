@@ -48,10 +48,10 @@ class HddmASpec:
 ENTRY = Entry(
     "hddm_a",
     HddmASpec,
-    "alarms when the mean loss since the last alarm is further above its best beginning than chance allows",
+    "alarms when the mean loss since the last alarm exceeds that of its best beginning by more than chance",
     "alarm if z - x > √((1/k - 1/n)·ln(2/δ)/2), z of all n losses, x of the first k",
     "Frías-Blanco et al. 2015",
-    "O(1) an outcome; 10 numbers a model",
+    "O(1) per outcome; 10 numbers per model",
     (ALARM_CONFIDENCE, WARNING_CONFIDENCE, DIRECTION),
     warns=True,
 )

@@ -55,10 +55,10 @@ class HddmWSpec:
 ENTRY = Entry(
     "hddm_w",
     HddmWSpec,
-    "alarms when the faded loss is further above the best it has been than chance allows",
+    "alarms when the faded loss exceeds its lowest value by more than chance",
     "alarm if μ' - μ > √((s + s')·ln(1/δ)/2), s and s' sums of squared weights",
     "Frías-Blanco et al. 2015",
-    "O(1) an outcome; 17 numbers a model",
+    "O(1) per outcome; 17 numbers per model",
     (NEWEST_WEIGHT, ALARM_CONFIDENCE, WARNING_CONFIDENCE, DIRECTION),
     warns=True,
 )

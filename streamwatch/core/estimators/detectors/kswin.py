@@ -52,10 +52,10 @@ class KswinSpec:
 ENTRY = Entry(
     "kswin",
     KswinSpec,
-    "alarms when the last losses are distributed unlike a sample of those before them",
+    "alarms when the distribution of the last losses differs from that of a sample of earlier ones",
     "alarm if D > √(-ln α/r), D of the last r losses and r of the older ones in the window",
     "Raab, Heusinger, Schleif 2020",
-    "O(r) an outcome; 8 numbers and 128 bytes a model",
+    "O(r) per outcome; 8 numbers and 128 bytes per model",
     (
         Parameter(
             "recent",
@@ -63,7 +63,7 @@ ENTRY = Entry(
             10,
             MOST // 4,
             whole=True,
-            help="The last outcomes, which are compared with older ones.",
+            help="Number of latest outcomes, which are compared with older ones.",
         ),
         Parameter(
             "older",
@@ -71,7 +71,7 @@ ENTRY = Entry(
             10,
             3 * MOST // 4,
             whole=True,
-            help="Outcomes before them, of which as many are drawn.",
+            help="Number of earlier outcomes, of which as many are sampled.",
         ),
         ALARM_SIGNIFICANCE,
         DIRECTION,

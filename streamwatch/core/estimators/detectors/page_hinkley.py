@@ -32,10 +32,10 @@ from streamwatch.core.specs import PageHinkleySpec
 ENTRY = Entry(
     "page_hinkley",
     PageHinkleySpec,
-    "alarms when the loss has stayed above its own mean for long",
+    "alarms when the loss has stayed above its own mean for a long time",
     "PH ← max(0, α·PH + x - x̄ - δ), alarm if PH > λ",
     "Page 1954; Gama, Sebastião, Rodrigues 2009, §3.4.1",
-    "O(1) an outcome; 14 numbers a model",
+    "O(1) per outcome; 14 numbers per model",
     (
         Parameter(
             "tolerance",
@@ -43,14 +43,14 @@ ENTRY = Entry(
             0.0,
             1.0,
             open_high=True,
-            help="Rises of the error below this are not added up.",
+            help="Rises of the error below this do not count.",
         ),
         Parameter(
             "threshold",
             "threshold (λ)",
             0.0,
             open_low=True,
-            help="The sum above which it alarms; 50 gives some 10 false alarms in a million outcomes.",
+            help="Sum above which it alarms; 50 gives about 10 false alarms in a million outcomes.",
         ),
         Parameter(
             "alpha",
@@ -58,7 +58,7 @@ ENTRY = Entry(
             0.0,
             1.0,
             open_low=True,
-            help="Of the sum; 1 never forgets, and below 1 rises smaller than δ + λ(1-α) go unseen.",
+            help="Fading factor of the sum. 1 never forgets; below 1, rises under δ + λ(1-α) are missed.",
         ),
         Parameter(
             "min_outcomes",
@@ -66,7 +66,7 @@ ENTRY = Entry(
             1,
             1_000_000_000,
             whole=True,
-            help="Outcomes since the start or the last alarm before it alarms.",
+            help="Minimum number of outcomes since the start or the last alarm before it can alarm.",
         ),
         Parameter(
             "form",
@@ -79,7 +79,7 @@ ENTRY = Entry(
             "input",
             "input",
             choices=("loss", "error_rate"),
-            help="What it watches: every loss, or the error rate faded with factor 0.999.",
+            help="Input: every loss, or the error rate faded with factor 0.999.",
         ),
     ),
 )

@@ -52,7 +52,7 @@ ENTRY = Entry(
     "alarms when the error of the last outcomes differs from that of all before them",
     "alarm if 2(1 - Φ(T)) < α, T = (|e_r/r - e_o/o| - c/2)/√(p(1-p)c), c = 1/r + 1/o",
     "Nishida, Yamauchi 2007",
-    "O(1) an outcome; 8 numbers and 128 bytes a model",
+    "O(1) per outcome; 8 numbers and 128 bytes per model",
     (
         Parameter(
             "recent",
@@ -60,7 +60,8 @@ ENTRY = Entry(
             10,
             MOST,
             whole=True,
-            help="Outcomes whose error is compared with that of all older ones since the last alarm.",
+            help="Number of latest outcomes, whose error is compared with that of all older ones since the "
+            "last alarm.",
         ),
         ALARM_SIGNIFICANCE,
         WARNING_SIGNIFICANCE,

@@ -65,7 +65,7 @@ BASELINES: tuple[Measure, ...] = (
         "always the most frequent class, known in hindsight",
         "max truth/n",
         "Žliobaitė et al. 2015, eq. 6",
-        "O(K) a report",
+        "O(K) per report",
         measures.p_majority,
     ),
     Measure(
@@ -73,7 +73,7 @@ BASELINES: tuple[Measure, ...] = (
         "the class that came most often so far, guessed before the label is known",
         "argmax n(y), counts faded by .999",
         "Bifet et al. 2015, §5.3",
-        "O(1) a report; keeps K counts a model",
+        "O(1) per report; keeps K counts per model",
         measures.p_majority_prequential,
     ),
     Measure(
@@ -81,7 +81,7 @@ BASELINES: tuple[Measure, ...] = (
         "always the previous label",
         "repeats/pairs",
         "Žliobaitė et al. 2015, eq. 7",
-        "O(1) a report",
+        "O(1) per report",
         measures.p_persistent,
     ),
     Measure(
@@ -89,7 +89,7 @@ BASELINES: tuple[Measure, ...] = (
         "always the last label that was known when the prediction was made: what could be deployed",
         "label_at_prediction_repeats/label_at_prediction_pairs",
         "Žliobaitė et al. 2015, eq. 7, on that label",
-        "O(1) a report",
+        "O(1) per report",
         p_persistent_at_prediction,
     ),
     Measure(
@@ -97,7 +97,7 @@ BASELINES: tuple[Measure, ...] = (
         "at random, with the model's own shares of predictions",
         "Σ truth·predicted/n²",
         "Žliobaitė et al. 2015, eq. 9",
-        "O(K) a report",
+        "O(K) per report",
         measures.p_chance,
     ),
     Measure(
@@ -105,7 +105,7 @@ BASELINES: tuple[Measure, ...] = (
         "at random, uniformly over the classes present",
         "1/K",
         "Žliobaitė et al. 2015, eq. 5",
-        "O(K) a report",
+        "O(K) per report",
         measures.p_uninformed,
     ),
     Measure(
@@ -113,7 +113,7 @@ BASELINES: tuple[Measure, ...] = (
         "the most frequent successor of the previous label",
         "argmax P(y|y_{t-1})",
         "Žliobaitė et al. 2015, §4.1",
-        "O(1) a report; keeps K² counts a model",
+        "O(1) per report; keeps K² counts per model",
         p_transition,
     ),
     Measure(
@@ -121,7 +121,7 @@ BASELINES: tuple[Measure, ...] = (
         "the model's scores, corrected by the previous label; over outcomes with scores",
         "argmax P(y|X)·P(y|y_{t-1})/P(y)",
         "Žliobaitė et al. 2015, §3.1",
-        "O(1) a report; keeps K² counts a model",
+        "O(1) per report; keeps K² counts per model",
         p_temporal_correction,
     ),
     Measure(
@@ -129,7 +129,7 @@ BASELINES: tuple[Measure, ...] = (
         "the most frequent label given prediction and previous label; a surrogate of a retrained classifier",
         "argmax P(y|ŷ_t, y_{t-1}), ŷ_t where nothing is known",
         "Žliobaitė et al. 2015, §3.2",
-        "O(1) a report; keeps K³ counts a model",
+        "O(1) per report; keeps K³ counts per model",
         p_temporally_augmented,
     ),
 )

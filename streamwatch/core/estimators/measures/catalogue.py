@@ -11,7 +11,7 @@ MEASURES: tuple[Measure, ...] = (
         "Share of outcomes the model got right",
         "p = hits/n",
         "Dawid 1984; Gama, Sebastião, Rodrigues 2009",
-        "O(1) a report",
+        "O(1) per report",
         measures.accuracy,
     ),
     Measure(
@@ -19,7 +19,7 @@ MEASURES: tuple[Measure, ...] = (
         "Gain over chance agreement: 1 is perfect, 0 no better than guessing with the same class shares",
         "(p - p_chance)/(1 - p_chance)",
         "Cohen 1960; Bifet et al. 2015, §5.1",
-        "O(K) a report",
+        "O(K) per report",
         measures.kappa,
     ),
     Measure(
@@ -27,7 +27,7 @@ MEASURES: tuple[Measure, ...] = (
         "Gain over always predicting the most frequent class",
         "(p - p_majority)/(1 - p_majority)",
         "Bifet et al. 2015, §5.3",
-        "O(K) a report",
+        "O(K) per report",
         measures.kappa_majority,
     ),
     Measure(
@@ -35,15 +35,15 @@ MEASURES: tuple[Measure, ...] = (
         "Gain over guessing the class that came most often so far, before the label is known",
         "(p - p_majority_prequential)/(1 - p_majority_prequential)",
         "Bifet et al. 2015, §5.3",
-        "O(1) a report; keeps K counts a model",
+        "O(1) per report; keeps K counts per model",
         measures.kappa_majority_prequential,
     ),
     Measure(
         "kappa_persistent",
-        "Gain over predicting the previous label: below 0 the model is worse than no model",
+        "Gain over predicting the previous label: below 0, the model is worse than no model",
         "(p - p_persistent)/(1 - p_persistent)",
         "Žliobaitė et al. 2015, eq. 13",
-        "O(1) a report",
+        "O(1) per report",
         measures.kappa_persistent,
     ),
     Measure(
@@ -51,7 +51,7 @@ MEASURES: tuple[Measure, ...] = (
         "Geometric mean of the gains over chance and over the previous label, 0 unless both are positive",
         "√(max(0,κ)·max(0,κ_per))",
         "Žliobaitė et al. 2015, eq. 14",
-        "O(K) a report",
+        "O(K) per report",
         measures.kappa_plus,
     ),
     Measure(
@@ -59,7 +59,7 @@ MEASURES: tuple[Measure, ...] = (
         "Matthews correlation of truth and prediction, R_K for more than two classes",
         "(p - Σtq)/(√Σt(1-t)·√Σq(1-q)), t = truth/n, q = predicted/n",
         "Gorodkin 2004; Bifet et al. 2015, §5.1",
-        "O(K) a report",
+        "O(K) per report",
         measures.mcc,
     ),
     Measure(
@@ -67,7 +67,7 @@ MEASURES: tuple[Measure, ...] = (
         "Mean recall over the classes present (balanced accuracy)",
         "A = Σ recall/K",
         "Bifet et al. 2015, §5.2",
-        "O(K) a report",
+        "O(K) per report",
         measures.arithmetic_mean_recall,
     ),
     Measure(
@@ -75,7 +75,7 @@ MEASURES: tuple[Measure, ...] = (
         "Geometric mean of recall over the classes present, 0 if one is never recognised",
         "G = (Π recall)^(1/K)",
         "Bifet et al. 2015, §5.2",
-        "O(K) a report",
+        "O(K) per report",
         measures.geometric_mean_recall,
     ),
     Measure(
@@ -83,7 +83,7 @@ MEASURES: tuple[Measure, ...] = (
         "Harmonic mean of recall over the classes present, 0 if one is never recognised",
         "H = K/Σ(1/recall)",
         "Bifet et al. 2015, §5.2",
-        "O(K) a report",
+        "O(K) per report",
         measures.harmonic_mean_recall,
     ),
     Measure(
@@ -91,7 +91,7 @@ MEASURES: tuple[Measure, ...] = (
         "Mean F1 over the classes in truth or predictions",
         "mean of 2·agreed/(truth + predicted)",
         "van Rijsbergen 1979",
-        "O(K) a report",
+        "O(K) per report",
         measures.macro_f1,
     ),
     Measure(
@@ -99,40 +99,40 @@ MEASURES: tuple[Measure, ...] = (
         "Standard error of kappa",
         "√(p(1-p)/n_eff)/(1 - p_chance)",
         "Cohen 1960; Žliobaitė et al. 2015, eq. 11",
-        "O(K) a report",
+        "O(K) per report",
         uncertainty.kappa_standard_error,
     ),
     Measure(
         "kappa_zscore",
-        "Kappa in standard deviations from chance: above 1.645 better at 5 % (one-sided) if labels are "
-        "independent; at lag-1 correlation .5, .7, .9 at 9, 16, 31 %",
+        "Kappa in standard deviations: above 1.645, better than chance at 5 % (one-sided); with labels of "
+        "lag-1 correlation .5, .7, .9, at 9, 16, 31 %",
         "κ/δ₀, δ₀ = √(p_c + p_c² - Σtq(t+q))/((1-p_c)√n_eff)",
         "Fleiss, Cohen, Everitt 1969",
-        "O(K) a report",
+        "O(K) per report",
         uncertainty.kappa_zscore,
     ),
     Measure(
         "loss_autocorrelation",
-        "Correlation of an outcome's loss with the one before; bounds assume 0 and cover less above it",
+        "Correlation of an outcome's loss with the previous one; bounds assume 0 and cover less above it",
         "ρ = (lost_twice/pairs - E²)/(E(1-E)), E = 1 - p",
         "Box, Jenkins 1970",
-        "O(1) a report",
+        "O(1) per report",
         uncertainty.loss_autocorrelation,
     ),
     Measure(
         "effective_sample_size_autocorrelated",
-        "Independent outcomes that would tell as much as these, whose losses are correlated",
+        "Number of independent outcomes with as much information as these correlated ones",
         "n_eff·(1-ρ)/(1+ρ)",
         "Bayley, Hammersley 1946",
-        "O(1) a report",
+        "O(1) per report",
         uncertainty.effective_sample_size_autocorrelated,
     ),
     Measure(
         "temporal_dependence",
-        "How much more the previous label gets right than the majority class: above 0, labels come in runs",
+        "Accuracy of the previous label minus that of the majority class: above 0, labels come in runs",
         "p_persistent - p_majority",
         "Žliobaitė et al. 2015, §7",
-        "O(K) a report",
+        "O(K) per report",
         baselines.temporal_dependence,
     ),
 )
@@ -144,7 +144,7 @@ PER_CLASS: tuple[Measure, ...] = (
         "Share of a class's outcomes that was recognised",
         "agreed/truth",
         "Bifet et al. 2015, §5.2",
-        "O(K) a report",
+        "O(K) per report",
         measures.recall,
     ),
     Measure(
@@ -152,7 +152,7 @@ PER_CLASS: tuple[Measure, ...] = (
         "Share of a class's predictions that was right",
         "agreed/predicted",
         "van Rijsbergen 1979",
-        "O(K) a report",
+        "O(K) per report",
         measures.precision,
     ),
     Measure(
@@ -160,7 +160,7 @@ PER_CLASS: tuple[Measure, ...] = (
         "Share of outcomes whose label is this class",
         "truth/n",
         "Žliobaitė et al. 2015, §4.1",
-        "O(K) a report",
+        "O(K) per report",
         measures.class_truth,
     ),
     Measure(
@@ -168,7 +168,7 @@ PER_CLASS: tuple[Measure, ...] = (
         "Share of outcomes predicted as this class",
         "predicted/n",
         "Žliobaitė et al. 2015, §4.1",
-        "O(K) a report",
+        "O(K) per report",
         measures.class_predicted,
     ),
 )
@@ -180,7 +180,7 @@ BOUNDS: tuple[Bound, ...] = (
         "the true accuracy is at least this",
         "max(0, p - ε), ε = √(ln(2/δ)/(2·n_eff))",
         "Hoeffding 1963; Gama, Sebastião, Rodrigues 2009, §3.2",
-        "O(1) a report",
+        "O(1) per report",
         uncertainty.hoeffding_lower,
     ),
     Bound(
@@ -188,7 +188,7 @@ BOUNDS: tuple[Bound, ...] = (
         "the true accuracy is at most this",
         "min(1, p + ε), ε = √(ln(2/δ)/(2·n_eff))",
         "Hoeffding 1963; Gama, Sebastião, Rodrigues 2009, §3.2",
-        "O(1) a report",
+        "O(1) per report",
         uncertainty.hoeffding_upper,
     ),
     Bound(
@@ -196,7 +196,7 @@ BOUNDS: tuple[Bound, ...] = (
         "the true accuracy is at least this; tighter for small errors",
         "max(0, 1 - E - c/2 - √(cE + c²/4)), c = 3·ln(2/δ)/n_eff, E = 1 - p",
         "Chernoff 1952; Gama, Sebastião, Rodrigues 2009, §3.2, solved for the mean",
-        "O(1) a report",
+        "O(1) per report",
         uncertainty.chernoff_lower,
     ),
     Bound(
@@ -204,7 +204,7 @@ BOUNDS: tuple[Bound, ...] = (
         "the true accuracy is at most this; tighter for small errors",
         "min(1, 1 - E - c/2 + √(cE + c²/4)), c = 3·ln(2/δ)/n_eff, E = 1 - p",
         "Chernoff 1952; Gama, Sebastião, Rodrigues 2009, §3.2, solved for the mean",
-        "O(1) a report",
+        "O(1) per report",
         uncertainty.chernoff_upper,
     ),
 )

@@ -128,7 +128,7 @@ class Losses:
 
     def recreated(self, partition: Partition, wanted: int, first: int) -> None:
         """The topic was deleted and made anew under its name."""
-        self._lost("recreated", partition, wanted, first, "its topic has since been deleted and made anew")
+        self._lost("recreated", partition, wanted, first, "its topic has been deleted and created again")
 
     def unreadable(self, partition: Partition, damage: Damage) -> None:
         """A batch cannot be read, which no other connection would cure."""

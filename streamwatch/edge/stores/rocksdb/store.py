@@ -85,7 +85,7 @@ class RocksStore:
                     f"the state in {spec.directory} is kept in columns, and these settings join row by row: "
                     "set `join.order: resolution`, `join.conflicts: first`, no `monitors.comparisons`, "
                     "no `folds`, and some `state.join_memory_megabytes`, or name another directory in "
-                    "`state.directory` to begin anew; nothing was changed"
+                    "`state.directory` to start afresh; nothing was changed"
                 )
             return cls(database, spec)
 

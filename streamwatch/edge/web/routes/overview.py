@@ -9,7 +9,7 @@
                       "verdict_since_outcome": 17, "lead": 0.06, "lead_lower": 0.03, "lead_upper": 0.09,
                       "alarms": 2, "last_alarm_timestamp_seconds": 1759999990.0,
                       "delay_median_seconds": 1.2, "delay_p90_seconds": 3.4, "pending": 17,
-                      "joined": 0.97, "warning": "no label has met any of 120 predictions",
+                      "joined": 0.97, "warning": "no label has matched any of 120 predictions",
                       "trouble": "incident", "incidents": 1, "incident_severity": "warning",
                       "incident_since_timestamp_seconds": 1759999990.0,
                       "verdict_before": "open", "verdict_changed_timestamp_seconds": 1759990100.0,
@@ -189,7 +189,7 @@ def _join(joined: Family | None, accepted: Family | None, rows: dict[str, Row]) 
             row = rows.setdefault(model, {})
             row["joined"] = value / totals[model]
             if not value and not row.get("outcomes"):
-                row["waiting"] = f"no label has met any of {totals[model]:,.0f} predictions yet"
+                row["waiting"] = f"no label has matched any of {totals[model]:,.0f} predictions yet"
 
 
 def _read(family: Family, forgetting: str | None, rows: dict[str, Row]) -> None:

@@ -50,7 +50,7 @@ def warning_of(details: Mapping[str, object]) -> str:
             pass
     match details:
         case {"nothing_joins": {"predictions": int(predictions)}}:
-            said.append(f"no label has met any of {predictions:,} predictions")
+            said.append(f"no label has matched any of {predictions:,} predictions")
         case _:
             pass
     return "; ".join(said)

@@ -35,33 +35,35 @@ METRICS: Final = (
     Metric(
         "accuracy_delay_corrected_ratio",
         "gauge",
-        "Accuracy of the predictions of the last half horizon, corrected for labels that have not come: "
-        "each outcome weighs 1 / (share of the labels of its kind, hit or error, that have come at its age)",
+        "Accuracy of the predictions of the last half horizon, corrected for labels that have not "
+        "arrived: each outcome weighs 1 / (share of the labels of its kind, hit or error, that "
+        "have arrived at its age)",
         ("model",),
     ),
     Metric(
         "accuracy_settled_ratio",
         "gauge",
-        "Accuracy of predictions between 1 and 1.5 horizons old, which have all the labels they will get",
+        "Accuracy of predictions that are 1 to 1.5 horizons old and have all the labels they will get",
         ("model",),
     ),
     Metric(
         "label_delay_bias",
         "gauge",
-        "Accuracy of the labels that have come for the predictions of the last half horizon, less the "
-        "corrected one: below 0 what is seen is too low, as errors are labelled sooner than hits",
+        "Accuracy by the labels that have arrived for the predictions of the last half horizon, "
+        "minus the corrected one; below 0, the visible accuracy is too low because errors are "
+        "labelled sooner than hits",
         ("model",),
     ),
     Metric(
         "accuracy_delay_corrected_effective_sample_size",
         "gauge",
-        "Outcomes the delay-corrected accuracy is worth, (Σw)²/Σw²",
+        "Effective number of outcomes of the delay-corrected accuracy, (Σw)²/Σw²",
         ("model",),
     ),
     Metric(
         "accuracy_settled_effective_sample_size",
         "gauge",
-        "Outcomes of settled predictions that have a label",
+        "Labelled outcomes of settled predictions",
         ("model",),
     ),
 )

@@ -45,26 +45,26 @@ METRICS: Final = (
     Metric(
         "prediction_clock_waiting_outcomes",
         "gauge",
-        "Outcomes that detectors in prediction time do not see before all earlier predictions are settled",
+        "Outcomes held back from detectors in prediction order until all earlier predictions are settled",
         ("model",),
     ),
     Metric(
         SETTLED_UNTIL,
         "gauge",
-        "Time of the newest prediction whose outcome detectors in prediction time have seen",
+        "Time of the newest prediction whose outcome has reached detectors in prediction order",
         ("model",),
     ),
     Metric(
         "prediction_clock_outcomes_total",
         "counter",
-        "Outcomes that detectors in prediction time have seen",
+        "Outcomes that detectors in prediction order have seen",
         ("model",),
     ),
     Metric(
         "prediction_clock_disordered_total",
         "counter",
-        "Outcomes that detectors in prediction time saw after newer ones (late), or before their time as "
-        "more than monitors.max_unsettled waited (overflowed)",
+        "Outcomes that detectors in prediction order saw after newer ones (late), or too early "
+        "because more than monitors.max_unsettled were held back (overflowed)",
         ("model", "reason"),
     ),
 )

@@ -23,39 +23,43 @@ _DECAY: Final = "decay is per outcome, not per second"
 _PER_FORGETTING: Final = ("forgetting", "model")
 _UNUSABLE: Final = ("invalid", "label_absent")
 METRICS: Final = (
-    Metric("scored_outcomes_total", "counter", "Outcomes whose class scores could be used", ("model",)),
+    Metric("scored_outcomes_total", "counter", "Outcomes with usable class scores", ("model",)),
     Metric("log_loss", "gauge", f"Mean of −ln of the true class's score ({_DECAY})", _PER_FORGETTING),
     Metric(
-        "auc_ratio", "gauge", "Area under the ROC curve over the last scored outcomes, ties half", ("model",)
+        "auc_ratio",
+        "gauge",
+        "Area under the ROC curve over the latest scored outcomes; ties count half",
+        ("model",),
     ),
     Metric(
         "calibration_error_ratio",
         "gauge",
-        "Expected calibration error of the predicted class's score, in ten bins; outcomes fade by 0.999",
+        "Expected calibration error of the predicted class's score, in ten bins, faded by 0.999",
         ("model",),
     ),
     Metric(
         "brier_score",
         "gauge",
-        f"Mean of Σ(score − 1[true class])², twice scikit-learn's of two classes ({_DECAY})",
+        f"Mean of Σ(score − 1[true class])²; for two classes, twice scikit-learn's value ({_DECAY})",
         _PER_FORGETTING,
     ),
     Metric(
         "scored_effective_sample_size",
         "gauge",
-        f"Outcomes that log loss and Brier score are worth, (Σw)²/Σw² of those with usable scores ({_DECAY})",
+        "Effective number of outcomes of log loss and Brier score, (Σw)²/Σw² of those with usable "
+        f"scores ({_DECAY})",
         _PER_FORGETTING,
     ),
     Metric(
         "scores_unusable_total",
         "counter",
-        "Outcomes whose scores could not be used: no probabilities (invalid), or none of the true class",
+        "Outcomes whose scores were unusable: not probabilities (invalid), or without the true class",
         ("model", "reason"),
     ),
     Metric(
         "scores_unnormalized_total",
         "counter",
-        "Outcomes whose scores differed from a sum of 1 by more than 0.001; they were divided by it",
+        "Outcomes whose scores did not sum to 1 within 0.001 and were normalised",
         ("model",),
     ),
 )

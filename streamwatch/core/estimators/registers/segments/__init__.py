@@ -72,19 +72,19 @@ METRICS: Final = (
     Metric(
         "segment_outcomes_total",
         "counter",
-        "Outcomes of a segment's value; __other__ are those without estimates of their own",
+        "Outcomes of a value of a segment; __other__ combines values without estimates of their own",
         _LABELS,
     ),
     Metric(
         "segment_outcomes_left_out_total",
         "counter",
-        "Outcomes that count in no value of a segment because estimates of all models together had no room",
+        "Outcomes that count for no value of a segment, because monitors.segments.max_total was reached",
         ("model", "segment"),
     ),
     Metric(
         "segment_extra_errors_ratio",
         "gauge",
-        "Share of the model's extra errors of late that a value has, beside the error of its whole past",
+        "Share of the model's recent extra errors that fall on this value, relative to its past error",
         _LABELS,
     ),
     *(

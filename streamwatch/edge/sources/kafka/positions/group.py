@@ -66,7 +66,7 @@ def foreign(group: str, own: str, theirs: Iterable[str], *, begun: bool) -> Fore
     return Foreign(
         "state_lost",
         f"consumer group {group} was last used at commit {commit} of state {other}, and this state is empty",
-        "put that state's directory back, or choose another kafka.group_id to begin anew",
+        "put that state's directory back, or choose another kafka.group_id to start afresh",
     )
 
 

@@ -21,7 +21,7 @@ _UNNAMED = {"CURRENT file": "CURRENT", "ahead of WALs": "*.log"}
 """Signs of damage to a file that RocksDB does not name, and the file."""
 _FORBIDDEN = ("Permission denied", "Operation not permitted", "Read-only file system")
 _HELD = ("Resource temporarily unavailable", "No locks available", "lock hold by")
-_RESTORE = "restore a backup of the directory, or move it away to begin anew"
+_RESTORE = "restore a backup of the directory, or move it away to start afresh"
 
 
 @contextmanager

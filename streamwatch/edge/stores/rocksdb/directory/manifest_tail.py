@@ -53,7 +53,7 @@ def require_whole_manifest(directory: Path) -> None:
                 raise StateDamaged(
                     f"the state is damaged: {path} is not what was written (the record at byte "
                     f"{begin + position} has a length of {length} bytes, its checksum is that of {found}); "
-                    "restore a backup of the directory, or move it away to begin anew"
+                    "restore a backup of the directory, or move it away to start afresh"
                 )
             return
         position = content + length

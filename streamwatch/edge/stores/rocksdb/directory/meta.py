@@ -84,7 +84,7 @@ def all_names_of(database: Database, manifest: StoreManifest) -> list[str]:
     raise StateDamaged(
         f"the state is damaged: a file in {database.directory} is not what was written (of "
         f"{manifest.names or 'all'} names of models and classes in commit {manifest.commits}, number "
-        f"{len(names)} is missing); restore a backup of the directory, or move it away to begin anew"
+        f"{len(names)} is missing); restore a backup of the directory, or move it away to start afresh"
     )
 
 

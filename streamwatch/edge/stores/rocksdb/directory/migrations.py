@@ -34,6 +34,6 @@ def no_way_forward(
             return (
                 f"the state in {directory} has schema {written}, and this program does not know how to bring "
                 f"schema {version} forward to {wanted}: name another directory in `state.directory`, or move "
-                "this one away, to begin anew; nothing was changed"
+                "this one away, to start afresh; nothing was changed"
             )
     return None

@@ -69,7 +69,7 @@ def open_database(
         if not (directory / "CURRENT").exists():
             raise StateDamaged(
                 f"the state is damaged: {directory / 'CURRENT'} is missing; restore a backup of the "
-                "directory, or move it away to begin anew"
+                "directory, or move it away to start afresh"
             )
         if written.schema < schema:
             return _migrate(spec, written, migrations, schema)
@@ -129,7 +129,7 @@ def _make(spec: RocksSpec, schema: int) -> Database:
         if manifest is not None and manifest.commits:
             raise StateDamaged(
                 f"the state is damaged: {directory / FORMAT} is missing; restore a backup of the directory, "
-                "or move it away to begin anew"
+                "or move it away to start afresh"
             )
         identity = identity_of(database) or str(uuid.uuid4())
         manifest = StoreManifest(horizon_ms=spec.horizon_ms, early_horizon_ms=spec.early_horizon_ms)

@@ -12,10 +12,10 @@ export function caveatsOf(row) {
   const said = [];
   const ends = row.first_horizon_ends_timestamp_seconds;
   if (ends !== undefined) {
-    said.push(["quick labels only", `Until ${moment(ends)} only quick labels are in${labelsIn(row)}: the first prediction is not one horizon old yet, and labels that take longer may change the verdict.`]);
+    said.push(["quick labels only", `Until ${moment(ends)}, only quick labels are in${labelsIn(row)}: the first prediction is not one horizon old yet, and slower labels may change the verdict.`]);
   }
   if (row.labels_assumed_as !== undefined) {
-    said.push(["labels assumed", `Predictions that get no label within the horizon count as “${row.labels_assumed_as}”: the verdict rests on that, too.`]);
+    said.push(["labels assumed", `Predictions without a label within the horizon count as “${row.labels_assumed_as}”, which the verdict relies on.`]);
   }
   return said;
 }

@@ -4,8 +4,8 @@ import { Chart, COLOURS } from "./charts.js";
 import { percent, wholePercent } from "./format.js";
 
 const KINDS = [
-  ["class_truth_ratio", "Share of each class", "Of the labels, faded. Shares that move while recalls stay: the classes have changed, not the model."],
-  ["recall_ratio", "Recall of each class", "Share of the class that the model recognised, faded. Recalls that move while shares stay: the model does not fit any more."],
+  ["class_truth_ratio", "Share of each class", "Share of the labels, faded. If the shares move while the recalls stay, the classes have changed, not the model."],
+  ["recall_ratio", "Recall of each class", "Share of the class that the model recognised, faded. If the recalls move while the shares stay, the model no longer fits."],
 ];
 
 // Classes of which this model has a value: the server answers for those of all models.

@@ -9,20 +9,20 @@ const TEXT = { better: "Better", worse: "Worse", open: "Open" };
 const TITLE = {
   better: "Currently better than the champion on the same ids",
   worse: "Currently worse than the champion on the same ids",
-  open: "Neither better nor worse than the champion is shown",
+  open: "Not shown to be better or worse than the champion",
 };
 const COLOURS = ["line-1", "line-2", "line-3", "line-4", "line-5", "line-6"];
 const CHARTED = COLOURS.length;
 const MATRIX = 20;
 const HEADINGS = [
   ["Challenger"],
-  ["Better than the champion?", "Currently, by the utility set for the champion", "text"],
-  ["Lead", "Mean utility of the challenger less that of the champion, since the verdict last changed"],
-  ["Same ids", "Ids on which both have met the same label"],
+  ["Better than the champion?", "Whether it currently is, by the utility that is set for the champion", "text"],
+  ["Lead", "Mean utility of the challenger minus that of the champion, since the verdict last changed"],
+  ["Same ids", "Ids on which both models have been matched with the same label"],
   ["Its error"],
   ["Champion’s error", "On the same ids"],
-  ["Q", "ln of the champion’s losses over the challenger’s: positive if the champion errs more"],
-  ["McNemar", "Signed, with the variance that forgetting leaves. Descriptive: watched all the time it passes any level in the end"],
+  ["Q", "Logarithm of the champion’s losses divided by the challenger’s: positive if the champion errs more"],
+  ["McNemar", "Signed, with the variance under forgetting. Descriptive only: if you keep watching, it exceeds any level in the end"],
 ];
 
 export class Comparisons {
@@ -74,8 +74,8 @@ export class Comparisons {
     if (this.leave.signal.aborted) return;
     this.message.hidden = champions.length > 0;
     this.rule.hidden = champions.length === 0;
-    say(this.message, "No two models have met on an id yet. monitors.comparisons says which are compared: a champion with its challengers, or pairs.");
-    say(this.rule, `A verdict holds however often one looks; open says that neither is shown. Errors, Q and McNemar are under ${forgetting} and describe: who acts at the first time that one of them passes a level will be wrong in the end. Positive numbers speak for the challenger.`);
+    say(this.message, "No two compared models share an id yet. Set monitors.comparisons to choose the models: a champion with its challengers, or pairs.");
+    say(this.rule, `A verdict stays valid however often you look; open means that neither is shown to be better. Errors, Q and McNemar use the forgetting ${forgetting} and are descriptive: do not act when one of them first exceeds a level, as each does so in the end. Positive numbers favour the challenger.`);
     for (const [champion, group] of this.groups) {
       if (champions.includes(champion)) continue;
       group.destroy();
@@ -186,7 +186,7 @@ function discordance(champion, own, comparisons) {
   }
   const rows = names.map((row) => element("tr", {}, element("th", { scope: "row" }, row),
     ...names.map((column) => element("td", { class: "number" }, row === column ? "" : count(alone.get(`${row}\n${column}`))))));
-  return panel("Right alone: row right, column wrong", [["right ↓ wrong →"], ...names.map((name) => [name])], rows);
+  return panel("Ids on which only one is right: row right, column wrong", [["right ↓ wrong →"], ...names.map((name) => [name])], rows);
 }
 
 function panel(title, headings, rows) {

@@ -27,7 +27,7 @@ export class Days {
     const { days } = this.past;
     return new Chart({
       title: days === 1 ? "Last day" : `Last ${days} days`,
-      hint: "Accuracy of each stretch of time alone, as the state keeps it over restarts: minutes at the end, then ten minutes, then hours. Triangles are recent alarms, at the time of their outcome.",
+      hint: "Accuracy of each interval by itself, kept in the state across restarts: minutes for the latest hours, then ten minutes, then hours. Triangles mark recent alarms at the time of their outcome.",
       format: percent,
       axisFormat: wholePercent,
       sync: `days-${this.path}`,

@@ -35,7 +35,7 @@ function fields(schema) {
     "dl",
     { class: "fields" },
     ...properties.flatMap(([name, property]) => [
-      element("dt", {}, element("code", {}, name), required.has(name) ? null : element("span", { class: "soft" }, " may be absent")),
+      element("dt", {}, element("code", {}, name), required.has(name) ? null : element("span", { class: "soft" }, " optional")),
       element("dd", {}, typeOf(property), property.description ? element("span", { class: "soft" }, ` ${property.description}`) : null, property.properties || property.items?.properties ? fields(property) : null),
     ]),
   );
@@ -98,7 +98,7 @@ for (;;) {
     break;
   } catch (error) {
     if (!(error instanceof Unauthorized)) {
-      say(byId("about"), `The description could not be fetched (${error.message}). Reload the page to try again.`);
+      say(byId("about"), `The description could not be loaded (${error.message}). Reload the page to try again.`);
       break;
     }
     await askToken();

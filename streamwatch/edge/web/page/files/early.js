@@ -7,12 +7,12 @@ import { table } from "./tables.js";
 const MOST_STRETCHES = 12; // the latest
 
 function told({ hint, reach, predictions, hints }) {
-  if (predictions <= reach) return `Predictions are compared with those ${count(reach)} earlier, once there are that many: ${count(predictions)} so far.`;
-  if (hint === null) return `No early hint: predictions are like those ${count(reach)} earlier. Hints so far: ${count(hints)}.`;
+  if (predictions <= reach) return `The latest predictions are compared with those ${count(reach)} earlier. There are ${count(predictions)} predictions so far.`;
+  if (hint === null) return `No early hint: the latest predictions do not differ from those ${count(reach)} earlier. Hints so far: ${count(hints)}.`;
   const what = hint.class === null
     ? `scores of the predicted class are ${hint.more ? "higher" : "lower"}`
     : `${hint.class} is predicted ${hint.more ? "more" : "less"} often`;
-  return `Early hint: predictions have changed, labels not yet in. Since before ${both(hint.timestamp_seconds)}, ${what} than ${count(reach)} predictions earlier. Whether the model errs more only its labels will tell.`;
+  return `Early hint: the predictions have changed, and their labels are not in yet. Since before ${both(hint.timestamp_seconds)}, ${what} than ${count(reach)} predictions earlier. Only the labels can show whether the model errs more.`;
 }
 
 function expected({ stretches, expected_accuracy: now, expected_accuracy_error: error, unchanged_accuracy_error: unchanged }) {
@@ -21,9 +21,9 @@ function expected({ stretches, expected_accuracy: now, expected_accuracy_error: 
     both(of.start_timestamp_seconds), count(of.predictions), percent(of.expected_accuracy), percent(of.accuracy), count(of.labelled),
   ]);
   const panel = table("Expected accuracy", ["predictions from", "predictions", "by their scores", "by their labels", "labels in"], rows, "wide");
-  const worth = error === null ? "Not yet held against labels." : `Against labels it was off by ${percent(error)} on average; expecting what earlier labels said, by ${percent(unchanged)}.`;
+  const worth = error === null ? "It has not been compared with labels yet." : `Compared with labels, it was off by ${percent(error)} on average; the accuracy of earlier labels, by ${percent(unchanged)}.`;
   panel.append(element("p", { class: "minor" },
-    `By scores, the latest predictions are expected to be right in ${percent(now)}. ${worth} A change of what a score is worth is not seen in scores.`));
+    `By their scores, the latest predictions are expected to be right in ${percent(now)}. ${worth} Scores cannot show that they have lost their calibration.`));
   return [panel];
 }
 

@@ -51,8 +51,8 @@ export class Folds {
     }
     const models = Object.entries(found.models);
     say(this.message, models.length
-      ? "Accuracies of the folds at the last report. The tests hold for one look, and for folds that are independent: folds of one stream are not quite."
-      : "No model predicts in folds. Predictions with a field “fold” appear here once settings have folds.scheme.");
+      ? "Accuracy of each fold at the last report. The tests are valid for a single look and for independent folds, which folds of one stream are not quite."
+      : "No model predicts in folds. Set folds.scheme to evaluate predictions that carry a field “fold”.");
     this.tables.replaceChildren(
       ...(models.length ? [table("Accuracy over folds", ["model", "mean", "standard deviation", "folds"],
         models.map(([name, { mean, deviation, folds }]) => [name, percent(mean), deviation === undefined ? "–" : percent(deviation), count(folds)]), "wide")] : []),
@@ -71,12 +71,12 @@ export class Folds {
       return;
     }
     const told = Object.entries(ranks.mean_ranks).map(([name, rank]) => `${name} ${rank.toFixed(2)}`).join(", ");
-    const left = leftOut ? ` ${count(leftOut)} models, the last by name, are left out.` : "";
+    const left = leftOut ? ` ${count(leftOut)} models, the last by name, are not shown.` : "";
     const picture = element("img", { class: "diagram", alt: `Mean ranks: ${told}`, src: `data:image/svg+xml;charset=utf-8,${encodeURIComponent(ranks.diagram)}` });
     const friedman = ranks.p === undefined ? "All models tie on every fold." : `Friedman's test over ${count(ranks.folds)} folds: p ${p(ranks.p)}.`;
     this.ranks.replaceChildren(
       element("h2", {}, "Mean ranks"),
-      element("p", { class: "minor" }, `${friedman} Models joined by a bar are not told apart at ${percent(ranks.alpha)} (Nemenyi); left is better.${left}`),
+      element("p", { class: "minor" }, `${friedman} Models joined by a bar do not differ significantly at ${percent(ranks.alpha)} (Nemenyi). Left is better.${left}`),
       picture,
     );
     mark(this.ranks, "aria-label", "Mean ranks");

@@ -5,7 +5,7 @@ import { both, count, DASH, duration, percent, signed } from "./format.js";
 import { table } from "./tables.js";
 
 const between = ({ accuracy, lower, upper }) => `${percent(accuracy)} (${percent(lower)} – ${percent(upper)})`;
-const NOTHING = "Undefined until 30 predictions are settled, which takes one horizon from the start.";
+const NOTHING = "Undefined until 30 predictions are settled, which takes one horizon after the start.";
 
 function accuracies({ horizon_seconds: horizon, settled, delay_corrected: corrected, naive, bias }) {
   const span = `${duration(horizon)} to ${duration(1.5 * horizon)}`;
@@ -15,7 +15,7 @@ function accuracies({ horizon_seconds: horizon, settled, delay_corrected: correc
     ...(corrected ? [
       [`${recent}, corrected for labels to come`, between(corrected), count(corrected.effective_sample_size)],
       [`${recent}, as labelled so far`, percent(naive), DASH],
-      ["what is seen is off by", signed(bias), DASH],
+      ["bias of the visible accuracy", signed(bias), DASH],
     ] : []),
   ];
 }
@@ -25,7 +25,7 @@ function delays(labelled) {
   if (labelled === undefined) return [];
   const { age_seconds: ages, errors, hits } = labelled;
   const rows = ages.map((age, at) => [duration(age), percent(errors[at]), percent(hits[at])]).filter((_, at) => at % 4 === 2);
-  return [table("Share of labels in", ["age of the prediction", "of errors", "of hits"], rows)];
+  return [table("Share of labels that have arrived", ["age of the prediction", "of errors", "of hits"], rows)];
 }
 
 function changed(change) {
@@ -47,7 +47,7 @@ export function labelled(found) {
 
 export function late(found) {
   if (found === undefined) return [];
-  const panel = table("Late labels", ["accuracy of", "", "worth outcomes"], accuracies(found), "", NOTHING);
+  const panel = table("Late labels", ["accuracy of", "", "effective outcomes"], accuracies(found), "", NOTHING);
   panel.append(...changed(found.change));
   return [panel, ...delays(found.share_labelled)];
 }

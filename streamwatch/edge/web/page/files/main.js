@@ -64,7 +64,7 @@ function connected() {
 function lost(why) {
   connection("reconnecting…", "lost");
   lostTimer ??= setTimeout(() => {
-    say(byId("banner"), `${why} ${state.published ? `The numbers are those of ${both(state.published)}.` : ""} Trying again…`);
+    say(byId("banner"), `${why} ${state.published ? `The page shows the numbers of ${both(state.published)}.` : ""} Trying again…`);
     byId("banner").hidden = false;
     state.lost = true;
     draw();

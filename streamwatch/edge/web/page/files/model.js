@@ -26,7 +26,7 @@ const SENTENCE = {
 // The mean lead over no change since the verdict last changed, once there are enough outcomes.
 function leadOf(row) {
   if (row.lead === undefined) return "";
-  const between = row.lead_lower === undefined ? "" : `, between ${signed(row.lead_lower)} and ${signed(row.lead_upper)} however often one looks`;
+  const between = row.lead_lower === undefined ? "" : `, between ${signed(row.lead_lower)} and ${signed(row.lead_upper)} (valid however often you look)`;
   return ` Mean lead over no change since the verdict last changed: ${signed(row.lead)}${between}.`;
 }
 
@@ -40,12 +40,12 @@ function reasonOf(row, details) {
   const { labels_accepted_total: labels, labels_joined_total: joined } = state.health?.stream ?? {};
   const ends = details.first_horizon_ends_timestamp_seconds;
   return [
-    `No label has met any prediction of this model: ${count(row.pending)} wait for theirs.`,
+    `No label has matched any prediction of this model yet; ${count(row.pending)} predictions are waiting.`,
     details.nothing_joins
-      ? "They have waited for join.early_horizon and longer: their ids may be written otherwise than those of the labels, no labels come for them, or labels take longer."
-      : "Its numbers appear here once one of them has met its label.",
-    ends === undefined ? "" : `Labels are waited for at least until ${moment(ends)}, join.horizon after its first prediction.`,
-    labels === undefined ? "" : labels === 0 ? "No label of any model has been read so far: do the label topics hold records?" : `Of ${count(labels)} labels read so far ${count(joined)} have met a prediction of some model.`,
+      ? "They have waited for join.early_horizon or longer. Their ids may be written differently from those of the labels, there may be no labels for them, or labels may take longer."
+      : "Numbers appear here as soon as one of them is matched with its label.",
+    ends === undefined ? "" : `The daemon waits for labels at least until ${moment(ends)}, which is join.horizon after the first prediction.`,
+    labels === undefined ? "" : labels === 0 ? "No label of any model has been read so far: do the label topics hold records?" : `Of ${count(labels)} labels read so far, ${count(joined)} have matched a prediction of some model.`,
   ].filter((text) => text).join(" ");
 }
 
@@ -63,7 +63,7 @@ export class Model {
     this.caveats = element("p", { class: "sentence caveat" });
     this.warning = element("p", { class: "warnings", hidden: true });
     this.incidents = element("ul", { class: "incidents", "aria-label": "Open incidents", hidden: true });
-    this.message = element("p", { class: "empty" }, "Fetching the recent past…");
+    this.message = element("p", { class: "empty" }, "Loading the recent history…");
     this.chartsNode = element("div", { class: "charts" });
     this.tablesNode = element("div", { class: "tables" });
     this.node.replaceChildren(
@@ -90,7 +90,7 @@ export class Model {
       if (this.leave.signal.aborted) return;
       if (error.status === 404) {
         this.message.hidden = false;
-        say(this.message, `No model named “${this.name}” has been evaluated, and no prediction of it waits. It appears here with its first prediction.`);
+        say(this.message, `No model named “${this.name}” has been evaluated, and none of its predictions is waiting. It appears here with its first prediction.`);
         return;
       }
       throw error;
@@ -140,8 +140,8 @@ export class Model {
     const bound = row.lower === undefined ? "" : ` (between ${percent(row.lower)} and ${percent(row.upper)})`;
     say(
       this.sentence,
-      `Right ${percent(row.accuracy)} of the time${bound} over what is worth ${count(row.effective_sample_size)} recent outcomes; ` +
-        `no change, the previous label, is right ${percent(row.persistent)}, the most frequent class ${percent(row.majority)}.${leadOf(row)}`,
+      `The accuracy is ${percent(row.accuracy)}${bound} over the equivalent of ${count(row.effective_sample_size)} recent outcomes. ` +
+        `Predicting the previous label (no change) is right in ${percent(row.persistent)}, predicting the most frequent class in ${percent(row.majority)}.${leadOf(row)}`,
     );
   }
 
@@ -173,7 +173,7 @@ export class Model {
           format: percent,
           axisFormat: wholePercent,
           sync,
-          hint: `Under each forgetting; the band is the bound under ${main}. Triangles are alarms, when they were raised.`,
+          hint: `Under each forgetting. The band shows the bounds under ${main}; triangles mark alarms at the time they were raised.`,
           range: (_, low, high) => [Math.max(0, Math.floor(low * 10 - 0.1) / 10), Math.min(1, Math.ceil(high * 10) / 10)],
           lines: [
             { name: "upper bound", hidden: true, colour: "soft" },
@@ -194,7 +194,7 @@ export class Model {
       {
         chart: new Chart({
           title: "Kappa",
-          hint: `Gain over chance (κ), the most frequent class (κ majority), the last label (κ persistent), and κ⁺, under ${main}. At 0 there is none.`,
+          hint: `Gain over chance (κ), over the most frequent class (κ majority), over the previous label (κ persistent), and κ⁺, under ${main}. 0 means no gain.`,
           format: ratio,
           axisFormat: short,
           sync,
@@ -213,7 +213,7 @@ export class Model {
       ...detectors.map((name) => ({
         chart: new Chart({
           title: `Detector ${name}`,
-          hint: "Its statistic against the threshold above which it alarms.",
+          hint: "The statistic of the detector, and the threshold above which it alarms.",
           format: short,
           sync,
           range: (_, low, high) => [Math.min(0, low), high > 0 ? high * 1.1 : 1],
@@ -245,7 +245,7 @@ export class Model {
     const open = document.activeElement?.closest?.("#model .tables");
     if (open) return; // somebody reads or selects there
     this.tablesNode.replaceChildren(
-      table("Estimates", ["forgetting", "accuracy", "bound", "Persistent", "Majority", "κ", "κ majority", "κ persistent", "κ⁺", "MCC", "worth outcomes"],
+      table("Estimates", ["forgetting", "accuracy", "bound", "Persistent", "Majority", "κ", "κ majority", "κ persistent", "κ⁺", "MCC", "effective outcomes"],
         forgettings.map((of) => [
           of, percent(at("accuracy_ratio", of)),
           `${percent(at("accuracy_bound_ratio", "hoeffding", of))} – ${percent(at("accuracy_bound_ratio", "hoeffding_upper", of))}`,
@@ -261,14 +261,14 @@ export class Model {
       ...early(details.early_hints),
       ...probabilities(details.probabilities, metrics),
       table("Drift", ["what", "value"], [
-        ...weighted(metrics.drift_weighted_accuracy_ratio).map(([name, value]) => [`accuracy, outcomes after a drift weigh more${name}`, percent(value)]),
-        ...weighted(metrics.drift_weighted_effective_sample_size).map(([name, value]) => [`worth outcomes${name}`, count(value)]),
+        ...weighted(metrics.drift_weighted_accuracy_ratio).map(([name, value]) => [`drift-weighted accuracy (outcomes after a drift weigh more)${name}`, percent(value)]),
+        ...weighted(metrics.drift_weighted_effective_sample_size).map(([name, value]) => [`effective outcomes${name}`, count(value)]),
         ...Object.entries(metrics.adwin_window_outcomes ?? {}).map(([of, value]) => [`window of ${of}`, `${count(value)} outcomes`]),
         ...Object.entries(metrics.alarms_total ?? {}).map(([of, value]) => [`alarms of ${of}`, count(value)]),
       ]),
       table("Labels", ["what", "value"], [
         ["predictions evaluated", count(metrics.outcomes_total)],
-        ["of those wrong", count(metrics.errors_total)],
+        ["wrong predictions", count(metrics.errors_total)],
         ["waiting for their label", count(metrics.pending_predictions)],
         ["delay, median", duration(row.delay_median_seconds)],
         ["delay, 90 % below", duration(row.delay_p90_seconds)],

@@ -8,7 +8,7 @@ import { state } from "./state.js";
 
 export const VERDICTS = {
   worse: { text: "Worse", title: "Currently worse than predicting the previous label" },
-  open: { text: "Open", title: "Neither better nor worse than predicting the previous label is shown" },
+  open: { text: "Open", title: "Not shown to be better or worse than predicting the previous label" },
   better: { text: "Better", title: "Currently better than predicting the previous label" },
 };
 // In the order in which models need a look; the server says which of them holds.
@@ -19,13 +19,13 @@ const SLICE = 60; // rows written in one frame: with hundreds of models none tak
 
 const COLUMNS = [
   { key: "model", title: "Model", sort: (_, name) => namesInOrder().get(name) },
-  { key: "verdict", title: "Better than no change?", hint: "Currently better than predicting the previous label?", sort: (r) => TROUBLES.indexOf(r.trouble) },
-  { key: "accuracy", title: "Accuracy", hint: "Under the forgetting below the table, and where the true accuracy lies", number: true },
+  { key: "verdict", title: "Better than no change?", hint: "Is the model currently better than predicting the previous label?", sort: (r) => TROUBLES.indexOf(r.trouble) },
+  { key: "accuracy", title: "Accuracy", hint: "Accuracy with the forgetting named below the table, and bounds of the true accuracy", number: true },
   { key: "persistent", title: "Persistent", hint: "Accuracy of no change: predicting the previous label", number: true, text: (r) => percent(r.persistent) },
-  { key: "majority", title: "Majority", hint: "Accuracy of always guessing the most frequent class", number: true, text: (r) => percent(r.majority) },
-  { key: "kappa_plus", title: "κ⁺", hint: "Gain over chance and over the last label together; 0 unless both are positive", number: true, text: (r) => ratio(r.kappa_plus) },
+  { key: "majority", title: "Majority", hint: "Accuracy of always predicting the most frequent class", number: true, text: (r) => percent(r.majority) },
+  { key: "kappa_plus", title: "κ⁺", hint: "Combined gain over chance and over the previous label; 0 unless both gains are positive", number: true, text: (r) => ratio(r.kappa_plus) },
   { key: "last_alarm_timestamp_seconds", title: "Last alarm", number: true, downFirst: true },
-  { key: "delay_median_seconds", title: "Label delay", hint: "From prediction to label: median, and what nine in ten stay below", number: true, downFirst: true },
+  { key: "delay_median_seconds", title: "Label delay", hint: "Time from prediction to label: median and 90th percentile", number: true, downFirst: true },
   { key: "pending", title: "Pending", hint: "Predictions that wait for their label", number: true, downFirst: true, text: (r) => count(r.pending) },
   { key: "outcomes", title: "Outcomes", hint: "Predictions whose label is known", number: true, downFirst: true, text: (r) => count(r.outcomes) },
 ];
@@ -70,7 +70,7 @@ class Row {
       const verdict = VERDICTS[row.verdict];
       mark(this.badge, "data-verdict", row.waiting ? "waiting" : row.verdict);
       say(this.badge, row.waiting ? "Waiting" : verdict.text);
-      mark(this.badge, "title", row.waiting ? "No label has met a prediction of this model yet" : verdict.title);
+      mark(this.badge, "title", row.waiting ? "No label has matched a prediction of this model yet" : verdict.title);
       say(this.since, row.verdict === "open" || row.verdict_since_timestamp_seconds === undefined ? "" : `since ${when(row.verdict_since_timestamp_seconds)}`);
       mark(this.since, "title", row.verdict_since_timestamp_seconds === undefined ? null : moment(row.verdict_since_timestamp_seconds));
       say(this.changed, changeOf(row, when));
@@ -88,7 +88,7 @@ class Row {
       say(this.bound, row.lower === undefined ? "" : `${percent(row.lower).slice(0, -2)} – ${percent(row.upper)}`);
       for (const column of COLUMNS) if (column.text) say(this.cells[column.key], column.text(row));
       mark(this.cells.pending, "title", [
-        row.joined === undefined ? null : `${percent(row.joined)} of its predictions have met their label so far`,
+        row.joined === undefined ? null : `${percent(row.joined)} of its predictions have been matched with a label so far`,
         row.invalid === undefined ? null : `${count(row.invalid)} of its records were invalid`,
       ].filter((text) => text !== null).join("; ") || null);
       say(this.alarms, row.alarms ? `${count(row.alarms)} in all` : "");
@@ -136,7 +136,7 @@ export class Overview {
     this.floor = 0.9;
     this.buttons = COLUMNS.map((column) => this.heading(column));
     const sorter = byId("sorter");
-    for (const column of COLUMNS) sorter.append(element("option", { value: column.key }, column.key === "verdict" ? "What needs a look" : column.title));
+    for (const column of COLUMNS) sorter.append(element("option", { value: column.key }, column.key === "verdict" ? "Needs attention" : column.title));
     this.changed = () => {};
     this.read("");
     byId("filter").addEventListener("input", () => {
@@ -300,6 +300,6 @@ function waitingFor() {
   const facts = state.health?.stream;
   if (state.health && !state.health.ready) return `Not ready yet: ${state.health.reasons.join("; ")}. Models appear here with their first predictions.`;
   const accepted = facts?.predictions_accepted_total ?? 0;
-  if (accepted > 0) return `Waiting for the first report… ${count(accepted)} predictions have come.`;
-  return "Waiting for the first predictions… A model appears here with its first prediction. Nothing has been read from the prediction topics so far.";
+  if (accepted > 0) return `Waiting for the first report… ${count(accepted)} predictions have arrived.`;
+  return "Waiting for the first predictions… Nothing has been read from the prediction topics so far. Each model appears here with its first prediction.";
 }

@@ -15,10 +15,10 @@ export function probabilities(said, metrics) {
 function losses(said, metrics) {
   const forgettings = Object.keys(metrics.scored_effective_sample_size ?? {});
   const rows = forgettings.map((of) => [of, ratio(metrics.log_loss?.[of]), ratio(metrics.brier_score?.[of]), count(metrics.scored_effective_sample_size[of])]);
-  const panel = table("Probabilities", ["forgetting", "log loss", "Brier score", "worth outcomes"], rows);
+  const panel = table("Probabilities", ["forgetting", "log loss", "Brier score", "effective outcomes"], rows);
   const unusable = Object.values(metrics.scores_unusable_total ?? {}).reduce((sum, number) => sum + number, 0);
   panel.append(element("p", { class: "minor" },
-    `Scores of ${count(said.scored_outcomes)} outcomes could be used, those of ${count(unusable)} could not. ` +
+    `The scores of ${count(said.scored_outcomes)} outcomes were usable, those of ${count(unusable)} were not. ` +
     `Area under the ROC curve over the last ${count(said.auc_outcomes)}: ${ratio(said.auc)} (${Object.entries(said.auc_by_class).map(([name, area]) => `${name} ${ratio(area)}`).join(", ")}).`));
   return panel;
 }
@@ -30,18 +30,18 @@ function reliability(said) {
   const panel = table("Reliability", ["score of the predicted class", "mean", "was right", "outcomes"],
     bins.map((bin) => [`${bin.from} to ${bin.to}`, percent(bin.mean_score), percent(bin.hit_share), count(bin.outcomes)]));
   panel.querySelector("h2").after(
-    element("p", { class: "minor" }, `Mean score against how often it was right; on the diagonal scores are what they say. Expected calibration error ${percent(said.calibration_error)}, outcomes fade by ${said.alpha}.`),
-    picture("Reliability diagram: the table below has its numbers", drawn("line", { class: "diagonal", x1: x(0), y1: y(0), x2: x(1), y2: y(1) }), line("reliability", bins.map((bin) => [bin.mean_score, bin.hit_share])), ...points));
+    element("p", { class: "minor" }, `Mean score, and share of predictions that were right. On the diagonal, scores are calibrated. Expected calibration error: ${percent(said.calibration_error)}; outcomes fade by ${said.alpha}.`),
+    picture("Reliability diagram; the table below lists its numbers", drawn("line", { class: "diagonal", x1: x(0), y1: y(0), x2: x(1), y2: y(1) }), line("reliability", bins.map((bin) => [bin.mean_score, bin.hit_share])), ...points));
   return panel;
 }
 
 function thresholds(said, name, { precision, recall }) {
   const told = said.thresholds.map((threshold, at) => [threshold, at]).filter(([, at]) => at % 10 === 0);
-  const panel = table(`If ${name} were predicted from a score on`, ["threshold", "precision", "recall"],
+  const panel = table(`If ${name} were predicted above a threshold`, ["threshold", "precision", "recall"],
     told.map(([threshold, at]) => [String(threshold), percent(precision[at]), percent(recall[at])]));
   panel.querySelector("h2").after(
     element("p", { class: "minor keys" }, element("span", { class: "key key-precision" }, "precision"), element("span", { class: "key key-recall" }, "recall"), "over the threshold, faded"),
-    picture(`Precision and recall of ${name} over thresholds: the table below has their numbers`, line("precision", pairs(said.thresholds, precision)), line("recall", pairs(said.thresholds, recall))));
+    picture(`Precision and recall of ${name} by threshold; the table below lists their numbers`, line("precision", pairs(said.thresholds, precision)), line("recall", pairs(said.thresholds, recall))));
   return panel;
 }
 

@@ -8,7 +8,7 @@ function whole({ outcomes, revised, gained, lost, first_accuracy: first, last_ac
   return [
     ["accuracy of first predictions", percent(first), DASH],
     ["accuracy of last predictions", percent(last), DASH],
-    ["gained by revising", `${signed(gain.value)}${between}`, `${count(gained)} made right, ${count(lost)} made wrong`],
+    ["gain by revision", `${signed(gain.value)}${between}`, `${count(gained)} made right, ${count(lost)} made wrong`],
     ["revised", percent(share), `${count(revised)} of ${count(outcomes)}`],
   ];
 }

@@ -44,6 +44,6 @@ export function segments(found) {
       percent(value.extra_errors_ratio),
     ]);
     const title = left ? `Segments by ${name} (${values.length} busiest of ${values.length + left})` : `Segments by ${name}`;
-    return table(title, [name, "outcomes", "of traffic", "error, whole past", "error of late", "of the extra errors"], rows, "wide");
+    return table(title, [name, "outcomes", "share of traffic", "overall error", "recent error", "share of extra errors"], rows, "wide");
   });
 }

@@ -23,7 +23,7 @@ CAVEATS: Final[Schema] = {
     "first_horizon_labelled": {
         "type": "integer",
         "minimum": 0,
-        "description": "Those of them that have met their label",
+        "description": "Those of them that have been matched with a label",
     },
     "first_horizon_only_label": {
         "type": "string",
@@ -69,7 +69,7 @@ def row_schemas() -> Schema:
             delay_median_seconds={"type": "number", "minimum": 0},
             delay_p90_seconds={"type": "number", "minimum": 0},
             pending=NUMBER,
-            joined=ratio("Share of predictions that have met their label so far"),
+            joined=ratio("Share of predictions that have been matched with a label so far"),
             warning={
                 "type": "string",
                 "description": "What is silently wrong: classes or ids that never agree, labels that stopped",

@@ -150,7 +150,9 @@ def test_an_interrupted_migration_keeps_the_copy_of_its_first_attempt(spec):
 
 def test_an_older_schema_without_a_known_way_forward_is_refused(spec):
     filled(spec)
-    with pytest.raises(StateRefused, match=r"does not know how to bring schema 5 forward to 6: .*begin anew"):
+    with pytest.raises(
+        StateRefused, match=r"does not know how to bring schema 5 forward to 6: .*start afresh"
+    ):
         open_database(spec, {4: Database.flush}, 6)
     assert json.loads((spec.directory / FORMAT).read_text())["schema"] == 4
 
@@ -161,7 +163,7 @@ def test_a_state_of_before_the_one_clock_is_refused_and_not_touched(spec):
     path.write_text(json.dumps(json.loads(path.read_text()) | {"schema": 1}))
     before = contents(spec.directory)
     for look in (lambda: RocksStore.open(spec), lambda: Inspection(spec.directory)):
-        with pytest.raises(StateRefused, match=r"has schema 1.*to begin anew; nothing was changed"):
+        with pytest.raises(StateRefused, match=r"has schema 1.*to start afresh; nothing was changed"):
             look()
     assert contents(spec.directory) == before
 
