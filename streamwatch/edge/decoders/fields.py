@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from streamwatch.edge.decoders.mapping import TimestampUnit
@@ -24,6 +24,8 @@ _BEYOND_TIME = 1e30
 _LARGEST_NUMBER = 1e300
 """Sums of as many as a record may hold stay finite."""
 _BEYOND_TEXT = 10**MAX_TEXT_BYTES
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
 
 
 def is_plain(text: str) -> bool:
@@ -63,7 +65,7 @@ def number_of(raw: Any) -> float | None:
 
 
 def timestamp_ms(raw: Any, unit: TimestampUnit) -> int | None:
-    """Milliseconds since the epoch, from 1970 to 9999; fractions of a millisecond are cut off.
+    """Milliseconds since the epoch, from 1970 to 9999; fractions of one are cut off, in seconds rounded.
 
     Text in ISO 8601 without an offset is UTC.
     """
@@ -97,7 +99,7 @@ def _from_iso8601(raw: Any) -> int | None:
         moment = datetime.fromisoformat(raw)
         if moment.tzinfo is None:
             moment = moment.replace(tzinfo=UTC)
-        event_ms = math.floor(moment.timestamp() * 1_000)
+        event_ms = (moment - _EPOCH) // _MILLISECOND  # exactly: seconds as a float are not
     except (ValueError, OverflowError):
         return None
     return event_ms if 0 <= event_ms <= MAX_TIMESTAMP_MS else None

@@ -252,6 +252,15 @@ def test_timestamps_come_in_five_units(unit: Any, written: Any, record_ms: int):
     assert event.timestamp_ms == record_ms
 
 
+def test_every_millisecond_of_a_second_in_iso8601_is_that_millisecond():
+    mapping = TopicMapping(timestamp_unit="iso8601")
+    for milliseconds in range(1_000):
+        written = f"2004-02-29T12:00:00.{milliseconds:03}Z"
+        event = decode(of(FLAT | {"timestamp": written}), mapping=mapping)
+        assert isinstance(event, Prediction)
+        assert event.timestamp_ms == 1_078_056_000_000 + milliseconds
+
+
 @pytest.mark.parametrize("unit", ["ms", "s", "us", "ns"])
 @pytest.mark.parametrize("written", [10**400, 1e308, -1e308, "1e308", "1e-308", "9" * 25])
 def test_numbers_far_out_of_range_are_invalid_timestamps_or_1970(unit: Any, written: Any):
