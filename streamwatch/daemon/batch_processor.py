@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -24,10 +23,11 @@ from streamwatch.core.records import OBJECT
 from streamwatch.core.results import Lost
 from streamwatch.core.series import Family, Report
 from streamwatch.daemon.evaluating import Evaluating, InColumns, RowByRow
+from streamwatch.daemon.giving_way import yield_to_loop
 from streamwatch.daemon.mismatch import MismatchReporter
 from streamwatch.daemon.recent_records import RecentRecords
 from streamwatch.daemon.rejected_records import RejectedRecords
-from streamwatch.daemon.turns import in_turns
+from streamwatch.daemon.turns import ROOM, in_turns, room_after
 from streamwatch.daemon.upkeep import Upkeep
 from streamwatch.telemetry import (
     HostClockBehind,
@@ -36,18 +36,6 @@ from streamwatch.telemetry import (
     RecordRejected,
     Telemetry,
 )
-
-REQUEST_STEPS = 4
-
-
-async def yield_to_loop() -> None:
-    """Let the event loop turn between two batches.
-
-    A request takes as many turns as it has steps (read, handle, answer): after a single turn a whole batch
-    would stand between two of its steps.
-    """
-    for _ in range(REQUEST_STEPS):
-        await asyncio.sleep(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +112,7 @@ class BatchProcessor:
         self._work: Work | None = None
         self._ready: Released | None = None
         self._taken = 0
+        self._room = ROOM
         self._read: Mapping[Partition, int] = {}
         self._host_was_behind = False
         self._mismatches = MismatchReporter(telemetry)
@@ -203,12 +192,13 @@ class BatchProcessor:
         """
         self._meet(poll)
         clocks = self._clocks
-        for turn, delivered in enumerate(in_turns(poll.records)):
+        for turn, delivered in enumerate(in_turns(poll.records, lambda: self._room)):
             if turn:
                 await yield_to_loop()
             decoded = {
                 partition: self._decoded(partition, records) for partition, records in delivered.items()
             }
+            self._room = room_after(decoded.values())
             self._merge.add(decoded, clocks.monotonic_ms())
         self._merge.found({partition: state.at_end_ms for partition, state in poll.partitions.items()})
         self._read = {partition: state.position for partition, state in poll.partitions.items()}

@@ -13,7 +13,7 @@ from streamwatch.core.events import Alarm, Partition
 from streamwatch.core.metrics import single
 from streamwatch.core.series import Family, Report
 from streamwatch.daemon.alerting import NOTHING, Outgoing
-from streamwatch.daemon.batch_processor import yield_to_loop
+from streamwatch.daemon.giving_way import yield_to_loop
 from streamwatch.daemon.source_positions import MERGE, POSITIONS, LogCounts, SourcePositions, encoded_progress
 from streamwatch.daemon.state import State
 from streamwatch.daemon.turns import SCORES_PER_TURN

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from streamwatch.core.events import Partition
 from streamwatch.core.ports import DeadLetters, Poll, Schemas, Source
 from streamwatch.daemon.alerting import event_of
-from streamwatch.daemon.batch_processor import yield_to_loop
 from streamwatch.daemon.commits import Commits, CommitSpec, Durable
+from streamwatch.daemon.giving_way import yield_to_loop
 from streamwatch.daemon.offset_metadata import OffsetMetadata
 from streamwatch.daemon.source_positions import LogCounts, SourcePositions
 from streamwatch.daemon.state import State

@@ -38,7 +38,7 @@ from streamwatch.core.results import (
     watermark_of,
 )
 from streamwatch.core.series import Family, Report
-from streamwatch.daemon.batch_processor import yield_to_loop
+from streamwatch.daemon.giving_way import yield_to_loop
 from streamwatch.daemon.mismatch import MismatchReporter
 from streamwatch.daemon.rejected_records import RejectedRecords
 from streamwatch.daemon.results_progress import RunProgress

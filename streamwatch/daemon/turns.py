@@ -6,14 +6,15 @@ hundreds of thousands of scores, each of which takes a microsecond or more.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping, Sequence
-from typing import Final, cast
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
+from typing import Final, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.events import Event, Outcome, Partition, Prediction
 from streamwatch.core.fetched import FetchedRecords
+from streamwatch.core.merge import Arrivals
 from streamwatch.core.outcomes import OutcomeBatch
 from streamwatch.core.ports import Record
 from streamwatch.core.records import RecordBatch
@@ -21,31 +22,44 @@ from streamwatch.core.records import RecordBatch
 RECORDS_PER_TURN: Final = 500
 """Records that are no columns: of a partition as many are decoded, or of all evaluated, before others have a
 turn."""
-FETCHED_PER_TURN: Final = 2_000
-"""Fetched records of a partition that are decoded before others have a turn."""
 ROWS_PER_TURN: Final = 4_096
 """Records in columns that are joined before others have a turn; no more than 500 of them are objects."""
-BYTES_PER_TURN: Final = 1 << 18
-"""Of values and keys that are decoded before others have a turn."""
 SCORES_PER_TURN: Final = 20_000
 """Scores that are looked at and written before others have a turn."""
+_PLAIN_SHARE: Final = 8
+"""Few objects are one in so many records, or fewer."""
+
+
+class Room(NamedTuple):
+    """Most that is decoded before others have a turn."""
+
+    fetched: int
+    """Fetched records of a partition."""
+    size_bytes: int
+    """Of values and keys, over all partitions."""
+
+
+ROOM: Final = Room(2_000, 1 << 18)
+ROOM_OF_COLUMNS: Final = Room(8_000, 1 << 20)
+"""The same where few of the records decoded before had to be made objects: a compiled pass over so many takes
+about a millisecond."""
 
 
 def in_turns(
-    delivered: Mapping[Partition, Sequence[Record]],
+    delivered: Mapping[Partition, Sequence[Record]], room_now: Callable[[], Room] = lambda: ROOM
 ) -> Generator[Mapping[Partition, Sequence[Record]]]:
-    """Divide what was delivered into what is decoded at a time: so many records of each partition.
+    """Divide what was delivered into what is decoded at a time, for which there is room as told before each.
 
-    Over all partitions so many bytes; a larger record has a turn of its own.
+    A record larger than that has a turn of its own.
     """
     begin = dict.fromkeys(delivered, 0)
     while begin:
         turn: dict[Partition, Sequence[Record]] = {}
-        room = BYTES_PER_TURN
+        fetched, room = room_now()
         for partition, start in list(begin.items()):
             records = delivered[partition]
             if room > 0 or not turn:
-                most = FETCHED_PER_TURN if isinstance(records, FetchedRecords) else RECORDS_PER_TURN
+                most = fetched if isinstance(records, FetchedRecords) else RECORDS_PER_TURN
                 ends = np.cumsum(_sizes(records[start : start + most]))
                 count = min(len(ends), int(np.searchsorted(ends, room)) + 1)
                 end = start + count
@@ -60,6 +74,17 @@ def in_turns(
                 begin[partition] = end
         if turn:
             yield turn
+
+
+def room_after(decoded: Collection[Arrivals]) -> Room:
+    """Room for the turn after one that decoded these: more where they are nearly all columns.
+
+    An object takes some microseconds, as long as many rows; where there were few, a larger turn takes no
+    longer than one of objects alone.
+    """
+    rows = sum(map(len, decoded))
+    objects = sum(len(arrivals.records.objects) for arrivals in decoded)
+    return ROOM_OF_COLUMNS if _PLAIN_SHARE * objects <= rows else ROOM
 
 
 def up_to_scores(events: Sequence[Event]) -> Sequence[Event]:

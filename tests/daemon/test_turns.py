@@ -10,14 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamwatch.core.events import Invalid, Label, Partition, Prediction
+from streamwatch.core.merge import Arrivals, arrivals_of
 from streamwatch.core.vocabulary import Vocabulary
 from streamwatch.daemon.turns import (
-    BYTES_PER_TURN,
-    FETCHED_PER_TURN,
     RECORDS_PER_TURN,
+    ROOM,
+    ROOM_OF_COLUMNS,
     ROWS_PER_TURN,
     SCORES_PER_TURN,
     in_turns,
+    room_after,
     rows_up_to_objects,
     up_to_scores,
 )
@@ -27,7 +29,7 @@ from tests.edge.decoders.records import FakeRecord
 from tests.tiers import examples
 
 SIZES = st.lists(
-    st.sampled_from([0, 1, 300, BYTES_PER_TURN // 3, BYTES_PER_TURN, 3 * BYTES_PER_TURN])
+    st.sampled_from([0, 1, 300, ROOM.size_bytes // 3, ROOM.size_bytes, 3 * ROOM.size_bytes])
     | st.just(RECORDS_PER_TURN + 7),
     max_size=6,
 )
@@ -52,7 +54,7 @@ def test_every_record_has_its_turn_in_order_and_no_turn_is_larger_than_allowed(
         taken = [record for each in turn.values() for record in each]
         assert taken
         assert all(0 < len(each) <= RECORDS_PER_TURN for each in turn.values())
-        assert len(taken) == 1 or sum(len(record.value) for record in taken[:-1]) < BYTES_PER_TURN
+        assert len(taken) == 1 or sum(len(record.value) for record in taken[:-1]) < ROOM.size_bytes
         for partition, each in turn.items():
             seen[partition] += each
     assert seen == delivered
@@ -81,7 +83,7 @@ def test_predictions_with_many_scores_are_evaluated_a_few_at_a_time() -> None:
 @pytest.mark.slow
 def test_fetched_records_are_cut_where_objects_are_but_more_at_a_time() -> None:
     partition, chance = Partition("a", 0), random.Random(0)
-    sizes = [chance.choice((0, 100, 500, BYTES_PER_TURN)) for _ in range(6_000)]
+    sizes = [chance.choice((0, 100, 500, ROOM.size_bytes)) for _ in range(6_000)]
     fetched = gathered(
         partition, [piece_of([KafkaRecord("a", 0, i, 0, None, bytes(n)) for i, n in enumerate(sizes)])]
     )
@@ -89,8 +91,26 @@ def test_fetched_records_are_cut_where_objects_are_but_more_at_a_time() -> None:
     assert [record.offset for turn in turns for record in turn] == list(range(len(sizes)))
     for turn in turns:
         own = [len(record.value or b"") for record in turn]
-        assert sum(own[:-1]) < BYTES_PER_TURN
-        assert len(own) == FETCHED_PER_TURN or sum(own) >= BYTES_PER_TURN or turn is turns[-1]
+        assert sum(own[:-1]) < ROOM.size_bytes
+        assert len(own) == ROOM.fetched or sum(own) >= ROOM.size_bytes or turn is turns[-1]
+
+
+@pytest.mark.slow
+def test_where_nearly_all_are_columns_larger_turns_follow_until_there_are_objects_again() -> None:
+    label, odd = Label("i", "a", 0), Invalid("t", 0, 0, "x")
+
+    def decoded(events: Sequence[Label | Invalid]) -> list[Arrivals]:
+        batch = in_columns(events, Vocabulary(), digests=False)
+        return [arrivals_of([FakeRecord(b"", offset=i) for i in range(len(events))], batch)]
+
+    assert room_after(decoded([label] * 70 + [odd] * 10)) == ROOM_OF_COLUMNS
+    assert room_after(decoded([label] * 69 + [odd] * 10)) == ROOM
+    partition, rooms = Partition("a", 0), iter((ROOM, ROOM_OF_COLUMNS, ROOM))
+    fetched = gathered(
+        partition, [piece_of([KafkaRecord("a", 0, i, 0, None, bytes(100)) for i in range(12_000)])]
+    )
+    turns = [len(turn[partition]) for turn in in_turns({partition: fetched}, lambda: next(rooms))]
+    assert turns == [ROOM.fetched, ROOM_OF_COLUMNS.fetched, ROOM.fetched]
 
 
 def test_of_many_objects_among_columns_no_more_than_fit_a_turn_are_joined_at_once() -> None:
