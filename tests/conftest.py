@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import re
 from collections.abc import Callable, Generator
 from pathlib import Path
 
@@ -25,6 +27,27 @@ for tier in TIERS:
 settings.load_profile(TIER)
 
 collect_ignore = list(SLOW_ROOMS) if TIER == "fast" else []  # importing them takes longer than the tier may
+WHOLLY_SLOW = re.compile(r"^pytestmark = .*\bpytest\.mark\.(slow|long)\b", re.MULTILINE)
+"""What a module says whose every test is slow."""
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Do not import a module of which the tier `fast` runs nothing."""
+    if TIER != "fast" or collection_path.suffix != ".py":
+        return None
+    return WHOLLY_SLOW.search(collection_path.read_text(encoding="utf-8")) is not None or None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Spare the collector of garbage thousands of modules and tests, of which none goes before the end."""
+    gc.collect()
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +26,13 @@ _RENDERED = ("_bucket", "_count", "_sum")
 
 def rules() -> list[dict[str, Any]]:
     """Every rule of every group."""
-    documents = (yaml.safe_load(file.read_text(encoding="utf-8")) for file in RULE_FILES)
-    return [rule for document in documents for group in document["groups"] for rule in group["rules"]]
+    return [rule for file in RULE_FILES for group in _document(file)["groups"] for rule in group["rules"]]
+
+
+@cache
+def _document(file: Path) -> dict[str, Any]:
+    """What a file says, read once: most tests and the names of many ask for it."""
+    return yaml.safe_load(file.read_text(encoding="utf-8"))
 
 
 def alerts() -> dict[str, dict[str, Any]]:

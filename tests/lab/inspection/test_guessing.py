@@ -13,7 +13,7 @@ from scipy.stats.contingency import association
 from sklearn.metrics import roc_auc_score
 
 from streamwatch.assembly import specs
-from streamwatch.assembly.inspection import Inspection, inspect
+from streamwatch.assembly.inspection import inspect
 from streamwatch.assembly.replay import recorded_topics
 from streamwatch.lab.inspection.area import area_under_roc
 from streamwatch.lab.inspection.classes import cramers_v
@@ -31,7 +31,6 @@ from tests.lab.inspection.payloads.rarity import ads
 from tests.lab.inspection.story import Maker, Payload, story
 from tests.layouts import DEFAULT
 
-GUESSABLE = [make for make in EVERY if not make().cannot]
 REPLAYED = (flat, fraud, ads, sequences, forecast_and_actual, shadow_scoring, flat_challenger)
 
 
@@ -81,25 +80,19 @@ def differences(payload: Payload) -> list[str]:
     return wrong
 
 
-def inspected(make: Maker) -> Inspection:
-    return inspect(make().sort().topics)
-
-
 @pytest.mark.parametrize("make", EVERY, ids=named)
 def test_a_payload_is_mapped_as_a_person_would_or_what_is_missing_is_said(make: Maker) -> None:
     assert differences(make().sort()) == []
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("make", [make for make in EVERY if make().cannot], ids=named)
-def test_what_cannot_be_mapped_has_problems(make: Maker) -> None:
-    assert inspected(make).problems
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("make", GUESSABLE, ids=named)
-def test_the_settings_load_and_join_every_prediction_whose_label_the_sample_has(make: Maker) -> None:
-    found = inspected(make)
+@pytest.mark.parametrize("make", EVERY, ids=named)
+def test_settings_join_every_prediction_whose_label_the_sample_has_or_problems_are_said(make: Maker) -> None:
+    payload = make().sort()
+    found = inspect(payload.topics)
+    if payload.cannot:
+        assert found.problems
+        return
     assert found.text is not None
     Settings(**parse(found.text))
     assert found.problems == []

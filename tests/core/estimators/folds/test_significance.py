@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
+from importlib import import_module
 from itertools import product
 
 import numpy as np
 import pytest
-import scikit_posthocs
 from scipy import stats
 
 from streamwatch.core.estimators.folds.significance import (
@@ -111,6 +111,7 @@ def test_the_critical_difference_parts_those_that_scikit_posthocs_parts(seed) ->
     values = rng.random((5, 12)) + np.linspace(0, 1.5, 5)[:, None]
     alpha = 0.05
     test = friedman_test(values, alpha)
+    scikit_posthocs = import_module("scikit_posthocs")  # with matplotlib and pandas: where it is used
     p = scikit_posthocs.posthoc_nemenyi_friedman(values.T).to_numpy()
     apart = np.abs(np.subtract.outer(test.ranks, test.ranks)) >= test.critical_difference
     np.testing.assert_array_equal(apart, p <= alpha)
