@@ -104,7 +104,7 @@ def test_an_alert_has_a_runbook(name: str) -> None:
     text = (DEPLOY / "runbooks" / f"{name}.md").read_text(encoding="utf-8")
     assert text.startswith(f"# {name}\n")
     headings = re.findall(r"^## (.+)$", text, re.MULTILINE)
-    assert headings == ["What it means", "Look at", "Do", "When it is wrong"]
+    assert headings == ["What it means", "What to check", "What to do", "When it may be wrong"]
 
 
 def test_a_runbook_belongs_to_an_alert() -> None:
