@@ -63,4 +63,4 @@ async def test_a_hint_is_said_to_be_one_and_stands_beside_what_labels_said(
     await expect(hint.locator("tbody")).to_contain_text(share)
     expected = panels.filter(has=page.get_by_role("heading", name="Expected accuracy"))
     await expect(expected.locator("tbody tr")).to_have_count(min(12, len(view.stretches)))
-    await expect(expected).to_contain_text("Against labels it was off by 0.0")
+    await expect(expected).to_contain_text("Compared with labels, it was off by 0.0")

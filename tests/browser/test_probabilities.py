@@ -41,7 +41,7 @@ async def test_a_page_shows_both_diagrams_with_their_numbers_and_nothing_without
     page = await opened(f"{server.url}/#/model/with")
     panels = page.locator("#model .tables section")
     losses = panels.filter(has=page.get_by_role("heading", name="Probabilities"))
-    await expect(losses).to_contain_text("Scores of 600 outcomes could be used, those of 0 could not.")
+    await expect(losses).to_contain_text("The scores of 600 outcomes were usable, those of 0 were not.")
     assert await losses.locator("tbody th").all_inner_texts() == list(ProbabilitiesSpec().mechanisms)
     diagram = panels.filter(has=page.get_by_role("heading", name="Reliability"))
     await expect(diagram.locator("svg circle")).to_have_count(5)  # of two classes: scores from 0.5 on
