@@ -60,71 +60,71 @@ def disjoint(predicted: str, true: str) -> Callable[[], str]:
 
 
 SAID: Mapping[tuple[str, str], Callable[[], str]] = {
-    ("a key of the settings is misspelt", "every command"): command(
-        "check", *NOWHERE, "-s", "join.horizn=3d"
-    ),
-    ("a key has its name of an older version", "every command"): check("join.tombstone_horizon=3d"),
+    ("a setting is misspelt", "every command"): command("check", *NOWHERE, "-s", "join.horizn=3d"),
+    ("a setting has the name of an older version", "every command"): check("join.tombstone_horizon=3d"),
     ("a duration has no unit", "every command"): check("join.horizon=3"),
-    ("a place does not say where", "every command"): check("topics.labels={name: l, mapping: {id: id}}"),
-    ("an index counts from the end", "every command"): check(
+    ("a place does not start with `value`, `key`, …", "every command"): check(
+        "topics.labels={name: l, mapping: {id: id}}"
+    ),
+    ("an array index is negative", "every command"): check(
         "topics.labels={name: l, mapping: {label: 'value.a[-1]'}}"
     ),
-    ("a field of the key is in an array", "every command"): check(
+    ("a key field is inside an array", "every command"): check(
         "topics.labels={name: l, mapping: {id: 'key.a[0]'}}"
     ),
-    ("a detector of some models has no such parameter", "every command"): check(
+    ("a parameter of a detector is misspelt", "every command"): check(
         "monitors.detectors_by_model={'fraud-*': {page_hinkley: {treshold: 3}}}"
     ),
     ("an envelope is misspelt", "every command"): check("topics.labels={name: l, envelope: cloudevent}"),
     ("a score has no threshold", "every command"): check(
         "topics.predictions={name: p, mapping: {prediction: {score: value.p}}}"
     ),
-    ("a format needs a schema, and none is named", "`check`"): check("topics.labels={name: l, format: avro}"),
-    ("a receiver is of no known type", "every command"): check("alerts.receivers=[{name: a, type: slak}]"),
-    ("a parameter is out of its range", "every command"): check(
-        "monitors.forgetting=[{fading: {alpha: 1.2}}]"
+    ("a format needs a schema, but none is set", "`check`"): check("topics.labels={name: l, format: avro}"),
+    ("the type of a receiver is misspelt", "every command"): check(
+        "alerts.receivers=[{name: a, type: slak}]"
     ),
-    ("no broker is there", "`inspect`"): command("inspect", "-b", "127.0.0.1:1", "-t", "p", "-t", "l"),
-    ("values are Avro, and no registry is named", "`inspect`"): unnamed_registry,
+    ("a parameter is out of range", "every command"): check("monitors.forgetting=[{fading: {alpha: 1.2}}]"),
+    ("no broker answers", "`inspect`"): command("inspect", "-b", "127.0.0.1:1", "-t", "p", "-t", "l"),
+    ("values are Avro, but no registry is set", "`inspect`"): unnamed_registry,
     ("an alias of a class is empty", "`check`"): command(
         "check", *NOWHERE, "-s", "topics.labels={name: l, mapping: {classes: {a: ''}}}"
     ),
     ("ids of predictions have a prefix", "`inspect`"): guessed(prefixed),
-    ("ids are in capitals on one side", "`inspect`"): guessed(upper_case_ids),
-    ("the key has several parts", "`inspect`"): guessed(composite),
-    ("two fields together are the id", "`inspect`"): guessed(user_and_day),
-    ("each record has several predictions", "`inspect`"): guessed(several_elements),
+    ("one side writes ids in capitals", "`inspect`"): guessed(upper_case_ids),
+    ("the key combines several parts", "`inspect`"): guessed(composite),
+    ("only two fields together form the id", "`inspect`"): guessed(user_and_day),
+    ("a record holds several predictions", "`inspect`"): guessed(several_elements),
     ("values are not plain JSON", "`inspect`"): guessed(framed),
     ("JSON is packed into a JSON string", "`inspect`"): guessed(double_encoded),
     ("ids of predictions have a prefix", "`doctor -c`"): rule("nothing_joins"),
-    ("classes are 0 and 1 here, no and yes there", "`doctor`"): disjoint("0 1", "no yes"),
-    ("a score was mapped as the class", "`doctor`"): disjoint("0.93 0.5", "fraud"),
-    ("labels lack their class", "`doctor`"): rule("undecodable"),
+    ("one side has classes 0 and 1, the other no and yes", "`doctor`"): disjoint("0 1", "no yes"),
+    ("a score is mapped as the class", "`doctor`"): disjoint("0.93 0.5", "fraud"),
+    ("labels have no class", "`doctor`"): rule("undecodable"),
     ("labels take longer than predictions wait", "`doctor`"): rule("horizon_short"),
     ("a rare class is judged by accuracy", "`doctor`"): lambda: doctor(Facts(reading(baselines(0.98, 0.99)))),
-    ("labels go on coming when predictions have stopped waiting", "`doctor`"): rule("labels_cut_off"),
-    ("labels come sorted by class", "`doctor`"): rule("labels_sorted"),
-    ("a topic with predictions is not read", "`doctor`"): rule("labels_orphaned"),
-    ("what is predicted changes before labels tell", "`doctor`"): rule("early_hint_stands"),
-    ("a segment is an id", "`doctor`"): rule("segments_full"),
-    ("the model is an id of each run", "`doctor`"): rule("limits_reached"),
-    ("more predictions wait than there is room for", "`doctor`"): rule("evicted"),
-    ("alarms are waited for too soon", "`doctor`"): rule("detectors_silent"),
-    ("an alarm is sent where it is refused", "`doctor`"): rule("undelivered"),
-    ("clocks of producers differ", "`doctor`"): rule("out_of_order"),
+    ("labels still arrive when predictions have expired", "`doctor`"): rule("labels_cut_off"),
+    ("labels arrive sorted by class", "`doctor`"): rule("labels_sorted"),
+    ("a topic with predictions is missing from the settings", "`doctor`"): rule("labels_orphaned"),
+    ("the predictions change before labels arrive", "`doctor`"): rule("early_hint_stands"),
+    ("the field of a segment is an id", "`doctor`"): rule("segments_full"),
+    ("the field of the model is an id of each run", "`doctor`"): rule("limits_reached"),
+    ("more predictions wait than the limit allows", "`doctor`"): rule("evicted"),
+    ("there are too few outcomes for alarms", "`doctor`"): rule("detectors_silent"),
+    ("a receiver refuses notifications", "`doctor`"): rule("undelivered"),
+    ("the clocks of producers differ", "`doctor`"): rule("out_of_order"),
     ("the clock of the machine is wrong", "`doctor`"): rule("clock_behind"),
     ("a transaction in Kafka stays open", "`doctor`"): rule("held_back"),
-    ("retention deletes what was not read yet", "`doctor`"): rule("log_lost"),
-    ("more is written than is evaluated", "`doctor`"): rule("lag_grows"),
+    ("retention deletes records before they are read", "`doctor`"): rule("log_lost"),
+    ("more records are written than evaluated", "`doctor`"): rule("lag_grows"),
     ("the disk fills up", "`doctor`"): rule("disk_low"),
-    ("state is kept in memory only", "`doctor`"): rule("not_durable"),
-    ("nothing serves there", "`doctor`"): command("doctor", "--url", "http://127.0.0.1:1"),
+    ("the state is in memory only", "`doctor`"): rule("not_durable"),
+    ("no daemon answers at the URL", "`doctor`"): command("doctor", "--url", "http://127.0.0.1:1"),
 }
 
 
 def rows() -> dict[tuple[str, str], str]:
     """Message by mistake and command."""
-    table = PAGE.read_text().partition("## Mistake")[2]
+    table = PAGE.read_text().partition("## Common mistakes")[2]
     cells = [line.strip("|").split(" | ") for line in table.splitlines() if line.startswith("| ")][1:]
     shown = re.compile(r"`(.*)`|<code>(.*)</code>")
     return {
