@@ -85,7 +85,7 @@ async def test_the_page_has_champion_challengers_by_lead_discordance_and_q_over_
     ]
     chart = group.locator("figure", has=page.get_by_role("heading", name="Q over time"))
     await expect(chart.locator(".canvas")).to_have_attribute("aria-label", re.compile(EQUAL))
-    await expect(page.locator("#comparison-rule")).to_contain_text("describe")
+    await expect(page.locator("#comparison-rule")).to_contain_text("descriptive")
 
     await page.go_back()
     await expect(page.locator("#models-title")).to_be_visible()
