@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Literal, Self, TypeAlias
 
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic import Discriminator, Field, Tag, ValidationInfo, field_validator, model_validator
 
 from streamwatch.core.estimators.catalogue import DETECTORS, DRIFT_WEIGHTINGS, MEASURES, MECHANISMS
+from streamwatch.core.estimators.parameters import LEAST_ALPHA
 from streamwatch.core.estimators.registers.prediction_clock.spec import PredictionClockSpec
 from streamwatch.core.estimators.registers.probabilities.spec import ProbabilitiesSpec
 from streamwatch.core.estimators.registers.revisions import RevisionsSpec
@@ -51,10 +52,24 @@ class HalfLife(Parameters):
             raise ValueError("give alpha or half_life, not both")
         return self
 
+    @field_validator("half_life")
+    @classmethod
+    def _gives_a_factor(cls, half_life: float | None) -> float | None:
+        if half_life is not None and not LEAST_ALPHA <= _alpha_of(half_life) < 1.0:
+            raise ValueError(
+                f"half-life in outcomes must give a fading factor 2^(-1/half_life) in [{LEAST_ALPHA}, 1), "
+                f"got {half_life!r}"
+            )
+        return half_life
+
     def values(self) -> dict[str, Any]:
         """Half-life h is alpha = 2^(-1/h)."""
         values = self.model_dump(exclude={"half_life"})
-        return values if self.half_life is None else values | {"alpha": 0.5 ** (1.0 / self.half_life)}
+        return values if self.half_life is None else values | {"alpha": _alpha_of(self.half_life)}
+
+
+def _alpha_of(half_life: float) -> float:
+    return 0.5 ** (1.0 / half_life)
 
 
 FORGETTING = OneOf(MECHANISMS, {"fading": HalfLife})
@@ -77,13 +92,24 @@ class CostsSection(Section):
         return self
 
 
-Utility: TypeAlias = Literal["accuracy", "balanced"] | CostsSection
+BY_NAME, BY_COSTS = "utility by name", "utility by costs"
+"""Tags of the two forms of a utility: with them a fault is told of the form that was written, once."""
+
+
+def _form_of_utility(value: object) -> str:
+    return BY_COSTS if isinstance(value, dict | CostsSection) else BY_NAME
+
+
+Utility: TypeAlias = Annotated[
+    Annotated[Literal["accuracy", "balanced"], Tag(BY_NAME)] | Annotated[CostsSection, Tag(BY_COSTS)],
+    Discriminator(_form_of_utility),
+]
 
 
 class SegmentsSection(Section):
     """Evaluation by segment, if the mapping of a topic names segments."""
 
-    alpha: Annotated[float, Bounded("alpha", above=0, below=1)] = _SEGMENTS.alpha
+    alpha: Annotated[float, Bounded("alpha", least=LEAST_ALPHA, below=1)] = _SEGMENTS.alpha
     """Fading factor per outcome of a segment's value."""
     max_values: Annotated[int, Bounded("max_values", least=1, most=1_000)] = _SEGMENTS.max_values
     """Maximum number of values per segment and model that have estimates of their own; the busiest are

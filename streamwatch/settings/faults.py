@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import BaseModel, SecretStr, ValidationError
 from pydantic_core import ErrorDetails
 
-from streamwatch.settings.estimators import DETECTOR_KINDS, FORGETTING_KINDS
+from streamwatch.settings.estimators import BY_COSTS, BY_NAME, DETECTOR_KINDS, FORGETTING_KINDS
 from streamwatch.settings.kinds import OneOf, OneOrMore
 from streamwatch.settings.mapping import WRITTEN_AS
 from streamwatch.settings.renamed import said_of
@@ -178,7 +178,7 @@ def dotted(path: Sequence[str | int]) -> str:
 def step_text(key: object) -> str:
     """A key as it was written, if it looks like one: a URL without `url:` stands where a key does."""
     text = str(key)
-    return text if re.fullmatch(r"[\w.\- ]{1,64}", text) else "(not shown)"
+    return text if re.fullmatch(r"[\w.\-*? ]{1,64}", text) else "(not shown)"
 
 
 def _without_tags(loc: Sequence[str | int], *, keep_field: bool) -> tuple[str | int, ...]:
@@ -190,6 +190,8 @@ def _without_tags(loc: Sequence[str | int], *, keep_field: bool) -> tuple[str | 
     steps = list(loc)
     while steps:
         step = steps.pop(0)
+        if step in (BY_NAME, BY_COSTS):
+            continue
         path.append(step)
         if step in _FIELDS_OF_FORMS and steps and steps[0] in WRITTEN_AS:
             steps.pop(0)

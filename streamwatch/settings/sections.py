@@ -21,6 +21,7 @@ from pydantic import (
 )
 
 from streamwatch.core.specs import Conflicts
+from streamwatch.edge.decoders.fields import is_plain
 from streamwatch.settings.durations import Duration, Lasting
 from streamwatch.settings.numbers import Bounded
 
@@ -175,7 +176,10 @@ def assumed(value: object) -> object:
         case "discard" | OnExpiry():
             return value
         case {"assume": str() | int() as label, **rest} if not rest:
-            return {"assume": str(label).lower() if isinstance(label, bool) else str(label)}
+            name = str(label).lower() if isinstance(label, bool) else str(label)
+            if not is_plain(name):
+                raise ValueError(f"a class must be 1 to 128 bytes without control characters, got {name!r}")
+            return {"assume": name}
         case _:
             raise ValueError(f"expected discard or {{assume: <class>}}, got {value!r}")
 

@@ -30,7 +30,8 @@ def parse(text: str) -> Any:
     Raises
     ------
     YamlRefused
-        Syntax, aliases, anchors, tags, nesting beyond `MAX_DEPTH`, or more than `MAX_VALUES` or
+        Syntax, aliases, anchors, tags, a key twice in one mapping (YAML 1.2, §3.2.1.1: of two `monitors`
+        sections one would be ignored), nesting beyond `MAX_DEPTH`, or more than `MAX_VALUES` or
         `MAX_CHARACTERS`.
     """
     if len(text) > MAX_CHARACTERS:
@@ -78,6 +79,15 @@ class _PlainLoader(yaml.SafeLoader):
             if self._values > MAX_VALUES:
                 raise YamlRefused(f"more than {MAX_VALUES} values{_at(event.start_mark)}")
         return event
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002 - theirs
+        seen: set[tuple[str, str]] = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode):
+                if (key.tag, key.value) in seen:
+                    raise YamlRefused(f"a key stands twice in one mapping{_at(key.start_mark)}")
+                seen.add((key.tag, key.value))
+        return super().construct_mapping(node, deep)
 
 
 def _problem(error: yaml.YAMLError) -> str:

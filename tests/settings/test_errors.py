@@ -34,7 +34,19 @@ def complaint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., 
     [
         (
             "monitors: {forgetting: [fading: {alpha: 1.2}]}",
-            "monitors.forgetting[0].alpha in streamwatch.yaml: fading factor must be in (0, 1), got 1.2",
+            "monitors.forgetting[0].alpha in streamwatch.yaml: fading factor must be in [0.001, 1), got 1.2",
+        ),
+        (
+            "monitors: {forgetting: [fading: {alpha: 1.0e-100}]}",
+            "monitors.forgetting[0].alpha in streamwatch.yaml: fading factor must be in [0.001, 1), got 1e-100",
+        ),
+        (
+            "monitors: {forgetting: [fading: {half_life: 1.0e+18}]}",
+            "monitors.forgetting[0].half_life in streamwatch.yaml: half-life in outcomes must give a fading factor 2^(-1/half_life) in [0.001, 1), got 1e+18",
+        ),
+        (
+            "monitors: {forgetting: [fading: {half_life: 0.001}]}",
+            "monitors.forgetting[0].half_life in streamwatch.yaml: half-life in outcomes must give a fading factor 2^(-1/half_life) in [0.001, 1), got 0.001",
         ),
         (
             "monitors: {forgetting: [landmark, {sliding: {size: 0}}]}",
@@ -90,6 +102,34 @@ def complaint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., 
         (
             "join: {on_expiry: ignore}",
             "join.on_expiry in streamwatch.yaml: expected discard or {assume: <class>}, got 'ignore'",
+        ),
+        (
+            "join: {on_expiry: {assume: ''}}",
+            "join.on_expiry in streamwatch.yaml: a class must be 1 to 128 bytes without control characters, got ''",
+        ),
+        (
+            "monitors: {utility: costs}",
+            "monitors.utility in streamwatch.yaml: expected 'accuracy' or 'balanced', got 'costs'",
+        ),
+        (
+            "monitors: {utility: {costs: {a: {a: 1, b: 1}, b: {a: 1, b: 1}}}}",
+            "monitors.utility in streamwatch.yaml: costs must differ, got 1.0 for every pair",
+        ),
+        (
+            "monitors: {utility: {costs: {a: {b: many}}, other: 0}}",
+            "monitors.utility.costs.a.b in streamwatch.yaml: input should be a valid number, unable to parse string as a number, got 'many'",
+        ),
+        (
+            "monitors: {utility_by_model: {'fraud-*': {costs: {a: {b: 1}}}}}",
+            "monitors.utility_by_model.fraud-* in streamwatch.yaml: costs must name every pair or have other, got none for a: a",
+        ),
+        (
+            "join: {horizon: 1d}\njoin: {horizon: 2d}",
+            "streamwatch.yaml: a key stands twice in one mapping (line 4, column 1)",
+        ),
+        (
+            "join: {horizon: 1d, max_pending: 5, horizon: 2d}",
+            "streamwatch.yaml: a key stands twice in one mapping (line 3, column 37)",
         ),
         (
             "http: {listen: 9877}",

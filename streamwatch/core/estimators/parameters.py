@@ -7,6 +7,12 @@ from typing import get_args
 from streamwatch.core.estimators.entries import Parameter
 from streamwatch.core.specs import Direction
 
+LEAST_ALPHA = 0.001
+"""Least fading factor of agreement totals, whose unit grows to 1/alpha of what it was with every outcome.
+
+It has to stay a number; and a past of which a thousandth is left after one outcome is none.
+"""
+
 DELTA = Parameter(
     "delta",
     "confidence",

@@ -91,9 +91,9 @@ def test_what_may_be_left_out_is_a_series_and_per_class_goes_first():
 @pytest.mark.parametrize(
     ("spec", "parameter", "problem"),
     [
-        (FadingSpec(1.2), "alpha", "fading factor must be in (0, 1), got 1.2"),
-        (FadingSpec(0.0), "alpha", "fading factor must be in (0, 1), got 0.0"),
-        (FadingSpec(float("nan")), "alpha", "fading factor must be in (0, 1), got nan"),
+        (FadingSpec(1.2), "alpha", "fading factor must be in [0.001, 1), got 1.2"),
+        (FadingSpec(0.0), "alpha", "fading factor must be in [0.001, 1), got 0.0"),
+        (FadingSpec(float("nan")), "alpha", "fading factor must be in [0.001, 1), got nan"),
         (SlidingSpec(0), "size", "window size must be a whole number in [1, 10000000], got 0"),
         (SlidingSpec(2.5), "size", "window size must be a whole number in [1, 10000000], got 2.5"),
         (AdwinSpec(delta=1.0), "delta", "confidence must be in (0, 1), got 1.0"),
@@ -115,7 +115,7 @@ def test_a_parameter_out_of_its_range_is_named_with_what_was_expected_and_got(sp
 
 
 def test_a_fading_factor_of_one_is_landmark_and_refused_but_a_window_of_one_is_allowed():
-    assert catalogue.problems(FadingSpec(1.0)) == [("alpha", "fading factor must be in (0, 1), got 1.0")]
+    assert catalogue.problems(FadingSpec(1.0)) == [("alpha", "fading factor must be in [0.001, 1), got 1.0")]
     assert catalogue.problems(SlidingSpec(1)) == []
     assert catalogue.problems(LandmarkSpec()) == []
 

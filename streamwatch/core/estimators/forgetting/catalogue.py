@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from streamwatch.core.estimators.entries import Entry, Parameter
-from streamwatch.core.estimators.parameters import ADWIN, DELTA
+from streamwatch.core.estimators.parameters import ADWIN, DELTA, LEAST_ALPHA
 from streamwatch.core.specs import AdwinSpec, DriftWeightedSpec, FadingSpec, LandmarkSpec, SlidingSpec
 
 MECHANISMS: tuple[Entry, ...] = (
@@ -26,9 +26,8 @@ MECHANISMS: tuple[Entry, ...] = (
             Parameter(
                 "alpha",
                 "fading factor",
-                0.0,
+                LEAST_ALPHA,
                 1.0,
-                open_low=True,
                 open_high=True,
                 help="Factor by which the weight of an outcome shrinks with each later one.",
             ),

@@ -6,6 +6,7 @@ from streamwatch.core.estimators.detectors import KINDS, DetectorKind
 from streamwatch.core.estimators.forgetting.drift_weighted import LABELS, OWN, REFERENCE
 from streamwatch.core.estimators.kernel.shadow import MAX_CLASSES as MAX_SHADOW_CLASSES
 from streamwatch.core.estimators.memory.ring import MAX_CLASS
+from streamwatch.core.estimators.parameters import LEAST_ALPHA
 from streamwatch.core.specs import (
     OPPONENTS,
     AdwinSpec,
@@ -41,7 +42,7 @@ def check(
             raise ValueError(f"{name} must be {expected}, got {got!r}")
 
     for f in fading:
-        expect(0.0 < f.alpha < 1.0, "fading factor alpha", "in (0, 1)", f.alpha)
+        expect(LEAST_ALPHA <= f.alpha < 1.0, "fading factor alpha", f"in [{LEAST_ALPHA}, 1)", f.alpha)
     for s in sliding:
         expect(1 <= s.size < 1 << 31, "sliding window size", "at least 1", s.size)
     for w in windows:
