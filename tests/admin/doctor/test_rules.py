@@ -246,6 +246,15 @@ def test_the_most_important_comes_first() -> None:
     assert weights[0] is Weight.NOTHING_WORKS
 
 
+def test_a_daemon_that_has_not_come_to_reading_is_not_told_of_brokers() -> None:
+    compiling = "the estimators are being compiled, once on this machine: 10 s so far"
+    (found,) = said(text="kafka_up 0", reasons=(compiling,))
+    assert found == (
+        f"not_ready: daemon is not ready: {compiling} | it starts, recovers or waits | "
+        "wait; if it lasts, its log says what for"
+    )
+
+
 def test_classes_that_only_differ_in_writing_are_matched_in_what_to_change() -> None:
     disjoint = {"classes_disjoint": {"predicted_class": ["0", "1"], "true": ["no", "yes"]}}
     [found] = said(details={"m": disjoint})

@@ -10,7 +10,8 @@ from streamwatch.admin.doctor.finding import Finding, Rule, Weight
 
 def _find(facts: Facts) -> Iterator[Finding]:
     if facts.reasons:
-        kafka = facts.now.value("kafka_up") == 0
+        # Before it reads, brokers were not asked: state is opened and estimators are compiled first.
+        kafka = facts.now.value("kafka_up") == 0 and any("Kafka" in reason for reason in facts.reasons)
         yield Finding(
             Weight.NOTHING_WORKS,
             "daemon",
