@@ -84,6 +84,8 @@ def times_of(event_ms: Iterable[Any] | None, count: int, begun: int) -> NDArray[
     if times.dtype.kind == "O":  # a list's numbers
         times = np.asarray(times.tolist())
     if times.dtype.kind == "M":
+        if np.isnat(times).any():
+            raise ValueError(f"event_ms must be times, got NaT at position {int(np.isnat(times).argmax())}")
         times = times.astype("datetime64[ms]").astype(np.int64)
     if times.shape != (count,):
         raise ValueError(f"event_ms must be one time per outcome ({count}), got shape {times.shape}")

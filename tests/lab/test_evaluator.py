@@ -135,6 +135,11 @@ def test_nothing_is_known_before_anything_came() -> None:
         (([None], ["a"]), {}, "y_true must be texts"),
         (([1], [1]), {"event_ms": [1, 2]}, r"one time per outcome \(1\), got shape \(2,\)"),
         (([1], [1]), {"event_ms": [0.5]}, "datetimes or whole milliseconds, got float64"),
+        (
+            ([1, 1], [1, 1]),
+            {"event_ms": np.array(["2026-01-01", "NaT"], "datetime64[ms]")},
+            "event_ms must be times, got NaT at position 1",
+        ),
         ((np.ones((2, 2)), [1, 2]), {}, r"one dimension, got shape \(2, 2\)"),
     ],
 )

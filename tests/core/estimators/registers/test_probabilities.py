@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamwatch.core.estimators.registers.probabilities import ProbabilitiesSpec, probabilities_under
+from streamwatch.core.estimators.registers.probabilities.state import empty
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Outcome
 from streamwatch.core.specs import AdwinSpec
@@ -143,6 +144,20 @@ def test_threshold_curves_equal_scikit_learn() -> None:
             expected = at_threshold(seen, weights, name, threshold)
             said = [math.nan if value is None else value for value in (precision, recall)]
             assert said == pytest.approx(expected, abs=1e-6, nan_ok=True), (name, threshold)
+
+
+def test_where_no_area_is_asked_for_nothing_is_written_beside_the_ring_and_all_else_stays() -> None:
+    found: list[dict[str, object]] = []
+    for auc_outcomes in (0, AUC_OUTCOMES):
+        probabilities = ProbabilitiesSpec(auc_outcomes=auc_outcomes)
+        assert len(empty(probabilities).labels) >= 1  # the loop writes to one place at least
+        estimators = EstimatorSet(replace(TINY, registers=(probabilities,)))
+        estimators.fold(stream(200, 5))
+        document = estimators.details()["m"]["probabilities"]
+        assert isinstance(document, dict)
+        found.append(document)
+    assert found[0]["auc"] is None
+    assert all(found[0][name] == found[1][name] for name in ("calibration_error", "reliability", "curves"))
 
 
 def test_what_cannot_be_used_is_counted_by_reason() -> None:

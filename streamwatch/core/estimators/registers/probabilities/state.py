@@ -104,14 +104,15 @@ def empty(spec: ProbabilitiesSpec) -> ModelState:
     state: NDArray[Any] = np.zeros(1, STATE)
     state["unit"] = 1.0
     room = min(2, spec.max_auc_classes)
+    held = max(1, spec.auc_outcomes)  # where none is asked for, the outcome at hand: no area comes of one
     return ModelState(
         state,
         np.zeros(SUMS),
         np.zeros((len(spec.alphas), SUMS + 1)),
         np.zeros(len(spec.windows), WINDOW),
         np.zeros((max(spec.sizes, default=0), SUMS)),
-        np.zeros(spec.auc_outcomes, np.int32),
-        np.zeros((spec.auc_outcomes, room)),
+        np.zeros(held, np.int32),
+        np.zeros((held, room)),
         np.zeros((BINS, 3)),
         np.zeros((room, THRESHOLDS, 2)),
     )
