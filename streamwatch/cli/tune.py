@@ -169,7 +169,10 @@ def tune(  # noqa: PLR0913  # one parameter per option
     if output is None:
         typer.echo(text, nl=False)
     else:
-        output.write_text(text, encoding="utf-8")
+        try:
+            output.write_text(text, encoding="utf-8")
+        except OSError as error:
+            refuse(f"--output: {output} cannot be written: {error.strerror or error}")
 
 
 def _recorded(read: Callable[[], ReplaySpec]) -> dict[str, History]:
