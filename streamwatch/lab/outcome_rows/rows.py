@@ -38,6 +38,8 @@ from streamwatch.lab.outcome_rows.scan import (
 from streamwatch.lab.recorded import Recording
 
 _READ_BYTES: Final = 1 << 22
+_SPARE_BYTES: Final = 1 << 18
+"""Of rows that are left when more are read, mostly less."""
 _ROWS: Final = 1 << 16
 _FIRST_ROWS: Final = 1 << 11
 """Rows of the first part: until a model's classes have met they are looked at one by one."""
@@ -113,6 +115,7 @@ class OutcomeRows:
         self._max_future_ms = max_future_ms
         self.partition: Partition = reader.partition_of("both")
         """Of which the rows are records."""
+        self._room = np.empty(0, np.uint8)
         self._data = _padded(b"")
         self._at = 0
         """Where in `_data` the rows begin that are yet to be read."""
@@ -192,8 +195,19 @@ class OutcomeRows:
         lines = self._line + int(np.count_nonzero(left == ord("\n")))
         more = self._recording.read_on(_READ_BYTES, lines)
         self._at_end = not more
-        self._data, self._at = _padded(left.tobytes() + more), 0
+        self._hold(left, more)
         return True
+
+    def _hold(self, left: NDArray[np.uint8], more: bytes) -> None:
+        """Have these bytes at hand, in memory that is used again: new memory costs more than a copy."""
+        size = len(left) + len(more)
+        if size + PADDING > len(self._room):
+            self._room = np.empty(size + PADDING + _SPARE_BYTES, np.uint8)
+        self._room[: len(left)] = left
+        self._room[len(left) : size] = np.frombuffer(more, np.uint8)
+        self._room[size : size + PADDING] = 0
+        self._data, self._at = self._room[: size + PADDING], 0
+        self._data.flags.writeable = False
 
     def _scanned(self, room: int, most_odd: int) -> tuple[int, int, int, bool]:
         models, predicted, true = (self._tokens[role].table for role in (MODEL, PREDICTION, LABEL))
