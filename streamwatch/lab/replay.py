@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Final, cast
@@ -124,6 +125,17 @@ class ReplayResult:
     """Time before that: loading the estimators, or compiling them."""
 
 
+@lru_cache(maxsize=16)
+def _warm_up(monitors: MonitorsSpec, join: JoinSpec, *, tracing: bool) -> None:
+    """Compile or load what a replay will call: once for all of one make, as experiments replay hundreds."""
+    warm_up(monitors, tracing=tracing)
+    if columns_suffice(join):
+        warm_up_join()
+    warm_up_predictions(join.prediction_registers)
+    warm_up_merge()
+    warm_up_rows()
+
+
 def replay(spec: ReplaySpec, console: Console | None = None) -> ReplayResult:
     """Evaluate recordings from start to end, merged by time as the daemon merges partitions.
 
@@ -150,12 +162,7 @@ def replay(spec: ReplaySpec, console: Console | None = None) -> ReplayResult:
         traces = [None if path is None else stack.enter_context(TraceCsv(path)) for path in paths]
         began = time.monotonic()
         with waiting("loading the estimators (a first time compiles them: about a minute, once)", console):
-            warm_up(spec.monitors, tracing=spec.trace is not None)
-            if columns_suffice(spec.join):
-                warm_up_join()
-            warm_up_predictions(spec.join.prediction_registers)
-            warm_up_merge()
-            warm_up_rows()
+            _warm_up(spec.monitors, spec.join, tracing=spec.trace is not None)
         result.compile_seconds = time.monotonic() - began
         began = time.monotonic()
         meter = stack.enter_context(ByteMeter(result.source, total_bytes(recordings), console))
