@@ -28,11 +28,13 @@ from streamwatch.edge.sources.kafka.batches.opened import (
     open_compressed,
     open_plain,
 )
+from streamwatch.edge.sources.kafka.batches.padded import with_padding
 from streamwatch.edge.sources.kafka.batches.record import (
     KafkaRecords,
     Piece,
     divided,
     gathered,
+    in_place,
     piece_of,
 )
 from streamwatch.edge.sources.kafka.batches.scanner import Scanner
@@ -73,7 +75,7 @@ class PartitionReader:
     def __init__(  # noqa: PLR0913, PLR0917 - what an answer is, and the limits on it
         self,
         partition: Partition,
-        data: bytes,
+        data: bytes | memoryview,
         position: int,
         high_watermark: int,
         aborted: Iterable[tuple[int, int]] | None,
@@ -92,6 +94,7 @@ class PartitionReader:
         self._partition = partition
         self._data = memoryview(data)
         self._bytes = np.frombuffer(data, np.uint8)
+        self._padded = with_padding(data)
         self._at = 0
         self._high_watermark = high_watermark
         self._aborted = AbortedTransactions(aborted)
@@ -136,7 +139,8 @@ class PartitionReader:
                 left_bytes -= opened.at - first
             pieces += found
             room -= sum(len(rows) for rows, *_ in found)
-        return gathered(self._partition, pieces)
+        found = in_place(self._partition, pieces, self._padded) if self._padded is not None else None
+        return found if found is not None else gathered(self._partition, pieces)
 
     def unpack(self) -> None:
         """Decompress the batch that stands next, whatever size is allowed.

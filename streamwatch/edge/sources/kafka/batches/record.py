@@ -36,6 +36,8 @@ FAULTS: Final = {
 }
 """Reasons by what stands in the column FAULT of a scanned row; a header's name may be faulty besides."""
 _CODES: Final = {reason: code for code, reason in FAULTS.items()}
+_LONGER: Final = 4
+"""Times that an answer may be as long as what is read of it where it is."""
 _PADDING: Final = np.zeros(PADDING, np.uint8)
 _NO_ROWS: Final = np.zeros((0, COLUMNS), np.int64)
 
@@ -116,6 +118,33 @@ def gathered(partition: Partition, pieces: Sequence[Piece]) -> KafkaRecords:
     if len(pieces) == 1:
         return KafkaRecords(partition, data, pieces[0][0])
     return KafkaRecords(partition, data, np.concatenate([rows for rows, *_ in pieces]))
+
+
+def in_place(partition: Partition, pieces: Sequence[Piece], answer: NDArray[np.uint8]) -> KafkaRecords | None:
+    """Put rows together as `gathered` does, over the answer they were found in, `PADDING` zeros included.
+
+    None where some stand elsewhere, or the answer, which is in memory as long as they are, is much longer.
+    """
+    if not pieces or len(answer) > _LONGER * sum(len(data) for _, data, _ in pieces):
+        return None
+    begin, end = _addresses(answer)
+    shifts: list[int] = []
+    for _, data, first in pieces:
+        start, stop = _addresses(data)
+        if start < begin or stop > end:
+            return None
+        shifts.append(start - begin - first)
+    for (rows, *_), shift in zip(pieces, shifts, strict=True):
+        if shift:
+            rows[:, (KEY, VALUE, HEADERS)] += shift
+    if len(pieces) == 1:
+        return KafkaRecords(partition, answer, pieces[0][0])
+    return KafkaRecords(partition, answer, np.concatenate([rows for rows, *_ in pieces]))
+
+
+def _addresses(data: NDArray[np.uint8]) -> tuple[int, int]:
+    start: int = data.__array_interface__["data"][0]
+    return start, start + len(data)
 
 
 def piece_of(records: Sequence[KafkaRecord]) -> Piece:

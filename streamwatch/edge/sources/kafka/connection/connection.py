@@ -30,7 +30,7 @@ from streamwatch.edge.sources.kafka.spec import Ago, At, KafkaSpec, Start
 
 __all__ = ["CONNECTION_ERRORS", "ClientLogCapture", "Connection", "TopicsMissing", "require_topics", "worded"]
 
-SCAN_ROWS = 2_048
+SCAN_ROWS = 8_192
 """Records scanned at a time."""
 
 

@@ -10,6 +10,7 @@ from aiokafka.errors import KafkaError
 from aiokafka.protocol.fetch import FetchRequest
 
 from streamwatch.core.events import Partition
+from streamwatch.edge.sources.kafka.fetch.receiving import receive_directly
 
 CONNECTION_ERRORS = (KafkaError, OSError, TimeoutError, AssertionError)
 """What the client raises when a connection has to be replaced (it asserts what brokers should not do)."""
@@ -26,7 +27,8 @@ class Answer(NamedTuple):
     """Last stable offset; -1 where the protocol has none."""
     aborted: Sequence[tuple[int, int]]
     """(producer id, first offset) of aborted transactions."""
-    data: bytes
+    data: bytes | memoryview
+    """Batches; as of `padded_copy` where there is much."""
 
     @property
     def readable(self) -> int:
@@ -54,6 +56,8 @@ async def ask(
     for (topic, partition), offset in offsets:
         topics.setdefault(topic, []).append((partition, offset, partition_bytes))
     request = FetchRequest(wait_ms, 1, most_bytes, READ_COMMITTED, list(topics.items()))
+    if (connection := await client._get_conn(node)) is not None:  # noqa: SLF001
+        receive_directly(connection)
     answer: Any = await client.send(node, request)
     return [
         _answer(Partition(topic, number), error, high, rest, answer.API_VERSION)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from streamwatch.core.events import Partition
 from streamwatch.edge.sources.kafka.batches.damage import Damage
+from streamwatch.edge.sources.kafka.batches.padded import padded_copy, with_padding
 from streamwatch.edge.sources.kafka.batches.plain_batches import PlainBatches, compiled_plain_batches
 from streamwatch.edge.sources.kafka.batches.reader import PartitionReader
 from streamwatch.edge.sources.kafka.batches.record import KafkaRecord
@@ -51,7 +52,7 @@ class Reading:
 
 
 def read(
-    data: bytes,
+    data: bytes | memoryview,
     plain: PlainBatches | None,
     *,
     position: int,
@@ -119,11 +120,23 @@ def test_what_is_read_in_one_pass_is_what_is_read_batch_by_batch(
     largest: int,
     aborted: list[tuple[int, int]],
 ):
-    one, other = (
-        read(data, chosen, position=position, most=most, room=room, largest=largest, aborted=aborted)
-        for chosen in (plain, None)
+    padded = padded_copy(memoryview(data))
+    one, other, in_place = (
+        read(given, chosen, position=position, most=most, room=room, largest=largest, aborted=aborted)
+        for given, chosen in ((data, plain), (data, None), (padded, plain))
     )
-    assert one == other
+    assert one == other == in_place
+
+
+def test_batches_with_padding_are_read_where_they_are_unless_most_of_it_is_not_theirs(plain: PlainBatches):
+    batches = [RawBatch([record(d, b"v%d" % d, b"k") for d in range(5)], 5 * n).bytes() for n in range(9)]
+    data = padded_copy(memoryview(b"".join(batches)))
+    reader = PartitionReader(HERE, data, 0, -1, [], Scanner(compiled_scan(), 16, plain), MOST)
+    taken = [reader.take(room) for room in (18, 5, 500)]
+    assert [len(each) for each in taken] == [18, 5, 22]
+    assert [each.data is with_padding(data) for each in taken] == [True, False, True]
+    found = [(each.offset, each.key, each.value) for records in taken for each in records]
+    assert found == [(n, b"k", b"v%d" % (n % 5)) for n in range(45)]
 
 
 def test_plain_batches_are_passed_in_one_call(plain: PlainBatches):

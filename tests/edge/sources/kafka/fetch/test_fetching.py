@@ -40,6 +40,9 @@ class FakeClient:
     def force_metadata_update(self) -> None:
         self.refreshed += 1
 
+    async def _get_conn(self, _node: int) -> None:
+        """No connection that could be read directly."""
+
     async def send(self, _node: int, request: Any) -> Any:
         await asyncio.sleep(0)
         wanted = [(Partition(topic, n), offset) for topic, parts in request.topics for n, offset, _ in parts]
