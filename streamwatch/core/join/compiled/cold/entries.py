@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.join.compiled.cold.block import ARRIVAL, PACKED_ENTRY, WORDS
+from streamwatch.core.join.compiled.cold.block import PACKED_ENTRY
 from streamwatch.core.join.compiled.cold.evicting import Evicting
-from streamwatch.core.join.compiled.cold.looking_up import candidates, search
+from streamwatch.core.join.compiled.cold.finding import Found, find
 from streamwatch.core.join.compiled.cold.merging import Merge
 from streamwatch.core.join.compiled.cold.oldest import Taking
 from streamwatch.core.join.compiled.cold.opening import committed_runs
-from streamwatch.core.join.compiled.cold.reading import living, read_blocks
+from streamwatch.core.join.compiled.cold.reading import living
 from streamwatch.core.join.compiled.cold.run import DEDUP_ENTRIES, Run
 from streamwatch.core.join.compiled.cold.schedule import due
 from streamwatch.core.join.compiled.cold.spec import ColdSpec
@@ -27,17 +27,6 @@ from streamwatch.core.join.compiled.cold.store import (
 from streamwatch.core.join.compiled.layout import EARLY_LABELS, PREDICTIONS, RETAINED_LABELS
 
 QUEUES: Final = (PREDICTIONS, EARLY_LABELS, RETAINED_LABELS, DEDUP_ENTRIES)
-
-
-class Found(NamedTuple):
-    """Living entries of some ids, by the order in which the ids were given, then by arrival; (n,) each."""
-
-    entries: NDArray[np.void]
-    """`PACKED_ENTRY`."""
-    asked: NDArray[np.int64]
-    """Which of the ids each belongs to."""
-    runs: NDArray[np.int64]
-    positions: NDArray[np.int64]
 
 
 class ColdEntries:
@@ -151,58 +140,7 @@ class ColdEntries:
 
     def look_up(self, low: NDArray[np.uint64], high: NDArray[np.uint64]) -> Found:
         """Find the living entries of ids, given by the halves of their digests, (n,), each but once."""
-        order = np.argsort(low)
-        low, high = low[order], high[order]
-        parts: list[tuple[NDArray[np.uint64], NDArray[np.int64], int]] = []
-        room = np.empty(len(low), np.int64), np.empty(len(low), np.int64), np.empty(len(low), np.int64)
-        for run in self._runs.values():
-            if not run.alive:
-                continue
-            count: int = candidates(low, high, run.bloom, run.fences, *room)
-            if count:
-                words, found = self._search(run, low, high, [each[:count] for each in room])
-                parts.append((words, found, run.number))
-        if not parts:
-            nothing = np.zeros(0, np.int64)
-            return Found(np.zeros(0, PACKED_ENTRY), nothing, nothing, nothing)
-        words = np.concatenate([part[0] for part in parts])
-        where = np.concatenate([part[1] for part in parts])
-        runs = np.repeat([part[2] for part in parts], [len(part[1]) for part in parts])
-        asked = order[where[:, 0]]
-        sequence = np.lexsort((words[:, ARRIVAL].copy(), asked))
-        entries = words[sequence].reshape(-1).view(PACKED_ENTRY)
-        return Found(entries, asked[sequence], runs[sequence], where[sequence, 1])
-
-    def _search(
-        self, run: Run, low: NDArray[np.uint64], high: NDArray[np.uint64], sought: list[NDArray[np.int64]]
-    ) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-        which, first, last = sought
-        numbers = first[np.diff(first, prepend=-1) > 0]
-        several = np.flatnonzero(last > first).tolist()
-        if several:
-            spans = [np.arange(first[i] + 1, last[i] + 1) for i in several]
-            numbers = np.unique(np.concatenate([numbers, *spans]))
-        blocks = read_blocks(self._store, run, numbers)
-        slots, lasts = np.searchsorted(numbers, first), np.searchsorted(numbers, last)
-        room = 4 * len(which) + 64
-        while True:
-            words, found = np.empty((room, WORDS), np.uint64), np.empty((room, 2), np.int64)
-            count: int = search(
-                low[which],
-                high[which],
-                which,
-                slots,
-                lasts,
-                *blocks,
-                run.manifest.block_entries,
-                run.dead,
-                self.floor,
-                words,
-                found,
-            )
-            if count < room:
-                return words[:count], found[:count]
-            room = count + 1
+        return find(self._store, self._runs.values(), low, high, self.floor)
 
     def take_out(self, runs: NDArray[np.int64], positions: NDArray[np.int64]) -> int:
         """Let entries count no more, by the handles of `Found`; how many did until now."""

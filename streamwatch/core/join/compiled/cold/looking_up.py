@@ -97,38 +97,78 @@ def low_at(data, at, i):
 
 
 @entry
-def search(low, high, asked, slots, lasts, data, begins, numbers, block_entries, dead, floor, words, found):
-    """Write the living entries of ids; how many they are, of which `words` has only those that fit.
+def distinct_blocks(first, last, numbers, slots):
+    """Write the numbers of the blocks of ids, sorted by `low`, each but once; how many they are.
+
+    `slots` is set to the place of the first block of each id; its others are behind that.
+    """
+    count = 0
+    for m in range(first.shape[0]):
+        # Blocks that an id shares with those before it are the last ones written.
+        known = 0 if count == 0 else max(numbers[count - 1] - first[m] + 1, 0)
+        slots[m] = count - known
+        for number in range(first[m] + known, last[m] + 1):
+            numbers[count] = number
+            count += 1
+    return count
+
+
+@entry
+def search(
+    low,
+    high,
+    asked,
+    slots,
+    more,
+    data,
+    begins,
+    numbers,
+    block_entries,
+    dead,
+    floor,
+    run,
+    words,
+    places,
+    count,
+):
+    """Write the living entries of ids behind `count` others; how many they are then, in all.
+
+    There is no room for the last of them if they are as many as `words`, or more.
 
     Parameters
     ----------
-    low, high, asked
-        uint64, uint64, int64 (n,): the ids that may be there, and what the caller calls them.
-    slots, lasts
-        int64 (n,): first and last block of each, as indices of `numbers`.
+    low, high
+        uint64 (ids,): all ids.
+    asked
+        int64 (n,): those that may be there.
+    slots, more
+        int64 (n,): first block of each, as an index of `numbers`, and how many more may have it.
     data, begins, numbers
         Blocks one behind the other, where each begins (and the last ends), and their numbers in the run.
     block_entries, dead, floor
         Of the run; oldest generation of dedup entries that counts.
-    words, found
-        uint64 (room, 8); int64 (room, 2): what the id is called, and the position in the run.
+    run
+        Its number.
+    words, places
+        uint64 (room, 8); int64 (room, 3): which id it is, the position in the run, and the run.
     """
-    count = 0
     room = words.shape[0] - 1
     for m in range(asked.shape[0]):
-        for slot in range(slots[m], lasts[m] + 1):
+        sought = low[asked[m]]
+        for slot in range(slots[m], slots[m] + more[m] + 1):
             at = begins[slot]
             size = count_at(data, at)
-            for i in range(first_at_least(data, at, low[m]), size):
-                if low_at(data, at, i) != low[m]:
+            for i in range(first_at_least(data, at, sought), size):
+                if low_at(data, at, i) != sought:
                     break
                 position = numbers[slot] * block_entries + i
                 if is_set(dead, position):
                     continue
                 k = min(count, room)
                 unpack_entries(data, at, i, 1, words, k)
-                if words[k, 1] == high[m] and not is_dropped(words, k, floor):
-                    found[k, 0] = asked[m]
-                    found[k, 1] = position
+                if words[k, 1] == high[asked[m]] and not is_dropped(words, k, floor):
+                    places[k, 0] = asked[m]
+                    places[k, 1] = position
+                    places[k, 2] = run
                     count += 1
     return count

@@ -90,6 +90,8 @@ def add_guests(slots, entries, totals, places, packed, start, at, shift):
     for k in range(start, packed.shape[0]):
         if not has_room(slots, entries, t):
             return k
+        if k + _AHEAD < packed.shape[0]:
+            prefetch(slots, slots.itemsize * np.int64(packed[k + _AHEAD].low >> shift))
         x = unpacked(entries, t, packed[k])
         places[x] = -1 - k
         hang_in(slots, entries, t, places, x, shift)

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.join.compiled.cold.block import PACKED_ENTRY
-from streamwatch.core.join.compiled.cold.entries import ColdEntries, Found
+from streamwatch.core.join.compiled.cold.entries import ColdEntries
+from streamwatch.core.join.compiled.cold.finding import Found
 from streamwatch.core.join.compiled.cold.run import DEDUP_ENTRIES
 from streamwatch.core.join.compiled.cold.store import ColdChanges, RunStore
 from streamwatch.core.join.compiled.layout import (
@@ -111,6 +112,8 @@ class Overflow:
         self._arrival = self.cold.next_arrival
         self._found: Found | None = None
         self._at = np.zeros(0, np.int64)
+        self._scored = False
+        """Whether some guest has scores."""
         self._numbers = np.zeros(0, np.int32)
         self._scores = OutsideScores(store)
         self.settled: dict[int, int] = {}
@@ -301,8 +304,11 @@ class Overflow:
         if not len(self._found.entries):
             self._found = None
             return
-        packed = self._found.entries.copy()
-        with_numbers(packed, scores, table.scores, table.segments)
+        packed = self._found.entries
+        self._scored = bool(scores)
+        if self._scored:
+            packed = packed.copy()
+            with_numbers(packed, scores, table.scores, table.segments)
         self._numbers = packed["true_or_scores"]
         self._at = np.full(len(packed), -1, np.int64)
         table.arrays = table.arrays._replace(guests=np.zeros(len(packed), np.int8))
@@ -330,7 +336,8 @@ class Overflow:
         gone = np.flatnonzero((guests == GONE) & (self._at >= 0))
         if len(gone):
             self.cold.take_out(found.runs[gone], found.positions[gone])
-            self._scores.forget(found.entries[gone])
+            if self._scored:
+                self._scores.forget(found.entries[gone])
             self._at[gone] = -1
         met = np.flatnonzero(guests == MET)
         if len(met):
@@ -347,10 +354,10 @@ class Overflow:
             return
         self.note_guests(table)
         arrays = table.arrays
-        here = self._at >= 0
-        scored = here & (self._found.entries["state"] == PENDING)
-        scored &= (self._numbers >= 0) & (self._numbers < SEGMENTS_FROM)
-        table.scores.take(self._numbers[scored].tolist())
+        if self._scored:
+            scored = (self._at >= 0) & (self._found.entries["state"] == PENDING)
+            scored &= (self._numbers >= 0) & (self._numbers < SEGMENTS_FROM)
+            table.scores.take(self._numbers[scored].tolist())
         remove_guests(arrays.slots, arrays.entries, arrays.totals, arrays.places, self._at, table.shift)
         self._found = None
 

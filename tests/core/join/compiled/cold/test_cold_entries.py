@@ -8,6 +8,7 @@ from random import Random
 import numpy as np
 import pytest
 
+from streamwatch.core.join.compiled.cold.block import PACKED_ENTRY
 from streamwatch.core.join.compiled.cold.entries import ColdEntries
 from streamwatch.core.join.compiled.cold.memory import MemoryRuns
 from streamwatch.core.join.compiled.cold.single_block import pack
@@ -159,6 +160,30 @@ def test_a_manifest_that_is_not_readable_is_named():
     store._values[key_of(b"m", 0)] = b"\xc1"
     with pytest.raises(ColdDamaged, match="the manifest of run 0 is not readable"):
         ColdEntries(store, SMALL)
+
+
+@pytest.mark.parametrize("most", [3, 32, 33, 700])
+def test_entries_of_an_id_are_found_by_arrival_however_many_and_in_however_many_runs(most):
+    chance = np.random.default_rng(most)
+    ids = chance.integers(0, 2**64 - 1, (900, 2), dtype=np.uint64)
+    ids[1::2, 0] = ids[::2, 0]  # pairs that differ only in the second half of the digest
+    of = chance.permutation(np.repeat(np.arange(len(ids)), chance.integers(0, 4, len(ids))))
+    of = np.concatenate([of, np.full(most, 5)])
+    entries = np.zeros(len(of), PACKED_ENTRY)
+    entries["low"], entries["high"] = ids[of].T
+    entries["arrival"] = chance.permutation(len(of))
+    entries["model"] = np.arange(len(of))
+    cold = ColdEntries(MemoryRuns(), SMALL)
+    for part in np.array_split(chance.permutation(entries), 5):
+        cold.evict(0, part)
+    asked = chance.permutation(len(ids))
+    low, high = ids[asked].T.copy()
+    found = cold.look_up(low, high)
+    place = np.argsort(asked)
+    expected = np.lexsort((entries["arrival"], place[of]))
+    assert found.asked.tolist() == place[of][expected].tolist()
+    assert found.entries.tolist() == entries[expected].tolist()
+    assert cold.take_out(found.runs, found.positions) == len(of)
 
 
 def test_only_one_search_or_merge_is_planned_at_a_time_and_its_queue_is_left_alone():
