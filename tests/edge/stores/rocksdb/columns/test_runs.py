@@ -143,6 +143,24 @@ def test_room_of_removed_runs_is_reclaimed_once_they_are_a_quarter_of_the_others
     database.close()
 
 
+def test_look_ups_leave_nothing_of_the_runs_in_memory_but_what_finds_a_block(tmp_path):
+    directory = tmp_path / "state"
+    database = opened(directory)
+    runs = RocksRuns(database)
+    cold = ColdEntries(runs)
+    entries = np.zeros(300_000, PACKED_ENTRY)
+    halves = np.random.default_rng(1).integers(0, 2**64 - 1, (2, 300_000), dtype=np.uint64)
+    entries["low"], entries["high"] = halves
+    entries["arrival"] = np.arange(300_000)
+    cold.evict(0, entries)
+    database._families[COLD_RUNS].flush()
+    before = database.figure("meta", "block-cache-usage")
+    assert len(cold.look_up(*halves).entries) == 300_000
+    assert database.figure("meta", "block-cache-usage") <= before
+    assert 0 < database.figure(COLD_RUNS, "estimate-table-readers-mem") < 0.2 * 300_000
+    database.close()
+
+
 def read_all(directory):
     """All blocks there are."""
     database = opened(directory)
