@@ -28,6 +28,8 @@ from streamwatch.core.join.compiled.waiting import NUMBERS
 
 BOUNDS: Final = (2**63 - 1, 2**63 - 1, 2**31, -1, -(2**63))
 """Smallest arrival, record time and age of a generation, largest such age and arrival, of no entry."""
+NOBODY: Final = (np.uint64(2**64 - 1), np.uint64(2**64 - 1))
+"""Halves of an id's digest that stand for none."""
 _AHEAD: Final = 16
 
 
@@ -44,7 +46,8 @@ def pack_blocks(words, block_entries, data, ends, bloom, floor, bounds):
         at = pack_entries(words, start, min(block_entries, count - start), data, at)
         ends[b] = at
     for i in range(count):
-        add_id(bloom, words[i, 0], words[i, 1])
+        if i == 0 or words[i, 0] != words[i - 1, 0] or words[i, 1] != words[i - 1, 1]:
+            add_id(bloom, words[i, 0], words[i, 1])
         bounds[0] = min(bounds[0], np.int64(words[i, ARRIVAL]))
         bounds[1] = min(bounds[1], np.int64(words[i, RECORD_MS]))
         age = (np.int64(words[i, STATE_AND_GENERATION] >> np.uint64(32)) - floor) & NUMBERS
@@ -61,6 +64,17 @@ def in_order(words, order, out):
             prefetch(words, 8 * WORDS * order[i + _AHEAD])
         for w in range(WORDS):
             out[i, w] = words[order[i], w]
+
+
+@detached
+def ids_in(words, low, high):
+    """Count the ids of entries in order, but for one that came before them."""
+    count = 0
+    for i in range(words.shape[0]):
+        if words[i, 0] != low or words[i, 1] != high:
+            low, high = words[i, 0], words[i, 1]
+            count += 1
+    return count
 
 
 def sorted_entries(entries: NDArray[np.void]) -> Words:
@@ -84,26 +98,28 @@ class RunWriter:
         Of the run.
     queue
         Queue of all its entries.
-    most
-        Entries that will come at most: the filter is made for them.
+    ids
+        Ids that will come at most: the filter is made for them.
     floor
         Oldest generation of dedup entries that counts.
     """
 
     def __init__(
-        self, store: RunStore, spec: ColdSpec, number: int, queue: int, most: int, floor: int
+        self, store: RunStore, spec: ColdSpec, number: int, queue: int, ids: int, floor: int
     ) -> None:
         self._store = store
         self._spec = spec
         self._number = number
         self._queue = queue
         self._floor = floor
-        few = most < spec.many_entries
-        self._bloom = filter_of(most, spec.filter_bits_of_few if few else spec.filter_bits)
+        few = ids < spec.many_entries
+        self._bloom = filter_of(ids, spec.filter_bits_of_few if few else spec.filter_bits)
         self._rest = np.empty((0, WORDS), np.uint64)
         self._fences: list[NDArray[np.uint64]] = []
         self._blocks = 0
         self._count = 0
+        self._ids = 0
+        self._last = NOBODY
         self._bounds = np.array(BOUNDS)
         self._names = NamesUsed()
 
@@ -111,6 +127,9 @@ class RunWriter:
         """Take in entries, behind all that came before."""
         self._count += len(words)
         self._names.add(words)
+        self._ids += int(ids_in(words, *self._last))
+        if len(words):
+            self._last = words[-1, 0], words[-1, 1]
         if len(self._rest):
             words = np.concatenate([self._rest, words])
         whole = len(words) // self._spec.block_entries * self._spec.block_entries
@@ -140,6 +159,7 @@ class RunWriter:
                 self._names.models(),
                 self._names.classes(),
                 self._names.segments(),
+                self._ids,
             ),
             fences,
             self._bloom,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.join.compiled.cold.building import RunWriter, sorted_entries
+from streamwatch.core.join.compiled.cold.building import NOBODY, RunWriter, ids_in, sorted_entries
 from streamwatch.core.join.compiled.cold.run import Run
 from streamwatch.core.join.compiled.cold.spec import ColdSpec
 from streamwatch.core.join.compiled.cold.store import RunStore
@@ -40,11 +40,18 @@ class Evicting:
         floor: int,
     ) -> None:
         self._entries = entries
-        self._writer = RunWriter(store, spec, number, queue, len(entries), floor)
+        self._store = store
+        self._spec = spec
+        self._number = number
+        self._queue = queue
+        self._floor = floor
         self.run_made: Run | None = None
         """The new run; None until `run` has ended."""
 
     def run(self) -> None:
         """Sort and write; for a thread. May be given up at any time, by forgetting it."""
-        self._writer.add(sorted_entries(self._entries))
-        self.run_made = self._writer.finish()
+        words = sorted_entries(self._entries)
+        ids = max(1, int(ids_in(words, *NOBODY)))
+        writer = RunWriter(self._store, self._spec, self._number, self._queue, ids, self._floor)
+        writer.add(words)
+        self.run_made = writer.finish()

@@ -87,7 +87,7 @@ class Merge:
         self._floor = floor
         self.runs = runs
         self._dead = [run.dead.copy() for run in runs]
-        self._most = sum(run.alive for run in runs)
+        self._ids = sum(run.most_ids for run in runs)
         self._offsets = np.cumsum([0, *(run.manifest.count for run in runs)])
         self._moved = np.zeros(0, np.int32)
         self.run_made: Run | None = None
@@ -107,9 +107,8 @@ class Merge:
         each = [run.manifest.block_entries for run in runs]
         room = max(*each, spec.chunk_blocks * spec.block_entries // _SHARE)
         self._moved = np.full(int(self._offsets[-1]), NOWHERE, np.int32)
-        writer = RunWriter(
-            self._store, spec, self._number, runs[0].manifest.queue, max(1, self._most), self._floor
-        )
+        queue = runs[0].manifest.queue
+        writer = RunWriter(self._store, spec, self._number, queue, max(1, self._ids), self._floor)
         sources = [
             living(self._store, run, dead, self._floor, room // block_entries)
             for run, dead, block_entries in zip(runs, self._dead, each, strict=True)
@@ -117,20 +116,24 @@ class Merge:
         words = np.empty((len(runs), room, WORDS), np.uint64)
         positions = np.empty((len(runs), room), np.int64)
         heads, counts = np.zeros(len(runs), np.int64), np.zeros(len(runs), np.int64)
-        out = np.empty((room, WORDS), np.uint64)
-        written = 0
+        out = np.empty((spec.chunk_blocks * spec.block_entries, WORDS), np.uint64)
+        written = held = 0
         for k, source in enumerate(sources):
             self._refill(source, k, words, positions, heads, counts)
         while counts.any():
             if self.given_up:
                 return
             count: int = merge_entries(
-                words, positions, heads, counts, self._offsets, written, out, self._moved
+                words, positions, heads, counts, self._offsets, written, out[held:], self._moved
             )
-            writer.add(out[:count])
             written += count
+            held += count
+            if held == len(out):
+                writer.add(out)
+                held = 0
             for k in np.flatnonzero((heads == counts) & (counts > 0)).tolist():
                 self._refill(sources[k], k, words, positions, heads, counts)
+        writer.add(out[:held])
         self.run_made = writer.finish()
 
     @staticmethod

@@ -13,6 +13,8 @@ from streamwatch.core.outcomes import SEGMENTS_FROM
 
 _NAMES, _CLASSES = WORDS - 3, WORDS - 2
 """Words of `PACKED_ENTRY` with model and predicted class, and with true class and label at prediction."""
+_ROOM = 256
+"""Names of a kind for which there is room at first; whenever there are more, entries are looked at again."""
 
 
 @hot
@@ -61,9 +63,9 @@ class NamesUsed:
     """Collects the numbers of names as entries come."""
 
     def __init__(self) -> None:
-        self._models = np.zeros(0, np.bool_)
-        self._classes = np.zeros(0, np.bool_)
-        self._segments = np.zeros(0, np.bool_)
+        self._models = np.zeros(_ROOM, np.bool_)
+        self._classes = np.zeros(_ROOM, np.bool_)
+        self._segments = np.zeros(_ROOM, np.bool_)
 
     def add(self, words: Words) -> None:
         """Note what these entries, uint64 (n, 8), refer to."""

@@ -54,6 +54,8 @@ class RunManifest(msgspec.Struct, frozen=True):
     """Numbers of the classes of its entries, likewise."""
     segments: bytes = b""
     """Numbers of the segments of its predictions without scores, likewise."""
+    ids: int = 0
+    """Ids that its entries have; 0 where nobody counted them."""
 
 
 @dataclass(slots=True)
@@ -86,6 +88,11 @@ class Run:
     def nbytes(self) -> int:
         """Bytes in memory."""
         return self.fences.nbytes + self.bloom.nbytes + self.dead.nbytes
+
+    @property
+    def most_ids(self) -> int:
+        """Ids of living entries, at most."""
+        return min(self.alive, self.manifest.ids or self.alive)
 
     def estimate(self, floor: int) -> int:
         """Estimate the entries that live; of dedup entries by how many of their generations are dropped."""

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 class ColdSpec:
     """Sizes of runs, blocks and filters, and when runs are merged."""
 
-    block_entries: int = 128
-    """Entries a block: about 3 kB."""
-    chunk_blocks: int = 64
+    block_entries: int = 64
+    """Entries a block: about 1.6 kB."""
+    chunk_blocks: int = 128
     """Blocks read, merged or written at a time, in a millisecond or two."""
     first_entries: int = 32_768
     """A run of less than the fan-out times as many is of the lowest tier."""
@@ -20,8 +20,8 @@ class ColdSpec:
     most_entries: int = 2**22
     """Runs are not merged beyond this."""
     filter_bits: int = 12
-    """Bits of the filter an entry: about 1 in 200 foreign ids passes."""
+    """Bits of the filter an id: about 1 in 200 foreign ones passes."""
     filter_bits_of_few: int = 16
     """The same of runs that are small, of which there are many: about 1 in 1,000."""
     many_entries: int = 2**20
-    """A run of fewer is small."""
+    """A run of fewer ids is small."""

@@ -12,6 +12,7 @@ from streamwatch.core.join.compiled.cold.block import PACKED_ENTRY
 from streamwatch.core.join.compiled.cold.entries import ColdEntries
 from streamwatch.core.join.compiled.cold.memory import MemoryRuns
 from streamwatch.core.join.compiled.cold.single_block import pack
+from streamwatch.core.join.compiled.cold.spec import ColdSpec
 from streamwatch.core.join.compiled.cold.store import DEAD, ENTRIES, FILTER, ColdDamaged, key_of
 from tests.core.join.compiled.cold.cold_model import IDS, SMALL, ColdSteps, CutRuns, array_of
 from tests.tiers import by_tier
@@ -160,6 +161,29 @@ def test_a_manifest_that_is_not_readable_is_named():
     store._values[key_of(b"m", 0)] = b"\xc1"
     with pytest.raises(ColdDamaged, match="the manifest of run 0 is not readable"):
         ColdEntries(store, SMALL)
+
+
+@pytest.mark.parametrize("each", [1, 3, 50])
+def test_a_filter_is_as_large_as_its_ids_need_however_many_entries_each_has_also_once_merged(each):
+    spec = ColdSpec(filter_bits_of_few=16, fanout=2)
+    ids, parts = 4_000, 2
+    halves = np.random.default_rng(1).integers(0, 2**64 - 1, (parts, ids, 2), dtype=np.uint64)
+    cold = ColdEntries(MemoryRuns(), spec)
+    for part in range(parts):
+        entries = np.zeros(ids * each, PACKED_ENTRY)
+        entries["low"], entries["high"] = np.repeat(halves[part], each, axis=0).T
+        entries["arrival"] = part * len(entries) + np.arange(len(entries))
+        cold.evict(0, entries)
+    for merged in range(2):
+        if merged:
+            merge = cold.merging()
+            merge.run()
+            cold.finish_merging(merge)
+        runs = list(cold._runs.values())
+        assert sum(run.manifest.ids for run in runs) == parts * ids
+        assert sum(run.bloom.nbytes for run in runs) == pytest.approx(2 * parts * ids, rel=0.05)
+        low, high = halves.reshape(-1, 2).T.copy()
+        assert np.bincount(cold.look_up(low, high).asked).tolist() == parts * ids * [each]
 
 
 @pytest.mark.parametrize("most", [3, 32, 33, 700])
