@@ -6,10 +6,10 @@
 Both read the same messages from the same broker with the same consumer settings, in turn, each time in a
 fresh process; CPU is that of the process (all its threads), without the broker's. The bare loop decodes the
 fields of each topic into a msgspec struct. The daemon runs with its state in memory, on disk, and (with
---pending) on disk beside so many predictions that wait already. What disturbs a run only adds to it, so the
-lowest of each is
-compared; all are shown. The broker is STREAMWATCH_TEST_BOOTSTRAP, else Apache Kafka in a child process, else
-(or with --embedded) librdkafka's mock cluster in a child process. Only ratios travel between machines.
+--pending) on disk beside so many predictions that wait already, nearly all of them cold. What disturbs a run
+only adds to it, so the lowest of each is compared; all are shown. The broker is STREAMWATCH_TEST_BOOTSTRAP,
+else Apache Kafka in a child process, else (or with --embedded) librdkafka's mock cluster in a child process.
+Only ratios travel between machines.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ from streamwatch.core.events import Prediction
 from streamwatch.daemon import POSITIONS, SourcePositions
 from streamwatch.edge.keys import digest_ids
 from streamwatch.settings import Settings
+from streamwatch.settings.state import StateSection
 from streamwatch.telemetry import InternalEvent, Telemetry, TopicsAssigned
 
 IDLE_SECONDS = 10.0
@@ -59,6 +60,7 @@ class Meter:
 
 
 ALL_IN_MEMORY, NOTHING = 1_000_000, 0
+DEFAULT = StateSection().join_memory_megabytes
 
 
 def settings(
@@ -109,20 +111,21 @@ async def by_id(servers: str, topics: list[str], messages: int) -> dict[str, flo
 
 
 async def preloaded(servers: str, topics: list[str], messages: int) -> dict[str, float]:
-    """As `daemon`, with a copy of the state that `preload` made."""
+    """As `durable`, with a copy of the state that `preload` made, and the default room in memory."""
     with tempfile.TemporaryDirectory() as folder:
         state = Path(folder) / "state"
         shutil.copytree(os.environ[PRELOADED], state)
         accepted = float(os.environ[WAITING])
-        return await daemon(servers, topics, messages + int(accepted), str(state))
+        return await daemon(servers, topics, messages + int(accepted), str(state), DEFAULT)
 
 
 async def preload(_: str, topics: list[str], number: int) -> dict[str, float]:
     """A state in which so many predictions wait, merged as one that has been there for long.
 
-    Otherwise whoever reads a copy of it first pays for merging all of it.
+    Those for which the default settings have no room in memory are cold. Otherwise whoever reads a copy of it
+    first pays for merging all of it.
     """
-    document = settings("nowhere:9092", topics, os.environ[PRELOADED])
+    document = settings("nowhere:9092", topics, os.environ[PRELOADED], DEFAULT)
     chosen = Settings(**document)
     opened = state_opening(chosen, build_topics(chosen), Telemetry(level="error"))()
     core, store = opened.checkpoint, opened.store
@@ -136,6 +139,9 @@ async def preload(_: str, topics: list[str], number: int) -> dict[str, float]:
         step = core.pipeline.advance(events, store.fetch(core.pipeline.read_set(events)))
         store.apply(step)
         core.take(step)
+        while (merge := core.pipeline.upkeep()) is not None:
+            merge.run()
+            core.pipeline.finish_upkeep(merge)
         store.commit(core.changes({POSITIONS: SourcePositions().encode()}))
     store.flush()
     store._database.compact()
