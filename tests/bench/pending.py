@@ -3,9 +3,9 @@
     python -m tests.bench.pending [--predictions 100000000] [--json pending.json]
 
 Every id has predictions of three models, and the table is that of the default settings. As what waits passes
-.75, 3, 10, 30 and 100 million, labels of ids drawn by chance are joined, nearly all of them cold; a merge that
-falls due among so few of them is not counted. The bench keeps no id, so what is resident is the process with
-its join and its store. `pending_picture` draws it.
+.75, 3, 10, 30 and 100 million, labels of ids drawn by chance are joined, nearly all of them cold; the CPU of
+a merge that falls due among so few is not counted. The bench keeps no id, so what is resident is the process
+with its join and its store. `pending_picture` draws it.
 """
 
 from __future__ import annotations
