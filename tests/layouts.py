@@ -6,13 +6,14 @@ and `shadow_max_classes` ask for; parameters are free. A test that needs others 
 
     python -m tests.layouts
 
-compiles all three ahead (minutes, once), before workers start that would compile them side by side.
+compiles all of them ahead (minutes, once), before workers start that would compile them side by side.
 """
 
 from __future__ import annotations
 
 import sys
 import time
+from dataclasses import replace
 
 from streamwatch.core.buckets.columns.warming import warm_up_buckets
 from streamwatch.core.estimators.detectors.cusum import CusumSpec
@@ -22,6 +23,7 @@ from streamwatch.core.estimators.detectors.hddm_a import HddmASpec
 from streamwatch.core.estimators.detectors.hddm_w import HddmWSpec
 from streamwatch.core.estimators.detectors.kswin import KswinSpec
 from streamwatch.core.estimators.detectors.stepd import StepdSpec
+from streamwatch.core.estimators.registers.prediction_clock import PredictionClockSpec
 from streamwatch.core.estimators.warming import warm_up
 from streamwatch.core.join.compiled.warming import warm_up_commits, warm_up_join, warm_up_overflow
 from streamwatch.core.merge.warming import warm_up_merge
@@ -105,7 +107,10 @@ EVERYTHING = MonitorsSpec(
 )
 """Several of every kind, none at its default count, some sharing a window."""
 
-LAYOUTS = {"tiny": TINY, "default": DEFAULT, "everything": EVERYTHING}
+CLOCKED = replace(TINY, max_models=3, registers=(PredictionClockSpec(),))
+"""The landmark alone, and a detector in the order of predictions, which has a table of its own."""
+
+LAYOUTS = {"tiny": TINY, "default": DEFAULT, "everything": EVERYTHING, "prediction clock": CLOCKED}
 
 
 def main() -> None:

@@ -26,6 +26,7 @@ def test_every_line_has_a_formula_a_source_and_an_example() -> None:
         assert all(line["formula"] and line["source"] for line in lines)
 
 
+@pytest.mark.slow  # an example of each detector alone is a layout of its own
 def test_the_page_runs_from_its_beginning_to_its_end() -> None:
     blocks = re.findall(r"^```pycon\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
     assert len(blocks) == 1 + sum(map(len, EXAMPLES.values()))

@@ -174,7 +174,8 @@ def test_comparisons_go_on_through_other_settings_and_begin_anew_after_a_time_wi
     life.commit()
     before = life.monitors.comparisons.snapshot()
     assert before != ComparisonSet(SPEC).snapshot()
-    other = life.restarted(spec=replace(SPEC, detectors=()))
+    detectors = (PageHinkleySpec(threshold=2.0), AdwinDriftSpec())
+    other = life.restarted(spec=replace(SPEC, detectors=detectors))
     assert other.monitors.comparisons.snapshot() == before
     assert said in other.resumed.continued
     other.commit()

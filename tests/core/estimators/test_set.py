@@ -42,6 +42,10 @@ SEVERAL = MonitorsSpec(
     max_models=8,
     max_classes=5,
 )
+SPECS = (
+    pytest.param(SPEC, id="one of each"),
+    pytest.param(SEVERAL, id="several of a kind", marks=pytest.mark.slow),  # a layout of its own
+)
 PLAIN = {
     "landmark": plain.landmark,
     "fading:0.9": plain.fading(0.9),
@@ -109,7 +113,7 @@ def test_any_cut_into_batches_gives_bitwise_the_same_state_and_the_same_alarms(p
     assert pieces.families() == whole.families()
 
 
-@pytest.mark.parametrize("spec", [SPEC, SEVERAL], ids=["one of each", "several of a kind"])
+@pytest.mark.parametrize("spec", SPECS)
 @given(drawn=streams, data=st.data())
 @settings(max_examples=examples(0.25))
 def test_any_cut_of_any_stream_gives_bitwise_the_same_state_overflow_included(spec, drawn, data):
@@ -168,7 +172,7 @@ def guessed(lead, labels, true_class):
     return lead, lead == true_class
 
 
-@pytest.mark.parametrize("spec", [SPEC, SEVERAL], ids=["one of each", "several of a kind"])
+@pytest.mark.parametrize("spec", SPECS)
 @given(drawn=streams)
 @settings(max_examples=examples(0.25))
 def test_every_estimate_is_the_plain_one_after_every_outcome(spec, drawn):

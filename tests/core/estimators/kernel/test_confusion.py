@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from sklearn.metrics import confusion_matrix
 
 from tests.core.estimators.kernel.streams import drifting, one_row, some_scores, table_of
-from tests.layouts import EVERYTHING
+from tests.layouts import DEFAULT
 
-SPEC = replace(EVERYTHING, detectors=(), drift_weighted=())
 pytestmark = pytest.mark.filterwarnings("ignore:A single label was found")
 
 
@@ -25,7 +22,7 @@ def expected(true_class, predicted_class, classes):
 def test_the_matrix_is_scikit_learns_after_the_first_outcome_and_later_ones(classes: int) -> None:
     n = 1_200
     true_class, predicted_class = drifting(n, classes, seed=classes)
-    table, done = table_of(SPEC), 0
+    table, done = table_of(DEFAULT), 0
     for end in (1, 2, 3, 10, 57, 300, 301, n):
         table.fold(one_row(end - done), true_class[done:end], predicted_class[done:end])
         done = end
@@ -45,17 +42,17 @@ def test_the_matrix_outlives_the_renormalisation_of_its_unit() -> None:
     n = 177_400
     rng = np.random.default_rng(0)
     true_class, predicted_class = rng.integers(0, 3, (2, n)).astype(np.int32)
-    table = table_of(SPEC)
+    table = table_of(DEFAULT)
     table.fold(one_row(n), true_class, predicted_class)
     np.testing.assert_allclose(table.confusion(0), expected(true_class, predicted_class, 3), rtol=1e-11)
 
 
 def test_a_resumed_model_has_the_matrix_of_one_that_never_stopped() -> None:
     true_class, predicted_class = drifting(400, 6, seed=1)
-    whole = table_of(SPEC)
+    whole = table_of(DEFAULT)
     whole.fold(one_row(400), true_class, predicted_class)
     for stop in (0, 1, 2, 150):
-        before, resumed = table_of(SPEC), table_of(SPEC)
+        before, resumed = table_of(DEFAULT), table_of(DEFAULT)
         before.fold(one_row(stop), true_class[:stop], predicted_class[:stop])
         resumed.restore(0, before.snapshot(0))
         resumed.fold(one_row(400 - stop), true_class[stop:], predicted_class[stop:])
@@ -64,7 +61,7 @@ def test_a_resumed_model_has_the_matrix_of_one_that_never_stopped() -> None:
 
 def test_classes_known_from_scores_only_have_empty_rows_and_columns() -> None:
     true_class = np.array([5, 6, 5], np.int32)
-    table = table_of(SPEC)
+    table = table_of(DEFAULT)
     table.fold(one_row(3), true_class, true_class, scores=some_scores(true_class, seed=4))
     matrix = table.confusion(0)
     assert matrix is not None
@@ -73,7 +70,7 @@ def test_classes_known_from_scores_only_have_empty_rows_and_columns() -> None:
 
 
 def test_there_is_no_matrix_before_an_outcome_nor_beyond_the_most_classes() -> None:
-    table = table_of(SPEC)
+    table = table_of(DEFAULT)
     assert table.confusion(0) is None
     true_class = np.arange(17, dtype=np.int32)
     table.fold(one_row(16), true_class[:16], true_class[:16])

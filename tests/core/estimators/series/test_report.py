@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -12,8 +13,9 @@ from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Outcome
 from streamwatch.core.metrics import DISPENSABLE, LABEL_DELAY_BOUNDS
 from streamwatch.core.series import Histogram
-from streamwatch.core.specs import MonitorsSpec, PageHinkleySpec
-from tests.core.estimators.test_set import SEVERAL, drifting, folded, value
+from streamwatch.core.specs import FadingSpec, LandmarkSpec, MonitorsSpec, PageHinkleySpec
+from tests.core.estimators.test_set import drifting, folded, value
+from tests.layouts import EVERYTHING
 
 PER_MECHANISM = (
     "accuracy_ratio", "kappa", "kappa_majority", "kappa_majority_prequential", "kappa_persistent",
@@ -180,7 +182,8 @@ def test_shares_of_a_models_classes_add_up_to_one():
 def test_per_class_series_can_be_switched_off_and_follow_the_first_mechanism_if_theirs_is_not_kept():
     off, _ = folded(STREAM, MonitorsSpec(per_class=""))
     assert all(series_of(off)[name] == {} for name in PER_CLASS)
-    other, _ = folded(STREAM, SEVERAL)
+    mechanisms = (FadingSpec(0.99), LandmarkSpec(), *DEFAULT.forgetting[2:])
+    other, _ = folded(STREAM, replace(DEFAULT, forgetting=mechanisms))
     assert {f for _, f, _ in series_of(other)["recall_ratio"]} == {"fading:0.99"}
 
 
@@ -230,11 +233,11 @@ def test_classes_beyond_measure_are_counted_as_dropped_without_being_listed():
 
 
 def test_several_weightings_are_told_apart_by_what_they_are_called():
-    monitors, _ = folded(STREAM, SEVERAL)
+    monitors, _ = folded(STREAM, EVERYTHING)
     (family,) = [f for f in monitors.families() if f.name == "drift_weighted_accuracy_ratio"]
     assert family.labels == ("drift_weighted", "model")
     assert {labels[0] for labels, _ in family.samples} == {
-        drift_weighted.name for drift_weighted in SEVERAL.drift_weighted
+        drift_weighted.name for drift_weighted in EVERYTHING.drift_weighted
     }
 
 

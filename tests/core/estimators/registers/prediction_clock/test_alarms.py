@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from streamwatch.core.estimators.registers.prediction_clock import PredictionClockSpec
 from streamwatch.core.estimators.registers.prediction_clock.held import SLACK_MS
+from streamwatch.core.estimators.registers.prediction_clock.spec import table_spec
 from streamwatch.core.estimators.registers.prediction_clock.trace import SETTLED_UNTIL
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Alarm, Outcome
@@ -48,7 +49,7 @@ def stream(seed: int, length: int = 400, change_at: int = 200) -> list[Outcome]:
 
 def _page_hinkley(misses: list[bool]) -> list[tuple[int, float, float]]:
     """(index, before, after) of each alarm of the detector over losses that come in this order."""
-    spec = EstimatorSet(replace(TINY, detectors=(NAMED,)))
+    spec = EstimatorSet(table_spec(CLOCK, 1))
     outcomes = [Outcome("m", "a", "b" if miss else "a", 0, 0) for miss in misses]
     return [(alarm.outcome - 1, alarm.before, alarm.after) for alarm in spec.fold(outcomes)]
 
