@@ -22,7 +22,7 @@ from zlib import crc32
 Item = TypeVar("Item")
 TIERS: Final = ("fast", "rotating", "default", "all")
 TIER: Final = os.environ.get("STREAMWATCH_TESTS") or "default"
-EXAMPLES: Final = {"fast": 10, "rotating": 20, "default": 50, "all": 100}
+EXAMPLES: Final = {"fast": 5, "rotating": 20, "default": 50, "all": 100}
 """Examples that hypothesis draws for a property, of which a test may ask for a multiple."""
 SLOW_ROOMS: Final = ("attack", "browser", "calibration", "faults", "golden", "integration")
 """Folders of tests that start brokers, browsers and processes, or draw by the thousand."""

@@ -30,6 +30,7 @@ from tests.lab.inspection.payloads.names import flat, fraud
 from tests.lab.inspection.payloads.rarity import ads
 from tests.lab.inspection.story import Maker, Payload, story
 from tests.layouts import DEFAULT
+from tests.tiers import by_tier
 
 REPLAYED = (flat, fraud, ads, sequences, forecast_and_actual, shadow_scoring, flat_challenger)
 
@@ -80,7 +81,7 @@ def differences(payload: Payload) -> list[str]:
     return wrong
 
 
-@pytest.mark.parametrize("make", EVERY, ids=named)
+@pytest.mark.parametrize("make", EVERY[:: by_tier(fast=3, default=1, everything=1)], ids=named)
 def test_a_payload_is_mapped_as_a_person_would_or_what_is_missing_is_said(make: Maker) -> None:
     assert differences(make().sort()) == []
 

@@ -105,6 +105,7 @@ def test_friedman_is_that_of_scipy_ties_included(seed) -> None:
     assert sum(test.ranks) == pytest.approx(len(values) * (len(values) + 1) / 2)
 
 
+@pytest.mark.slow  # its oracle loads matplotlib and pandas
 @pytest.mark.parametrize("seed", range(6))
 def test_the_critical_difference_parts_those_that_scikit_posthocs_parts(seed) -> None:
     rng = np.random.default_rng(seed)

@@ -18,7 +18,7 @@ from tests.core.join.naive_join import NaiveJoin
 from tests.core.join.test_join_model import cases, counted, naive_counted
 from tests.tiers import by_tier, examples
 
-STREAMS = by_tier(fast=8, rotating=25, default=100, everything=10_000)
+STREAMS = by_tier(fast=4, rotating=25, default=100, everything=10_000)
 
 
 def test_every_outcome_counter_and_entry_is_the_same_on_adversarial_streams():
