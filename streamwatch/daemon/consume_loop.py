@@ -70,7 +70,7 @@ class ConsumeLoop:
     show
         Given every durable commit.
     opened
-        Called when state is open, before Kafka is asked.
+        Called when state is open, before the source is asked.
     """
 
     def __init__(
@@ -167,7 +167,7 @@ class ConsumeLoop:
         state = await self._holder.open()
         self._opened()
         if state.alerting is not None:
-            state.alerting.begin()  # what is owed, and what is open, does not wait for Kafka
+            state.alerting.begin()  # what is owed, and what is open, does not wait for the source
         self._status.stage = "Kafka has not answered yet"
         source_positions, counts = state.source_positions, self._holder.counts()
         self._status.log_counts = counts.plus(state.processor.lost)
@@ -253,8 +253,8 @@ class ConsumeLoop:
     async def _schemas_at_hand(self, poll: Poll, commits: Commits, stop: asyncio.Event) -> bool | None:
         """Wait until the records of a poll can be decoded; whether that took no time, None if told to stop.
 
-        Meanwhile nothing more is read, but Kafka is heard, and what was evaluated before becomes durable.
-        Records given up at a stop are read again: positions follow what was evaluated.
+        Meanwhile nothing more is read, but the source is heard, and what was evaluated before becomes
+        durable. Records given up at a stop are read again: positions follow what was evaluated.
         """
         schemas, waited = self._spec.schemas, False
         while schemas is not None and not await schemas.ready(poll.records):

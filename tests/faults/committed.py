@@ -47,7 +47,7 @@ COLD = "cold"
 TABLE = OverflowSpec(30, 10, SMALL)
 COMMIT_MS = 3_000
 JOIN = JoinSpec(horizon_ms=7_000, early_horizon_ms=5_000, dedup_horizon_ms=6_000)
-HOT_RECORDS = 20
+CACHE_ENTRIES = 20
 CACHE_BYTES = 2**20
 WRITE_BUFFER_BYTES = 2**16
 """So little that larger commits make RocksDB sort what it has into files meanwhile."""
@@ -66,7 +66,7 @@ class Committing:
                 directory,
                 JOIN.horizon_ms,
                 JOIN.early_horizon_ms,
-                HOT_RECORDS,
+                CACHE_ENTRIES,
                 CACHE_BYTES,
                 WRITE_BUFFER_BYTES,
             )
