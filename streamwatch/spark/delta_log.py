@@ -1,16 +1,17 @@
 """State of one bucket as Spark keeps it: a log of changes, begun anew with the whole now and then.
 
 A bucket is an object of megabytes that changes by kilobytes a batch. Written whole with each batch it would
-cost its size each time; so a batch adds one entry, and the object itself stays in the worker process
-between batches (`KeptObjects`). An entry names itself by a random token. What a worker keeps is used only
-if its token is that of the last entry: a worker that took part in a failed attempt, or that another one has
-overtaken, has another token and reads the log.
+cost its size each time; so a batch adds one entry, and the object itself stays in a process between batches:
+that of the worker (`KeptObjects`) or one of its own (`holders`). An entry names itself by a random token.
+What is kept is used only if its token is that of the last entry: what took part in a failed attempt, or was
+overtaken in another process, has another token, and the log is read.
 """
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -85,6 +86,29 @@ class KeptObjects:
     def put(self, stage: str, bucket: int, kept: Kept) -> None:
         """Keep it for the next batch."""
         self.objects[stage, bucket] = kept
+
+    @contextmanager
+    def place(self, stage: str, bucket: int) -> Generator[KeptPlace]:
+        """See `processors.Places`."""
+        yield KeptPlace(self, stage, bucket, self.take(stage, bucket))
+
+
+@dataclass(frozen=True, slots=True)
+class KeptPlace:
+    """A `processors.Place` in this process."""
+
+    objects: KeptObjects
+    stage: str
+    bucket: int
+    kept: Kept | None
+
+    def new(self, make: Callable[[], Keeper]) -> Keeper:
+        """See `processors.Place`."""
+        return make()
+
+    def keep(self, kept: Kept) -> None:
+        """See `processors.Place`."""
+        self.objects.put(self.stage, self.bucket, kept)
 
 
 class DeltaLog:

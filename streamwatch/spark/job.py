@@ -72,7 +72,10 @@ def session(spec: JobSpec, master: str | None) -> SparkSession:
     }
     for name, value in settings.items():
         builder = builder.config(name, value)
-    return builder.getOrCreate()
+    found = builder.getOrCreate()
+    # Set for functions and not for sources: these would have workers, and a parent, of their own.
+    found.sparkContext.environment.pop("PYTHONHASHSEED", None)
+    return found
 
 
 def start(spec: JobSpec, spark: SparkSession, trigger: Trigger = "continuously") -> StreamingQuery:
@@ -89,8 +92,8 @@ def start(spec: JobSpec, spark: SparkSession, trigger: Trigger = "continuously")
     sink.prepare()
     spark.dataSource.register(source_class(spec.source))
     pieces = spark.readStream.format(NAME).load()
-    joined = pieces.groupBy("bucket").transformWithStateInPandas(Stage(spec.ids), SCHEMA, "Append", "None")
-    evaluated = joined.groupBy("bucket").transformWithStateInPandas(
+    joined = pieces.groupBy("bucket").transformWithState(Stage(spec.ids), SCHEMA, "Append", "None")
+    evaluated = joined.groupBy("bucket").transformWithState(
         Stage(spec.models), RESULT_SCHEMA, "Append", "None"
     )
     writer = (

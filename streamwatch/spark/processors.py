@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, cast
+from functools import partial
+from typing import Any, Final, Protocol, cast
 
+from pyspark.sql import Row as SparkRow
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
 from streamwatch.core.buckets.contract import Fed, Keeper
+from streamwatch.spark.collecting import freeze_once
 from streamwatch.spark.delta_log import (
     HEAD_SCHEMA,
     KEY_SCHEMA,
@@ -17,17 +21,49 @@ from streamwatch.spark.delta_log import (
     DeltaLog,
     Entries,
     Head,
+    Kept,
     KeptObjects,
 )
 from streamwatch.spark.rows import Arrived, ResultRow, Row, arrived
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 NewKeeper = Callable[[int], Keeper]
 """From the number of a bucket, counted from 0, to its object without state."""
 KEPT: Final = KeptObjects({})
 """Of this worker process: Spark gives each task processors of its own, and uses the process again."""
+
+
+class Place(Protocol):
+    """Where the object of a bucket is between batches, while a task has it."""
+
+    @property
+    def kept(self) -> Kept | None:
+        """Object of the batch before, if it is there; a failed batch leaves none."""
+        ...
+
+    def new(self, make: Callable[[], Keeper]) -> Keeper:
+        """Make a bucket without state there."""
+        ...
+
+    def keep(self, kept: Kept) -> None:
+        """Keep it there for the next batch."""
+        ...
+
+
+class Places(Protocol):
+    """Where objects are between batches."""
+
+    def place(self, stage: str, bucket: int) -> AbstractContextManager[Place]:
+        """Place of one bucket."""
+        ...
+
+
+class _Home:
+    """Where objects are: in this process, unless its parent has holders (`assembly.spark_workers`)."""
+
+    places: Places = KEPT
+
+
+HOME: Final = _Home()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,31 +101,31 @@ class Stage(StatefulProcessor):
     def handleInputRows(  # noqa: N802 - Spark's name
         self,
         key: tuple[Any, ...],
-        rows: Iterator[pd.DataFrame],
+        rows: Iterator[SparkRow],
         timerValues: object,  # noqa: N803 - Spark's name
-    ) -> Iterator[pd.DataFrame]:
+    ) -> Iterator[SparkRow]:
         """Feed the bucket of this key what came for it.
 
         The object is kept for the next batch before Spark commits this one. Should Spark not commit it, the
         object's token is not that of the log's last entry, and it is built anew.
         """
-        import pandas as pd  # noqa: PLC0415 - in the workers only
-
         del timerValues
         spec = self._spec
         number = spec.keys.index(int(key[0]))
         came = arrived(rows)
-        kept = self._log.load(KEPT.take(spec.name, number), lambda: spec.new_keeper(number))
-        fed = kept.keeper.feed(came.batch, came.pieces, came.end_ms)
-        self._log.append(kept, fed.delta)
-        KEPT.put(spec.name, number, kept)
+        with HOME.places.place(spec.name, number) as place:
+            kept = self._log.load(place.kept, lambda: place.new(partial(spec.new_keeper, number)))
+            fed = kept.keeper.feed(came.batch, came.pieces, came.end_ms)
+            self._log.append(kept, fed.delta)
+            place.keep(kept)
         if spec.next_keys:
-            yield pd.DataFrame(rows_onward(spec.next_keys, number, came, fed), columns=list(Row._fields))
+            yield from map(_of_spark, rows_onward(spec.next_keys, number, came, fed))
         else:
-            yield pd.DataFrame(rows_of_results(came, fed), columns=list(ResultRow._fields))
+            yield from map(_of_spark, rows_of_results(came, fed))
 
     def close(self) -> None:
         """Leave nothing behind: what is kept is for the next batch."""
+        freeze_once()
 
 
 def rows_onward(next_keys: Sequence[int], number: int, came: Arrived, fed: Fed) -> list[Row]:
@@ -109,3 +145,7 @@ def rows_of_results(came: Arrived, fed: Fed) -> Iterable[ResultRow]:
     """Rows to the sink: results of the stage before, then those of this one."""
     own = [ResultRow(came.batch, kind, name, body) for kind, name, body in fed.results]
     return [*came.results, *own]
+
+
+def _of_spark(row: Row | ResultRow) -> SparkRow:
+    return SparkRow(**row._asdict())

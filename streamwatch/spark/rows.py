@@ -6,12 +6,9 @@ same sequence at every attempt.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
-
-if TYPE_CHECKING:
-    import pandas as pd
+from typing import Any, Final, NamedTuple
 
 SCHEMA: Final = (
     "bucket int, batch long, end_ms long, origin int, part int, kind string, name string, body binary"
@@ -57,8 +54,8 @@ class Arrived:
     """Those of the stage before."""
 
 
-def arrived(frames: Iterable[pd.DataFrame]) -> Arrived:
-    """Put the rows of a bucket in order.
+def arrived(rows: Iterable[Any]) -> Arrived:
+    """Put the rows of a bucket in order; they are Spark's.
 
     Raises
     ------
@@ -68,32 +65,17 @@ def arrived(frames: Iterable[pd.DataFrame]) -> Arrived:
     found = Arrived()
     pieces: list[tuple[int, int, bytes]] = []
     results: list[tuple[int, int, ResultRow]] = []
-    for row in _rows(frames):
+    for came in rows:
+        row = Row(*(came[name] for name in Row._fields))
         if found.batch not in {-1, row.batch}:
             raise ValueError(f"rows of a bucket must be of one batch, got {found.batch} and {row.batch}")
         found.batch = row.batch
         found.end_ms = row.end_ms
+        body = bytes(row.body)
         if row.kind is None or row.name is None:
-            pieces.append((row.origin, row.part, row.body))
+            pieces.append((row.origin, row.part, body))
         else:
-            results.append((row.origin, row.part, ResultRow(row.batch, row.kind, row.name, row.body)))
+            results.append((row.origin, row.part, ResultRow(row.batch, row.kind, row.name, body)))
     found.pieces = [body for _, _, body in sorted(pieces)]
     found.results = [result for _, _, result in sorted(results, key=lambda each: each[:2])]
     return found
-
-
-def _rows(frames: Iterable[pd.DataFrame]) -> Iterator[Row]:
-    for frame in frames:
-        columns: list[list[Any]] = [frame[name].tolist() for name in Row._fields]
-        for bucket, batch, end_ms, origin, part, kind, name, body in zip(*columns, strict=True):
-            named = isinstance(kind, str)  # what is absent comes as None or NaN
-            yield Row(
-                int(bucket),
-                int(batch),
-                int(end_ms),
-                int(origin),
-                int(part),
-                kind if named else None,
-                name if named else None,
-                bytes(body),
-            )

@@ -32,6 +32,7 @@ from streamwatch.core.results import (
 from streamwatch.edge.sources.kafka.checking.probe import asked
 from streamwatch.edge.sources.kafka.connection.connection import Connection
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
+from streamwatch.spark.collecting import freeze_once
 from streamwatch.spark.cuts import Cut, CutSpec, Range, cut_of, next_cut, ranges, require_same_settings
 from streamwatch.spark.reading import TopicLog, read_range
 from streamwatch.spark.rows import SCHEMA, Row
@@ -183,6 +184,7 @@ class TopicsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             name = f"{wanted.partition.topic}/{wanted.partition.partition}/{wanted.begin}"
             body = encode_lost(Lost(dict(found.lost_times), dict(found.lost_records)))
             yield Row(spec.keys[0], batch, end_ms, origin, 0, LOSS, name, body)
+        freeze_once()
 
     def _first(self, life: str) -> Cut:
         spec = self._spec

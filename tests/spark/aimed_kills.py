@@ -22,8 +22,11 @@ HOLDS: Final = ("sent", "written")
 """At which the job stands still until it is hit (`held_job`)."""
 WHOLE: Final = ("everything", "python", "java")
 """Of which the job ends: all its processes at once, the driver's Python, the driver's Java."""
-TASKS: Final = ("worker", "executor")
-"""Processes of tasks: Python, and Java apart from the driver's (with `local-cluster`)."""
+PARENT: Final = "spark_workers pyspark.worker"
+"""In the command of the parent of workers, and of all that are forked from it."""
+TASKS: Final = ("worker", "holder", "executor")
+"""Processes of tasks: Python, the object of a bucket, and Java apart from the driver's (with
+`local-cluster`)."""
 _PAUSE_SECONDS: Final = 0.01
 
 
@@ -164,11 +167,21 @@ def _victims(tree: Sequence[int], victim: str) -> list[int]:
         return [pid for pid, line in said.items() if "org.apache.spark.deploy.SparkSubmit" in line][:1]
     if victim == "executor":
         return [pid for pid, line in said.items() if "CoarseGrainedExecutorBackend" in line][-1:]
-    assert victim == "worker"
-    daemons = {pid for pid, line in said.items() if "pyspark.daemon" in line}
-    with suppress(OSError):  # one that ends meanwhile
-        return [pid for pid in sorted(daemons) if parent_of(pid) in daemons][-1:]
-    return []
+    assert victim in {"worker", "holder"}
+    forked = {pid: parent for pid, line in said.items() if PARENT in line and (parent := _parent(pid))}
+    holders = [pid for pid, parent in forked.items() if forked.get(parent) in forked]
+    if victim == "holder":
+        return sorted(holders)[-1:]
+    hosts = {forked[pid] for pid in holders}
+    workers = [pid for pid, parent in forked.items() if parent in forked and pid not in {*hosts, *holders}]
+    return sorted(workers)[-1:] if holders else []
+
+
+def _parent(pid: int) -> int:
+    """Its parent; 0 where it ended meanwhile."""
+    with suppress(OSError):
+        return parent_of(pid)
+    return 0
 
 
 def _command(pid: int) -> str:

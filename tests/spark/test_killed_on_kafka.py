@@ -36,8 +36,8 @@ KILLS = number("STREAMWATCH_SPARK_KILLS", default=6, everything=21)
 STEPS = 1_000
 FOREVER_MS = "-1"
 VICTIMS = {
-    "local[2]": ("everything", "python", "java", "worker"),
-    "local-cluster[2,1,1024]": ("everything", "python", "java", "worker", "executor"),
+    "local[2]": ("everything", "python", "java", "worker", "holder"),
+    "local-cluster[2,1,1024]": ("everything", "python", "java", "worker", "holder", "executor"),
 }
 RULES = {
     "in columns": [],
@@ -89,7 +89,7 @@ async def test_a_job_killed_at_chosen_moments_says_what_one_daemon_says(
     LOGGER.info("%s: %s", master, Counter((hit.aim.victim, hit.aim.moment) for hit in hits))
     assert len(hits) == kills
     assert all(hit.unfinished for hit in at_sink)
-    assert {hit.aim.victim for hit in hits} & {"worker", "executor"}
+    assert {hit.aim.victim for hit in hits} & {"worker", "holder", "executor"}
     found = await result_records(kafka.bootstrap_servers, results)
     marks = Counter(each.batch for each in found if each.kind == MARK)
     assert sum(marks.values()) - len(marks) >= sum(hit.aim.moment == "written" for hit in at_sink)

@@ -8,14 +8,14 @@ import msgspec
 import pytest
 
 pytest.importorskip("pyspark", reason="needs the extra `spark`: make test-spark")
-pd = pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")
 
-from pyspark.sql.streaming import TwsTester  # noqa: E402
+from pyspark.sql import Row as SparkRow
+from pyspark.sql.streaming import TwsTester
 
-from streamwatch.spark.processors import KEPT, Stage, StageSpec  # noqa: E402
-from streamwatch.spark.rows import Row  # noqa: E402
-from tests.spark.counting import CountingIds, CountingModels  # noqa: E402
+from streamwatch.spark.processors import KEPT, Stage, StageSpec
+from streamwatch.spark.rows import Row
+from tests.spark.counting import CountingIds, CountingModels
 
 IDS = StageSpec("ids", (12, 6), CountingIds, (3, 5), 100)
 MODELS = StageSpec("models", (3, 5), CountingModels, rebase_bytes=100)
@@ -27,42 +27,38 @@ def fresh_worker():
 
 
 def rows(key, batch, words, origin=1):
-    pieces = [Row(key, batch, 10 * batch, origin, 0, None, None, word.encode()) for word in words]
-    return pd.DataFrame(pieces, columns=Row._fields)
+    return [spark_row(Row(key, batch, 10 * batch, origin, 0, None, None, word.encode())) for word in words]
 
 
-def pieces_for(frame, bucket):
-    chosen = frame[(frame["bucket"] == bucket) & frame["kind"].isna()]
-    return [bytes(body).decode() for body in chosen["body"]]
+def spark_row(row):
+    return SparkRow(**row._asdict())
+
+
+def pieces_for(out, bucket):
+    return [bytes(row.body).decode() for row in out if row.bucket == bucket and row.kind is None]
 
 
 def test_a_stage_hands_pieces_to_the_keys_of_the_next_and_results_along():
-    out = TwsTester(Stage(IDS)).testInPandas(12, rows(12, 7, ["a bb", "ccc"]))
+    out = TwsTester(Stage(IDS)).test(12, rows(12, 7, ["a bb", "ccc"]))
     assert pieces_for(out, 3) == ["bb"]
     assert pieces_for(out, 5) == ["a ccc"]
-    results = out[out["kind"].notna()]
-    assert [(r.bucket, r.batch, r.end_ms, r.kind, r.name) for r in results.itertuples()] == [
-        (3, 7, 70, "totals", "ids/0")
-    ]
+    results = [row for row in out if row.kind is not None]
+    assert [(r.bucket, r.batch, r.end_ms, r.kind, r.name) for r in results] == [(3, 7, 70, "totals", "ids/0")]
 
 
 def test_pieces_are_fed_in_the_order_of_their_origins_however_they_arrive():
-    frame = pd.concat([rows(12, 1, ["late"], origin=9), rows(12, 1, ["soon"], origin=2)])
-    for order in (frame, frame.iloc[::-1]):
-        out = TwsTester(Stage(IDS)).testInPandas(12, order)
+    came = [*rows(12, 1, ["late"], origin=9), *rows(12, 1, ["soon"], origin=2)]
+    for order in (came, came[::-1]):
+        out = TwsTester(Stage(IDS)).test(12, order)
         assert pieces_for(out, 3) == ["soon late"]
 
 
 def test_results_of_the_source_ride_along_to_the_sink():
-    frame = rows(12, 4, ["a"])
-    frame.loc[1] = Row(12, 4, 40, 0, 0, "batch", "", b"mark")
-    middle = TwsTester(Stage(IDS)).testInPandas(12, frame)
-    onward = middle[middle["bucket"] == 3]
-    last = TwsTester(Stage(MODELS)).testInPandas(3, onward)
-    assert [(r.batch, r.kind, r.name) for r in last.itertuples()][:2] == [
-        (4, "batch", ""),
-        (4, "totals", "ids/0"),
-    ]
+    mark = spark_row(Row(12, 4, 40, 0, 0, "batch", "", b"mark"))
+    middle = TwsTester(Stage(IDS)).test(12, [*rows(12, 4, ["a"]), mark])
+    onward = [row for row in middle if row.bucket == 3]
+    last = TwsTester(Stage(MODELS)).test(3, onward)
+    assert [(r.batch, r.kind, r.name) for r in last][:2] == [(4, "batch", ""), (4, "totals", "ids/0")]
 
 
 @pytest.mark.parametrize("worker", ["the same worker", "another worker"])
@@ -74,29 +70,28 @@ def test_buckets_go_on_from_the_state_of_spark(worker):
         counted.update(words)
         if worker == "another worker":
             KEPT.objects.clear()
-        out = tester.testInPandas(3, rows(3, batch, words))
-        said = {r.name: msgspec.msgpack.decode(bytes(r.body)) for r in out.itertuples()}
+        out = tester.test(3, rows(3, batch, words))
+        said = {r.name: msgspec.msgpack.decode(bytes(r.body)) for r in out}
         assert said == {word: counted[word] for word in set(words)}
 
 
 def test_an_attempt_that_fails_leaves_no_trace():
     tester, words = TwsTester(Stage(MODELS)), ["a", "b"]
-    tester.testInPandas(3, rows(3, 1, words))
+    tester.test(3, rows(3, 1, words))
     before = {name: dict(each.state) for name, each in tester.handle.value_states.items()}
     maps = {
         name: {k: dict(v) for k, v in each.state.items()} for name, each in tester.handle.map_states.items()
     }
-    tester.testInPandas(3, rows(3, 2, ["lost"]))
+    tester.test(3, rows(3, 2, ["lost"]))
     for name, state in before.items():
         tester.handle.value_states[name].state = state
     for name, state in maps.items():
         tester.handle.map_states[name].state = state
-    out = tester.testInPandas(3, rows(3, 2, ["a", "lost"]))
-    said = {r.name: msgspec.msgpack.decode(bytes(r.body)) for r in out.itertuples()}
+    out = tester.test(3, rows(3, 2, ["a", "lost"]))
+    said = {r.name: msgspec.msgpack.decode(bytes(r.body)) for r in out}
     assert said == {"a": 2, "lost": 1}
 
 
 def test_rows_of_two_batches_are_refused():
-    frame = pd.concat([rows(3, 1, ["a"]), rows(3, 2, ["b"])])
     with pytest.raises(ValueError, match="of one batch"):
-        TwsTester(Stage(MODELS)).testInPandas(3, frame)
+        TwsTester(Stage(MODELS)).test(3, [*rows(3, 1, ["a"]), *rows(3, 2, ["b"])])

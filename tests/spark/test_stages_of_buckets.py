@@ -11,23 +11,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 pytest.importorskip("pyspark", reason="needs the extra `spark`: make test-spark")
-pd = pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")
 
-from pyspark.sql.streaming import TwsTester  # noqa: E402
+from pyspark.sql import Row as SparkRow
+from pyspark.sql.streaming import TwsTester
 
-from streamwatch.core.buckets.contract import Fed  # noqa: E402
-from streamwatch.core.buckets.forms import id_bucket_of, model_bucket_of, reader_of  # noqa: E402
-from streamwatch.core.buckets.spec import BucketsSpec  # noqa: E402
-from streamwatch.core.events import Partition  # noqa: E402
-from streamwatch.core.specs import ComparisonSpec, JoinSpec  # noqa: E402
-from streamwatch.spark.placement import dealt_keys  # noqa: E402
-from streamwatch.spark.processors import KEPT, Stage, StageSpec  # noqa: E402
-from streamwatch.spark.rows import Row  # noqa: E402
-from tests.core.buckets.cluster import Cluster, Form  # noqa: E402
-from tests.core.buckets.logs import HOST_MS, SIDES, Log, a_log, one_process  # noqa: E402
-from tests.core.buckets.test_equals_one_process import FOREVER, SPEC, assert_told  # noqa: E402
-from tests.tiers import examples  # noqa: E402
+from streamwatch.core.buckets.contract import Fed
+from streamwatch.core.buckets.forms import id_bucket_of, model_bucket_of, reader_of
+from streamwatch.core.buckets.spec import BucketsSpec
+from streamwatch.core.events import Partition
+from streamwatch.core.specs import ComparisonSpec, JoinSpec
+from streamwatch.spark.placement import dealt_keys
+from streamwatch.spark.processors import KEPT, Stage, StageSpec
+from streamwatch.spark.rows import Row
+from tests.core.buckets.cluster import Cluster, Form
+from tests.core.buckets.logs import HOST_MS, SIDES, Log, a_log, one_process
+from tests.core.buckets.test_equals_one_process import FOREVER, SPEC, assert_told
+from tests.tiers import examples
 
 ID_KEYS, MODEL_KEYS = dealt_keys(4, 4), dealt_keys(3, 4)
 WORKERS = 2
@@ -55,33 +55,30 @@ class BucketInTester:
 
     def feed(self, batch, pieces, end_ms):
         assert pieces, "Spark calls nothing without rows"
-        rows = [
-            Row(self.key, batch, -1 if end_ms is None else end_ms, origin, 0, None, None, piece)
+        reached_ms = -1 if end_ms is None else end_ms
+        pieces_in = [
+            Row(self.key, batch, reached_ms, origin, 0, None, None, piece)
             for origin, piece in enumerate(pieces)
         ]
-        frame = pd.DataFrame(rows, columns=Row._fields)
+        rows = [SparkRow(**row._asdict()) for row in pieces_in]
         while self.chance.random() < 0.2:
-            self._failed(frame)
-        out = self._attempted(frame)
-        results = [(r.kind, r.name, bytes(r.body)) for r in out.itertuples() if isinstance(r.kind, str)]
-        parts = [
-            (self.next_keys.index(r.bucket), bytes(r.body))
-            for r in out.itertuples()
-            if not isinstance(r.kind, str)
-        ]
+            self._failed(rows)
+        out = self._attempted(rows)
+        results = [(r.kind, r.name, bytes(r.body)) for r in out if r.kind is not None]
+        parts = [(self.next_keys.index(r.bucket), bytes(r.body)) for r in out if r.kind is None]
         return Fed(parts, results, b"")
 
-    def _attempted(self, frame):
+    def _attempted(self, rows):
         worker = self.chance.randrange(WORKERS)
         if self.chance.random() < 0.1:
             self.workers[worker].clear()  # another process
         KEPT.objects.clear()
         KEPT.objects.update(self.workers[worker])
-        out = self.tester.testInPandas(self.key, frame)
+        out = self.tester.test(self.key, rows)
         self.workers[worker] = dict(KEPT.objects)
         return out
 
-    def _failed(self, frame):
+    def _failed(self, rows):
         """An attempt that Spark does not commit: the worker keeps its object, the state is as before."""
         handle = self.tester.handle
         values = {name: dict(each.state) for name, each in handle.value_states.items()}
@@ -89,7 +86,7 @@ class BucketInTester:
             name: {key: dict(of_key) for key, of_key in each.state.items()}
             for name, each in handle.map_states.items()
         }
-        self._attempted(frame)
+        self._attempted(rows)
         for name, state in values.items():
             handle.value_states[name].state = state
         for name, state in maps.items():

@@ -47,3 +47,46 @@ def test_worker_forked_from_it_computes_the_same() -> None:
         sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
     """
     subprocess.run([sys.executable, "-c", dedent(said)], check=True)
+
+
+def test_parent_has_loaded_all_that_buckets_and_reading_call_under_the_default_settings() -> None:
+    said = """
+        from dataclasses import replace
+        from random import Random
+
+        from numba.core.dispatcher import Dispatcher
+
+        from streamwatch.assembly import spark_workers
+        from streamwatch.assembly.results import buckets_spec
+        from streamwatch.edge.sources.kafka.batches.plain_batches import compiled_plain_batches
+        from streamwatch.edge.sources.kafka.batches.scan import compiled_scan
+        from streamwatch.settings import load
+        from tests.core.buckets.cluster import Cluster
+        from tests.core.buckets.logs import SIDES, a_log
+
+        spark_workers.warm_up_workers()
+        compiled = Dispatcher.compile
+
+        def noted(self, signature):
+            print(self.py_func.__module__, self.py_func.__name__)
+            return compiled(self, signature)
+
+        Dispatcher.compile = noted
+        needed = ["kafka.bootstrap_servers=broker:9092", "topics.predictions=p", "topics.labels=l"]
+        spec = replace(buckets_spec(load(None, needed, environ={})), sides=SIDES)
+        Cluster(spec, Random(1), rebuilds=0.5).run(a_log(Random(1), 2_000), 4, ended=False)
+        compiled_scan()
+        compiled_plain_batches()
+    """
+    command = [sys.executable, "-c", dedent(said)]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == ""
+
+
+def test_parent_of_workers_that_plan_loads_nothing_of_the_project() -> None:
+    said = """
+        import sys
+        import streamwatch.assembly.spark_workers
+        print(*sorted(name for name in sys.modules if name.startswith(("streamwatch.core", "numba"))))
+    """
+    command = [sys.executable, "-c", dedent(said)]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip() == ""

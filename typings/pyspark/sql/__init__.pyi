@@ -3,6 +3,10 @@ from typing import Any, Callable, ClassVar
 from pyspark.sql.datasource import DataSource
 from pyspark.sql.streaming import StatefulProcessor, StreamingQuery
 
+class Row(tuple[Any, ...]):
+    def __new__(cls, **columns: object) -> Row: ...
+    def __getitem__(self, name: str, /) -> Any: ...  # type: ignore[override]
+
 class DataFrame:
     @property
     def writeStream(self) -> DataStreamWriter: ...
@@ -10,7 +14,7 @@ class DataFrame:
     def toArrow(self) -> Any: ...
 
 class GroupedData:
-    def transformWithStateInPandas(
+    def transformWithState(
         self, processor: StatefulProcessor, schema: str, output_mode: str, time_mode: str, /
     ) -> DataFrame: ...
 
@@ -30,6 +34,7 @@ class DataSourceRegistration:
     def register(self, source: type[DataSource]) -> None: ...
 
 class SparkContext:
+    environment: dict[str, str]
     def setLogLevel(self, level: str) -> None: ...
 
 class SparkSession:
