@@ -4,9 +4,9 @@
 
 Job and daemon read the same topics of Apache Kafka, four partitions each, three models an id, labels 30 s
 later. CPU is that of the process and all it starts, Java and Python workers, as last seen every fifth of a
-second, without the broker's; for the jobs that of a run with next to no messages is subtracted, and said
-apart. The job row by row (`peers/spark_rows`) reads files of the first messages, keeps fewer estimates, and
-knows no expiry.
+second, without the broker's. Of the job, what its start, a batch and a message take are told apart: by a run
+with next to no messages, one with the same few in many more batches, and the whole. The job row by row
+(`peers/spark_rows`) reads files of the first messages, keeps the same estimates, and knows no expiry.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from tests.spark.one_machine import CONFIGURATION
 
 TICK = os.sysconf("SC_CLK_TCK")
 SEEN_SECONDS = 0.2
-FEW, FILES, BATCHES = 30, 4, 6
+FEW, FILES, BATCHES, MANY_BATCHES = 30, 4, 6, 30
 ID_BUCKETS, MODEL_BUCKETS = 4, 3
 
 
@@ -83,21 +83,44 @@ def run(command: list[str]) -> Run:
         return Run(sum(seen.values()), java, time.monotonic() - began, out.read().strip())
 
 
-def job(servers: str, topics: list[str], messages: int, folder: str) -> list[str]:
+def job(servers: str, topics: list[str], batch_records: int, folder: str) -> list[str]:
     """The command of the job."""
     settings = [
         f"kafka.bootstrap_servers={servers}",
         f"topics.predictions={topics[0]}",
         f"topics.labels={topics[1]}",
         f"spark.checkpoint={folder}/checkpoint",
-        f"spark.results_topic={topics[0]}-results",
-        f"spark.batch_records={max(1, messages // BATCHES)}",
+        f"spark.results_topic={topics[0]}-{uuid.uuid4().hex[:6]}",
+        f"spark.batch_records={batch_records}",
         f"spark.id_buckets={ID_BUCKETS}",
         f"spark.model_buckets={MODEL_BUCKETS}",
         f"spark.configuration={json.dumps(CONFIGURATION)}",
     ]
     command = [sys.executable, "-m", "streamwatch", "spark", "--master", "local[2]", "--available-now"]
     return command + [option for each in settings for option in ("--set", each)]
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A run of the job."""
+
+    run: Run
+    batches: int
+    bytes: int
+    """Size of all files of the checkpoint."""
+
+    def __str__(self) -> str:
+        cpu, java, wall = self.run.cpu, self.run.java, self.run.wall
+        return f"{cpu:8.1f} s of CPU, {java:.1f} of them in Java; {self.batches} batches, {wall:.1f} s"
+
+
+def taken(servers: str, topics: list[str], messages: int, batches: int) -> Taken:
+    """Let the job read all there is in about so many batches."""
+    with tempfile.TemporaryDirectory() as folder:
+        done = run(job(servers, topics, max(1, messages // batches), folder))
+        size = sum(file.stat().st_size for file in Path(folder).rglob("*") if file.is_file())
+        commits = Path(folder, "checkpoint", "commits")
+        return Taken(done, sum(each.name.isdigit() for each in commits.iterdir()), size)
 
 
 def written(folder: Path, instances: int) -> int:
@@ -124,16 +147,6 @@ def by_rows(instances: int) -> tuple[Run, int]:
         return run([sys.executable, "-m", "tests.bench.peers.spark_rows", folder]), messages
 
 
-def told(taken: Run) -> str:
-    """Say what a run took."""
-    return f"{taken.cpu:8.1f} s of CPU, {taken.java:.1f} of them in Java; {taken.wall:.1f} s"
-
-
-def checkpoint_bytes(folder: str) -> int:
-    """Size of all files of a checkpoint."""
-    return sum(file.stat().st_size for file in Path(folder).rglob("*") if file.is_file())
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--instances", type=int, default=60_000)
@@ -155,16 +168,19 @@ def main() -> None:
         daemon = in_a_fresh_process("durable", servers, tuple(topics[:2]), messages)
         alone = 1e6 * daemon["cpu"] / messages
         print(f"durable daemon        {alone:8.2f} µs a message", flush=True)
-        with tempfile.TemporaryDirectory() as folder:
-            start = run(job(servers, topics[2:], few, folder))
-        print(f"job, start-up         {told(start)}", flush=True)
-        with tempfile.TemporaryDirectory() as folder:
-            whole = run(job(servers, topics[:2], messages, folder))
-            size = checkpoint_bytes(folder)
-        more, seconds = whole.cpu - start.cpu, whole.wall - start.wall
-        print(f"job                   {told(whole)}; checkpoint {size / 1e6:.1f} MB")
+        start = taken(servers, topics[2:], few, BATCHES)
+        print(f"job, next to nothing  {start}", flush=True)
+        often = taken(servers, topics[2:], few, MANY_BATCHES)
+        print(f"job, in more batches  {often}", flush=True)
+        a_batch = (often.run.cpu - start.run.cpu) / (often.batches - start.batches)
+        print(f"job, a batch          {a_batch:8.2f} s of CPU")
+        whole = taken(servers, topics[:2], messages, BATCHES)
+        more = whole.run.cpu - start.run.cpu - a_batch * (whole.batches - start.batches)
+        java, seconds = whole.run.java - start.run.java, whole.run.wall - start.run.wall
+        print(f"job                   {whole}; checkpoint {whole.bytes / 1e6:.1f} MB")
         print(
-            f"job, above start-up   {1e6 * more / messages:8.2f} µs a message, {messages / seconds:,.0f}/s",
+            f"job, a message        {1e6 * more / messages:8.2f} µs, {1e6 * java / messages:.2f} in Java; "
+            f"{messages / seconds:,.0f}/s",
             flush=True,
         )
         print(f"job beside the daemon {1e6 * more / messages / alone:8.2f} times its CPU", flush=True)

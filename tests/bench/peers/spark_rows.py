@@ -1,10 +1,10 @@
-"""A job on Spark as one would write it: join of two streams, then row by row in river, model by model.
+"""A job on Spark as one would write it: join of two streams, then each model row by row, with river.
 
     python -m tests.bench.peers.spark_rows FOLDER
 
 Reads FOLDER/predictions/*.json and FOLDER/labels/*.json, a file a micro-batch. It has no order by time across
-batches, no expiry, duplicates or corrections, no verdicts, and tells nobody; the state of a model is its
-pickle.
+batches, no expiry, duplicates or corrections, and tells nobody but how many outcomes there were; the state of
+a model is its pickle. Its estimates are those of a model by default (`row_estimators`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.functions import col, expr, timestamp_seconds
 from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 
-from tests.bench.river_estimators import RiverEstimators
+from tests.bench.peers.row_estimators import RowEstimators
 from tests.spark.one_machine import CONFIGURATION
 
 BUCKETS = 3
@@ -28,7 +28,7 @@ BUCKETS = 3
 
 def evaluate(key: Any, batches: Iterator[pd.DataFrame], state: GroupState) -> Iterator[pd.DataFrame]:
     """Feed the outcomes of one model, row by row, to its estimators."""
-    estimators = pickle.loads(state.get[0]) if state.exists else RiverEstimators()  # noqa: S301 - its own
+    estimators = pickle.loads(state.get[0]) if state.exists else RowEstimators()  # noqa: S301 - its own
     for frame in batches:
         for true_class, predicted_class in zip(frame["label"], frame["prediction"], strict=True):
             estimators.update(true_class, predicted_class)
