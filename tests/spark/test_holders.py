@@ -18,6 +18,7 @@ from streamwatch.core.buckets.contract import Fed
 from streamwatch.spark.delta_log import DeltaLog
 from streamwatch.spark.holders import HolderError, start_holders
 from tests.spark.counting import CountingIds
+from tests.spark.one_machine import parent_of
 from tests.spark.test_delta_log import Entries, Value
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="holders are for Linux")
@@ -145,3 +146,25 @@ def test_whatever_workers_and_kills_do_every_committed_word_is_counted_once(hold
             value.value, entries.entries = before
     fresh = DeltaLog(value, entries).load(None, lambda: CountingIds(0))
     assert sorted(fresh.keeper.words.elements()) == sorted(words)
+
+
+def test_a_worker_without_a_host_ends_the_parent_of_workers():
+    read, write = os.pipe()
+    if (parent := os.fork()) == 0:
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        started = start_holders()
+        if os.fork() == 0:
+            host = parent_of(fed(started, 0)[1])
+            os.kill(host, signal.SIGKILL)
+            gone(host)
+            with pytest.raises(ConnectionError):
+                fed(started, 0)
+            os.write(write, b"raised")
+            os._exit(0)
+        while True:
+            signal.pause()
+    _, status = os.waitpid(parent, 0)
+    os.close(write)
+    assert os.waitstatus_to_exitcode(status) == -signal.SIGTERM
+    assert os.read(read, 20) == b"raised"
+    os.close(read)
