@@ -2,13 +2,9 @@
 
     python -m streamwatch.assembly.spark_workers pyspark.worker
 
-Spark starts it in place of `pyspark.daemon`, once an executor (`spark.python.daemon.module`), and once more
-for each other module that it forks, which plans the query or finds the ends of batches: those load what they
-need themselves. It starts no thread, for a fork would not have it; so it opens no store, and imports neither
-pandas nor pyarrow.
+Spark starts it in place of `pyspark.daemon`, once an executor (`spark.python.daemon.module`). It starts no
+thread, for a fork would not have it; so it opens no store, and imports neither pandas nor pyarrow.
 """
-
-# ruff: noqa: PLC0415  # only the parent of those that do the work imports what they need
 
 from __future__ import annotations
 
@@ -17,6 +13,19 @@ import sys
 from typing import Final
 
 from pyspark.daemon import manager
+
+import streamwatch.assembly.spark  # noqa: F401  # pyright: ignore[reportUnusedImport]
+from streamwatch.assembly.specs import monitors_spec
+from streamwatch.core.buckets.columns.warming import warm_up_buckets
+from streamwatch.core.estimators.warming import warm_up
+from streamwatch.core.join.compiled.warming import warm_up_commits, warm_up_join
+from streamwatch.core.merge.warming import warm_up_merge
+from streamwatch.core.predictions.warming import warm_up_predictions
+from streamwatch.edge.decoders.scanner.reader import compile_reader
+from streamwatch.edge.sources.kafka.batches.plain_batches import compiled_plain_batches
+from streamwatch.edge.sources.kafka.batches.scan import compiled_scan
+from streamwatch.settings import Settings
+from streamwatch.spark import holders, processors
 
 _NEEDED: Final = {
     "kafka": {"bootstrap_servers": "broker:9092"},
@@ -27,18 +36,6 @@ _NEEDED: Final = {
 
 def warm_up_workers() -> None:
     """Compile or load what a worker calls under the default settings; others may need a little more."""
-    import streamwatch.assembly.spark  # noqa: F401  # pyright: ignore[reportUnusedImport]
-    from streamwatch.assembly.specs import monitors_spec
-    from streamwatch.core.buckets.columns.warming import warm_up_buckets
-    from streamwatch.core.estimators.warming import warm_up
-    from streamwatch.core.join.compiled.warming import warm_up_commits, warm_up_join
-    from streamwatch.core.merge.warming import warm_up_merge
-    from streamwatch.core.predictions.warming import warm_up_predictions
-    from streamwatch.edge.decoders.scanner.reader import compile_reader
-    from streamwatch.edge.sources.kafka.batches.plain_batches import compiled_plain_batches
-    from streamwatch.edge.sources.kafka.batches.scan import compiled_scan
-    from streamwatch.settings import Settings
-
     warm_up(monitors_spec(Settings.model_validate(_NEEDED)))
     warm_up_join()
     warm_up_commits()
@@ -55,14 +52,11 @@ def warm_up_workers() -> None:
 
 def hold_buckets() -> None:
     """Let buckets be in processes of their own, where the system can hand sockets over."""
-    from streamwatch.spark import holders, processors
-
     if sys.platform == "linux":
         processors.HOME.places = holders.start_holders()
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["pyspark.worker"]:
-        warm_up_workers()
-        hold_buckets()
+    warm_up_workers()
+    hold_buckets()
     manager()

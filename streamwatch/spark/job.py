@@ -29,6 +29,8 @@ REQUIRED: Final[Mapping[str, str]] = MappingProxyType(
         # Adaptive execution would merge shuffle partitions, which stages with state do not allow.
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",
+        # It is told to workers of stages only, in their environment: so sources would have others.
+        "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
     }
 )
 """Configuration of Spark that the job relies on."""

@@ -80,13 +80,3 @@ def test_parent_has_loaded_all_that_buckets_and_reading_call_under_the_default_s
     """
     command = [sys.executable, "-c", dedent(said)]
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == ""
-
-
-def test_parent_of_workers_that_plan_loads_nothing_of_the_project() -> None:
-    said = """
-        import sys
-        import streamwatch.assembly.spark_workers
-        print(*sorted(name for name in sys.modules if name.startswith(("streamwatch.core", "numba"))))
-    """
-    command = [sys.executable, "-c", dedent(said)]
-    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip() == ""
