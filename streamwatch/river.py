@@ -29,6 +29,8 @@ class Watch(ClassificationMetric):
     ------
     ValueError
         If `batch` is below 1.
+    KeyError
+        If the evaluator has no such measure or forgetting.
 
     Examples
     --------
@@ -55,6 +57,7 @@ class Watch(ClassificationMetric):
         self.forgetting = forgetting
         self.batch = batch
         self._evaluator = Evaluator() if evaluator is None else evaluator
+        self._evaluator.require(measure, forgetting)
         self._waiting: list[tuple[Any, Any]] = []
 
     @property

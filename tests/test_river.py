@@ -46,3 +46,10 @@ def test_it_starts_undefined_and_refuses_what_forgetting_cannot_do() -> None:
     with pytest.raises(ValueError, match="batch must be at least 1"):
         Watch(batch=0)
     assert watch.clone().measure == "kappa_persistent"
+
+
+def test_a_measure_that_is_not_there_is_refused_before_anything_is_learned() -> None:
+    with pytest.raises(KeyError, match="near: kappa_persistent"):
+        Watch("kappa_persistant")
+    with pytest.raises(KeyError, match=r"expected one of landmark, fading:0\.999"):
+        Watch("kappa_persistent", "fading:0.99")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import numpy as np
@@ -54,7 +55,8 @@ class Numbers:
         number = self._seen.get(key)
         if number is None:
             text = canonical_text(value)
-            if text is None or text == "":
+            broken = isinstance(value, float) and not value.is_integer()  # a probability is no class
+            if text is None or text == "" or broken:
                 raise ValueError(f"{what} must be texts, whole numbers or booleans, got {value!r}")
             number = self._numbers.setdefault(text, len(self.names))
             if number == len(self.names):
@@ -69,6 +71,10 @@ def column_of(values: Iterable[Any]) -> NDArray[Any]:
         return values
     to_numpy = getattr(values, "to_numpy", None)
     if to_numpy is not None:
+        if (
+            getattr(getattr(values, "dtype", None), "tz", None) is not None
+        ):  # pandas would make objects of them
+            return np.asarray(to_numpy(dtype="datetime64[ms]"))
         return np.asarray(to_numpy())
     listed = list(values)
     column = np.empty(len(listed), object)
@@ -76,16 +82,23 @@ def column_of(values: Iterable[Any]) -> NDArray[Any]:
     return column
 
 
+def _in_utc(time: datetime) -> np.datetime64:
+    """A datetime as numpy wants it; one without a zone is taken for UTC, as numpy does."""
+    if str(time) == "NaT":  # pandas calls it a datetime
+        return np.datetime64("NaT")
+    return np.datetime64(time.astimezone(UTC).replace(tzinfo=None) if time.tzinfo else time, "ms")
+
+
 def times_of(event_ms: Iterable[Any] | None, count: int, begun: int) -> NDArray[np.int64]:
     """Event times in milliseconds, shape (count,); numbers from `begun` on where none are given."""
     if event_ms is None:
         return np.arange(begun, begun + count)
-    times = np.asarray(event_ms)
-    if times.dtype.kind == "O":  # a list's numbers
-        times = np.asarray(times.tolist())
+    times = column_of(event_ms)
+    if times.dtype.kind == "O":  # a list's numbers or datetimes, or a column of datetimes with a zone
+        times = np.asarray([_in_utc(each) if isinstance(each, datetime) else each for each in times.tolist()])
     if times.dtype.kind == "M":
         if np.isnat(times).any():
-            raise ValueError(f"event_ms must be times, got NaT at position {int(np.isnat(times).argmax())}")
+            raise ValueError(f"event_ms must be known, got none in row {int(np.isnat(times).argmax())}")
         times = times.astype("datetime64[ms]").astype(np.int64)
     if times.shape != (count,):
         raise ValueError(f"event_ms must be one time per outcome ({count}), got shape {times.shape}")

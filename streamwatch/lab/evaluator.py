@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from difflib import get_close_matches
 from itertools import pairwise
 from typing import Any, Final
 
@@ -16,7 +17,7 @@ from streamwatch.core.outcomes import OUTCOME, SEGMENTS_FROM, OutcomeBatch
 from streamwatch.core.specs import MonitorsSpec
 from streamwatch.lab.beside import columns_of, default_spec, part_of, scores_of, segments_of
 from streamwatch.lab.columns import Numbers, column_of, times_of
-from streamwatch.lab.samples import name_of, rows_of, samples_of
+from streamwatch.lab.samples import counted, name_of, rows_of, samples_of
 
 _MODEL: Final = "model"
 
@@ -46,10 +47,15 @@ class Evaluator:
     def __init__(self, spec: MonitorsSpec | None = None) -> None:
         chosen = default_spec() if spec is None else spec
         self._estimators = EstimatorSet(chosen)
+        self._forgettings = [each.name for each in chosen.forgetting]
         self._by_segment = any(isinstance(register, SegmentsSpec) for register in chosen.registers)
         self._models = Numbers()
         self._classes = Numbers()
         self._outcomes = 0
+
+    def __repr__(self) -> str:
+        """A line, as notebooks show what a cell gives."""
+        return f"<Evaluator: {counted(len(self.models), 'model')}, {counted(self._outcomes, 'outcome')}>"
 
     @property
     def models(self) -> list[str]:
@@ -177,10 +183,30 @@ class Evaluator:
         Raises
         ------
         KeyError
-            If there is no such model.
+            If there is no such model, measure or forgetting.
         """
         self._known(model)
-        return self.values(model).get(f"{measure}:{forgetting}", float("nan"))
+        found = self.values(model).get(f"{measure}:{forgetting}")
+        if found is None:
+            self.require(measure, forgetting)
+            return float("nan")
+        return found
+
+    def require(self, measure: str, forgetting: str = "landmark") -> None:
+        """Make sure that `value` knows a measure and a forgetting, be the value defined yet or not.
+
+        Raises
+        ------
+        KeyError
+            If it does not, with the names that are near.
+        """
+        name = measure.partition(":")[0]
+        measured = [family.name for family in self._estimators.families() if "forgetting" in family.labels]
+        if name not in measured:
+            near = ", ".join(get_close_matches(name, measured)) or "see `streamwatch catalogue measures`"
+            raise KeyError(f"measure {name!r} is not known under a forgetting; near: {near}")
+        if forgetting not in self._forgettings:
+            raise KeyError(f"forgetting: expected one of {', '.join(self._forgettings)}, got {forgetting!r}")
 
     def values(self, model: str = _MODEL) -> dict[str, float]:
         """Every estimate of a model that is defined: `accuracy_ratio:fading:0.999` → number.

@@ -14,6 +14,7 @@ from streamwatch.core.specs import MonitorsSpec
 from streamwatch.lab.beside import part_of
 from streamwatch.lab.columns import column_of
 from streamwatch.lab.evaluator import Evaluator
+from streamwatch.lab.samples import counted
 
 CHUNK: Final = 100_000
 """Outcomes between two steps of the progress bar, at most."""
@@ -32,6 +33,10 @@ class Replayed:
     """Alarms in order."""
     curves: Mapping[str, Mapping[str, NDArray[np.float64]]]
     """By model: columns `outcome` (of all models together), and each estimate then, NaN while undefined."""
+
+    def __repr__(self) -> str:
+        """A line, as notebooks show what a cell gives; `estimates` and `curves` have the numbers."""
+        return f"<Replayed: {self.evaluator!r}, {counted(len(self.alarms), 'alarm')}>"
 
     def estimates(self) -> dict[str, list[Any]]:
         """Every estimate at the end, as columns for a frame: metric, its labels, value."""

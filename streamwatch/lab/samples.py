@@ -30,8 +30,13 @@ def name_of(row: dict[str, str]) -> str:
 
 
 def rows_of(families: Iterable[Family]) -> list[dict[str, str | float]]:
-    """Every estimate of every model as a row: `metric`, its labels, `value`."""
+    """Every estimate of every model as a row: `metric`, its labels, and `value`; counts are floats, too."""
     return [
-        {**{_COLUMN.get(name, name): label for name, label in row.items()}, "value": value}
+        {**{_COLUMN.get(name, name): label for name, label in row.items()}, "value": float(value)}
         for row, value in samples_of(families)
     ]
+
+
+def counted(number: int, what: str) -> str:
+    """A number and what it is of, in words: `1 model`, `2 models`."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"

@@ -6,6 +6,7 @@ import doctest
 import math
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta, timezone
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,7 @@ from sklearn.metrics import cohen_kappa_score, matthews_corrcoef
 import streamwatch
 from streamwatch import Evaluator
 from streamwatch.lab import evaluator as module
+from streamwatch.lab.columns import times_of
 
 CLASSES = np.array(["legit", "fraud", "review"])
 
@@ -138,14 +140,45 @@ def test_nothing_is_known_before_anything_came() -> None:
         (
             ([1, 1], [1, 1]),
             {"event_ms": np.array(["2026-01-01", "NaT"], "datetime64[ms]")},
-            "event_ms must be times, got NaT at position 1",
+            "event_ms must be known, got none in row 1",
         ),
+        (([1], [1]), {"event_ms": [None]}, "datetimes or whole milliseconds"),
+        (([1], [1]), {"event_ms": [pd.NaT]}, "event_ms must be known, got none in row 0"),
+        (([1, 0], [1, 0]), {"event_ms": pd.to_datetime(["2026-01-01", None])}, "known, got none in row 1"),
+        (([0.3, 0.7], [0.2, 0.9]), {}, r"y_true must be texts, whole numbers or booleans, got 0\.3"),
+        (([0, 1], np.array([0.5, 1.0])), {}, r"y_pred must be texts, whole numbers or booleans, got 0\.5"),
         ((np.ones((2, 2)), [1, 2]), {}, r"one dimension, got shape \(2, 2\)"),
     ],
 )
 def test_what_is_no_outcome_is_refused(arguments, options, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         Evaluator().update(*arguments, **options)
+
+
+@pytest.mark.parametrize(
+    ("measure", "forgetting", "said"),
+    [
+        ("kapa", "landmark", "measure 'kapa' is not known under a forgetting; near: kappa"),
+        ("outcomes_total", "landmark", "measure 'outcomes_total' is not known"),
+        ("kappa", "fading:0.9", "expected one of landmark, fading:0.999, .*, got 'fading:0.9'"),
+    ],
+)
+def test_a_measure_that_is_not_there_is_refused_and_one_that_is_undefined_is_not(
+    measure: str, forgetting: str, said: str
+) -> None:
+    evaluator = Evaluator()
+    evaluator.update([0, 1], [0, 1])
+    with pytest.raises(KeyError, match=said):
+        evaluator.value(measure, forgetting)
+    assert math.isnan(evaluator.value("log_loss"))
+    assert math.isnan(evaluator.value("recall_ratio:2", "fading:0.999"))
+
+
+def test_datetimes_with_and_without_a_zone_are_times() -> None:
+    hour = datetime(2026, 1, 1, 12, tzinfo=UTC)
+    east = hour.astimezone(timezone(timedelta(hours=3)))
+    for times in ([hour, east], [hour.replace(tzinfo=None)] * 2, pd.Series([hour, east.astimezone(UTC)])):
+        assert times_of(times, 2, 0).tolist() == [1_767_268_800_000] * 2
 
 
 @pytest.mark.slow

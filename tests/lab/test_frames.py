@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 import streamwatch
@@ -26,11 +27,15 @@ def structured(given: dict[str, np.ndarray]) -> np.ndarray:
     return made
 
 
+def categories(given: dict[str, np.ndarray]) -> pd.DataFrame:
+    return pd.DataFrame(given).astype({"label": "category", "prediction": "category", "who": "category"})
+
+
 def lists(given: dict[str, np.ndarray]) -> dict[str, list[object]]:
     return {name: column.tolist() for name, column in given.items()}
 
 
-@pytest.mark.parametrize("make", [dict, pd.DataFrame, structured, lists])
+@pytest.mark.parametrize("make", [dict, pd.DataFrame, pl.DataFrame, categories, structured, lists])
 def test_a_frame_of_any_make_gives_what_the_evaluator_gives(make) -> None:
     given = columns()
     evaluator = Evaluator()
@@ -44,6 +49,38 @@ def test_a_frame_of_any_make_gives_what_the_evaluator_gives(make) -> None:
     chosen = estimates[(estimates.metric == "accuracy_ratio") & (estimates.forgetting == "landmark")]
     right = (given["label"] == given["prediction"])[given["who"] == "a"].mean()
     assert chosen[chosen.model == "a"].value.item() == pytest.approx(right, abs=1e-12)
+
+
+@pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])
+def test_times_of_frames_are_those_of_the_world_whatever_their_zone(make, zone: str | None) -> None:
+    given = columns()
+    naive = given["at"].astype("datetime64[ms]")
+    frame = make({**given, "at": naive})
+    if zone is not None and make is pl.DataFrame:
+        frame = frame.with_columns(pl.col("at").dt.replace_time_zone("UTC").dt.convert_time_zone(zone))
+    elif zone is not None:
+        frame["at"] = frame["at"].dt.tz_localize("UTC").dt.tz_convert(zone)
+    found = streamwatch.replay(frame, model="who", event_ms="at", progress=False)
+    whole = streamwatch.replay(given, model="who", event_ms="at", progress=False)
+    assert found.alarms == whole.alarms
+    assert len({alarm.event_ms for alarm in found.alarms}) > 1
+
+
+def test_estimates_and_curves_are_frames_of_polars_too() -> None:
+    found = streamwatch.replay(pl.DataFrame(columns(500)), points=5, progress=False)
+    assert pl.DataFrame(found.evaluator.rows()).height == pl.DataFrame(found.estimates()).height
+    assert pl.DataFrame(found.estimates()).filter(metric="outcomes_total")["value"].to_list() == [500.0]
+    assert pl.DataFrame(dict(found.curves["model"]))["outcome"].to_list() == [100, 200, 300, 400, 500]
+    assert pl.DataFrame(found.alarm_columns()).height == len(found.alarms)
+
+
+def test_what_a_cell_shows_of_a_result_is_a_line() -> None:
+    found = streamwatch.replay(columns(), model="who", points=20, progress=False)
+    said = f"<Replayed: <Evaluator: 2 models, 2,000 outcomes>, {len(found.alarms)} alarms>"
+    assert repr(found) == said
+    one = streamwatch.replay({"label": [1], "prediction": [1]}, progress=False)
+    assert repr(one) == "<Replayed: <Evaluator: 1 model, 1 outcome>, 0 alarms>"
 
 
 def test_curves_are_the_landmark_at_every_look() -> None:
