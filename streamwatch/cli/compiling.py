@@ -77,7 +77,8 @@ class _Teller:
         self._over.set()
         if self._thread is not None:
             self._thread.join()
-            self._tell(f"compiled {self._functions} functions in {self._seconds():.0f} s")
+            what = "function" if self._functions == 1 else "functions"
+            self._tell(f"compiled {self._functions} {what} in {self._seconds():.0f} s")
 
     def _speak(self) -> None:
         while not self._over.wait(self._every_seconds):

@@ -80,6 +80,7 @@ def report(  # noqa: PLR0913  # one parameter per option
     from streamwatch.lab.reporting.page import page
     from streamwatch.lab.reporting.pictures import figure_class
     from streamwatch.lab.reporting.source import ReportError
+    from streamwatch.lab.samples import counted
     from streamwatch.settings import SettingsError
 
     try:
@@ -100,7 +101,7 @@ def report(  # noqa: PLR0913  # one parameter per option
             _write(made, path)
         except OSError as error:
             refuse(f"--output: {path} cannot be written: {error.strerror or error}")
-        typer.echo(f"{path}: {len(found.models):,} models", err=True)
+        typer.echo(f"{path}: {counted(len(found.models), 'model')}", err=True)
 
 
 def _of_daemon(url: str, token_file: Path | None, config: Path | None, overrides: list[str] | None) -> Source:

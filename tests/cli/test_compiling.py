@@ -36,7 +36,7 @@ def test_the_first_function_that_no_cache_has_is_said_at_once_and_the_end_with_i
         assert told[0].startswith("compiling the estimators for these settings, once on this machine")
         for observer in observers:
             observer("fold", True)
-    assert told[1:] == ["compiled 1 functions in 0 s"]
+    assert told[1:] == ["compiled 1 function in 0 s"]
     assert observers == []
 
 
