@@ -58,10 +58,18 @@ def show(  # one parameter per option
 
     from rich.console import Console
 
+    from streamwatch.lab.experiments.drawing import DrawingError, check_drawing
     from streamwatch.lab.experiments.markdown import markdown
     from streamwatch.lab.experiments.recordings import AnswersError
     from streamwatch.lab.experiments.result import Effort
 
+    if figures is not None:
+        try:
+            check_drawing(figures)
+        except DrawingError as error:
+            refuse(str(error))
+        except OSError as error:
+            refuse(f"--figures: {figures} cannot be written: {error.strerror or error}")
     console = Console(stderr=True)
     with telling_of_compiling(), console.status(experiment.title) as status:
 

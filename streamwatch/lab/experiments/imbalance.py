@@ -58,9 +58,7 @@ def _confusion() -> Table:
 def _windows(recording: Recording) -> tuple[Table, Figure]:
     truth = recording.true_class
     named = {f"majority of the last {WINDOW:,}": _majority(truth, len(recording.labels))}
-    tree = next((name for name in ("ht@8", *recording.answers) if name in recording.answers), None)
-    if tree is not None:
-        named[tree] = recording.answers[tree]
+    named[recording.tree] = recording.answers[recording.tree]
     rows: list[tuple[Cell, ...]] = []
     panels: list[Panel] = []
     shown = np.arange(WINDOW - 1, len(truth), 100)

@@ -29,7 +29,7 @@ PROBABILITIES = (0.0, 1e-4, 1e-3, 1e-2, 0.1, 1.0)
 
 def run(effort: Effort) -> Result:
     """Let learners begin anew at random, on streams with and without temporal dependence."""
-    recording = read_recording(effort.recording)
+    recording = read_recording(effort.recording, answers=False)
     synthetic, panel = _synthetic(effort)
     tables = (synthetic, _majority(effort, recording))
     return Result(tables, (Figure("random_alarms", "Learners that begin anew at random", (panel,)),))

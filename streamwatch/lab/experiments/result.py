@@ -22,7 +22,7 @@ class Measured:
     value: float
     """NaN where undefined."""
     error: float = 0.0
-    """Standard error over the runs; 0 for what does not depend on the seed."""
+    """Standard error over the runs; 0 for what does not depend on the seed, NaN of a single run."""
     decimals: int = 4
 
     def text(self) -> str:
@@ -30,7 +30,9 @@ class Measured:
         if isnan(self.value):
             return "–"
         said = f"{round(self.value, self.decimals) + 0.0:,.{self.decimals}f}"  # + 0: no −0
-        shown = isnan(self.error) or self.error >= 0.5 * 10.0**-self.decimals
+        if isnan(self.error):
+            return f"{said} ± ?"
+        shown = self.error >= 0.5 * 10.0**-self.decimals
         return f"{said} ± {self.error:,.{self.decimals}f}" if shown else said
 
 
@@ -79,6 +81,8 @@ class Line:
     dashed: bool = False
     dots: bool = False
     """Points without a line."""
+    names: tuple[str, ...] = ()
+    """Written beside the points, one each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +111,8 @@ class Figure:
     """Of its file, without ending."""
     title: str
     panels: tuple[Panel, ...]
+    beside: bool = False
+    """Panels beside each other, on one scale in both directions: what moves from one to the next is seen."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from streamwatch.core.estimators.folds.significance import sign_test, wilcoxon_test
 from streamwatch.folds import Scheme, Validation
-from streamwatch.lab.experiments.fold_runs import STREAMS, Evaluated, evaluate, noisy, rejections, who
+from streamwatch.lab.experiments.fold_runs import (
+    ALPHA,
+    STREAMS,
+    Evaluated,
+    evaluate,
+    noisy,
+    rejections,
+    who,
+)
 from streamwatch.lab.experiments.result import (
     Cell,
     Effort,
     Experiment,
+    Figure,
+    Line,
     Measured,
+    Panel,
     Result,
     Table,
     share,
@@ -24,6 +36,8 @@ SCHEMES: tuple[tuple[str, Validation], ...] = (
     ("split", "split-validation"),
 )
 NOISE = (0.0, 0.05, 0.10)
+LOOKS = 8
+"""Of the figure."""
 TESTS = {"McNemar": 0, "sign": 1, "Wilcoxon": 3}
 """By place in `fold_runs.TESTS`."""
 PRINTED: dict[tuple[str, bool], tuple[str, ...]] = {
@@ -40,14 +54,36 @@ PRINTED: dict[tuple[str, bool], tuple[str, ...]] = {
 def run(effort: Effort) -> Result:
     """Count how often each test calls two classifiers different, where they are equal and where not."""
     runs, outcomes = effort.size(40, 8), effort.size(2_000, 400)
-    rejected = _rejected(effort, runs, outcomes)
+    looks = np.linspace(outcomes / LOOKS, outcomes, LOOKS).astype(np.int64)
+    growing = np.zeros((len(TESTS), len(NOISE), LOOKS))
+    rejected = _rejected(effort, runs, looks, growing)
     of = runs * len(STREAMS)
     tables = [_table(rejected, level, noise, of, runs, outcomes) for level, noise in enumerate(NOISE)]
-    return Result((*tables, _example()))
+    panels = tuple(
+        Panel(
+            f"{noise:.0%} of the answers of one are wrong at random" if noise else "equal classifiers",
+            "outcomes",
+            "called different",
+            tuple(
+                Line(test, looks.astype(np.float64), growing[number, level] / len(STREAMS))
+                for number, test in enumerate(TESTS)
+            ),
+            horizontals=(ALPHA,),
+        )
+        for level, noise in enumerate(NOISE)
+    )
+    figure = Figure("validation", "Share of runs in which a test calls two classifiers different", panels)
+    return Result((*tables, _example()), (figure,))
 
 
-def _rejected(effort: Effort, runs: int, outcomes: int) -> dict[tuple[str, bool, int, int], int]:
-    """Rejections by test, whether prequential, scheme and noise, over all runs of all streams."""
+def _rejected(
+    effort: Effort, runs: int, looks: NDArray[np.int64], growing: NDArray[np.float64]
+) -> dict[tuple[str, bool, int, int], int]:
+    """Rejections by test, whether prequential, scheme and noise, over all runs of all streams.
+
+    To `growing`, (tests, noise, looks), the shares are added that prequential cross-validation has by then.
+    """
+    outcomes = int(looks[-1])
     found: dict[tuple[str, bool, int, int], int] = {}
     for column, (_, validation) in enumerate(SCHEMES):
         for name, stream in STREAMS.items():
@@ -58,11 +94,20 @@ def _rejected(effort: Effort, runs: int, outcomes: int) -> dict[tuple[str, bool,
             # Folds train alike under both forms; they differ in who tests.
             for prequential, seen in ((True, evaluated), (False, Evaluated(evaluated.hits, tests))):
                 for level, noise in enumerate(NOISE):
-                    shares = rejections(noisy(seen, noise, seed))
+                    differing = noisy(seen, noise, seed)
+                    shares = rejections(differing)
+                    if prequential and validation == "cross-validation":
+                        growing[:, level] += _by_then(differing, looks)
                     for test, place in TESTS.items():
                         key = (test, prequential, column, level)
                         found[key] = found.get(key, 0) + round(float(shares[place]) * runs)
     return found
+
+
+def _by_then(evaluated: Evaluated, looks: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Share of runs in which each test rejects after so many outcomes, (tests, looks)."""
+    found = [rejections(Evaluated(evaluated.hits[:n], evaluated.tests[:n])) for n in looks]
+    return np.array(found).T[list(TESTS.values())]
 
 
 def _table(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -12,9 +13,9 @@ from typer.testing import CliRunner
 
 from streamwatch.cli import app
 from streamwatch.lab.experiments.catalogue import KINDS
-from streamwatch.lab.experiments.drawing import draw_figure
+from streamwatch.lab.experiments.drawing import draw_figure, drawn
 from streamwatch.lab.experiments.markdown import markdown
-from streamwatch.lab.experiments.result import Effort
+from streamwatch.lab.experiments.result import Effort, Figure, Line, Panel, over_runs
 from tests.tiers import rotated
 
 pytestmark = pytest.mark.slow
@@ -190,10 +191,78 @@ def test_a_recording_that_cannot_be_used_is_refused_with_what_was_expected(tmp_p
     assert absent.exit_code == 2
     assert "expected --recording FILE" in absent.output
     wrong = tmp_path / "answers.csv"
-    wrong.write_text("label,m\na,b\n")
-    refused = CliRunner().invoke(app, ["lab", "random-alarms", "--recording", str(wrong)])
+    for text, said in (
+        ("label,m\na,b\n", "y_true"),
+        ("y_true,m\na,a\nb,a\n", "at least 2,000 rows, got 2"),
+        ("y_true\n" + "a\nb\n" * 1_000, "a column of answers per classifier"),
+        ("y_true,m\n" + "a,a\n" * 2_000, "at least two classes in y_true, got 'a' only"),
+    ):
+        wrong.write_text(text)
+        for name in ("dependence", "imbalance", "windows", "dependent-losses"):
+            refused = CliRunner().invoke(app, ["lab", name, "--reduced", "--recording", str(wrong)])
+            assert refused.exit_code == 2
+            assert said in " ".join(refused.output.split())
+    wrong.write_text("y_true\n")
+    assert CliRunner().invoke(app, ["lab", "random-alarms", "--recording", str(wrong)]).exit_code == 2
+
+
+def test_a_folder_that_takes_no_figures_is_refused_before_anything_runs(tmp_path, monkeypatch):
+    (kind,) = [kind for kind in KINDS if kind.name == "holdout"]
+    monkeypatch.setattr("streamwatch.lab.experiments.holdout.KIND", replace(kind, run=pytest.fail))
+    (tmp_path / "file").touch()
+    refused = CliRunner().invoke(app, ["lab", "holdout", "--figures", str(tmp_path / "file" / "pictures")])
     assert refused.exit_code == 2
-    assert "y_true" in refused.output
+    assert "cannot be written" in " ".join(refused.output.split())
+
+
+def test_a_number_of_a_single_run_says_that_its_error_is_not_known():
+    assert over_runs([3.0], 1).text() == "3.0 ± ?"
+    assert over_runs([3.0, 3.0], 1).text() == "3.0"
+    assert over_runs([], 1).text() == "–"
+
+
+def test_a_window_of_a_thousand_is_the_most_like_adwin_and_the_shorter_ones_the_more_restless():
+    title = "Accuracy of ht@8 as recorded"
+    far, restless = (
+        [number("windows", title, f"sliding {size}", column).value for size in ("100", "1,000", "10,000")]
+        for column in ("mean distance from ADWIN", "mean change in 100 outcomes")
+    )
+    assert far[1] == min(far)
+    assert restless == sorted(restless, reverse=True)
+
+
+def test_mcnemar_calls_equal_classifiers_different_the_oftener_the_more_outcomes_there_are():
+    (figure,) = result("validation").figures
+    lines = {line.label: line.y for line in figure.panels[0].lines}
+    assert lines["McNemar"][-1] > lines["McNemar"][0]
+    assert lines["McNemar"][-1] > lines["Wilcoxon"][-1]
+    column = "cv, found"
+    (table, *_) = result("validation").tables
+    for test, line in lines.items():
+        assert line[-1] == pytest.approx(
+            number("validation", table.title, f"{test}, prequential", column).value
+        )
+
+
+def test_what_is_named_is_named_in_the_picture_and_one_scale_shows_what_moves():
+    points = Line("others", np.array([1.0, 2.0]), np.array([1.0, 3.0]), dots=True, names=("ADWIN", "DDM"))
+    moved = Line("others", np.array([7.0]), np.array([9.0]), dots=True)
+    panels = (Panel("a", "x", "y", (points,)), Panel("b", "x", "y", (moved,)))
+    canvas = drawn(Figure("f", "title", panels, beside=True))
+    first, second = canvas.axes
+    assert {text.get_text() for text in first.texts} == {"ADWIN", "DDM"}
+    assert first.get_xlim() == second.get_xlim()
+    assert first.get_ylim() == second.get_ylim()
+
+
+def test_no_legend_hides_what_is_drawn():
+    for name in ("windows", "detectors"):
+        (figure,) = result(name).figures
+        canvas = drawn(figure)
+        canvas.canvas.draw()
+        for axes in canvas.axes:
+            legend = axes.get_legend().get_window_extent()
+            assert legend.x0 >= axes.get_window_extent().x1
 
 
 def test_the_measures_of_the_papers_confusion_are_those_it_prints():

@@ -171,7 +171,13 @@ def _points(
         rates = [sum(map(len, other.alarms(still))) / still.size * 1e6 for other in taken]
         late = [float(restricted(other.alarms(changed), scenario.change).mean()) for other in taken]
         floor = 0.5e6 / still.size
-        line = Line(f"{library}, defaults", np.maximum(rates, floor), np.array(late), dots=True)
+        line = Line(
+            f"{library}, defaults",
+            np.maximum(rates, floor),
+            np.array(late),
+            dots=True,
+            names=tuple(other.name for other in taken),
+        )
         points.append(line)
     return points
 
