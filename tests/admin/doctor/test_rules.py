@@ -250,8 +250,8 @@ def test_a_daemon_that_has_not_come_to_reading_is_not_told_of_brokers() -> None:
     compiling = "the estimators are being compiled, once on this machine: 10 s so far"
     (found,) = said(text="kafka_up 0", reasons=(compiling,))
     assert found == (
-        f"not_ready: daemon is not ready: {compiling} | it starts, recovers or waits | "
-        "wait; if it lasts, its log says what for"
+        f"not_ready: daemon is not ready: {compiling} | it is starting, recovering or waiting | "
+        "wait; if it lasts, the log gives the reason"
     )
 
 
