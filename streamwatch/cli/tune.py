@@ -142,6 +142,8 @@ def tune(  # noqa: PLR0913  # one parameter per option
         refuse(f"--every: {error}")
     if traffic is not None and not traffic > 0.0:
         refuse(f"--traffic: expected a number above 0, got {traffic}")
+    if output is not None and not output.parent.is_dir():
+        refuse(f"--output: {output} cannot be written: there is no folder {output.parent}")
     since_ms, until_ms = _time("--since", since), _time("--until", until)
     found: Mapping[str, History | Unfit]
     if files:

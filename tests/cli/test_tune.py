@@ -31,6 +31,7 @@ def recording(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
         (["--since", "yesterday"], "--since: expected a time such as 2026-03-01"),
         (["--every", "a month"], "--every: "),
         (["--traffic", "0"], "--traffic: expected a number above 0, got 0.0"),
+        (["-o", "nowhere/a.yaml"], "--output: nowhere/a.yaml cannot be written: there is no folder nowhere"),
     ],
 )
 def test_an_option_that_cannot_be_read_is_named(recording: str, options: list[str], said: str) -> None:

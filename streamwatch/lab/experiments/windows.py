@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from streamwatch.lab.experiments.recordings import read_recording
+from streamwatch.lab.experiments.recordings import Recording, read_recording
 from streamwatch.lab.experiments.result import (
     Cell,
     Effort,
@@ -79,6 +79,7 @@ SHAPES: tuple[tuple[str, Callable[[Floats], Floats]], ...] = (
 
 def run(effort: Effort) -> Result:
     """Measure how far each estimate is from the true error of the moment."""
+    recording = None if effort.recording is None else read_recording(effort.recording)
     t = np.arange(OUTCOMES, dtype=np.float64)
     runs = effort.size(20, 3)
     names = (
@@ -114,15 +115,14 @@ def run(effort: Effort) -> Result:
         "Factors have the effective sample size of the window of their place, (1 + α)/(1 − α).",
     )
     tables = (deviations, _equal_memory(effort))
-    if effort.recording is not None:
-        table, panel = _recorded(effort)
+    if recording is not None:
+        table, panel = _recorded(recording, effort)
         tables, panels = (*tables, table), [*panels, panel]
     return Result(tables, (Figure("windows", "Estimates of one run", tuple(panels)),))
 
 
-def _recorded(effort: Effort) -> tuple[Table, Panel]:
+def _recorded(recording: Recording, effort: Effort) -> tuple[Table, Panel]:
     """Windows beside ADWIN's on a recording, where nobody knows the true accuracy."""
-    recording = read_recording(effort.recording)
     name = recording.tree
     effort.said(f"windows and ADWIN on {name}")
     outcomes = len(recording.true_class)

@@ -15,6 +15,7 @@ from streamwatch.lab.experiments.detection.candidates import defaults, own_alarm
 from streamwatch.lab.experiments.detection.scoring import score
 from streamwatch.lab.experiments.detection.streams import CALM, SPAN, Losses, levels
 from streamwatch.lab.experiments.detection.strictness import restricted
+from streamwatch.lab.experiments.recordings import read_recording
 from streamwatch.lab.experiments.result import (
     Cell,
     Effort,
@@ -75,13 +76,14 @@ class _Found:
 
 def run(effort: Effort) -> Result:
     """Ask every detector, at its defaults, on every version of every stream; then on recorded losses."""
+    recording = read_recording(effort.recording)  # refused, if at all, before the minutes that follow
     names = [spec.name for spec in defaults()]
     tables, panels = [proposition.table(effort)], []
     for kind in KINDS:
         found = {version.name: _asked(kind, version, effort) for version in VERSIONS}
         tables.append(_table(kind, names, found))
         panels.append(_panel(kind, found))
-    tables += recorded.tables(effort)
+    tables += recorded.tables(recording, effort)
     title = "Delay against false alarms, a dot per detector"
     return Result(tuple(tables), (Figure("dependent_losses", title, tuple(panels)),))
 

@@ -10,19 +10,18 @@ from streamwatch.lab.experiments.dependent_losses.corrections import redrawn, sp
 from streamwatch.lab.experiments.dependent_losses.proposition import correlation
 from streamwatch.lab.experiments.detection.candidates import defaults, own_alarms
 from streamwatch.lab.experiments.detection.streams import Losses
-from streamwatch.lab.experiments.recordings import Classes, read_recording
+from streamwatch.lab.experiments.recordings import Classes, Recording
 from streamwatch.lab.experiments.result import Cell, Effort, Table, over_runs
 
 _ORDERS: Final[tuple[str, ...]] = ("as recorded", "order of labels kept", "shuffled")
 _VERSIONS: Final[tuple[str, ...]] = ("ordered", "thinned", "redrawn")
 
 
-def tables(effort: Effort) -> tuple[Table, Table]:
+def tables(recording: Recording, effort: Effort) -> tuple[Table, Table]:
     """Count alarms of every detector on the losses of every recorded classifier, in three orders of them.
 
     The second table has the correlations of those losses.
     """
-    recording = read_recording(effort.recording)
     used = [name for name in recording.answers if name.endswith("@5")] or list(recording.answers)
     names = [spec.name for spec in defaults()]
     counts: dict[tuple[str, str], list[list[float]]] = {}
