@@ -142,8 +142,7 @@ def tune(  # noqa: PLR0913  # one parameter per option
         refuse(f"--every: {error}")
     if traffic is not None and not traffic > 0.0:
         refuse(f"--traffic: expected a number above 0, got {traffic}")
-    if output is not None and not output.parent.is_dir():
-        refuse(f"--output: {output} cannot be written: there is no folder {output.parent}")
+    _check_folder(output)
     since_ms, until_ms = _time("--since", since), _time("--until", until)
     found: Mapping[str, History | Unfit]
     if files:
@@ -171,10 +170,20 @@ def tune(  # noqa: PLR0913  # one parameter per option
     if output is None:
         typer.echo(text, nl=False)
     else:
-        try:
-            output.write_text(text, encoding="utf-8")
-        except OSError as error:
-            refuse(f"--output: {output} cannot be written: {error.strerror or error}")
+        _write(text, output)
+
+
+def _check_folder(output: Path | None) -> None:
+    """Refuse a file in a folder that is not there, before the minutes that its contents take."""
+    if output is not None and not output.parent.is_dir():
+        refuse(f"--output: {output} cannot be written: there is no folder {output.parent}")
+
+
+def _write(text: str, output: Path) -> None:
+    try:
+        output.write_text(text, encoding="utf-8")
+    except OSError as error:
+        refuse(f"--output: {output} cannot be written: {error.strerror or error}")
 
 
 def _recorded(read: Callable[[], ReplaySpec]) -> dict[str, History]:
