@@ -70,7 +70,7 @@ def read_recording(path: Path | None, *, answers: bool = True) -> Recording:
     if answers and not others:
         raise AnswersError(f"{path}: expected a column of answers per classifier beside {TRUTH}, got none")
     if len(labels) < 2:
-        raise AnswersError(f"{path}: expected at least two classes in {TRUTH}, got {labels[0]!r} only")
+        raise AnswersError(f"{path}: expected at least two classes in {TRUTH}, got {', '.join(labels)} only")
     for name, column in others.items():
         if unknown := sorted(set(column.tolist()) - set(labels)):
             raise AnswersError(f"{path}: {name} answers {unknown[0]!r}, which is never a label")
