@@ -195,7 +195,7 @@ def test_a_recording_that_cannot_be_used_is_refused_with_what_was_expected(tmp_p
         ("label,m\na,b\n", "y_true"),
         ("y_true,m\na,a\nb,a\n", "at least 2,000 rows, got 2"),
         ("y_true\n" + "a\nb\n" * 1_000, "a column of answers per classifier"),
-        ("y_true,m\n" + "a,a\n" * 2_000, "at least two classes in y_true, got 'a' only"),
+        ("y_true,m\n" + "a,a\n" * 2_000, "at least two classes in y_true, got a only"),
     ):
         wrong.write_text(text)
         for name in ("dependence", "imbalance", "windows", "dependent-losses"):
