@@ -14,6 +14,7 @@ from streamwatch.admin.register_room import reachable
 from streamwatch.admin.schema_check import check_schemas
 from streamwatch.assembly import specs
 from streamwatch.assembly.mappings import mappings_of
+from streamwatch.assembly.registers import segment_names
 from streamwatch.assembly.topics import build_topics
 from streamwatch.core.estimators.registers.segments import SegmentsSpec
 from streamwatch.core.ports import Record
@@ -129,7 +130,7 @@ def _namespace_findings(settings: Settings) -> Sequence[CheckResult]:
 def capacity_limits(settings: Settings) -> Limits:
     """Every limit that bounds memory and disk."""
     monitors = specs.monitors_spec(settings)
-    segments = len(specs.segment_names(settings))
+    segments = len(segment_names(settings))
     registers = tuple(
         reachable(spec, segments, monitors.max_models) if isinstance(spec, SegmentsSpec) else spec
         for spec in monitors.registers
