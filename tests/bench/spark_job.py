@@ -172,11 +172,15 @@ def main() -> None:
         print(f"job, next to nothing  {start}", flush=True)
         often = taken(servers, topics[2:], few, MANY_BATCHES)
         print(f"job, in more batches  {often}", flush=True)
-        a_batch = (often.run.cpu - start.run.cpu) / (often.batches - start.batches)
+        further = often.batches - start.batches
+        a_batch = (often.run.cpu - start.run.cpu) / further
+        a_batch_in_java = (often.run.java - start.run.java) / further
         print(f"job, a batch          {a_batch:8.2f} s of CPU")
         whole = taken(servers, topics[:2], messages, BATCHES)
-        more = whole.run.cpu - start.run.cpu - a_batch * (whole.batches - start.batches)
-        java, seconds = whole.run.java - start.run.java, whole.run.wall - start.run.wall
+        further = whole.batches - start.batches
+        more = whole.run.cpu - start.run.cpu - a_batch * further
+        java = whole.run.java - start.run.java - a_batch_in_java * further
+        seconds = whole.run.wall - start.run.wall
         print(f"job                   {whole}; checkpoint {whole.bytes / 1e6:.1f} MB")
         print(
             f"job, a message        {1e6 * more / messages:8.2f} µs, {1e6 * java / messages:.2f} in Java; "
