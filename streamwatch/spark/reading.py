@@ -12,6 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from streamwatch.core.events import Partition
 from streamwatch.core.fetched import OFFSET
 from streamwatch.edge.sources.kafka.batches.record import KafkaRecords, Piece, gathered
@@ -59,6 +62,13 @@ class TopicLog:
         return await self.connection.resolve(await self.partitions(), At(moment_ms), moment_ms)
 
 
+def add_rows(found: list[Piece], rows: NDArray[np.int64], data: NDArray[np.uint8]) -> None:
+    """Add rows; those that point into one answer share its bytes, which are copied once."""
+    if found and found[-1][1] is data:
+        rows = np.concatenate([found.pop()[0], rows])
+    found.append((rows, data, 0))
+
+
 @dataclass(frozen=True, slots=True)
 class RangeRead:
     """Records of a range in order, and what of it was not there."""
@@ -95,7 +105,7 @@ async def read_range(
         if (records := taken.records.get(partition)) is not None:
             inside = records.rows[records.rows[:, OFFSET] < end]
             if len(inside):
-                found.append((inside, records.data, 0))
+                add_rows(found, inside, records.data)
             deadline = time.monotonic() + patience_seconds
         if (damage := taken.damages.get(partition)) is not None:
             losses.unreadable(partition, damage)
