@@ -158,7 +158,7 @@ def test_settings_and_source_agree_on_what_a_starting_point_is(start: str) -> No
 def test_the_kernel_takes_whatever_settings_allow_at_most_and_at_least() -> None:
     extremes = {
         "forgetting": [
-            {"fading": {"alpha": 1e-12}},
+            {"fading": {"alpha": 1e-3}},
             {"sliding": {"size": 10_000_000}},
             {"adwin": {"delta": 1e-12, "min_subwindow": 5, "clock": 65_536}},
         ],
