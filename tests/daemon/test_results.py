@@ -31,7 +31,7 @@ from streamwatch.core.results import (
     encode_mark,
     encode_watermark,
 )
-from streamwatch.daemon.results_processor import ResultsCheckpoint, ResultsProcessor, Told
+from streamwatch.daemon.results_processor import LastReportedBatch, ResultsCheckpoint, ResultsProcessor
 from streamwatch.edge.stores.errors import StateRefused
 from streamwatch.settings import Settings
 from streamwatch.telemetry import Telemetry
@@ -83,8 +83,8 @@ def model(name: str, answers: Sequence[str]) -> tuple[str, str, bytes]:
     return MODEL, name, monitors.snapshot(name)
 
 
-def processor(told: Told | None = None) -> ResultsProcessor:
-    checkpoint = ResultsCheckpoint(told or Told())
+def processor(told: LastReportedBatch | None = None) -> ResultsProcessor:
+    checkpoint = ResultsCheckpoint(told or LastReportedBatch())
     spec = BucketsSpec({"predictions": "prediction", "labels": "label"}, monitors=SPEC)
     return ResultsProcessor(spec, checkpoint, Telemetry(stream=io.StringIO()), lambda: NOW_MS)
 
@@ -161,7 +161,7 @@ async def test_a_start_from_the_compacted_topic_gives_what_is_known_of_each_mode
 
 async def test_a_restart_tells_only_of_alarms_after_the_batch_that_was_told_of():
     topic = Topic().batch(1, alarm(1)).batch(2, alarm(2)).batch(3, alarm(3))
-    found = processor(Told("life", 2))
+    found = processor(LastReportedBatch("life", 2))
     await found.receive(topic.compacted().poll())
     assert [each.ordinal for each in found.settle()[0]] == [3]
     assert [each.ordinal for each in report(found).alarms] == [1, 2, 3]
@@ -189,14 +189,14 @@ async def test_another_job_on_the_topic_begins_anew():
     assert accepted(found) == 3
     assert [each.model for each in found.settle()[0]] == ["n"]
     assert found.view.monitors.models() == []
-    anew = processor(Told("life", 9))
+    anew = processor(LastReportedBatch("life", 9))
     await anew.receive(topic.compacted().poll())
     assert accepted(anew) == 3
 
 
 async def test_a_topic_that_lost_batches_that_were_told_of_is_refused():
-    with pytest.raises(StateRefused, match="ends with batch 1, and batch 2 was told of"):
-        await processor(Told("life", 2)).receive(Topic().batch(1, totals(3)).poll())
+    with pytest.raises(StateRefused, match="ends with batch 1, but batch 2 was seen before"):
+        await processor(LastReportedBatch("life", 2)).receive(Topic().batch(1, totals(3)).poll())
 
 
 async def test_a_record_of_others_is_refused():
