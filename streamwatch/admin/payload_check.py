@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Protocol
 
 from streamwatch.admin.check_result import CheckResult
-from streamwatch.core.events import Decoded, Invalid, Label, Prediction, Several
+from streamwatch.core.events import Decoded, EventGroup, Invalid, Label, Prediction
 from streamwatch.core.join.mismatch import SHOWN, are_scores
 from streamwatch.core.ports import Record, Source
 from streamwatch.edge.decoders.reasons import REASONS
@@ -74,7 +74,9 @@ def check_payload(topic: str, place: str | None, records: Sequence[Record], deco
     if not records:
         return CheckResult(f"topic {topic}: empty, nothing to decode", good=True)
     decoded = decoder.decode_all(records, [record.timestamp for record in records])
-    events = [event for each in decoded for event in (each.events if isinstance(each, Several) else (each,))]
+    events = [
+        event for each in decoded for event in (each.events if isinstance(each, EventGroup) else (each,))
+    ]
     reasons = Counter(event.reason for event in events if isinstance(event, Invalid))
     classes = dict.fromkeys(event.predicted_class for event in events if isinstance(event, Prediction))
     details = [f"{count} × {reason}: {REASONS[reason]}" for reason, count in reasons.most_common()]
@@ -82,7 +84,7 @@ def check_payload(topic: str, place: str | None, records: Sequence[Record], deco
         "predictions": sum(isinstance(event, Prediction) for event in events),
         "labels": sum(isinstance(event, Label) for event in events),
         "invalid": reasons.total(),
-        "records skipped": sum(isinstance(each, Several) and not each.events for each in decoded),
+        "records skipped": sum(isinstance(each, EventGroup) and not each.events for each in decoded),
     }
     told = ", ".join(f"{count} {name}" for name, count in counts.items() if count) or "only null records"
     scores = are_scores(list(classes), FEWEST_SCORES)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Protocol
 
 from streamwatch.admin.check_result import CheckResult
-from streamwatch.core.events import Decoded, Invalid, Partition, Several
+from streamwatch.core.events import Decoded, EventGroup, Invalid, Partition
 from streamwatch.core.ports import Record, Schemas
 from streamwatch.edge.decoders.reasons import REASONS
 
@@ -59,7 +59,7 @@ def _decoded(topic: str, name: str, records: Sequence[Record], decoder: Decoding
     if not records:
         return CheckResult(f"topic {topic}: {name}, empty: nothing to decode", good=True)
     decoded = decoder.decode_all(records, [record.timestamp for record in records])
-    by_record = [each.events if isinstance(each, Several) else (each,) for each in decoded]
+    by_record = [each.events if isinstance(each, EventGroup) else (each,) for each in decoded]
     reasons = Counter(event.reason for events in by_record for event in events if isinstance(event, Invalid))
     good = sum(not any(isinstance(event, Invalid) for event in events) for events in by_record)
     details = [f"{count} × {reason}: {REASONS[reason]}" for reason, count in reasons.most_common()]

@@ -13,7 +13,7 @@ import msgspec
 from yarl import URL
 
 from streamwatch.core.alerting.book import AlarmBook
-from streamwatch.core.alerting.notification import Notification, Part, ToldHint, identify
+from streamwatch.core.alerting.notification import IncidentAlarm, Notification, ToldHint, identify
 from streamwatch.core.alerting.receiver import Delivered, Receiver
 from streamwatch.core.alerting.rules import EARLY_HINT, AlarmRule, AlarmsSpec
 from streamwatch.core.events import VERDICT, Alarm
@@ -241,7 +241,7 @@ def test_notification(now_ms: int) -> Notification:
         severity="info",
         issued_ms=now_ms,
         incident=name,
-        parts=(Part(alarm, "info", now_ms, alarm.before, now_ms),),
+        parts=(IncidentAlarm(alarm, "info", now_ms, alarm.before, now_ms),),
         news=(alarm.detector,),
         test=True,
     )

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from streamwatch.admin.doctor.examination import examine
-from streamwatch.admin.doctor.facts import Configured, Facts, Reading, SampledTopic, read
+from streamwatch.admin.doctor.facts import Configured, Facts, MetricSamples, SampledTopic, read
 from streamwatch.admin.doctor.finding import Finding
 from streamwatch.assembly import specs
 from streamwatch.assembly.replay import recorded_topics
@@ -119,7 +119,7 @@ async def consult(address: Address, seconds: float, settings: Settings | None = 
     return examine(Facts(now, before, seconds, reasons, details, settings and configured(settings), topics))
 
 
-def suspects(now: Reading) -> Sequence[str]:
+def suspects(now: MetricSamples) -> Sequence[str]:
     """Models that are asked for one by one: those with an early hint, then with label delays; 100 at most."""
     hinted = (model for model, hint in now.by("early_hint", "model").items() if hint)
     return list(dict.fromkeys((*hinted, *now.by("predictions_labelled_ratio", "model"))))[:_MOST_MODELS]
@@ -131,7 +131,7 @@ def model_path(name: str) -> str:
     return "/api/v1/models/" + (name.replace(".", "%252E") if dots else urllib.parse.quote(name, safe=""))
 
 
-def _reading(address: Address) -> Reading:
+def _reading(address: Address) -> MetricSamples:
     try:
         return read(address.get("/metrics").decode())
     except ValueError as error:

@@ -12,7 +12,7 @@ from streamwatch.assembly.alerts import build_alarm_book, build_deliveries
 from streamwatch.assembly.http import build_server
 from streamwatch.core.buckets.spec import BucketsSpec
 from streamwatch.core.commit.batch import RecoveredState
-from streamwatch.core.commit.checkpoint import PIPELINE, Resumed
+from streamwatch.core.commit.checkpoint import PIPELINE, RestoreReport
 from streamwatch.core.estimators.warming import warm_up
 from streamwatch.core.ports import Sink
 from streamwatch.daemon import Attachments, CommitSpec, ConsumeLoopSpec, Daemon, DaemonStatus, State
@@ -22,7 +22,7 @@ from streamwatch.daemon.results_processor import RESULTS, ResultsCheckpoint, Res
 from streamwatch.daemon.source_positions import POSITIONS, LogCounts, SourcePositions, decode_positions
 from streamwatch.edge.sources import KINDS as SOURCES
 from streamwatch.edge.stores.errors import StateRefused
-from streamwatch.edge.stores.space import Space
+from streamwatch.edge.stores.space import FreeSpace
 from streamwatch.edge.supervisor import Supervisor
 from streamwatch.settings import Settings, SettingsError
 from streamwatch.telemetry import Telemetry
@@ -96,7 +96,7 @@ def _reading(
     opening = results_opening(settings, spec, telemetry, told)
     if not specs.store_kind(settings).durable:
         return ConsumeLoopSpec(opening, commits)
-    space = Space(section.directory, section.min_free_megabytes * 1_000_000)
+    space = FreeSpace(section.directory, section.min_free_megabytes * 1_000_000)
     fail = settings.kafka.on_data_loss == "fail"
     return ConsumeLoopSpec(opening, commits, space.is_low, fail_on_lost_state=fail)
 
@@ -126,7 +126,7 @@ def results_opening(
             raise
         alerting = Alerting(book, told, lambda: processor.view.monitors.answers, _now_ms, saved.outbox)
         # Positions are not gone on from: the topic is read from its beginning.
-        return State(store, checkpoint, processor, SourcePositions(counts=counts), Resumed(), alerting)
+        return State(store, checkpoint, processor, SourcePositions(counts=counts), RestoreReport(), alerting)
 
     return open_state
 

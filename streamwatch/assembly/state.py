@@ -11,7 +11,7 @@ from streamwatch.assembly.alerts import build_alarm_book, build_deliveries, noti
 from streamwatch.assembly.results import require_source
 from streamwatch.core.column_pipeline import ColumnPipeline
 from streamwatch.core.commit.batch import RecoveredState
-from streamwatch.core.commit.checkpoint import Checkpoint, Resumed
+from streamwatch.core.commit.checkpoint import Checkpoint, RestoreReport
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.join.compiled.durable.packed import PackedError
 from streamwatch.core.join.compiled.outside.overflow import Overflow
@@ -34,11 +34,11 @@ from streamwatch.daemon import (
 from streamwatch.daemon.alerting import ALARMS, Alerting
 from streamwatch.daemon.clock import SteadyClock
 from streamwatch.daemon.delivery import Deliveries
-from streamwatch.daemon.upkeep import Upkeep
+from streamwatch.daemon.store_maintenance import StoreMaintenance
 from streamwatch.edge.keys import bytes_of_keys
 from streamwatch.edge.sources.kafka.dead_letters import DeadLetterTopic
 from streamwatch.edge.stores.errors import StateDamaged, damage_named
-from streamwatch.edge.stores.space import Space
+from streamwatch.edge.stores.space import FreeSpace
 from streamwatch.settings import Settings
 from streamwatch.telemetry import Telemetry
 
@@ -68,7 +68,7 @@ def consume_loop_spec(
     opening = state_opening(settings, topics, telemetry, deliveries, clocks, letters)
     if not specs.store_kind(settings).durable:
         return ConsumeLoopSpec(opening, commits, dead_letters=letters, schemas=schemas)
-    space = Space(state.directory, state.min_free_megabytes * 1_000_000)
+    space = FreeSpace(state.directory, state.min_free_megabytes * 1_000_000)
     fail = settings.kafka.on_data_loss == "fail"
     return ConsumeLoopSpec(
         opening, commits, space.is_low, dead_letters=letters, schemas=schemas, fail_on_lost_state=fail
@@ -114,7 +114,7 @@ def state_opening(
             )
             pipeline.start_ms = start_ms
             checkpoint = Checkpoint(pipeline, monitors, estimators, settings.state.journal_outcomes)
-            resumed = restored(checkpoint, saved, settings) if store.durable else Resumed()
+            resumed = restored(checkpoint, saved, settings) if store.durable else RestoreReport()
             stands = decode_positions(saved.sections[POSITIONS]) if saved.commits else SourcePositions()
             stands = stands.only(topics)
             progress = restored_progress(saved.sections.get(MERGE), topics)
@@ -156,7 +156,7 @@ def build_overflow(settings: Settings, saved: RecoveredState) -> Overflow | None
         return Overflow(saved.runs, specs.overflow_spec(settings))
 
 
-def restored(checkpoint: Checkpoint, saved: RecoveredState, settings: Settings) -> Resumed:
+def restored(checkpoint: Checkpoint, saved: RecoveredState, settings: Settings) -> RestoreReport:
     """Go on from what a store has; raises StateDamaged where its entries are none."""
     try:
         with damage_named(settings.state.directory):
@@ -170,11 +170,11 @@ def restored(checkpoint: Checkpoint, saved: RecoveredState, settings: Settings) 
 
 def build_upkeep(
     settings: Settings, pipeline: Pipeline | ColumnPipeline, saved: RecoveredState
-) -> Upkeep | None:
+) -> StoreMaintenance | None:
     """Merges of the join's entries outside its table; None where there are none."""
     if saved.runs is None or not isinstance(pipeline, ColumnPipeline):
         return None
-    return Upkeep(pipeline, saved.runs, settings.state.directory)
+    return StoreMaintenance(pipeline, saved.runs, settings.state.directory)
 
 
 def open_store(settings: Settings) -> Store:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from streamwatch.assembly import specs
-from streamwatch.core.estimators.warming import Warmth, warm_up
+from streamwatch.core.estimators.warming import WarmUpResult, warm_up
 from streamwatch.core.join.compiled.warming import warm_up_commits, warm_up_join, warm_up_overflow
 from streamwatch.core.merge.warming import warm_up_merge
 from streamwatch.core.predictions.warming import warm_up_predictions
@@ -11,7 +11,7 @@ from streamwatch.edge.decoders.scanner.reader import compile_reader
 from streamwatch.settings import Settings
 
 
-def warm_up_run(settings: Settings, *, any_state: bool = False) -> Warmth:
+def warm_up_run(settings: Settings, *, any_state: bool = False) -> WarmUpResult:
     """Warm up estimators, join, merge and reader as a daemon with these settings needs them.
 
     Parameters

@@ -15,7 +15,7 @@ from streamwatch.cli.compiling import telling_of_compiling
 from streamwatch.cli.options import ConfigFile, Overrides, read_settings, refuse
 
 if TYPE_CHECKING:
-    from streamwatch.core.estimators.warming import Warmth
+    from streamwatch.core.estimators.warming import WarmUpResult
 
 _NO_KAFKA = {
     "kafka": {"bootstrap_servers": ["none:0"]},
@@ -65,12 +65,12 @@ def compile_estimators(config: ConfigFile = None, overrides: Overrides = None) -
     typer.echo(said)
 
 
-def kept(warmth: Warmth) -> bool:
+def kept(warmth: WarmUpResult) -> bool:
     """Tell whether what was compiled now is there for the next start."""
     return warmth.cache_directory is not None and os.access(warmth.cache_directory, os.W_OK)
 
 
-def told(warmth: Warmth, seconds: float) -> str:
+def told(warmth: WarmUpResult, seconds: float) -> str:
     """Say what became of it, and where it is."""
     where, processor = warmth.cache_directory, os.environ.get("NUMBA_CPU_NAME", "this processor")
     if not warmth.compiled:

@@ -41,7 +41,7 @@ NOTHING_HELD: Final = OrderState([], [], (-1, -1), 0)
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PartialResult:
     """Result of some of the records that were given."""
 
     taken: int
@@ -98,7 +98,7 @@ class ColumnPipeline:
         """Compute what must be fetched: nothing, but whoever asks may go on as with any store."""
         return ReadSet(events, 0, 0)
 
-    def steps(self, records: RecordBatch) -> Iterator[Step]:
+    def steps(self, records: RecordBatch) -> Iterator[PartialResult]:
         """Join and evaluate records in order, a bounded number of outcomes at a step.
 
         All steps must be made before other records are given.
@@ -133,19 +133,19 @@ class ColumnPipeline:
         """Go on with more room; no step may have been made since it was computed."""
         self._join.use(arrays)
 
-    def _steps(self, rows: Records) -> Generator[Step]:
+    def _steps(self, rows: Records) -> Generator[PartialResult]:
         join = self._join
         at, why, told = 0, LOOK, 0
         scores = join.predicted_scores(rows) if self._registers else None  # of those resolved none are kept
         for work in join.prepare(rows):
-            yield Step(at, (), (), (), work)
+            yield PartialResult(at, (), (), (), work)
         while why != DONE:
             parts: list[OutcomeBatch] = []
             alarms: list[Alarm] = []
             retired: list[tuple[int, str]] = []
             if why == BRING:
                 for work in join.bring_back(rows[at:]):
-                    yield Step(at, (), (), (), work)
+                    yield PartialResult(at, (), (), (), work)
             why = LOOK
             while why == LOOK:
                 before = at
@@ -165,11 +165,11 @@ class ColumnPipeline:
                 self.clock_ms = int(rows[at - 1]["record_ms"])
             if why == DONE:
                 for work in join.finish():  # the last records count as taken with the last step
-                    yield Step(told, _together(parts), alarms, retired, work)
+                    yield PartialResult(told, _together(parts), alarms, retired, work)
                     parts, alarms, retired = [], [], []
                 join.release_names()
             told = at
-            yield Step(at, _together(parts), alarms, retired)
+            yield PartialResult(at, _together(parts), alarms, retired)
 
     def release_held(self, found: WorkingSet) -> BatchResult:
         """Nothing is held for its order."""

@@ -106,7 +106,7 @@ class Invalid(msgspec.Struct, gc=False):
 Event: TypeAlias = Prediction | Label | NullRecord | WrongFold | Skipped | Invalid
 
 
-class Several(msgspec.Struct, gc=False):
+class EventGroup(msgspec.Struct, gc=False):
     """Events of one record that holds several, or none: it has one time and one place in the sequence.
 
     Its events follow one another there, and no commit comes between them.
@@ -119,12 +119,12 @@ class Several(msgspec.Struct, gc=False):
     """Predictions among them whose class was one of several with the largest score."""
 
 
-Decoded: TypeAlias = Event | Several
+Decoded: TypeAlias = Event | EventGroup
 
 
 def is_decodable(found: Decoded) -> bool:
     """Tell whether a record could be read: whether it holds anything but invalid events."""
-    events = found.events if isinstance(found, Several) else (found,)
+    events = found.events if isinstance(found, EventGroup) else (found,)
     return not events or any(type(event) is not Invalid for event in events)
 
 

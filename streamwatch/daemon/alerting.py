@@ -19,7 +19,7 @@ ALARMS = "alarms"
 
 
 @dataclass(frozen=True, slots=True)
-class Outgoing:
+class AlertDecisions:
     """Decisions of one commit about alarms."""
 
     sections: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
@@ -30,7 +30,7 @@ class Outgoing:
     families: Sequence[Family] = ()
 
 
-NOTHING = Outgoing()
+NOTHING = AlertDecisions()
 
 
 def event_of(alarm: Alarm) -> AlarmRaised | VerdictChanged:
@@ -89,7 +89,7 @@ class Alerting:
 
     def decide(
         self, alarms: Sequence[Alarm], retired: Sequence[str], *, in_backlog: bool, behind: bool
-    ) -> Outgoing:
+    ) -> AlertDecisions:
         """Decide what the next commit holds.
 
         Parameters
@@ -112,8 +112,10 @@ class Alerting:
             **self._deliveries.changes(),
             **{name: record for name, record in records.items() if record is not None},
         }
-        return Outgoing({ALARMS: book.state()}, outbox, notifications, book.open_incidents(), book.families())
+        return AlertDecisions(
+            {ALARMS: book.state()}, outbox, notifications, book.open_incidents(), book.families()
+        )
 
-    def tell(self, outgoing: Outgoing) -> None:
+    def tell(self, outgoing: AlertDecisions) -> None:
         """The commit is durable."""
         self._deliveries.add(outgoing.notifications, outgoing.open_incidents)

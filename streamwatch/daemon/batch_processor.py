@@ -27,8 +27,8 @@ from streamwatch.daemon.giving_way import yield_to_loop
 from streamwatch.daemon.mismatch import MismatchReporter
 from streamwatch.daemon.recent_records import RecentRecords
 from streamwatch.daemon.rejected_records import RejectedRecords
+from streamwatch.daemon.store_maintenance import StoreMaintenance
 from streamwatch.daemon.turns import ROOM, in_turns, room_after
-from streamwatch.daemon.upkeep import Upkeep
 from streamwatch.telemetry import (
     HostClockBehind,
     HostClockRight,
@@ -92,7 +92,7 @@ class BatchProcessor:
         progress: MergeProgress | None = None,
         *,
         rejected: RejectedRecords | None = None,
-        upkeep: Upkeep | None = None,
+        upkeep: StoreMaintenance | None = None,
     ) -> None:
         self.pipeline = pipeline = checkpoint.pipeline
         self.progress = progress or MergeProgress()

@@ -12,7 +12,7 @@ from streamwatch.core.alerting.open_incidents import details_with_incidents
 from streamwatch.core.events import Alarm, Partition
 from streamwatch.core.metrics import single
 from streamwatch.core.series import Family, Report
-from streamwatch.daemon.alerting import NOTHING, Outgoing
+from streamwatch.daemon.alerting import NOTHING, AlertDecisions
 from streamwatch.daemon.giving_way import yield_to_loop
 from streamwatch.daemon.source_positions import MERGE, POSITIONS, LogCounts, SourcePositions, encoded_progress
 from streamwatch.daemon.state import State
@@ -42,7 +42,7 @@ class Durable:
     """None where none was due."""
     alarms: Sequence[Alarm]
     positions: Mapping[Partition, int]
-    outgoing: Outgoing = NOTHING
+    outgoing: AlertDecisions = NOTHING
     commit: int = 0
     """Number of the commit, counted from the beginning of the state."""
     counts: LogCounts = field(default_factory=LogCounts)
@@ -219,7 +219,7 @@ class Commits:
             self._state.alerting.tell(durable.outgoing)
         self._shown(durable)
 
-    async def _build(self, outgoing: Outgoing) -> Report:
+    async def _build(self, outgoing: AlertDecisions) -> Report:
         """Build a report in slices, so that health is answered meanwhile."""
         slices = self._state.processor.report_in_slices()
         while True:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
-from streamwatch.core.column_pipeline import ColumnPipeline, Step
+from streamwatch.core.column_pipeline import ColumnPipeline, PartialResult
 from streamwatch.core.commit.checkpoint import Checkpoint
 from streamwatch.core.events import Alarm, Invalid
 from streamwatch.core.join.compiled.outside.overflow import Work
@@ -118,7 +118,7 @@ class InColumns:
     def __init__(self, pipeline: ColumnPipeline, checkpoint: Checkpoint | None = None) -> None:
         self._pipeline = pipeline
         self._checkpoint = checkpoint
-        self._steps: Iterator[Step] = iter(())
+        self._steps: Iterator[PartialResult] = iter(())
         self._left = 0  # records that the next steps take
         self._taken = 0  # by the steps made
 

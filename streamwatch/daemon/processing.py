@@ -13,7 +13,7 @@ from streamwatch.core.ports import Poll, Record
 from streamwatch.core.results import Lost
 from streamwatch.core.series import Family, Report
 from streamwatch.daemon.rejected_records import RejectedRecords
-from streamwatch.daemon.upkeep import Upkeep
+from streamwatch.daemon.store_maintenance import StoreMaintenance
 
 
 class Checkpointing(Protocol):
@@ -80,7 +80,7 @@ class Processing(Protocol):
         ...
 
     @property
-    def upkeep(self) -> Upkeep | None:
+    def upkeep(self) -> StoreMaintenance | None:
         """Keeps entries outside the join's table in order; None where there are none."""
         ...
 

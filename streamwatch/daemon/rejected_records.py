@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.events import Invalid, Several
+from streamwatch.core.events import EventGroup, Invalid
 from streamwatch.core.ports import DeadLetters, Record
 from streamwatch.core.records import RecordBatch
 from streamwatch.core.series import Family
@@ -31,7 +31,7 @@ class RejectedRecords:
         if self._letters is not None:
             for place, number in zip(objects.tolist(), batch.rows["object"][objects].tolist(), strict=True):
                 found = batch.objects[number]
-                for event in found.events if isinstance(found, Several) else (found,):
+                for event in found.events if isinstance(found, EventGroup) else (found,):
                     if type(event) is Invalid:
                         self._records[event.topic, event.partition, event.offset] = records[place]
 

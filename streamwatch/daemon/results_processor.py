@@ -53,7 +53,7 @@ _TURN: Final = 200
 """Results taken in before others have a turn."""
 
 
-class Told(msgspec.Struct, frozen=True, array_like=True):
+class LastReportedBatch(msgspec.Struct, frozen=True, array_like=True):
     """The last batch that was told of."""
 
     life: str = ""
@@ -63,12 +63,12 @@ class Told(msgspec.Struct, frozen=True, array_like=True):
     """What was missing of the job's topics up to there."""
 
 
-_TOLD: Final = msgspec.msgpack.Decoder(Told)
+_TOLD: Final = msgspec.msgpack.Decoder(LastReportedBatch)
 
 
-def told_of(section: bytes | None) -> Told:
+def told_of(section: bytes | None) -> LastReportedBatch:
     """Read the section of a commit; raises msgspec.DecodeError if it is none."""
-    return Told() if section is None else _TOLD.decode(section)
+    return LastReportedBatch() if section is None else _TOLD.decode(section)
 
 
 @dataclass(slots=True)
@@ -83,7 +83,7 @@ class ResultsCheckpoint:
         Number of the last commit.
     """
 
-    told: Told
+    told: LastReportedBatch
     commits: int = 0
 
     def changes(
@@ -307,7 +307,7 @@ class ResultsProcessor:
         self.uncommitted += len(whole)
         run = self._run
         run.batch, run.written_ms, run.mark = mark.batch, self._marked_ms, mark_of(mark.body)
-        self._checkpoint.told = Told(mark.life, mark.batch, sum_of(self._lost.values()))
+        self._checkpoint.told = LastReportedBatch(mark.life, mark.batch, sum_of(self._lost.values()))
 
     def _models(self) -> set[str]:
         return {model_of(name) for name in self.view.monitors.models()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from streamwatch.core.commit.checkpoint import Resumed
+from streamwatch.core.commit.checkpoint import RestoreReport
 from streamwatch.core.ports import Store
 from streamwatch.daemon.alerting import Alerting
 from streamwatch.daemon.processing import Checkpointing, Processing
@@ -20,7 +20,7 @@ class State:
     processor: Processing
     source_positions: SourcePositions
     """Positions at which reading goes on."""
-    resumed: Resumed
+    resumed: RestoreReport
     """Models and estimators found at the opening."""
     alerting: Alerting | None = None
     """Decides on notifications; None: there are none."""

@@ -20,13 +20,13 @@ from numpy.typing import NDArray
 from streamwatch.core.events import (
     Decoded,
     Event,
+    EventGroup,
     Invalid,
     Label,
     NullRecord,
     Outcome,
     Partition,
     Prediction,
-    Several,
     Side,
     is_decodable,
 )
@@ -280,7 +280,7 @@ def placed(event: Fitted, record: LineRecord, partition: Partition, at_ms: int) 
 
 def _each(found: Fitted) -> Sequence[Event | Both]:
     """The events of one line."""
-    return found.events if isinstance(found, Several) else (found,)
+    return found.events if isinstance(found, EventGroup) else (found,)
 
 
 def _chunk(

@@ -65,7 +65,7 @@ class Entries(Protocol):
 
 
 @dataclass(slots=True)
-class Kept:
+class CachedObject:
     """An object, and the entry after which it is as it is."""
 
     keeper: Keeper
@@ -77,13 +77,13 @@ class Kept:
 class KeptObjects:
     """Objects of this worker process by stage and bucket, handed out once: a failed batch keeps none."""
 
-    objects: dict[tuple[str, int], Kept]
+    objects: dict[tuple[str, int], CachedObject]
 
-    def take(self, stage: str, bucket: int) -> Kept | None:
+    def take(self, stage: str, bucket: int) -> CachedObject | None:
         """Hand over the object of a bucket."""
         return self.objects.pop((stage, bucket), None)
 
-    def put(self, stage: str, bucket: int, kept: Kept) -> None:
+    def put(self, stage: str, bucket: int, kept: CachedObject) -> None:
         """Keep it for the next batch."""
         self.objects[stage, bucket] = kept
 
@@ -100,13 +100,13 @@ class KeptPlace:
     objects: KeptObjects
     stage: str
     bucket: int
-    kept: Kept | None
+    kept: CachedObject | None
 
     def new(self, make: Callable[[], Keeper]) -> Keeper:
         """See `processors.Place`."""
         return make()
 
-    def keep(self, kept: Kept) -> None:
+    def keep(self, kept: CachedObject) -> None:
         """See `processors.Place`."""
         self.objects.put(self.stage, self.bucket, kept)
 
@@ -127,7 +127,7 @@ class DeltaLog:
         self._entries = entries
         self._rebase_bytes = rebase_bytes
 
-    def load(self, kept: Kept | None, new: Callable[[], Keeper]) -> Kept:
+    def load(self, kept: CachedObject | None, new: Callable[[], Keeper]) -> CachedObject:
         """The object after the last entry: the one kept, brought up to it, or built from the log."""
         last, token, first, _, _ = self._read_head()
         if kept is not None and (kept.entry, kept.token) == (last, token):
@@ -136,14 +136,14 @@ class DeltaLog:
         if kept is not None and first <= kept.entry < last and self._is_entry(kept):
             start = kept.entry + 1
         else:
-            kept = Kept(new(), 0, b"")
+            kept = CachedObject(new(), 0, b"")
         for entry in range(start, last + 1):
             for delta in self._deltas(entry):
                 kept.keeper.take_in(delta)
         kept.entry, kept.token = last, token
         return kept
 
-    def append(self, kept: Kept, delta: bytes) -> None:
+    def append(self, kept: CachedObject, delta: bytes) -> None:
         """Write what a batch changed, or everything where the log has outgrown its base."""
         last, _, first, base_bytes, delta_bytes = self._read_head()
         entry, token = last + 1, secrets.token_bytes(8)
@@ -166,7 +166,7 @@ class DeltaLog:
         entry, token, first, base_bytes, delta_bytes = found
         return entry, bytes(token), first, base_bytes, delta_bytes
 
-    def _is_entry(self, kept: Kept) -> bool:
+    def _is_entry(self, kept: CachedObject) -> bool:
         """Tell whether the log has the entry after which an object is as it is."""
         found = self._entries.getValue((kept.entry, 0))
         return found is not None and bytes(found[0]) == kept.token

@@ -29,7 +29,7 @@ from typing import Any, Final, NoReturn
 from pyspark import cloudpickle
 
 from streamwatch.core.buckets.contract import Fed, Keeper
-from streamwatch.spark.delta_log import Kept
+from streamwatch.spark.delta_log import CachedObject
 
 MOST_HOLDERS: Final = 32
 """Processes of an executor; with more buckets than that a holder has several, which wait for each other."""
@@ -110,7 +110,7 @@ class Host:
 
 def hold(line: socket.socket) -> None:
     """Serve workers one after the other until the host is gone."""
-    objects: dict[Key, Kept] = {}
+    objects: dict[Key, CachedObject] = {}
     while True:
         message, sockets, _, _ = socket.recv_fds(line, _KEY_BYTES, 1)
         if not message:
@@ -119,7 +119,7 @@ def hold(line: socket.socket) -> None:
             _serve(worker, pickle.loads(message), objects)  # noqa: S301 - of workers of the same parent
 
 
-def _serve(worker: Connection, key: Key, objects: dict[Key, Kept]) -> None:
+def _serve(worker: Connection, key: Key, objects: dict[Key, CachedObject]) -> None:
     """Do what a worker asks of one bucket; it is kept only if the worker comes to say so."""
     kept = objects.pop(key, None)
     worker.send(None if kept is None else (kept.entry, kept.token))
@@ -129,7 +129,7 @@ def _serve(worker: Connection, key: Key, objects: dict[Key, Kept]) -> None:
         name, arguments = worker.recv()
         try:
             if name == "keep":
-                objects[key] = Kept(keeper, *arguments)
+                objects[key] = CachedObject(keeper, *arguments)
                 answer = None
             elif name == "new":
                 keeper = None  # before another takes its place
@@ -175,14 +175,14 @@ class HeldPlace:
     """A `processors.Place` in a holder."""
 
     keeper: HeldKeeper
-    kept: Kept | None
+    kept: CachedObject | None
 
     def new(self, make: Callable[[], Keeper]) -> Keeper:
         """Let the holder make a bucket without state."""
         self.keeper.ask("new", cloudpickle.dumps(make))
         return self.keeper
 
-    def keep(self, kept: Kept) -> None:
+    def keep(self, kept: CachedObject) -> None:
         """Let the holder keep it for the next batch."""
         self.keeper.ask("keep", kept.entry, kept.token)
 
@@ -214,7 +214,7 @@ class Holders:
                 raise
         with Connection(ours.detach()) as holder:
             keeper, found = HeldKeeper(holder), holder.recv()
-            yield HeldPlace(keeper, None if found is None else Kept(keeper, *found))
+            yield HeldPlace(keeper, None if found is None else CachedObject(keeper, *found))
 
 
 def start_holders(most: int = MOST_HOLDERS) -> Holders:

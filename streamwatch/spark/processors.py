@@ -18,10 +18,10 @@ from streamwatch.spark.delta_log import (
     KEY_SCHEMA,
     LEAST_REBASE_BYTES,
     VALUE_SCHEMA,
+    CachedObject,
     DeltaLog,
     Entries,
     Head,
-    Kept,
     KeptObjects,
 )
 from streamwatch.spark.rows import Arrived, ResultRow, Row, arrived
@@ -32,11 +32,11 @@ KEPT: Final = KeptObjects({})
 """Of this worker process: Spark gives each task processors of its own, and uses the process again."""
 
 
-class Place(Protocol):
+class ObjectSlot(Protocol):
     """Where the object of a bucket is between batches, while a task has it."""
 
     @property
-    def kept(self) -> Kept | None:
+    def kept(self) -> CachedObject | None:
         """Object of the batch before, if it is there; a failed batch leaves none."""
         ...
 
@@ -44,15 +44,15 @@ class Place(Protocol):
         """Make a bucket without state there."""
         ...
 
-    def keep(self, kept: Kept) -> None:
+    def keep(self, kept: CachedObject) -> None:
         """Keep it there for the next batch."""
         ...
 
 
-class Places(Protocol):
+class ObjectSlots(Protocol):
     """Where objects are between batches."""
 
-    def place(self, stage: str, bucket: int) -> AbstractContextManager[Place]:
+    def place(self, stage: str, bucket: int) -> AbstractContextManager[ObjectSlot]:
         """Place of one bucket."""
         ...
 
@@ -60,7 +60,7 @@ class Places(Protocol):
 class _Home:
     """Where objects are: in this process, unless its parent has holders (`assembly.spark_workers`)."""
 
-    places: Places = KEPT
+    places: ObjectSlots = KEPT
 
 
 HOME: Final = _Home()

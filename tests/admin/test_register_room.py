@@ -33,7 +33,12 @@ from streamwatch.core.predictions.early_hints import EarlyHintsSpec
 from streamwatch.core.predictions.early_hints.snapshot import KeptModel, encode
 from streamwatch.core.predictions.early_hints.state import CLASSES, EARLY
 from streamwatch.core.predictions.label_delays import LabelDelaysSpec
-from streamwatch.core.predictions.label_delays.register import BUCKETS, LabelDelays, _Kept, _KeptClass
+from streamwatch.core.predictions.label_delays.register import (
+    BUCKETS,
+    LabelDelays,
+    _KeptClass,
+    _RegisterState,
+)
 from streamwatch.core.specs import ComparisonSpec, JoinSpec, MonitorsSpec, RegisterSpec
 from streamwatch.edge.stores.rocksdb import RocksSpec
 
@@ -167,7 +172,7 @@ def test_label_delays_of_a_model_with_all_its_classes_and_their_snapshot_are_wit
         for number in range(spec.max_classes + 1)
     ]
     register = LabelDelays(spec)
-    state = msgspec.msgpack.encode(_Kept(0, 1, [("m", classes)]))
+    state = msgspec.msgpack.encode(_RegisterState(0, 1, [("m", classes)]))
     tracemalloc.start()
     before = tracemalloc.get_traced_memory()[0]
     register.restore(state)

@@ -20,7 +20,7 @@ from streamwatch.core.events import Partition
 from streamwatch.edge.decoders.formats import KINDS, DecoderSpec, FormatOptions
 from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.edge.decoders.schemas.protobuf_values import ProtobufReader
-from streamwatch.edge.decoders.schemas.schema import Schema, ValueReader, Wanted
+from streamwatch.edge.decoders.schemas.schema import Schema, SchemaRequest, ValueReader
 from streamwatch.edge.sources.kafka.batches.record import KafkaRecord, KafkaRecords, gathered, piece_of
 from tests.bench.decode import AT_MS, microseconds, values
 
@@ -50,7 +50,7 @@ class AtHand:
     def __init__(self) -> None:
         self.readers: dict[int, ValueReader] = {}
 
-    def reader(self, wanted: Wanted) -> ValueReader:
+    def reader(self, wanted: SchemaRequest) -> ValueReader:
         number = wanted.ref
         assert isinstance(number, int)
         if number not in self.readers:
@@ -88,7 +88,7 @@ def contenders(size: int) -> dict[str, Callable[[], object]]:
     decoders = {name: kind.build(spec, FormatOptions(at_hand)) for name, kind in KINDS.items()}
     told = [plain(value) for value in values(size)]
     text = [json.dumps(fields, separators=(",", ":")).encode() for fields in told]
-    reader = at_hand.reader(Wanted(2, decoders["protobuf"]._choice.compile))  # type: ignore[attr-defined]
+    reader = at_hand.reader(SchemaRequest(2, decoders["protobuf"]._choice.compile))  # type: ignore[attr-defined]
     assert isinstance(reader, ProtobufReader)
     message = reader._classes["Scored"]
     written = {

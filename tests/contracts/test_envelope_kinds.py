@@ -11,7 +11,7 @@ import pytest
 from streamwatch.assembly.mappings import mappings_of
 from streamwatch.assembly.topics import build_topics
 from streamwatch.edge.decoders import envelopes
-from streamwatch.edge.decoders.envelopes import KINDS, EnvelopeKind, Opened
+from streamwatch.edge.decoders.envelopes import KINDS, EnvelopeKind, UnwrappedRecord
 from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.edge.decoders.reasons import REASONS
 from streamwatch.settings import Settings, SettingsError
@@ -71,5 +71,5 @@ def test_an_envelope_that_settings_know_and_nobody_opens_is_an_error_and_no_othe
 def test_what_is_opened_says_whether_it_was_deleted() -> None:
     change = {"op": "d", "before": {"id": 1}, "after": None}
     opened = KINDS["debezium"].open(change, FakeRecord(b""))
-    assert isinstance(opened, Opened)
+    assert isinstance(opened, UnwrappedRecord)
     assert opened.deleted

@@ -11,7 +11,7 @@ import pytest
 import xxhash
 
 from streamwatch.core.events import Event, Invalid, Label, NullRecord, Prediction
-from streamwatch.core.merge.kept import Kept
+from streamwatch.core.merge.kept_batches import KeptBatches
 from streamwatch.core.records import (
     LABEL,
     OBJECT,
@@ -83,7 +83,7 @@ def test_a_batch_of_one_side_gives_back_its_events(side: int) -> None:
 @pytest.mark.parametrize("digests", [False, True])
 def test_kept_records_are_given_back_whatever_was_added_let_go_and_moved_in_between(*, digests: bool) -> None:
     for seed in range(examples(0.5)):
-        chance, vocabulary, kept = random.Random(seed), Vocabulary(), Kept()
+        chance, vocabulary, kept = random.Random(seed), Vocabulary(), KeptBatches()
         held: list[Event] = []
         words = np.empty((0, 8), np.int64)
         for _ in range(12):
@@ -102,7 +102,7 @@ def test_kept_records_are_given_back_whatever_was_added_let_go_and_moved_in_betw
 
 def test_records_of_two_vocabularies_or_spellings_are_not_kept_together() -> None:
     events: list[Event] = [Label("a", "c", -1)]
-    kept, vocabulary = Kept(), Vocabulary()
+    kept, vocabulary = KeptBatches(), Vocabulary()
     kept.add([in_columns(events, vocabulary, digests=False)])
     kept.add([batch_of(events, np.zeros(1, np.int64))])  # objects name nothing by number
     with pytest.raises(ValueError, match="one vocabulary"):

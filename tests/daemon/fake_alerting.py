@@ -14,7 +14,7 @@ from streamwatch.core.alerting.notification import Notification
 from streamwatch.core.alerting.receiver import Delivered, DeliveryResult
 from streamwatch.core.alerting.rules import AlarmRule, AlarmsSpec
 from streamwatch.core.commit.batch import CommitBatch
-from streamwatch.core.commit.checkpoint import Resumed
+from streamwatch.core.commit.checkpoint import RestoreReport
 from streamwatch.core.estimators.notifying.class_shift import ClassShift, Moved
 from streamwatch.core.estimators.notifying.level import Level
 from streamwatch.core.events import Alarm, Partition
@@ -187,7 +187,7 @@ class FakeDaemon:
         models: Any = self.models
         self.alerting = Alerting(book, self.deliveries, lambda: models, lambda: self.now_ms, saved.outbox)
         parts: list[Any] = [self.store, FakeCheckpoint(), self.processor]
-        self.state = State(*parts, SourcePositions(), Resumed(), self.alerting)
+        self.state = State(*parts, SourcePositions(), RestoreReport(), self.alerting)
         spec = CommitSpec(interval_seconds=0.0, events=100)
         self.commits = Commits(
             self.state, SourcePositions, spec, self.shown.append, behind=lambda: self.behind

@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from streamwatch.core.commit.checkpoint import Checkpoint, Resumed
+from streamwatch.core.commit.checkpoint import Checkpoint, RestoreReport
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Fingerprint, Partition
 from streamwatch.core.merge import MergeProgress, MergeSpec
@@ -222,7 +222,7 @@ def fake_daemon(
     processor = BatchProcessor(
         checkpoint, store, topics, telemetry, Clocks(CLOCKS.host_ms, monotonic_ms), merge, progress
     )
-    state = State(store, checkpoint, processor, SourcePositions(), Resumed())
+    state = State(store, checkpoint, processor, SourcePositions(), RestoreReport())
     source, server = FakeSource(list(polls)), FakeServer()
     status = DaemonStatus(source, telemetry, schemas=schemas, clock=lambda: NOW_MS / 1_000)
     reading = ConsumeLoopSpec(lambda: state, CommitSpec(), schemas=schemas)

@@ -29,7 +29,7 @@ from streamwatch.core.ports import PartitionState, Poll
 from streamwatch.core.specs import JoinSpec
 from streamwatch.core.vocabulary import Vocabulary
 from streamwatch.daemon.batch_processor import BatchProcessor, Clocks, Topic
-from streamwatch.daemon.upkeep import Upkeep
+from streamwatch.daemon.store_maintenance import StoreMaintenance
 from streamwatch.edge.decoders.formats.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.edge.keys import bytes_of_keys, id_keys
@@ -54,7 +54,7 @@ class Daemon:
         runs = MemoryRuns()
         overflow = None if table is None else Overflow(runs, OverflowSpec(table, 20, SMALL))
         compiled = ColumnPipeline(join, self.monitors, bytes_of_keys, overflow) if columns else None
-        upkeep = Upkeep(compiled, runs, Path("state")) if compiled and table is not None else None
+        upkeep = StoreMaintenance(compiled, runs, Path("state")) if compiled and table is not None else None
         pipeline = compiled or Pipeline(join, self.monitors)
         vocabulary, keys = Vocabulary(), id_keys("", digest=True)
         topics = {

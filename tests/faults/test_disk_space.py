@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from streamwatch.edge.stores.space import Space
+from streamwatch.edge.stores.space import FreeSpace
 from streamwatch.lab.embedded import EmbeddedBroker
 from tests.faults.disk.volume import SmallDisk, small_disk
 from tests.faults.disk.watching import Pairs, watching
@@ -78,5 +78,5 @@ def test_a_disk_that_cannot_be_asked_is_not_taken_for_full(tmp_path: Path) -> No
     def asked(_: Path) -> int:
         raise OSError(errno.EIO, "Input/output error")
 
-    assert not Space(tmp_path, 10**18, free_bytes=asked).is_low()
-    assert Space(tmp_path, 10**18).is_low()
+    assert not FreeSpace(tmp_path, 10**18, free_bytes=asked).is_low()
+    assert FreeSpace(tmp_path, 10**18).is_low()

@@ -13,7 +13,7 @@ import yaml
 
 from streamwatch.assembly import specs
 from streamwatch.assembly.mappings import envelopes_of, mappings_of
-from streamwatch.core.events import Decoded, Event, Invalid, Label, NullRecord, Prediction, Several
+from streamwatch.core.events import Decoded, Event, EventGroup, Invalid, Label, NullRecord, Prediction
 from streamwatch.edge.decoders.formats import KINDS, FormatOptions, decoder_spec
 from streamwatch.settings import Settings
 from streamwatch.settings.formats import FORMATS
@@ -88,7 +88,7 @@ def shown(found: Sequence[Decoded]) -> list[str]:
     """Events as pages write them."""
     lines: list[str] = []
     for record in found:
-        if not isinstance(record, Several):
+        if not isinstance(record, EventGroup):
             lines.append(_line(record))
         elif not record.events:
             lines.append("skipped")

@@ -11,7 +11,7 @@ import yaml
 
 from streamwatch.assembly.topics import build_topics
 from streamwatch.core.events import Event, Invalid, Label, Prediction
-from streamwatch.edge.decoders.schemas.schema import Schema, ValueReader, Wanted
+from streamwatch.edge.decoders.schemas.schema import Schema, SchemaRequest, ValueReader
 from streamwatch.settings import Settings
 from streamwatch.settings.formats import FORMATS
 from tests.edge.decoders.records import AT_MS, FakeRecord
@@ -26,7 +26,7 @@ class OnThePage:
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
 
-    def reader(self, wanted: Wanted) -> ValueReader | str:
+    def reader(self, wanted: SchemaRequest) -> ValueReader | str:
         assert wanted.ref == 1
         return wanted.compile(self._schema)
 

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from streamwatch.spark import delta_log
-from streamwatch.spark.delta_log import DeltaLog, Kept, KeptObjects, LogDamagedError
+from streamwatch.spark.delta_log import CachedObject, DeltaLog, KeptObjects, LogDamagedError
 from tests.spark.counting import CountingIds
 
 
@@ -135,7 +135,7 @@ def test_whatever_workers_do_an_object_has_counted_every_committed_word_once(see
     monkeypatch.setattr(delta_log, "PART_BYTES", 16)
     random = Random(seed)
     bucket = Bucket(rebase_bytes=random.choice([1, 60, 1_000]))
-    workers: list[Kept | None] = [None, None, None]
+    workers: list[CachedObject | None] = [None, None, None]
     for _ in range(60):
         worker = random.randrange(3)
         if random.random() < 0.1:
@@ -158,7 +158,7 @@ def test_a_log_that_lacks_a_part_is_refused(monkeypatch):
 
 
 def test_kept_objects_are_handed_out_once():
-    kept = Kept(CountingIds(0), 1, b"token")
+    kept = CachedObject(CountingIds(0), 1, b"token")
     objects = KeptObjects({})
     objects.put("ids", 3, kept)
     assert objects.take("models", 3) is None

@@ -13,7 +13,7 @@ PREFIX = "streamwatch_"
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class MetricSamples:
     """Samples of `/metrics` by name, without prefix, and labels."""
 
     samples: Mapping[Key, float]
@@ -39,7 +39,7 @@ class Reading:
         )
 
 
-def read(text: str) -> Reading:
+def read(text: str) -> MetricSamples:
     """Read the text of `/metrics`.
 
     Raises
@@ -47,7 +47,7 @@ def read(text: str) -> Reading:
     ValueError
         It is not in Prometheus' text format.
     """
-    return Reading(
+    return MetricSamples(
         {
             (sample.name.removeprefix(PREFIX), frozenset(sample.labels.items())): sample.value
             for family in text_string_to_metric_families(text)
@@ -86,8 +86,8 @@ class Facts:
     was asked.
     """
 
-    now: Reading
-    before: Reading = field(default_factory=lambda: Reading({}))
+    now: MetricSamples
+    before: MetricSamples = field(default_factory=lambda: MetricSamples({}))
     seconds: float = 0.0
     reasons: Sequence[str] = ()
     """Why the daemon is not ready, in its words."""

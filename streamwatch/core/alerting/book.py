@@ -19,7 +19,7 @@ from typing import Protocol
 
 import msgspec
 
-from streamwatch.core.alerting.digest import BacklogDigest, Gathered
+from streamwatch.core.alerting.digest import BacklogDigest, DigestState
 from streamwatch.core.alerting.hints import KeptHint, OpenHints
 from streamwatch.core.alerting.incidents import Incident, Incidents
 from streamwatch.core.alerting.notification import Notification, Severity
@@ -42,7 +42,7 @@ class _State(msgspec.Struct, frozen=True):
     incidents: list[Incident]
     announced_at_ms: list[tuple[str, str, int]]
     suppressed: dict[str, int]
-    gathered: Gathered
+    gathered: DigestState
     version: int = VERSION
     hints: list[KeptHint] = []
     hints_wait: bool = False

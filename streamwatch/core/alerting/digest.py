@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import msgspec
 
-from streamwatch.core.alerting.notification import SEVERITIES, Digest, Notification, Severity, Tally, identify
+from streamwatch.core.alerting.notification import (
+    SEVERITIES,
+    AlarmCount,
+    Digest,
+    Notification,
+    Severity,
+    identify,
+)
 from streamwatch.core.events import Alarm
 
 
-class Gathered(msgspec.Struct, frozen=True):
+class DigestState(msgspec.Struct, frozen=True):
     """State of a digest: alarms gathered, and how many digests went before."""
 
-    counts: list[Tally] = []
+    counts: list[AlarmCount] = []
     earliest: list[Alarm] = []
     severity: Severity = "info"
     first_at_ms: int = 0
@@ -64,7 +71,7 @@ class BacklogDigest:
             series=len(self._counts),
             first_at_ms=self._first_at_ms,
             last_at_ms=self._last_at_ms,
-            tallies=tuple(Tally(model, detector, n) for (model, detector), n in most),
+            tallies=tuple(AlarmCount(model, detector, n) for (model, detector), n in most),
             earliest=tuple(self._earliest),
         )
         name = identify("digest", identity, self._sent)
@@ -79,10 +86,10 @@ class BacklogDigest:
             digest=digest,
         )
 
-    def gathered(self) -> Gathered:
+    def gathered(self) -> DigestState:
         """Its state, canonical."""
-        return Gathered(
-            counts=[Tally(model, detector, n) for (model, detector), n in sorted(self._counts.items())],
+        return DigestState(
+            counts=[AlarmCount(model, detector, n) for (model, detector), n in sorted(self._counts.items())],
             earliest=self._earliest,
             severity=self._severity,
             first_at_ms=self._first_at_ms,
@@ -92,7 +99,7 @@ class BacklogDigest:
             sent=self._sent,
         )
 
-    def restore(self, state: Gathered) -> None:
+    def restore(self, state: DigestState) -> None:
         """Be as it was."""
         self._counts = {(tally.model, tally.detector): tally.alarms for tally in state.counts}
         self._earliest = list(state.earliest)

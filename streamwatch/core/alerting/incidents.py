@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 import msgspec
 
 from streamwatch.core.alerting.notification import (
+    IncidentAlarm,
     Notification,
-    Part,
     Reason,
     Severity,
     identify,
@@ -42,7 +42,7 @@ class Incident(msgspec.Struct, frozen=True):
     """Least place of its alarms, an outcome of the model."""
     last: int
     """Greatest."""
-    parts: tuple[Part, ...] = ()
+    parts: tuple[IncidentAlarm, ...] = ()
     """One a detector, in the order in which they began; of one that began again the newest."""
     shift: ClassShift | None = None
     """Which it looked like when an alarm last began."""
@@ -67,17 +67,17 @@ class Incident(msgspec.Struct, frozen=True):
         """Outcomes between a place and its span; 0 inside."""
         return max(0, place - self.last, self.first - place)
 
-    def begun(self, part: Part, place: int) -> Incident:
+    def begun(self, part: IncidentAlarm, place: int) -> Incident:
         """With a part that begins."""
         others = tuple(each for each in self.parts if each.alarm.detector != part.alarm.detector)
         return self._spanning(place, (*others, part))
 
-    def changed(self, part: Part, place: int) -> Incident:
+    def changed(self, part: IncidentAlarm, place: int) -> Incident:
         """With a part changed where it stands."""
         parts = (part if each.alarm.detector == part.alarm.detector else each for each in self.parts)
         return self._spanning(place, tuple(parts))
 
-    def _spanning(self, place: int, parts: tuple[Part, ...]) -> Incident:
+    def _spanning(self, place: int, parts: tuple[IncidentAlarm, ...]) -> Incident:
         return msgspec.structs.replace(
             self, parts=parts, first=min(self.first, place), last=max(self.last, place)
         )
@@ -139,7 +139,7 @@ class Incidents:
         self._note(found.id, alarm.detector, ends=False, now_ms=now_ms)
         found = self._incidents.get(found.id, found)
         started_ms = alarm.judgement.since_ms if alarm.judgement else alarm.event_ms
-        part = Part(alarm, severity, started_ms, alarm.before, now_ms, accuracy_misleads=misleads)
+        part = IncidentAlarm(alarm, severity, started_ms, alarm.before, now_ms, accuracy_misleads=misleads)
         self._incidents[found.id] = msgspec.structs.replace(
             found.begun(part, place), shift=shift, segment=segment or found.segment
         )
@@ -167,12 +167,12 @@ class Incidents:
         told, self._told = self._told, []
         return told
 
-    def parts(self) -> Iterator[tuple[Key, Part]]:
+    def parts(self) -> Iterator[tuple[Key, IncidentAlarm]]:
         """Open alarms by model and detector, in an order that does not depend on which came first."""
         for key in sorted(self._of):
             yield key, self._open(*key)[1]
 
-    def get(self, key: Key) -> Part | None:
+    def get(self, key: Key) -> IncidentAlarm | None:
         """The open alarm of a model and detector."""
         return self._open(*key)[1] if key in self._of else None
 
@@ -200,7 +200,7 @@ class Incidents:
             if part.is_open
         }
 
-    def _open(self, model: str, detector: str) -> tuple[Incident, Part]:
+    def _open(self, model: str, detector: str) -> tuple[Incident, IncidentAlarm]:
         incident = self._incidents[self._of[model, detector]]
         return incident, next(part for part in incident.parts if part.alarm.detector == detector)
 

@@ -29,7 +29,7 @@ def worst(severities: Iterable[Severity]) -> Severity:
     return SEVERITIES[max(SEVERITIES.index(each) for each in severities)]
 
 
-class Tally(msgspec.Struct, frozen=True):
+class AlarmCount(msgspec.Struct, frozen=True):
     """Alarms of one (model, detector)."""
 
     model: str
@@ -46,13 +46,13 @@ class Digest(msgspec.Struct, frozen=True):
     """Pairs of (model, detector) they came from."""
     first_at_ms: int
     last_at_ms: int
-    tallies: tuple[Tally, ...]
+    tallies: tuple[AlarmCount, ...]
     """The pairs with most alarms, most first."""
     earliest: tuple[Alarm, ...]
     """The first of them in full, as they were found."""
 
 
-class Part(msgspec.Struct, frozen=True):
+class IncidentAlarm(msgspec.Struct, frozen=True):
     """Alarm of one detector, or of the verdict, in an incident."""
 
     alarm: Alarm
@@ -105,7 +105,7 @@ class Notification(msgspec.Struct, frozen=True):
     """When it was decided, host time: giving up is counted from here."""
     incident: str
     """Id of the incident, the same in all its notifications; a digest's own."""
-    parts: tuple[Part, ...] = ()
+    parts: tuple[IncidentAlarm, ...] = ()
     """Alarms of the incident, open or ended, in the order in which they began; none in a digest or a hint."""
     news: tuple[str, ...] = ()
     """Detectors whose part began or ended since the notification before."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import isfinite
 
-from streamwatch.core.alerting.notification import Notification, Part
+from streamwatch.core.alerting.notification import IncidentAlarm, Notification
 
 
 def details_with_incidents(
@@ -40,7 +40,7 @@ def _document(incident: Notification) -> dict[str, object]:
     }
 
 
-def _alarm(part: Part) -> dict[str, object]:
+def _alarm(part: IncidentAlarm) -> dict[str, object]:
     """One open alarm: of a detector with the errors before and after, where they are defined."""
     told: dict[str, object] = {
         "detector": part.alarm.detector,

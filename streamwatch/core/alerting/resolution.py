@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from streamwatch.core.alerting.notification import Part
+from streamwatch.core.alerting.notification import IncidentAlarm
 from streamwatch.core.estimators.notifying.level import Level
 
 
-def is_back(part: Part, level: Level | None) -> bool:
+def is_back(part: IncidentAlarm, level: Level | None) -> bool:
     """Tell whether the recent error is within its bound of the level before the alarm.
 
     Asked only after as many outcomes as the level remembers: right after an alarm the faded error still tells

@@ -10,7 +10,7 @@ from streamwatch.core.buckets.contract import TOTALS, Fed
 from streamwatch.core.buckets.id_join import IdJoin, share_of
 from streamwatch.core.buckets.id_state import restore_part, state_of
 from streamwatch.core.buckets.inbox import Inbox
-from streamwatch.core.buckets.log import BaseReader, Feed, parts_of, read, written
+from streamwatch.core.buckets.log import BaseReader, BatchInput, parts_of, read, written
 from streamwatch.core.buckets.parts import ENCODER, Activity, InvalidOf, Part, Resolved, Windows
 from streamwatch.core.buckets.pieces import PIECES, Moment
 from streamwatch.core.buckets.places import BEHIND, DUE, RECORD
@@ -75,12 +75,12 @@ class IdBucket:
         self._count(taken.moments, before_ms)
         parts = self._parts(self._ticks(taken.moments, before_ms), ended=end_ms is None)
         results = [(TOTALS, self._name, totals_written(self.totals()))]
-        return Fed(parts, results, written(Feed(self._name, batch, end_ms, pieces)))
+        return Fed(parts, results, written(BatchInput(self._name, batch, end_ms, pieces)))
 
     def take_in(self, delta: bytes) -> None:
         """See `contract.Keeper`."""
         entry = read(delta, self._name)
-        if isinstance(entry, Feed):
+        if isinstance(entry, BatchInput):
             self.feed(entry.batch, entry.pieces, entry.end_ms)
             return
         self._reader.take(entry)

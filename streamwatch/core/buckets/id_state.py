@@ -46,7 +46,7 @@ class IdState:
     pairing: PairingState = field(default_factory=PairingState)
 
 
-class _Kept(msgspec.Struct, array_like=True, frozen=True, gc=False):
+class _EntryState(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """A `JoinEntry` without its chain."""
 
     id: str
@@ -65,7 +65,7 @@ class _Kept(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _STATE: Final = msgspec.msgpack.Decoder(IdState)
-_KEPT: Final = msgspec.msgpack.Decoder(list[_Kept])
+_KEPT: Final = msgspec.msgpack.Decoder(list[_EntryState])
 
 
 def state_of(bucket: IdBucket) -> list[bytes]:
@@ -92,7 +92,7 @@ def state_of(bucket: IdBucket) -> list[bytes]:
         (entry for first in join.by_id.values() for entry in chain_of(first)), key=lambda e: e.record_ms
     )
     kept = [
-        _Kept(
+        _EntryState(
             e.id,
             e.model,
             e.state,
@@ -143,7 +143,7 @@ def _restore(bucket: IdBucket, state: IdState) -> None:
     join.told_models.restore(state.told_models)
 
 
-def _restore_entries(join: IdJoin, spec: JoinSpec, kept: Sequence[_Kept]) -> None:
+def _restore_entries(join: IdJoin, spec: JoinSpec, kept: Sequence[_EntryState]) -> None:
     for each in kept:
         entry = JoinEntry(
             each.id,

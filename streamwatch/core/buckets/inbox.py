@@ -17,7 +17,7 @@ Held: TypeAlias = tuple[int, int, int, int, Row]
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class DueEvents:
     """Records whose time has come in a batch: events in order, and how many records there were."""
 
     rows: Sequence[Held]
@@ -56,7 +56,7 @@ class Inbox:
     def __len__(self) -> int:
         return len(self._rows)
 
-    def take(self, pieces: Sequence[Piece], end_ms: int | None) -> Taken:
+    def take(self, pieces: Sequence[Piece], end_ms: int | None) -> DueEvents:
         """Take in pieces, and take out what may go."""
         for piece in sorted(pieces, key=lambda p: (p.topic, p.partition, p.first_offset)):
             self._add(piece)
@@ -68,7 +68,7 @@ class Inbox:
         self._rows = [held for held in self._rows if held[0] > reached_ms]
         self._moments = [each for each in self._moments if each[1].time_ms > reached_ms]
         rows.sort()
-        return Taken(rows, moments)
+        return DueEvents(rows, moments)
 
     def _add(self, piece: Piece) -> None:
         partition = Partition(piece.topic, piece.partition)

@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 import msgspec
 
 
-class Feed(msgspec.Struct, array_like=True, frozen=True, tag=0):
+class BatchInput(msgspec.Struct, array_like=True, frozen=True, tag=0):
     """Arguments of one feed: with them, a bucket repeats it."""
 
     bucket: str
@@ -27,7 +27,7 @@ class BasePart(msgspec.Struct, array_like=True, frozen=True, tag=1):
     body: bytes
 
 
-Entry: TypeAlias = Feed | BasePart
+Entry: TypeAlias = BatchInput | BasePart
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _ENTRIES: Final = msgspec.msgpack.Decoder(Entry)

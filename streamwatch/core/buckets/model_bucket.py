@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final, TypeAlias
 import msgspec
 
 from streamwatch.core.buckets.contract import ALARM, MODEL, PAIRS, TOTALS, Fed
-from streamwatch.core.buckets.log import BaseReader, Feed, parts_of, read, written
+from streamwatch.core.buckets.log import BaseReader, BatchInput, parts_of, read, written
 from streamwatch.core.buckets.model_sequence import ModelSequence
 from streamwatch.core.buckets.model_state import restore_part, state_of
 from streamwatch.core.buckets.parts import PARTS, Part
@@ -69,12 +69,12 @@ class ModelBucket:
         for _, happens, what in sorted(_steps(sequence, parts), key=itemgetter(0)):
             happens(what)
         sequence.end(self.reached_ms, ended=any(part.ended for part in parts))
-        return Fed((), self._results(), written(Feed(self._log_name, batch, end_ms, pieces)))
+        return Fed((), self._results(), written(BatchInput(self._log_name, batch, end_ms, pieces)))
 
     def take_in(self, delta: bytes) -> None:
         """See `contract.Keeper`."""
         entry = read(delta, self._log_name)
-        if isinstance(entry, Feed):
+        if isinstance(entry, BatchInput):
             self.feed(entry.batch, entry.pieces, entry.end_ms)
             return
         self._reader.take(entry)

@@ -12,7 +12,7 @@ from streamwatch.core.buckets.pieces import ENCODER, Moment, Piece, Row, row_of
 from streamwatch.core.buckets.places import rank_of, ranks_of
 from streamwatch.core.buckets.routing import bucket_of_partition, buckets_of_ids
 from streamwatch.core.buckets.spec import BucketsSpec
-from streamwatch.core.events import Decoded, Event, Partition, Several
+from streamwatch.core.events import Decoded, Event, EventGroup, Partition
 from streamwatch.core.join.compiled.rows import Digests
 from streamwatch.core.merge.arrivals import Arrivals
 from streamwatch.core.merge.timestamps import REASONS, ClockView, judge
@@ -92,7 +92,7 @@ class RowReader:
 
 
 def _events(found: Decoded) -> Sequence[Event]:
-    return found.events if isinstance(found, Several) else (found,)
+    return found.events if isinstance(found, EventGroup) else (found,)
 
 
 def _decoded(records: RecordBatch) -> list[Decoded]:
@@ -126,7 +126,7 @@ def _moments(
         moment = moments[-1]
         moment.records += 1
         moment.timed += bool(timed)
-        if isinstance(decoded, Several):
+        if isinstance(decoded, EventGroup):
             moment.events += len(decoded.events)
             moment.skipped += not decoded.events
             moment.tied += decoded.tied

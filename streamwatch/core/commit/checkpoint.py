@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from streamwatch.core.column_pipeline import ColumnPipeline, Step
+from streamwatch.core.column_pipeline import ColumnPipeline, PartialResult
 from streamwatch.core.commit.batch import CommitBatch, RecoveredState
 from streamwatch.core.commit.journal import (
     COMPARISONS,
@@ -41,7 +41,7 @@ class ModelCheckpoint(msgspec.Struct, frozen=True, array_like=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Resumed:
+class RestoreReport:
     """Outcome of a restore."""
 
     models: int = 0
@@ -93,7 +93,7 @@ class Checkpoint:
         self.commits = 0
         """Number of the last commit."""
 
-    def take(self, result: BatchResult | Step) -> None:
+    def take(self, result: BatchResult | PartialResult) -> None:
         """Remember what a batch evaluated and whom it retired, until the next commit."""
         before = self._journal.open
         self._left += [(before + position, model) for position, model in result.retired]
@@ -164,7 +164,7 @@ class Checkpoint:
 
     def restore(
         self, saved: RecoveredState, monitors_of: Callable[[MonitorsSpec], EstimatorSet] = EstimatorSet
-    ) -> Resumed:
+    ) -> RestoreReport:
         """Go on from what the last commit left; call it before the first batch, be there anything or not.
 
         Raises
@@ -177,7 +177,7 @@ class Checkpoint:
         if not isinstance(self.pipeline, ColumnPipeline):
             self.pipeline.order.changes()  # from here on it keeps account of them
         if saved.commits == 0:
-            return Resumed()
+            return RestoreReport()
         self.commits = saved.commits
         if isinstance(self.pipeline, ColumnPipeline):
             self.pipeline.restore(saved.sections[PIPELINE], saved.columns)
@@ -200,9 +200,9 @@ class Checkpoint:
         self._settings_told = self._all_new = False
         if not changed and now == written:
             self._settings_told = True
-            return Resumed(len(monitors.models()), refolded)
+            return RestoreReport(len(monitors.models()), refolded)
         self._all_new = True
-        return Resumed(
+        return RestoreReport(
             len(self.monitors.models()),
             refolded,
             tuple(sorted(now[name] for name in now.keys() & written.keys())),

@@ -35,7 +35,7 @@ class PastSnapshot(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Kept:
+class _PastState:
     settled: Stretches = field(default_factory=lambda: NONE)
     gathered: NDArray[np.int64] = field(default_factory=lambda: np.zeros((GATHERED, 4), np.int64))
     used: int = 0
@@ -54,7 +54,7 @@ class Pasts:
 
     def __init__(self, capacity: int, days: int) -> None:
         self._days = days
-        self._kept: dict[int, _Kept] = {}
+        self._kept: dict[int, _PastState] = {}
         self._previous: NDArray[np.int32] = np.full(capacity, _UNSEEN, np.int32)
 
     def clear(self, row: int) -> None:
@@ -88,7 +88,7 @@ class Pasts:
     def _add(self, row: int, minute: int, counts: Sequence[int]) -> None:
         kept = self._kept.get(row)
         if kept is None:
-            kept = self._kept[row] = _Kept()
+            kept = self._kept[row] = _PastState()
         kept.view = None
         if kept.used and kept.gathered[kept.used - 1, 0] == minute:
             kept.gathered[kept.used - 1, 1:] += counts
@@ -132,5 +132,5 @@ class Pasts:
             )
         read = np.frombuffer(state.stretches, STRETCH)
         # Days may have changed since.
-        self._kept[row] = _Kept(merged([PastView(read, NOTHING)], self._days))
+        self._kept[row] = _PastState(merged([PastView(read, NOTHING)], self._days))
         self._previous[row] = state.previous

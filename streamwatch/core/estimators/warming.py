@@ -50,7 +50,7 @@ ENTRIES: tuple[Any, ...] = (
 
 
 @dataclass(frozen=True, slots=True)
-class Warmth:
+class WarmUpResult:
     """Result of warming up."""
 
     compiled: int
@@ -61,7 +61,7 @@ class Warmth:
     """Where compiled functions are kept; None when there is no such place, so every start compiles."""
 
 
-def warm_up(spec: MonitorsSpec, *, tracing: bool = False) -> Warmth:
+def warm_up(spec: MonitorsSpec, *, tracing: bool = False) -> WarmUpResult:
     """Compile (seconds), or load (tenths of a second), whatever these estimators will ever call.
 
     One model lives a whole life: outcomes, a report, a snapshot, retirement, a return. The compiled code
@@ -88,7 +88,7 @@ def warm_up(spec: MonitorsSpec, *, tracing: bool = False) -> Warmth:
     from streamwatch.core.jit_cache import cache_directory  # noqa: PLC0415  (it loads the compiler)
 
     compiled, loaded = (now - then for now, then in zip(_counts(), before, strict=True))
-    return Warmth(compiled, loaded, cache_directory())
+    return WarmUpResult(compiled, loaded, cache_directory())
 
 
 def warm_up_comparisons(spec: MonitorsSpec) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.events import Several, is_decodable
+from streamwatch.core.events import EventGroup, is_decodable
 from streamwatch.core.fetched import APPENDED, FetchedRecords
 from streamwatch.core.records import OBJECT, RecordBatch
 
@@ -59,7 +59,7 @@ def arrivals_of(records: Sequence[Record], batch: RecordBatch) -> Arrivals:
         readable = np.array([is_decodable(event) for event in batch.objects], np.bool_)
         objects = np.flatnonzero(batch.rows["side"] == OBJECT)
         decodable[objects] = readable[batch.rows["object"][objects]]
-        held = sum(len(event.events) if isinstance(event, Several) else 1 for event in batch.objects)
+        held = sum(len(event.events) if isinstance(event, EventGroup) else 1 for event in batch.objects)
     if isinstance(records, FetchedRecords):
         appended = bool(records.rows[:, APPENDED].all())
         size_bytes = records.size_bytes + _ROW_BYTES * len(batch)

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.events import Decoded, Event, Several, Skipped
+from streamwatch.core.events import Decoded, Event, EventGroup, Skipped
 from streamwatch.core.merge.released import CONTINUED, Released
 from streamwatch.core.records import OBJECT, RecordBatch, rows_of, words_of
 
@@ -41,7 +41,7 @@ def expanded_in_turns(stretches: Iterable[Released]) -> Generator[Released, None
             yield expanded(released.part(start, len(released))) if several else released
 
 
-def _several(released: Released) -> dict[int, Several]:
+def _several(released: Released) -> dict[int, EventGroup]:
     """Find the records that hold several events, by place."""
     records = released.records
     if not records.objects:
@@ -51,11 +51,11 @@ def _several(released: Released) -> dict[int, Several]:
     return {
         place: found
         for place, number in zip(places.tolist(), numbers, strict=True)
-        if isinstance(found := records.objects[number], Several)
+        if isinstance(found := records.objects[number], EventGroup)
     }
 
 
-def _with_rows(released: Released, several: dict[int, Several]) -> Released:
+def _with_rows(released: Released, several: dict[int, EventGroup]) -> Released:
     count = len(released)
     at = np.fromiter(several, np.int64, len(several))
     held, tied = np.ones(count, np.int64), np.zeros(count, np.int64)
@@ -85,7 +85,7 @@ def _with_rows(released: Released, several: dict[int, Several]) -> Released:
 
 
 def _batch(
-    records: RecordBatch, of: NDArray[np.int64], several: dict[int, Several], starts: NDArray[np.int64]
+    records: RecordBatch, of: NDArray[np.int64], several: dict[int, EventGroup], starts: NDArray[np.int64]
 ) -> RecordBatch:
     """Rows with the objects of their own: those of before, then the events of records with several."""
     rows = rows_of(words_of(records.rows).take(of, axis=0))
@@ -100,5 +100,5 @@ def _batch(
     return RecordBatch(rows, records.texts, objects, records.vocabulary, records.topics)
 
 
-def _events(found: Several) -> Sequence[Event]:
+def _events(found: EventGroup) -> Sequence[Event]:
     return found.events or (Skipped(found.record_ms),)

@@ -39,7 +39,7 @@ _MOST_EMPTY: Final = 1 << 16
 """Places for which room is kept while nothing waits."""
 
 
-class Taken(NamedTuple):
+class TakenRecords(NamedTuple):
     """Records taken out, in order; columns of one length."""
 
     ids: NDArray[np.int64]
@@ -52,7 +52,7 @@ class Taken(NamedTuple):
     """The first of them, so many, came too late."""
 
 
-class Held:
+class HeldRecords:
     """Pool of records with their rows, and the queues through it.
 
     A record is known by its place in the pool, its id, until it is taken out: then the place is free.
@@ -206,7 +206,7 @@ class Held:
         queue_judged(self._pool, ids, times_ms, reasons, place, self._firsts, self._lasts)
         self._count += len(ids)
 
-    def take(self, bounds: Bounds, late: tuple[int, int], clock_ms: int, most: int) -> Taken:
+    def take(self, bounds: Bounds, late: tuple[int, int], clock_ms: int, most: int) -> TakenRecords:
         """Take out what may go, in order, up to `most` of them.
 
         Parameters
@@ -247,7 +247,9 @@ class Held:
         self._free[self._unused : self._unused + count] = ids[:count][::-1]
         self._unused += count
         ids, places, times_ms, clocks_ms, lateness_ms = self._columns[:, :count].copy()
-        return Taken(ids, places, times_ms, clocks_ms, lateness_ms, self._reasons[:count].copy(), too_late)
+        return TakenRecords(
+            ids, places, times_ms, clocks_ms, lateness_ms, self._reasons[:count].copy(), too_late
+        )
 
     def reorder(self, places: NDArray[np.int64], width: int) -> None:
         """Partitions were added or removed: `places` are the new ones by the old, -1 for those that are gone.

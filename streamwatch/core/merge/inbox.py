@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.merge.held import Held
+from streamwatch.core.merge.held import HeldRecords
 from streamwatch.core.merge.partitions import Partitions
 from streamwatch.core.merge.timestamps import LOOK_AHEAD, ClockView, judge
 
@@ -28,7 +28,7 @@ class Inbox:
         How far a timestamp may run ahead of its partition without being asked.
     """
 
-    def __init__(self, partitions: Partitions, held: Held, max_future_ms: int) -> None:
+    def __init__(self, partitions: Partitions, held: HeldRecords, max_future_ms: int) -> None:
         self._partitions = partitions
         self._held = held
         self._max_future_ms = max_future_ms

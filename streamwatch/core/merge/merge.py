@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 from streamwatch.core.events import Partition, Side
 from streamwatch.core.merge.arrivals import Arrivals
 from streamwatch.core.merge.bounds import Bounds, bounds_of
-from streamwatch.core.merge.held import Held
+from streamwatch.core.merge.held import HeldRecords
 from streamwatch.core.merge.host_clock import HostClock
 from streamwatch.core.merge.inbox import HostIsBehind, Inbox
-from streamwatch.core.merge.kept import Kept
+from streamwatch.core.merge.kept_batches import KeptBatches
 from streamwatch.core.merge.partitions import Partitions
 from streamwatch.core.merge.progress import Key, MergeProgress
 from streamwatch.core.merge.released import Released, together
@@ -56,9 +56,9 @@ class Merge:
         self._topics = ("", *self._topic_order)[:MOST_TOPICS]
         self._topic_numbers = np.zeros(0, np.uint8)  # by partition
         self._partitions = Partitions(progress.running_ms, self._rank)
-        self._held = Held()
+        self._held = HeldRecords()
         self._inbox = Inbox(self._partitions, self._held, spec.max_future_ms)
-        self._kept = Kept()
+        self._kept = KeptBatches()
         self._host = HostClock(spec.max_future_ms)
         self._last = progress.last
         self._clock_ms = progress.clock_ms

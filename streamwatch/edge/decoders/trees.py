@@ -12,10 +12,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from streamwatch.core.events import Decoded, Event, Several, Side
+from streamwatch.core.events import Decoded, Event, EventGroup, Side
 from streamwatch.core.ports import Record
 from streamwatch.core.records import RecordBatch, batch_of
-from streamwatch.edge.decoders.envelopes import EnvelopeKind, Opened
+from streamwatch.edge.decoders.envelopes import EnvelopeKind, UnwrappedRecord
 from streamwatch.edge.decoders.lookup import Content
 from streamwatch.edge.decoders.mapped_part import MappedPart
 from streamwatch.edge.decoders.mapping import SidedMapping, TopicMapping
@@ -25,13 +25,13 @@ from streamwatch.folds import Scheme
 
 
 @dataclass(frozen=True, slots=True)
-class Unread:
+class UnreadableValue:
     """A value that cannot be read, and the reason why, one of `reasons.REASONS`."""
 
     reason: str
 
 
-ReadValue: TypeAlias = Callable[[bytes], "Any | Unread"]
+ReadValue: TypeAlias = Callable[[bytes], "Any | UnreadableValue"]
 """From the bytes of a value to what they say, as of JSON: dict, list, str, int, float, bool or None."""
 
 
@@ -104,10 +104,10 @@ class TreeDecoder:
         return list(map(self.decode, records, stamps))
 
     def decode(self, record: Record, record_ms: int) -> Decoded:
-        """Decode one record: the event if it holds one, or `Several`."""
+        """Decode one record: the event if it holds one, or `EventGroup`."""
         opened = self._opened(record)
         if opened is None:
-            return Several((), record_ms)
+            return EventGroup((), record_ms)
         if isinstance(opened, str):
             return self._refused(record, opened)
         content = Content(record, opened.tree)
@@ -115,14 +115,14 @@ class TreeDecoder:
             return _together(self._nulls(content, record_ms), record_ms)
         return self._mapped(content, record_ms)
 
-    def _opened(self, record: Record) -> Opened | str | None:
+    def _opened(self, record: Record) -> UnwrappedRecord | str | None:
         """What is left to be mapped of a record, the reason why it is invalid, or None if it is skipped."""
         if record.value is None:
-            return record.fault or Opened(None, deleted=True)
+            return record.fault or UnwrappedRecord(None, deleted=True)
         tree = self._read(record.value)
-        if isinstance(tree, Unread):
+        if isinstance(tree, UnreadableValue):
             return tree.reason
-        return Opened(tree) if self._open is None else self._open(tree, record)
+        return UnwrappedRecord(tree) if self._open is None else self._open(tree, record)
 
     def _mapped(self, content: Content, record_ms: int) -> Decoded:
         events: list[Event] = []
@@ -162,5 +162,5 @@ def sided(side: Side, mapping: TopicMapping) -> Sequence[SidedMapping]:
 
 
 def _together(events: Sequence[Event], record_ms: int, tied: int = 0) -> Decoded:
-    """One event as it is; `Several` where there is more to say."""
-    return events[0] if len(events) == 1 and not tied else Several(tuple(events), record_ms, tied)
+    """One event as it is; `EventGroup` where there is more to say."""
+    return events[0] if len(events) == 1 and not tied else EventGroup(tuple(events), record_ms, tied)

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 from yarl import URL
 
-from streamwatch.core.alerting.notification import Notification, Part, Severity, ToldHint
+from streamwatch.core.alerting.notification import IncidentAlarm, Notification, Severity, ToldHint
 from streamwatch.core.alerting.rules import EARLY_HINT
 from streamwatch.edge.receivers.http import EndpointSpec, HttpReceiver
 from streamwatch.edge.receivers.kind import ReceiverKind, ReceiverOptions
@@ -60,10 +60,10 @@ class Alertmanager:
         hints = [self._hint(each, each.hint, now_ms) for each in open_incidents if each.hint is not None]
         return _written(alarms + hints)
 
-    def _wanted(self, parts: Iterable[Part]) -> Iterable[Part]:
+    def _wanted(self, parts: Iterable[IncidentAlarm]) -> Iterable[IncidentAlarm]:
         return (part for part in parts if self.severities is None or part.severity in self.severities)
 
-    def _alert(self, notification: Notification, part: Part, now_ms: int) -> dict[str, Any]:
+    def _alert(self, notification: Notification, part: IncidentAlarm, now_ms: int) -> dict[str, Any]:
         name = "StreamwatchDrift" if part.alarm.judgement is None else "StreamwatchVerdict"
         return self._written_alert(
             notification,
@@ -137,7 +137,7 @@ def _annotations(notification: Notification, external_url: str) -> dict[str, str
     }
 
 
-def _figures(part: Part) -> dict[str, str]:
+def _figures(part: IncidentAlarm) -> dict[str, str]:
     """Figures of one alarm: what is no label, lest each repetition were another alert."""
     alarm = part.alarm
     figures = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import quote, urlsplit, urlunsplit
 
-from streamwatch.core.alerting.notification import Notification, Part
+from streamwatch.core.alerting.notification import IncidentAlarm, Notification
 from streamwatch.core.estimators.notifying.class_shift import ClassShift
 from streamwatch.core.estimators.registers.segments.change import SegmentChange
 from streamwatch.core.events import Alarm, Judgement
@@ -167,7 +167,7 @@ def _state(notification: Notification) -> str:
     return f"{model} {'; '.join(said)}"
 
 
-def _sentence(part: Part) -> str:
+def _sentence(part: IncidentAlarm) -> str:
     """What one part says."""
     alarm = part.alarm
     if alarm.judgement is not None:
@@ -226,12 +226,12 @@ def _quick(judgement: Judgement) -> str:
     )
 
 
-def _misleads(part: Part) -> bool:
+def _misleads(part: IncidentAlarm) -> bool:
     """Tell whether it is an open verdict by accuracy on a model that tells its rare classes."""
     return part.is_open and part.accuracy_misleads
 
 
-def _of_rare(part: Part) -> str:
+def _of_rare(part: IncidentAlarm) -> str:
     """Say what a verdict by accuracy is worth where one class is nearly all there is."""
     if not _misleads(part):
         return ""
@@ -242,11 +242,11 @@ def _of_rare(part: Part) -> str:
     )
 
 
-def _mention(part: Part) -> str:
+def _mention(part: IncidentAlarm) -> str:
     """A part that is no news, in a few words."""
     since = f"{part.alarm.detector} since {iso(part.started_at_ms)}"
     return since if part.alarms == 1 else f"{since} ({part.alarms} alarms)"
 
 
-def _again(part: Part) -> str:
+def _again(part: IncidentAlarm) -> str:
     return f" Alarm {part.alarms} since {iso(part.started_at_ms)}." if part.alarms > 1 else ""

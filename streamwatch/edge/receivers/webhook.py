@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from streamwatch.core.alerting.notification import Notification, Part, ToldHint
+from streamwatch.core.alerting.notification import IncidentAlarm, Notification, ToldHint
 from streamwatch.edge.receivers.http import EndpointSpec, HttpReceiver
 from streamwatch.edge.receivers.kind import ReceiverKind, ReceiverOptions
 from streamwatch.edge.receivers.request import HttpRequestBody
@@ -132,7 +132,7 @@ def _hint(hint: ToldHint) -> dict[str, Any]:
     }
 
 
-def _part(part: Part) -> dict[str, Any]:
+def _part(part: IncidentAlarm) -> dict[str, Any]:
     """One alarm of an incident; `newest` is the detector's newest alarm, or the verdict that ended it."""
     return {
         "detector": part.alarm.detector,

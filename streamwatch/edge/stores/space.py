@@ -14,7 +14,7 @@ RELIEF = 1.1
 """Room is there again when this much more than the least is free, so that reading does not flutter."""
 
 
-class Space:
+class FreeSpace:
     """Looks at the free space of a directory's disk, at most once a second.
 
     Parameters

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from streamwatch.edge.decoders.envelopes import KINDS, EnvelopeKind, Opened
+from streamwatch.edge.decoders.envelopes import KINDS, EnvelopeKind, UnwrappedRecord
 from streamwatch.edge.decoders.envelopes.cloudevents import is_event
 from streamwatch.lab.inspection.flatten import FlatRecord
 
@@ -19,8 +19,8 @@ def envelope_of(records: Sequence[FlatRecord]) -> tuple[EnvelopeKind, str] | Non
     for name, fits, said in _ENVELOPES:
         kind = KINDS[name]
         opened = [kind.open(record.tree, record.record) for record in readable if fits(record)]
-        counted = sum(each is None or isinstance(each, Opened) for each in opened)
-        if counted > USUAL * len(readable) and any(isinstance(each, Opened) for each in opened):
+        counted = sum(each is None or isinstance(each, UnwrappedRecord) for each in opened)
+        if counted > USUAL * len(readable) and any(isinstance(each, UnwrappedRecord) for each in opened):
             return kind, said
     return None
 

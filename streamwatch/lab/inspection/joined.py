@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from streamwatch.core.events import Decoded, Event, Invalid, Label, Prediction, Several
+from streamwatch.core.events import Decoded, Event, EventGroup, Invalid, Label, Prediction
 from streamwatch.core.ports import Record
 from streamwatch.lab.fitting import RecordedTopic
 
@@ -61,7 +61,7 @@ class JoinedSample:
 def events_of(found: Iterable[Decoded]) -> Iterator[Event]:
     """Events of records, of which one may hold several, in order."""
     for each in found:
-        yield from each.events if isinstance(each, Several) else (each,)
+        yield from each.events if isinstance(each, EventGroup) else (each,)
 
 
 def joined_sample(

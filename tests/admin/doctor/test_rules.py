@@ -12,7 +12,7 @@ import pytest
 
 from streamwatch.admin.doctor import rules
 from streamwatch.admin.doctor.examination import examine
-from streamwatch.admin.doctor.facts import Configured, Facts, Reading, SampledTopic, read
+from streamwatch.admin.doctor.facts import Configured, Facts, MetricSamples, SampledTopic, read
 from streamwatch.admin.doctor.finding import Rule, Weight
 from streamwatch.admin.doctor.rules import RULES
 from streamwatch.settings.estimators import MonitorsSection
@@ -29,14 +29,14 @@ accuracy_ratio{model="m",forgetting="landmark"} 0.5
 """
 
 
-def reading(text: str) -> Reading:
+def reading(text: str) -> MetricSamples:
     """Samples as the daemon writes them, without the prefix."""
     return read("\n".join(f"streamwatch_{line}" for line in text.splitlines() if line) + "\n")
 
 
 def said(text: str = "", **rest: Any) -> list[str]:
     """What is found, in words: subject, figure, cause and change in one line."""
-    found = examine(Facts(reading(text) if text else Reading({}), **rest))
+    found = examine(Facts(reading(text) if text else MetricSamples({}), **rest))
     return [f"{one.rule}: {one.subject} {one.said} | {one.cause} | {one.change}" for one in found]
 
 
@@ -234,7 +234,7 @@ def test_a_rule_says_what_is_wrong_with_its_figure_and_nothing_else_is_found(nam
 def test_a_rule_is_silent_on_a_healthy_daemon_and_on_one_that_tells_nothing(name: str) -> None:
     find: Callable[[Facts], Any] = next(rule.find for rule in RULES if rule.name == name)
     assert list(find(Facts(reading(HEALTHY), reading(HEALTHY), 3.0, configured=CONFIGURED))) == []
-    assert list(find(Facts(Reading({})))) == []
+    assert list(find(Facts(MetricSamples({})))) == []
 
 
 def test_the_most_important_comes_first() -> None:

@@ -12,12 +12,12 @@ import numpy as np
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import (
     Decoded,
+    EventGroup,
     Invalid,
     Label,
     NullRecord,
     Partition,
     Prediction,
-    Several,
     Side,
     WrongFold,
 )
@@ -63,8 +63,8 @@ class Log:
 
 
 def copied(decoded: Decoded) -> Decoded:
-    if isinstance(decoded, Several):
-        return Several(tuple(copy(event) for event in decoded.events), -1, decoded.tied)
+    if isinstance(decoded, EventGroup):
+        return EventGroup(tuple(copy(event) for event in decoded.events), -1, decoded.tied)
     return copy(decoded)
 
 
@@ -83,7 +83,7 @@ def a_log(chance: Random, length: int, *, folds: bool = False) -> Log:
             count = chance.choice([0, 1, 2, 4])
             events = [an_event(chance, now, made // fresh, partition, folds=folds) for _ in range(count)]
             events.sort(key=lambda event: type(event) is Label)
-            decoded: Decoded = Several(tuple(events), -1, chance.choice([0, 0, 1]))
+            decoded: Decoded = EventGroup(tuple(events), -1, chance.choice([0, 0, 1]))
         else:
             decoded = an_event(chance, now, made // fresh, partition, folds=folds)
         stamp = now + chance.choice([0, 0, 0, -40, -900])

@@ -8,7 +8,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from streamwatch.core.events import Decoded, Invalid, Partition, Prediction, Several, Skipped
+from streamwatch.core.events import Decoded, EventGroup, Invalid, Partition, Prediction, Skipped
 from streamwatch.core.merge import MergeProgress, Released
 from streamwatch.core.merge.elements import EVENTS_PER_TURN, expanded, expanded_in_turns
 from streamwatch.core.merge.released import CONTINUED, IN_ORDER
@@ -30,12 +30,12 @@ def random_record(chance: random.Random, n: int) -> Decoded | None:
         case 1:
             return Invalid("a", 0, n, "missing_id")
         case 2:
-            return Several(())
+            return EventGroup(())
         case 3:
-            return Several((prediction(f"{n}#0"),), tied=1)
+            return EventGroup((prediction(f"{n}#0"),), tied=1)
         case _:
             size = chance.randrange(2, 6)
-            return Several(tuple(prediction(f"{n}#{i}") for i in range(size)), tied=chance.randrange(3))
+            return EventGroup(tuple(prediction(f"{n}#{i}") for i in range(size)), tied=chance.randrange(3))
 
 
 def released(chance: random.Random, count: int) -> tuple[Released, list[Decoded | None]]:
@@ -63,7 +63,7 @@ def test_each_event_has_a_row_and_a_record_is_counted_once_however_it_is_cut(see
     rows = expanded(whole)
     expected: list[tuple[int, object]] = []
     for offset, each in zip(whole.offsets.tolist(), found, strict=True):
-        events = each.events or (Skipped(-1),) if isinstance(each, Several) else (each,)
+        events = each.events or (Skipped(-1),) if isinstance(each, EventGroup) else (each,)
         expected += [(offset, event) for event in events]
     at = rows.records.rows["object"].tolist()
     shown = [None if place < 0 else rows.records.objects[place] for place in at]
@@ -83,7 +83,7 @@ def test_each_event_has_a_row_and_a_record_is_counted_once_however_it_is_cut(see
     assert cut.state() == at_once.state()
 
     topics = [PARTITIONS[place].topic for place in whole.places.tolist()]
-    several = [each for each in found if isinstance(each, Several)]
+    several = [each for each in found if isinstance(each, EventGroup)]
     assert at_once.evaluated == Counter(topics)
     assert sum(at_once.events.values()) == sum(len(each.events) for each in several) + 40 - len(several)
     assert sum(at_once.skipped.values()) == sum(not each.events for each in several)
@@ -108,7 +108,7 @@ def test_records_of_one_event_each_stay_as_they_are() -> None:
 def test_records_with_many_events_become_rows_a_few_at_a_time() -> None:
     sizes = (3, EVENTS_PER_TURN + 5, 1, EVENTS_PER_TURN - 1, 1, 2, 0)
     objects: list[Decoded] = [
-        Several(tuple(prediction(f"{n}#{i}") for i in range(size))) for n, size in enumerate(sizes)
+        EventGroup(tuple(prediction(f"{n}#{i}") for i in range(size))) for n, size in enumerate(sizes)
     ]
     rows = np.zeros(len(sizes), ROW)
     rows["side"], rows["object"] = OBJECT, np.arange(len(sizes))

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from streamwatch.core.merge.bounds import Bounds
-from streamwatch.core.merge.held import Held
+from streamwatch.core.merge.held import HeldRecords
 from streamwatch.core.merge.timestamps import (
     LOOK_AHEAD,
     REASONS,
@@ -28,7 +28,7 @@ def agree_where_plain(
     moving: NDArray[np.int64], readable: NDArray[np.bool_], running_ms: int, found: Judged
 ) -> None:
     """Where every timestamp is plain, judging many partitions at once says the same as one by one."""
-    count, held, alike = len(moving), Held(), np.zeros(3, np.int64)
+    count, held, alike = len(moving), HeldRecords(), np.zeros(3, np.int64)
     running, odd = np.array([running_ms, running_ms, -1]), np.zeros(3, np.bool_)
     held.reorder(np.empty(0, np.int64), 3)
     places = np.repeat(np.arange(3), count)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from streamwatch.core.events import Invalid, Prediction, Several
+from streamwatch.core.events import EventGroup, Invalid, Prediction
 from streamwatch.edge.decoders.formats.json import read_json
 from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.edge.decoders.trees import TreeDecoder, needs_trees, sided
@@ -22,7 +22,7 @@ def decoded(mapping: TopicMapping, content: dict[str, Any]) -> Any:
     assert needs_trees(mapping)
     decoder = TreeDecoder("predictions", sided("prediction", mapping), read_json)
     found = decoder.decode(of({"id": 1, "model": "m", "prediction": "x", **content}), AT_MS)
-    return found.events if isinstance(found, Several) else found
+    return found.events if isinstance(found, EventGroup) else found
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from streamwatch.core.events import Invalid, Label, NullRecord, Prediction, Several, Side
+from streamwatch.core.events import EventGroup, Invalid, Label, NullRecord, Prediction, Side
 from streamwatch.edge.decoders.envelopes import KINDS
 from streamwatch.edge.decoders.envelopes.kserve_v2 import elements
 from streamwatch.edge.decoders.formats.json import JsonDecoder, read_json
@@ -44,7 +44,7 @@ def classes(mapping: TopicMapping, *contents: Any) -> list[str]:
     found = []
     for content in contents:
         event = decoder.decode(of({"id": 1, "model": "m", "s": content}), AT_MS)
-        if isinstance(event, Several):
+        if isinstance(event, EventGroup):
             [event] = event.events
         found.append(event.reason if isinstance(event, Invalid) else event.predicted_class)
     return found
@@ -128,7 +128,7 @@ def test_the_largest_score_is_numpys_argmax_and_ties_are_counted() -> None:
         ):
             found = decoder.decode(of(base | {"s": content}), AT_MS)
             event = Prediction("1", "m", expected, AT_MS)
-            assert found == (Several((event,), AT_MS, 1) if tied else event)
+            assert found == (EventGroup((event,), AT_MS, 1) if tied else event)
 
 
 def test_aliases_of_one_class_add_up_before_the_largest_is_taken() -> None:
@@ -176,9 +176,9 @@ BATCH = TopicMapping(id="value.ids[]", prediction="value.y[].c", timestamp="valu
 def test_arrays_are_read_side_by_side_and_an_absent_optional_one_is_absent_for_all() -> None:
     value = {"model": "m", "ids": ["a", 2], "y": [{"c": "x"}, {"c": "y"}]}
     first, second = Prediction("a", "m", "x", AT_MS), Prediction("2", "m", "y", AT_MS)
-    assert trees(BATCH).decode(of(value), AT_MS) == Several((first, second), AT_MS)
+    assert trees(BATCH).decode(of(value), AT_MS) == EventGroup((first, second), AT_MS)
     first.timestamp_ms, second.timestamp_ms = 5, 6
-    assert trees(BATCH).decode(of(value | {"t": [5, 6]}), AT_MS) == Several((first, second), AT_MS)
+    assert trees(BATCH).decode(of(value | {"t": [5, 6]}), AT_MS) == EventGroup((first, second), AT_MS)
 
 
 @pytest.mark.parametrize(
@@ -217,7 +217,7 @@ def test_predictions_precede_labels_then_mappings_then_elements() -> None:
     found = TreeDecoder("predictions", parts, read_json).decode(
         of({"id": 1, "truth": "t", "b": ["x", "y"], "a": "z"}), AT_MS
     )
-    assert found == Several(
+    assert found == EventGroup(
         (
             Prediction("1#0", "b", "x", AT_MS),
             Prediction("1#1", "b", "y", AT_MS),
@@ -231,7 +231,7 @@ def test_predictions_precede_labels_then_mappings_then_elements() -> None:
 def test_an_optional_class_that_is_absent_makes_nothing_and_a_needed_one_is_missing() -> None:
     optional = TopicMapping(model="=m", prediction="value.y[]", optional=True)
     decoder = trees(optional)
-    assert decoder.decode(of({"id": 1}), AT_MS) == Several((), AT_MS)
+    assert decoder.decode(of({"id": 1}), AT_MS) == EventGroup((), AT_MS)
     assert decoder.decode(of({"id": 1, "y": [None, "b"]}), AT_MS) == Prediction("1#1", "m", "b", AT_MS)
     strict = trees(TopicMapping(model="=m", prediction="value.y[]"))
     assert strict.decode(of({"id": 1}), AT_MS).reason == "missing_elements"
@@ -244,7 +244,7 @@ def test_a_null_value_withdraws_for_each_mapping_that_is_for_it(side: Literal["p
     withdraws = side == "prediction"
     for to, models in ((b"all", "ab"), (b"a", "a")):
         found = decoder.decode(FakeRecord(None, b"k", (("to", to),)), AT_MS)
-        events = found.events if isinstance(found, Several) else (found,)
+        events = found.events if isinstance(found, EventGroup) else (found,)
         assert list(events) == [NullRecord("predictions", "k", m, AT_MS, withdraws) for m in models]
     found = decoder.decode(FakeRecord(None, b"k"), AT_MS)
     assert found == NullRecord("predictions", "k", "a", AT_MS, withdraws=False)
@@ -279,7 +279,7 @@ def test_whatever_a_record_holds_no_decoder_raises_and_reasons_are_known() -> No
         headers = ((("ce_specversion", b"1.0"), ("ce_id", b"\xff")), ())[n % 2]
         for decoder in decoders:
             found = decoder.decode(FakeRecord(bytes(value), headers=headers), AT_MS)
-            for event in found.events if isinstance(found, Several) else (found,):
+            for event in found.events if isinstance(found, EventGroup) else (found,):
                 assert not isinstance(event, Invalid) or event.reason in REASONS
 
 

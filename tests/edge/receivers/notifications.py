@@ -7,13 +7,13 @@ from typing import Literal
 import msgspec
 
 from streamwatch.core.alerting.notification import (
+    AlarmCount,
     Digest,
     HintReason,
+    IncidentAlarm,
     Notification,
-    Part,
     Reason,
     Severity,
-    Tally,
     ToldHint,
 )
 from streamwatch.core.events import Alarm, Judgement
@@ -34,8 +34,8 @@ def firing(name: str = "firing_1", model: str = "fraud-v3", **changes: object) -
     return msgspec.structs.replace(made, **changes)
 
 
-def part(about: Alarm, **changes: object) -> Part:
-    made = Part(about, "warning", about.event_ms, about.before, NOW_MS)
+def part(about: Alarm, **changes: object) -> IncidentAlarm:
+    made = IncidentAlarm(about, "warning", about.event_ms, about.before, NOW_MS)
     return msgspec.structs.replace(made, **changes)
 
 
@@ -44,7 +44,7 @@ def judged(verdict: Literal[-1, 0, 1] = -1, model: str = "fraud-v3", **changes: 
     return alarm(model, "verdict", before=0.0, after=float(verdict), judgement=judgement, **changes)
 
 
-def updated(of: Notification, *parts: Part, **changes: object) -> Notification:
+def updated(of: Notification, *parts: IncidentAlarm, **changes: object) -> Notification:
     """With further parts, as news."""
     made = msgspec.structs.replace(
         of,
@@ -106,7 +106,7 @@ def digest(
         series=listed,
         first_at_ms=NOW_MS - 9_000_000,
         last_at_ms=NOW_MS - 4_000_000,
-        tallies=tuple(Tally(f"{model}-{i}", "adwin", 7) for i in range(listed)),
+        tallies=tuple(AlarmCount(f"{model}-{i}", "adwin", 7) for i in range(listed)),
         earliest=tuple(alarm(f"{model}-{i}", ordinal=i) for i in range(listed)),
     )
     return Notification(name, "digest", severity, issued_ms, name, digest=found)

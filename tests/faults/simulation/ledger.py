@@ -12,7 +12,7 @@ from streamwatch.core.alerting.notification import Notification
 from streamwatch.core.alerting.receiver import Delivered, DeliveryResult, Gone, Refused
 from streamwatch.core.events import Alarm
 from streamwatch.core.series import Family
-from streamwatch.daemon.alerting import ALARMS, Outgoing
+from streamwatch.daemon.alerting import ALARMS, AlertDecisions
 from streamwatch.telemetry import InternalEvent, NotificationDropped
 from tests.faults.simulation.alerts import Alerts
 from tests.faults.simulation.disk import Disk, Image, require
@@ -86,7 +86,7 @@ class Ledger:
         self._settling, self._fresh = {}, set()
         self.remembered(self._disk.images[number])
 
-    def decided(self, number: int, outgoing: Outgoing) -> None:
+    def decided(self, number: int, outgoing: AlertDecisions) -> None:
         """By a commit that is yet to come."""
         for key, commit in self._settling.items():
             if commit is None:

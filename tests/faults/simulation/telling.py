@@ -9,7 +9,7 @@ from random import Random
 from streamwatch.core.alerting.book import AlarmBook
 from streamwatch.core.commit.batch import RecoveredState
 from streamwatch.core.commit.checkpoint import Checkpoint
-from streamwatch.daemon.alerting import ALARMS, Alerting, Outgoing
+from streamwatch.daemon.alerting import ALARMS, AlertDecisions, Alerting
 from streamwatch.daemon.delivery import Deliveries
 from tests.faults.simulation.checks import a_pipeline
 from tests.faults.simulation.disk import Disk
@@ -114,7 +114,7 @@ class Observed(Alerting):
         self._ledger.opened(self._checkpoint.commits)
         super().begin()
 
-    def decide(self, *arguments, **more) -> Outgoing:
+    def decide(self, *arguments, **more) -> AlertDecisions:
         outgoing = super().decide(*arguments, **more)
         self._ledger.decided(self._checkpoint.commits + 1, outgoing)
         return outgoing

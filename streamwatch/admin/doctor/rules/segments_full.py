@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from streamwatch.admin.doctor.facts import Facts, Reading
+from streamwatch.admin.doctor.facts import Facts, MetricSamples
 from streamwatch.admin.doctor.finding import Finding, Rule, Weight
 from streamwatch.core.segments import OTHER
 
@@ -36,7 +36,7 @@ def _find(facts: Facts) -> Iterator[Finding]:
                 )
 
 
-def _outcomes(now: Reading, model: str, segment: str) -> float:
+def _outcomes(now: MetricSamples, model: str, segment: str) -> float:
     """Outcomes of a segment of a model that count in some value."""
     return now.total("segment_outcomes_total", model=model, segment=segment)
 

@@ -14,7 +14,7 @@ from streamwatch.core.buckets.columns.parts import ENCODER, ColumnPart, OutcomeP
 from streamwatch.core.buckets.columns.pieces import PIECES, Moments
 from streamwatch.core.buckets.contract import TOTALS, Fed
 from streamwatch.core.buckets.id_join import share_of
-from streamwatch.core.buckets.log import BaseReader, Feed, parts_of, read, written
+from streamwatch.core.buckets.log import BaseReader, BatchInput, parts_of, read, written
 from streamwatch.core.buckets.parts import Activity, InvalidOf
 from streamwatch.core.buckets.routing import ModelRoutes
 from streamwatch.core.buckets.spec import BucketsSpec
@@ -73,12 +73,12 @@ class ColumnIdBucket:
         self._count(taken.moments, before_ms)
         parts = self._parts(_ticks(taken.moments, before_ms), ended=end_ms is None)
         results = [(TOTALS, self._name, totals_written(self.totals()))]
-        return Fed(parts, results, written(Feed(self._log_name, batch, end_ms, pieces)))
+        return Fed(parts, results, written(BatchInput(self._log_name, batch, end_ms, pieces)))
 
     def take_in(self, delta: bytes) -> None:
         """See `contract.Keeper`."""
         entry = read(delta, self._log_name)
-        if isinstance(entry, Feed):
+        if isinstance(entry, BatchInput):
             self.feed(entry.batch, entry.pieces, entry.end_ms)
             return
         self._reader.take(entry)

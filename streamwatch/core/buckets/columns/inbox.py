@@ -22,7 +22,7 @@ from streamwatch.core.events import Partition, Side
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class DueRecords:
     """Records that a batch has of each partition, by rank, each in the order of its log."""
 
     chunks: Sequence[tuple[Partition, Chunk]]
@@ -62,7 +62,7 @@ class ColumnInbox:
         """Give the rank of a partition among all."""
         return rank_of(self._ranks, partition)
 
-    def take(self, pieces: Sequence[ColumnPiece], end_ms: int | None) -> Taken:
+    def take(self, pieces: Sequence[ColumnPiece], end_ms: int | None) -> DueRecords:
         """Take in pieces, and take out what may go."""
         for piece in sorted(pieces, key=lambda p: (p.topic, p.partition, p.first_offset)):
             self._add(piece)
@@ -72,7 +72,7 @@ class ColumnInbox:
         partitions = sorted({*self._chunks, *self._moments}, key=self.rank)
         chunks = [(name, chunk) for name in partitions for chunk in self._released(name, reached_ms)]
         moments = [(name, each) for name in partitions for each in self._counted(name, reached_ms)]
-        return Taken(chunks, moments)
+        return DueRecords(chunks, moments)
 
     def _add(self, piece: ColumnPiece) -> None:
         partition = Partition(piece.topic, piece.partition)

@@ -24,7 +24,7 @@ from streamwatch.core.buckets.pieces import Row, row_of
 from streamwatch.core.buckets.places import rank_of, ranks_of
 from streamwatch.core.buckets.routing import bucket_of_partition
 from streamwatch.core.buckets.spec import BucketsSpec
-from streamwatch.core.events import Decoded, Event, Label, Partition, Prediction, Several
+from streamwatch.core.events import Decoded, Event, EventGroup, Label, Partition, Prediction
 from streamwatch.core.join.compiled.rows import Digests
 from streamwatch.core.merge.arrivals import Arrivals
 from streamwatch.core.merge.timestamps import BELIEVED, REASONS, ClockView, Judged, judge
@@ -135,7 +135,7 @@ class _Others:
 
     def add(self, decoded: Decoded, time_ms: int, offset: int) -> None:
         """Take in what one record decodes to."""
-        events: Sequence[Event] = decoded.events if isinstance(decoded, Several) else (decoded,)
+        events: Sequence[Event] = decoded.events if isinstance(decoded, EventGroup) else (decoded,)
         for number, event in enumerate(events):
             row = row_of(event, time_ms, offset, number)
             if row is None:
@@ -216,7 +216,7 @@ def _count_several(records: RecordBatch, counted: NDArray[np.int64]) -> None:
     numbers = records.rows["object"]
     for place in records.object_places().tolist():
         decoded = records.objects[int(numbers[place])]
-        if isinstance(decoded, Several):
+        if isinstance(decoded, EventGroup):
             counted[place, 3:] = len(decoded.events), not decoded.events, decoded.tied
 
 

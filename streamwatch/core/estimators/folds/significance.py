@@ -24,7 +24,7 @@ Floats: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class FoldSpread:
     """Accuracy over folds."""
 
     mean: float
@@ -68,12 +68,12 @@ class FriedmanTest:
     """Mean ranks that differ by at least this belong to different classifiers (Nemenyi)."""
 
 
-def spread(accuracies: ArrayLike) -> Spread:
+def spread(accuracies: ArrayLike) -> FoldSpread:
     """Mean and standard deviation over folds, shape (N,)."""
     values = _checked(accuracies, 1)
     n = len(values)
     deviation = float(values.std(ddof=1)) if n > 1 else nan
-    return Spread(float(values.mean()) if n else nan, deviation, n)
+    return FoldSpread(float(values.mean()) if n else nan, deviation, n)
 
 
 def sign_test(first: ArrayLike, second: ArrayLike) -> SignTest:

@@ -27,7 +27,7 @@ _NOBODY: Final = -1
 
 
 @dataclass(slots=True)
-class Watched:
+class WatchedModel:
     """A model whose predictions are looked at."""
 
     row: int
@@ -43,7 +43,7 @@ class EarlyHints:
 
     def __init__(self, spec: EarlyHintsSpec) -> None:
         self._spec = spec
-        self._watched: dict[str, Watched] = {}
+        self._watched: dict[str, WatchedModel] = {}
         self._models: NDArray[np.void] = np.zeros(spec.max_models, EARLY)
         self._free = list(range(spec.max_models - 1, -1, -1))
         self._numbers = NumberTable(self._place)
@@ -115,7 +115,7 @@ class EarlyHints:
             if not self._free:
                 return
             row = self._free.pop()
-            self._watched[kept.name] = Watched(row, {name: i for i, name in enumerate(kept.classes)})
+            self._watched[kept.name] = WatchedModel(row, {name: i for i, name in enumerate(kept.classes)})
             self._models[row] = kept.record()
 
     def families(self) -> Sequence[Family]:
@@ -145,7 +145,7 @@ class EarlyHints:
         if watched is None:
             if not self._free or fold_of(model) is not None:
                 return _NOBODY
-            watched = self._watched[model] = Watched(self._free.pop())
+            watched = self._watched[model] = WatchedModel(self._free.pop())
         index = watched.classes.get(predicted_class)
         if index is None:
             index = len(watched.classes)

@@ -39,14 +39,14 @@ class _KeptClass(msgspec.Struct, frozen=True, array_like=True):
     stretches: list[tuple[int, list[int]]]
 
 
-class _Kept(msgspec.Struct, frozen=True, array_like=True):
+class _RegisterState(msgspec.Struct, frozen=True, array_like=True):
     since_ms: int
     now_ms: int
     models: list[tuple[str, list[_KeptClass]]]
 
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
-_DECODER: Final = msgspec.msgpack.Decoder(_Kept)
+_DECODER: Final = msgspec.msgpack.Decoder(_RegisterState)
 
 
 def edges_of(horizon_ms: int) -> Integers:
@@ -142,7 +142,7 @@ class LabelDelays:
             )
             for model, classes in sorted(self._models.items())
         ]
-        return _ENCODER.encode(_Kept(self._since_ms, self._now_ms, models))
+        return _ENCODER.encode(_RegisterState(self._since_ms, self._now_ms, models))
 
     def restore(self, state: bytes) -> None:
         """Set an empty register to a snapshot.

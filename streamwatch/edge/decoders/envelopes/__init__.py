@@ -15,9 +15,9 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from streamwatch.edge.decoders.envelopes import cloudevents, debezium, kserve_v1, kserve_v2, seldon
-from streamwatch.edge.decoders.envelopes.kind import EnvelopeKind, Opened
+from streamwatch.edge.decoders.envelopes.kind import EnvelopeKind, UnwrappedRecord
 
-__all__ = ["KINDS", "EnvelopeKind", "Opened"]
+__all__ = ["KINDS", "EnvelopeKind", "UnwrappedRecord"]
 
 KINDS: Mapping[str, EnvelopeKind] = MappingProxyType(
     {module.KIND.name: module.KIND for module in (cloudevents, debezium, kserve_v1, kserve_v2, seldon)}

@@ -17,7 +17,7 @@ from typing import Any, Final, cast
 import msgspec
 
 from streamwatch.core.ports import Record
-from streamwatch.edge.decoders.envelopes.kind import EnvelopeKind, Opened
+from streamwatch.edge.decoders.envelopes.kind import EnvelopeKind, UnwrappedRecord
 
 _PREFIX: Final = "ce_"
 _REQUIRED: Final = ("id", "source", "type")
@@ -69,10 +69,10 @@ def _data(text: Any) -> Any:
         return None
 
 
-def open_event(tree: Any, record: Record) -> Opened | str | None:
+def open_event(tree: Any, record: Record) -> UnwrappedRecord | str | None:
     """Open one event."""
     event = event_of(tree, record)
-    return event if isinstance(event, str) else Opened(event)
+    return event if isinstance(event, str) else UnwrappedRecord(event)
 
 
 _FIELDS: Final = ("id", "model", "prediction", "label", "timestamp", "scores", "fold")

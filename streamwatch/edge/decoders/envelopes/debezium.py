@@ -14,14 +14,14 @@ from types import MappingProxyType
 from typing import Any, Final, cast
 
 from streamwatch.core.ports import Record
-from streamwatch.edge.decoders.envelopes.kind import EnvelopeKind, Opened
+from streamwatch.edge.decoders.envelopes.kind import EnvelopeKind, UnwrappedRecord
 
 _WRITES: Final = frozenset({"c", "r", "u"})
 _DELETE: Final = "d"
 _NO_ROW: Final = frozenset({"t", "m"})
 
 
-def open_change(tree: Any, record: Record) -> Opened | str | None:
+def open_change(tree: Any, record: Record) -> UnwrappedRecord | str | None:
     """Open one change."""
     del record
     change = _payload(tree)
@@ -31,9 +31,9 @@ def open_change(tree: Any, record: Record) -> Opened | str | None:
     if op in _NO_ROW:
         return None
     if op == _DELETE and (before is None or isinstance(before, dict)):
-        return Opened(_row(before or {}, change), deleted=True)
+        return UnwrappedRecord(_row(before or {}, change), deleted=True)
     if op in _WRITES and isinstance(after, dict):
-        return Opened(_row(cast("dict[str, Any]", after), change))
+        return UnwrappedRecord(_row(cast("dict[str, Any]", after), change))
     return "not_in_envelope"
 
 

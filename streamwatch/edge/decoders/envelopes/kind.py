@@ -11,7 +11,7 @@ from streamwatch.edge.decoders.mapping import ClassOfLargest
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class UnwrappedRecord:
     """A record out of its envelope."""
 
     tree: Any
@@ -25,7 +25,7 @@ class EnvelopeKind(NamedTuple):
 
     name: str
     """Value of `envelope` in the settings."""
-    open: Callable[[Any, Record], Opened | str | None]
+    open: Callable[[Any, Record], UnwrappedRecord | str | None]
     """From what was read of a value, and its record: the content; the reason for which the record is invalid
     (one of `reasons.REASONS`); or None for a record that is none of those the envelope is about."""
     defaults: Mapping[str, str | ClassOfLargest | None]

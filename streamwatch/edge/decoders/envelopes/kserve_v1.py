@@ -13,11 +13,11 @@ from types import MappingProxyType
 from typing import Any
 
 from streamwatch.core.ports import Record
-from streamwatch.edge.decoders.envelopes.kind import EnvelopeKind, Opened
+from streamwatch.edge.decoders.envelopes.kind import EnvelopeKind, UnwrappedRecord
 from streamwatch.edge.decoders.envelopes.serving import first_text, logged
 
 
-def open_v1(tree: Any, record: Record) -> Opened | str | None:
+def open_v1(tree: Any, record: Record) -> UnwrappedRecord | str | None:
     """Open one answer."""
     found = logged(tree, record)
     if isinstance(found, str):
@@ -26,7 +26,7 @@ def open_v1(tree: Any, record: Record) -> Opened | str | None:
     if not isinstance(predictions, list):
         return None if isinstance(instances, list) else "not_in_envelope"
     attributes, response = found.attributes, found.response
-    return Opened(
+    return UnwrappedRecord(
         {
             "id": first_text(attributes.get("id"), response.get("id"), found.request.get("id")),
             "model": first_text(

@@ -16,11 +16,11 @@ from types import MappingProxyType
 from typing import Any, cast
 
 from streamwatch.core.ports import Record
-from streamwatch.edge.decoders.envelopes.kind import EnvelopeKind, Opened
+from streamwatch.edge.decoders.envelopes.kind import EnvelopeKind, UnwrappedRecord
 from streamwatch.edge.decoders.envelopes.serving import first_text, logged
 
 
-def open_v2(tree: Any, record: Record) -> Opened | str | None:
+def open_v2(tree: Any, record: Record) -> UnwrappedRecord | str | None:
     """Open one answer."""
     found = logged(tree, record)
     if isinstance(found, str):
@@ -32,7 +32,7 @@ def open_v2(tree: Any, record: Record) -> Opened | str | None:
     if not outputs or inputs is None:
         return "not_in_envelope"
     attributes, response = found.attributes, found.response
-    return Opened(
+    return UnwrappedRecord(
         {
             "id": first_text(response.get("id"), attributes.get("id"), found.request.get("id")),
             "model": first_text(response.get("model_name"), attributes.get("inferenceservicename")),

@@ -15,13 +15,13 @@ from types import MappingProxyType
 from typing import Any, cast
 
 from streamwatch.core.ports import Record
-from streamwatch.edge.decoders.envelopes.kind import EnvelopeKind, Opened
+from streamwatch.edge.decoders.envelopes.kind import EnvelopeKind, UnwrappedRecord
 from streamwatch.edge.decoders.envelopes.kserve_v2 import elements
 from streamwatch.edge.decoders.envelopes.serving import first_text, logged
 from streamwatch.edge.decoders.mapping import ClassOfLargest
 
 
-def open_message(tree: Any, record: Record) -> Opened | str | None:
+def open_message(tree: Any, record: Record) -> UnwrappedRecord | str | None:
     """Open one answer."""
     found = logged(tree, record)
     if isinstance(found, str):
@@ -33,7 +33,7 @@ def open_message(tree: Any, record: Record) -> Opened | str | None:
     if rows is None:
         return "not_in_envelope"
     names, attributes = data.get("names"), found.attributes
-    return Opened(
+    return UnwrappedRecord(
         {
             "id": first_text(
                 attributes.get("requestid"), meta.get("puid"), attributes.get("id"), found.response.get("id")

@@ -20,7 +20,7 @@ from streamwatch.edge.decoders.formats.scanned_trees import ScannedTrees, can_be
 from streamwatch.edge.decoders.judging import SLOTS, Judge
 from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.edge.decoders.paths import Row
-from streamwatch.edge.decoders.trees import TreeDecoder, Unread
+from streamwatch.edge.decoders.trees import TreeDecoder, UnreadableValue
 from streamwatch.edge.keys import IdKeys
 from streamwatch.folds import Scheme
 
@@ -160,13 +160,13 @@ class JsonDecoder:
         return tuple(contents[slot] for slot in self._slots)
 
 
-def read_json(value: bytes) -> Any | Unread:
+def read_json(value: bytes) -> Any | UnreadableValue:
     """Read a value as a tree; the top of it is an object or an array."""
     try:
         tree = _TREE.decode(value)
     except UNREADABLE_JSON:
-        return Unread(_reason(value))
-    return tree if isinstance(tree, dict | list) else Unread("not_an_object")
+        return UnreadableValue(_reason(value))
+    return tree if isinstance(tree, dict | list) else UnreadableValue("not_an_object")
 
 
 def _reason(value: bytes) -> str:

@@ -17,7 +17,7 @@ from streamwatch.core.records import RecordBatch
 from streamwatch.edge.decoders.fields import canonical_text
 from streamwatch.edge.decoders.formats.schema_decoder import SchemaDecoder
 from streamwatch.edge.decoders.formats.transcoded import TranscodedRecord
-from streamwatch.edge.decoders.schemas.schema import Wanted
+from streamwatch.edge.decoders.schemas.schema import SchemaRequest
 from streamwatch.edge.decoders.schemas.topics import WantsSchemas
 from streamwatch.edge.decoders.schemas.wire import HEADER, KEY_HEADER
 
@@ -40,7 +40,7 @@ class KeyDecoder:
         self._keys = keys
         self._values = values
 
-    def wanted(self, records: Sequence[Record]) -> Collection[Wanted]:
+    def wanted(self, records: Sequence[Record]) -> Collection[SchemaRequest]:
         """Name the schemas that these records need and that have to be fetched."""
         of_keys = self._keys.wanted([key_as_value(record) for record in records])
         of_values = self._values.wanted(records) if isinstance(self._values, WantsSchemas) else ()

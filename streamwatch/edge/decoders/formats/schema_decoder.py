@@ -30,11 +30,11 @@ from streamwatch.edge.decoders.schemas.schema import (
     Readers,
     Schema,
     SchemaRef,
+    SchemaRequest,
     SchemaUnavailable,
     SchemaUnusable,
     Undecodable,
     ValueReader,
-    Wanted,
 )
 from streamwatch.edge.decoders.schemas.wire import in_header, named_in
 
@@ -103,14 +103,14 @@ class SchemaDecoder:
         self._readers = readers
         self._json = json
 
-    def wanted(self, records: Sequence[Record]) -> Collection[Wanted]:
+    def wanted(self, records: Sequence[Record]) -> Collection[SchemaRequest]:
         """Name the schemas that these records need and that have to be fetched."""
         choice = self._choice
         if choice.reader is not None:
             return ()
         if choice.fixed is not None:
-            return (Wanted(choice.fixed, choice.compile),) if len(records) else ()
-        return {Wanted(ref, choice.compile) for ref in refs_of(records)}
+            return (SchemaRequest(choice.fixed, choice.compile),) if len(records) else ()
+        return {SchemaRequest(ref, choice.compile) for ref in refs_of(records)}
 
     def decode_all(self, records: Sequence[Record], stamps: Sequence[int]) -> Sequence[Decoded]:
         """Decode each record with its stamp."""
@@ -190,7 +190,7 @@ class SchemaDecoder:
         reader: ValueReader | str | None = choice.reader
         if reader is None:
             assert self._readers is not None and ref is not None  # noqa: S101, PT018 - see from_options
-            reader = self._readers.reader(Wanted(ref, choice.compile))
+            reader = self._readers.reader(SchemaRequest(ref, choice.compile))
             if isinstance(reader, str):
                 return reader
         try:

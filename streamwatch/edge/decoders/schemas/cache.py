@@ -17,11 +17,11 @@ from typing import Final, NamedTuple, Protocol, TypeAlias
 from streamwatch.edge.decoders.schemas.schema import (
     Schema,
     SchemaRef,
+    SchemaRequest,
     SchemaUnavailable,
     SchemaUnknown,
     SchemaUnusable,
     ValueReader,
-    Wanted,
 )
 from streamwatch.telemetry import InternalEvent, SchemaRegistryLost, SchemaRegistryRecovered, SchemaRejected
 
@@ -89,8 +89,8 @@ class SchemaCache:
         self._registry = registry
         self._emit = emit
         self._monotonic = monotonic
-        self._entries: OrderedDict[Wanted, _Entry] = OrderedDict()
-        self._fetching: dict[Wanted, asyncio.Task[None]] = {}
+        self._entries: OrderedDict[SchemaRequest, _Entry] = OrderedDict()
+        self._fetching: dict[SchemaRequest, asyncio.Task[None]] = {}
         self._problem: str | None = None
         self._failures = 0
         self._lost_at = 0.0
@@ -108,17 +108,17 @@ class SchemaCache:
         """Reason why schemas cannot be had just now; None while they can."""
         return self._problem
 
-    def reader(self, wanted: Wanted) -> ValueReader | str:
+    def reader(self, wanted: SchemaRequest) -> ValueReader | str:
         """The reader of a schema that `fetch` had at hand, or the reason why its records are invalid."""
         entry = self._entries[wanted]
         return entry.reason if isinstance(entry, _Refusal) else entry
 
-    def why(self, wanted: Wanted) -> str:
+    def why(self, wanted: SchemaRequest) -> str:
         """Say why the schema has no reader, for a person; empty if it has."""
         entry = self._entries[wanted]
         return entry.why if isinstance(entry, _Refusal) else ""
 
-    async def fetch(self, wanted: Collection[Wanted]) -> bool:
+    async def fetch(self, wanted: Collection[SchemaRequest]) -> bool:
         """Have readers of these; whether they are all at hand now, after a moment at most.
 
         What is not is being fetched, or will be once the registry may be asked again.
@@ -156,11 +156,11 @@ class SchemaCache:
         for wanted in [wanted for wanted, task in self._fetching.items() if task.done()]:
             self._fetching.pop(wanted).result()
 
-    def _is_missing(self, wanted: Wanted) -> bool:
+    def _is_missing(self, wanted: SchemaRequest) -> bool:
         entry = self._entries.get(wanted)
         return entry is None or (isinstance(entry, _Refusal) and entry.until <= self._monotonic())
 
-    async def _load(self, wanted: Wanted) -> None:
+    async def _load(self, wanted: SchemaRequest) -> None:
         try:
             schema = await self._registry.schema(wanted.ref)
             self._answered()

@@ -86,7 +86,7 @@ Compile: TypeAlias = Callable[[Schema], ValueReader]
 """Makes a reader; blocks. Raises SchemaUnusable, or SchemaUnavailable where it is not the schema's fault."""
 
 
-class Wanted(NamedTuple):
+class SchemaRequest(NamedTuple):
     """A schema that records need, and how it is compiled."""
 
     ref: SchemaRef
@@ -96,6 +96,6 @@ class Wanted(NamedTuple):
 class Readers(Protocol):
     """Readers of schemas that are at hand."""
 
-    def reader(self, wanted: Wanted) -> ValueReader | str:
+    def reader(self, wanted: SchemaRequest) -> ValueReader | str:
         """The reader of a schema, or the reason why its records are invalid."""
         ...

@@ -11,7 +11,7 @@ from streamwatch.core.metrics import single
 from streamwatch.core.ports import Record
 from streamwatch.core.series import Family
 from streamwatch.edge.decoders.schemas.cache import SchemaCache
-from streamwatch.edge.decoders.schemas.schema import Wanted
+from streamwatch.edge.decoders.schemas.schema import SchemaRequest
 
 RECORDS_PER_TURN: Final = 2_000
 """Records that are asked for their schemas before others have a turn."""
@@ -21,7 +21,7 @@ RECORDS_PER_TURN: Final = 2_000
 class WantsSchemas(Protocol):
     """A decoder that needs schemas at hand."""
 
-    def wanted(self, records: Sequence[Record]) -> Collection[Wanted]:
+    def wanted(self, records: Sequence[Record]) -> Collection[SchemaRequest]:
         """Name the schemas that these records need."""
         ...
 
@@ -41,7 +41,7 @@ class TopicSchemas:
         self._cache = cache
         self._decoders = decoders
         self._looked_at: object = None
-        self._wanted: set[Wanted] = set()
+        self._wanted: set[SchemaRequest] = set()
 
     @property
     def problem(self) -> str | None:
@@ -58,9 +58,9 @@ class TopicSchemas:
         self._looked_at = None
         return True
 
-    async def _wanted_by(self, records: Mapping[Partition, Sequence[Record]]) -> set[Wanted]:
+    async def _wanted_by(self, records: Mapping[Partition, Sequence[Record]]) -> set[SchemaRequest]:
         """The schemas that records name, looked at in turns."""
-        wanted: set[Wanted] = set()
+        wanted: set[SchemaRequest] = set()
         for partition, delivered in records.items():
             if (decoder := self._decoders.get(partition.topic)) is None:
                 continue

@@ -70,7 +70,7 @@ def judge(topic: Kinship, found: Sequence[Found]) -> Verdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class LossCounts:
     """Counts up to a poll."""
 
     times: Mapping[str, int] = field(default_factory=dict[str, int])
@@ -103,15 +103,15 @@ class Losses:
         """Offsets skipped, by cause, where their number is known."""
         self.unverified_positions = 0
         """Times the record that would tell a log from another was gone."""
-        self.told = Tally()
+        self.told = LossCounts()
         """As of the last poll."""
         self._at_least: dict[str, int] = {}  # what the group told, which is asked once only
 
     def tell(self) -> None:
         """A poll tells where reading stands after all that was found until now."""
-        self.told = Tally(dict(self.times), dict(self.records), self.unverified_positions)
+        self.told = LossCounts(dict(self.times), dict(self.records), self.unverified_positions)
 
-    def count_from(self, durable: Tally) -> None:
+    def count_from(self, durable: LossCounts) -> None:
         """Go on from what a commit holds; what was found since will be found again, from where it stands."""
         self.times = Counter(durable.times) | Counter(self._at_least)
         self.records, self.unverified_positions = Counter(durable.records), durable.unverified_positions

@@ -26,10 +26,10 @@ from streamwatch.edge.sources.kafka.connection.connection import (
     require_topics,
 )
 from streamwatch.edge.sources.kafka.connection.session import Session
-from streamwatch.edge.sources.kafka.fetch.taking import Taken
+from streamwatch.edge.sources.kafka.fetch.taking import TurnRecords
 from streamwatch.edge.sources.kafka.fetch.wire import Listing
 from streamwatch.edge.sources.kafka.grants import ReadDenied
-from streamwatch.edge.sources.kafka.loss import Losses, ReadingEnded, Tally
+from streamwatch.edge.sources.kafka.loss import LossCounts, Losses, ReadingEnded
 from streamwatch.edge.sources.kafka.positions.group import Group
 from streamwatch.edge.sources.kafka.positions.partition_positions import PartitionPositions
 from streamwatch.edge.sources.kafka.positions.partition_status import PartitionStatus
@@ -123,7 +123,7 @@ class KafkaSource:
         self, losses: Mapping[str, int], records_lost: Mapping[str, int], unverified_positions: int
     ) -> None:
         """Go on counting from what is durable, before a start or rewind to the positions that go with it."""
-        self._losses.count_from(Tally(losses, records_lost, unverified_positions))
+        self._losses.count_from(LossCounts(losses, records_lost, unverified_positions))
 
     def fingerprints(self) -> Mapping[Partition, Fingerprint]:
         """Fingerprints of the logs by what was evaluated of them; hashed now, one record for each."""
@@ -219,7 +219,7 @@ class KafkaSource:
             await self._go_on_nearby(connection, taken.out_of_range)
         return Poll(batches, states, moved)
 
-    def _heed(self, taken: Taken, connection: Connection) -> None:
+    def _heed(self, taken: TurnRecords, connection: Connection) -> None:
         """Tell of what could not be read; what is damaged is passed over with the next poll.
 
         What came before the damage is delivered now and evaluated first: a commit in between must not count

@@ -17,7 +17,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 from streamwatch.assembly.topics import build_topics
 from streamwatch.core.events import Event, Invalid, Label, NullRecord, Prediction
-from streamwatch.edge.decoders.schemas.schema import Schema, SchemaUnusable, ValueReader, Wanted
+from streamwatch.edge.decoders.schemas.schema import Schema, SchemaRequest, SchemaUnusable, ValueReader
 from streamwatch.edge.keys import digest_id
 from streamwatch.settings import Settings
 from tests.edge.decoders.fetched import fetched
@@ -60,7 +60,7 @@ class Registry:
         self.gives_text = False
         self.client = SchemaRegistryClient.new_client({"url": "mock://"})
 
-    def reader(self, wanted: Wanted) -> ValueReader | str:
+    def reader(self, wanted: SchemaRequest) -> ValueReader | str:
         if not isinstance(wanted.ref, int):
             found = self.client.get_schema_by_guid(str(wanted.ref))
         else:

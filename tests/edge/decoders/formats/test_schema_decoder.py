@@ -18,7 +18,7 @@ from streamwatch.edge.decoders.formats.schema_decoder import SchemaDecoder
 from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.edge.decoders.reasons import REASONS
 from streamwatch.edge.decoders.schemas.cache import UNKNOWN, UNUSABLE
-from streamwatch.edge.decoders.schemas.schema import Schema, SchemaUnusable, ValueReader, Wanted
+from streamwatch.edge.decoders.schemas.schema import Schema, SchemaRequest, SchemaUnusable, ValueReader
 from streamwatch.edge.decoders.schemas.wire import HEADER
 from tests.edge.decoders.fetched import fetched
 from tests.edge.decoders.records import AT_MS, FakeRecord, of
@@ -36,9 +36,9 @@ class AtHand:
     """Readers of `SCHEMAS`; every other number is unknown."""
 
     def __init__(self) -> None:
-        self._readers: dict[Wanted, ValueReader] = {}
+        self._readers: dict[SchemaRequest, ValueReader] = {}
 
-    def reader(self, wanted: Wanted) -> ValueReader | str:
+    def reader(self, wanted: SchemaRequest) -> ValueReader | str:
         if wanted.ref not in SCHEMAS:
             return UNKNOWN
         if wanted not in self._readers:

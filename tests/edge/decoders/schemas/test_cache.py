@@ -27,10 +27,10 @@ from streamwatch.edge.decoders.schemas.client import MAX_BYTES, RegistryClient
 from streamwatch.edge.decoders.schemas.schema import (
     Schema,
     SchemaRef,
+    SchemaRequest,
     SchemaUnavailable,
     SchemaUnknown,
     Version,
-    Wanted,
 )
 from streamwatch.edge.decoders.schemas.spec import RegistrySpec
 from streamwatch.telemetry import InternalEvent, SchemaRegistryLost, SchemaRegistryRecovered, SchemaRejected
@@ -40,8 +40,8 @@ BOMB = gzip.compress(bytes(100_000_000), 1)
 TEXT = json.dumps({"type": "record", "name": "R", "fields": [{"name": "id", "type": "string"}]})
 
 
-def wanted(*refs: SchemaRef) -> Collection[Wanted]:
-    return [Wanted(ref, compile_avro) for ref in refs]
+def wanted(*refs: SchemaRef) -> Collection[SchemaRequest]:
+    return [SchemaRequest(ref, compile_avro) for ref in refs]
 
 
 def client(registry: FakeRegistry, **spec: Any) -> RegistryClient:

@@ -52,7 +52,7 @@ class HeldState(msgspec.Struct, array_like=True, frozen=True):
     recent_ms: tuple[int, ...]
 
 
-class Left(NamedTuple):
+class ReleasedOutcomes(NamedTuple):
     """Outcomes that left, arrays of equal length in the order in which they did."""
 
     predicted_ms: _Times
@@ -61,7 +61,7 @@ class Left(NamedTuple):
     """Index of the outcome, of those taken in, by whose time it left."""
 
 
-class Held:
+class HeldOutcomes:
     """Outcomes by the time of their prediction, ties in the order of resolution.
 
     The clock is the newest time that three outcomes of the model in a row had reached. An outcome leaves when
@@ -99,9 +99,9 @@ class Held:
     def __len__(self) -> int:
         return len(self._predicted_ms) + len(self._fresh_ms)
 
-    def take(self, predicted_ms: _Times, miss: _Times, event_ms: _Times) -> Left:
+    def take(self, predicted_ms: _Times, miss: _Times, event_ms: _Times) -> ReleasedOutcomes:
         """Take in outcomes, int64 (n,) each, in the order of their resolution; what leaves by their times."""
-        parts: list[Left] = []
+        parts: list[ReleasedOutcomes] = []
         start, n = 0, len(predicted_ms)
         while start < n:
             # So few that there are too many, if at all, after the last one.
@@ -114,9 +114,9 @@ class Held:
         if len(parts) == 1:
             return parts[0]
         empty = np.zeros(0, np.int64)
-        return Left(*(np.concatenate([empty, *columns]) for columns in zip(*parts, strict=True)))
+        return ReleasedOutcomes(*(np.concatenate([empty, *columns]) for columns in zip(*parts, strict=True)))
 
-    def _due(self, predicted_ms: _Times, miss: _Times, event_ms: _Times, start: int) -> Left:
+    def _due(self, predicted_ms: _Times, miss: _Times, event_ms: _Times, start: int) -> ReleasedOutcomes:
         """Hold outcomes that all have room, and let go what is due after each."""
         times = np.concatenate([self._recent_ms, event_ms])
         self._recent_ms = times[len(event_ms) :]
@@ -138,7 +138,7 @@ class Held:
         self._fresh_ms, self._fresh_miss = fresh_ms[~goes], fresh_miss[~goes]
         if len(self._fresh_ms) > FEW + len(self._predicted_ms) // _EIGHTH:
             self._sort()
-        return self._pass(Left(gone_ms[order], gone_miss[order], leaves[order] + start))
+        return self._pass(ReleasedOutcomes(gone_ms[order], gone_miss[order], leaves[order] + start))
 
     def _sort(self) -> None:
         """Put what came since the last time into its places."""
@@ -150,16 +150,18 @@ class Held:
         self._miss = np.concatenate([self._miss, self._fresh_miss])[order]
         self._fresh_ms = self._fresh_miss = np.zeros(0, np.int64)
 
-    def _make_room(self, cause: int) -> Left:
+    def _make_room(self, cause: int) -> ReleasedOutcomes:
         """Let the oldest eighth go; more of them, if there were more before a restart with less room."""
         self._sort()
         many = max(1, self._maximum // _EIGHTH, len(self) - self._maximum)
-        oldest = Left(self._predicted_ms[:many], self._miss[:many], np.full(many, cause, np.int64))
+        oldest = ReleasedOutcomes(
+            self._predicted_ms[:many], self._miss[:many], np.full(many, cause, np.int64)
+        )
         self._predicted_ms, self._miss = self._predicted_ms[many:], self._miss[many:]
         self.counts["overflowed"] += many
         return self._pass(oldest)
 
-    def _pass(self, left: Left) -> Left:
+    def _pass(self, left: ReleasedOutcomes) -> ReleasedOutcomes:
         if len(left.predicted_ms):
             newest = np.maximum(np.maximum.accumulate(left.predicted_ms), self._passed_ms)
             before = np.concatenate([[self._passed_ms], newest[:-1]])

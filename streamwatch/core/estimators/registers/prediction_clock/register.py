@@ -16,7 +16,11 @@ from streamwatch.core.estimators.detectors.alarm import AlarmRow
 from streamwatch.core.estimators.kernel.snapshot import fingerprint
 from streamwatch.core.estimators.kernel.table import ModelTable
 from streamwatch.core.estimators.names import Batch, Classes
-from streamwatch.core.estimators.registers.prediction_clock.held import Held, HeldState, Left
+from streamwatch.core.estimators.registers.prediction_clock.held import (
+    HeldOutcomes,
+    HeldState,
+    ReleasedOutcomes,
+)
 from streamwatch.core.estimators.registers.prediction_clock.spec import PredictionClockSpec, table_spec
 from streamwatch.core.estimators.registers.prediction_clock.trace import (
     SETTLED_UNTIL,
@@ -78,7 +82,7 @@ class _Model:
 
     name: str
     row: int
-    held: Held
+    held: HeldOutcomes
 
 
 class PredictionClock:
@@ -164,11 +168,11 @@ class PredictionClock:
             own = (
                 k for k, d in enumerate(self._spec.detectors_by_model, 1) if fnmatchcase(pattern, d.models)
             )
-            held = Held(self._spec.horizon_ms, self._spec.max_unsettled)
+            held = HeldOutcomes(self._spec.horizon_ms, self._spec.max_unsettled)
             model = self._models[row] = _Model(name, self._table.add_model(detectors=next(own, 0)), held)
         return model
 
-    def _feed(self, row: int, left: Left) -> Sequence[AlarmRow]:
+    def _feed(self, row: int, left: ReleasedOutcomes) -> Sequence[AlarmRow]:
         return self._table.fold(*fed(row, left)) if len(left.miss) else ()
 
     def clear(self, row: int) -> None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from streamwatch.core.estimators.detectors import KINDS
 from streamwatch.core.estimators.detectors.alarm import AlarmRow
 from streamwatch.core.estimators.kernel.table import ModelTable
-from streamwatch.core.estimators.registers.prediction_clock.held import Left
+from streamwatch.core.estimators.registers.prediction_clock.held import ReleasedOutcomes
 from streamwatch.core.estimators.trace_chunk import Cell
 from streamwatch.core.specs import DetectorSpec
 
@@ -33,7 +33,7 @@ def clock_columns(detectors: Sequence[DetectorSpec]) -> list[str]:
     return names
 
 
-def fed(row: int, left: Left) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+def fed(row: int, left: ReleasedOutcomes) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
     """Rows, true and predicted classes of outcomes of one model, as the table of detectors takes them."""
     truth = np.zeros(len(left.miss), np.int32)
     return np.full(len(truth), row, np.int32), truth, left.miss.astype(np.int32)
@@ -59,7 +59,12 @@ class ClockTrace:
         self._settled_ms: _Floats = np.full(count, np.nan)
 
     def feed(
-        self, table: ModelTable, row: int, left: Left, positions: NDArray[np.intp], settled_ms: int | None
+        self,
+        table: ModelTable,
+        row: int,
+        left: ReleasedOutcomes,
+        positions: NDArray[np.intp],
+        settled_ms: int | None,
     ) -> Sequence[AlarmRow]:
         """Feed to the detectors of a model what left, and write down what they say at the outcomes it is of.
 

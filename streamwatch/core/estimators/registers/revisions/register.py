@@ -26,14 +26,14 @@ VERSION: Final = 1
 """Raised when the meaning of the state changes."""
 
 
-class _Kept(msgspec.Struct, frozen=True, array_like=True):
+class _RegisterState(msgspec.Struct, frozen=True, array_like=True):
     counts: list[int]
     bins: list[tuple[int, list[float]]]
     """Number and sums of those that have any."""
 
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
-_DECODER: Final = msgspec.msgpack.Decoder(_Kept)
+_DECODER: Final = msgspec.msgpack.Decoder(_RegisterState)
 
 
 class Revisions:
@@ -73,7 +73,9 @@ class Revisions:
         """State of a row, canonical: the same outcomes give the same bytes."""
         sums = self._sums[row]
         used: list[int] = np.flatnonzero(sums[:, WEIGHT]).tolist()
-        return _ENCODER.encode(_Kept(self._counts[row].tolist(), [(k, sums[k].tolist()) for k in used]))
+        return _ENCODER.encode(
+            _RegisterState(self._counts[row].tolist(), [(k, sums[k].tolist()) for k in used])
+        )
 
     def restore(self, row: int, state: bytes) -> None:
         """Set a cleared row to a snapshot.

@@ -16,8 +16,8 @@ from streamwatch.core.estimators.names import Batch, Classes
 from streamwatch.core.estimators.registers.segments import SegmentsSpec, table_spec
 from streamwatch.core.estimators.registers.segments import observe as loop
 from streamwatch.core.estimators.registers.segments.change import SegmentChange, extra_errors, named_change
+from streamwatch.core.estimators.registers.segments.estimates import SegmentEstimates
 from streamwatch.core.estimators.registers.segments.numbers import Given
-from streamwatch.core.estimators.registers.segments.said import Said
 from streamwatch.core.estimators.registers.segments.snapshot import KeptSegment, KeptValue, decode, encode
 from streamwatch.core.estimators.registers.segments.state import SegmentState
 from streamwatch.core.estimators.registers.segments.values import CANDIDATES, OTHER, exchanged
@@ -223,7 +223,7 @@ class Segments:
                 found.append(change)
         return max(found, key=lambda change: change.share, default=None)
 
-    def _said(self, number: int) -> Said:
+    def _said(self, number: int) -> SegmentEstimates:
         """Read the estimates of a segment's values, in the order of their names."""
         names = sorted(self._state.rows[number])
         rows = np.array([self._state.rows[number][name] for name in names], np.int64)
@@ -236,7 +236,7 @@ class Segments:
         before = 1.0 - accuracy(self._table.totals(rows, _LANDMARK))
         now = 1.0 - accuracy(self._table.totals(rows, _LATE))
         faded = self._table.totals(rows, _FADED)
-        return Said(
+        return SegmentEstimates(
             names,
             outcomes,
             weights,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from streamwatch.core.join.compiled.durable.packed import PackedError
 from streamwatch.core.join.compiled.durable.totals import JoinTotals
 from streamwatch.core.join.compiled.names import JoinNames, NumberedNames
-from streamwatch.core.join.compiled.outside.counts import Outside
+from streamwatch.core.join.compiled.outside.counts import OutsideCounts
 from streamwatch.core.join.compiled.outside.overflow import Overflow
 from streamwatch.core.join.entry import EARLY, PENDING, RETAINED, UNMATCHED
 
@@ -62,7 +62,7 @@ def check_counts(
     states: NDArray[np.int16],
     ends: dict[int, tuple[int, int]],
     totals: JoinTotals,
-    outside: Outside,
+    outside: OutsideCounts,
     cold: tuple[int, ...],
 ) -> None:
     """Refuse entries that are not as many as the totals say, with those outside the table."""

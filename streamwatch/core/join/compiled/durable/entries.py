@@ -5,7 +5,7 @@ thousands of them (`packed`): what began to wait and what left (`waiting_log`), 
 and names that were given or released. Nothing is lent: values go out, and come back at a start.
 
 Entries outside the table (`outside`) are in runs, and not in these values; how many dedup entries of each
-generation are there, and how many labels that nobody has met, is a value of its own (`Outside`).
+generation are there, and how many labels that nobody has met, is a value of its own (`OutsideCounts`).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from streamwatch.core.join.compiled.layout import (
     slots_of,
 )
 from streamwatch.core.join.compiled.names import JoinNames
-from streamwatch.core.join.compiled.outside.counts import Outside
+from streamwatch.core.join.compiled.outside.counts import OutsideCounts
 from streamwatch.core.join.compiled.outside.overflow import Overflow
 from streamwatch.core.join.compiled.unwritten import DedupMark, unwritten_waiting
 from streamwatch.core.join.entry import EARLY, PENDING, RETAINED, UNMATCHED
@@ -71,7 +71,7 @@ class DurableEntries:
         self._names = names
         self._waiting = WaitingLog()
         self._dedup = DedupLog()
-        self._outside = Outside()
+        self._outside = OutsideCounts()
 
     def changes(self, commit: int, arrays: Arrays, overflow: Overflow | None = None) -> Changes:
         """Compute what commit `commit` writes; the join is told that it is written."""
@@ -100,7 +100,7 @@ class DurableEntries:
         """Add what is to be known of the entries outside the table, if it is news."""
         floor = int(arrays.totals["floor"][0])
         settled = {generation: n for generation, n in overflow.settled.items() if generation >= floor}
-        now = Outside(settled, int(arrays.totals["cold_unmatched"][0]))
+        now = OutsideCounts(settled, int(arrays.totals["cold_unmatched"][0]))
         if now != self._outside:
             changes[key_of(OUTSIDE, 0)] = msgspec.msgpack.encode(now)
             self._outside = now
@@ -111,7 +111,7 @@ class DurableEntries:
         totals: JoinTotals,
         items: Iterable[tuple[bytes, bytes]],
         overflow: Overflow | None = None,
-    ) -> tuple[Arrays, Outside]:
+    ) -> tuple[Arrays, OutsideCounts]:
         """Read all values of a store; the arrays of a join with them, but for counters and activity.
 
         Also what they say of the entries outside the table, which the arrays do not know yet.

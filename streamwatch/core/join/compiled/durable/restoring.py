@@ -33,12 +33,12 @@ from streamwatch.core.join.compiled.durable.packed import (
 )
 from streamwatch.core.join.compiled.durable.waiting_log import LeftNote, Run
 from streamwatch.core.join.compiled.layout import PLACE_BITS, Records
-from streamwatch.core.join.compiled.outside.counts import Outside
+from streamwatch.core.join.compiled.outside.counts import OutsideCounts
 from streamwatch.core.join.compiled.waiting import NUMBERS
 from streamwatch.core.join.entry import PENDING, RETAINED, UNMATCHED
 from streamwatch.core.segments import segments_of
 
-_OUTSIDE: Final = msgspec.msgpack.Decoder(Outside)
+_OUTSIDE: Final = msgspec.msgpack.Decoder(OutsideCounts)
 _SCORES: Final = msgspec.msgpack.Decoder(dict[int, dict[str, float]])
 
 
@@ -60,7 +60,7 @@ class ColumnValues:
     """By place."""
     scored: set[int] = field(default_factory=set[int])
     """Places of the first entries of runs that have scores."""
-    outside: Outside = Outside()  # noqa: RUF009 - it is frozen
+    outside: OutsideCounts = OutsideCounts()  # noqa: RUF009 - it is frozen
     waiting: list[tuple[int, WaitingRows]] = field(default_factory=list[tuple[int, WaitingRows]])
     """By the place of the first."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 
-class Outside(msgspec.Struct, frozen=True):
+class OutsideCounts(msgspec.Struct, frozen=True):
     """Counts of entries outside the table that nobody else has."""
 
     settled: dict[int, int] = {}

@@ -15,7 +15,7 @@ Look: TypeAlias = int | Literal["unreadable", "end"]
 no batch; nothing, at the end of the log."""
 
 
-class Resume(NamedTuple):
+class ResumePositions(NamedTuple):
     """Positions at which reading goes on."""
 
     position: int
@@ -26,7 +26,7 @@ class Resume(NamedTuple):
 
 async def next_readable(
     look: Callable[[int], Awaitable[Look]], damaged: int, end: int, *, to_the_end: bool = True
-) -> Resume | None:
+) -> ResumePositions | None:
     """Find where reading goes on after `damaged`; None if it cannot yet.
 
     Parameters
@@ -41,7 +41,7 @@ async def next_readable(
         Reading goes on there if nothing before can be read and that can; else it waits for a sound batch.
     """
     bad, step = damaged, 1
-    found: Resume | None = None
+    found: ResumePositions | None = None
     while found is None and bad + step < end:
         candidate = bad + step
         seen = await look(candidate)
@@ -52,7 +52,7 @@ async def next_readable(
     if found is None:
         if not to_the_end or end <= damaged or await look(end) == "unreadable":
             return None
-        found = Resume(end, end)
+        found = ResumePositions(end, end)
     least = min(found)
     while least - bad > 1:
         middle = (bad + least) // 2
@@ -65,5 +65,5 @@ async def next_readable(
     return found
 
 
-def _from(seen: Look, asked: int, damaged: int) -> Resume:
-    return Resume(max(seen, damaged) if isinstance(seen, int) else asked, asked)
+def _from(seen: Look, asked: int, damaged: int) -> ResumePositions:
+    return ResumePositions(max(seen, damaged) if isinstance(seen, int) else asked, asked)

@@ -24,7 +24,7 @@ from streamwatch.edge.sources.kafka.batches.scanner import Scanner
 from streamwatch.edge.sources.kafka.connection.topic_change_signals import TopicChangeSignals
 from streamwatch.edge.sources.kafka.fetch.answer import CONNECTION_ERRORS, worded
 from streamwatch.edge.sources.kafka.fetch.fetching import Fetching
-from streamwatch.edge.sources.kafka.fetch.taking import Taken, Taking
+from streamwatch.edge.sources.kafka.fetch.taking import Taking, TurnRecords
 from streamwatch.edge.sources.kafka.fetch.wire import Listing, Missing, list_topics, record_at
 from streamwatch.edge.sources.kafka.spec import Ago, At, KafkaSpec, Start
 
@@ -136,7 +136,7 @@ class Connection:
         """Go on from another offset, for which a broker may have to be asked by a later one."""
         self._assigned.seek(partition, position, asked)
 
-    async def take(self, partitions: Collection[Partition] | None, timeout_ms: int) -> Taken:
+    async def take(self, partitions: Collection[Partition] | None, timeout_ms: int) -> TurnRecords:
         """The next records of these partitions, or of all; what others have fetched is kept.
 
         Raises

@@ -18,7 +18,7 @@ LARGE_AT_ONCE: Final = 2
 """Large batches that stand decompressed in memory, over all partitions."""
 
 
-class Taken(NamedTuple):
+class TurnRecords(NamedTuple):
     """Records of one turn."""
 
     records: dict[Partition, KafkaRecords]
@@ -47,7 +47,7 @@ class Taking:
         self._fetching = fetching
         self._max_records = max_records
 
-    async def take(self, wanted: Collection[Partition] | None, timeout_seconds: float) -> Taken:
+    async def take(self, wanted: Collection[Partition] | None, timeout_seconds: float) -> TurnRecords:
         """The next records of these partitions, or of all; nothing after the timeout.
 
         Raises
@@ -93,8 +93,8 @@ class Taking:
         if heavy and large < LARGE_AT_ONCE:
             await asyncio.to_thread(heavy[0].unpack)
 
-    def _turn(self, slots: list[Slot]) -> Taken:
-        taken = Taken({}, {}, [], {}, {})
+    def _turn(self, slots: list[Slot]) -> TurnRecords:
+        taken = TurnRecords({}, {}, [], {}, {})
         room = self._max_records
         now = time.monotonic()
         for slot in sorted(slots, key=lambda slot: slot.since):  # what came first goes first
@@ -111,7 +111,7 @@ class Taking:
                 taken.denied[slot.partition] = now - slot.denied_since
         return taken
 
-    def _from(self, slot: Slot, room: int, taken: Taken) -> int:
+    def _from(self, slot: Slot, room: int, taken: TurnRecords) -> int:
         """Take from one answer; the number of records."""
         reader = slot.reader
         assert reader is not None  # noqa: S101 - asked by the caller

@@ -39,7 +39,7 @@ BYTES_PER_KEY: Final = {"entries": 25}
 
 
 @dataclass(frozen=True, slots=True)
-class Due:
+class DeadlineEntry:
     """One entry of the index of deadlines; its ids may have been settled since."""
 
     kind: int
@@ -145,10 +145,10 @@ class Inspection:
                 raise undecodable(key, error) from error
             yield key.decode("latin-1"), chain
 
-    def due(self) -> Iterator[Due]:
+    def due(self) -> Iterator[DeadlineEntry]:
         """The index of deadlines, by kind and deadline."""
         for key, value in self.items("expiry"):
-            yield Due(*expiry_parts(key), tuple(split_digests(value)))
+            yield DeadlineEntry(*expiry_parts(key), tuple(split_digests(value)))
 
     def dedup(self) -> Iterator[tuple[int, int, list[str]]]:
         """Generation, commit and ids of what was settled."""

@@ -12,7 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamwatch.core.estimators.registers.prediction_clock import held as held_outcomes
-from streamwatch.core.estimators.registers.prediction_clock.held import SLACK_MS, Held, Left
+from streamwatch.core.estimators.registers.prediction_clock.held import (
+    SLACK_MS,
+    HeldOutcomes,
+    ReleasedOutcomes,
+)
 
 HORIZON_MS = 50
 _Taken = list[tuple[int, int, int]]
@@ -47,7 +51,7 @@ def _plain(taken: _Taken, maximum: int) -> tuple[list[tuple[int, int, int]], int
     return left, late, overflowed, [(predicted, miss) for predicted, _, miss in held]
 
 
-def _take(held: Held, taken: _Taken) -> Left:
+def _take(held: HeldOutcomes, taken: _Taken) -> ReleasedOutcomes:
     return held.take(*np.array(taken, np.int64).reshape(-1, 3).T)
 
 
@@ -78,7 +82,7 @@ def test_what_leaves_is_what_a_plain_list_lets_go_however_it_is_cut_and_restored
 
 def _compare(taken: _Taken, maximum: int, cuts: list[int], away_ms: int, *, restored: bool) -> None:
     taken = [(p + (0 if i % 7 else away_ms), miss, event) for i, (p, miss, event) in enumerate(taken)]
-    held = Held(HORIZON_MS, maximum)
+    held = HeldOutcomes(HORIZON_MS, maximum)
     found: list[tuple[int, int, int]] = []
     bounds = sorted({0, *(cut for cut in cuts if cut < len(taken)), len(taken)})
     for start, stop in pairwise(bounds):
@@ -87,7 +91,7 @@ def _compare(taken: _Taken, maximum: int, cuts: list[int], away_ms: int, *, rest
             left.predicted_ms.tolist(), left.miss.tolist(), (left.cause + start).tolist(), strict=True
         )
         if restored:
-            again = Held(HORIZON_MS, maximum)
+            again = HeldOutcomes(HORIZON_MS, maximum)
             again.restore(held.state())
             assert again.state() == held.state()
             held = again
@@ -105,7 +109,7 @@ def test_labels_with_times_in_the_far_future_let_nothing_go_too_early() -> None:
     """Two at a time: milliseconds taken for seconds, say."""
     taken = [(1_000 * i, i % 2, 1_000 * i + 40) for i in range(60)]
     wrong = [(*each[:2], LONG if i % 20 in (7, 8) else each[2]) for i, each in enumerate(taken)]
-    right, held = Held(HORIZON_MS, 1_000), Held(HORIZON_MS, 1_000)
+    right, held = HeldOutcomes(HORIZON_MS, 1_000), HeldOutcomes(HORIZON_MS, 1_000)
     expected, found = _take(right, taken), _take(held, wrong)
     assert found.predicted_ms.tolist() == expected.predicted_ms.tolist()
     assert held.counts == right.counts == {"late": 0, "overflowed": 0}
@@ -116,7 +120,7 @@ def test_labels_with_times_in_the_far_future_let_nothing_go_too_early() -> None:
 
 def test_one_that_comes_does_not_move_the_thousands_that_are_held() -> None:
     """A batch has few outcomes of a model, of which 100,000 may be held."""
-    held = Held(HORIZON_MS, 100_000)
+    held = HeldOutcomes(HORIZON_MS, 100_000)
     _take(held, [(60_000 * i, 0, 0) for i in range(50_000)])
     before = held._predicted_ms
     for i in range(100):
@@ -126,6 +130,6 @@ def test_one_that_comes_does_not_move_the_thousands_that_are_held() -> None:
 
 
 def test_in_a_snapshot_an_outcome_takes_four_bytes() -> None:
-    held = Held(HORIZON_MS, 1_000)
+    held = HeldOutcomes(HORIZON_MS, 1_000)
     _take(held, [(1_700_000_000_000 + 60_000 * i, i % 2, 0) for i in range(500)])
     assert len(held.state().held) == 4 * 500

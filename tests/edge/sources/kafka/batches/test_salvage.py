@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamwatch.edge.sources.kafka.batches.salvage import Look, Resume, next_readable
+from streamwatch.edge.sources.kafka.batches.salvage import Look, ResumePositions, next_readable
 from streamwatch.edge.sources.kafka.fetch.backoff import Backoff
 
 
@@ -45,10 +45,10 @@ async def test_the_first_sound_batch_after_the_damage_is_found_in_few_steps(
     assert len(log.asked) < 20
 
 
-@pytest.mark.parametrize(("to_the_end", "found"), [(True, Resume(30, 30)), (False, None)])
+@pytest.mark.parametrize(("to_the_end", "found"), [(True, ResumePositions(30, 30)), (False, None)])
 async def test_a_tail_that_cannot_be_read_is_passed_only_where_it_was_seen_to_be_broken(
     to_the_end: bool,  # noqa: FBT001 - a case
-    found: Resume | None,
+    found: ResumePositions | None,
 ):
     log = Log({1, 2}, 3, indexed_by_last=False)
     assert await next_readable(log.look, 10, log.end, to_the_end=to_the_end) == found
@@ -63,7 +63,7 @@ async def test_a_log_whose_end_cannot_be_read_either_is_waited_for():
 
 async def test_damage_that_is_gone_when_it_is_looked_at_again_costs_nothing():
     log = Log(set(), 5, indexed_by_last=False)
-    assert await next_readable(log.look, 20, log.end) == Resume(20, 21)
+    assert await next_readable(log.look, 20, log.end) == ResumePositions(20, 21)
 
 
 def test_waits_double_up_to_their_maximum_until_there_is_a_success():

@@ -17,7 +17,7 @@ from streamwatch.edge.sources.kafka.batches.reader import AT_ONCE_BYTES
 from streamwatch.edge.sources.kafka.batches.scan import compiled_scan
 from streamwatch.edge.sources.kafka.batches.scanner import Scanner
 from streamwatch.edge.sources.kafka.fetch.fetching import Fetching
-from streamwatch.edge.sources.kafka.fetch.taking import LARGE_AT_ONCE, Taken, Taking
+from streamwatch.edge.sources.kafka.fetch.taking import LARGE_AT_ONCE, Taking, TurnRecords
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
 from tests.edge.sources.kafka.batches.raw_batches import ZSTD, RawBatch, of, record
 
@@ -80,7 +80,9 @@ async def taking(
         await fetching.close()
 
 
-async def collected(take: Taking, until: Callable[[Taken], bool], **wanted: object) -> list[tuple[int, int]]:
+async def collected(
+    take: Taking, until: Callable[[TurnRecords], bool], **wanted: object
+) -> list[tuple[int, int]]:
     seen: list[tuple[int, int]] = []
     deadline = time.monotonic() + PATIENCE_SECONDS
     while True:
@@ -97,9 +99,9 @@ async def test_a_partition_that_fails_is_asked_for_less_and_less_while_others_ar
     client = FakeClient({A: failure, B: log_of(*(of([b"x"] * 5, base) for base in range(0, 500, 5)))})
     async with taking(client, {A: 0, B: 0}) as (take, _):
         seen = 0
-        failed: list[Taken] = []
+        failed: list[TurnRecords] = []
 
-        def enough(taken: Taken) -> bool:
+        def enough(taken: TurnRecords) -> bool:
             nonlocal seen
             seen += len(taken.records.get(B, []))
             if taken.failed:
@@ -131,7 +133,7 @@ async def test_denials_are_told_with_how_long_they_last_and_do_not_turn_the_loop
     async with taking(client, {A: 0}) as (take, _):
         began, turns = time.monotonic(), 0
 
-        def long_enough(taken: Taken) -> bool:
+        def long_enough(taken: TurnRecords) -> bool:
             nonlocal turns
             turns += 1
             return taken.denied.get(A, 0.0) > 0.4
@@ -152,7 +154,7 @@ async def test_a_broken_answer_is_fetched_once_more_before_it_is_believed():
         assert seen == [(0, offset) for offset in range(6)]
         assert client.asked.count((A, 0)) == 2
         client.logs[A] = [*sound, (6, 8, bytes(flipped)), (9, 9, of([b"c"], 9).bytes())]
-        taken = Taken({}, {}, [], {}, {})
+        taken = TurnRecords({}, {}, [], {}, {})
         while not taken.damages:
             taken = await take.take(None, 0.05)
         assert taken.damages[A].first == 6
@@ -175,7 +177,7 @@ async def test_partitions_that_are_held_keep_what_was_fetched_and_give_large_mem
         most = 0
         seen: list[tuple[int, int]] = []
 
-        def watched(taken: Taken) -> bool:
+        def watched(taken: TurnRecords) -> bool:
             nonlocal most
             most = max(most, unpacked())
             seen.extend((r.partition, r.offset) for records in taken.records.values() for r in records)

@@ -11,7 +11,7 @@ import pytest
 from streamwatch.core.commit.batch import CommitBatch
 from streamwatch.edge.stores.errors import StateGone
 from streamwatch.edge.stores.rocksdb import RocksSpec, RocksStore
-from streamwatch.edge.stores.space import Space
+from streamwatch.edge.stores.space import FreeSpace
 
 
 def opened(directory: Path) -> RocksStore:
@@ -59,6 +59,6 @@ def test_a_directory_moved_away_and_put_back_is_the_same(tmp_path: Path) -> None
 
 
 def test_it_is_noticed_without_a_commit_too(tmp_path: Path) -> None:
-    space = Space(tmp_path / "state", 1)
+    space = FreeSpace(tmp_path / "state", 1)
     with pytest.raises(StateGone):
         space.is_low()

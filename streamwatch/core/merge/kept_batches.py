@@ -21,7 +21,7 @@ _WORDS = ROW.itemsize // 8
 a view of each batch as words takes longer than its few rows where partitions are many."""
 
 
-class Kept:
+class KeptBatches:
     """Texts and objects of batches behind one another, and the vocabulary of their rows.
 
     What `batch` gave stays as it was: texts and objects are only added to.

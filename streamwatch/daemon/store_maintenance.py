@@ -13,7 +13,7 @@ from streamwatch.core.join.compiled.outside.overflow import Work
 from streamwatch.edge.stores.errors import damage_named
 
 
-class Upkeep:
+class StoreMaintenance:
     """One merge after the other, as they fall due; now and then the disk of what was merged is freed.
 
     Parameters

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-class Said(NamedTuple):
+class SegmentEstimates(NamedTuple):
     """Estimates of a segment's values; arrays of shape (n,)."""
 
     values: Sequence[str]
