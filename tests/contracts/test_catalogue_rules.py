@@ -166,6 +166,6 @@ def test_the_command_prints_ranges_and_defaults_as_json_too() -> None:
         "name": "alpha",
         "meaning": "fading factor",
         "help": "Factor by which the weight of an outcome shrinks with each later one.",
-        "expected": "in (0, 1)",
+        "expected": "in [0.001, 1)",
         "default": 0.999,
     }
