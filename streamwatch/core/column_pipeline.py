@@ -1,7 +1,9 @@
-"""`Pipeline` with a compiled join: the same steps and results.
+"""`ColumnPipeline`: the counterpart of `Pipeline` for records in columns, with a compiled join.
 
-It keeps its entries itself: the store has nothing to lend. What lasts is its snapshot, which is that of a
-`Pipeline`, and what every commit writes of the entries (`changes`).
+It evaluates the same events to the same outcomes. The difference is where the join's entries are: `Pipeline`
+borrows them from the store for each batch, while here the compiled join holds all of them in memory (and the
+rest in an `Overflow`). A restart continues from two things that commits write: `snapshot`, in the format of
+`Pipeline.snapshot`, and the `changes` of the entries.
 """
 
 from __future__ import annotations
@@ -37,42 +39,45 @@ from streamwatch.core.specs import JoinSpec
 from streamwatch.core.words import joined
 
 NOTHING_HELD: Final = OrderState([], [], (-1, -1), 0)
-"""Outcomes are evaluated as they are resolved."""
+"""Order state in every snapshot: empty, as outcomes are evaluated at once, in order of resolution."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartialResult:
-    """Result of some of the records that were given."""
+    """Result of one step of `ColumnPipeline.steps`, which covers some of the records it was given."""
 
     taken: int
-    """Records joined and evaluated up to now, of those that were given."""
+    """Number of the given records that are joined and evaluated by now, earlier steps included."""
     outcomes: Sequence[Outcome]
-    """Outcomes of this step."""
+    """Outcomes resolved in this step, already evaluated."""
     alarms: Sequence[Alarm]
+    """Alarms that these outcomes raised, in their order."""
     retired: Sequence[tuple[int, str]]
-    """Models that retired, each with the number of this step's outcomes that came before."""
+    """(Outcomes of this step resolved before, model) for each model that retired."""
     work: Work | None = None
-    """To be done, in whatever thread, before the next step is made or anything is committed."""
+    """Blocking work, such as disk access, to be done before the next step or commit.
+
+    Any thread may call it; None if there is nothing to do."""
 
 
 class ColumnPipeline:
-    """Join, record time and evaluation of all models, in columns.
+    """Joins record batches in columns and evaluates the outcomes of all models.
 
     Parameters
     ----------
     join
-        One that columns suffice for.
+        Rules of the join; must satisfy `specs.columns_suffice`.
     monitors
-        What evaluates outcomes; handed `OutcomeBatch`es.
+        Estimators of all models. `fold` is called with an `OutcomeBatch` for outcomes joined here.
     digests
-        What makes the ids' digests.
+        Computes the 128-bit digests of ids.
     overflow
-        What takes entries of the join that do not fit into its table; None where all of them are in memory.
+        Storage for entries that do not fit into the join's table; None keeps all entries in memory.
 
     Raises
     ------
     ValueError
-        If outcomes are to wait for the order of predictions, or to be compared.
+        If `join` is beyond what `specs.columns_suffice` allows.
     """
 
     def __init__(
@@ -83,11 +88,11 @@ class ColumnPipeline:
         self._monitors = monitors
         self._agreement = ClassAgreement(join.max_models)
         self._registers = PredictionRegisters(join.prediction_registers)
-        self._settled = np.zeros(0, np.bool_)  # by number: models whose classes need no look any more
+        self._settled = np.zeros(0, np.bool_)  # by model number: whose classes `_agreement` needs no more
         self._names: Sequence[str] = ()
         self._version = 0
         self.clock_ms = -1
-        """Clock at the last event that was taken; -1 before the first."""
+        """Record time at the last event taken, in milliseconds since the epoch; -1 before the first."""
 
     @property
     def counters(self) -> JoinCounters:
@@ -95,18 +100,22 @@ class ColumnPipeline:
         return self._join.counters
 
     def read_set(self, events: Sequence[Event]) -> ReadSet:
-        """Compute what must be fetched: nothing, but whoever asks may go on as with any store."""
+        """Return a read set that asks for no entries, so that callers can treat both pipelines alike."""
         return ReadSet(events, 0, 0)
 
     def steps(self, records: RecordBatch) -> Iterator[PartialResult]:
-        """Join and evaluate records in order, a bounded number of outcomes at a step.
+        """Join and evaluate records in order; each step yields a bounded number of outcomes.
 
-        All steps must be made before other records are given.
+        Exhaust the iterator before calling `steps` or `advance` again. `PartialResult.work` of a step has to
+        be done before the next step is taken.
         """
         return self._steps(self._join.record_rows(records))
 
     def advance(self, events: Sequence[Event], found: WorkingSet) -> BatchResult:
-        """Join and evaluate events in order, all of them: where records are no columns."""
+        """Join and evaluate all of `events` in order, for callers that have event objects and not columns.
+
+        `found` is handed back in the result unchanged.
+        """
         parts: list[OutcomeBatch] = []
         alarms: list[Alarm] = []
         retired: list[tuple[int, str]] = []
@@ -122,21 +131,22 @@ class ColumnPipeline:
 
     @property
     def is_nearly_full(self) -> bool:
-        """Tell whether the join is better given more room before the next step."""
+        """Tell whether the join's table should be enlarged (`with_more_room`, `use`) before the next step."""
         return self._join.is_nearly_full
 
     def with_more_room(self) -> Arrays:
-        """Compute what `use` is given; a thread may do so between two steps."""
+        """Copy the join's arrays into larger ones, for `use`; a thread may do so between two steps."""
         return self._join.with_more_room()
 
     def use(self, arrays: Arrays) -> None:
-        """Go on with more room; no step may have been made since it was computed."""
+        """Replace the join's arrays by those of `with_more_room`; no step may have been taken in between."""
         self._join.use(arrays)
 
     def _steps(self, rows: Records) -> Generator[PartialResult]:
         join = self._join
         at, why, told = 0, LOOK, 0
-        scores = join.predicted_scores(rows) if self._registers else None  # of those resolved none are kept
+        # Scores are read first: the join keeps none of predictions that it resolves.
+        scores = join.predicted_scores(rows) if self._registers else None
         for work in join.prepare(rows):
             yield PartialResult(at, (), (), (), work)
         while why != DONE:
@@ -164,7 +174,7 @@ class ColumnPipeline:
             if at:
                 self.clock_ms = int(rows[at - 1]["record_ms"])
             if why == DONE:
-                for work in join.finish():  # the last records count as taken with the last step
+                for work in join.finish():  # the last records count as taken only once this is done
                     yield PartialResult(told, _together(parts), alarms, retired, work)
                     parts, alarms, retired = [], [], []
                 join.release_names()
@@ -172,11 +182,11 @@ class ColumnPipeline:
             yield PartialResult(at, _together(parts), alarms, retired)
 
     def release_held(self, found: WorkingSet) -> BatchResult:
-        """Nothing is held for its order."""
+        """Return an empty result: this pipeline holds no outcomes for the order of predictions."""
         return BatchResult((), found, (), (), ())
 
     def evaluate(self, outcomes: Sequence[Outcome]) -> list[Alarm]:
-        """Evaluate outcomes in order, joined elsewhere or here; the alarms they raised."""
+        """Evaluate outcomes in order, joined here or elsewhere, and return the alarms they raised."""
         if isinstance(outcomes, OutcomeBatch):
             self._observe(outcomes)
         else:
@@ -185,7 +195,7 @@ class ColumnPipeline:
         return self._monitors.fold(outcomes)
 
     def _observe(self, outcomes: OutcomeBatch) -> None:
-        """Look at the classes of models that have not shown yet that they agree with their labels."""
+        """Compare predicted and true classes of models not yet known to share a class with their labels."""
         names = outcomes.models
         version = self._join.models.version
         if self._names is not names or self._version != version or len(self._settled) < len(names):
@@ -209,7 +219,7 @@ class ColumnPipeline:
 
     @property
     def start_ms(self) -> int | None:
-        """Time at which reading began, as `Pipeline.start_ms` says."""
+        """Time at which reading began; see `Pipeline.start_ms`."""
         return self._join.start_ms
 
     @start_ms.setter
@@ -217,11 +227,11 @@ class ColumnPipeline:
         self._join.start_ms = start_ms
 
     def identities(self) -> list[str]:
-        """Sums of counters that do not hold, in words; empty when every event is accounted for."""
+        """Describe the sums of counters that do not hold; empty when every event is accounted for."""
         return identities(self._join)
 
     def mismatches(self) -> list[Mismatch]:
-        """Mismatches of models, by name."""
+        """Models whose predictions and labels seem not to belong together, by name (`join.mismatch`)."""
         models = self._join.holdings().models
         return mismatches(self._agreement, models, self.clock_ms - self._spec.early_horizon_ms)
 
@@ -230,7 +240,7 @@ class ColumnPipeline:
         return caveats(self._join.holdings().models, self._spec, self.clock_ms)
 
     def prediction_details(self) -> dict[str, dict[str, object]]:
-        """Details of models that are known from their predictions as they arrive, by name."""
+        """Details from the prediction registers, which need no labels, by model."""
         return self._registers.details()
 
     def active_hints(self) -> dict[str, ActiveHint]:
@@ -238,7 +248,7 @@ class ColumnPipeline:
         return self._registers.active_hints()
 
     def join_families(self) -> list[Family]:
-        """Series of the join, and of predictions as they arrive."""
+        """Series of the join and of the prediction registers."""
         families = counter_families(self._join, self._monitors.records_over_limit)
         of_models = [*model_families(self._join, self.mismatches()), *self._registers.families()]
         return [*families, *gauge_families(self._join), *of_models]
@@ -248,7 +258,7 @@ class ColumnPipeline:
         return self.join_families() + self._monitors.families()
 
     def snapshot(self) -> bytes:
-        """Everything but the entries and the estimators, as `Pipeline.snapshot` has it."""
+        """Encode the state without join entries and estimators, in the format of `Pipeline.snapshot`."""
         totals = self._join.totals()
         return encoded(
             PipelineState(
@@ -269,46 +279,46 @@ class ColumnPipeline:
         )
 
     def changes(self, commit: int) -> Changes:
-        """Compute what commit `commit` writes of the entries, by key; None removes a key.
+        """Changes of the join's entries for commit number `commit`: values by key, None to remove a key.
 
-        Every call has to be followed by its commit.
+        Each call assumes that the changes of the call before were committed.
         """
         return self._join.changes(commit)
 
     def run_changes(self) -> ColdChanges | None:
-        """Compute what the same commit writes of entries outside the join's table; None if none can be."""
+        """Changes outside the join's table, for the same commit as `changes`; None without an overflow."""
         return self._join.run_changes()
 
     @property
     def unmatched_outside(self) -> int:
-        """Labels outside the join's table that have met nobody."""
+        """Number of labels outside the join's table that have met no prediction."""
         return int(self._join.arrays.totals["cold_unmatched"][0])
 
     @property
     def entries_outside(self) -> int:
-        """Entries of the join outside its table, dead ones included."""
+        """Number of the join's entries outside its table, those settled meanwhile included."""
         return self._join.entries_outside
 
     def upkeep(self) -> Merge | None:
-        """Plan what keeps entries outside the table in few runs; None if nothing is due.
+        """Plan the merge of several runs of entries outside the table into one; None if none is due.
 
-        Its `run` belongs into a thread, beside everything else, and `finish_upkeep` goes after it.
+        Call its `run` in a thread (steps may be taken meanwhile), then `finish_upkeep`.
         """
         return self._join.upkeep()
 
     def finish_upkeep(self, merge: Merge) -> None:
-        """Use what `upkeep` planned; not while steps are being made."""
+        """Use the result of `merge` in place of the runs it merged; not while `steps` is iterated."""
         self._join.finish_upkeep(merge)
 
     def restore(self, snapshot: bytes, items: Iterable[tuple[bytes, bytes]]) -> None:
-        """Continue from the last commit's snapshot, and what all commits have written of the entries.
+        """Continue from the last commit's `snapshot`, and the items that `changes` has left in the store.
 
         Raises
         ------
         msgspec.DecodeError
-            If it is not a snapshot of this version.
+            If `snapshot` is not one of this version.
         PackedError
-            If the items are not what commits write, or not those of this snapshot.
+            If `items` are not what `changes` gives, or do not belong to `snapshot`.
         """
         state = decoded(snapshot)
         self._join.restore(

@@ -12,8 +12,9 @@ from typing import Literal, NamedTuple, TypeAlias
 import msgspec
 
 VERDICT = "verdict"
-"""What stands for a detector in the alarms of a verdict."""
+"""`Alarm.detector` of alarms that a verdict raised."""
 Side: TypeAlias = Literal["prediction", "label", "both"]
+"""Kinds of events that a topic carries."""
 
 
 class Partition(NamedTuple):
@@ -24,7 +25,7 @@ class Partition(NamedTuple):
 
 
 class Mark(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """A record that was delivered, by its offset and a hash of its timestamp, key and value."""
+    """Offset of a delivered record with a hash of its timestamp, key and value."""
 
     offset: int
     hash: int
@@ -34,13 +35,13 @@ class Fingerprint(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """Fingerprint by which a partition's log is recognised as the one that was read."""
 
     topic_id: str | None = None
-    """None where brokers do not give it."""
+    """Topic id of the broker; None where brokers do not give one."""
     marks: tuple[Mark, ...] = ()
-    """The last record delivered, then a few before it at growing distances."""
+    """Marks of the last record evaluated, then of a few before it at growing distances."""
 
 
 class Prediction(msgspec.Struct, gc=False):
-    """A deployed model predicted a class for an id."""
+    """Event: a deployed model predicted a class for an id."""
 
     id: str
     model: str
@@ -49,13 +50,13 @@ class Prediction(msgspec.Struct, gc=False):
     timestamp_ms: int | None = None
     scores: dict[str, float] | None = None
     segments: dict[str, str] | None = None
-    """Value of each segment that the record has one of, by the segment's name; None without any."""
+    """Segment values of the record by segment name (`region: eu`); None without any."""
     topic: str = ""
-    """Topic of its record; empty where nobody says."""
+    """Topic of its record; empty if unknown."""
 
 
 class Label(msgspec.Struct, gc=False):
-    """The true class of an id became known; without `model` it is for every model that predicted the id."""
+    """Event: the true class of an id became known, for `model` or (None) for all that predicted the id."""
 
     id: str
     true_class: str
@@ -63,11 +64,13 @@ class Label(msgspec.Struct, gc=False):
     model: str | None = None
     timestamp_ms: int | None = None
     topic: str = ""
-    """As of a prediction."""
+    """Topic of its record; empty if unknown."""
 
 
 class NullRecord(msgspec.Struct, gc=False):
-    """A record with a null value: withdraws pending predictions of `id`, or is ignored on a label topic.
+    """Event: a record with a null value, which withdraws pending predictions of `id` if `withdraws`.
+
+    On a label topic it is ignored.
 
     `id` is None where the mapping does not find the id in the key; such a record is only counted.
     """
@@ -80,13 +83,16 @@ class NullRecord(msgspec.Struct, gc=False):
 
 
 class WrongFold(msgspec.Struct, gc=False):
-    """A prediction by a fold that does not test its id: counted, and nothing else."""
+    """Event: a prediction by a fold that does not test its id; it is counted and otherwise ignored."""
 
     record_ms: int
 
 
 class Skipped(msgspec.Struct, gc=False):
-    """A record from which no mapping of its topic makes an event: it moves the clock, and nothing else."""
+    """Event: a record that no mapping of its topic applies to.
+
+    It moves the clock and is otherwise ignored.
+    """
 
     record_ms: int
 
@@ -100,43 +106,43 @@ class Invalid(msgspec.Struct, gc=False):
     reason: str
     record_ms: int = -1
     model: str | None = None
-    """Where it can be read, and is a valid name."""
+    """Model named by the record; None where that cannot be read or is not a valid name."""
 
 
 Event: TypeAlias = Prediction | Label | NullRecord | WrongFold | Skipped | Invalid
 
 
 class EventGroup(msgspec.Struct, gc=False):
-    """Events of one record that holds several, or none: it has one time and one place in the sequence.
+    """Events of a record that holds several, or none. They share its time and its place in the sequence.
 
-    Its events follow one another there, and no commit comes between them.
+    They are joined one after the other, and no commit comes between them.
     """
 
     events: tuple[Event, ...]
-    """None of them in a record that was skipped."""
+    """Events in the order of the record; empty for a skipped record."""
     record_ms: int = -1
     tied: int = 0
-    """Predictions among them whose class was one of several with the largest score."""
+    """Number of predictions among them whose class shared the largest score with another."""
 
 
 Decoded: TypeAlias = Event | EventGroup
 
 
 def is_decodable(found: Decoded) -> bool:
-    """Tell whether a record could be read: whether it holds anything but invalid events."""
+    """Tell whether a record could be read: it holds no events at all, or one that is not `Invalid`."""
     events = found.events if isinstance(found, EventGroup) else (found,)
     return not events or any(type(event) is not Invalid for event in events)
 
 
 class PairedAnswer(NamedTuple):
-    """Answer of another model on the same id, of which it was told the same label."""
+    """Predicted class of another model on the same id, resolved with the same label."""
 
     model: str
     predicted_class: str
 
 
 class Outcome(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """A prediction whose label is known: what every estimator is fed, in order."""
+    """A resolved prediction: predicted class and true class. Estimators are fed outcomes, in order."""
 
     model: str
     true_class: str
@@ -146,43 +152,43 @@ class Outcome(msgspec.Struct, frozen=True, gc=False, array_like=True):
     delay_ms: int
     """Label time minus prediction time, clamped at 0."""
     assumed: bool = False
-    """The class was assumed at expiry (`join.on_expiry`), not observed."""
+    """Whether the true class was assumed at expiry (`join.on_expiry`) instead of observed."""
     scores: dict[str, float] | None = None
     label_at_prediction: str | None = None
-    """The label this model had been resolved with last when the prediction was accepted; None without one."""
+    """True class of the model's latest outcome when this prediction was accepted; None before the first."""
     pairs: tuple[PairedAnswer, ...] | None = None
-    """Answers of the models compared with this one whose predictions of the id were resolved before; None
-    without any."""
+    """Predicted classes of models compared with this one whose predictions of the id were resolved before;
+    None without any."""
     segments: dict[str, str] | None = None
-    """As of the prediction."""
+    """Segment values of the prediction, by segment name; None without any."""
     last_class: str | None = None
-    """Class that was predicted last before the label, where the first one counts and both are looked at
-    (`join.conflicts: both`); None if the prediction was never revised."""
+    """Class predicted last before the label came, beside `predicted_class`, the first (`join.conflicts:
+    both`); None if the prediction was never revised."""
 
 
 class Judgement(msgspec.Struct, frozen=True, gc=False):
-    """A verdict on a model that holds since an outcome."""
+    """A verdict on a model against an opponent, and since when it holds."""
 
     opponent: str
     verdict: Literal[-1, 0, 1]
     """1 better, −1 worse, 0 open."""
     since: int
-    """1-based index of the model's outcome from which it holds."""
+    """1-based index of the first outcome of the model for which it holds."""
     since_ms: int
-    """Its event time."""
+    """Event time of that outcome."""
     quick_labels_only: bool = False
-    """Whether the model's first outcome was less than one horizon old: slower labels were missing."""
+    """Whether the model was watched for less than one horizon, so that slower labels were still missing."""
 
 
 class ErrorChange(msgspec.Struct, frozen=True, gc=False):
-    """Change of the error by the time of the prediction, whenever labels came.
+    """Change of a model's error, located by when predictions were made instead of when labels came.
 
     Attributes
     ----------
     since_ms
-        Time of the predictions since which the error differs, to the nearest stretch of prediction time.
+        Prediction time from which on the error differs, to the nearest bucket of prediction time.
     earliest_ms, latest_ms
-        Interval of 95 % for it.
+        Limits of its 95 % interval.
     before, after
         Error of the predictions before it and since.
     """
@@ -195,7 +201,7 @@ class ErrorChange(msgspec.Struct, frozen=True, gc=False):
 
 
 class Alarm(msgspec.Struct, frozen=True, gc=False):
-    """A detector of one model declared a drift, or the verdict on the model changed.
+    """Alarm of one model: a detector declared a drift, or the verdict on the model changed.
 
     For a verdict `statistic` is the mean M that claimed it (0 if it opened) beside `threshold` A, `before`
     and `after` are the verdicts (1, 0, −1), and `n_eff` is the number of outcomes judged.
@@ -215,10 +221,10 @@ class Alarm(msgspec.Struct, frozen=True, gc=False):
     after: float
     n_eff: float
     judgement: Judgement | None = None
-    """Of a verdict; None of a detector."""
+    """The new verdict; None for a detector's alarm."""
     predictions: ErrorChange | None = None
-    """Change among the predictions that a detector's alarm is about, as far as labels had come; None of a
-    verdict, and where none is found."""
+    """Change of the error by prediction time behind a detector's alarm, from the labels known by then; None
+    for a verdict, and where no change is found."""
     predicted_ms: int | None = None
-    """Of a detector in prediction time: when the prediction was made at whose outcome it alarmed, while
-    `outcome` and `event_ms` say when that was noticed. None of any other."""
+    """For a detector in prediction time: time of the prediction at whose outcome it alarmed, while `outcome`
+    and `event_ms` tell when the alarm was noticed. None for all others."""

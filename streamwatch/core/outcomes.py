@@ -1,4 +1,4 @@
-"""Outcomes as columns, which look like a sequence of `Outcome` to whoever wants them one by one."""
+"""`OutcomeBatch`: outcomes in columns, usable as a sequence of `Outcome` objects, too."""
 
 from __future__ import annotations
 
@@ -30,35 +30,36 @@ OUTCOME: Final = np.dtype(
     ],
     align=True,
 )
-"""An `Outcome` of the id with the digest (`low`, `high`).
+"""One `Outcome`, of the id with the 128-bit digest (`low`, `high`).
 
-Names are numbers, -1 where there is none; `scores` is a number, too, or -1. From `SEGMENTS_FROM` on it is
-that of the segments of a prediction without scores, and so much more.
+`model` and the classes are numbers of names, -1 for none. `scores` is the number of the prediction's scores;
+`SEGMENTS_FROM` plus the number of its segments if it has segments and no scores; or -1 with neither.
 """
 
 SEGMENTS_FROM: Final = 1 << 30
-"""Numbers of scores lie below. A prediction with scores and segments has the number of its scores."""
+"""Least value of the column `scores` that stands for segments; numbers of scores are smaller."""
 
 
 _NONE: Final[Mapping[int, int]] = MappingProxyType({})
 
 
 class OutcomeBatch(Sequence[Outcome]):
-    """Outcomes in order.
+    """Outcomes in the order in which they are evaluated.
 
     Parameters
     ----------
     records
-        Of dtype `OUTCOME`, shape (n,).
+        One row for each outcome: dtype `OUTCOME`, shape (n,).
     models, classes
         Names by number.
     scores
-        Scores by number; as `ScoreColumns` they are evaluated in columns, too.
+        Scores by number. Given as `ScoreColumns`, they are evaluated without making objects.
     segments
-        Values of segments by number, as `segments_text` writes them; another list as soon as a number stands
-        for other values.
+        Values of segments by number, as `segments_text` writes them. A number never changes its meaning
+        within one list object: when it is used anew, there is a new list.
     scored_segments
-        Number of the segments of predictions with scores, by that of their scores; `ScoreColumns` have it.
+        Number of segments by number of scores, for predictions that have both; not needed with
+        `ScoreColumns`, which carry it.
     """
 
     __slots__ = ("classes", "models", "records", "scored_segments", "scores", "segments")
@@ -84,11 +85,11 @@ class OutcomeBatch(Sequence[Outcome]):
 
     @property
     def in_columns(self) -> bool:
-        """Tell whether nothing must be looked at outcome by outcome."""
+        """Tell whether the batch can be evaluated in columns, without an object for each outcome."""
         return isinstance(self.scores, ScoreColumns) or not self.scores
 
     def only(self, chosen: NDArray[np.bool_ | np.int64]) -> OutcomeBatch:
-        """Take some outcomes, by mask or position."""
+        """Select outcomes by mask, bool (n,), or by positions, int64 (m,)."""
         return self._with(taken(self.records, chosen))
 
     def _with(self, records: NDArray[np.void]) -> OutcomeBatch:

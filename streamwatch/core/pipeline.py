@@ -1,15 +1,18 @@
-"""Events in, outcomes and alarms out: the two steps the shell takes for every batch of the merged sequence.
+"""`Pipeline`: joins the events of the merged sequence, lets deadlines pass and evaluates the outcomes.
 
-    needs = pipeline.read_set(events)             which ids, and what falls due
+It does no I/O. For every batch the caller moves entries between it and the store:
+
+    needs = pipeline.read_set(events)          which ids, and which deadlines may pass
     found = store.fetch(needs)
-    step = pipeline.advance(events, found)     joins, lets time pass, evaluates
+    step = pipeline.advance(events, found)     joins, expires, evaluates
     store.apply(step)
 
-Events carry the clock at their place (`record_ms`, not decreasing); what falls due before an event has fallen
-due before it is joined. So the result does not depend on how events are cut into batches.
+Every event carries the clock at its place in the sequence (`record_ms`, never decreasing). Deadlines up to
+that clock are handled before the event is joined, so the result does not depend on how events are cut into
+batches.
 
-Where more falls due at once than a store lends at a time, `advance` stops there: `step.events` are those that
-were taken, and the two steps are taken again with the rest.
+If more deadlines pass at once than the store lends in one fetch, `advance` stops early: `step.events` are the
+events it took, and the caller repeats all four lines with the others.
 """
 
 from __future__ import annotations
@@ -47,15 +50,15 @@ class Evaluation(Protocol):
     """Evaluation of outcomes as the pipeline needs it (`EstimatorSet`)."""
 
     def fold(self, outcomes: Sequence[Outcome]) -> list[Alarm]:
-        """Evaluate in order; the alarms raised, in that order."""
+        """Evaluate outcomes in order and return the alarms they raised, in that order."""
         ...
 
     def retire(self, model: str) -> None:
-        """Forget a model that has been evaluated."""
+        """Drop all state of a model that is being evaluated."""
         ...
 
     def models(self) -> Sequence[str]:
-        """Models evaluated and not retired."""
+        """Names of the models evaluated and not retired since."""
         ...
 
     def families(self) -> list[Family]:
@@ -64,13 +67,13 @@ class Evaluation(Protocol):
 
     @property
     def records_over_limit(self) -> Mapping[str, int]:
-        """Records not evaluated as they came, by limit."""
+        """Number of records that a limit kept from being evaluated fully, by the name of the limit."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class PipelineState:
-    """Everything but the records of ids (the store's) and the estimators (saved by model)."""
+    """State of a pipeline, without the join's entries (the store's) and the estimators (saved by model)."""
 
     clock_ms: int
     passed_ms: int
@@ -90,22 +93,30 @@ class PipelineState:
     """State of prediction registers, by section."""
 
 
-_ENCODER = msgspec.msgpack.Encoder(order="deterministic")  # counts by reason come in any order
+_ENCODER = msgspec.msgpack.Encoder(order="deterministic")  # dicts of counts have no order of their own
 _DECODER = msgspec.msgpack.Decoder(PipelineState)
 
 
 def encoded(state: PipelineState) -> bytes:
-    """State as it is written; equal states give equal bytes."""
+    """Encode a state for a commit; equal states give equal bytes."""
     return _ENCODER.encode(state)
 
 
 def decoded(snapshot: bytes) -> PipelineState:
-    """State that was written; raises msgspec.DecodeError if it is not one of this version."""
+    """Decode what `encoded` gave; raises msgspec.DecodeError if it is not of this version."""
     return _DECODER.decode(snapshot)
 
 
 class Pipeline:
-    """Join, record time and evaluation of all models; owns no records and touches nothing outside."""
+    """Joins events and evaluates the outcomes of all models; does no I/O and owns no join entries.
+
+    Parameters
+    ----------
+    join
+        Rules of the join.
+    monitors
+        Estimators of all models.
+    """
 
     def __init__(self, join: JoinSpec, monitors: Evaluation) -> None:
         self._spec = join
@@ -113,9 +124,9 @@ class Pipeline:
         self._monitors = monitors
         self._agreement = ClassAgreement(join.max_models)
         self._registers = PredictionRegisters(join.prediction_registers)
-        self._passed_ms = -1  # up to here everything due has fallen due
+        self._passed_ms = -1  # deadlines up to this clock have been handled
         self.clock_ms = -1
-        """Clock at the last event that was taken; -1 before the first."""
+        """Record time at the last event taken, in milliseconds since the epoch; -1 before the first."""
 
     @property
     def counters(self) -> JoinCounters:
@@ -123,7 +134,7 @@ class Pipeline:
         return self._join.counters
 
     def read_set(self, events: Sequence[Event]) -> ReadSet:
-        """Compute what must be fetched before `advance` of the same events."""
+        """Return what `Store.fetch` must lend before `advance` is called with the same events."""
         join, coming = self._join, len(events)
         most = EVICTIONS * coming
         return ReadSet(
@@ -133,7 +144,10 @@ class Pipeline:
         )
 
     def advance(self, events: Sequence[Event], found: WorkingSet) -> BatchResult:
-        """Join and evaluate events in order; all of them, or as many as what was lent allows."""
+        """Join and evaluate events in order: all of them, or as many as the lent deadlines reach for.
+
+        `BatchResult.events` are those taken; `found` is changed in place.
+        """
         join = self._join
         join.begin(found.by_id, found.pending, found.early, found.retained)
         alarms: list[Alarm] = []
@@ -144,7 +158,7 @@ class Pipeline:
             record_ms = events[taken].record_ms
             if record_ms >= self._limit_ms:
                 if (in_part and taken) or not join.pass_time(record_ms, found.reached_s):
-                    break  # beyond what was lent, the oldest that wait are not known
+                    break  # deadlines past `reached_s` were not lent
                 self._passed_ms = record_ms
                 if idle := join.predictions.join_models.retire(record_ms):
                     self._registers.observe_events(join.predictions.take_arrived())
@@ -166,7 +180,10 @@ class Pipeline:
         return BatchResult(events[:taken], found, changed, dedup_added, dropped, outcomes, alarms, retired)
 
     def release_held(self, found: WorkingSet) -> BatchResult:
-        """Evaluate what is held for its order, for no event will follow; nothing falls due."""
+        """Evaluate all outcomes held for the order of predictions, at the end of the events.
+
+        No deadline passes.
+        """
         join = self._join
         join.begin(found.by_id, found.pending, found.early, found.retained)
         join.predictions.release_all()
@@ -176,14 +193,14 @@ class Pipeline:
         return BatchResult((), found, (), (), (), outcomes, alarms)
 
     def evaluate(self, outcomes: Sequence[Outcome]) -> list[Alarm]:
-        """Evaluate outcomes in order, joined elsewhere or here; the alarms they raised."""
+        """Evaluate outcomes in order, joined here or elsewhere, and return the alarms they raised."""
         self._agreement.observe(outcomes)
         self._registers.learn(outcomes)
         return self._monitors.fold(outcomes)
 
     @property
     def _limit_ms(self) -> int:
-        """Clock from which on something may fall due: deadlines are whole seconds, those of order are not."""
+        """First clock at which a deadline may pass: the next second, or millisecond if `ordered`."""
         if self._join.predictions.ordered:
             return self._passed_ms + 1
         return (self._passed_ms // _SECOND_MS + 1) * _SECOND_MS
@@ -196,7 +213,7 @@ class Pipeline:
         for model in idle:
             self._agreement.forget(model)
             self._registers.forget(model)
-            if model_of(model) not in alive:  # the last of its folds, if it has any
+            if model_of(model) not in alive:  # no other fold of it is left
                 self._join.counters.model_records_invalid.pop(model_of(model), None)
             if model in monitored:
                 self._monitors.retire(model)
@@ -204,10 +221,10 @@ class Pipeline:
 
     @property
     def start_ms(self) -> int | None:
-        """Time at which reading began, if later than the beginning of the topics; None (default) if there.
+        """Time from which topics are read, in ms; None (default) if they are read from their beginning.
 
-        A label that meets nobody and is less than one horizon younger than this may belong to a prediction
-        never read: it is counted as `labels_before_start_total`, not as an orphan.
+        A label without a prediction that is less than one horizon younger than this may belong to a
+        prediction that was never read: it counts in `labels_before_start_total`, not as orphaned.
         """
         return self._join.labels.start_ms
 
@@ -216,11 +233,11 @@ class Pipeline:
         self._join.labels.start_ms = start_ms
 
     def identities(self) -> list[str]:
-        """Sums of counters that do not hold, in words; empty when every event is accounted for."""
+        """Describe the sums of counters that do not hold; empty when every event is accounted for."""
         return identities(self._join)
 
     def mismatches(self) -> list[Mismatch]:
-        """Mismatches of models, by name."""
+        """Models whose predictions and labels seem not to belong together, by name (`join.mismatch`)."""
         models = self._join.predictions.join_models.models
         return mismatches(self._agreement, models, self.clock_ms - self._spec.early_horizon_ms)
 
@@ -229,7 +246,7 @@ class Pipeline:
         return caveats(joined_folds(self._join.predictions.join_models.models), self._spec, self.clock_ms)
 
     def prediction_details(self) -> dict[str, dict[str, object]]:
-        """Details of models that are known from their predictions as they arrive, by name."""
+        """Details from the prediction registers, which need no labels, by model."""
         return self._registers.details()
 
     def active_hints(self) -> dict[str, ActiveHint]:
@@ -237,7 +254,7 @@ class Pipeline:
         return self._registers.active_hints()
 
     def join_families(self) -> list[Family]:
-        """Series of the join, and of predictions as they arrive."""
+        """Series of the join and of the prediction registers."""
         families = counter_families(self._join, self._monitors.records_over_limit)
         of_models = [*model_families(self._join, self.mismatches()), *self._registers.families()]
         return [*families, *gauge_families(self._join), *of_models]
@@ -248,13 +265,16 @@ class Pipeline:
 
     @property
     def order(self) -> OrderBuffer:
-        """Outcomes that wait for their order."""
+        """Buffer of outcomes held for the order of predictions.
+
+        Empty unless `join.order` is `prediction_time`.
+        """
         return self._join.predictions.buffer
 
     def snapshot(self, *, held: bool = True) -> bytes:
-        """Everything but the records of ids and the estimators; equal states give equal bytes.
+        """Encode the state without the join's entries and the estimators; equal states give equal bytes.
 
-        Without `held`, the outcomes that wait for their order are left out, for who keeps them one by one.
+        With `held=False` the outcomes in `order` are left out, for a store that keeps each under its own key.
         """
         predictions, labels = self._join.predictions, self._join.labels
         return encoded(
@@ -278,14 +298,14 @@ class Pipeline:
         )
 
     def restore(self, snapshot: bytes) -> None:
-        """Continue from a snapshot, with the records that were committed with it.
+        """Continue from `snapshot`; the store must hold the join entries committed with it.
 
         Raises
         ------
         msgspec.DecodeError
             If it is not a snapshot of this version.
         ValueError
-            If what it has of a prediction register is none of it.
+            If its state of a prediction register cannot be read.
         """
         state = decoded(snapshot)
         predictions, labels = self._join.predictions, self._join.labels

@@ -1,4 +1,7 @@
-"""The protocols the edge implements. The core is handed these shapes; it never imports an implementation."""
+"""Protocols between the core and the outside: records, decoders, schemas, sources, stores, sinks.
+
+The core is handed objects of these shapes and never imports an implementation.
+"""
 
 from __future__ import annotations
 
@@ -29,12 +32,15 @@ class Record(Protocol):
 
     @property
     def offset(self) -> int:
-        """Place in the partition."""
+        """Offset in the partition."""
         ...
 
     @property
     def timestamp(self) -> int:
-        """Record time as the broker or the producer set it, in ms; not judged."""
+        """Timestamp as the broker or the producer set it, in ms since the epoch.
+
+        May be wrong (`merge.timestamps`).
+        """
         ...
 
     @property
@@ -49,7 +55,7 @@ class Record(Protocol):
 
     @property
     def value(self) -> bytes | None:
-        """Raw value; None is a null record."""
+        """Raw value; None for a null record."""
         ...
 
     @property
@@ -59,7 +65,10 @@ class Record(Protocol):
 
     @property
     def fault(self) -> str | None:
-        """Reason why the content cannot be read, as of an invalid record; None for an ordinary one."""
+        """Reason why the client could not read the content; None for an ordinary record.
+
+        It is counted as the reason of an invalid record.
+        """
         ...
 
 
@@ -67,32 +76,32 @@ class Decoder(Protocol):
     """Turns the records of one topic into events; never raises on bad input."""
 
     def decode_all(self, records: Sequence[Record], stamps: Sequence[int]) -> Sequence[Decoded]:
-        """For each record, with its timestamp: the event that it holds, or `Several`."""
+        """Decode records, each with its timestamp in `stamps`, to an event or (several) an `EventGroup`."""
         ...
 
     def decode_batch(self, records: Sequence[Record]) -> RecordBatch:
-        """The same for records and their own timestamps, as columns."""
+        """Decode records into columns, each with the timestamp of its record."""
         ...
 
 
 class Schemas(Protocol):
-    """Schemas that records are written with: at hand before anything is decoded."""
+    """Schemas by which records were written, loaded before the records are decoded."""
 
     @property
     def problem(self) -> str | None:
-        """Reason why schemas cannot be had just now; None while they can."""
+        """Reason why schemas cannot be loaded just now; None while they can."""
         ...
 
     async def ready(self, records: Mapping[Partition, Sequence[Record]]) -> bool:
-        """Have the schemas of these records at hand; False, after a moment, if they are not yet."""
+        """Load the schemas of these records; False if some are not there after a short wait (try again)."""
         ...
 
     def families(self) -> Sequence[Family]:
-        """As series."""
+        """Metrics of the schemas."""
         ...
 
     async def close(self) -> None:
-        """Give up what is being fetched, and leave."""
+        """Cancel what is being fetched, and close connections."""
         ...
 
 
@@ -103,11 +112,12 @@ class PartitionState:
     position: int
     """Offset of the next record to be delivered (after control records)."""
     high_watermark: int
-    """As of the last fetch; -1 before the first."""
+    """End of the log as of the last fetch; -1 before the first."""
     caught_up: bool
+    """Whether the partition had been read to that end."""
     at_end_ms: int | None = None
-    """When the latest fetch was sent that found no record behind `position`, in milliseconds of a clock that
-    never goes back; None if the partition is not known to be at its end."""
+    """Time at which the latest fetch that found no record from `position` on was sent, in milliseconds of a
+    monotonic clock; None if the partition is not known to be at its end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,15 +127,18 @@ class Poll:
     records: Mapping[Partition, Sequence[Record]] = field(default_factory=dict)
     partitions: Mapping[Partition, PartitionState] = field(default_factory=dict)
     moved: frozenset[Partition] = frozenset()
-    """Partitions whose log was found changed since the last poll: the records do not follow those before."""
+    """Partitions whose log was found replaced or cut since the last poll.
+
+    Their records do not follow those delivered before.
+    """
 
 
 class Source(Protocol):
-    """All partitions of the configured topics, read from given positions."""
+    """Reader of all partitions of the configured topics, from given positions."""
 
     @property
     def up(self) -> bool:
-        """Tell whether the other side answers."""
+        """Tell whether the brokers answer."""
         ...
 
     @property
@@ -135,101 +148,104 @@ class Source(Protocol):
 
     @property
     def losses(self) -> Mapping[str, int]:
-        """Times the log was found changed under the reader, by cause, as of the last poll."""
+        """Number of times a log was found replaced or cut, by cause, as of the last poll."""
         ...
 
     @property
     def records_lost(self) -> Mapping[str, int]:
-        """Records known to be lost thereby, by cause, as of the last poll."""
+        """Number of records known to be lost in those cases, by cause, as of the last poll."""
         ...
 
     @property
     def position_unverified(self) -> int:
-        """Times the log could not be recognised, as of the last poll."""
+        """Number of times a fingerprint could not be compared with the log, as of the last poll."""
         ...
 
     async def start(
         self, positions: Mapping[Partition, int], fingerprints: Mapping[Partition, Fingerprint]
     ) -> None:
-        """Verify topics, assign every partition and seek (positions of a store win over `start_from`).
+        """Verify the topics, assign every partition and seek to `positions`, else as `start_from` says.
 
-        Fingerprints tell whether the logs are still those that the positions are of.
+        `fingerprints` are compared with the logs, to find out whether they are still those that were read.
         """
         ...
 
     async def rewind(
         self, positions: Mapping[Partition, int], fingerprints: Mapping[Partition, Fingerprint]
     ) -> None:
-        """Go back to where state is durable."""
+        """Seek back to the positions of the last durable commit; fingerprints as for `start`."""
         ...
 
     def fingerprints(self) -> Mapping[Partition, Fingerprint]:
-        """Fingerprints of the logs by what was evaluated of them."""
+        """Fingerprint of each partition's log, from the records evaluated so far."""
         ...
 
     def evaluated(self, newest: Mapping[Partition, Record]) -> None:
-        """Recognise the logs by these records from now on, the last that were evaluated of each."""
+        """Take the last record evaluated of each partition into its fingerprint."""
         ...
 
     def count_from(
         self, losses: Mapping[str, int], records_lost: Mapping[str, int], unverified_positions: int
     ) -> None:
-        """Go on counting from what is durable: what was found since will be found again."""
+        """Set the counters to their values in the last durable commit; later findings will be found again."""
         ...
 
     def durable(self, positions: Mapping[Partition, int]) -> None:
-        """Note that what was read up to here is durable: lag tools may know."""
+        """Note that state up to these positions is durable; they may be committed to Kafka for lag tools."""
         ...
 
     def tell(self) -> None:
-        """Let what the last poll found of the logs be committed: what came before it is evaluated."""
+        """Release the findings of the last poll about the logs to the counters.
+
+        To be called once every record delivered before them is evaluated.
+        """
         ...
 
     async def poll(self) -> Poll:
-        """Deliver the next records, waiting a bounded time for them; reconnects without losing its place."""
+        """Wait a bounded time for the next records; reconnects, if need be, at the same positions."""
         ...
 
     def pause(self, partitions: frozenset[Partition]) -> None:
-        """Hold exactly these partitions back; resume all others."""
+        """Pause exactly these partitions, and resume all others."""
         ...
 
     async def stop(self) -> None:
-        """Leave within a bounded time, whatever state the broker is in."""
+        """Close connections within a bounded time, whether or not brokers answer."""
         ...
 
 
 class Store(Protocol):
-    """Store of state between batches: `fetch` → core → `apply`, in turn; now and then `commit`. One task.
+    """Store of the state. One task calls `fetch` and `apply` for every batch, and `commit` now and then.
 
-    What was kept since the last commit is in memory only. `commit` writes it with everything else in one
-    atomic step; `flush`, which may run in a thread meanwhile, makes what was committed before it began
-    survive a power cut. After an error of either nothing is known of what was written: close, and open anew.
+    What `apply` took since the last commit is in memory only. `commit` writes it and its `CommitBatch` in one
+    atomic step. `flush`, which may run in a thread beside the task, makes the commits made before it survive
+    a power cut. If either raises, it is unknown what was written: close the store and open it again.
     """
 
     @property
     def durable(self) -> bool:
-        """Tell whether anything survives the process."""
+        """Tell whether commits survive the process."""
         ...
 
     @property
     def identity(self) -> str:
-        """Names this state apart from all others, since it began."""
+        """Unique name of this state, given when it began and kept for its life."""
         ...
 
     def load(self) -> RecoveredState:
-        """Contents of the last commit beside the join entries."""
+        """Contents of the last commit, without the join entries."""
         ...
 
     def fetch(self, read_set: ReadSet) -> WorkingSet:
-        """Lend the chains of the ids in `read_set`, and what is due."""
+        """Lend the entries of the ids in `read_set` and those whose deadline may pass."""
         ...
 
     def apply(self, result: BatchResult) -> None:
-        """Take in what a batch changed."""
+        """Take over the changes of a batch, in memory."""
         ...
 
     def commit(self, changes: CommitBatch) -> None:
-        """Write what was kept since the last commit together with `changes`, or neither."""
+        """Write what `apply` took since the last commit together with `changes`, all or nothing."""
         ...
 
     def flush(self) -> None:
@@ -245,37 +261,37 @@ class Store(Protocol):
         ...
 
     def close(self) -> None:
-        """Leave; what was not committed is forgotten."""
+        """Close the store; what was not committed is lost."""
         ...
 
 
 class DeadLetters(Protocol):
-    """Place for invalid records as they were."""
+    """Destination of invalid records, which are written as they were read."""
 
     @property
     def is_full(self) -> bool:
-        """Tell whether so much waits that it has to be flushed before more is put."""
+        """Tell whether `flush` has to be called before the next `put`."""
         ...
 
     def put(self, record: Record, reason: str) -> None:
-        """Have a record written by the next `flush`."""
+        """Queue a record, with the reason why it is invalid, for the next `flush`."""
         ...
 
     async def flush(self) -> None:
-        """Write what waits, or count it as dropped; in bounded time."""
+        """Write the queued records within a bounded time; count as dropped those that cannot be written."""
         ...
 
     async def stop(self) -> None:
-        """Leave within a bounded time; what waits was not committed."""
+        """Close within a bounded time; records still queued are discarded, as no commit has passed them."""
         ...
 
     def families(self) -> Sequence[Family]:
-        """Letters written and dropped, as metrics."""
+        """Metrics of records written and dropped."""
         ...
 
 
 class Sink(Protocol):
-    """Something that shows a report."""
+    """Display of reports."""
 
     def publish(self, report: Report) -> None:
         """Show `report` instead of the one before."""

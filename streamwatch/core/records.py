@@ -1,7 +1,8 @@
-"""Records as columns: what a decoder gives, the merge brings into one sequence, and the join takes.
+"""`RecordBatch`: records in columns. Decoders build them, the merge orders them and the join reads them.
 
-A row is one cache line. What a row cannot say (an invalid record, one with a null value, a prediction with
-scores, a name beyond the vocabulary) is an event object beside it, and the row names its place.
+A row has the size of one cache line. An event that does not fit into one (an invalid record, a null value, a
+prediction with scores, a name beyond the vocabulary) is kept as an object in a list beside the rows, and the
+row has its index.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from streamwatch.core.vocabulary import Vocabulary
 PREDICTION: Final = 0
 LABEL: Final = 1
 OBJECT: Final = 2
-"""Values of the column `side`: 2 where the event is an object."""
+"""Values of the column `side`: the kind of event, or 2 for an event kept as an object."""
 
 ROW: Final = np.dtype(
     [
@@ -45,29 +46,29 @@ ROW: Final = np.dtype(
 """One record, 64 bytes.
 
 `id_low`, `id_high`: the 128-bit digest (XXH3) of its key, which is its id within its namespace.
-`timestamp_ms`: its own time; -1 without one. `record_ms`: its record's time, and the clock at its place once
-it was released. `id_at`, `id_bytes`: where the text of its key lies. `model`, `class`: numbers in the
-vocabulary; the model is -1 on a label that names none. `object`: index of its event object; -1 for a row that
-says everything. `topic`: number of its topic in `RecordBatch.topics`; decoders leave it as it is.
-`segments`: one more than the number of its segments in the vocabulary; 0 without any.
+`timestamp_ms`: the event's own time; -1 without one. `record_ms`: the record's time until the merge releases
+it, then the clock at its place in the sequence. `id_at`, `id_bytes`: start and length of the key in
+`RecordBatch.texts`. `model`, `class`: numbers in the vocabulary; the model is -1 on a label that names none.
+`object`: index in `RecordBatch.objects`; -1 if there is no object. `topic`: number in `RecordBatch.topics`,
+set by the merge. `segments`: 1 plus the number of its segments in the vocabulary; 0 without any.
 """
 
 MOST_TOPICS: Final = 256
-"""Topics that a row can name, the empty one for all others among them."""
+"""Number of topics that rows can name, counting "", which stands for all topics beyond them."""
 
 _WORDS: Final = ROW.itemsize // 8
 
 SEPARATOR: Final = 10
-"""Byte behind each key's text: no key contains a control character but the one after a namespace."""
+"""Byte behind each key's text. No key contains it: the only control character in keys follows a namespace."""
 
 
 def words_of(rows: NDArray[np.void]) -> NDArray[np.int64]:
-    """The same rows as words, shape (n, 8): numpy copies records field by field, fifty times slower."""
+    """View rows as int64 words, shape (n, 8): numpy copies structured rows fifty times more slowly."""
     return rows.view(np.int64).reshape(-1, _WORDS)
 
 
 def rows_of(words: NDArray[np.int64]) -> NDArray[np.void]:
-    """The same words as rows."""
+    """View words, int64 (n, 8), as rows of dtype `ROW`."""
     return words.reshape(-1).view(ROW)
 
 
@@ -78,15 +79,15 @@ class RecordBatch:
     Attributes
     ----------
     rows
-        Shape (n,), of dtype `ROW`.
+        One row for each record: dtype `ROW`, shape (n,).
     texts
-        uint8: texts of the keys, each followed by `SEPARATOR`; None where keys are their digests.
+        Texts of the keys, uint8, each followed by `SEPARATOR`; None if only digests of keys are kept.
     objects
-        Events of the rows that name one.
+        Events of the rows whose `side` is `OBJECT`.
     vocabulary
-        Names by number.
+        Numbers of the names in the rows.
     topics
-        Topics by number, the first "" for none; without any no row says its topic.
+        Topics by number, the first "" for an unknown one; empty if rows do not tell their topic.
     """
 
     rows: NDArray[np.void]
@@ -99,18 +100,18 @@ class RecordBatch:
         return len(self.rows)
 
     def part(self, start: int, stop: int) -> RecordBatch:
-        """Take the records from `start` up to `stop`."""
+        """Select the records from `start` up to `stop`, as views of the same rows."""
         return RecordBatch(self.rows[start:stop], self.texts, self.objects, self.vocabulary, self.topics)
 
     def given(self) -> list[Event]:
-        """Hand over the events of a batch that are all objects, as they are; none of them is `Several`."""
+        """Return the event objects as they are, of a batch that has only objects and no `EventGroup`."""
         objects = cast("Sequence[Event]", self.objects)
         return [objects[place] for place in self.rows["object"].tolist()]
 
     def events(self) -> list[Event]:
-        """Make an event object of each record, in order; objects are given the clock at their place.
+        """Convert each record to an event object, in order; `record_ms` of existing objects is updated.
 
-        None of them may be `Several`: `merge.elements.expanded` has made rows of those.
+        The batch may have no `EventGroup`: `merge.elements.expanded` has given its events rows of their own.
         """
         sides = self.rows["side"]
         count = len(sides)
@@ -132,13 +133,13 @@ class RecordBatch:
         return events.tolist()
 
     def object_places(self) -> NDArray[np.intp]:
-        """Places of the rows that are objects."""
+        """Positions of the rows whose event is an object."""
         if not self.objects:
             return np.empty(0, np.intp)
         return np.flatnonzero(self.rows["side"] == OBJECT)
 
     def placed(self, places: NDArray[np.intp]) -> list[Event]:
-        """Hand over the objects at these places, each with the clock at its place."""
+        """Return the event objects of rows at these positions, `record_ms` and topic set from the rows."""
         events: list[Event] = []
         rows = self.rows
         for number, record_ms, topic in zip(
@@ -189,7 +190,7 @@ class RecordBatch:
         )
 
     def _keys(self, rows: NDArray[np.void]) -> Sequence[str]:
-        """Spell keys as events carry them: as text, or as the 16 bytes of the digest, high part first."""
+        """Return keys as events carry them: texts, or digests as 16 latin-1 characters, high part first."""
         if self.texts is None:
             digests = np.empty((len(rows), 2), ">u8")
             digests[:, 0], digests[:, 1] = rows["id_high"], rows["id_low"]
@@ -202,7 +203,7 @@ class RecordBatch:
 
 
 def _present(column: NDArray[Any]) -> Iterable[int | None]:
-    """Write None for what is absent (-1)."""
+    """Replace -1, which stands for an absent value, by None."""
     if not len(column) or column.min() >= 0:
         return column.tolist()
     if column.max() < 0:
@@ -216,7 +217,7 @@ def batch_of(
     record_ms: NDArray[np.int64] | int = -1,
     vocabulary: Vocabulary | None = None,
 ) -> RecordBatch:
-    """Put event objects into a batch as they are, with offset and time of their records."""
+    """Build a batch in which every event is an object, with the offsets and times of their records."""
     rows = np.zeros(len(events), ROW)
     rows["side"] = OBJECT
     rows["object"] = np.arange(len(events))
@@ -227,5 +228,5 @@ def batch_of(
 
 
 def no_records() -> RecordBatch:
-    """Give a batch of nothing."""
+    """Build an empty batch."""
     return RecordBatch(np.empty(0, ROW), None, (), Vocabulary())

@@ -1,4 +1,4 @@
-"""A report as named series: the one source of names for metrics, API and trace columns."""
+"""Metric families and the report that sinks render: the one source of names for metrics and API."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:  # names of series need no arrays
 
 PREFIX = "streamwatch_"
 _STANDARD = ("process_", "python_")
-"""Beginnings of names that every exporter gives without a prefix of its own."""
+"""Beginnings of standard metric names, which every exporter gives without a prefix of its own."""
 
 
 def exposed(name: str) -> str:
-    """Name of a metric as a scrape has it: with the prefix, but for those of process and interpreter."""
+    """Name of a metric in a scrape: with `PREFIX`, except for standard metrics of process and interpreter."""
     return name if name.startswith(_STANDARD) else PREFIX + name
 
 
@@ -50,9 +50,10 @@ class Family:
 class Report:
     """Report of one durable commit; every sink renders the same value.
 
-    `details` is per model what is not a number (class names, when it was first seen), for the API. `alarms`
-    are the latest of all models, oldest first. `pasts` are what is kept of each model's past, one view for
-    each of its folds if it has any (`EstimatorSet.pasts`), of at most `history_days`.
+    `published_ms` is the host's time in milliseconds since the epoch. `details` has, for the API, what is no
+    series of a model (class names, when it was first seen). `alarms` are the latest of all models, oldest
+    first. `pasts` has the past of each model over at most `history_days` days: one view, or one for each of
+    its folds (`EstimatorSet.pasts`).
     """
 
     families: Sequence[Family]

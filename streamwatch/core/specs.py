@@ -1,4 +1,4 @@
-"""What an operator can choose, as frozen values. Settings build them; each part receives only its own.
+"""Specifications: the choices of an operator as frozen values. Settings build them; each part gets its own.
 
 Names follow METRICS: `alpha` is Gama's fading factor (near 1 forgets slowly), `delta` ADWIN's confidence.
 """
@@ -11,6 +11,7 @@ from fnmatch import fnmatchcase
 from typing import Any, ClassVar, Final, Literal, Protocol, TypeAlias, get_args
 
 Direction: TypeAlias = Literal["up", "down", "both"]
+"""Changes of the mean that a detector looks for: of a loss, "up" means worse."""
 Conflicts: TypeAlias = Literal["first", "last", "both"]
 DAY_MS = 86_400_000
 Opponent: TypeAlias = Literal[
@@ -19,12 +20,12 @@ Opponent: TypeAlias = Literal[
 OPPONENTS: tuple[Opponent, ...] = get_args(Opponent)
 """Classifiers without features that a model may be judged against, as the `opponent` label names them."""
 HEADLINE = "persistent"
-"""The opponent whose verdicts are told to people: the No-Change classifier."""
+"""Opponent whose verdicts are reported to people: the No-Change classifier."""
 
 
 @dataclass(frozen=True, slots=True)
 class LandmarkSpec:
-    """Remembers everything (prequential, no forgetting)."""
+    """No forgetting: all outcomes count alike (prequential)."""
 
     @property
     def name(self) -> str:
@@ -34,7 +35,7 @@ class LandmarkSpec:
 
 @dataclass(frozen=True, slots=True)
 class FadingSpec:
-    """Fading factor in (0, 1): S ← alpha·S + v."""
+    """Forgetting by a fading factor `alpha` in (0, 1): S ← alpha·S + v for each value v."""
 
     alpha: float = 0.999
 
@@ -46,7 +47,7 @@ class FadingSpec:
 
 @dataclass(frozen=True, slots=True)
 class SlidingSpec:
-    """The last `size` outcomes, exactly."""
+    """Forgetting by a sliding window: exactly the last `size` outcomes count."""
 
     size: int = 1000
 
@@ -58,7 +59,7 @@ class SlidingSpec:
 
 @dataclass(frozen=True, slots=True)
 class AdwinSpec:
-    """ADWIN's window over the loss; every measure is taken over that window."""
+    """Forgetting by ADWIN: every measure is taken over the window that ADWIN keeps of the losses."""
 
     delta: float = 0.002
     min_subwindow: int = 5
@@ -72,7 +73,7 @@ class AdwinSpec:
 
 @dataclass(frozen=True, slots=True)
 class PageHinkleySpec:
-    """Page-Hinkley on the loss, or on the error rate faded with factor 0.999."""
+    """Page-Hinkley test on the losses, or on the error rate faded with factor 0.999 (`input`)."""
 
     name: str = "page_hinkley"
     tolerance: float = 0.005
@@ -86,7 +87,10 @@ class PageHinkleySpec:
 
 @dataclass(frozen=True, slots=True)
 class AdwinDriftSpec:
-    """Alarms at *new drifts* of an ADWIN window; shares the window of an equal `AdwinSpec`."""
+    """Detector that alarms at *new drifts* of an ADWIN window (`detectors.adwin_drift`).
+
+    An `AdwinSpec` of equal parameters shares the window.
+    """
 
     name: str = "adwin"
     delta: float = 0.002
@@ -103,15 +107,16 @@ class DriftWeightedSpec:
     delta: float = 0.002
     """ADWIN's confidence."""
     drift_signal: Literal["own", "reference", "labels"] = "own"
-    """Whose drifts: this model's rises in error, those of the model named by `reference`, or changes in the
-    labels, whatever the model."""
+    """Which drifts count: rises in the error of this model (own), or of the model `reference` (reference),
+    or changes of the labels, whatever models predict (labels)."""
     reference: str = ""
+    """Name of the model whose drifts count, with `drift_signal` reference."""
     alpha: float = 1.0
     """Fading factor in (0, 1] of all sums; 1 forgets nothing."""
 
     @property
     def name(self) -> str:
-        """Value of the `drift_weighted` label, where there are several."""
+        """Value of the `drift_weighted` label, which series have where there are several."""
         whose = f":{self.reference}" if self.drift_signal == "reference" else ""
         sure = "" if self.delta == 0.002 else f":delta:{self.delta!r}"
         faded = "" if self.alpha == 1.0 else f":fading:{self.alpha!r}"
@@ -121,7 +126,7 @@ class DriftWeightedSpec:
 class DetectorSpec(Protocol):
     """Specification of a detector: a frozen dataclass with a name.
 
-    Further kinds bring theirs with them (see `core.estimators.detectors`).
+    Other kinds of detectors define theirs beside the detector (`core.estimators.detectors`).
     """
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
@@ -134,18 +139,18 @@ class DetectorSpec(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ModelDetectors:
-    """Detectors of some models, where they are not those of all."""
+    """Detector parameters of some models, in place of those of `MonitorsSpec.detectors`."""
 
     models: str
-    """Pattern of the models they are of."""
+    """Pattern (fnmatch) of the models' names."""
     detectors: tuple[DetectorSpec, ...]
-    """As many as all models have, of the same names and kinds, in the same order; parameters differ."""
+    """Same number, order, names and kinds as `MonitorsSpec.detectors`; only parameters may differ."""
 
 
 class RegisterSpec(Protocol):
-    """Specification of something kept beside the estimators: a frozen dataclass.
+    """Specification of a register, which keeps further state of every model: a frozen dataclass.
 
-    Every kind brings its own with it (see `core.estimators.registers`).
+    Every kind of register defines its own (`core.estimators.registers`, `core.predictions`).
     """
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
@@ -153,32 +158,32 @@ class RegisterSpec(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class UtilitySpec:
-    """Worth of an answer when a model is judged against its opponents."""
+    """Utility of a predicted class, by which a model is judged against its opponents."""
 
     models: str = "*"
-    """Pattern of the models it is for."""
+    """Pattern (fnmatch) of the models' names."""
     kind: Literal["accuracy", "balanced", "costs"] = "accuracy"
     costs: tuple[tuple[str, str, float], ...] = ()
-    """(true class, answer, cost), with `kind` costs."""
+    """(true class, predicted class, cost) for each pair, with `kind` costs."""
     other: float | None = None
-    """Cost of every pair that `costs` leaves out."""
+    """Cost of every pair that `costs` leaves out; None if it has to list all."""
 
 
 @dataclass(frozen=True, slots=True)
 class ComparisonSpec:
-    """Models that are compared with one other, on the ids that both predicted."""
+    """Comparison of some models with one other, the champion, on the ids that both predicted."""
 
     champion: str
-    """The model they are compared with."""
+    """Name of the model that the others are compared with."""
     challengers: tuple[str, ...]
-    """Patterns of those models; the champion itself is never one of them."""
+    """Patterns (fnmatch) of the others' names; the champion never counts among them."""
 
 
 def columns_suffice(join: JoinSpec) -> bool:
-    """Tell whether the compiled join does all that a join is to do.
+    """Tell whether the compiled join supports these rules.
 
-    It holds no outcomes for the order of predictions, compares no models, knows no folds, and of predictions
-    that contradict each other it takes the first.
+    It supports neither the order of predictions, nor comparisons, nor folds, and of conflicting predictions
+    it can only take the first.
     """
     return (
         join.order == "resolution" and not join.comparisons and not join.folds and join.conflicts == "first"
@@ -186,27 +191,27 @@ def columns_suffice(join: JoinSpec) -> bool:
 
 
 COLUMN_ENTRY_BYTES: Final = 110
-"""Memory of one entry of the compiled join, with its share of the table and of what commits need to know."""
+"""Bytes of memory per entry of the compiled join, with its share of the hash table and of commit logs."""
 
 
 OUTSIDE_ENTRY_BYTES: Final = 2
-"""Memory of one of its entries on disk: filters, and where blocks begin."""
+"""Bytes of memory per entry of it that lies on disk: Bloom filters and the index of blocks."""
 
 
 def join_entries(join: JoinSpec) -> int:
-    """Entries of the compiled join at its limits."""
+    """Most entries that a join can hold: the sum of its limits."""
     return join.max_pending + join.max_labels + join.max_dedup_entries
 
 
 def table_entries(memory_bytes: int) -> int:
-    """Entries of the compiled join for which there is so much memory."""
+    """Number of entries that the compiled join can hold in `memory_bytes`."""
     return memory_bytes // COLUMN_ENTRY_BYTES
 
 
 def champion_of(comparisons: Sequence[ComparisonSpec], one: str, other: str) -> str | None:
-    """Find which of two models the other is compared with; None if they are not compared.
+    """Return which of two models is the champion of the other; None if they are not compared.
 
-    The first comparison that has them as champion and challenger, in either order, decides.
+    The first comparison decides in which one is the champion and the other matches a challenger's pattern.
     """
     if one == other:
         return None
@@ -234,37 +239,37 @@ class MonitorsSpec:
     """The `forgetting` whose per-class series are exported ("" for none)."""
     max_series: int = 50_000
     shadow_max_classes: int = 16
-    """Most classes of a model beside which shadow classifiers run (they keep K³ counts), and whose confusion
-    matrix is kept; 0 for none."""
+    """Models with at most so many classes K have shadow classifiers (which keep K³ counts) and a confusion
+    matrix; 0 for no model."""
     confidence_delta: float = 0.05
     """Probability in (0, 1) with which a bound of the accuracy, or a verdict within `verdict_outcomes`, may
     be wrong."""
     opponents: tuple[Opponent, ...] = OPPONENTS
-    """Whom every model is judged against."""
+    """Opponents that every model is judged against."""
     utilities: tuple[UtilitySpec, ...] = (UtilitySpec(),)
-    """The first whose pattern matches a model holds; without one, accuracy."""
+    """Utilities by pattern of models; the first that matches counts, and without any, accuracy."""
     folds: str = ""
-    """The scheme of folds in words, "" without one; under another scheme folds begin anew."""
+    """Description of the scheme of folds, "" without one; when it changes, folds start with empty state."""
     folds_share_stream: bool = False
-    """As in `JoinSpec`: the label at a fold's prediction is then the previous label of its model's stream."""
+    """As `JoinSpec.folds_share_stream`."""
     verdict_outcomes: int = 100_000
-    """N: outcomes within which a false verdict has probability `confidence_delta`, and after which a verdict
-    that nothing confirms opens."""
+    """Number N of outcomes within which a false verdict has a probability of at most `confidence_delta`; a
+    verdict that none of N outcomes confirms becomes open again."""
     comparisons: tuple[ComparisonSpec, ...] = ()
-    """Which models are compared with which."""
+    """Comparisons between models; the first that matches a pair counts."""
     history_days: int = 30
-    """Days over which outcomes and hits per hour are kept; 0 for none, and none of finer stretches."""
+    """Days for which numbers of outcomes and hits per hour are kept; 0 keeps no past at all."""
     max_comparisons: int = 100
-    """Pairs of models compared at most, those that first met an id together."""
+    """Most pairs of models compared; the first pairs that predicted a common id are taken."""
     registers: tuple[RegisterSpec, ...] = ()
-    """What else is kept of every model, at most one of a kind."""
+    """Registers kept beside the estimators of every model, at most one of each kind."""
     detectors_by_model: tuple[ModelDetectors, ...] = ()
-    """Other parameters of `detectors` for some models; the first whose pattern matches holds."""
+    """Other parameters of `detectors` for some models; the first whose pattern matches counts."""
 
 
 @dataclass(frozen=True, slots=True)
 class JoinSpec:
-    """Rules of the join (SEMANTICS §2). Durations in milliseconds of record time."""
+    """Rules of the join (SEMANTICS §2). Durations are in milliseconds of record time."""
 
     horizon_ms: int = 14 * DAY_MS
     early_horizon_ms: int = 3_600_000
@@ -273,7 +278,7 @@ class JoinSpec:
     max_labels: int = 5_000_000
     max_dedup_entries: int = 5_000_000
     assume: str | None = None
-    """Class given to a prediction that expires unlabelled; None discards it."""
+    """True class assumed for a prediction that expires without a label; None discards it."""
     order: Literal["resolution", "prediction_time"] = "resolution"
     reorder_window_ms: int = 60_000
     max_reordered: int = 1_000_000
@@ -282,12 +287,12 @@ class JoinSpec:
     folds: bool = False
     """Whether models may predict in folds."""
     folds_share_stream: bool = False
-    """Whether the previous label of a fold's outcome is that of its model's stream, of all its folds: where a
-    fold tests some ids only."""
+    """Whether the previous label of a fold's outcome is taken from the outcomes of all folds of its model
+    (for schemes in which each fold tests only some ids) instead of its own."""
     comparisons: tuple[ComparisonSpec, ...] = ()
-    """Which models' outcomes of one id are paired."""
+    """Comparisons between models, whose outcomes of one id are paired."""
     prediction_registers: tuple[RegisterSpec, ...] = ()
-    """What is kept of predictions as they arrive, at most one of a kind (see `core.predictions`)."""
+    """Registers of predictions as they arrive, at most one of each kind (`core.predictions`)."""
     conflicts: Conflicts = "first"
-    """Which of several predictions of one id by one model counts, where their classes differ and the label
-    has not come; of both, the first counts and the last is kept beside it."""
+    """Which prediction counts if a model predicts an id again, with another class, before its label comes;
+    with both, the first counts and the last class is kept beside it."""

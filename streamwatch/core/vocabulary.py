@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Final
 
 MAX_NAMES: Final = 65_536
-"""Names of one kind that get a number; records with others are handed on as objects."""
+"""Most names of one kind that get a number; records with other names are passed on as event objects."""
 MAX_SEGMENTS: Final = 65_535
-"""Different values of segments that get a number; 16 bits of a row are theirs."""
+"""Most combinations of segment values that get a number, which has 16 bits in a row."""
 
 NO_NAME: Final = -1
-"""Stands for a model that a record does not name."""
+"""Number of a missing name, as of a label without a model, and of one beyond the limit."""
 
 
 class Names:
@@ -20,7 +20,7 @@ class Names:
     Parameters
     ----------
     most
-        Names that get a number.
+        Most names that get a number.
     """
 
     def __init__(self, most: int = MAX_NAMES) -> None:
@@ -33,11 +33,11 @@ class Names:
 
     @property
     def names(self) -> Sequence[str]:
-        """Names by number; grows."""
+        """Names by number: a live view, to which new names are appended."""
         return self._names
 
     def number(self, name: str) -> int:
-        """Give the number of a name, a new one if it has none; `NO_NAME` once all are given out."""
+        """Return the number of a name, a new one for a new name; `NO_NAME` if the limit is reached."""
         number = self._numbers.get(name, NO_NAME)
         if number < 0 and len(self._names) < self._most:
             number = self._numbers[name] = len(self._names)
@@ -46,12 +46,14 @@ class Names:
 
 
 class Vocabulary:
-    """Names of the models and of the classes met by this process.
+    """Numbers of the models, classes and segment values met by this process.
 
     Attributes
     ----------
-    models, classes, segments
-        Each numbered on its own; of segments it is their values, as `segments_text` writes them.
+    models, classes
+        Names, each kind numbered on its own.
+    segments
+        Combinations of segment values, as `segments_text` writes them.
     """
 
     __slots__ = ("classes", "models", "segments")
