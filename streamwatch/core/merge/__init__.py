@@ -1,7 +1,7 @@
-"""All partitions as one sequence by record time: join, expiry and estimators see nothing else.
+"""Merge of all partitions into one sequence by record time, the only order that join and estimators see.
 
-Evaluating records in the order in which polls happen to deliver them makes numbers up: the same log, read
-live, as a backlog or by a replay, would give different estimates. `Merge` holds what was read until no record
+If records were evaluated in the order in which polls happen to deliver them, the same log read live, as a
+backlog or in a replay would give different estimates. `Merge` holds what was read until no record
 that precedes it can still come, and releases it in the order (record time, topic, partition, offset).
 """
 

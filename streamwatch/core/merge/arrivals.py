@@ -33,11 +33,11 @@ class Arrivals:
     decodable
         bool: whether the record could be decoded.
     records
-        What each record decodes to; one for each.
+        Decoded records, one for each.
     appended
         Whether the broker set the timestamps (LogAppendTime).
     size_bytes
-        What they hold in memory, about.
+        Approximate memory they take.
     """
 
     offsets: NDArray[np.int64]
@@ -52,7 +52,7 @@ class Arrivals:
 
 
 def arrivals_of(records: Sequence[Record], batch: RecordBatch) -> Arrivals:
-    """Records of one partition with what they decode to."""
+    """Build `Arrivals` from the records of one partition and what they were decoded to."""
     decodable = np.ones(len(batch), np.bool_)
     held = len(batch.objects)
     if batch.objects:

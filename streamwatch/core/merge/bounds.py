@@ -1,4 +1,4 @@
-"""How far records may be released, by what is known of every partition."""
+"""Bounds up to which records may be released, from the progress of every partition."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ def bounds_of(
     rested_ms: int | None,
     waited_ms: int,
 ) -> Bounds:
-    """Tell how far nobody has to be waited for.
+    """Compute the bounds up to which no partition has to be waited for.
 
     Parameters
     ----------
     partitions
-        What is known of them.
+        Progress of every partition.
     waiting
-        Of each, whether records of it have no time yet.
+        bool, one for each partition: whether some of its records have no time yet.
     settle_ms
-        How long after a record's arrival the fetch was sent that tells of a partition's end.
+        Least time from a record's arrival to the sending of the fetch that found a partition at its end.
     rested_ms, waited_ms
         By the host's clock times up to `rested_ms` have rested (None while that clock is behind), and records
         that arrived up to `waited_ms` have waited long enough for it.

@@ -1,4 +1,4 @@
-"""Compiled loops over the columns of the partitions: how far records may go, what went, who is waited for.
+"""Compiled loops over the columns of `Partitions`: bounds of release, counts, and waiting for partitions.
 
 Each is one pass. As expressions of numpy they took a dozen passes of a microsecond each, whatever the number
 of partitions, and that was a third of what a small poll cost.
@@ -19,7 +19,7 @@ EVER: Final = 2**63 - 1
 
 @entry
 def find_bounds(running, held, at_end, left_behind, waiting):
-    """Find how far partitions were read that are waited for, and those that rest at their end.
+    """Find how far reading has come in partitions that are waited for, and in those at their end.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def find_bounds(running, held, at_end, left_behind, waiting):
 
 @entry
 def let_go(held, size_bytes, places):
-    """Count records of partitions as released, and their share of the bytes held.
+    """Subtract released records and their share of the bytes held from the columns of their partitions.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def note_waiting(
     longest,
     connected,
 ):
-    """Note for whom the first record held waits, and leave behind who lets it wait too long.
+    """Note which partitions the first held record waits for, and leave behind those that take too long.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
-"""Released records that hold several events, or none: from here on a row for each event.
+"""Expansion of released records that hold several events, or none, into a row for each event.
 
-Until its release a record is one row, whatever it holds: what waits, what is late and where reading goes on
-is decided of records. Afterwards its events are rows of the same place and time, marked as belonging
-together (`CONTINUED`), so that neither a turn nor a commit ends between them.
+Until its release a record is one row, as waiting, lateness and positions concern whole records. Afterwards
+each of its events is a row with the record's place and time. All but the last are marked (`CONTINUED`), so
+that neither a turn nor a commit ends between them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Records that wait: those that have a time in a queue for each partition, the others beside them."""
+"""Pool of the records held: queued by partition once they have a time, unqueued before."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ class TakenRecords(NamedTuple):
 
 
 class HeldRecords:
-    """Pool of records with their rows, and the queues through it.
+    """Pool of the records held, with their rows, and a queue of them for each partition.
 
-    A record is known by its place in the pool, its id, until it is taken out: then the place is free.
+    A record is identified by its index in the pool ("id" here) until it is taken out, which frees the index.
 
     Attributes
     ----------
@@ -93,12 +93,12 @@ class HeldRecords:
 
     @property
     def first_arrived_ms(self) -> int:
-        """Time at which the record arrived that is next, as of the last `take`."""
+        """Arrival time of the next record to be released, as of the last `take`."""
         return int(self._pool[self._firsts[self.head], ARRIVED])
 
     @property
     def first_key(self) -> tuple[int, int]:
-        """Time and place of the record that is next, as of the last `take`."""
+        """Time and partition place of the next record to be released, as of the last `take`."""
         return int(self._pool[self._firsts[self.head], TIME]), self.head
 
     def last_key(self, places: NDArray[np.int64]) -> tuple[int, int] | None:
@@ -107,12 +107,12 @@ class HeldRecords:
         return max(ends, default=None)
 
     def holds_from_before(self, arrived_ms: int) -> bool:
-        """Tell whether one of the queued had arrived by then."""
+        """Tell whether a queued record arrived at or before the given time."""
         heads = self._firsts[self._firsts >= 0]
         return bool((self._pool[heads, ARRIVED] <= arrived_ms).any())
 
     def clear(self) -> None:
-        """Let go of much memory; nothing may be in the pool."""
+        """Free the memory of the pool, if it is large; the pool must be empty."""
         if len(self._free) > _MOST_EMPTY:
             self._pool, self._words = np.empty((0, COLUMNS), np.int64), words_of(np.empty(0, ROW))
             self._free, self._unused = np.empty(0, np.int64), 0
@@ -152,7 +152,7 @@ class HeldRecords:
         self._pool, self._words, self._free, self._unused = pool, words, free, unused
 
     def put_elsewhere(self, ids: NDArray[np.int64], places: NDArray[np.int64]) -> None:
-        """Follow the partitions of records without a turn to their new places."""
+        """Change the partition places of unqueued records after partitions were added or removed."""
         self._pool[ids, PLACE] = places[self._pool[ids, PLACE]]
 
     def ids_of(self, ids: NDArray[np.int64], place: int) -> NDArray[np.int64]:
@@ -207,14 +207,14 @@ class HeldRecords:
         self._count += len(ids)
 
     def take(self, bounds: Bounds, late: tuple[int, int], clock_ms: int, most: int) -> TakenRecords:
-        """Take out what may go, in order, up to `most` of them.
+        """Take out records that may be released, in order, at most `most`.
 
         Parameters
         ----------
         bounds
-            How far records may go.
+            Bounds up to which records may be released.
         late
-            Time and place; what precedes them goes at once.
+            Time and place of the last record released; records before it are late and go at once.
         clock_ms
             The clock before them.
         """
@@ -252,9 +252,9 @@ class HeldRecords:
         )
 
     def reorder(self, places: NDArray[np.int64], width: int) -> None:
-        """Partitions were added or removed: `places` are the new ones by the old, -1 for those that are gone.
+        """Follow an added or removed partition: `places` are the new places by the old, -1 for removed ones.
 
-        Of the latter nothing is queued.
+        Nothing of a removed partition may be queued.
         """
         firsts, lasts = np.full(width, -1), np.full(width, -1)
         here = places >= 0
@@ -263,7 +263,7 @@ class HeldRecords:
         self._heap = np.empty(width, np.int64)
 
     def ids(self) -> NDArray[np.int64]:
-        """Places of the queued, one queue behind the other."""
+        """Ids of all queued records, one queue behind the other."""
         ids = np.empty(self._count, np.int64)
         walk(self._pool, self._firsts, ids)
         return ids

@@ -1,8 +1,9 @@
-"""Whether the host's clock is behind that of the records, told from the records of all partitions.
+"""Detection of a host clock that is behind, by a vote of the partitions on their records' timestamps.
 
-One record from the future has a wrong clock. So has the host if they all are: after a virtual machine was
-resumed, or without NTP. Each partition has a vote, which is that of most of its latest records, so that a
-producer whose clock is ahead does not win by writing much.
+If one record comes from the future, its producer's clock is wrong. If all do, the host's clock is: after a
+virtual machine was resumed, or without NTP.
+Each partition has a vote, that of most of its latest records, so that a producer whose clock is ahead does
+not win by writing much.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class _Look(NamedTuple):
 
 
 class HostClock:
-    """Compares timestamps with the host's clock.
+    """Judges whether the host's clock is behind, by comparing record timestamps with it.
 
     A partition votes for the future if more than half of its last `WINDOW` records or so carry a timestamp
     more than `max_future_ms` beyond the host's clock. The clock is behind if more than half of all partitions
@@ -101,7 +102,7 @@ class HostClock:
             self._looks[name] = looks[::-1]
 
     def keep(self, partitions: Collection[Partition]) -> None:
-        """Forget the partitions that are not among these."""
+        """Drop the votes of all partitions but these."""
         self._take_in()
         self._looks = {name: looks for name, looks in self._looks.items() if name in partitions}
 

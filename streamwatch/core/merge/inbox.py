@@ -1,4 +1,4 @@
-"""Records that were delivered and have no time yet."""
+"""`Inbox`: delivered records that were not given a time yet."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class Inbox:
     Parameters
     ----------
     partitions
-        Their running maxima are kept up to date, and how many records of each have a turn.
+        Columns of the partitions; running maxima and numbers of queued records are updated.
     held
-        Where records are, before they have a time and after.
+        Pool that holds the records before they have a time and after.
     max_future_ms
         How far a timestamp may run ahead of its partition without being asked.
     """
@@ -43,7 +43,7 @@ class Inbox:
 
     @property
     def waiting(self) -> NDArray[np.bool_]:
-        """Tell of each partition whether records of it wait for their time."""
+        """Whether records without a time wait, one bool for each partition."""
         waiting = np.zeros(len(self._partitions.names), np.bool_)
         if self._doubtful:
             waiting[list(self._doubtful)] = True
@@ -54,7 +54,7 @@ class Inbox:
         return place in self._doubtful or place in self._fresh
 
     def holds_from_before(self, arrived_ms: int) -> bool:
-        """Tell whether one of them had arrived by then."""
+        """Tell whether a waiting record of them arrived at or before the given time."""
         if self._fresh and self._fresh_ms <= arrived_ms:
             return True
         return any(int(self._held.arrived_ms(ids[:1])[0]) <= arrived_ms for ids in self._doubtful.values())
@@ -93,7 +93,7 @@ class Inbox:
         return crowded
 
     def judge(self, host_ms: int, ended: Collection[int], host_is_behind: HostIsBehind) -> None:
-        """Queue what has a time by now.
+        """Give times to the waiting records where that is possible by now, and queue these.
 
         Parameters
         ----------

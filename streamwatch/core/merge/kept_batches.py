@@ -38,13 +38,13 @@ class KeptBatches:
         self._vocabulary: Vocabulary | None = None
 
     def clear(self) -> None:
-        """Let go of everything."""
+        """Drop all texts and objects."""
         self.count = self._used = 0
         self._texts, self._objects, self._vocabulary = None, [], None
 
     @property
     def is_bare(self) -> bool:
-        """Tell whether there is neither a text nor an object."""
+        """Tell whether neither texts nor objects are kept."""
         return self._texts is None and not self._objects
 
     def add(self, batches: Sequence[RecordBatch]) -> NDArray[np.int64]:
@@ -94,7 +94,7 @@ class KeptBatches:
         return RecordBatch(rows, self._texts, self._objects, self._vocabulary or Vocabulary(), topics)
 
     def keep(self, rows: NDArray[np.void]) -> None:
-        """Let go of texts and objects but those of these rows, which are changed to where they are."""
+        """Drop all texts and objects but those of `rows`, whose pointers are updated in place."""
         chosen = rows["object"] >= 0
         objects = self._objects
         self._objects = [objects[place] for place in rows["object"][chosen].tolist()]

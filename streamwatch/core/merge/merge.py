@@ -1,4 +1,4 @@
-"""Holds records until no record that precedes them can still come, and releases them in order.
+"""`Merge`: holds records until no earlier one can still come, and releases them in order.
 
 The smallest record held, by (time, topic, partition, offset), goes once every other partition
 
@@ -38,16 +38,16 @@ _LEAST: Final = 10_000
 
 
 class Merge:
-    """One sequence of all partitions.
+    """Merges the records of all partitions into one sequence.
 
     Parameters
     ----------
     spec
-        How long records wait.
+        How long records may wait, and how many may be held.
     sides
-        What each topic carries, in the order of the settings.
+        Kind of events of each topic, in the order of the settings.
     progress
-        Where the sequence goes on after a restart.
+        State to continue from after a restart.
     """
 
     def __init__(self, spec: MergeSpec, sides: Mapping[str, Side], progress: MergeProgress) -> None:
@@ -75,7 +75,7 @@ class Merge:
 
     @property
     def held_records(self) -> int:
-        """Records read and not released."""
+        """Number of records read and not released."""
         return len(self._held) + len(self._inbox)
 
     @property
@@ -89,16 +89,16 @@ class Merge:
         return {name: (now_ms - since_ms) / 1_000 for name, since_ms in since.items() if since_ms >= 0}
 
     def is_empty(self, partition: Partition) -> bool:
-        """Tell whether nothing of the partition is held."""
+        """Tell whether no record of the partition is held."""
         order = self._partitions.order[partition]
         return not self._partitions.held[order] and not self._inbox.waits(order)
 
     def holds_from_before(self, arrived_ms: int) -> bool:
-        """Tell whether a record is held that had arrived by then."""
+        """Tell whether a held record arrived at or before the given time."""
         return self._held.holds_from_before(arrived_ms) or self._inbox.holds_from_before(arrived_ms)
 
     def set_partitions(self, partitions: Collection[Partition]) -> Sequence[Partition]:
-        """Read exactly these from now on; those that are gone, of which nothing may be held any more."""
+        """Merge exactly these partitions from now on, and return those removed, of which none may be held."""
         if self._partitions.order.keys() == set(partitions):
             return ()
         gone = [partition for partition in self._partitions.names if partition not in set(partitions)]
@@ -135,7 +135,7 @@ class Merge:
             self._partitions.found(self._partitions.order[name], at_end_ms)
 
     def crowded(self) -> frozenset[Partition]:
-        """Name the partitions of which no more should be asked for: none of them is waited for."""
+        """Partitions with too many held records, to be paused; no other record waits for any of them."""
         partitions, spec = self._partitions, self._spec
         full = partitions.held > spec.max_held_records
         most = spec.max_held_records
@@ -145,13 +145,15 @@ class Merge:
         return frozenset(partitions.names[order] for order in np.flatnonzero(full).tolist())
 
     def release(self, now_ms: int, host_ms: int, *, connected: bool = True) -> Released:
-        """Release all that may go, as `in_turns` does."""
+        """Release all records that may be released now; parameters as for `in_turns`."""
         return together(list(self.in_turns(now_ms, host_ms, connected=connected)))
 
     def in_turns(
         self, now_ms: int, host_ms: int, *, connected: bool = True
     ) -> Generator[Released, None, None]:
-        """Release what may go, so much at a time that others can have a turn; nothing is added in between.
+        """Release records in stretches short enough for other tasks to run between them.
+
+        Nothing may be added until the iterator is exhausted.
 
         Parameters
         ----------
@@ -205,7 +207,7 @@ class Merge:
             yield from self._taken(Bounds(read=last))
 
     def drain(self, host_ms: int) -> Released:
-        """Release everything: no further record will come."""
+        """Release all held records, as no further record will come."""
         self._judge(host_ms, range(len(self._partitions.names)), self._when_ended)
         return together(list(self._taken(Bounds())))
 
@@ -269,7 +271,7 @@ class Merge:
         return self._topic_numbers[places]
 
     def compact(self) -> None:
-        """Let go of texts and objects of what was released."""
+        """Free the texts and objects of released records."""
         ids = np.concatenate([self._held.ids(), *self._inbox.ids()])
         rows = self._held.rows(ids)
         self._kept.keep(rows)

@@ -1,4 +1,4 @@
-"""What the merge knows of every partition, as columns in the order of the sequence."""
+"""`Partitions`: progress of every partition in the merge, as columns."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from streamwatch.core.merge.columns import let_go, note_waiting
 
 
 class Partitions:
-    """Columns by place in the sequence.
+    """Progress of the partitions; index i is the place of a partition in the order of the sequence.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class Partitions:
         return dict(zip(self.names, column.tolist(), strict=True))
 
     def replace(self, partitions: Collection[Partition]) -> NDArray[np.int64]:
-        """Take exactly these from now on; the new place of each old one, -1 if it is gone."""
+        """Replace the partitions, and return the new place of each old one, -1 if it was removed."""
         before, names = self.names, sorted(partitions, key=self._rank)
         order = {name: place for place, name in enumerate(names)}
         restored = np.array([self._restored_ms.get(name, -1) for name in names], np.int64)
@@ -100,13 +100,13 @@ class Partitions:
             self.holds_since_ms[place] = -1
 
     def let_go(self, order: NDArray[np.int64]) -> None:
-        """Count records as released."""
+        """Subtract released records from `held` and `size_bytes`."""
         let_go(self.held, self.size_bytes, order)
 
     def wait(
         self, first_key: tuple[int, int], *, rested_ms: int, now_ms: int, longest_ms: int, connected: bool
     ) -> Sequence[Partition]:
-        """Note for whom the first of what is held waits, and leave behind who lets it wait too long.
+        """Note which partitions the first held record waits for, and leave behind those that take too long.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""How far the sequence was evaluated: what a commit keeps for a restart to go on with the same sequence."""
+"""Progress of the evaluation, from which a restart continues with exactly the same sequence."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class PartitionProgress(msgspec.Struct, frozen=True, array_like=True):
 
 
 class ReleasedState(msgspec.Struct, frozen=True, array_like=True):
-    """Everything that a restart needs of the merge."""
+    """State of the merge as a commit keeps it for a restart."""
 
     places: list[PartitionProgress] = []
     last: Key | None = None

@@ -1,4 +1,4 @@
-"""The one clock and order as series."""
+"""Metrics of the merge: the clock, record times, corrected timestamps, held records."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def progress_families(progress: MergeProgress) -> list[Family]:
 
 
 def held_families(merge: Merge, now_ms: int) -> list[Family]:
-    """Series of what was read and waits for its turn, as of now and not of a commit."""
+    """Series of records read and not released yet, as of now instead of the last commit."""
     holds = [
         ((str(partition.partition), partition.topic), seconds)
         for partition, seconds in sorted(merge.holds(now_ms).items())

@@ -1,4 +1,4 @@
-"""Which record timestamps are believed, and the time of each record: the running maximum of its partition.
+"""Judgement of record timestamps; a record's time is the running maximum of those believed in its partition.
 
 Timestamps set by the broker (LogAppendTime) are believed. One set by a producer (CreateTime) is not, and the
 record takes its partition's newest time instead, if it is not positive, or if it is more than `max_future_ms`

@@ -13,7 +13,7 @@ from streamwatch.core.records import RecordBatch, no_records
 
 
 def warm_up_merge() -> None:
-    """Merge what comes to nothing, and one record, so that everything is called that ever will be."""
+    """Merge two records, the first judged and the second plain, so that every compiled function is called."""
     partition = Partition("warm-up", 0)
     merge = Merge(MergeSpec(), {partition.topic: "both"}, MergeProgress())
     merge.set_partitions([partition])
