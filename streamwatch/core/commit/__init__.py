@@ -1,1 +1,1 @@
-"""Contents of a commit: checkpoint, journal, and what the estimators were configured as."""
+"""Contents of a commit: checkpoint, journal, and the configuration of the estimators."""

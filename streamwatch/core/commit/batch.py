@@ -1,4 +1,4 @@
-"""Contents of a commit beside the join entries, and what a start gets back of them."""
+"""`CommitBatch`, which a commit writes beside the join entries, and `RecoveredState`, read at a start."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Checkpoint of the estimators: what a commit holds of them, and how a start goes on from it.
+"""Checkpoint of the estimators: their part of every commit, and the restore from it.
 
-Restored and refolded, every estimator is bitwise what it was at the commit. Where settings have changed, the
-journal is evaluated under the old ones first: what has not changed continues, what has starts anew.
+A restore loads the snapshots and evaluates the journal after them again ("refolds" it), which makes every
+estimator bitwise what it was at the commit. If settings have changed, the journal is evaluated under the old
+ones first; then unchanged estimators continue and changed ones start empty.
 """
 
 from __future__ import annotations
@@ -63,16 +64,16 @@ _KEPT = msgspec.msgpack.Decoder(ModelCheckpoint)
 
 
 class Checkpoint:
-    """The estimators' share of every commit.
+    """Builds the estimators' part of every commit, and restores them from it.
 
     Parameters
     ----------
     pipeline, monitors
-        Whose state it is.
+        Pipeline and estimators whose state is committed.
     spec
-        What the monitors were built from.
+        Configuration that `monitors` was built from.
     journal_outcomes
-        How long the journal may grow.
+        Outcomes that the journal may hold before snapshots of models shorten it.
     """
 
     def __init__(
@@ -94,7 +95,7 @@ class Checkpoint:
         """Number of the last commit."""
 
     def take(self, result: BatchResult | PartialResult) -> None:
-        """Remember what a batch evaluated and whom it retired, until the next commit."""
+        """Record a batch's outcomes and retired models for the next commit."""
         before = self._journal.open
         self._left += [(before + position, model) for position, model in result.retired]
         self._journal.add(result.outcomes)
@@ -102,7 +103,7 @@ class Checkpoint:
     def changes(
         self, sections: Mapping[str, bytes], outbox: Mapping[str, bytes | None] | None = None
     ) -> CommitBatch:
-        """Build the next commit; `sections` and `outbox` are what others add to it."""
+        """Build the next commit, with `sections` and `outbox` added as other parts give them."""
         self.commits = number = self.commits + 1
         models: dict[str, bytes | None] = {}
         gone = [model for _, model in self._left]
@@ -165,12 +166,12 @@ class Checkpoint:
     def restore(
         self, saved: RecoveredState, monitors_of: Callable[[MonitorsSpec], EstimatorSet] = EstimatorSet
     ) -> RestoreReport:
-        """Go on from what the last commit left; call it before the first batch, be there anything or not.
+        """Continue from the last commit; to be called before the first batch, even of an empty store.
 
         Raises
         ------
         msgspec.DecodeError
-            If it is not a state of this version.
+            If the state is not of this version.
         PackedError
             If entries in columns are not what commits write.
         """

@@ -1,8 +1,8 @@
-"""Outcomes as they are kept between snapshots, in order.
+"""`Journal`: the outcomes since the models' last snapshots, in order, one entry per commit.
 
-A snapshot of every touched model at every commit is a hundred times what the outcomes themselves take. So a
-commit writes its outcomes; a model's snapshot replaces its share of them when the journal has grown long;
-and a start evaluates what is left once more.
+Snapshots of all touched models at every commit would take a hundred times the bytes of the outcomes. So a
+commit writes its outcomes as a journal entry. When the journal has grown long, snapshots of some models
+replace their outcomes in it; a start evaluates the outcomes that are left once more.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ COMPARISONS = ""
 
 
 class Journal:
-    """Collects the outcomes of one commit, and knows which entries are still needed for whom.
+    """Collects the outcomes of the next commit, and tracks which entries each model still needs.
 
     Parameters
     ----------
@@ -56,17 +56,17 @@ class Journal:
 
     @property
     def open(self) -> int:
-        """Outcomes that wait for the next entry."""
+        """Outcomes for the next entry."""
         return self._open
 
     def add(self, outcomes: Sequence[Outcome]) -> None:
-        """Take in what a batch evaluated."""
+        """Add the outcomes that a batch evaluated to the next entry."""
         if len(outcomes):
             self._parts.append(outcomes if isinstance(outcomes, OutcomeBatch) else list(outcomes))
             self._open += len(outcomes)
 
     def close(self, number: int) -> bytes:
-        """The entry of commit `number`, with everything added since the last; empty if that is nothing."""
+        """Return the entry of commit `number`: all outcomes added since the last call; empty without any."""
         parts, self._parts, self._open = self._parts, [], 0
         if not parts:
             return b""
@@ -78,7 +78,7 @@ class Journal:
         return written(parts)
 
     def note(self, number: int, outcomes: Sequence[Outcome], *, paired: bool) -> None:
-        """Remember what an entry has that is in the store; `paired`: the comparisons need it."""
+        """Register an entry found in the store; `paired` tells that comparisons of models need it."""
         self._note(number, models_of(outcomes), len(outcomes), paired=paired)
 
     def _note(self, number: int, models: Sequence[str], outcomes: int, *, paired: bool) -> None:
@@ -90,14 +90,14 @@ class Journal:
         self._total += outcomes
 
     def forget(self, model: str) -> None:
-        """The model needs no entry up to now: it has a snapshot, or has retired."""
+        """Note that a model needs none of the present entries: it has a new snapshot, or has retired."""
         self._since.pop(model, None)
 
     def overdue(self) -> list[str]:
-        """Models whose snapshots would shorten the journal, those that need its oldest entries first.
+        """Models to be snapshot so that the journal gets shorter, those that need its oldest entries first.
 
         `COMPARISONS` among them stands for all comparisons.
-        As many per call as keep the length near its limit, in the proportion of what the last entry added.
+        Their number keeps the journal near its limit: it is in proportion to what the last entry added.
         """
         if self._total <= self._limit:
             return []
@@ -106,7 +106,7 @@ class Journal:
         return [model for model, _ in zip(self._since, range(number), strict=False)]
 
     def floor(self, number: int) -> int:
-        """First entry that is needed, after commit `number`; what lies before it is let go."""
+        """Return the first entry still needed after commit `number`, and forget all entries before it."""
         floor = next(iter(self._since.values()), number + 1)
         while self._sizes and self._sizes[0][0] < floor:
             self._total -= self._sizes.popleft()[1]
@@ -116,7 +116,7 @@ class Journal:
 def unfolded_pairs(
     journal: Sequence[tuple[int, bytes]], behind: JournalPosition
 ) -> Iterator[tuple[int, list[Outcome]]]:
-    """Every later entry's number and its outcomes that are paired."""
+    """Yield number and paired outcomes of every entry that the comparisons' snapshot does not cover."""
     for number, value in journal:
         if number > behind.commit:
             entry = read(value)
@@ -127,7 +127,7 @@ def unfolded_pairs(
 def unfolded(
     journal: Sequence[tuple[int, bytes]], behind: Mapping[str, JournalPosition]
 ) -> Iterator[tuple[int, Sequence[Outcome]]]:
-    """Every entry's number, and its outcomes that their models do not have behind them."""
+    """Yield every entry's number, with its outcomes that are newer than the snapshots of their models."""
     nowhere = JournalPosition(-1, -1)
     for number, value in journal:
         entry = read(value)

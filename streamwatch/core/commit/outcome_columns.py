@@ -1,4 +1,4 @@
-"""Outcomes as one packed value of columns, with the names that their numbers stand for.
+"""Encoding of outcomes as one packed value: columns, and the names that numbers in them stand for.
 
 0xC1, length of the names       1, 4 bytes; msgpack never begins so
 names                           msgpack: models, classes, and texts of segments if there are any
@@ -39,7 +39,7 @@ _NAMES = msgspec.msgpack.Decoder(Annotated[list[list[str]], msgspec.Meta(min_len
 
 
 def written(parts: Sequence[Sequence[Outcome]]) -> bytes:
-    """Outcomes as a value: in columns where all of them are, and none has scores."""
+    """Encode outcomes: as columns if they are an `OutcomeBatch` without scores, else one by one."""
     batches = [part for part in parts if isinstance(part, OutcomeBatch) and not part.scores]
     if len(batches) < len(parts):
         return _ENCODER.encode([outcome for part in parts for outcome in part])
@@ -63,12 +63,12 @@ def written(parts: Sequence[Sequence[Outcome]]) -> bytes:
 
 
 def read(value: bytes) -> OutcomeBatch | list[Outcome]:
-    """Outcomes of a value that `written` gave; those in columns have no ids.
+    """Decode a value that `written` gave; outcomes in columns have no ids.
 
     Raises
     ------
     ValueError
-        If it is no such value.
+        If the value is not of this format.
     """
     if value[:1] != bytes((_MARK,)):
         return _ROWS.decode(value)
@@ -98,7 +98,7 @@ def read(value: bytes) -> OutcomeBatch | list[Outcome]:
 
 
 def models_of(outcomes: Sequence[Outcome]) -> list[str]:
-    """Models of outcomes, in the order in which they first appear."""
+    """Names of the models of outcomes, in the order in which they first appear."""
     if not isinstance(outcomes, OutcomeBatch):
         return list({outcome.model: None for outcome in outcomes})
     column = outcomes.records["model"]

@@ -26,11 +26,11 @@ _MONITORS = MonitorsSpec.__name__
 
 
 class DocumentError(ValueError):
-    """The document is not one of monitors."""
+    """The document does not describe a configuration of estimators."""
 
 
 def known_specs() -> dict[str, type[Any]]:
-    """Specifications of estimators by the name under which documents know them."""
+    """Classes of estimator specifications, by their name in documents."""
     own = (
         AdwinSpec,
         ComparisonSpec,
@@ -46,19 +46,19 @@ def known_specs() -> dict[str, type[Any]]:
 
 
 def document_of(spec: MonitorsSpec) -> bytes:
-    """The document of a specification."""
+    """Encode a specification as a document."""
     return msgspec.json.encode(_plain(spec))
 
 
 def spec_of(document: bytes) -> tuple[MonitorsSpec, tuple[str, ...]]:
-    """The specification of a document, and the estimators in it that this version does not have.
+    """Decode a document: the specification, and its estimators that this version does not have.
 
-    A parameter that no longer exists makes its estimator one of those; one that is new has its default.
+    An estimator with a parameter that no longer exists is one of the latter; new parameters get defaults.
 
     Raises
     ------
     DocumentError
-        If it is no such document.
+        If the document does not describe a configuration of estimators.
     """
     try:
         plain = msgspec.json.decode(document)
