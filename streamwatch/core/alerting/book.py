@@ -1,14 +1,14 @@
-"""The life of an alarm: announced as part of an incident, kept open while the model stays worse, ended.
+"""`AlarmBook`: which alarms are announced as part of an incident, stay open, and end.
 
 Times are of two kinds. `cooldown` is in event time: it is about alarms that follow each other in the stream.
-Age and `resolve_timeout` are in host time (`now_ms`): they are about people. By record time nothing in a
-backlog would ever be old, and an alarm of a stream that stopped would never end.
+Age and `resolve_timeout` are in host time (`now_ms`): they are about people. In record time no alarm found in
+a backlog would be old, and an alarm of a stream that stopped would never end.
 
-An alarm of a verdict opens when the model becomes worse than the opponent and ends when it is that no longer:
-neither the level of the error nor time ends it.
+An alarm of a verdict opens when the model becomes worse than the opponent, and ends only when it no longer
+is: neither the level of the error nor time ends it.
 
-Everything decided here is in `state`, which is committed together with the notifications: a restart repeats
-none and loses none.
+All decisions are in `state`, which is committed together with the notifications, so that a restart neither
+repeats nor loses any.
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ _DECODER = msgspec.msgpack.Decoder(_State)
 
 
 class WatchedModels(Protocol):
-    """Questions of the book about models; `EstimatorSet.answers` answers."""
+    """Source of facts about models that the book needs; `EstimatorSet.answers` implements it."""
 
     def first_ms(self, model: str) -> int:
         """Event time of a model's first outcome."""
         ...
 
     def levels(self, models: Sequence[str]) -> Mapping[str, Level]:
-        """Present levels by name; models without one are left out."""
+        """Return the present error levels of models by name; models without a level are left out."""
         ...
 
     def accuracy_misleads(self, model: str) -> bool:
@@ -78,14 +78,14 @@ class WatchedModels(Protocol):
 
 
 class AlarmBook:
-    """Decides which alarms become notifications, and when they end.
+    """Decides which alarms become notifications, and when alarms end.
 
     Parameters
     ----------
     spec
         Rules and durations.
     identity
-        The state's own name (`Store.identity`): ids of two states never meet.
+        Unique name of the state (`Store.identity`), so that notification ids of two states differ.
     """
 
     def __init__(self, spec: AlarmsSpec, identity: str) -> None:
@@ -101,7 +101,7 @@ class AlarmBook:
     def announce(
         self, alarms: Sequence[Alarm], now_ms: int, models: WatchedModels, *, behind: bool
     ) -> list[Notification]:
-        """Take in new alarms, in order; the notifications they give.
+        """Process new alarms, in order, and return the notifications they lead to.
 
         Parameters
         ----------
@@ -110,10 +110,10 @@ class AlarmBook:
         now_ms
             Host time.
         models
-            Asked when a model was first seen, which tells it from an earlier one of its name, and whether a
+            Tells when a model was first seen, which tells it from an earlier one of its name, and whether a
             change looks like one of its classes.
         behind
-            Whether they were found in a backlog; only then an old one is left to the digest.
+            Whether the alarms were found in a backlog; only then old ones are gathered in the digest.
         """
         for alarm in alarms:
             key = alarm.model, alarm.detector
@@ -156,18 +156,18 @@ class AlarmBook:
         behind: bool,
         hints: Mapping[str, ActiveHint] | None = None,
     ) -> list[Notification]:
-        """Resolve what has ended, and let the digest go when it is time; once before each commit.
+        """Resolve alarms that have ended, and close the digest if it is due; once before each commit.
 
         Parameters
         ----------
         models
-            Asked for the present levels of models.
+            Tells the present error levels of models.
         now_ms
             Host time.
         behind
-            Whether a backlog is still being read: a digest waits for its end, though not for ever.
+            Whether a backlog is still being read: the digest waits for its end, for a bounded time.
         hints
-            Early hints that are active, by model; None: nobody is told of any, and those told are over.
+            Early hints that are active, by model; None if hints are not reported, which ends open ones.
         """
         open_alarms = list(self._incidents.parts())
         found = models.levels(sorted({model for (model, _), _ in open_alarms})) if open_alarms else {}
@@ -184,7 +184,7 @@ class AlarmBook:
         return notifications + self._hints.review(hints, now_ms, self._suppressed, behind=behind)
 
     def due(self, now_ms: int, *, behind: bool) -> bool:
-        """Tell whether time alone gives `review` something to do: then it is time to commit, too."""
+        """Tell whether `review` has something to do because of the time, so that a commit is needed."""
         ttl = self._spec.resolve_timeout_ms
         if self._digest.due(now_ms, self._spec.digest_interval_ms, behind=behind):
             return True
@@ -192,7 +192,7 @@ class AlarmBook:
         return (self._hints.waiting and not behind) or any(part.alarm.judgement is None for part in old)
 
     def retire(self, model: str, now_ms: int) -> list[Notification]:
-        """Forget a model; its open alarms end with it."""
+        """Drop all state of a model, and resolve its open alarms."""
         for key, _ in list(self._incidents.parts()):
             if key[0] == model:
                 self._incidents.end(key, "model_retired", now_ms)
@@ -219,7 +219,7 @@ class AlarmBook:
         )
 
     def restore(self, state: bytes) -> None:
-        """Be as it was when `state` was taken; raises ValueError for another version."""
+        """Continue from a `state`; raises ValueError for one of another version."""
         read = _DECODER.decode(state)
         if read.version != VERSION:
             raise ValueError(f"alarm book must be of version {VERSION}, got {read.version}")

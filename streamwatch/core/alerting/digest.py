@@ -31,7 +31,7 @@ class DigestState(msgspec.Struct, frozen=True):
 class BacklogDigest:
     """Counts old alarms by (model, detector) and keeps the first `size` of them.
 
-    It leaves when the backlog has been read, or `interval` after the first alarm in it.
+    It is due once the backlog has been read, or `interval` after its first alarm.
     """
 
     def __init__(self, size: int) -> None:
@@ -44,7 +44,7 @@ class BacklogDigest:
         """Alarms ever gathered."""
 
     def add(self, alarm: Alarm, severity: Severity, now_ms: int) -> None:
-        """Gather one alarm."""
+        """Add one alarm to the digest."""
         if not self._counts:
             self._since_ms = now_ms
             self._severity = severity
@@ -64,7 +64,7 @@ class BacklogDigest:
         return bool(self._counts) and (not behind or now_ms - self._since_ms >= interval_ms)
 
     def leave(self, identity: str, now_ms: int) -> Notification:
-        """Make everything gathered a notification, and begin anew."""
+        """Return the digest as a notification, and begin an empty one."""
         most = sorted(self._counts.items(), key=lambda item: (-item[1], item[0]))[: self._size]
         digest = Digest(
             alarms=sum(self._counts.values()),
@@ -87,7 +87,7 @@ class BacklogDigest:
         )
 
     def gathered(self) -> DigestState:
-        """Its state, canonical."""
+        """State of the digest, canonical: equal digests give equal states."""
         return DigestState(
             counts=[AlarmCount(model, detector, n) for (model, detector), n in sorted(self._counts.items())],
             earliest=self._earliest,
@@ -100,7 +100,7 @@ class BacklogDigest:
         )
 
     def restore(self, state: DigestState) -> None:
-        """Be as it was."""
+        """Continue from a `gathered` state."""
         self._counts = {(tally.model, tally.detector): tally.alarms for tally in state.counts}
         self._earliest = list(state.earliest)
         self._severity = state.severity

@@ -1,15 +1,15 @@
-"""The life of an early hint that people are told of: begun, held back, over.
+"""`OpenHints`: which early hints lead to notifications, and when these are resolved.
 
-A hint is told when it is first found active, and once more when it is active no longer or its model retires.
-What began and ended between two commits is not told. It belongs to no incident of alarms: those are of labels
-that came, at outcomes, and a hint has neither.
+A hint is notified when a commit first finds it active, and again when it is no longer active or its model
+retires. A hint that begins and ends between two commits is not notified. Hints belong to no incident, as
+incidents are about outcomes, and a hint comes before any labels.
 
-The rule of the detector `early_hint` holds. A hint that follows one that was told within `cooldown` of the
-time of records is not told, nor is another of the model while one is open. In a backlog an old hint waits:
-it is told once the backlog has been read, if it is active then.
+The rule for the detector `early_hint` applies. A hint is suppressed within `cooldown` (record time) of the
+notified one before it, and while another of the model is open. In a backlog an old hint waits: it is notified
+once the backlog has been read, if it is still active.
 
-Where nobody is to be told of hints any more, those that are open are told to be over, and all are forgotten:
-when people are to be told again, they are told of what is active then.
+If hints are turned off, the open ones are resolved and all state is dropped; if they are turned on again, the
+hints active then are notified.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ from streamwatch.core.predictions.active_hint import ActiveHint
 
 
 class KeptHint(msgspec.Struct, frozen=True):
-    """Decision on the latest hint of a model."""
+    """Latest hint of a model, and whether it was notified."""
 
     model: str
     ordinal: int
     given_ms: int
     told_ms: int | None = None
-    """When the latest hint that was told was given, in the time of records."""
+    """Record time at which the latest hint that was notified began; None before any."""
     newest: Notification | None = None
-    """Its notification while it is open."""
+    """Notification of the latest hint while it is open; None otherwise."""
 
 
 class OpenHints:
-    """Hints that people were told of, and what they are not told.
+    """Notified hints that are open, and the latest decisions on each model's hints.
 
     Parameters
     ----------
     spec
         Rules and durations.
     identity
-        The state's own name: ids of two states never meet.
+        Unique name of the state, so that notification ids of two states differ.
     """
 
     def __init__(self, spec: AlarmsSpec, identity: str) -> None:
@@ -63,16 +63,16 @@ class OpenHints:
         *,
         behind: bool,
     ) -> list[Notification]:
-        """Tell what ended and what began; once before each commit.
+        """Return notifications of hints that ended or began; to be called once before each commit.
 
         Parameters
         ----------
         active
-            Hints that are active now, by model; None where nobody is to be told of any.
+            Hints that are active now, by model; None if hints are turned off.
         now_ms
             Host time.
         suppressed
-            Counts of what is not told, by reason, raised.
+            Numbers of suppressed alarms and hints by reason, counted up in place.
         behind
             Whether a backlog is still being read.
         """
@@ -112,7 +112,7 @@ class OpenHints:
         return told
 
     def retire(self, model: str, now_ms: int) -> list[Notification]:
-        """Forget a model; its open hint ends with it."""
+        """Drop all state of a model, and resolve its open hint."""
         told = [self._end(model, "model_retired", now_ms)] if model in self.open() else []
         self._kept.pop(model, None)
         return told
@@ -122,11 +122,11 @@ class OpenHints:
         return {name: kept.newest for name, kept in sorted(self._kept.items()) if kept.newest is not None}
 
     def state(self) -> list[KeptHint]:
-        """Everything that is kept, in an order of its own."""
+        """State that `restore` continues from, in canonical order."""
         return [self._kept[name] for name in sorted(self._kept)]
 
     def restore(self, kept: Sequence[KeptHint], *, waiting: bool, silenced: int) -> None:
-        """Be as it was."""
+        """Continue from a `state`."""
         self.waiting = waiting
         self.silenced = silenced
         self._kept = {each.model: each for each in kept}

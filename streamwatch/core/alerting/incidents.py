@@ -1,14 +1,14 @@
 """Incidents: alarms of several detectors, and the verdict, on one change of one model.
 
-An alarm is placed at its outcome, a change of verdict at the outcome since which it holds: there its evidence
-began, however late it was enough. An incident spans the places of its alarms. An alarm belongs to the open
-incident of its model whose span is nearest, if it lies within `reach` outcomes of it; else it begins one.
-Distance is in outcomes, not in time, for it is outcomes that detectors wait for. A detector that alarms again
-while its alarm is open stays in its incident, and widens the span.
+An alarm has a place: its outcome, or, for a change of verdict, the outcome since which it holds, as its
+evidence begins there, however late it suffices. An incident spans the places of its alarms. An alarm belongs
+to the open incident of its model whose span is nearest, if it lies within `reach` outcomes of it; else it
+begins one. Distance is counted in outcomes, not in time, because detectors wait for outcomes. A detector that
+alarms again while its alarm is open stays in its incident, and widens the span.
 
-An incident is told as a sequence of notifications: firing, updated whenever an alarm of it begins or ends,
-and resolved when none is open any more. What one batch of alarms or one review brings is one notification,
-but that an alarm began is told before that it ended.
+An incident leads to a sequence of notifications: firing, updated whenever an alarm of it begins or ends, and
+resolved when none is open any more. All changes of one batch of alarms or one review go into one
+notification, except that the beginning of an alarm is notified before its end.
 """
 
 from __future__ import annotations
@@ -55,25 +55,25 @@ class Incident(msgspec.Struct, frozen=True):
 
     @property
     def model(self) -> str:
-        """The model it is about."""
+        """Name of the model that the incident is about."""
         return self.parts[0].alarm.model
 
     @property
     def is_open(self) -> bool:
-        """Tell whether one of its alarms is open."""
+        """Tell whether an alarm of the incident is open."""
         return any(part.is_open for part in self.parts)
 
     def distance(self, place: int) -> int:
-        """Outcomes between a place and its span; 0 inside."""
+        """Return the number of outcomes between a place and the incident's span; 0 inside it."""
         return max(0, place - self.last, self.first - place)
 
     def begun(self, part: IncidentAlarm, place: int) -> Incident:
-        """With a part that begins."""
+        """Return the incident with another alarm, `part`, which begins."""
         others = tuple(each for each in self.parts if each.alarm.detector != part.alarm.detector)
         return self._spanning(place, (*others, part))
 
     def changed(self, part: IncidentAlarm, place: int) -> Incident:
-        """With a part changed where it stands."""
+        """Return the incident with one of its alarms replaced, in the same position."""
         parts = (part if each.alarm.detector == part.alarm.detector else each for each in self.parts)
         return self._spanning(place, tuple(parts))
 
@@ -93,12 +93,12 @@ class _News:
 
 
 class Incidents:
-    """All open incidents, and what of them is to be told.
+    """All open incidents, and their changes that are not notified yet.
 
     Parameters
     ----------
     identity
-        The state's own name: ids of two states never meet.
+        Unique name of the state, so that notification ids of two states differ.
     reach
         Outcomes from the span of an incident within which an alarm belongs to it, at least 0.
     """
@@ -124,11 +124,12 @@ class Incidents:
         *,
         misleads: bool = False,
     ) -> None:
-        """Open an alarm of a model and detector that has none open.
+        """Open an alarm of a model and detector of which none is open.
 
-        `first_ms` is the event time of the model's first outcome, which tells models of one name apart, and
-        `shift` which it looks like now. `segment` is where most of the extra errors are, if that can be said.
-        `misleads` tells that it is a verdict by accuracy that says little of the model's use.
+        `first_ms` is the event time of the model's first outcome, which tells models of one name apart.
+        `shift` tells whether the classes or the model seem to have changed; `segment` is the segment value
+        with most of the extra errors; both are None where unknown. `misleads` tells that the alarm is of a
+        verdict by accuracy, which says little of this model's use.
         """
         place = place_of(alarm)
         found = self._nearest(alarm.model, place)
@@ -146,7 +147,7 @@ class Incidents:
         self._of[alarm.model, alarm.detector] = found.id
 
     def renew(self, alarm: Alarm, now_ms: int) -> None:
-        """Take in a further alarm of a detector whose alarm is open; its time to live starts again."""
+        """Add a further alarm of a detector whose alarm is open, and restart its `resolve_timeout`."""
         incident, part = self._open(alarm.model, alarm.detector)
         part = msgspec.structs.replace(part, alarm=alarm, touched_ms=now_ms, alarms=part.alarms + 1)
         self._incidents[incident.id] = incident.changed(part, place_of(alarm))
@@ -161,19 +162,19 @@ class Incidents:
         del self._of[key]
 
     def tell(self, now_ms: int) -> list[Notification]:
-        """Notifications of everything since the last call."""
+        """Return the notifications of all changes since the last call."""
         for name in list(self._news):
             self._tell(name, now_ms)
         told, self._told = self._told, []
         return told
 
     def parts(self) -> Iterator[tuple[Key, IncidentAlarm]]:
-        """Open alarms by model and detector, in an order that does not depend on which came first."""
+        """Return open alarms by model and detector, in canonical order."""
         for key in sorted(self._of):
             yield key, self._open(*key)[1]
 
     def get(self, key: Key) -> IncidentAlarm | None:
-        """The open alarm of a model and detector."""
+        """Return the open alarm of a model and detector."""
         return self._open(*key)[1] if key in self._of else None
 
     def open_notifications(self) -> list[Notification]:
@@ -186,11 +187,11 @@ class Incidents:
         ]
 
     def state(self) -> list[Incident]:
-        """All of them, in an order of their own; to be asked when everything was told."""
+        """State that `restore` continues from, in canonical order; to be read right after `tell`."""
         return [self._incidents[name] for name in sorted(self._incidents)]
 
     def restore(self, incidents: Sequence[Incident]) -> None:
-        """Be as it was."""
+        """Continue from a `state`."""
         self._incidents = {incident.id: incident for incident in incidents}
         self._news, self._told = {}, []
         self._of = {
@@ -243,5 +244,5 @@ class Incidents:
 
 
 def place_of(alarm: Alarm) -> int:
-    """Outcome at which an alarm is placed: its own, or since which the verdict holds."""
+    """Return the place of an alarm: its outcome, or the one since which the verdict holds."""
     return alarm.judgement.since if alarm.judgement else alarm.outcome

@@ -25,12 +25,12 @@ SEVERITIES: tuple[Severity, ...] = ("info", "warning", "error", "critical")
 
 
 def worst(severities: Iterable[Severity]) -> Severity:
-    """Find the most severe, of at least one."""
+    """Return the most severe of at least one severity."""
     return SEVERITIES[max(SEVERITIES.index(each) for each in severities)]
 
 
 class AlarmCount(msgspec.Struct, frozen=True):
-    """Alarms of one (model, detector)."""
+    """Number of alarms of one model and detector in a digest."""
 
     model: str
     detector: str
@@ -38,7 +38,7 @@ class AlarmCount(msgspec.Struct, frozen=True):
 
 
 class Digest(msgspec.Struct, frozen=True):
-    """Alarms too old to be told one by one."""
+    """Alarms of a backlog that are too old to be notified one by one."""
 
     alarms: int
     """All of them."""
@@ -94,7 +94,7 @@ class ToldHint(msgspec.Struct, frozen=True):
 class Notification(msgspec.Struct, frozen=True):
     """Message to every receiver that wants it.
 
-    `id` stays the same over retries and restarts: whoever receives it twice can tell.
+    `id` stays the same over retries and restarts, so that receivers can recognise repetitions.
     """
 
     id: str
@@ -133,7 +133,7 @@ class Notification(msgspec.Struct, frozen=True):
 
     @property
     def series(self) -> str:
-        """The model: its notifications reach a receiver in order."""
+        """Key of the notifications that reach a receiver in order: the model."""
         return self.model
 
     @property
@@ -171,16 +171,16 @@ _DECODER = msgspec.msgpack.Decoder(Notification)
 
 
 def encode(notification: Notification) -> bytes:
-    """Bytes of a notification; equal ones give equal bytes (msgpack: JSON would lose undefined numbers)."""
+    """Encode a notification; equal ones give equal bytes. It is msgpack, as JSON has no NaN."""
     return _ENCODER.encode(notification)
 
 
 def decode(notification: bytes) -> Notification:
-    """Notification of bytes; raises ValueError for anything else."""
+    """Decode what `encode` gave; raises ValueError for anything else."""
     return _DECODER.decode(notification)
 
 
 def identify(kind: Kind | Literal["incident"], *parts: object) -> str:
-    """An id made of everything that tells this notification apart from all others, in 128 bits."""
+    """Build a 128-bit id from all that tells a notification apart from others."""
     written = msgspec.json.encode([kind, *map(str, parts)])
     return f"{kind}_{hashlib.sha256(written).hexdigest()[:32]}"

@@ -1,8 +1,8 @@
-"""Notifications still to be delivered, in order, and which of them changed since the last commit.
+"""`Outbox`: notifications still to be delivered, in order, and their changes since the last commit.
 
 Within a receiver notifications of one series (a model) keep their order, so that no "resolved" overtakes its
-alarm, nor an incident the one before; a series that fails steps behind the others, so that no notification
-blocks the rest.
+alarm and no incident the one before. After a failed attempt a series goes behind the others, so that no
+notification blocks the rest.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from streamwatch.core.alerting.notification import KINDS, Notification
 
 
 class Entry(msgspec.Struct):
-    """Entry of one notification until every receiver has it or it was dropped."""
+    """Notification with the receivers it is pending for; removed once all have it or it was dropped."""
 
     notification: Notification
     attempts: dict[str, int]
@@ -37,12 +37,12 @@ def _age(entry: Entry) -> tuple[int, int, int, int, str]:
 
 
 def new_entry(notification: Notification, receivers: Sequence[str], number: int = 0) -> bytes:
-    """Encode the entry of a new notification."""
+    """Encode the outbox entry of a new notification."""
     return _ENCODER.encode(Entry(notification, dict.fromkeys(receivers, 0), number))
 
 
 class Outbox:
-    """Notifications pending for each of `receivers`."""
+    """Queues of pending notifications, one for each of `receivers`."""
 
     def __init__(self, receivers: Sequence[str]) -> None:
         self._entries: dict[str, Entry] = {}
@@ -54,19 +54,25 @@ class Outbox:
         """Numbers of notifications that are yet to be added."""
 
     def draft(self, notification: Notification, receivers: Sequence[str]) -> bytes:
-        """Encode a new notification, the newest of all, for the next commit."""
+        """Encode a new notification, newer than all others, for the next commit.
+
+        `add` follows once it is durable.
+        """
         self._newest += 1
         self._drafts[notification.id] = self._newest
         return new_entry(notification, receivers, self._newest)
 
     def add(self, notification: Notification, receivers: Sequence[str]) -> None:
-        """Owe a new notification; it is already kept as its `draft`."""
+        """Queue a new notification, whose `draft` is durable."""
         number = self._drafts.pop(notification.id, self._newest)
         if receivers and notification.id not in self._entries:
             self._enter(Entry(notification, dict.fromkeys(receivers, 0), number))
 
     def restore(self, kept: Mapping[str, bytes]) -> list[tuple[str, Notification]]:
-        """Owe exactly what was kept; what is owed to receivers that are no more is returned and dropped."""
+        """Replace the contents by committed entries.
+
+        Those for receivers that no longer exist are dropped and returned.
+        """
         self._entries.clear()
         self._changed.clear()
         self._drafts.clear()
@@ -93,27 +99,27 @@ class Outbox:
         return series in self._queues[receiver]
 
     def head(self, receiver: str) -> Notification | None:
-        """Next notification for a receiver."""
+        """Return the next notification for a receiver; None without any."""
         ids = next(iter(self._queues[receiver].values()), None)
         return self._entries[ids[0]].notification if ids else None
 
     def waiting(self, receiver: str) -> list[Notification]:
-        """Notifications pending for a receiver, what has waited longest first."""
+        """Return the notifications pending for a receiver, those that have waited longest first."""
         entries = (self._entries[name] for ids in self._queues[receiver].values() for name in ids)
         return [entry.notification for entry in sorted(entries, key=_age)]
 
     def owed(self, receiver: str, notification: Notification) -> bool:
-        """Tell whether this notification is pending for a receiver."""
+        """Tell whether a notification is pending for a receiver."""
         entry = self._entries.get(notification.id)
         return entry is not None and receiver in entry.attempts
 
     def attempts(self, receiver: str, notification: Notification) -> int:
-        """Failed attempts so far."""
+        """Return the number of failed attempts so far."""
         entry = self._entries.get(notification.id)
         return entry.attempts.get(receiver, 0) if entry else 0
 
     def settle(self, receiver: str, notification: Notification) -> bool:
-        """Remove a notification for a receiver; tells whether it was pending."""
+        """Remove a notification of a receiver; returns whether it was pending."""
         entry = self._entries.get(notification.id)
         if entry is None or receiver not in entry.attempts:
             return False
@@ -130,7 +136,7 @@ class Outbox:
         return True
 
     def fail(self, receiver: str, notification: Notification) -> None:
-        """An attempt failed: its series steps behind the others."""
+        """Count a failed attempt, and move the notification's series behind the others."""
         entry = self._entries.get(notification.id)
         if entry is not None and receiver in entry.attempts:
             entry.attempts[receiver] += 1
@@ -139,11 +145,11 @@ class Outbox:
 
     @property
     def changed(self) -> bool:
-        """Tell whether `changes` has anything."""
+        """Tell whether `changes` would return any entries."""
         return bool(self._changed)
 
     def changes(self) -> dict[str, bytes | None]:
-        """Entries changed since the last call, by id; None: removed."""
+        """Return the entries changed since the last call, encoded, by id; None for removed ones."""
         changed = {
             name: _ENCODER.encode(entry) if (entry := self._entries.get(name)) else None
             for name in sorted(self._changed)

@@ -25,14 +25,14 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Result: the receiver will never take this notification; others it may."""
+    """Result: the receiver will never take this notification, but may take others."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Gone:
-    """Result: the receiver exists no more (410)."""
+    """Result: the receiver no longer exists (HTTP status 410)."""
 
     reason: str
 
@@ -41,16 +41,19 @@ DeliveryResult: TypeAlias = Delivered | Failed | Refused | Gone
 
 
 class Receiver(Protocol):
-    """One receiver of notifications. What it answers may be logged: no part of a URL, no secret."""
+    """One receiver of notifications.
+
+    Its results are logged, so they must hold no secret and no part of a URL.
+    """
 
     @property
     def name(self) -> str:
-        """As the operator calls it; a label of metrics."""
+        """Name of the receiver in the settings, and in the label `receiver` of metrics."""
         ...
 
     @property
     def host(self) -> str:
-        """Host of the receiver, as far as a log may know."""
+        """Host of the receiver, for logs."""
         ...
 
     @property
@@ -63,7 +66,7 @@ class Receiver(Protocol):
         ...
 
     async def open(self) -> None:
-        """Get ready; called in the loop that will deliver."""
+        """Prepare for deliveries; called in the event loop that will deliver."""
         ...
 
     async def deliver(self, notification: Notification, now_ms: int) -> DeliveryResult:
@@ -75,5 +78,5 @@ class Receiver(Protocol):
         ...
 
     async def close(self) -> None:
-        """Leave."""
+        """Close connections."""
         ...

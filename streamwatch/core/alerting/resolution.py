@@ -1,4 +1,4 @@
-"""Whether a drift is over."""
+"""Test for the end of a drift."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from streamwatch.core.estimators.notifying.level import Level
 def is_back(part: IncidentAlarm, level: Level | None) -> bool:
     """Tell whether the recent error is within its bound of the level before the alarm.
 
-    Asked only after as many outcomes as the level remembers: right after an alarm the faded error still tells
-    of the time before it, and every alarm would be over at once.
+    To be asked only after as many outcomes as the level remembers: right after an alarm the faded error still
+    reflects the time before it, so every alarm would end at once.
     """
     alarm = part.alarm
     if level is None or level.outcomes - alarm.outcome < level.n_eff:

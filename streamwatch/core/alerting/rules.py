@@ -1,4 +1,4 @@
-"""Which alarms are told to people, and how severe they are."""
+"""Rules for which alarms are notified, and with which severity."""
 
 from __future__ import annotations
 
