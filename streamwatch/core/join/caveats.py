@@ -32,7 +32,7 @@ class Caveats:
 
 
 def caveats(models: Mapping[str, ModelActivity], spec: JoinSpec, clock_ms: int) -> dict[str, Caveats]:
-    """Caveats of each model that has any, by name."""
+    """Return the caveats of each model that has any, by name."""
     found: dict[str, Caveats] = {}
     for name, activity in sorted(models.items()):
         ends_ms = activity.first_ms + spec.horizon_ms

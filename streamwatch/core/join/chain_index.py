@@ -34,16 +34,16 @@ class ChainIndex:
         """Models that were met in any chain, in that order."""
 
     def begin(self) -> None:
-        """Forget the chains of the batch before: their store may have taken them back."""
+        """Drop the chains of the batch before, as the store may have changed them."""
         self._chains.clear()
 
     def clear(self) -> None:
-        """Forget the names of models, too."""
+        """Drop the chains and the names of models."""
         self._chains.clear()
         self.names.clear()
 
     def update(self, first: JoinEntry) -> None:
-        """Take in what a chain holds now."""
+        """Index the entries that were added to a chain."""
         chain = self._chains.get(first.id)
         if chain is None or chain.first is not first or chain.last is None or chain.last.state == GONE:
             chain = self._chains[first.id] = _Chain(first)
@@ -59,7 +59,7 @@ class ChainIndex:
         chain.last, chain.length = last, length
 
     def find(self, first: JoinEntry, wanted: Collection[str]) -> list[JoinEntry]:
-        """Entries of the wanted models, in the order of the chain, which is to be up to date."""
+        """Return the entries of the wanted models, in the order of the chain; call `update` first."""
         by_model = self._chains[first.id].by_model
         if len(wanted) < len(by_model):
             found = [by_model[model] for model in wanted if model in by_model]

@@ -9,7 +9,10 @@ from streamwatch.core.join.results import COUNTED_AS
 
 @dataclass(slots=True)
 class LabelCounters:
-    """Labels of one form, with a model or without: each one accepted is in one of the others, or held."""
+    """Counters of labels of one form, with a model or without.
+
+    Each label accepted is counted in exactly one of the others, or is still held.
+    """
 
     accepted: int = 0
     joined: int = 0
@@ -29,7 +32,7 @@ class LabelCounters:
         setattr(self, name, getattr(self, name) + 1)
 
     def settled(self) -> int:
-        """All that are no longer held."""
+        """Number of labels accepted that are no longer held."""
         return (
             self.joined
             + self.orphaned
@@ -46,7 +49,7 @@ class LabelCounters:
 
 @dataclass(slots=True)
 class PredictionCounters:
-    """Predictions of one topic."""
+    """Counters of the predictions of one topic."""
 
     accepted: int = 0
     joined: int = 0
@@ -55,7 +58,7 @@ class PredictionCounters:
 
 @dataclass(slots=True)
 class JoinCounters:
-    """Counters of the join, monotone, part of its state."""
+    """Counters of the join since its state began; they never decrease and are part of the state."""
 
     predictions_accepted: int = 0
     predictions_resolved: int = 0
@@ -90,7 +93,7 @@ class JoinCounters:
     """Labels of both forms, likewise."""
 
     def of_predictions(self, topic: str) -> PredictionCounters:
-        """Counters of a topic's predictions, to be counted up."""
+        """Return the counters of a topic's predictions, which the caller may increase."""
         if not topic:
             return PredictionCounters()
         found = self.topic_predictions.get(topic)
@@ -99,7 +102,7 @@ class JoinCounters:
         return found
 
     def of_labels(self, topic: str) -> LabelCounters:
-        """Counters of a topic's labels, to be counted up."""
+        """Return the counters of a topic's labels, which the caller may increase."""
         if not topic:
             return LabelCounters()
         found = self.topic_labels.get(topic)

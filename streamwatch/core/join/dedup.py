@@ -105,7 +105,7 @@ class DedupIndex:
             self.turn()
 
     def turn(self) -> None:
-        """The open generation is full, or there is one dedup entry too many."""
+        """Close the open generation if it is full, and drop the oldest if there are too many entries."""
         if self._base + len(self.entries) >= self._share:
             self._close()
         if len(self) > self._maximum:
@@ -137,7 +137,7 @@ class DedupIndex:
         return generation.count
 
     def pass_time(self, clock_ms: int) -> None:
-        """Close what has been open long enough, drop what the clock has passed."""
+        """Close the open generation, and drop old ones, as far as the clock requires."""
         self._clock_ms = clock_ms
         if self._base + len(self.entries) == 0:
             self._opened_ms = clock_ms
@@ -149,7 +149,7 @@ class DedupIndex:
             self._measure()
 
     def end_batch(self) -> tuple[list[tuple[int, list[JoinEntry]]], list[int]]:
-        """Dedup entries made since the last call by generation, and the generations dropped since."""
+        """Return the dedup entries made since the last call, by generation, and the generations dropped."""
         self._base += len(self.entries)
         self._collect()
         self._measure()

@@ -1,7 +1,7 @@
-"""Entry of one (id, model): a prediction or label that waits, or the dedup entry of what is settled.
+"""`JoinEntry`: entry of one (id, model), a waiting prediction or label, or the dedup entry of a settled one.
 
-All records of one id hang in one chain, first come first, so that a label without a model finds every model
-that predicted its id with one look-up. The working set is `dict[id, first record of the chain]`.
+All entries of one id form a linked list, the chain, oldest first, so that a label without a model finds all
+models that predicted its id with one look-up. The working set is `dict[id, first entry of the chain]`.
 """
 
 from __future__ import annotations
@@ -63,12 +63,12 @@ class JoinEntry(msgspec.Struct, gc=False):
 
 
 def own_time(event: JoinEntry | Label | Prediction) -> int:
-    """An event's own timestamp where it has one, else its record's."""
+    """Return an event's own timestamp if it has one, else its record's."""
     return event.record_ms if event.timestamp_ms is None else event.timestamp_ms
 
 
 def append(by_id: dict[str, JoinEntry], record: JoinEntry) -> None:
-    """Hang a record at the end of its id's chain."""
+    """Append an entry to its id's chain."""
     last = by_id.get(record.id)
     if last is None:
         by_id[record.id] = record
@@ -79,7 +79,7 @@ def append(by_id: dict[str, JoinEntry], record: JoinEntry) -> None:
 
 
 def forget(by_id: dict[str, JoinEntry], record: JoinEntry) -> None:
-    """Take a record out of its id's chain, if it still hangs there."""
+    """Remove an entry from its id's chain, if it is still in it."""
     record.state = GONE
     first = by_id.get(record.id)
     if first is record:

@@ -1,4 +1,4 @@
-"""When what is waiting falls due: deadlines by the second, in order."""
+"""`Deadlines`: waiting entries by the second at which they expire, in order."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from streamwatch.core.join.entry import JoinEntry
 
 
 def deadline(record_ms: int, horizon_ms: int) -> int:
-    """Whole second of record time, rounded up, at which something that waits for `horizon_ms` falls due."""
+    """Return the second of record time, rounded up, at which what waits for `horizon_ms` expires."""
     return -(-(record_ms + horizon_ms) // 1000)
 
 
 class Deadlines:
-    """Records in order of (deadline, insertion), of one kind of waiting: states `first_state` … `last_state`.
+    """Waiting entries ordered by (deadline, insertion), of one kind: states `first_state` … `last_state`.
 
-    A record that was settled meanwhile is not searched for: it is skipped when its turn comes, or swept. A
-    store in memory lends its whole index; one on disk lends the buckets due and as many of the oldest live
-    records as `ReadSet` asks for, and writes what then stands behind its own records in each bucket.
+    An entry that is settled stays in the index until its deadline, when it is skipped, or until `sweep`. A
+    store in memory lends its whole index. One on disk lends the buckets whose deadline passes and as many of
+    the oldest waiting entries as `ReadSet` asks for; afterwards it writes what was added to each bucket.
     """
 
     __slots__ = (
@@ -45,7 +45,10 @@ class Deadlines:
         """Records in the buckets, settled ones included; as of the end of a batch."""
 
     def add(self, deadline_s: int, record: JoinEntry) -> list[JoinEntry]:
-        """Append to the bucket of this second; further records may be appended to it until time passes."""
+        """Append an entry to the bucket of a second and return the bucket.
+
+        The caller may append further entries to it until the clock passes that second.
+        """
         bucket = self.buckets.get(deadline_s)
         if bucket is None:
             bucket = self.buckets[deadline_s] = []
@@ -61,7 +64,7 @@ class Deadlines:
         return bucket
 
     def due(self, limit_s: int) -> Iterator[tuple[int, JoinEntry]]:
-        """Take out what falls due at or before `limit_s` and still waits, in order."""
+        """Remove and yield the entries with a deadline up to `limit_s` that still wait, in order."""
         order = self._order
         first_state, last_state = self._first_state, self._last_state
         while order and order[0] <= limit_s:
@@ -71,7 +74,10 @@ class Deadlines:
                     yield deadline_s, record
 
     def oldest(self) -> JoinEntry | None:
-        """The record that would fall due first; it stays until its state changes."""
+        """Return the waiting entry with the earliest deadline.
+
+        It stays in the index until its state changes.
+        """
         first_state, last_state = self._first_state, self._last_state
         while self._order:
             deadline_s = self._order[0]
@@ -85,7 +91,7 @@ class Deadlines:
         return None
 
     def sweep(self, effort: int) -> None:
-        """Free settled records, a bounded number per call, once they outnumber the waiting ones."""
+        """Remove settled entries, a bounded number per call, once they outnumber the waiting ones."""
         if self._sweep is None:
             if self.entries <= 2 * self.live + 4096:
                 return

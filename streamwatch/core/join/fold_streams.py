@@ -15,7 +15,7 @@ from streamwatch.core.fold_names import SEPARATOR, model_of
 
 
 class Stream(msgspec.Struct, array_like=True):
-    """The end of a model's stream of resolved ids."""
+    """Latest state of a model's stream of resolved ids."""
 
     id: str
     """The id resolved last."""
@@ -34,7 +34,7 @@ class FoldStreams:
         self._streams: dict[str, Stream] = {}
 
     def previous_label(self, name: str, event_id: str, label: str) -> str | None:
-        """Take up a fold's outcome; the previous label of its model's stream, None at its beginning."""
+        """Add a fold's outcome to its model's stream, and return the label before it; None for the first."""
         model = model_of(name)
         stream = self._streams.get(model)
         if stream is None:
@@ -47,7 +47,7 @@ class FoldStreams:
         return stream.before
 
     def keep(self, names: Sequence[str]) -> None:
-        """Forget the streams of models none of whose folds is among these names."""
+        """Drop the streams of models with no fold among these names."""
         alive = {model_of(name) for name in names if SEPARATOR in name}
         for model in self._streams.keys() - alive:
             del self._streams[model]

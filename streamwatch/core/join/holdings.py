@@ -1,4 +1,4 @@
-"""What a join holds at a moment, whichever way it keeps it."""
+"""`Holdings`: what a join holds, in a form common to the row-wise and the compiled join."""
 
 from __future__ import annotations
 

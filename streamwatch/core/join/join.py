@@ -24,7 +24,7 @@ __all__ = ["Join", "JoinEntry"]
 
 
 class Join:
-    """Lends the store's records to its parts for one batch, and leads every event to the part it concerns."""
+    """Joins the events of a batch with the entries lent by the store; each event goes to the part for it."""
 
     __slots__ = ("_by_id", "_rules", "_spec", "counters", "labels", "predictions")
 
@@ -54,23 +54,23 @@ class Join:
     def begin(
         self, by_id: dict[str, JoinEntry], pending: Deadlines, early: Deadlines, retained: Deadlines
     ) -> None:
-        """Borrow the records and indices for one batch."""
+        """Begin a batch with the entries and indices that the store lends."""
         self._by_id = by_id
         self.predictions.begin(by_id, pending, self.counters)
         self.labels.begin(by_id, early, retained, self.counters)
         self._rules.begin(by_id, self.counters)
 
     def end(self, *, whole: bool) -> None:
-        """Settle the books of the batch; `whole`: nothing due is left."""
+        """End the batch and update the indices; `whole` tells that all its events were taken."""
         self.predictions.end(whole=whole)
         self.labels.end()
 
     def take(  # noqa: C901, PLR0912, PLR0915 - a call costs a tenth of an event's budget
         self, events: Sequence[Event], start: int, limit_ms: int
     ) -> int:
-        """Join events from `start` on, up to the first at or past `limit_ms`; the position of that.
+        """Join events from `start` on, up to the first at or past `limit_ms`; returns the position of that.
 
-        This is the hot loop. What nearly every event is, is dealt with here and counted in local variables: a
+        This is the hot loop. It handles the common cases itself and counts them in local variables: a
         model's first prediction of an id, whether its label is kept already or yet to come; a label whose
         prediction is pending; a label for every model of an id, all of whose predictions are pending.
         `JoinRules` has the rules for all others, and for everything where models predict in folds.
@@ -287,9 +287,9 @@ class Join:
         return len(events)
 
     def pass_time(self, clock_ms: int, reached_s: tuple[int, int, int]) -> bool:
-        """Let fall due what the clock has passed: predictions, then labels, then dedup entries.
+        """Expire what has a deadline up to the clock: predictions, then labels, then dedup entries.
 
-        False if it stopped at a second up to which an index reaches; call again to go on.
+        Returns False if it stopped earlier, at the second up to which an index was lent; call again to go on.
         """
         pending_s, early_s, retained_s = reached_s
         if not self.predictions.pass_time(clock_ms, pending_s):

@@ -1,4 +1,4 @@
-"""Mistakes that make no noise: classes with nothing in common, scores as classes, labels never met.
+"""Detection of silent mistakes: classes with nothing in common, scores as classes, labels never met.
 
 A model that says 1 and 0 where labels say fraud and legit is wrong every time, and one whose ids are written
 otherwise than those of its labels is never evaluated: both look like results.
@@ -47,7 +47,7 @@ class ClassSets(msgspec.Struct, array_like=True, gc=False):
 
 
 class AgreementState(msgspec.Struct, frozen=True, array_like=True):
-    """Everything a `ClassAgreement` knows, in canonical order."""
+    """State of a `ClassAgreement`, in canonical order."""
 
     open: dict[str, ClassSets] = {}
     settled: list[str] = []
@@ -91,7 +91,7 @@ class ClassAgreement:
         self._settled: set[str] = set()
 
     def observe(self, outcomes: Sequence[Outcome]) -> None:
-        """Look at outcomes, in order; costs next to nothing where all models are settled."""
+        """Take in the classes of outcomes, in order; nearly free where all models are settled."""
         settled = self._settled
         if settled.issuperset({outcome.model for outcome in outcomes}):
             return
@@ -129,7 +129,7 @@ class ClassAgreement:
         return model in self._settled
 
     def forget(self, model: str) -> None:
-        """Drop a model that retired; should it come back, it is looked at anew."""
+        """Drop a model that retired; if it comes back, it is examined anew."""
         self._open.pop(model, None)
         self._settled.discard(model)
 
@@ -158,12 +158,12 @@ class ClassAgreement:
 def mismatches(
     agreement: ClassAgreement, models: Mapping[str, ModelActivity], since_ms: int
 ) -> list[Mismatch]:
-    """List what is wrong with which model, by name; models with nothing wrong are left out.
+    """List the mismatches of models, by name; models without one are left out.
 
     Parameters
     ----------
     agreement
-        What is known of their classes.
+        Classes of the models.
     models
         Their share of the join.
     since_ms
@@ -189,7 +189,7 @@ def mismatches(
 def details_with(
     details: Mapping[str, Mapping[str, object]], found: Sequence[Mismatch]
 ) -> dict[str, dict[str, object]]:
-    """Add what is wrong with each model to what else the API shows of it beside numbers."""
+    """Add the mismatch of each model to the details that the API shows of it."""
     shown = {model: dict(told) for model, told in details.items()}
     for each in found:
         told = shown.setdefault(each.model, {})

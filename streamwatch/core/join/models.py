@@ -36,11 +36,11 @@ class ModelActivity:
 
     @property
     def accepted(self) -> int:
-        """Predictions taken in, whatever became of them."""
+        """Number of predictions accepted, whatever became of them."""
         return self.pending + self.joined + self.left
 
     def predicted(self, event: Prediction) -> None:
-        """Note when the model predicted."""
+        """Record the time of a prediction of the model."""
         event_ms = event.record_ms if event.timestamp_ms is None else min(event.timestamp_ms, event.record_ms)
         self.last_ms = max(self.last_ms, event.record_ms)
         self.last_event_ms = max(self.last_event_ms, event_ms)
@@ -103,11 +103,11 @@ class JoinModels:
 
     @property
     def next_look_s(self) -> int:
-        """Second before which nobody can be idle."""
+        """Second before which no model can be idle."""
         return self._next_look_s
 
     def retire(self, clock_ms: int) -> list[str]:
-        """Remove the models that are idle by now, and name them."""
+        """Remove the models that are idle at the clock, and return their names."""
         now_s = clock_ms // 1000
         if now_s <= self._looked_s:
             return []

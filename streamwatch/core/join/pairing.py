@@ -29,7 +29,7 @@ WALKED: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class PairingState:
-    """State of the pairing: what its count of expired pairs rests on."""
+    """State of the pairing, from which expired pairs are counted."""
 
     rules: str = ""
     """By which models were partners; under others the count of what waits begins anew."""
@@ -40,7 +40,7 @@ class PairingState:
 
 
 class Pairing:
-    """Finds the partners of an outcome, and counts those that never came.
+    """Finds the paired outcomes of an outcome, and counts pairs that never came about.
 
     A dedup entry waits for every partner that was known when its generation was opened and is not yet
     resolved on the id. What still waits when the generation is dropped has expired. Only the sum is kept, by
@@ -79,7 +79,7 @@ class Pairing:
         self._wanted: dict[str, tuple[int, dict[str, None]]] = {}  # partners of a model among so many names
 
     def begin(self) -> None:
-        """Begin a batch: its chains are others."""
+        """Begin a batch, and drop the index of the chains before."""
         self._chains.begin()
 
     def meet(
@@ -144,7 +144,7 @@ class Pairing:
         return tuple(found)
 
     def drop(self, generations: Iterable[int], counters: JoinCounters) -> None:
-        """Count what waited in generations of dedup entries that are gone."""
+        """Count as expired the pairs that waited in generations of dedup entries dropped now."""
         for generation in generations:
             counters.pairs_expired += max(0, self._waiting.pop(generation, 0))
 

@@ -1,4 +1,4 @@
-"""Puts outcomes back into the order of their predictions (`join.order: prediction_time`).
+"""`OrderBuffer`: puts outcomes back into the order of their predictions (`join.order: prediction_time`).
 
 Numbers that depend on order (κ_per, every detector) live in the order in which outcomes are evaluated. A
 label dump sorted by class turns the order of resolution into nonsense; predictions come in the order the
@@ -93,7 +93,7 @@ class OrderBuffer:
         return outcome
 
     def overflow(self) -> list[Outcome]:
-        """Take out what exceeds the maximum, oldest prediction first."""
+        """Remove and return the outcomes beyond the maximum, oldest prediction first."""
         released: list[Outcome] = []
         while len(self._held) > self._maximum:
             self._bound = max(self._bound, self._held[0][:2])
@@ -103,7 +103,7 @@ class OrderBuffer:
         return released
 
     def release(self, clock_ms: int) -> list[Outcome]:
-        """Take out what the clock allows, in order."""
+        """Remove and return the outcomes whose turn it is at the clock, in order."""
         windows, held = self._windows, self._held
         bound = self._bound
         while windows and windows[0][0] <= clock_ms:
@@ -115,7 +115,7 @@ class OrderBuffer:
         return released
 
     def release_all(self) -> list[Outcome]:
-        """Take out everything, in order."""
+        """Remove and return all outcomes, in order."""
         released: list[Outcome] = []
         while self._held:
             self._bound = max(self._bound, self._held[0][:2])
@@ -129,7 +129,7 @@ class OrderBuffer:
     def changes(self) -> dict[bytes, bytes | None]:
         """Outcomes held since the last call and still held, and None for those held before it that left.
 
-        The first call begins to keep account; keys sort like predictions.
+        Changes are tracked from the first call on; keys sort like predictions.
         """
         fresh, gone = self._fresh, self._gone
         self._fresh, self._gone = {}, []

@@ -1,4 +1,4 @@
-"""The table of the join: what becomes of a label that meets an entry, and how that is counted."""
+"""Results of labels that meet an entry, and the counters they are counted in."""
 
 from __future__ import annotations
 
@@ -42,6 +42,6 @@ COUNTED_AS: Final[Mapping[int, str]] = {
 
 
 def result_of(entry: JoinEntry, true_class: str) -> int:
-    """Result of a label that meets an entry; a dedup entry must be alive."""
+    """Return the result of a label that meets an entry; a dedup entry must not have been dropped."""
     result = RESULT_BY_STATE[entry.state]
     return CORRECTED if result == DUPLICATE and entry.true_class != true_class else result

@@ -44,12 +44,12 @@ class JoinRules:
         self._by_id: dict[str, JoinEntry] = {}
 
     def begin(self, by_id: dict[str, JoinEntry], counters: JoinCounters) -> None:
-        """Borrow the records for one batch."""
+        """Begin a batch with the entries that the store lends."""
         self._by_id = by_id
         self._counters = counters
 
     def rest(self, event: Event) -> None:
-        """Neither prediction nor label: withdraws, or is only counted."""
+        """Handle an event that is neither prediction nor label: a withdrawal, or one that is only counted."""
         if type(event) is NullRecord:
             nulls = self._counters.null_records
             nulls[event.topic] = nulls.get(event.topic, 0) + 1
@@ -82,7 +82,7 @@ class JoinRules:
             record = record.next
 
     def predict(self, event: Prediction) -> None:
-        """A prediction of a new model, a repetition, a challenger's, or one whose label came first."""
+        """Handle a prediction of a new model, a repetition, a challenger's, or one whose label came first."""
         predictions = self._predictions
         model, record_ms = event.model, event.record_ms
         own, early, bare = self._find(event.id, model)
@@ -161,7 +161,7 @@ class JoinRules:
         return own, early, bare
 
     def label_named(self, event: Label, model: str) -> None:
-        """A label with a model, whose prediction is not pending."""
+        """Handle a label with a model, whose prediction is not pending."""
         own, early, bare = self._find(event.id, model)
         if (known := own or early or bare) is not None:
             result = result_of(known, event.true_class)
@@ -171,9 +171,9 @@ class JoinRules:
             self._labels.hold(event)
 
     def label_folds(self, event: Label, model: str) -> None:
-        """A label with a model that may have predicted in folds: resolves every fold pending on its id.
+        """Handle a label with a model that may predict in folds: resolve every fold pending on its id.
 
-        It is kept for those to come. The label is counted once, by the first that applies of: joined,
+        It is kept for folds still to come. The label is counted once, by the first that applies of: joined,
         corrected, duplicate, late, unusable.
         """
         predictions, named = self._predictions, self._counters.with_model
@@ -212,7 +212,7 @@ class JoinRules:
             self._labels.hold(event)
 
     def label_all(self, event: Label) -> None:
-        """A label without a model: resolves every model pending on its id and is kept for those to come."""
+        """Handle a label without a model: resolve all models pending on its id, and keep it for others."""
         predictions = self._predictions
         result = ORPHAN
         record = self._by_id.get(event.id)

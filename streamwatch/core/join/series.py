@@ -1,4 +1,4 @@
-"""The join as series, and the sums that must always hold."""
+"""Metrics of the join, and the identities between its counters that must always hold."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ _UNUSABLE = {"evicted": "evicted_prediction", "over_limit": "over_limit", "withd
 
 
 class Joining(Protocol):
-    """A join, as its series need it."""
+    """Join as its metrics need it."""
 
     @property
     def counters(self) -> JoinCounters:
-        """Since its state began."""
+        """Counters since the state began."""
         ...
 
     def holdings(self) -> Holdings:
@@ -139,7 +139,7 @@ def gauge_families(join: Joining) -> list[Family]:
 
 
 def model_families(join: Joining, found: Sequence[Mismatch]) -> list[Family]:
-    """Show the share of each model in the join, and what is silently wrong with which (others: no sample)."""
+    """Metrics of each model in the join, and of its mismatches (no sample for models without one)."""
     models = joined_folds(join.holdings().models)
     return [
         family(
@@ -156,7 +156,7 @@ def model_families(join: Joining, found: Sequence[Mismatch]) -> list[Family]:
 
 
 def identities(join: Joining) -> list[str]:
-    """Every sum that does not hold, in words; empty when all is accounted for."""
+    """Describe the sums of counters that do not hold; empty when every event is accounted for."""
     counters, holdings = join.counters, join.holdings()
     pending = sum(activity.pending for activity in holdings.models.values())
     sums = [

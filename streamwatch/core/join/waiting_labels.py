@@ -1,4 +1,4 @@
-"""Labels that wait: for a prediction still to come, or, once met, for those of further models."""
+"""`WaitingLabels`: labels that wait for a prediction, or, once met, for those of further models."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from streamwatch.core.specs import JoinSpec
 
 
 class WaitingLabels:
-    """At most `max_labels`, the oldest by record time leave first.
+    """Waiting labels, at most `max_labels`; beyond that the oldest by record time are evicted.
 
     A label that names its model waits `early_horizon` for the prediction. One without a model is retained
     for `horizon`, met or not; so is one with a model from when it has met a fold of it. Either that met
@@ -64,7 +64,7 @@ class WaitingLabels:
     def begin(
         self, by_id: dict[str, JoinEntry], early: Deadlines, retained: Deadlines, counters: JoinCounters
     ) -> None:
-        """Borrow the records and indices for one batch."""
+        """Begin a batch with the entries and indices that the store lends."""
         self._by_id = by_id
         self._early_index = early
         self._retained_index = retained
@@ -73,7 +73,7 @@ class WaitingLabels:
         self._until_ms = -1
 
     def end(self) -> None:
-        """Tell the indices how much of them is alive."""
+        """End the batch: set the numbers of waiting entries in the indices."""
         self._early_index.live = self.early
         self._retained_index.live = self.retained
 
@@ -134,7 +134,7 @@ class WaitingLabels:
         self._evict_beyond()
 
     def share(self, record: JoinEntry, record_ms: int) -> None:
-        """A label with a model has met a fold of it at the clock: from here on it is kept for the others."""
+        """Keep a label with a model, which has just met one of its folds, for the other folds."""
         if record.state == EARLY:
             self.take(record, JOINED)
             self.keep_for_folds(record, own_time(record), record_ms)
@@ -149,21 +149,21 @@ class WaitingLabels:
         self._evict_beyond()
 
     def repeat(self, label: Label, kept: JoinEntry) -> None:
-        """Another label without a model for the same id."""
+        """Handle another label without a model for an id that has one waiting."""
         result = result_of(kept, label.true_class)
         for counts in (self._counters.without_model, self._counters.of_labels(label.topic)):
             counts.accepted += 1
             counts.count(result)
 
     def take(self, record: JoinEntry, result: int) -> None:
-        """The prediction of a label with a model has come."""
+        """Settle a label with a model, whose prediction has come."""
         self.early -= 1
         self._counters.with_model.count(result)
         self._counters.of_labels(record.topic).count(result)
         forget(self._by_id, record)
 
     def met(self, record: JoinEntry, result: int) -> None:
-        """A label without a model has met a prediction; only the first meeting counts."""
+        """Count that a label without a model has met a prediction; only the first time counts."""
         if record.state == UNMATCHED:
             record.state = RETAINED
             self.unmatched -= 1
@@ -171,9 +171,9 @@ class WaitingLabels:
             self._counters.of_labels(record.topic).count(result)
 
     def expire(self, clock_ms: int, early_s: int, retained_s: int) -> bool:
-        """Give up what has waited long enough by the clock, as far as the indices reach.
+        """Expire labels with a deadline up to the clock, as far as the indices were lent.
 
-        Whether they reach that far.
+        Returns whether the indices reach that far.
         """
         limit_s = clock_ms // 1000
         self._until_ms = -1

@@ -1,4 +1,4 @@
-"""Predictions that wait for their label, and what becomes of them."""
+"""`WaitingPredictions`: predictions that wait for their label, until they are resolved or expire."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from streamwatch.core.specs import JoinSpec
 
 
 class WaitingPredictions:
-    """At most `max_pending`, each for `horizon`; the one that would expire first is evicted first.
+    """Pending predictions, at most `max_pending`, each for `horizon`; the next to expire is evicted first.
 
     What leaves with a class (its label's, or the one assumed at expiry) becomes an outcome, at once or
     through the order buffer; all that leave become dedup entries.
@@ -65,7 +65,7 @@ class WaitingPredictions:
         """Predictions accepted since they were taken last; None where nobody asks."""
 
     def begin(self, by_id: dict[str, JoinEntry], index: Deadlines, counters: JoinCounters) -> None:
-        """Borrow the records and the index for one batch."""
+        """Begin a batch with the entries and the index that the store lends."""
         self._by_id = by_id
         self.index = index
         self._counters = counters
@@ -75,7 +75,7 @@ class WaitingPredictions:
             self.pairing.begin()
 
     def end(self, *, whole: bool) -> None:
-        """Tell the index how much of it is alive, and see what waits longest, if the index reaches so far."""
+        """End the batch: set the number of waiting entries in the index; find the oldest if it was lent."""
         self.index.live = self.pending
         if whole:
             oldest = self.index.oldest()
@@ -114,14 +114,14 @@ class WaitingPredictions:
         return arrived
 
     def wait(self, record: JoinEntry) -> None:
-        """From here on the prediction may expire."""
+        """Let an accepted prediction wait for its label, or expire."""
         self.index.add(deadline(record.record_ms, self._spec.horizon_ms), record)
         self.index.entries += 1
 
     def resolve(
         self, record: JoinEntry, activity: ModelActivity, true_class: str, label_ms: int, record_ms: int
     ) -> None:
-        """A prediction meets its label at record time `record_ms`; `label_ms` is the label's own time."""
+        """Resolve a prediction with its label at clock `record_ms`; `label_ms` is the label's own time."""
         activity.pending -= 1
         activity.joined += 1
         self._counters.of_predictions(record.topic).joined += 1
@@ -154,14 +154,17 @@ class WaitingPredictions:
         self.dedup.add(record, RESOLVED, record_ms)
 
     def partners(self, record: JoinEntry, true_class: str) -> tuple[PairedAnswer, ...] | None:
-        """Answers of the models compared with this one that are resolved on the id; None without any."""
+        """Return predicted classes of models compared with this one and resolved on the id.
+
+        None without any.
+        """
         if self.pairing is None:
             return None
         first = self._by_id.get(record.id)
         return self.pairing.meet(first, record, true_class, self.join_models.models, self._counters)
 
     def withdraw(self, record: JoinEntry, record_ms: int) -> None:
-        """The prediction was taken back."""
+        """Settle a prediction that a null record withdraws."""
         self._leave(record)
         self._counters.predictions_withdrawn += 1
         self.dedup.add(record, WITHDRAWN, record_ms)
@@ -175,9 +178,9 @@ class WaitingPredictions:
             self.dedup.add(record, EVICTED, record_ms)
 
     def pass_time(self, clock_ms: int, reached_s: int) -> bool:
-        """Let predictions expire, and held outcomes go, by the clock; as far as the index reaches.
+        """Expire predictions and release held outcomes up to the clock, as far as the index was lent.
 
-        Whether it reaches that far: before, nothing that is held goes.
+        Returns whether the index reaches that far; held outcomes are released only then.
         """
         limit_s = clock_ms // 1000
         for deadline_s, record in self.index.due(min(limit_s, reached_s)):
@@ -193,7 +196,7 @@ class WaitingPredictions:
         return True
 
     def release_all(self) -> None:
-        """Let all held outcomes go, in the order of predictions."""
+        """Release all held outcomes, in the order of predictions."""
         self._release(self.buffer.release_all())
 
     def _leave(self, record: JoinEntry) -> ModelActivity:
@@ -234,7 +237,7 @@ class WaitingPredictions:
         return record.label_at_prediction
 
     def hold(self, outcome: Outcome, activity: ModelActivity, prediction_ms: int, resolved_ms: int) -> None:
-        """Let an outcome wait for its turn in the order of predictions."""
+        """Hold an outcome for its turn in the order of predictions."""
         activity.held += 1
         buffer = self.buffer
         buffer.hold(outcome, prediction_ms, resolved_ms)

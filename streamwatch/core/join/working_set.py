@@ -1,4 +1,4 @@
-"""Exchange between core and store for one batch: read set, working set, result."""
+"""Values exchanged between core and store for one batch: read set, working set, result."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ENDLESS = 2**62
 
 @dataclass(frozen=True)
 class ReadSet:
-    """Entries a batch may touch, asked for before `advance`; computed only as far as a store asks."""
+    """Entries that a batch may touch; the ids are computed only if a store asks for them."""
 
     events: Sequence[Event]
     oldest_predictions: int
@@ -29,18 +29,18 @@ class ReadSet:
 
     @property
     def deadline_s(self) -> int:
-        """Whole second of the clock at the last event: what is due by then may fall due."""
+        """Second of the clock at the last event: deadlines up to it may pass."""
         return self.events[-1].record_ms // 1000 if self.events else -1
 
     @property
     def ids(self) -> list[str]:
-        """Ids the batch speaks of."""
+        """Ids of the events in the batch."""
         return ids_of(self.events)
 
 
 @dataclass(frozen=True, slots=True)
 class WorkingSet:
-    """Entries and indices a store lends for one batch: the core changes them in place.
+    """Entries and indices that a store lends for one batch; the core changes them in place.
 
     `by_id` has the whole chain of every id needed and of every record in the indices; a record in both is
     one object. Each index has all that is due, and the oldest that still wait, as many as needed; or, where
@@ -57,7 +57,7 @@ class WorkingSet:
 
 @dataclass(frozen=True, slots=True)
 class BatchResult:
-    """Changes made by a batch, to be made durable at once with the positions read up to."""
+    """Changes made by a batch, to be committed together with the positions read up to."""
 
     events: Sequence[Event]
     """Events taken: fewer than were given where much falls due at once; give the others again."""
