@@ -1,4 +1,4 @@
-"""When what was read is made durable, and that nothing is shown before it is."""
+"""`Commits`: when state is made durable; reports are shown only after that."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Durability(Protocol):
     """Callback for durable commits."""
 
     def __call__(self, durable: Durable) -> None:
-        """From the event loop, in the order of commits."""
+        """Handle a durable commit; called in the event loop, in the order of commits."""
         ...
 
 

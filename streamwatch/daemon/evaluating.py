@@ -40,11 +40,11 @@ class Evaluated:
     scores: int = 0
     """Scores that a commit writes: of the events, and of the outcomes."""
     work: Work | None = None
-    """To be done, in whatever thread, before anything else is evaluated or committed."""
+    """Blocking work, to be done in any thread before anything else is evaluated or committed."""
 
 
 class Evaluating(Protocol):
-    """Takes released records."""
+    """Evaluates released records, a bounded number per call."""
 
     def take(self, records: RecordBatch, start: int, end_of_record: EndOfRecord) -> Evaluated:
         """Evaluate the rows from `start` on, so many as fit a turn, and the rest of the last one's record.
@@ -59,7 +59,7 @@ class Evaluating(Protocol):
 
 
 class RowByRow:
-    """Through events and the entries that the store lends.
+    """Evaluates records as event objects, with the join entries that the store lends.
 
     Parameters
     ----------
@@ -105,12 +105,12 @@ class RowByRow:
 
 
 class InColumns:
-    """Through the compiled join.
+    """Evaluates records in columns, with the compiled join.
 
     Parameters
     ----------
     pipeline
-        Keeps its entries itself.
+        Pipeline in columns, which holds the join entries itself.
     checkpoint
         What remembers what commits need; None where nothing is durable.
     """

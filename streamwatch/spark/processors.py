@@ -33,7 +33,7 @@ KEPT: Final = KeptObjects({})
 
 
 class ObjectSlot(Protocol):
-    """Where the object of a bucket is between batches, while a task has it."""
+    """Access of one task to the place that keeps a bucket's object between batches."""
 
     @property
     def kept(self) -> CachedObject | None:
@@ -50,10 +50,10 @@ class ObjectSlot(Protocol):
 
 
 class ObjectSlots(Protocol):
-    """Where objects are between batches."""
+    """Places that keep the objects of buckets between batches."""
 
     def place(self, stage: str, bucket: int) -> AbstractContextManager[ObjectSlot]:
-        """Place of one bucket."""
+        """Open the place of one bucket."""
         ...
 
 
