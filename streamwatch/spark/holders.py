@@ -40,7 +40,7 @@ Key = tuple[str, int]
 
 
 class HolderError(Exception):
-    """What went wrong in a holder, told as it says it."""
+    """Error raised in a holder, with the holder's message."""
 
 
 @dataclass(slots=True)

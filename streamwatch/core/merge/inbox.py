@@ -43,7 +43,7 @@ class Inbox:
 
     @property
     def waiting(self) -> NDArray[np.bool_]:
-        """Whether records without a time wait, one bool for each partition."""
+        """Tell of each partition whether records without a time wait: bool, shape (partitions,)."""
         waiting = np.zeros(len(self._partitions.names), np.bool_)
         if self._doubtful:
             waiting[list(self._doubtful)] = True
