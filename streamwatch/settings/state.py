@@ -10,7 +10,7 @@ from streamwatch.settings.sections import Bounded, Count, Section
 
 
 class StateSection(Section):
-    """Where the state is kept, and how often it is committed."""
+    """Place of the state, and how often it is committed."""
 
     kind: Literal["rocksdb", "memory"] = "rocksdb"
     """Where the state is kept: rocksdb (on disk, where it survives any crash) or memory (a restart reads the

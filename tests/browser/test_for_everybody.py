@@ -189,7 +189,7 @@ async def test_a_model_nobody_has_seen_is_said_to_be_unknown(
     server.publish(report_of(MODELS))
     page = await opened(f"{server.url}/#/model/fruad-v3")
     await expect(page.locator("#model")).to_contain_text(
-        "No model named “fruad-v3” has been evaluated, and no prediction of it waits"
+        "No model named “fruad-v3” has been evaluated, and none of its predictions is waiting"
     )
     await page.close()
     assert all("404" in complaint for complaint in complaints)

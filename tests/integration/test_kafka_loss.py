@@ -285,7 +285,7 @@ async def test_a_topic_made_anew_ends_reading_where_the_operator_asked_for_that(
     await recreate(kafka, topic)
     source = KafkaSource(strict, [topic], lambda _: None)
     with pytest.raises(
-        LogLost, match=r"read up to offset 4, and its topic has since been deleted .*recreated"
+        LogLost, match=r"read up to offset 4, and its topic has been deleted and created again .*recreated"
     ):
         await source.start(positions, prints)
     await source.stop()

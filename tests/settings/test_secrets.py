@@ -143,7 +143,7 @@ def test_a_secret_in_the_environment_is_not_repeated(tmp_path: Path, variable: s
         ("- " * 5_000, "nested deeper than 24"),
         ("a: 2001-99-99\n", "not valid YAML: a number or a date that does not exist"),
         ("a: " + "9" * 5_000 + "\n", "not valid YAML: a number or a date that does not exist"),
-        ("a: \x01\n", "not valid YAML: a character or a word that cannot stand there, which quotes may cure"),
+        ("a: \x01\n", "not valid YAML: a character or a word that is not allowed there; quotes may help"),
         ("1: a\n", "expected a mapping of sections"),
     ],
 )  # fmt: skip

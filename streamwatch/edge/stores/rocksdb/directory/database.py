@@ -80,7 +80,7 @@ def options_of(family: str | None, cache: Cache, write_buffer_bytes: int) -> Opt
 
 
 def table_of(family: str | None, cache: Cache) -> BlockBasedOptions:
-    """How a family lies in files, and what of it is in memory."""
+    """Options of a family: its layout in files, and what of it is kept in memory."""
     table = BlockBasedOptions()
     table.set_format_version(5)
     if family == COLD_RUNS:
