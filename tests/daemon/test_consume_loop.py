@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 
+import pytest
+
 from streamwatch.core.events import Partition
 from streamwatch.core.merge import MergeProgress, MergeSpec
 from streamwatch.core.merge.progress import Key
 from streamwatch.core.ports import PartitionState, Poll
+from streamwatch.daemon import giving_way
 from tests.daemon.fake_daemon import (
     NOW_MS,
     L,
@@ -206,7 +209,10 @@ async def test_catching_up_is_told_once_and_shown() -> None:
     assert h.events().count("catch_up_completed") == 1
 
 
-async def test_a_poll_larger_than_a_turn_gives_way_in_between() -> None:
+async def test_a_poll_larger_than_a_turn_gives_way_in_between(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        giving_way, "HELD_SECONDS", 0.0
+    )  # however fast a part was taken
     h = fake_daemon()
     turns = 0
 
