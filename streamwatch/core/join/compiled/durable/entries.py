@@ -168,7 +168,7 @@ class DurableEntries:
         self, entries: NDArray[np.void], waiting: WaitingEntries, holders: NDArray[np.int32]
     ) -> None:
         """Give predictions that wait their scores and segments."""
-        segments = waiting.segments()
+        segments = waiting.segments(holders)
         having = segments >= 0
         if not (has_names(self._names.segments, segments) and (entries["state"][having] == PENDING).all()):
             raise PackedError("expected numbers of the segments of predictions, got others")

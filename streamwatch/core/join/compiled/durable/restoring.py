@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
@@ -23,10 +23,8 @@ from streamwatch.core.join.compiled.durable.keys import (
     parts_of,
 )
 from streamwatch.core.join.compiled.durable.packed import (
-    DedupRows,
     LeftRows,
     PackedError,
-    WaitingRows,
     unpack_dedup,
     unpack_left,
     unpack_waiting,
@@ -38,8 +36,23 @@ from streamwatch.core.join.compiled.waiting import NUMBERS
 from streamwatch.core.join.entry import PENDING, RETAINED, UNMATCHED
 from streamwatch.core.segments import segments_of
 
+Number = TypeVar("Number", bound=np.generic)
 _OUTSIDE: Final = msgspec.msgpack.Decoder(OutsideCounts)
 _SCORES: Final = msgspec.msgpack.Decoder(dict[int, dict[str, float]])
+
+
+class WaitingRun(NamedTuple):
+    """Waiting entries of one value, still packed to save memory, and the columns that put them in order."""
+
+    first: int
+    """Place of the first entry."""
+    value: bytes
+    record_ms: NDArray[np.int64]
+    rewritten: NDArray[np.int32]
+    """How often each entry was written before."""
+    model: NDArray[np.int32]
+    state: NDArray[np.int8]
+    has_segments: bool
 
 
 @dataclass(slots=True)
@@ -50,10 +63,10 @@ class ColumnValues:
     classes: dict[int, str] = field(default_factory=dict[int, str])
     segments: dict[int, str] = field(default_factory=dict[int, str])
     topics: dict[int, str] = field(default_factory=dict[int, str])
-    dedup: dict[int, list[tuple[DedupValue, DedupRows]]] = field(
-        default_factory=dict[int, list[tuple[DedupValue, DedupRows]]]
+    dedup: dict[int, list[tuple[DedupValue, bytes]]] = field(
+        default_factory=dict[int, list[tuple[DedupValue, bytes]]]
     )
-    """By generation."""
+    """By generation; beside each value, its packed entries."""
     left: list[tuple[int, LeftRows]] = field(default_factory=list[tuple[int, LeftRows]])
     """By commit."""
     scores: dict[int, dict[str, float]] = field(default_factory=dict[int, dict[str, float]])
@@ -61,8 +74,7 @@ class ColumnValues:
     scored: set[int] = field(default_factory=set[int])
     """Places of the first entries of runs that have scores."""
     outside: OutsideCounts = OutsideCounts()  # noqa: RUF009 - it is frozen
-    waiting: list[tuple[int, WaitingRows]] = field(default_factory=list[tuple[int, WaitingRows]])
-    """By the place of the first."""
+    waiting: list[WaitingRun] = field(default_factory=list[WaitingRun])
 
     def add(self, key: bytes, value: bytes) -> None:
         """Take in one value; raises PackedError and ValueError."""
@@ -78,7 +90,7 @@ class ColumnValues:
             self.topics[first] = value.decode()
         elif kind == DEDUP:
             rows = unpack_dedup(value)
-            self.dedup.setdefault(first, []).append((dedup_value(second, value, rows), rows))
+            self.dedup.setdefault(first, []).append((dedup_value(second, value, rows), value))
         elif kind == OUTSIDE:
             self.outside = _OUTSIDE.decode(value)
         elif kind == LEFT:
@@ -88,7 +100,20 @@ class ColumnValues:
             held = _SCORES.decode(value)
             self.scores.update((first + position, scores) for position, scores in held.items())
         else:
-            self.waiting.append((first, unpack_waiting(value)))
+            self.waiting.append(_waiting_run(first, value))
+
+
+def _waiting_run(first: int, value: bytes) -> WaitingRun:
+    rows = unpack_waiting(value)
+    return WaitingRun(
+        first,
+        value,
+        rows.record_ms,
+        rows.rewritten.astype(np.int32),
+        rows.model.astype(np.int32),
+        rows.state.astype(np.int8),
+        bool((rows.segments >= 0).any()),
+    )
 
 
 def values_of(items: Iterable[tuple[bytes, bytes]]) -> ColumnValues:
@@ -123,7 +148,7 @@ class WaitingEntries:
     """
 
     def __init__(self, values: ColumnValues) -> None:
-        self.runs = [Run(first, len(rows.low), first in values.scored) for first, rows in values.waiting]
+        self.runs = [Run(run.first, len(run.record_ms), run.first in values.scored) for run in values.waiting]
         for one, other in zip(self.runs, self.runs[1:], strict=False):
             if one.first + one.count != other.first:
                 raise PackedError(
@@ -131,9 +156,11 @@ class WaitingEntries:
                 )
         self.first = self.runs[0].first if self.runs else 0
         self._count = sum(run.count for run in self.runs)
-        columns = zip(*(rows for _, rows in values.waiting), strict=True)
-        parts = [np.concatenate(column) for column in columns]
-        self._rows = WaitingRows(*parts) if parts else None  # pyright: ignore[reportArgumentType]
+        self._read = values.waiting
+        self._record_ms = _joined([run.record_ms for run in self._read], np.int64)
+        self._rewritten = _joined([run.rewritten for run in self._read], np.int32)
+        self._model = _joined([run.model for run in self._read], np.int32)
+        self._state = _joined([run.state for run in self._read], np.int8)
         self.notes: list[LeftNote] = []
         dead = np.zeros(self._count, np.bool_)
         for commit, left in values.left:
@@ -142,10 +169,8 @@ class WaitingEntries:
                 raise PackedError(f"commit {commit} notes entry {newest} that was not written")
             self.notes.append(LeftNote(commit, newest, len(left.dead) + len(left.met)))
             dead[left.dead[left.dead >= self.first] - self.first] = True
-            if self._rows is not None:
-                met = left.met[left.met >= self.first] - self.first
-                state = self._rows.state
-                state[met] = np.where(state[met] == UNMATCHED, RETAINED, state[met])
+            met = left.met[left.met >= self.first] - self.first
+            self._state[met] = np.where(self._state[met] == UNMATCHED, RETAINED, self._state[met])
         self._positions = self._in_order(np.flatnonzero(~dead))
         self._scores = values.scores
 
@@ -154,40 +179,53 @@ class WaitingEntries:
 
     def pending(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Numbers of the models of predictions that wait, and their record times in ms."""
-        if self._rows is None:
-            return np.zeros(0, np.int64), np.zeros(0, np.int64)
-        at = self._positions[self._rows.state[self._positions] == PENDING]
-        return self._rows.model[at], self._rows.record_ms[at]
+        at = self._positions[self._state[self._positions] == PENDING]
+        return self._model[at].astype(np.int64), self._record_ms[at]
 
     def _in_order(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
-        if self._rows is None:
-            return positions
-        chosen = (positions, -self._rows.rewritten[positions], self._rows.record_ms[positions])
+        chosen = (positions, -self._rewritten[positions], self._record_ms[positions])
         return positions[np.lexsort(chosen)]
 
     def fill(self, entries: Records, places: NDArray[np.int64]) -> NDArray[np.int32]:
-        """Write the first entries; the holders of all places from the first run on."""
+        """Write the first entries; gives the entry of every place from the first run on, -1 for none."""
+        at, count = self._positions, len(self._positions)
         holders = np.full(self._count, -1, np.int32)
-        rows, at = self._rows, self._positions
-        if rows is None:
-            return holders
-        count = len(at)
-        some = entries[:count]
-        pending = rows.state[at] == PENDING
-        some["low"], some["high"] = rows.low[at], rows.high[at]
-        some["record_ms"], some["timestamp_ms"] = rows.record_ms[at], rows.timestamp_ms[at]
-        some["model"], some["state"] = rows.model[at], rows.state[at]
-        some["predicted_class"] = np.where(pending, rows.named[at], -1)
-        some["true_or_scores"] = np.where(pending, -1, rows.named[at])
-        some["label_at_prediction"] = rows.label_at_prediction[at]
-        some["topic"] = rows.topic[at]
-        places[:count] = (at + self.first + 1) | rows.rewritten[at] << PLACE_BITS
         holders[at] = np.arange(count, dtype=np.int32)
+        places[:count] = (at + self.first + 1) | self._rewritten[at].astype(np.int64) << PLACE_BITS
+        entries["state"][:count] = self._state[at]
+        entries["model"][:count] = self._model[at]
+        entries["record_ms"][:count] = self._record_ms[at]
+        for run, chosen, x in self._living(holders):
+            rows = unpack_waiting(run.value)
+            pending = rows.state[chosen] == PENDING
+            named = rows.named[chosen]
+            entries["low"][x], entries["high"][x] = rows.low[chosen], rows.high[chosen]
+            entries["timestamp_ms"][x] = rows.timestamp_ms[chosen]
+            entries["predicted_class"][x] = np.where(pending, named, -1)
+            entries["true_or_scores"][x] = np.where(pending, -1, named)
+            entries["label_at_prediction"][x] = rows.label_at_prediction[chosen]
+            entries["topic"][x] = rows.topic[chosen]
         return holders
 
-    def segments(self) -> NDArray[np.int64]:
+    def _living(
+        self, holders: NDArray[np.int32]
+    ) -> Iterator[tuple[WaitingRun, NDArray[np.intp], NDArray[np.int32]]]:
+        """Runs of which some entries wait: which of theirs, and the entries of the join that these are."""
+        start = 0
+        for run in self._read:
+            held = holders[start : start + len(run.record_ms)]
+            start += len(held)
+            chosen = np.flatnonzero(held >= 0)
+            if len(chosen):
+                yield run, chosen, held[chosen]
+
+    def segments(self, holders: NDArray[np.int32]) -> NDArray[np.int64]:
         """Number of the segments of each of the first entries, -1 without any."""
-        return np.empty(0, np.int64) if self._rows is None else self._rows.segments[self._positions]
+        segments = np.full(len(self._positions), -1, np.int64)
+        for run, chosen, x in self._living(holders):
+            if run.has_segments:
+                segments[x] = unpack_waiting(run.value).segments[chosen]
+        return segments
 
     def scores(self, holders: NDArray[np.int32]) -> Iterable[tuple[int, dict[str, float]]]:
         """Entries that have scores, and these; raises PackedError where one has no place."""
@@ -199,14 +237,19 @@ class WaitingEntries:
                 yield x, scores
 
 
+def _joined(columns: Sequence[NDArray[Number]], kind: type[Number]) -> NDArray[Number]:
+    return np.concatenate([np.zeros(0, kind), *columns])
+
+
 def fill_dedup(
-    entries: Records, start: int, values: Mapping[int, Sequence[tuple[DedupValue, DedupRows]]]
+    entries: Records, start: int, values: Mapping[int, Sequence[tuple[DedupValue, bytes]]]
 ) -> dict[int, tuple[int, int]]:
     """Write dedup entries from `start` on; the first of each generation and the one behind its last."""
     ends: dict[int, tuple[int, int]] = {}
     for generation, several in sorted(values.items()):
         first = start
-        for _, rows in several:
+        for _, value in several:
+            rows = unpack_dedup(value)
             some = entries[start : start + len(rows.low)]
             some["low"], some["high"], some["model"] = rows.low, rows.high, rows.model
             some["predicted_class"], some["true_or_scores"] = rows.predicted_class, rows.true_class
