@@ -74,10 +74,16 @@ def papers_page() -> str:
         "# The papers' experiments",
         "",
         (
-            "What the papers behind streamwatch did offline, done with the daemon's own estimators, "
-            "beside what they print. Each is a command; `--reduced` takes seconds. Numbers are means "
-            f"over runs ± their standard error; seed {seeds}. Nothing here is typed in: `make papers` "
-            "writes it."
+            "The methods of streamwatch come from research papers. This page repeats the experiments of "
+            "those papers with the daemon's own estimators and compares the results with the published "
+            "ones, so you can judge whether the methods are implemented correctly and what to expect of "
+            "them."
+        ),
+        "",
+        (
+            "Each experiment is a command, named below its title; with `--reduced`, it takes seconds. "
+            f"Numbers are means over runs ± their standard error; seed {seeds}. In the tables, *paper* is "
+            "the published value and *found* is ours. `make papers` writes this page."
         ),
         "",
     ]
@@ -91,12 +97,18 @@ def testbed_page() -> str:
         "# The testbed",
         "",
         (
-            "Nine streams that drift in known ways, by Cervantes, Gagné, Isasi and Parizeau, with the "
-            "optimal classifier of every instance: `streamwatch lab testbed NSGT -o nsgt.csv` writes "
-            "one, seeded, of any length; a lap of 10,000 instances is the paper's stream, then it "
-            "begins again. Pictures: two hundred instances each from the beginning, a quarter, the middle "
-            "and the end of a lap, on one scale. Errors are of the optimal classifier; *stale* is the one "
-            "that was optimal at the first instance and never changed."
+            "The testbed has nine streams that drift in known ways, by Cervantes, Gagné, Isasi and "
+            "Parizeau. The optimal classifier of every instance is known, so you can use them to test "
+            "classifiers and drift detectors. `streamwatch lab testbed NSGT -o nsgt.csv` writes one of "
+            "them, from a seed and of any length."
+        ),
+        "",
+        (
+            "A *lap* of 10,000 instances is the paper's stream; after it, the stream starts again from the "
+            "beginning. The pictures show two hundred instances each from the beginning, a quarter, the "
+            "middle and the end of a lap, on one scale. The *optimal error* is that of the optimal "
+            "classifier, and the *stale error* that of the classifier that was optimal at the first "
+            "instance and never changed."
         ),
         "",
     ]
@@ -141,10 +153,10 @@ def card(kind: StreamKind) -> list[str]:
         "| | |",
         "|---|---|",
         f"| drifts | {kind.drifts} |",
-        f"| asks for | {kind.asks} |",
+        f"| requires | {kind.asks} |",
         f"| attributes | {mixture.dimensions} |",
-        f"| changes at once within a lap | {changes} |",
-        f"| fastest centre, per 1,000 instances | {1_000 * slow.max(initial=0.0):.2f} |",
+        f"| sudden changes within a lap | {changes} |",
+        f"| distance the fastest centre moves in 1,000 instances | {1_000 * slow.max(initial=0.0):.2f} |",
         f"| optimal error, ten streams | {optimal.mean():.2f} % (paper: {kind.printed_optimal:.2f} %) |",
         f"| stale error, whole lap; last 1,000 | {stale:.1f} %; {last:.1f} % |",
         f"| paper | §{kind.section} |",

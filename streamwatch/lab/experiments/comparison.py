@@ -118,13 +118,12 @@ def _q_table(looks: _Looks, changes: tuple[int, ...], per_concept: int) -> Table
         likeness = [_correlation(found[1][1][:, r], q[:, r]) for r in range(q.shape[1])]
         rows.append((name, *(over_runs(q[end], 3) for end in ends), over_runs(likeness, 3)))
     return Table(
-        "Q = ln(S_A/S_B), A learns on, B begins anew at alarms; positive: B errs less",
+        "Q = ln(S_A/S_B): A continues to learn, B restarts at alarms; positive if B errs less",
         ("sums over", *(f"end of concept {i + 1}" for i in range(len(ends))), "correlation with last 250"),
         tuple(rows),
-        "The paper's Figures 4 and 5 show Q of two neural networks on data that are not public; "
-        "its finding, that a window of 250 and a factor of .995 tell the same and the sum over "
-        "everything lags behind, is what the last column says. Both learners err alike before "
-        "the first change.",
+        "The paper's Figures 4 and 5 show Q of two neural networks on data that are not public; its "
+        "finding, that a window of 250 and a factor of .995 agree while the sum over all outcomes lags "
+        "behind, is confirmed by the last column. Before the first change, both learners err equally.",
     )
 
 
@@ -156,7 +155,7 @@ def _mcnemar_table(looks: _Looks, changes: tuple[int, ...], per_concept: int) ->
             )
         )
     return Table(
-        f"McNemar beyond {CRITICAL} in favour of the learner that begins anew",
+        f"McNemar's statistic above {CRITICAL} in favour of the learner that restarts",
         (
             "counts over",
             "looks beyond it, either sign, before any change",
@@ -165,12 +164,12 @@ def _mcnemar_table(looks: _Looks, changes: tuple[int, ...], per_concept: int) ->
             "looks beyond it since it first was",
         ),
         tuple(rows),
-        "The paper's Figures 6 and 7 print no numbers. Its findings: over all outcomes the "
-        "statistic does not come back below the threshold (last column); windows and factors of "
-        "equal memory, 1,000 and .999, 100 and .99, reject at about the same point, and "
-        "different memories tell different things. Under fading the plain statistic expects 1/(1 "
-        "+ α) instead of 1 where learners are equal, so it is timid; the calibrated one is not. "
-        "All are looked at every 50 outcomes, which no fixed level is made for.",
+        "The paper's Figures 6 and 7 print no numbers. Its findings: over all outcomes, the statistic does "
+        "not return below the threshold (last column). Windows and factors of equal memory (1,000 and "
+        ".999, 100 and .99) reject at about the same point, and different memories give different results. "
+        "Under fading, the expectation of the plain statistic is 1/(1 + α) instead of 1 if the learners "
+        "are equal, so it is conservative; the calibrated one is not. All are evaluated every 50 outcomes, "
+        "for which a test at a fixed level is not valid.",
     )
 
 

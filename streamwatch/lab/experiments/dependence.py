@@ -57,9 +57,9 @@ def _character(recording: Recording) -> Table:
     printed = _PRINTED_ELEC2 if len(truth) == _ELEC2_OUTCOMES else {}
     rows = tuple((name, printed.get(name, "–"), value) for name, value in found.items())
     notes = (
-        "P(M): share of the most frequent class; P(T): share of labels equal to the one before. "
-        "Δ(48): what one more label tells after 48 equal ones (a day of Elec2), mean over the "
-        "classes that ever repeat so long: on Elec2 one class, so that little is known of it."
+        "P(M): share of the most frequent class; P(T): share of labels equal to the one before. Δ(48): the "
+        "information of one more label after 48 equal ones (a day of Elec2), as the mean over the classes "
+        "that repeat so often. On Elec2 this is only one class, so the value is uncertain."
     )
     return Table("The stream (Table 3, §6.8)", ("figure", "paper", "found"), rows, notes)
 
@@ -93,10 +93,10 @@ def _shuffled(effort: Effort, recording: Recording, used: list[str]) -> Table:
         "As recorded, and shuffled (Figure 2, §6.5)",
         headings,
         tuple(rows),
-        "The paper draws bars and prints no numbers; its finding is the signs: on the stream as "
-        "it is every classifier has κ > 0 and κ_per < 0, so that κ⁺ is 0, and shuffled κ_per is "
-        "positive. The paper lets classifiers learn the shuffled stream anew; here the recorded "
-        "outcomes are shuffled, which leaves accuracy and κ as they are and changes the baseline.",
+        "The paper draws bars and prints no numbers; its finding is the signs. On the stream as it is, "
+        "every classifier has κ > 0 and κ_per < 0, so κ⁺ is 0; after shuffling, κ_per is positive. In the "
+        "paper, classifiers are trained again on the shuffled stream. Here the recorded outcomes are "
+        "shuffled, which does not change accuracy and κ, only the baseline.",
     )
 
 
@@ -118,7 +118,7 @@ def _gains(effort: Effort, recording: Recording, used: list[str]) -> Table:
             )
         )
     return Table(
-        "What the last label would gain (Figure 3, §6.6)",
+        "Gain from using the last label (Figure 3, §6.6)",
         (
             "classifier",
             "as it is",
@@ -127,11 +127,11 @@ def _gains(effort: Effort, recording: Recording, used: list[str]) -> Table:
             "no change",
         ),
         tuple(rows),
-        "The paper's finding: augmented classifiers are far better than ordinary ones and about "
-        "as good as no change. The surrogate takes the majority of labels given the classifier's "
-        "answer and the last label, so it is near no change where the answers add little; those "
-        "trained anew have the last label as an attribute (recorded where there is a column with "
-        "a t at its end).",
+        "The paper's finding: augmented classifiers are far better than ordinary ones and about as good as "
+        "no change. The daemon's surrogate predicts the majority of labels given the classifier's answer "
+        "and the last label, so it is close to no change if the answers add little. The classifiers that "
+        "were trained again have the last label as an attribute (recorded in columns whose names end with "
+        "t).",
     )
 
 
@@ -191,11 +191,11 @@ def _orders(effort: Effort, recording: Recording, used: list[str]) -> tuple[Tabl
         "Higher orders (Figures 5 and 6, §6.8)",
         ("", *(f"ℓ = {order}" for order in orders)),
         tuple(rows),
-        "Δ(ℓ) = P(y_t = i | last ℓ labels i) − P(y_t = i | last ℓ + 1 labels i). The paper's "
-        "finding: strong dependence of the first order (the step from ℓ = 0, negative: labels "
-        "repeat), some of the second, hardly any beyond, and accuracies that gain from the first "
-        "label, a little from the second, nothing from more. Accuracies are of the surrogate "
-        "with the last ℓ labels; the paper trains classifiers anew.",
+        "Δ(ℓ) = P(y_t = i | last ℓ labels i) − P(y_t = i | last ℓ + 1 labels i). The paper's finding: "
+        "strong dependence of the first order (the step from ℓ = 0, negative: labels repeat), some of the "
+        "second, hardly any beyond, and accuracies that gain from the first label, a little from the "
+        "second, and nothing from more. The accuracies are those of the surrogate with the last ℓ labels; "
+        "the paper trains the classifiers again.",
     )
     return table, figure
 

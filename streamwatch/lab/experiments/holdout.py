@@ -77,9 +77,10 @@ def _known(effort: Effort) -> tuple[Table, Panel]:
         f"Error at outcome {OUTCOMES:,} of a learner whose loss is Bernoulli(.10 + .40·e^(−t/2000))",
         ("estimate", "expected", "found", "sd of one run"),
         rows,
-        "Expected: the mean error of all outcomes so far for what forgets nothing, that of this "
-        "moment for all others. The paper plots curves and prints no numbers. What remembers "
-        "everything stays above the error of this moment for good; what forgets does not.",
+        "Expected is the mean error of all outcomes so far for the prequential error, which forgets "
+        "nothing, and the present error for all other estimates. The paper plots curves and prints no "
+        "numbers. An estimate that forgets nothing stays above the present error; one that forgets does "
+        "not.",
     )
     shown = np.arange(99, OUTCOMES, 100)
     curves = [Line(name, t[shown], watched.error(kind).mean(axis=0)[shown]) for name, kind in _ESTIMATES[:3]]
@@ -121,14 +122,14 @@ def _waveform(effort: Effort) -> tuple[Table, Panel]:
         (name, *(over_runs(column) for column in np.stack(found)[:, at].T)) for name, found in curves.items()
     ]
     table = Table(
-        "Error of a learner of waveforms after so many outcomes",
+        "Error of a learner on waveforms, by the number of outcomes",
         ("estimate", *(f"{mark:,}" for mark in marks)),
         tuple(rows),
-        f"The optimal error is {OPTIMAL_ERROR:.2f} (so the paper says). The paper's learner is "
-        "VFDT, after up to 1.5 million examples; here a linear discriminant, fitted anew every "
-        "100 outcomes, comes near the optimum after some thousand. The paper's finding is the "
-        "order: prequential error is above holdout, and with any forgetting it comes down to it. "
-        f"Holdout is an independent test set of {tests:,} instances.",
+        f"According to the paper, the optimal error is {OPTIMAL_ERROR:.2f}. The paper's learner is VFDT, "
+        "after up to 1.5 million examples; here it is a linear discriminant, fitted again every 100 "
+        "outcomes, which comes near the optimum after some thousand outcomes. The paper's finding is the "
+        "order: the prequential error is above the holdout error, and with any forgetting it approaches "
+        f"it. Holdout is an independent test set of {tests:,} instances.",
     )
     shown = np.arange(99, n, 50)
     lines = [
@@ -158,13 +159,13 @@ def _batches(effort: Effort) -> Table:
             s, b = batch + alpha * s, size + alpha * b
         rows.append((f"{size:,}", Measured(alpha, 0.0, 5), over_runs(s / b), over_runs(s / b - alone, 5)))
     return Table(
-        f"Losses told in batches, fading, at outcome {OUTCOMES:,}",
+        f"Faded error at outcome {OUTCOMES:,} if losses arrive in batches",
         ("outcomes a batch", "α of a batch", "found by the batch", "above one at a time"),
         tuple(rows),
-        "The formula of §3.2.1 for n_i losses at once, with the factor that forgets as much per "
-        "outcome. The daemon fades per outcome however records arrive, so that its numbers do "
-        "not depend on batches; within a batch the formula forgets nothing, which matters only "
-        "for batches as long as its memory.",
+        "The formula of §3.2.1 for n_i losses at once, with the factor that forgets equally fast per "
+        "outcome. The daemon fades per outcome however records arrive, so its numbers do not depend on "
+        "batches. The formula forgets nothing within a batch, which matters only if batches are as long as "
+        "its memory.",
     )
 
 

@@ -51,7 +51,7 @@ def _confusion() -> Table:
         (name, printed[name], Measured(100.0 * float(measure(totals)[0]), 0.0, 2))
         for name, measure in _MEASURES
     )
-    note = "κ and H look well although always saying the larger class is right in 70 %; κ_m is negative."
+    note = "κ and H look good, although always naming the larger class is right in 70 %; κ_m is negative."
     return Table("The worked example, percent (Table 5)", ("measure", "paper", "found"), rows, note)
 
 
@@ -83,11 +83,12 @@ def _windows(recording: Recording) -> tuple[Table, Figure]:
         f"Share of outcomes at which a measure over the last {WINDOW:,} is above .01 (Figure 2)",
         ("classifier", "κ", "H", "κ_m", "κ_m, guessing first", "κ_m below −.01"),
         tuple(rows),
-        "The paper plots Elec2 and prints no numbers. Its findings: a classifier that only ever says "
-        "the majority of its window has positive κ and H for periods, and κ_m at zero; a Hoeffding "
-        "tree has negative κ_m for a period, which κ and H do not show. κ_m in hindsight is zero or "
-        "below for the majority of a window, as the window's majority is known only at its end; "
-        "guessing first is the paper's form, by counts faded .999.",
+        "The paper plots Elec2 and prints no numbers. Its findings: a classifier that always names the "
+        "majority of its window has positive κ and H for periods, and a κ_m of zero; a Hoeffding tree has "
+        "a negative κ_m for a period, which κ and H do not show. The ordinary κ_m uses the majority of the "
+        "window, which is known only at its end, so it is zero or below for a classifier that names the "
+        "majority so far. Guessing first is the paper's form: the baseline guesses the majority before "
+        "each label, by counts faded with .999.",
     )
     return table, Figure("imbalance", "Measures on a recording", tuple(panels))
 
@@ -126,12 +127,13 @@ def _synthetic(effort: Effort) -> Table:
             "normalised: smaller class to best",
         ),
         tuple(rows),
-        "One Gaussian attribute, classes 1.5 apart; the classifier cuts halfway, which is optimal for "
-        "equal classes only. κ stays positive however unequal classes are and says that answers and "
-        "labels agree beyond chance; κ_m says at which share always naming the larger class is better. "
-        "H and G do not move, as recalls do not. Normalised accuracy (§5.1), (p − min p)/(max p − min "
-        "p): with max p the accuracy of the optimal classifier, and min p, which the paper leaves "
-        "open, either 0 or that of always naming the smaller class.",
+        "One Gaussian attribute, classes 1.5 apart; the classifier's threshold is halfway, which is "
+        "optimal only for equally frequent classes. κ remains positive however unequal the classes are, "
+        "and shows that answers and labels agree more than by chance. κ_m shows from which share on always "
+        "naming the larger class is better. H and G do not change, because the recalls do not. The "
+        "normalised accuracy (§5.1) is (p − min p)/(max p − min p), where max p is the accuracy of the "
+        "optimal classifier, and min p, which the paper does not define, is either 0 or that of always "
+        "naming the smaller class.",
     )
 
 

@@ -52,9 +52,9 @@ def run(effort: Effort) -> Result:
         "Errors over 10,000 instances, percent (Table 3, column Opt.)",
         ("stream", "paper", "found", "expected, given x", "optimal at the first instance, for ever"),
         tuple(rows),
-        "The paper's column is the mean loss of ten streams; ours beside it too, and the mean "
-        "probability of being wrong, which varies less. The last column is what not learning "
-        "costs: the classifier that was optimal at the first instance, never changed.",
+        "The paper's column is the mean loss over ten streams, and so is the next one. The third is the "
+        "mean probability of an error, which varies less. The last column shows the cost of not learning: "
+        "the error of the classifier that was optimal at the first instance, if it is never changed.",
     )
     panels = (
         Panel("optimal at every instance", "instances", "error over the last 500", tuple(optimal)),

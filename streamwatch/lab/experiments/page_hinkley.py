@@ -91,17 +91,18 @@ def _table(effort: Effort, losses: NDArray[np.bool_], form: Form, words: str) ->
         ),
         tuple(rows),
         (
-            "δ = 1e-3, λ = 2.5, on the error of naive Bayes on the SEA concepts, 15,000 outcomes "
-            "each; the paper's is one run of one stream (false alarms in parentheses), here the mean "
-            "over runs drawn anew. The paper does not say how the error forgets: here it fades by "
-            ".999, moves at once, and is seen in a fraction of the printed delays; an error over all "
-            "outcomes gives delays like the printed ones. False alarms are counted from outcome "
-            "5,000 to the first drift."
+            "δ = 1e-3, λ = 2.5, on the error of naive Bayes on the SEA concepts, 15,000 outcomes each; the "
+            "paper's figures are from one run on one stream (false alarms in parentheses), here they are "
+            "means over independently drawn runs. The paper does not say how the error forgets. Here it "
+            "fades by .999, so it rises at once and is detected in a fraction of the printed delays; an "
+            "error over all outcomes gives delays like the printed ones. False alarms are counted from "
+            "outcome 5,000 to the first drift."
             + (
                 ""
                 if form == "paper"
-                else " Clipped, smaller α forgets evidence instead of moving the sum away from its "
-                "minimum, so that delays grow a little as α falls, and false alarms do not."
+                else " If the sum is clipped at 0, a smaller α forgets evidence instead of moving the sum "
+                "away from its minimum. As α falls, delays therefore grow a little, and false alarms "
+                "do not."
             )
         ),
     )

@@ -56,17 +56,18 @@ def _synthetic(effort: Effort) -> tuple[Table, Panel]:
         (name, *(over_runs(column) for column in zip(*values, strict=True))) for name, values in found.items()
     )
     table = Table(
-        "Accuracy of naive Bayes that begins anew with probability p at every outcome (Figure 7)",
+        "Accuracy of naive Bayes that restarts with probability p at every outcome (Figure 7)",
         ("stream", *columns),
         rows,
-        "A synthetic stream (labels repeat outright with probability .97, one attribute that "
-        "drifts) stands for Elec2 and Cover, whose attributes are not at hand. As it is; with "
-        "attributes permuted within each class, which keeps the order of labels and takes away "
-        "drift; shuffled, which takes away both. The paper's finding holds: where labels come in "
-        "runs more false alarms raise accuracy, towards no change; shuffled, they cost. Not as "
-        "in the paper, DDM alarms here even without drift, since losses come in runs too, and "
-        "gains by it; on the paper's streams without drift it never alarmed. As in the paper no "
-        "alarm comes within 30 outcomes of the last, so no change is not reached.",
+        "A synthetic stream (labels repeat outright with probability .97, one attribute that drifts) "
+        "replaces Elec2 and Cover, whose attributes are not available. It is used as it is; with "
+        "attributes permuted within each class, which keeps the order of labels and removes drift; and "
+        "shuffled, which removes both. The paper's finding holds: where labels come in runs, more false "
+        "alarms raise the accuracy towards that of no change; on the shuffled stream, they lower it. "
+        "Unlike in the paper, DDM alarms here even without drift, because losses come in runs, too, and "
+        "its accuracy gains from this; on the paper's streams without drift, it never alarmed. As in the "
+        "paper, no alarm comes within 30 outcomes of the last one, so the accuracy of no change is not "
+        "reached.",
     )
     x_axis = np.array([1e-5, *PROBABILITIES[1:]])
     lines = tuple(
@@ -123,9 +124,9 @@ def _majority(effort: Effort, recording: Recording) -> Table:
         "Accuracy of the majority of labels since the last random alarm, recorded labels (Proposition 9)",
         ("stream", "never", *(f"p = {p:g}" for p in PROBABILITIES[1:]), "no change"),
         tuple(rows),
-        "Proposition 9: the fewer labels the majority is taken over, the nearer it comes to no "
-        "change; with an alarm at every outcome it is no change. Nothing drifts in a majority, "
-        "so every alarm is false.",
+        "Proposition 9: the fewer labels the majority is taken over, the closer it comes to no change; "
+        "with an alarm at every outcome, it is no change. The majority of labels is not a model that "
+        "drifts, so every alarm counts as false.",
     )
 
 

@@ -142,12 +142,12 @@ def run(effort: Effort) -> Result:
         f"Fall and recovery at a change at instance {DRIFT:,}, of the error faded by .999",
         ("stream", "naive Bayes", "error before", "depth of the fall", "outcomes to recover", "recovered"),
         tuple(rows),
-        "Brzezinski and Stefanowski name recovery analysis without an experiment, Cervantes et "
-        "al. compare the peaks of their curves by eye, so there is no number to set beside "
-        "these. 0 outcomes: the error never left its bound. A mean over the runs that recovered "
-        "within 5,000 outcomes; the last column says how many did. The faded error itself needs "
-        "about 1,000 outcomes to forget a fall. NSGT-I: its way was learned once when it begins "
-        "again, so a long memory falls least there, or gains (§4.3 of Cervantes et al.).",
+        "Brzezinski and Stefanowski mention recovery analysis without an experiment, and Cervantes et al. "
+        "compare the peaks of their curves by eye, so there are no published numbers to compare with. The "
+        "outcomes to recover are a mean over the runs that recovered within 5,000 outcomes, whose share is "
+        "in the last column; 0 means that the error never left its bound. The faded error itself needs "
+        "about 1,000 outcomes to forget a fall. In NSGT-I, the second half of a lap repeats the first one, "
+        "so a long memory falls least, or gains (§4.3 of Cervantes et al.).",
     )
     return Result(
         (table,), (Figure("recovery", "Error around a known change, mean over runs", tuple(panels)),)

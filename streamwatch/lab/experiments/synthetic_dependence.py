@@ -41,9 +41,10 @@ def synthetic(effort: Effort) -> Table:
             "best with x and the last label",
         ),
         tuple(rows),
-        "Labels repeat the one before with the probability of the row, else are drawn from (.6, "
-        ".4); x is one Gaussian attribute a class apart 1.5. The classifier knows P(y | x) "
-        "exactly. Temporal correction (equation 3) has P(y | x, last label) but for what it must "
-        "estimate, so it comes to the best there is; augmented sees the answer, not x, and gains "
-        "less. Without dependence neither gains, or loses more than its estimates cost.",
+        "A label repeats the previous one with the probability of the row, and is otherwise drawn from "
+        "(.6, .4). x is one Gaussian attribute, whose means for the two classes are 1.5 apart. The "
+        "classifier knows P(y | x) exactly. Temporal correction (equation 3) knows P(y | x, last label), "
+        "apart from what it has to estimate, so it comes close to the best possible accuracy. The "
+        "augmented classifier sees the answer instead of x and gains less. Without dependence, neither "
+        "gains anything, nor loses more than its estimates cost.",
     )

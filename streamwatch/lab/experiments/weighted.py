@@ -80,14 +80,13 @@ def run(effort: Effort) -> Result:
         f"Accuracy and drift-weighted accuracy (w_avg = {W_AVG:g}), percent",
         ("learner", *CRITERIA),
         tuple(rows),
-        "The paper's example: DWM and online bagging on one waveform stream with two drifts, "
-        "weighted by DDM's drifts. The learner that is better on average is the worse one where "
-        "slow reactions cost three times as much. Here naive Bayes with a short and a longer "
-        "memory takes their parts, as the paper's learners and stream are not given in enough "
-        "detail; what is reproduced is the reversal. Own drifts differ from learner to learner, "
-        "so values weighted by them are not comparable; by a shared signal they are. Outcomes "
-        "before a drift is declared keep their old weight, so a slower detector weighs less of "
-        "the fall; with known drifts nothing is late.",
+        "The paper's example: DWM and online bagging on one waveform stream with two drifts, weighted by "
+        "DDM's drifts. The learner that is better on average is the worse one if slow reactions cost three "
+        "times as much. The paper does not describe its learners and stream in enough detail, so naive "
+        "Bayes with a short and with a longer memory is used instead; what is reproduced is the reversal. "
+        "Each learner has drifts of its own, so values weighted by them are not comparable; values "
+        "weighted by a shared signal are. Outcomes before a drift is declared keep their old weight, so "
+        "with a slower detector, less of the fall has the higher weight. Known drifts have no delay.",
     )
     n = 3 * per_concept
     shown = np.arange(99, n, 50)

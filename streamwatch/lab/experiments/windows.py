@@ -104,15 +104,15 @@ def run(effort: Effort) -> Result:
         curves.append(Line("true error", shown + 1.0, truth[shown], dashed=True))
         panels.append(Panel(title, "outcomes", "error", tuple(curves)))
     deviations = Table(
-        "Distance of each estimate from the true error of the moment (root mean square over time)",
+        "Distance of each estimate from the present true error (root mean square over time)",
         ("estimate", *(title for title, _ in SHAPES)),
         tuple(tuple(cells) for cells in found.values()),
-        "Bifet et al. 2015 plot accuracies on Elec2, where no true error is known, and find "
-        "ADWIN near holdout, short windows restless and long ones late. Here the true error is "
-        "known, so the distance can be measured. No window is best for every pace of change. "
-        "ADWIN needs no size and is the best, or beside it, where the error stays or changes "
-        "seldom; where it moves all the time a window or factor chosen for that pace is nearer. "
-        "Factors have the effective sample size of the window of their place, (1 + α)/(1 − α).",
+        "Bifet et al. 2015 plot accuracies on Elec2, where no true error is known, and find that ADWIN is "
+        "close to holdout, that short windows fluctuate, and that long ones lag. Here the true error is "
+        "known, so the distance can be measured. No window is best for every pace of change. ADWIN needs "
+        "no size and is the best or nearly the best estimate if the error is constant or changes rarely. "
+        "If the error moves all the time, a window or factor chosen for that pace is closer. Each factor "
+        "has the same effective sample size, (1 + α)/(1 − α), as the window listed in the same position.",
     )
     tables = (deviations, _equal_memory(effort))
     if recording is not None:
@@ -142,7 +142,7 @@ def _recorded(recording: Recording, effort: Effort) -> tuple[Table, Panel]:
         for estimate, accuracy in {"ADWIN": adwin, **curves}.items()
     ]
     table = Table(
-        f"Accuracy of {name} as recorded, windows beside ADWIN (Figure 3)",
+        f"Accuracy of {name} as recorded, windows compared with ADWIN (Figure 3)",
         ("estimate", "mean distance from ADWIN", f"mean change in {LOOK} outcomes"),
         tuple(rows),
         "Bifet et al. 2015, §6.1, plot a Hoeffding tree on Elec2 and print no numbers. Their findings: a "
@@ -192,9 +192,9 @@ def _equal_memory(effort: Effort) -> Table:
         "Windows and fading factors of equal effective sample size, one step from .1 to .3",
         ("estimate", "sd expected", "sd found", "outcomes until halfway, mean curve", "numbers kept"),
         tuple(rows),
-        "The paper's claim: fading tells the same as a window, faster and without memory. At "
-        "equal noise a factor is halfway after ln 2/(1 − α) ≈ .35 windows where the window takes "
-        ".5.",
+        "The paper claims that fading gives the same result as a window, faster and without memory. At "
+        "equal noise, a fading estimate is halfway after ln 2/(1 − α) ≈ .35 windows, whereas the window "
+        "takes .5.",
     )
 
 

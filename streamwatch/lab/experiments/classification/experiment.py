@@ -148,8 +148,8 @@ def _distances(streams: Sequence[_Stream]) -> Table:
         headings,
         tuple(rows),
         (
-            "Mean of what each stream drawn is away, so that chance alone leaves some: .18 where the "
-            "error is 5 %. –: not run, as longer windows take MOA too long."
+            "The mean absolute distance over the streams drawn. Chance alone gives a positive value: .18 "
+            "where the error is 5 %. –: not run, because longer windows take MOA too long."
         ),
     )
 

@@ -21,20 +21,20 @@ FIRST: Final = "naive Bayes, gradient, ensembles"
 NEIGHBOURS: Final = "nearest neighbour in a window"
 NOTES: Final = {
     FIRST: (
-        "Prequential error as the daemon has it, without forgetting; mean over ten streams of 10,000 "
-        "instances, as in the paper, but of OZAB and MOA over three. NB: Gaussian naive Bayes. SGD: "
-        "river's linear support vector machine, learning rate .01, λ = .0001. DWM: Kolter and Maloof 2007 "
-        "over Gaussian naive Bayes, p = 50, β = .5, θ = .01. OZAB: ten of river's Hoeffding trees, each "
-        "watched by river's ADWIN. MOA: 2024.07, at its defaults but for that learning rate. NB and SGD "
-        "err as printed. DWM errs as MOA's today; its period, which is not printed, makes up most of the "
-        "rest, see below. OZAB by MOA errs as printed, too: what is more here comes with river's trees "
-        "and ADWIN."
+        "The prequential error as the daemon computes it, without forgetting. Means are over ten streams "
+        "of 10,000 instances, as in the paper, except for OZAB and MOA (three). NB: Gaussian naive Bayes. "
+        "SGD: river's linear support vector machine, learning rate .01, λ = .0001. DWM: Kolter and Maloof "
+        "2007 over Gaussian naive Bayes, p = 50, β = .5, θ = .01. OZAB: ten of river's Hoeffding trees, "
+        "each watched by river's ADWIN. MOA: version 2024.07, at its defaults except for that learning "
+        "rate. NB and SGD have the printed errors. DWM has the error of MOA's present version; its period, "
+        "which the paper does not print, explains most of the difference (see below). OZAB has the printed "
+        "error in MOA, too; the difference here is due to river's trees and ADWIN."
     ),
     NEIGHBOURS: (
-        "One neighbour in the last so many instances, attributes divided by their range in the window, as "
-        "MOA has it. The paper prints neither, but with one neighbour and that scale its errors come out; "
-        "without the scale NN100 errs less on NSGT-5D, where the attribute that tells most has the widest "
-        "range."
+        "One neighbour among the instances in the window, whose length is in the name; attributes are "
+        "divided by their range in the window, as in MOA. The paper prints neither, but with one neighbour "
+        "and this scale, its errors are reproduced. Without the scale, NN100 errs less on NSGT-5D, where "
+        "the most informative attribute has the widest range."
     ),
 }
 
@@ -59,7 +59,7 @@ def unprinted(pairs: Pairs, effort: Effort) -> Table:
             )
         )
     return Table(
-        "What the paper does not print: learning rate of SGD, period of DWM",
+        "Parameters that the paper does not print: learning rate of SGD, period of DWM",
         (
             "stream",
             "SGD, paper",
@@ -68,10 +68,10 @@ def unprinted(pairs: Pairs, effort: Effort) -> Table:
             *(f"p = {period}" for period in PERIODS),
         ),
         tuple(rows),
-        "Three streams each. At a rate of .01 SGD errs as printed on every stream; at .0001, which is "
-        "MOA's default today, it has hardly begun to learn. DWM with a period of 20 is near what is "
-        "printed where the classes move (NSGT, NSGT-I, NSGT-5D, NSCX), with 50, MOA's default today, well "
-        "above; no period gives all nine.",
+        "Means over three streams. At a rate of .01, SGD has the printed error on every stream; at .0001, "
+        "MOA's present default, it has hardly begun to learn. With a period of 20, DWM is close to the "
+        "printed error where the classes move (NSGT, NSGT-I, NSGT-5D, NSCX); with 50, MOA's present "
+        "default, it is well above. No period reproduces all nine.",
     )
 
 
@@ -104,13 +104,14 @@ def bags(pairs: Pairs, found: Mapping[str, Tried], effort: Effort) -> Table:
             )
         )
     return Table(
-        "OZAB: where ADWIN watches errors, and river's own, where it watches hits",
+        "OZAB: with ADWIN on errors, and river's own version with ADWIN on hits",
         ("stream", "paper", "watches errors", "river's ADWINBaggingClassifier"),
         tuple(rows),
-        "river 0.26 gives ADWIN a 1 where a member is right: the member most often right begins anew when "
-        "one gets better. In the paper and in MOA it is the one most often wrong, when one gets worse. On "
-        "NSGR, where after half a turn everything learned is wrong, river's bag does not unlearn; "
-        "elsewhere its trees adapt by themselves, and both err alike. Three streams and two.",
+        "river 0.26 gives ADWIN a 1 if a member of the ensemble is right, so the member that is most often "
+        "right restarts when a member improves. In the paper and in MOA, the member that is most often "
+        "wrong restarts when a member gets worse. On NSGR, where everything learned is wrong after half a "
+        "turn, river's ensemble does not unlearn; elsewhere, its trees adapt by themselves, and both "
+        "versions err equally. Means over three streams, and over two for river's version.",
     )
 
 

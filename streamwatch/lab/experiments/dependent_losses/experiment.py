@@ -132,13 +132,14 @@ def _table(kind: Kind, names: Sequence[str], found: dict[str, list[_Found]]) -> 
         f"Detectors at their defaults: {kind.name}",
         tuple(headings),
         tuple(rows),
-        f"A loss correlates {kind.correlation:.2f} with the one before. False alarms in 100,000 outcomes "
-        f"of streams of error {LOW:g}; mean outcomes to the first alarm after a step from {LOW:g} to "
-        f"{HIGH:g}, and share of steps without one, which count {SPAN:,}. Shuffled: the same losses in "
-        "another order, before and after the step each, which is what detectors assume. Thinned: one loss "
-        "in so many is looked at that they hardly correlate. Redrawn: every loss goes through its "
-        "probability given the last one, and back through the error; where labels repeat, losses depend "
-        "on more than the last one, and a part of the false alarms stays.",
+        f"The correlation of a loss with the previous one is {kind.correlation:.2f}. False alarms: in "
+        f"100,000 outcomes of streams with error {LOW:g}. Mean delay: outcomes to the first alarm after a "
+        f"step from {LOW:g} to {HIGH:g}; a step without an alarm counts {SPAN:,}. Missed: share of steps "
+        "without an alarm. Shuffled: the same losses in random order, separately before and after the "
+        "step, which is what detectors assume. Thinned: only one loss in so many is used that the used "
+        "ones hardly correlate. Redrawn: every loss is transformed by its probability given the previous "
+        "loss, and back by the error; where labels repeat, losses depend on more than the previous one, so "
+        "some of the false alarms remain.",
     )
 
 

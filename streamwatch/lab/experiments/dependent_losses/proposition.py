@@ -50,7 +50,7 @@ def table(effort: Effort) -> Table:
         "Correlation of an error with the one before, by condition (Proposition 8)",
         ("condition", "errors of A, B", "paper", "by formula", "found"),
         tuple(rows),
-        "Class A has prior .9; labels repeat outright with probability .8 but in the first row; given the "
-        "class, every outcome errs independently. Then the covariance is .8 · π_A · π_B · (e_A − e_B)²: "
-        "the first two conditions make errors independent, the third as it is printed does not.",
+        "Class A has prior .9; labels repeat with probability .8, except in the first row; given the "
+        "class, errors are independent. The covariance is then .8 · π_A · π_B · (e_A − e_B)². The first "
+        "two conditions make errors independent; the third one, as it is printed, does not.",
     )

@@ -45,12 +45,12 @@ def tables(recording: Recording, effort: Effort) -> tuple[Table, Table]:
         "Alarms in 10,000 outcomes on recorded losses (§6.9)",
         ("detector", *(f"{order}, {version}" for order, version in keys)),
         tuple(rows),
-        "Mean over classifiers. Order of labels kept: answers are mixed among outcomes of one class, as "
-        "the paper mixes attributes, so that what a classifier does to a class no longer drifts, while "
-        "labels still come in runs; shuffled: everything is mixed, so that every alarm is false. The "
-        "paper counts no alarms: it says that DDM saw no change in Elec2 with the order of labels kept, "
-        "nor shuffled. Corrected, most of the alarms on the stream as recorded go away; which of the rest "
-        "are true is not known.",
+        "Mean over classifiers. Order of labels kept: answers are permuted among the outcomes of each "
+        "class, as the paper permutes attributes, so the classifier's behaviour for a class no longer "
+        "drifts, while labels still come in runs. Shuffled: everything is permuted, so every alarm is "
+        "false. The paper does not count alarms: it says that DDM found no change in Elec2, neither with "
+        "the order of labels kept nor shuffled. With correction, most of the alarms on the recorded stream "
+        "disappear; which of the others are true is not known.",
     )
     related = Table(
         "Correlation of a recorded loss with the one before",
@@ -59,8 +59,8 @@ def tables(recording: Recording, effort: Effort) -> tuple[Table, Table]:
             (order, *(over_runs(correlations[order, version], 3) for version in _VERSIONS))
             for order in _ORDERS
         ),
-        "With the order of labels kept little correlation is left: on Elec2 losses go together since "
-        "attributes do, and the runs of labels, of which Proposition 8 speaks, are a small part of it.",
+        "With the order of labels kept, little correlation remains. On Elec2, losses are correlated "
+        "because attributes are; the runs of labels, which Proposition 8 is about, contribute little.",
     )
     return alarms_found, related
 

@@ -24,10 +24,10 @@ from streamwatch.lab.experiments.result import (
 )
 
 RULE = (
-    "A change at instance c is given the outcomes after it up to the next change, 5,000 after it is "
-    "complete, or one lap of the testbed. The first alarm there finds it, and its delay counts from c; "
-    "without one it is missed. Alarms anywhere else are false; a fall of the error has not to be found, and "
-    "alarms after it are not counted."
+    "A change at instance c can be found up to the next change, up to 5,000 outcomes after it is complete, "
+    "or for one lap of the testbed. The first alarm in this span finds it, with a delay counted from c; "
+    "without an alarm, the change is missed. Alarms elsewhere are false. A fall of the error need not be "
+    "found, and alarms after it are not counted."
 )
 HEADINGS = (
     "detector",
@@ -102,8 +102,8 @@ def _table(group: Group, others: Sequence[Candidate], effort: Effort) -> Table:
         f"Detectors at their defaults: {group.name}",
         HEADINGS,
         tuple(each.cells() for each in scored),
-        f"Streams: {streams}; {group.streams[0].changes[0].at:,} outcomes before the first change. {RULE} "
-        "–: no false alarm, or nothing found.",
+        f"Streams: {streams}; {group.streams[0].changes[0].at:,} outcomes before the first change. {RULE} A "
+        "dash (–) means no false alarm, or nothing found.",
     )
 
 

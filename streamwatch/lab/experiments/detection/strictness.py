@@ -127,10 +127,11 @@ def curves(effort: Effort, others: Sequence[Candidate]) -> tuple[Table, Figure]:
         f"Mean delay at {EQUAL:g} false alarms in a million outcomes",
         ("detector", *(scenario.name for scenario in SCENARIOS)),
         tuple(tuple(row) for row in rows),
-        "Each detector at the strictness (the parameter that `streamwatch tune` sets) that alarms so often "
-        "on a stream of the same kind that does not change; between two strictnesses where none does. A "
-        f"change that is missed counts with its whole span, {SPAN:,} outcomes (the ramp {5_000 + SPAN:,}). "
-        "–: at no strictness that was tried.",
+        "Each detector has the strictness (the parameter that `streamwatch tune` sets) at which it raises "
+        f"{EQUAL:g} false alarms in a million outcomes of the same kind of stream without a change, "
+        "interpolated if no strictness that was tried gives exactly this rate. A missed change counts with "
+        f"its whole span, {SPAN:,} outcomes (the ramp {5_000 + SPAN:,}). A dash (–) means that no "
+        "strictness that was tried gives this rate.",
     )
     return table, Figure("detectors", "Delay against false alarms, by strictness", tuple(panels))
 

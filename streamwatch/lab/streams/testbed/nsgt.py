@@ -10,7 +10,7 @@ _WAY = (Phase(10_000, move=(10.0, 10.0)),)
 KIND = StreamKind(
     name="NSGT",
     section="4.1",
-    asks="forgetting: what is learned late contradicts what was learned early",
+    asks="forgetting: later instances contradict what was learned from earlier ones",
     drifts="both centres move by (10, 10) over a lap, keeping their distance; steadily",
     mixture=Mixture(
         (

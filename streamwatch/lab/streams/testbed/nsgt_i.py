@@ -14,7 +14,7 @@ _WAYS = (
 KIND = StreamKind(
     name="NSGT-I",
     section="4.3",
-    asks="remembering what was learned on the first way for the second",
+    asks="remembering in the second half of a lap what was learned in the first",
     drifts="both centres move by (10, 10) over half a lap, jump back at instance 5,000, and move again",
     mixture=Mixture(
         (

@@ -13,9 +13,9 @@ def _to(weight: float) -> tuple[Phase, ...]:
 KIND = StreamKind(
     name="NSPC",
     section="4.4",
-    asks="following shares that change within a class; nothing learned becomes wrong",
-    drifts="of class A, what lies left grows from .05 to .45 of all and what lies right shrinks to .05, "
-    "from instance 500 to 9,500; steadily",
+    asks="following shares that change within a class; nothing that was learned becomes wrong",
+    drifts="the left part of class A grows from .05 to .45 of all instances, and its right part shrinks to "
+    ".05, from instance 500 to 9,500; steadily",
     mixture=Mixture(
         (
             Distribution("A", 0.05, (-2.0, 0.0), (2.5, 1.0), _to(0.45), rotation=45.0),
