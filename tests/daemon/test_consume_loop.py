@@ -210,9 +210,7 @@ async def test_catching_up_is_told_once_and_shown() -> None:
 
 
 async def test_a_poll_larger_than_a_turn_gives_way_in_between(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        giving_way, "HELD_SECONDS", 0.0
-    )  # however fast a part was taken
+    monkeypatch.setattr(giving_way, "HELD_SECONDS", 0.0)  # however fast a part was taken
     h = fake_daemon()
     turns = 0
 
