@@ -26,6 +26,7 @@ from streamwatch.edge.sources.kafka.batches.plain_batches import compiled_plain_
 from streamwatch.edge.sources.kafka.batches.scan import compiled_scan
 from streamwatch.settings import Settings
 from streamwatch.spark import holders, processors
+from streamwatch.spark.freed_memory import keep_freed_memory
 
 _NEEDED: Final = {
     "kafka": {"bootstrap_servers": "broker:9092"},
@@ -57,6 +58,7 @@ def hold_buckets() -> None:
 
 
 if __name__ == "__main__":
+    keep_freed_memory()
     warm_up_workers()
     hold_buckets()
     manager()
