@@ -1,1 +1,1 @@
-"""Estimators of every model: what forgets, what is measured, what raises alarms, and the compiled loop."""
+"""Estimators of every model: forgetting mechanisms, measures, detectors, verdicts and the compiled loop."""

@@ -1,4 +1,4 @@
-"""Agreement totals: the one vector per model that every measure is a function of."""
+"""Agreement totals: the sums per model from which every measure is computed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Flags: TypeAlias = NDArray[np.bool_]
 
 
 def _not_kept() -> Floats:
-    """Stands for sums a caller does not keep, until the number of models is known."""
+    """Return the default of sums that a caller does not keep; `Totals` replaces it by NaN."""
     return np.empty(0)
 
 
@@ -21,11 +21,12 @@ def _not_kept() -> Floats:
 class Totals:
     """Agreement totals of m models under one forgetting mechanism, in units of outcomes, all float64.
 
-    All fields have shape (m,), but `true_class`, `predicted_class` and `agreed` (m, K), zero where a model
-    has fewer classes. `repeats` counts labels equal to the previous one; `pairs` is its own weight, without
-    the model's first outcome, which has no previous label. `n_eff` is (Σw)²/Σw².
+    All fields have shape (m,), except `true_class`, `predicted_class` and `agreed`, which have shape (m, K)
+    and are zero where a model has fewer classes. `repeats` counts labels equal to the previous one. `pairs`
+    is its weight; it lacks the model's first outcome, which has no previous label. `n_eff` is (Σw)²/Σw².
 
-    The sums from `lost_twice` on may be left out; they are NaN then, and so is what is computed from them.
+    The sums from `lost_twice` on are optional. Without them they are NaN, and so is every measure that needs
+    them.
     """
 
     n: Floats
@@ -37,30 +38,30 @@ class Totals:
     predicted_class: Floats
     agreed: Floats
     lost_twice: Floats = field(default_factory=_not_kept)
-    """Pairs in which this outcome and the one before were both wrong, Σ x_t·x_{t-1}."""
+    """Pairs in which this outcome and the previous one were both wrong, Σ x_t·x_{t-1}."""
     label_at_prediction_repeats: Floats = field(default_factory=_not_kept)
-    """Labels equal to the last one that was known when the prediction was made."""
+    """Outcomes whose label equals the last one known when the prediction was made."""
     label_at_prediction_pairs: Floats = field(default_factory=_not_kept)
-    """Outcomes for which there was such a label."""
+    """Outcomes for which a label was known when the prediction was made."""
     corrected: Floats = field(default_factory=_not_kept)
     """Hits of Temporal Correction."""
     scored: Floats = field(default_factory=_not_kept)
-    """Outcomes that carried the class scores it needs."""
+    """Outcomes that carried class scores, which Temporal Correction needs."""
     augmented: Floats = field(default_factory=_not_kept)
     """Hits of the Temporally Augmented classifier."""
     augmented_n: Floats = field(default_factory=_not_kept)
-    """Outcomes it predicted."""
+    """Outcomes that the Temporally Augmented classifier predicted."""
     transition: Floats = field(default_factory=_not_kept)
     """Hits of the most frequent successor of the previous label."""
     transition_n: Floats = field(default_factory=_not_kept)
-    """Outcomes it predicted."""
+    """Outcomes for which the most frequent successor was predicted."""
     majority: Floats = field(default_factory=_not_kept)
-    """Hits of the class that had come most often so far (the prequential majority)."""
+    """Hits of the prequential majority: the class that had occurred most often before the outcome."""
     majority_n: Floats = field(default_factory=_not_kept)
-    """Outcomes it predicted."""
+    """Outcomes that the prequential majority predicted."""
 
     def __post_init__(self) -> None:
-        """Give sums that are not kept a NaN per model."""
+        """Replace optional sums that were not given by NaN, one per model."""
         absent: Floats | None = None
         for name in OPTIONAL_SUMS:
             if getattr(self, name).shape != self.n.shape:
@@ -69,4 +70,4 @@ class Totals:
 
 
 OPTIONAL_SUMS = tuple(f.name for f in fields(Totals))[8:]
-"""Sums that `Totals` may be without."""
+"""Names of the optional sums of `Totals`."""

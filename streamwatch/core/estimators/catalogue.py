@@ -1,11 +1,10 @@
-"""The one table of mechanisms, measures, bounds, baselines, detectors and weightings, and of their series.
+"""Catalogue of mechanisms, measures, bounds, baselines, detectors, weightings, and of their series.
 
-Settings check parameters against it, the exporter takes names and help from it, the trace its columns, and
-the documentation is generated from it. Adding a measure, a bound or a baseline is one function of the totals
-and one line in its table; adding a detector is one file in `detectors` and one line.
+Settings are checked against it, the exporter takes metric names and help texts from it, the trace takes its
+columns from it, and the documentation is generated from it. To add a measure, a bound or a baseline, write a
+function of the totals and add a line to the table. To add a detector, add a file to `detectors` and a line.
 
-Readers look the tables up here when they need them (`catalogue.MEASURES`), so that a table changed in a test
-is changed for all of them.
+Access the tables through this module (`catalogue.MEASURES`), so that a test can replace one for all readers.
 """
 
 from __future__ import annotations
@@ -47,24 +46,24 @@ __all__ = [
 ]
 
 DETECTORS: tuple[Entry, ...] = tuple(kind.entry for kind in KINDS)
-"""What raises alarms. A detector's line stands in its own file, beside its recursion."""
+"""Detectors. The entry of each is defined in its own module, beside the recursion."""
 
 
 OF_REGISTERS: tuple[Metric, ...] = tuple(metric for kind in registers.KINDS for metric in kind.metrics)
-"""Series of what is kept beside the kernel's table."""
+"""Metrics of the registers, which are kept outside the kernel's table."""
 
 DISPENSABLE: tuple[str, ...] = (*OF_MODELS, *(metric.name for metric in reversed(OF_REGISTERS)))
-"""What a report does not even hold, in this order, when it would exceed `max_series`."""
+"""Metrics that a report drops, in this order, when it would exceed `max_series`."""
 
 RANKS = ranks_of((*DISPENSABLE, *NEEDED))
-"""Which family of models' series is left out first to stay within `max_series`: that of the highest rank.
+"""Rank of each metric of models: to stay within `max_series`, the highest rank is left out first.
 
-What is of no model has no rank and stays.
+Metrics that do not belong to models have no rank and are always kept.
 """
 
 
 def metrics() -> tuple[Metric, ...]:
-    """Every series of a model, in the order they are reported."""
+    """List all metrics of models, in the order in which they are reported."""
     return (*metrics_of(MEASURES, BOUNDS, BASELINES, PER_CLASS), *OF_REGISTERS)
 
 
@@ -72,27 +71,30 @@ METRICS = metrics()
 
 
 def entries() -> Iterable[Entry]:
-    """Everything that can be configured: mechanisms, detectors, weightings."""
+    """List everything that can be configured: mechanisms, detectors and weightings."""
     return (*MECHANISMS, *DETECTORS, *DRIFT_WEIGHTINGS)
 
 
 def metric(name: str) -> Metric:
-    """The series of that name; raises KeyError for one that is not of a model."""
+    """Look up a metric of models by name; raises KeyError if there is none of that name."""
     return {m.name: m for m in metrics()}[name]
 
 
 def entry(spec: ForgettingSpec | DetectorSpec | DriftWeightedSpec) -> Entry:
-    """The line that describes a spec's kind."""
+    """Look up the catalogue entry for the type of `spec`."""
     return {e.spec: e for e in entries()}[type(spec)]
 
 
 def parameter(spec: type[ForgettingSpec | DetectorSpec | DriftWeightedSpec], name: str) -> Parameter:
-    """A parameter of a kind; raises KeyError for one it has not."""
+    """Look up a parameter of a mechanism, detector or weighting.
+
+    Raises KeyError if it has none of that name.
+    """
     line = {e.spec: e for e in entries()}[spec]
     return {p.name: p for p in line.parameters}[name]
 
 
 def problems(spec: ForgettingSpec | DetectorSpec | DriftWeightedSpec) -> list[tuple[str, str]]:
-    """(parameter, what is wrong with its value) for every parameter of a spec out of its range."""
+    """List (parameter name, problem) for every parameter of `spec` that is out of its range."""
     found = ((p.name, p.problem(getattr(spec, p.name))) for p in entry(spec).parameters)
     return [(name, problem) for name, problem in found if problem is not None]

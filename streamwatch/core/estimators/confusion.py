@@ -1,4 +1,4 @@
-"""The confusion matrix of a model by class name: faded counts of (true, predicted)."""
+"""Confusion matrix of a model with class names: faded counts of (true, predicted)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from streamwatch.core.specs import FadingSpec
 
 
 def joined_confusion(documents: Sequence[Mapping[str, Any]]) -> dict[str, object]:
-    """The confusion matrix of several folds: their counts added up, by class name."""
+    """Add up the confusion matrices of several folds, by class name."""
     names = list(dict.fromkeys(name for document in documents for name in document["classes"]))
     counts = np.zeros((len(names), len(names)))
     for document in documents:
@@ -24,22 +24,22 @@ def joined_confusion(documents: Sequence[Mapping[str, Any]]) -> dict[str, object
 
 
 def confusion_document(counts: NDArray[np.float64], classes: Classes) -> dict[str, object]:
-    """Name the rows and columns of a confusion matrix.
+    """Build the confusion matrix with class names as the API serves it.
 
     Parameters
     ----------
     counts
-        float64 (K, K) by local class index, rows are true classes; an outcome of age a counts .999^a. All
-        indices from `classes.limit` on are classes beyond `max_classes` and become one, `__other__`, in which
-        a hit and a mistake between two of them look alike.
+        float64 (K, K) by local class index; rows are true classes. An outcome of age a counts .999^a. All
+        indices from `classes.limit` on stand for classes beyond `max_classes`. They are merged into one
+        class, `__other__`, in which a mistake between two such classes cannot be told from a hit.
     classes
-        The model's classes.
+        Classes of the model.
 
     Returns
     -------
     dict
-        `forgetting`: how the counts fade; `classes`: the names; `counts`: one row per true class, one number
-        per predicted class.
+        `forgetting`: name of the fading mechanism; `classes`: class names; `counts`: one row per true class,
+        with one number per predicted class.
     """
     size = min(len(counts), classes.limit + 1)
     folded = counts[:size, :size].copy()

@@ -1,4 +1,4 @@
-"""What a line of the catalogue holds: a parameter, a mechanism or detector, a measure or bound."""
+"""Types of the catalogue's entries: parameters, mechanisms, detectors, weightings, measures and bounds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Scalar: TypeAlias = float | int | str
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One choice an operator has: an interval of numbers, whole ones if `whole`, or one of `choices`."""
+    """Parameter of an estimator: a number in an interval (integer if `whole`), or one of `choices`."""
 
     name: str
     meaning: str
@@ -26,13 +26,13 @@ class Parameter:
     whole: bool = False
     choices: tuple[str, ...] = ()
     text: bool = False
-    """A name, which may be empty, instead."""
+    """If true, the parameter is a name instead, which may be empty."""
     help: str = ""
-    """What it does, for those who have to choose."""
+    """Effect of the parameter, as users read it in the documentation."""
 
     @property
     def bounds(self) -> Mapping[str, float]:
-        """The interval in the words of JSON Schema."""
+        """Interval as keywords of JSON Schema."""
         ends = {
             "exclusiveMinimum" if self.open_low else "minimum": self.low,
             "exclusiveMaximum" if self.open_high else "maximum": self.high,
@@ -41,7 +41,7 @@ class Parameter:
 
     @property
     def expected(self) -> str:
-        """Expected value, in words: `in (0, 1]`, `a whole number in [1, 100]`, `one of up, down`."""
+        """Expected values in words: `in (0, 1]`, `a whole number in [1, 100]`, `one of up, down`."""
         if self.choices:
             return f"one of {', '.join(self.choices)}"
         if self.text:
@@ -52,7 +52,7 @@ class Parameter:
         return f"a whole number {interval}" if self.whole else interval
 
     def problem(self, value: Scalar) -> str | None:
-        """Describe what is wrong with a value, as one line, or None."""
+        """Describe in one line what is wrong with `value`; None if it is allowed."""
         return None if self._allows(value) else f"{self.meaning} must be {self.expected}, got {value!r}"
 
     def _allows(self, value: Scalar) -> bool:
@@ -69,7 +69,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A mechanism, detector or weighting: the name used in settings, its spec, and where it comes from."""
+    """Mechanism, detector or weighting: its name in settings, its spec, its formula and source."""
 
     name: str
     spec: type[ForgettingSpec | DetectorSpec | DriftWeightedSpec]
@@ -77,43 +77,46 @@ class Entry:
     formula: str
     source: str
     cost: str
-    """Time an outcome takes; what is kept of a model (K classes, W outcomes in a window)."""
+    """Time per outcome, and memory per model (K classes, W outcomes in a window)."""
     parameters: tuple[Parameter, ...] = ()
     warns: bool = False
-    """Whether a detector has a level of warning below its alarm."""
+    """Whether the detector has a warning level below its alarm level."""
 
     def defaults(self) -> Mapping[str, Scalar]:
-        """Each parameter's value where settings say nothing."""
+        """Default values of the parameters that have one."""
         given = {f.name: f.default for f in fields(self.spec) if f.default is not MISSING}
         return {p.name: given[p.name] for p in self.parameters if p.name in given}
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A function of the totals. `name` is the metric's; a baseline's is the value of its `baseline` label."""
+    """Measure or baseline, a function of the totals.
+
+    `name` is the metric, or the value of label `baseline`.
+    """
 
     name: str
     help: str
     formula: str
     source: str
     cost: str
-    """Time to read it from one model's totals; what it makes the kernel keep, if more than those."""
+    """Time to compute it from one model's totals, and what the kernel must keep for it beyond these."""
     of: Callable[[Totals], Floats]
 
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A limit of the true accuracy, given the probability of being wrong; `name` is its `bound` label."""
+    """Bound of the true accuracy at a given error probability; `name` is the value of the `bound` label."""
 
     name: str
     help: str
     formula: str
     source: str
     cost: str
-    """Time to read it from one model's totals."""
+    """Time to compute it from one model's totals."""
     of: Callable[[Totals, float], Floats]
 
 
 def _bound(value: float) -> str:
-    """A bound as an operator writes it: `1`, `0.5`, `inf`."""
+    """Format the end of an interval the way users write it: `1`, `0.5`, `inf`."""
     return str(int(value)) if math.isfinite(value) and value == int(value) else str(value)

@@ -1,6 +1,6 @@
-"""How long labels take, per model row: a histogram from a second to four weeks, its sum, the latest label.
+"""Delays of labels per model: histogram from one second to four weeks, sum, and time of the latest label.
 
-Sums are whole milliseconds, so they do not depend on how a stream is cut into batches.
+Sums are integers (milliseconds), so that they do not depend on how a stream is cut into batches.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ Integers: TypeAlias = NDArray[np.int64]
 _BOUNDS_MS = (np.array(LABEL_DELAY_BOUNDS) * 1000).astype(np.int64)
 _BUCKETS = len(_BOUNDS_MS) + 1
 NEVER = np.iinfo(np.int64).min
-"""Time of a label that has not come."""
+"""Time that stands for "no label yet"."""
 
 
 class LabelDelays:
-    """Registers of `capacity` models; memory is touched only for rows in use."""
+    """Label delays of up to `capacity` models; memory is touched only for rows in use."""
 
     __slots__ = ("_counts", "_flat", "_latest_ms", "_sum_ms")
 
@@ -33,35 +33,41 @@ class LabelDelays:
         self._latest_ms: Integers = np.zeros(capacity, np.int64)
 
     def clear(self, row: int) -> None:
-        """Forget a row, before it is used and after its model has retired."""
+        """Reset a row; called before a model uses it and after the model has retired."""
         self._counts[row] = 0
         self._sum_ms[row] = 0
         self._latest_ms[row] = NEVER
 
     def observe(self, rows: NDArray[np.int32], delay_ms: Integers, event_ms: Integers) -> None:
-        """Count observed labels: row of the model, delay, event time. Shapes (n,)."""
+        """Count n labels: rows of their models, delays and event times in milliseconds, each (n,)."""
         buckets = np.searchsorted(_BOUNDS_MS, delay_ms)
         np.add.at(self._flat, rows.astype(np.int64) * _BUCKETS + buckets, 1)
         np.add.at(self._sum_ms, rows, delay_ms)
         np.maximum.at(self._latest_ms, rows, event_ms)
 
     def histograms(self, rows: Integers) -> list[Histogram]:
-        """Cumulative buckets and the sum in seconds, of each row."""
+        """Histogram of each row: cumulative bucket counts, and the sum of delays in seconds."""
         cumulative = np.cumsum(self._counts[rows], axis=1).tolist()
         sums = (self._sum_ms[rows] / 1000.0).tolist()
         return [Histogram(tuple(counts), total) for counts, total in zip(cumulative, sums, strict=True)]
 
     def latest_seconds(self, rows: Integers) -> NDArray[np.float64]:
-        """Event time of the latest label of each row; NaN before the first."""
+        """Event time in seconds of each row's latest label, shape (m,); NaN before the first."""
         latest = self._latest_ms[rows]
         return np.where(latest == NEVER, np.nan, latest / 1000.0)
 
     def snapshot(self, row: int) -> tuple[list[int], int, int]:
-        """Counts per bucket, sum of delays and latest label, in milliseconds."""
+        """State of a row: counts per bucket, sum of delays (ms), event time of the latest label (ms)."""
         return self._counts[row].tolist(), int(self._sum_ms[row]), int(self._latest_ms[row])
 
     def restore(self, row: int, state: tuple[list[int], int, int]) -> None:
-        """Set a row to a snapshot."""
+        """Set a row to a snapshot.
+
+        Raises
+        ------
+        ValueError
+            If the snapshot has another number of buckets.
+        """
         counts, sum_ms, latest_ms = state
         if len(counts) != _BUCKETS:
             raise ValueError(f"label delays must have {_BUCKETS} buckets, got {len(counts)}")

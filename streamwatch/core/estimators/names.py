@@ -1,4 +1,4 @@
-"""The names of models and classes, and the small integers the kernel knows them by."""
+"""Names of models and classes, and the small integers that stand for them in the kernel."""
 
 from __future__ import annotations
 
@@ -13,13 +13,16 @@ from streamwatch.core.events import Outcome
 from streamwatch.core.outcomes import OutcomeBatch
 
 OTHER = "__other__"
-"""What the classes beyond `max_classes` are reported as."""
+"""Name under which classes beyond `max_classes` are reported."""
 
 
 class Classes(dict[str, int]):
-    """Local index of every class a model has shown, in order of appearance; `limit` for those beyond it.
+    """Local index of each class of a model, in order of first appearance.
 
-    Classes beyond the limit are not remembered, so a stream of ever new classes costs no memory.
+    `limit` for classes beyond the limit.
+
+    Looking up a new class adds it. Classes beyond the limit are not stored, so a stream of ever new classes
+    takes no memory.
     """
 
     __slots__ = ("limit",)
@@ -36,12 +39,12 @@ class Classes(dict[str, int]):
         return index
 
     def score_indices(self, scores: Mapping[str, float]) -> list[tuple[int, float]]:
-        """Local index and score of each class within the limit."""
+        """Local indices and scores of the classes within the limit; adds classes that are new."""
         indexed = [(self[name], score) for name, score in scores.items()]
         return [(index, score) for index, score in indexed if index < self.limit]
 
     def names(self, folded: bool) -> list[str]:  # noqa: FBT001 - one reader
-        """Class of each index, with a name for the folded ones that no class of the stream has."""
+        """Names of all classes by index, plus, if `folded`, an unused name for those beyond the limit."""
         names = list(self)
         if folded:
             other = OTHER
@@ -53,21 +56,21 @@ class Classes(dict[str, int]):
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Outcomes as the kernel takes them: parallel arrays (int32, times int64), and what they stand for."""
+    """Outcomes as the kernel takes them: parallel arrays (int32, times int64), and the originals."""
 
     outcomes: Sequence[Outcome]
     rows: NDArray[np.int32]
     true_class: NDArray[np.int32]
     predicted_class: NDArray[np.int32]
     label_at_prediction: NDArray[np.int32]
-    """The label known at the prediction; `limit + 1` if it is no class of the model so far, -1 for none."""
+    """Label known at prediction: `limit + 1` if no class of the model so far, -1 if none was known."""
     event_ms: NDArray[np.int64]
     delay_ms: NDArray[np.int64]
     assumed: NDArray[np.bool_]
     scores: Scores = NO_SCORES
 
     def only(self, chosen: NDArray[np.bool_]) -> Batch:
-        """The chosen outcomes, in order, without scores."""
+        """Select outcomes by mask, keeping their order and dropping their scores."""
         if chosen.all():
             return self
         outcomes = self.outcomes
@@ -85,7 +88,10 @@ class Batch:
         )
 
     def ordinals(self, counted: Sequence[int]) -> list[int]:
-        """1-based index of each outcome among its model's, given how many each model had before the batch."""
+        """Compute each outcome's 1-based number within its model.
+
+        `counted` holds, for each outcome, the number of outcomes of its model before the batch.
+        """
         rows = self.rows.tolist()
         now = dict(zip(rows, counted, strict=True))
         ordinals: list[int] = []
@@ -96,7 +102,7 @@ class Batch:
 
 
 def score_columns(positions: Sequence[int], scored: Mapping[int, list[tuple[int, float]]]) -> Scores:
-    """Scores of the outcomes at some positions, of which those in `scored` have any."""
+    """Build `Scores` for the outcomes at `positions`; those missing in `scored` have no scores."""
     if not scored:
         return NO_SCORES
     ragged = [scored.get(position, []) for position in positions]
@@ -109,11 +115,14 @@ def score_columns(positions: Sequence[int], scored: Mapping[int, list[tuple[int,
 
 
 def fold_overflow(batch: Batch, limit: int) -> int:
-    """Tell apart folded classes that differ, in place; how many outcomes had a folded class.
+    """Give differing classes beyond the limit differing indices, in place.
 
-    Index `limit` is any class beyond the limit, as a truth or as a prediction equal to it. A folded
-    prediction of another folded class gets `limit + 1`, so that the outcome is not a hit. A known label that
-    equals the folded truth gets `limit`.
+    Return the number of such outcomes.
+
+    Index `limit` stands for any class beyond the limit, as the true class or as a prediction equal to it. If
+    true and predicted class are both beyond the limit and differ, the prediction gets `limit + 1`, so that
+    the outcome is not a hit. A label known at prediction that equals a true class beyond the limit gets
+    `limit`.
     """
     beyond = batch.true_class == limit
     for position in np.flatnonzero(beyond & (batch.label_at_prediction > limit)).tolist():

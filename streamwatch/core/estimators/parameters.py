@@ -8,9 +8,10 @@ from streamwatch.core.estimators.entries import Parameter
 from streamwatch.core.specs import Direction
 
 LEAST_ALPHA = 0.001
-"""Least fading factor of agreement totals, whose unit grows to 1/alpha of what it was with every outcome.
+"""Lowest fading factor of agreement totals.
 
-It has to stay a number; and a past of which a thousandth is left after one outcome is none.
+Totals are kept in a unit that grows by 1/alpha with every outcome and has to stay finite. Lower factors would
+also be pointless: at this one, an outcome already keeps only a thousandth of its weight after the next.
 """
 
 DELTA = Parameter(

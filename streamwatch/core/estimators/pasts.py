@@ -1,4 +1,4 @@
-"""The past of every model row: counts per stretch of time (`core.past`), gathered by the minute."""
+"""History of each model: counts per stretch of time (`core.past`), collected by minute."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from streamwatch.core.past import (
 
 _UNSEEN: Final = -1
 _SORTED_BY_COUNTING: Final = 1 << 16
-"""Rows up to so many are sorted as 16 bits, which numpy does by counting, in a third of the time."""
+"""Most rows that are sorted as 16-bit integers; numpy then counts, which takes a third of the time."""
 
 
 class PastSnapshot(NamedTuple):
-    """State of one model: the previous label as a class index (-1 for none), and its stretches as bytes."""
+    """Snapshot of one model: class index of the previous label (-1 without), and stretches as bytes."""
 
     previous: int
     stretches: bytes
@@ -39,16 +39,16 @@ class _PastState:
     settled: Stretches = field(default_factory=lambda: NONE)
     gathered: NDArray[np.int64] = field(default_factory=lambda: np.zeros((GATHERED, 4), np.int64))
     used: int = 0
-    """Rows of `gathered`."""
+    """Rows of `gathered` in use."""
     view: PastView | None = None
 
     def look(self) -> PastView:
-        """Give what is kept, without a copy of what may change."""
+        """View the current state, without a copy of what may change."""
         return PastView(self.settled, self.gathered[: self.used])
 
 
 class Pasts:
-    """Register of the past of up to `capacity` models, over `days` days; memory is used as outcomes come."""
+    """Histories of up to `capacity` models, over `days` days; memory is allocated as outcomes come."""
 
     __slots__ = ("_days", "_kept", "_previous")
 
@@ -58,7 +58,7 @@ class Pasts:
         self._previous: NDArray[np.int32] = np.full(capacity, _UNSEEN, np.int32)
 
     def clear(self, row: int) -> None:
-        """Forget a row, before it is used and after its model has retired."""
+        """Reset a row; called before a model uses it and after the model has retired."""
         self._kept.pop(row, None)
         self._previous[row] = _UNSEEN
 
@@ -99,7 +99,7 @@ class Pasts:
         kept.used += 1
 
     def view(self, row: int) -> PastView:
-        """Everything kept of a row; later outcomes do not change it."""
+        """Copy the history of a row; later outcomes do not change it."""
         kept = self._kept.get(row)
         if kept is None:
             return PastView(NONE, NOTHING)
@@ -108,7 +108,7 @@ class Pasts:
         return kept.view
 
     def snapshot(self, row: int) -> PastSnapshot | None:
-        """State of a row, canonical: the same outcomes give the same bytes; None where nothing is kept."""
+        """Snapshot of a row, None if no history is kept; the same outcomes give the same bytes."""
         if not self._days:
             return None
         kept = self._kept.get(row)
@@ -116,12 +116,12 @@ class Pasts:
         return PastSnapshot(int(self._previous[row]), stretches.tobytes())
 
     def restore(self, row: int, state: PastSnapshot | None) -> None:
-        """Set a row to a snapshot; without one its past begins now.
+        """Set a row to a snapshot; without one its history starts empty.
 
         Raises
         ------
         ValueError
-            If its bytes are no stretches.
+            If the bytes are not a whole number of stretches.
         """
         if not self._days or state is None:
             return
@@ -131,6 +131,6 @@ class Pasts:
                 f"got {len(state.stretches)} bytes"
             )
         read = np.frombuffer(state.stretches, STRETCH)
-        # Days may have changed since.
+        # `history_days` may have changed since the snapshot.
         self._kept[row] = _PastState(merged([PastView(read, NOTHING)], self._days))
         self._previous[row] = state.previous

@@ -1,4 +1,4 @@
-"""What whoever reports series of models takes and gives: a model of a slice, and a sample."""
+"""Types used in reporting series of models: the model to report, and the sample."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from streamwatch.core.estimators.names import Classes
 from streamwatch.core.series import Histogram
 
 Key: TypeAlias = tuple[str, ...]
-"""Label values, in the order in which their metric names the labels."""
+"""Label values, in the order in which the metric lists its labels."""
 Sample: TypeAlias = tuple[Key, float | Histogram]
 
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """A model to report: its name, its row, and the names of its classes."""
+    """Model to report: its name, its row in the table, and its classes."""
 
     model: str
     row: int

@@ -1,7 +1,7 @@
-"""The estimators of every model by name: outcomes go in, alarms and series come out.
+"""Estimators of all models by name: takes outcomes, returns alarms and series.
 
-Names become rows and local class indices in `models.index`; the kernel counts; `report` and `trace` read
-what it counted.
+`models.index` maps names to rows and local class indices, the kernel updates the state, and `series.report`
+and `series.trace` read it.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _TOTALS = msgspec.msgpack.Decoder(tuple[dict[str, int], list[Alarm]])
 
 
 class EstimatorSet:
-    """Estimators of up to `spec.max_models` models, all configured alike."""
+    """Estimators of up to `spec.max_models` models with one configuration."""
 
     def __init__(self, spec: MonitorsSpec) -> None:
         self._spec = spec
@@ -68,40 +68,40 @@ class EstimatorSet:
         self._watched = ModelIndex(spec, self._table, own)
         self._naming = AlarmNaming(spec, self._table, self._watched, self._raising, asked)
         self.answers = ModelAnswers(spec, self._table, self._watched, asked)
-        """Asked by whoever writes notifications."""
+        """Answers to questions about models, for the text of notifications."""
         self._columns = ColumnIndex(self._watched, spec.max_classes)
         self.comparisons = ComparisonSet(spec) if spec.comparisons else None
-        """Of models with each other; None where none are asked for."""
+        """Comparisons of models with each other; None if none are configured."""
 
     @property
     def recent_alarms(self) -> deque[Alarm]:
-        """The latest alarms of all models, oldest first."""
+        """Latest alarms of all models, oldest first."""
         return self._alarms.recent
 
     @property
     def records_over_limit(self) -> Mapping[str, int]:
-        """By limit: outcomes with a class beyond `max_classes`, outcomes or pairs without a row."""
+        """Outcomes with a class beyond `max_classes`, and outcomes or pairs without a free row, by limit."""
         if self.comparisons is None:
             return self._watched.over_limit
         return {**self._watched.over_limit, "comparisons": self.comparisons.over_limit}
 
     @property
     def history_days(self) -> int:
-        """Days over which the past of models is kept."""
+        """Number of days of history kept per model; 0 for none."""
         return self._spec.history_days
 
     def models(self) -> list[str]:
-        """Names of the models being watched, in the order in which they appeared."""
+        """List the names of the current models, in the order in which they appeared."""
         return list(self._watched.models)
 
     def fold(self, outcomes: Sequence[Outcome]) -> list[Alarm]:
-        """Evaluate outcomes and their pairs in order; the alarms they raised, in that order."""
+        """Evaluate outcomes and their pairs in order, and return the alarms in the same order."""
         if self.comparisons is not None:
             self.comparisons.fold(outcomes)
         return self.fold_models(outcomes)
 
     def fold_models(self, outcomes: Sequence[Outcome]) -> list[Alarm]:
-        """Evaluate outcomes in order without their pairs; the alarms they raised, in that order."""
+        """Evaluate outcomes in order, without their pairs, and return the alarms in the same order."""
         if isinstance(outcomes, OutcomeBatch) and outcomes.in_columns:
             batch = self._columns.indexed(outcomes)
         else:
@@ -121,13 +121,13 @@ class EstimatorSet:
         return self._recorded(self._naming.named(batch, found, changes))
 
     def trace(self, outcomes: Sequence[Outcome]) -> TraceChunk:
-        """Evaluate outcomes as `fold` does, and say after each what its model's estimators then say."""
+        """Evaluate outcomes as `fold` does, and return all values of their model after each."""
         if self.comparisons is not None:
             self.comparisons.fold(outcomes)
         return self.trace_models(outcomes)
 
     def trace_models(self, outcomes: Sequence[Outcome]) -> TraceChunk:
-        """Evaluate outcomes without their pairs as `fold_models` does, and say the same after each."""
+        """Evaluate outcomes as `fold_models` does, and return all values of their model after each."""
         of_registers = [name for register in self._raising for name in register.columns]
         columns = TraceColumns(self._spec, self._table.opponents, of_registers)
         rows: list[list[Cell]] = []
@@ -155,17 +155,20 @@ class EstimatorSet:
         return TraceChunk(columns.names, rows, alarms)
 
     def retire(self, model: str) -> None:
-        """Forget a model and free its row; its series end, and so do its comparisons."""
+        """Remove a model: free its row, and end its series and comparisons."""
         self._watched.retire(model)
         if self.comparisons is not None:
             self.comparisons.retire(model)
 
     def families(self) -> list[Family]:
-        """Every series of every model."""
+        """Collect all series of all models."""
         return _last(self.families_in_slices())
 
     def families_in_slices(self) -> Generator[None, None, list[Family]]:
-        """As `families`, giving way between slices of models; models that retire meanwhile are left out."""
+        """Collect the series as `families` does, yielding between slices of models.
+
+        Models that retire in the meantime are left out.
+        """
         report = SeriesReport(self._spec)
         folds = sorted(self._watched.folds)
         names = sorted(self._watched.models)
@@ -186,11 +189,14 @@ class EstimatorSet:
         return families if self.comparisons is None else families + self.comparisons.families()
 
     def details(self) -> dict[str, dict[str, object]]:
-        """Details of each model that are no series: classes, when it was first seen, confusion matrix."""
+        """Collect details of models that are not series: classes, time of first outcome, confusion matrix."""
         return _last(self.details_in_slices())
 
     def details_in_slices(self) -> Generator[None, None, dict[str, dict[str, object]]]:
-        """As `details`, giving way between slices of models; models that retire meanwhile are left out."""
+        """Collect details as `details` does, yielding between slices of models.
+
+        Models that retire in the meantime are left out.
+        """
         details: dict[str, dict[str, object]] = {}
         for number, name in enumerate(sorted(self._watched.models), 1):
             if (model := self._watched.models.get(name)) is not None and fold_of(name) is None:
@@ -206,7 +212,7 @@ class EstimatorSet:
         return details
 
     def pasts(self) -> dict[str, tuple[PastView, ...]]:
-        """The past of every model: one view, or one for each of its folds; empty where none is kept."""
+        """History of every model: one view, or one per fold; empty if no history is kept."""
         if not self._spec.history_days:
             return {}
         views: dict[str, tuple[PastView, ...]] = {}
@@ -216,7 +222,7 @@ class EstimatorSet:
         return views
 
     def snapshot(self, model: str) -> bytes:
-        """Everything remembered of a model, canonical: equal states give equal bytes."""
+        """Encode the whole state of a model; equal states give equal bytes."""
         slot = self._watched.models[model]
         return encode(
             ModelSnapshot(
@@ -233,10 +239,14 @@ class EstimatorSet:
         )
 
     def restore(self, snapshot: bytes) -> str:
-        """Put a model back as it was when the snapshot was taken; its name.
+        """Restore a model from a snapshot, replacing one of the same name, and return its name.
 
-        Raises ValueError for a snapshot taken under another `max_classes` (its class indices mean something
-        else) and TableFull without a free row. A model of the same name is replaced.
+        Raises
+        ------
+        ValueError
+            If the snapshot was taken under another `max_classes`, which changes the meaning of class indices.
+        TableFull
+            If no row is free.
         """
         state = decode(snapshot)
         if state.max_classes != self._spec.max_classes:
@@ -260,24 +270,28 @@ class EstimatorSet:
         return state.model
 
     def estimators(self) -> dict[str, str]:
-        """Contents of each section of a snapshot, in words; a section of another name does not continue."""
+        """Describe the estimator behind each section of a snapshot, by section name.
+
+        The name changes with the estimator's parameters; a section whose name is not listed cannot be
+        continued.
+        """
         of_models = self._table.sections() | {r.section: r.title for r in self._registers}
         for register in self._raising:
             of_models |= register.estimators()
         return of_models if self.comparisons is None else of_models | self.comparisons.estimators()
 
     def totals(self) -> bytes:
-        """Totals over all models: what went beyond limits, and the recent alarms."""
+        """Encode the totals over all models: counters of limits, and recent alarms."""
         return _ENCODER.encode((self._watched.over_limit, list(self._alarms.recent)))
 
     def restore_totals(self, totals: bytes) -> None:
-        """Continue from `totals`."""
+        """Continue from what `totals` returned."""
         over_limit, recent = _TOTALS.decode(totals)
         self._watched.over_limit |= over_limit
         self._alarms.recent = deque(recent, maxlen=self._alarms.recent.maxlen)
 
     def _fold_accuracies(self, model: str) -> dict[str, dict[str, float]]:
-        """Accuracy of each fold of a model by mechanism and fold, at one time."""
+        """Accuracy of each fold of a model now, by mechanism name and fold number."""
         rows = np.array(self._watched.rows_of_folds(model), np.int64)
         numbers = [str(fold_of(name)) for name in self._watched.folds[model]]
         found: dict[str, dict[str, float]] = {}
@@ -300,9 +314,9 @@ class EstimatorSet:
         return details
 
     def _observe_labels(self, batch: Batch, *, tracing: bool = False) -> list[Sequence[Cell]]:
-        """Count outcomes by time, and the delays of labels that came (an assumed one did not).
+        """Feed a batch to histories and registers, and the delays of labels that came (not of assumed ones).
 
-        Gives the columns that registers add to a trace; none unless `tracing`.
+        Returns the columns that registers add to a trace; empty unless `tracing`.
         """
         columns: list[Sequence[Cell]] = []
         self._pasts.observe(batch)
@@ -321,7 +335,10 @@ class EstimatorSet:
         return [alarm for *_, alarm in named]
 
     def _next_slice(self, names: list[str]) -> tuple[list[Slice], list[str]]:
-        """The next models to report, few enough that the event loop may wait for them; and the rest."""
+        """Choose the next models to report, few enough not to block the event loop for long.
+
+        Return also the rest.
+        """
         chosen: list[Slice] = []
         widest = 1
         for taken, name in enumerate(names):
@@ -336,7 +353,7 @@ class EstimatorSet:
 
 
 def _last(slices: Generator[None, None, _Result]) -> _Result:
-    """What slices amount to."""
+    """Run the generator to its end and return its result."""
     while True:
         try:
             next(slices)

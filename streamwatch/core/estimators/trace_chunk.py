@@ -1,4 +1,4 @@
-"""Rows of a trace, whatever they tell of: models after every outcome, or pairs of models."""
+"""Rows of a trace: of models after every outcome, or of pairs of models."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Cell: TypeAlias = str | float | int | None
 
 @dataclass(frozen=True, slots=True)
 class TraceChunk:
-    """Consecutive rows of a trace, and the alarms in them."""
+    """Consecutive rows of a trace, and the alarms raised in them."""
 
     columns: list[str]
     rows: list[list[Cell]]

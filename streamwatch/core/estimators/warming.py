@@ -1,4 +1,4 @@
-"""Compiling the estimators before they are needed: nobody who waits for an answer waits for the compiler."""
+"""Compilation of the estimators at start, so that no request has to wait for the compiler."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ ENTRIES: tuple[Any, ...] = (
     places.forget,
     observe_revisions,
 )
-"""All compiled functions that Python calls."""
+"""All compiled functions called from Python."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,19 +54,19 @@ class WarmUpResult:
     """Result of warming up."""
 
     compiled: int
-    """Functions compiled now."""
+    """Number of functions compiled now."""
     loaded: int
-    """Functions found in the cache."""
+    """Number of functions loaded from the cache."""
     cache_directory: str | None
-    """Where compiled functions are kept; None when there is no such place, so every start compiles."""
+    """Directory of compiled functions; None if there is none, in which case every start compiles."""
 
 
 def warm_up(spec: MonitorsSpec, *, tracing: bool = False) -> WarmUpResult:
-    """Compile (seconds), or load (tenths of a second), whatever these estimators will ever call.
+    """Compile (seconds) or load (tenths of a second) every compiled function these estimators will call.
 
-    One model lives a whole life: outcomes, a report, a snapshot, retirement, a return. The compiled code
-    depends on how many estimators of each kind there are, and on the types of arrays: with many classes,
-    entries of rings are wider. So nothing of the specification may differ here but the number of models.
+    A single model goes through its whole life: outcomes, a report, a snapshot, retirement, a restore. The
+    compiled code depends on the number of estimators of each kind and on array types (with many classes, ring
+    entries are wider). So the specification used here differs from `spec` in the number of models only.
 
     `tracing` also prepares `EstimatorSet.trace`.
     """
@@ -76,7 +76,7 @@ def warm_up(spec: MonitorsSpec, *, tracing: bool = False) -> WarmUpResult:
     monitors.fold([outcome] * _enough(spec))
     monitors.fold(OutcomeBatch(np.zeros(1, OUTCOME), ["warm-up"], ["a"], {}))
     monitors.fold([msgspec.structs.replace(outcome, scores={"a": 0.9, "b": 0.1}, segments={"warm": "up"})])
-    # Long after all the others, which detectors in prediction time see then.
+    # Much later than the others, so that detectors in prediction time take in all of them.
     monitors.fold([msgspec.structs.replace(outcome, event_ms=2**42)])
     if spec.comparisons:
         warm_up_comparisons(spec)
@@ -84,25 +84,28 @@ def warm_up(spec: MonitorsSpec, *, tracing: bool = False) -> WarmUpResult:
         monitors.trace([outcome])
     monitors.families()
     monitors.details()
-    monitors.restore(monitors.snapshot("warm-up"))  # in place of the model, which retires
-    from streamwatch.core.jit_cache import cache_directory  # noqa: PLC0415  (it loads the compiler)
+    monitors.restore(monitors.snapshot("warm-up"))  # replaces the present model, which retires
+    from streamwatch.core.jit_cache import cache_directory  # noqa: PLC0415  (importing it loads the compiler)
 
     compiled, loaded = (now - then for now, then in zip(_counts(), before, strict=True))
     return WarmUpResult(compiled, loaded, cache_directory())
 
 
 def warm_up_comparisons(spec: MonitorsSpec) -> None:
-    """Compile or load what comparisons call, which is the same for all specifications."""
+    """Compile or load the functions that comparisons call; they are the same for all specifications."""
     comparisons = ComparisonSet(replace(spec, comparisons=(ComparisonSpec("a", ("b",)),), max_comparisons=1))
     comparisons.fold([Outcome("b", "x", "x", event_ms=0, delay_ms=0, pairs=(PairedAnswer("a", "y"),))])
 
 
 def _enough(spec: MonitorsSpec) -> int:
-    """Outcomes after which every ADWIN window that never shrinks owns a block, which a snapshot then has."""
+    """Number of outcomes after which ADWIN windows own a block, so that the snapshot contains one."""
     return max((SMALL_OUTCOMES + window.clock for window in layout_of(spec).windows), default=1)
 
 
 def _counts() -> tuple[int, int]:
-    """(compiled, loaded from the cache) so far; without a cache numba counts no misses."""
+    """Numbers of functions compiled and loaded from the cache so far.
+
+    Without a cache, numba reports no misses.
+    """
     loaded = sum(entry.loaded for entry in ENTRIES)
     return sum(len(entry.signatures) for entry in ENTRIES) - loaded, loaded
