@@ -1,1 +1,1 @@
-"""Functions of the agreement totals, and their lines of the catalogue."""
+"""Measures, baselines and bounds as functions of the agreement totals, with their catalogue entries."""

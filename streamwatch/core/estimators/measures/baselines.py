@@ -1,7 +1,8 @@
-"""Classifiers that need no features: how far labels alone, or one look at the previous label, would have got.
+"""Baseline classifiers without features: accuracy from labels alone, or from the previous label.
 
-Uninformed, both majorities, random and persistent are in `measures.measures`, whose gains compare with them.
-Those here are counted outcome by outcome; where a caller does not keep their sums they are undefined (NaN).
+Uninformed, both majorities, random and persistent are in `measures.measures`, since its gains need them. The
+baselines here are counted outcome by outcome; they are undefined (NaN) if the caller does not keep their
+sums.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from streamwatch.core.estimators.measures.measures import p_majority, p_persiste
 def p_persistent_at_prediction(totals: Totals) -> Floats:
     """Accuracy of predicting the last label known when the prediction was made.
 
-    What persistence would have achieved in production, where labels are late (Žliobaitė et al. 2015, eq. 7,
-    on that label). Undefined before the first such label.
+    This is what persistence would have achieved in production, where labels are late (Žliobaitė et al. 2015,
+    eq. 7, applied to that label). Undefined before the first such label.
     """
     return ratio(
         totals.label_at_prediction_repeats,
@@ -34,10 +35,10 @@ def p_temporal_correction(totals: Totals) -> Floats:
 
 
 def p_temporally_augmented(totals: Totals) -> Floats:
-    """Accuracy of the most frequent class given (ŷ_t, y_{t-1}), falling back to ŷ_t.
+    """Accuracy of the most frequent class given (ŷ_t, y_{t-1}), or of ŷ_t where nothing was counted yet.
 
-    A surrogate, from the outside, of the classifier that Žliobaitė et al. 2015, §3.2, retrain with the
-    previous label as a further feature (order 1).
+    It approximates, from outcomes alone, the classifier that Žliobaitė et al. 2015, §3.2, retrain with the
+    previous label as an additional feature (order 1).
     """
     return ratio(totals.augmented, totals.augmented_n, totals.augmented_n > 0)
 
@@ -53,7 +54,7 @@ def p_transition(totals: Totals) -> Floats:
 def temporal_dependence(totals: Totals) -> Floats:
     """Gain of persistence over the majority class, p_persistent - p_majority, in [-1, 1].
 
-    Above 0 labels depend on the one before, and accuracy and κ flatter a classifier that follows them
+    Above 0, labels depend on the previous one, and accuracy and κ flatter a classifier that repeats it
     (Žliobaitė et al. 2015, §7). Undefined before the second outcome.
     """
     return p_persistent(totals) - p_majority(totals)

@@ -1,4 +1,4 @@
-"""Measures of every model under every mechanism: functions of the agreement totals, one metric each."""
+"""Catalogue entries of the measures: functions of the agreement totals, with one metric each."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ MEASURES: tuple[Measure, ...] = (
         baselines.temporal_dependence,
     ),
 )
-"""One series per model and mechanism."""
+"""Measures with one series per model and mechanism."""
 
 PER_CLASS: tuple[Measure, ...] = (
     Measure(
@@ -172,7 +172,7 @@ PER_CLASS: tuple[Measure, ...] = (
         measures.class_predicted,
     ),
 )
-"""One series per model and class, under one mechanism; the most telling first."""
+"""Measures with one series per model and class, under one mechanism; the most informative first."""
 
 BOUNDS: tuple[Bound, ...] = (
     Bound(
@@ -208,4 +208,4 @@ BOUNDS: tuple[Bound, ...] = (
         uncertainty.chernoff_upper,
     ),
 )
-"""Limits of the accuracy, each wrong with at most `confidence_delta` together with its other side."""
+"""Bounds of the accuracy; a lower and its upper bound together fail with probability `confidence_delta`."""

@@ -1,14 +1,14 @@
-"""Every accuracy-like number, as a function of one vector of agreement totals per model.
+"""Accuracy-like measures as functions of the agreement totals, vectorised over models.
 
-Measures never know how the totals forget (landmark, fading, sliding, ADWIN), and are vectorised over models
-(or over the steps of one model's trace). Every measure divides the totals by their weight n first: products
-of counts overflow integers, and faded units vanish.
+Measures do not depend on how the totals forget (landmark, fading, sliding, ADWIN). The vectors may also run
+over the steps of one model's trace. Every measure first divides the totals by their weight n, because
+products of counts overflow integers; the division also cancels the unit of faded totals.
 
-Undefined is NaN, never 0 and never infinite:
+Undefined values are NaN, never 0 and never infinite:
 
 - a class is *present* while its true weight is at least 0.05 outcomes (a faded class never reaches 0);
-- a gain over a baseline (the kappas) is undefined while its baseline misses less than 0.05 outcomes, and so
-  is a correlation (MCC) while the largest class of labels, or of predictions, misses less than that.
+- a gain over a baseline (the kappas) is undefined while the baseline misses less than 0.05 outcomes; a
+  correlation (MCC) is undefined while the largest class of labels, or of predictions, misses less than that.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ import numpy as np
 from streamwatch.core.estimators.agreement import Flags, Floats, Totals
 
 PRESENT = 0.05
-"""Weight in outcomes below which a class is absent, and a baseline's misses are too few to compare with."""
+"""Weight in outcomes below which a class counts as absent, and the misses of a baseline as too few."""
 
 
 def ratio(numerator: Floats, denominator: Floats, defined: Flags) -> Floats:
-    """Quotient where defined, NaN elsewhere, without numpy's warnings."""
+    """Quotient where `defined`, NaN elsewhere; gives no numpy warnings."""
     out = np.full(np.broadcast_shapes(numerator.shape, denominator.shape), np.nan)
     np.divide(numerator, denominator, out=out, where=defined)
     return out
 
 
 def shares_of(weights: Floats, n: Floats) -> Floats:
-    """Per-class weights divided by n, 0 for a model without weight."""
+    """Per-class weights divided by n, shape (m, K); 0 for a model without weight."""
     return np.divide(weights, n[:, None], out=np.zeros_like(weights), where=(n > 0)[:, None])
 
 
 def _gain(totals: Totals, baseline: Floats, missed: Floats) -> Floats:
-    """(p - baseline)/(1 - baseline), undefined while the baseline missed less than 0.05 outcomes."""
+    """(p - baseline)/(1 - baseline); undefined while the baseline missed less than 0.05 outcomes."""
     return ratio(accuracy(totals) - baseline, 1.0 - baseline, missed >= PRESENT)
 
 
@@ -44,13 +44,13 @@ def largest(weights: Floats) -> Floats:
 
 
 def _mean_over(values: Floats, chosen: Flags) -> Floats:
-    """Mean over the chosen classes of each model; undefined without any."""
+    """Mean over the chosen classes of each model; undefined if there are none."""
     count = chosen.sum(axis=1)
     return ratio(np.where(chosen, values, 0.0).sum(axis=1), count.astype(np.float64), count > 0)
 
 
 def present(totals: Totals) -> Flags:
-    """Mark the classes that the stream of labels still contains: truth[k] >= 0.05. Shape (m, K)."""
+    """Mark the classes present among the labels: truth[k] >= 0.05. Shape (m, K)."""
     return totals.true_class >= PRESENT
 
 
@@ -73,8 +73,8 @@ def p_majority(totals: Totals) -> Floats:
 def p_majority_prequential(totals: Totals) -> Floats:
     """Accuracy of guessing the most frequent class before the label comes: majority/majority_n.
 
-    Bifet et al. 2015, §5.3, with counts of labels faded by .999, wherever the totals forget. Undefined before
-    the second outcome, and where a caller does not keep its hits.
+    Bifet et al. 2015, §5.3. The counts of labels are faded by .999 whatever the mechanism of the totals.
+    Undefined before the second outcome, and if the caller does not keep these sums.
     """
     return ratio(totals.majority, totals.majority_n, totals.majority_n > 0)
 
@@ -123,7 +123,7 @@ def kappa_persistent(totals: Totals) -> Floats:
 def kappa_plus(totals: Totals) -> Floats:
     """√(max(0,κ)·max(0,κ_per)): 0 unless the model beats both chance and persistence.
 
-    Zliobaite et al. 2015, eq. 14. Undefined if either gain is. The root amplifies rounding near 0.
+    Zliobaite et al. 2015, eq. 14. Undefined if either gain is. The root amplifies rounding errors near 0.
     """
     chance, persistent = kappa(totals), kappa_persistent(totals)
     return np.sqrt(np.maximum(0.0, chance) * np.maximum(0.0, persistent))
@@ -135,11 +135,12 @@ def _spread(shares: Floats) -> Floats:
 
 
 def mcc(totals: Totals) -> Floats:
-    """Correlation of truth and prediction, Matthews' for two classes and R_K for more, in [-1, 1].
+    """Correlation of truth and prediction: Matthews' for two classes, R_K for more; in [-1, 1].
 
     (p - Σ t_k q_k)/(√Σ t_k(1-t_k)·√Σ q_k(1-q_k)) with shares t, q (Gorodkin 2004; for two classes Bifet et
     al. 2015, §5.1). Undefined while labels or predictions miss their largest class by less than 0.05
-    outcomes: rounding of the shares would decide it then. Clipped to its range, which rounding may leave.
+    outcomes, where rounding of the shares would determine the result. Clipped to [-1, 1], which rounding may
+    exceed.
     """
     true_class, predicted_class = (
         shares_of(totals.true_class, totals.n),
@@ -157,12 +158,12 @@ def recall(totals: Totals) -> Floats:
 
 
 def precision(totals: Totals) -> Floats:
-    """Share of each class's predictions that was right; undefined below 0.05 of them. Shape (m, K)."""
+    """Share of each class's predictions that were right; undefined below 0.05 of them. Shape (m, K)."""
     return ratio(totals.agreed, totals.predicted_class, totals.predicted_class >= PRESENT)
 
 
 def _seen(totals: Totals) -> Flags:
-    """Which classes occur at all, as a label or as a prediction, by at least 0.05 outcomes. Shape (m, K)."""
+    """Mark the classes with at least 0.05 outcomes as label or as prediction. Shape (m, K)."""
     return totals.true_class + totals.predicted_class >= PRESENT
 
 

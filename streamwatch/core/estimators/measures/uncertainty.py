@@ -1,10 +1,10 @@
-"""How far an estimate may be from the truth: bounds, standard errors, and what correlated losses take away.
+"""Uncertainty of the estimates: bounds, standard errors, and the effect of correlated losses.
 
-All are functions of the agreement totals, vectorised over models, undefined (NaN) as in `measures`. Bounds
-hold for the *weighted mean of the true accuracy over what is remembered*, at one fixed time and for
-independent losses: not for the accuracy of this moment right after a change, and less than nominally where
-losses are correlated, which `loss_autocorrelation` tells. ADWIN chose its window by the same losses, so under
-it they are nominal.
+All are functions of the agreement totals, vectorised over models, and undefined (NaN) as in `measures`.
+Bounds hold for the *weighted mean of the true accuracy over what is remembered*, at one fixed time and for
+independent losses. They do not hold for the momentary accuracy right after a change, and cover less than
+nominally if losses are correlated, which `loss_autocorrelation` measures. Under ADWIN they are nominal only,
+since ADWIN chose its window by the same losses.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from streamwatch.core.estimators.measures.measures import (
 )
 
 ROUNDING = 1e-12
-"""Variance of agreement below which it is rounding that is left."""
+"""Variance of agreement below which nothing but rounding error is left."""
 
 UNBOUNDED = 1e-9
-"""Least 1 + ρ: below it the losses alternate, and no number of independent outcomes stands for them."""
+"""Least 1 + ρ: below it the losses alternate, and no finite number of independent outcomes is equivalent."""
 
 
 def hoeffding_half_width(totals: Totals, delta: float) -> Floats:
@@ -38,7 +38,7 @@ def hoeffding_half_width(totals: Totals, delta: float) -> Floats:
     Parameters
     ----------
     totals
-        Of m models.
+        Totals of m models.
     delta
         Probability in (0, 1) that the truth is outside.
     """
@@ -46,12 +46,12 @@ def hoeffding_half_width(totals: Totals, delta: float) -> Floats:
 
 
 def hoeffding_lower(totals: Totals, delta: float) -> Floats:
-    """Least accuracy by Hoeffding's bound, max(0, p - ε)."""
+    """Lower bound of the accuracy by Hoeffding, max(0, p - ε)."""
     return np.maximum(0.0, accuracy(totals) - hoeffding_half_width(totals, delta))
 
 
 def hoeffding_upper(totals: Totals, delta: float) -> Floats:
-    """Greatest accuracy by Hoeffding's bound, min(1, p + ε)."""
+    """Upper bound of the accuracy by Hoeffding, min(1, p + ε)."""
     return np.minimum(1.0, accuracy(totals) + hoeffding_half_width(totals, delta))
 
 
@@ -59,7 +59,7 @@ def _chernoff_error(totals: Totals, delta: float) -> tuple[Floats, Floats]:
     """Limits of the true error: E + c/2 ± √(cE + c²/4), c = 3·ln(2/δ)/n_eff.
 
     Chernoff's |E - μ| ≤ √(3μ·ln(2/δ)/n_eff) solved for the unknown mean μ. With E in place of μ, as often
-    printed, the limits would close on an error-free stretch.
+    printed, both limits would equal E as long as there are no errors.
     """
     error = 1.0 - accuracy(totals)
     c = ratio(np.full_like(totals.n_eff, 3.0 * np.log(2.0 / delta)), totals.n_eff, totals.n > 0)
@@ -68,7 +68,7 @@ def _chernoff_error(totals: Totals, delta: float) -> tuple[Floats, Floats]:
 
 
 def chernoff_lower(totals: Totals, delta: float) -> Floats:
-    """Least accuracy by Chernoff's bound, 1 - (E + c/2 + √(cE + c²/4)), at least 0, c = 3·ln(2/δ)/n_eff.
+    """Lower bound of the accuracy by Chernoff, 1 - (E + c/2 + √(cE + c²/4)), at least 0, c = 3·ln(2/δ)/n_eff.
 
     Gama, Sebastião, Rodrigues 2009, §3.2, solved for the mean. Tighter than Hoeffding's for small errors.
     """
@@ -76,16 +76,19 @@ def chernoff_lower(totals: Totals, delta: float) -> Floats:
 
 
 def chernoff_upper(totals: Totals, delta: float) -> Floats:
-    """Greatest accuracy by Chernoff's bound, 1 - (E + c/2 - √(cE + c²/4)), at most 1, c = 3·ln(2/δ)/n_eff."""
+    """Upper bound of the accuracy by Chernoff, 1 - (E + c/2 - √(cE + c²/4)), at most 1.
+
+    c = 3·ln(2/δ)/n_eff; see `chernoff_lower`.
+    """
     return np.clip(1.0 - _chernoff_error(totals, delta)[0], 0.0, 1.0)
 
 
 def loss_autocorrelation(totals: Totals) -> Floats:
-    """Correlation ρ of an outcome's loss with the one before, (p11 - E²)/(E(1-E)), p11 = lost_twice/pairs.
+    """Lag-1 autocorrelation ρ of the loss, (p11 - E²)/(E(1-E)), p11 = lost_twice/pairs.
 
-    E is the error over all that is remembered. Clipped to [-1, 1], which the estimate may leave where few
-    outcomes are remembered. Undefined while the losses are all but constant, n·E(1-E) < 0.05, before the
-    second outcome, and where `lost_twice` is not kept.
+    E is the error over everything remembered. Clipped to [-1, 1], which the estimate can exceed with few
+    outcomes. Undefined while the losses are nearly constant, n·E(1-E) < 0.05, before the second outcome, and
+    if `lost_twice` is not kept.
     """
     error = 1.0 - accuracy(totals)
     variance = error * (1.0 - error)
@@ -95,10 +98,10 @@ def loss_autocorrelation(totals: Totals) -> Floats:
 
 
 def effective_sample_size_autocorrelated(totals: Totals) -> Floats:
-    """Independent outcomes that would tell as much: n_eff·(1-ρ)/(1+ρ), ρ the loss's lag-1 autocorrelation.
+    """Equivalent number of independent outcomes: n_eff·(1-ρ)/(1+ρ), ρ the loss's lag-1 autocorrelation.
 
-    The effective size of a first-order autoregressive sample (Bayley, Hammersley 1946). More than n_eff for
-    losses that alternate; undefined with ρ and at ρ = -1.
+    Effective size of a first-order autoregressive sample (Bayley, Hammersley 1946). Larger than n_eff for
+    losses that alternate. Undefined where ρ is, and at ρ = -1.
     """
     rho = loss_autocorrelation(totals)
     return ratio(totals.n_eff * (1.0 - rho), 1.0 + rho, 1.0 + rho > UNBOUNDED)
@@ -119,7 +122,7 @@ def kappa_null_deviation(totals: Totals) -> Floats:
 
     √(p_c + p_c² - Σ t_k q_k (t_k + q_k))/((1 - p_c)·√n_eff) with shares t, q and p_c = p_chance (Fleiss,
     Cohen, Everitt 1969). Undefined where κ is, while labels or predictions miss their largest class by less
-    than 0.05 outcomes, and where the variance is rounding.
+    than 0.05 outcomes, and where the variance is only rounding error.
     """
     true_class, predicted_class = (
         shares_of(totals.true_class, totals.n),
