@@ -1,1 +1,1 @@
-"""Models compared over folds: tests of significance, what is reported of them, and the diagram of ranks."""
+"""Models that predict in folds: their series, significance tests between them, and the diagram of ranks."""

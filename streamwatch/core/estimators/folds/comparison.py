@@ -1,4 +1,4 @@
-"""Models compared by the accuracies of their folds, at one time under one mechanism (METRICS §6, §7)."""
+"""Comparison of models by the accuracies of their folds, at one time under one forgetting mechanism."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ Accuracies: TypeAlias = Mapping[str, Mapping[str, float]]
 """Accuracy by model and fold."""
 LEAST_FOLDS: Final = 2
 MOST_COMPARED: Final = 20
-"""Models compared with one another; their pairs grow with the square."""
+"""Most models compared; the number of pairs grows with the square."""
 ALPHA: Final = 0.05
-"""Level of the critical difference."""
+"""Significance level of the critical difference."""
 
 
 def compared(accuracies: Accuracies) -> dict[str, object]:
-    """Compare models over the folds they share, the first `MOST_COMPARED` of them by name.
+    """Compare models over the folds they share; of many, the first `MOST_COMPARED` by name.
 
     Returns
     -------
     dict
-        `models`: number of folds, mean and standard deviation of each; `pairs`: sign test and Wilcoxon's
+        `models`: number of folds, mean and standard deviation of each; `pairs`: sign test and Wilcoxon
         signed-rank test of every two models with at least `LEAST_FOLDS` folds in common; `ranks`: Friedman's
-        test and Nemenyi's critical difference over three or more models with as many folds in common, null
-        otherwise; `left_out`: models not compared. What is undefined is absent.
+        test and Nemenyi's critical difference over three or more models with at least `LEAST_FOLDS` folds in
+        common, otherwise null; `left_out`: number of models not compared. Undefined values are absent.
     """
     chosen = sorted(accuracies)[:MOST_COMPARED]
     return {
@@ -42,7 +42,7 @@ def compared(accuracies: Accuracies) -> dict[str, object]:
 
 
 def _common(accuracies: Accuracies, models: Sequence[str]) -> list[str]:
-    """Folds that all of these models have, by number."""
+    """Numbers of the folds that all these models have, in order."""
     if not models:
         return []
     return sorted(set.intersection(*(set(accuracies[model]) for model in models)), key=int)

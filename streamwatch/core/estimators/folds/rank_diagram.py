@@ -1,7 +1,7 @@
-"""Nemenyi's critical difference as a diagram (Demšar 2006, figure 1): mean ranks on an axis, as SVG text.
+"""Critical difference diagram (Demšar 2006, figure 1): mean ranks on an axis, as SVG.
 
 Lower ranks, to the left, are better. A bar joins classifiers whose mean ranks differ by less than the
-critical difference; every bar is as long as it can be. Colours are those of the text around it.
+critical difference; every bar is as long as possible. Colours are inherited from the surrounding text.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ _LONGEST: Final = 26
 
 
 def groups(ranks: Sequence[float], critical_difference: float) -> list[tuple[int, int]]:
-    """First and last index of each largest run of classifiers that are not told apart; `ranks` ascend."""
+    """Find the maximal runs of classifiers that do not differ significantly, as (first, last) index.
+
+    `ranks` must ascend.
+    """
     found: list[tuple[int, int]] = []
     for first, rank in enumerate(ranks):
         last = max(i for i, other in enumerate(ranks) if i == first or other - rank < critical_difference)
@@ -27,7 +30,7 @@ def groups(ranks: Sequence[float], critical_difference: float) -> list[tuple[int
 
 
 def rank_diagram(ranks: Mapping[str, float], critical_difference: float) -> str:
-    """SVG of mean ranks by name.
+    """Draw mean ranks by name as SVG.
 
     Raises
     ------
@@ -74,7 +77,7 @@ def _axis(classifiers: int) -> str:
 
 
 def _scale(critical_difference: float, classifiers: int) -> str:
-    """The critical difference as a length, as far as the axis goes."""
+    """Draw the critical difference as a length, cut at the end of the axis."""
     right = _x(min(1 + critical_difference, classifiers), classifiers)
     ends = _line(_LEFT, 18, _LEFT, 26, 1) + _line(right, 18, right, 26, 1)
     beyond = " (beyond the axis)" if 1 + critical_difference > classifiers else ""

@@ -1,8 +1,9 @@
-"""The series of models that predict in folds: what the folds of a model say becomes what the model says.
+"""Series of models that predict in folds, joined from those of their folds.
 
-A model's estimate is the mean of its folds' (Bifet et al. 2015, §3); n_eff and limits are means, too: a mean
-of estimates is no less sure than one of them, however the folds depend on one another. Counts and histograms
-are sums, times the latest. A detector's statistic is of one fold and belongs to no model.
+A model's estimate is the mean over its folds (Bifet et al. 2015, §3). n_eff and limits are means, too: a mean
+of estimates is at least as certain as a single one, however the folds depend on one another. Counters and
+histograms are added up, and of timestamps the latest is taken. A detector's statistic belongs to one fold and
+is not reported for the model.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from streamwatch.core.series import Histogram
 Samples: TypeAlias = dict[str, list[Sample]]
 
 OF_ONE_FOLD: Final = frozenset({"detector_statistic", "detector_threshold", "detector_warning"})
-"""What has no meaning for several folds together."""
+"""Metrics that have no meaning for several folds together."""
 LATEST: Final = frozenset({"last_alarm_timestamp_seconds", "last_label_timestamp_seconds"})
 _WITHOUT_STREAM: Final = (
     "label_at_prediction_repeats", "label_at_prediction_pairs", "corrected", "scored", "augmented",
@@ -34,10 +35,17 @@ _WITHOUT_STREAM: Final = (
 
 
 def of_stream(totals: Totals, folds: NDArray[np.bool_]) -> Totals:
-    """Totals in which the previous label of these models is that of their stream of all folds.
+    """Replace the previous label of the chosen models by that of their stream over all folds.
 
-    Folds that test some ids only carry it in the place of the label known at the prediction. What needs
-    successive outcomes of the stream is undefined for them.
+    If folds test only some ids, their outcomes carry the stream's previous label in the field of the label
+    known at prediction. Sums that need successive outcomes of the stream are NaN for them.
+
+    Parameters
+    ----------
+    totals
+        Totals of m models.
+    folds
+        bool (m,): models to which this applies.
     """
     if not folds.any():
         return totals
@@ -51,16 +59,16 @@ def of_stream(totals: Totals, folds: NDArray[np.bool_]) -> Totals:
 
 
 def join_folds(samples: Samples, metrics: Sequence[Metric], prefixed: Mapping[str, int]) -> None:
-    """Replace the series of folds by those of their models, in place; add those that are about folds.
+    """Replace series of folds by those of their models, in place, and add the series about folds themselves.
 
     Parameters
     ----------
     samples
-        Samples by metric.
+        Samples by metric name.
     metrics
-        The metrics of models.
+        Metrics of models.
     prefixed
-        Label values that stand before those a metric names, by metric.
+        Number of label values that precede those listed by the metric, by metric name.
     """
     for metric in metrics:
         if "model" not in metric.labels:
@@ -88,7 +96,7 @@ def join_folds(samples: Samples, metrics: Sequence[Metric], prefixed: Mapping[st
 def _add_series_of_folds(
     samples: Samples, name: str, by_model: Mapping[Key, Sequence[tuple[str, float | Histogram]]]
 ) -> None:
-    """Every fold's accuracy and outcomes, how much accuracies differ, and the number of folds."""
+    """Add accuracy and outcomes of every fold, the deviation of accuracies, and the number of folds."""
     if name == "outcomes_total":
         for (model,), values in by_model.items():
             samples["folds_evaluated"].append(((model,), float(len(values))))
@@ -119,7 +127,7 @@ def _number(name: str) -> str:
 
 
 def joined_details(folds: Sequence[Mapping[str, Any]]) -> dict[str, object]:
-    """Details of a model from those of its folds, in the order of their numbers."""
+    """Join the details of a model from those of its folds, given in the order of their numbers."""
     details: dict[str, object] = {
         "classes": list(dict.fromkeys(name for fold in folds for name in fold["classes"])),
         "first_seen_timestamp_seconds": min(fold["first_seen_timestamp_seconds"] for fold in folds),

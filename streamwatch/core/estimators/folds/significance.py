@@ -1,11 +1,11 @@
-"""Tests whether classifiers differ, from their accuracies on the same folds (Bifet et al. 2015, §4).
+"""Significance tests between classifiers, from their accuracies on the same folds (Bifet et al. 2015, §4).
 
-Two classifiers: sign test and Wilcoxon signed-rank test, both exact and two-sided. More: Friedman's test, and
-the critical difference of Nemenyi (Demšar 2006). The fold is the unit, not the outcome. Accuracies are taken
-at one time under one forgetting mechanism, and equal if they are to 12 decimals: rounding unties what ties.
-Everything is undefined (NaN) where nothing can be tested.
+For two classifiers: sign test and Wilcoxon signed-rank test, both exact and two-sided. For more: Friedman's
+test, and Nemenyi's critical difference (Demšar 2006). The sampling unit is the fold, not the outcome.
+Accuracies are taken at one time under one forgetting mechanism. They count as equal if they agree to 12
+decimals, since rounding can break ties. Results are NaN where nothing can be tested.
 
-Raised by all: ValueError if an accuracy is not finite or the shapes do not fit.
+All functions raise ValueError if an accuracy is not finite or the shapes do not fit.
 """
 
 from __future__ import annotations
@@ -25,35 +25,38 @@ Floats: TypeAlias = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class FoldSpread:
-    """Accuracy over folds."""
+    """Mean and standard deviation of the accuracy over folds."""
 
     mean: float
     """NaN without folds."""
     deviation: float
-    """Standard deviation (of n − 1); NaN below two folds."""
+    """Standard deviation (with n − 1); NaN below two folds."""
     folds: int
 
 
 @dataclass(frozen=True, slots=True)
 class SignTest:
-    """On how many folds each classifier is the better one."""
+    """Sign test: numbers of folds on which each classifier is better, and the p-value."""
 
     wins: int
     losses: int
     p: float
-    """Two-sided; NaN if no fold differs."""
+    """Two-sided p-value; NaN if no fold differs."""
 
 
 @dataclass(frozen=True, slots=True)
 class WilcoxonTest:
-    """Ranks of the differences, equal ones sharing the mean of theirs, folds without difference left out."""
+    """Signed-rank test: rank sums of the differences.
+
+    Ties share their mean rank, zero differences are dropped.
+    """
 
     positive: float
     """W⁺: sum of the ranks where the first classifier is better."""
     negative: float
-    """W⁻."""
+    """W⁻: sum of the ranks where the second classifier is better."""
     p: float
-    """Two-sided; NaN if no fold differs."""
+    """Two-sided p-value; NaN if no fold differs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +68,11 @@ class FriedmanTest:
     """χ² with k − 1 degrees of freedom, corrected for ties; NaN if all classifiers tie on every fold."""
     p: float
     critical_difference: float
-    """Mean ranks that differ by at least this belong to different classifiers (Nemenyi)."""
+    """Nemenyi's critical difference: classifiers differ if their mean ranks differ by at least this."""
 
 
 def spread(accuracies: ArrayLike) -> FoldSpread:
-    """Mean and standard deviation over folds, shape (N,)."""
+    """Mean and standard deviation of accuracies over folds, shape (N,)."""
     values = _checked(accuracies, 1)
     n = len(values)
     deviation = float(values.std(ddof=1)) if n > 1 else nan
@@ -77,7 +80,7 @@ def spread(accuracies: ArrayLike) -> FoldSpread:
 
 
 def sign_test(first: ArrayLike, second: ArrayLike) -> SignTest:
-    """Test whether one classifier is better on more folds than chance has it; accuracies of shape (N,) each.
+    """Test whether one classifier is better on more folds than by chance; accuracies of shape (N,) each.
 
     p = 2·P(Bin(n, ½) ≤ min(wins, losses)), at most 1, over the n folds that differ.
     """
@@ -91,8 +94,8 @@ def sign_test(first: ArrayLike, second: ArrayLike) -> SignTest:
 def wilcoxon_test(first: ArrayLike, second: ArrayLike) -> WilcoxonTest:
     """Test whether the differences lean to one side (Wilcoxon 1945); accuracies of shape (N,) each.
 
-    The exact distribution over all 2ⁿ signs of the ranks at hand, ties included: W⁺ is counted in halves, the
-    number of sign patterns for each value by adding one rank after the other.
+    Uses the exact distribution over all 2ⁿ signs of the ranks at hand, ties included. W⁺ is counted in units
+    of ½, and the number of sign patterns for each value is built up rank by rank.
     p = 2·min(P(W ≤ W⁺), P(W ≥ W⁺)), at most 1.
     """
     differences = _differences(first, second)
@@ -110,18 +113,18 @@ def wilcoxon_test(first: ArrayLike, second: ArrayLike) -> WilcoxonTest:
 
 
 def friedman_test(accuracies: ArrayLike, alpha: float = 0.05) -> FriedmanTest:
-    """Test whether any of k classifiers differs from the others, and by how much mean ranks must differ.
+    """Test whether any of k classifiers differs from the others, and compute the critical difference.
 
-    χ² = 12N/(k(k + 1))·Σ_j (R_j − (k + 1)/2)², over 1 − Σ(t³ − t)/(N(k³ − k)) for ties of t on a fold.
-    Critical difference q_α·√(k(k + 1)/(6N)), q_α the studentised range with infinite degrees of freedom
-    over √2.
+    χ² = 12N/(k(k + 1))·Σ_j (R_j − (k + 1)/2)², divided by 1 − Σ(t³ − t)/(N(k³ − k)) for ties of t on a fold.
+    Critical difference q_α·√(k(k + 1)/(6N)), q_α the quantile of the studentised range with infinite degrees
+    of freedom divided by √2.
 
     Parameters
     ----------
     accuracies
         Shape (k, N), k ≥ 2 classifiers on N ≥ 1 folds.
     alpha
-        Level of the critical difference, in (0, 1).
+        Significance level of the critical difference, in (0, 1).
     """
     values = _checked(accuracies, 2)
     k, n = values.shape
@@ -161,7 +164,7 @@ def _checked(accuracies: ArrayLike, dimensions: int) -> Floats:
 
 
 def _differences(first: ArrayLike, second: ArrayLike) -> Floats:
-    """What differs from 0 of first − second."""
+    """Non-zero differences of first − second."""
     one, other = _checked(first, 1), _checked(second, 1)
     if one.shape != other.shape:
         raise ValueError(f"both classifiers need the same folds, got {len(one)} and {len(other)}")
