@@ -1,1 +1,1 @@
-"""Memory the compiled estimators share: flags and rings of outcomes, totals, spans and blocks of counts."""
+"""Memory layout shared by the compiled estimators: flags and rings of outcomes, totals, pool allocator."""

@@ -1,8 +1,8 @@
-"""Room in the two shared pools: spans of class rows, and blocks of counts of large ADWIN buckets.
+"""Allocator of the two shared pools: spans of class rows, and blocks of counts of large ADWIN buckets.
 
-Both hand out pieces of 2^c classes, from a free list per c, else from the untouched end. A room record
-`i64[33]` says how much was ever used (`allocator[0]`) and where each free list starts (`allocator[1 + c]`,
-1-based, 0 when empty).
+Both pools hand out pieces for 2^c classes, from a free list per c if it has one, otherwise from the unused
+end. The allocator's state is an `i64[33]`: `allocator[0]` is the size of the part ever used,
+`allocator[1 + c]` the head of the free list for c (1-based, 0 when empty).
 """
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
@@ -13,14 +13,14 @@ from streamwatch.core.jit import inner
 
 ROOM = 33
 SLOT = 8
-"""Words (int32) per slot of the block pool; a block starts at a slot so that its address fits 32 bits."""
+"""Words (int32) per slot of the block pool; blocks start at slots so that a block number fits 32 bits."""
 HEADER = 2 + FLAGS
-"""Words before a block's counts: its repeats, the exponent c of its 2^c classes, its flags."""
+"""Words before a block's counts: label repeats, exponent c of its 2^c classes, sums of the flags."""
 
 
 @inner
 def exponent_of(classes):
-    """Smallest c with 2^c ≥ classes (at least 1: no stream worth watching has one class)."""
+    """Smallest c ≥ 1 with 2^c ≥ classes."""
     c = 1
     while (1 << c) < classes:
         c += 1
@@ -29,7 +29,7 @@ def exponent_of(classes):
 
 @inner
 def take_span(class_counts, allocator, c):
-    """First row of 2^c zeroed class rows; -1 when the pool is full."""
+    """Allocate 2^c zeroed class rows and return the first; -1 when the pool is full."""
     head = allocator[1 + c]
     if head > 0:
         start = head - 1
@@ -47,20 +47,23 @@ def take_span(class_counts, allocator, c):
 
 @inner
 def give_span(class_counts, allocator, start, c):
-    """Put a span on its free list."""
+    """Put a span back on its free list."""
     class_counts[start, 0] = float(allocator[1 + c])
     allocator[1 + c] = start + 1
 
 
 @inner
 def block_slots(c):
-    """Slots of a block for 2^c classes: header, then (truth, predicted, agreed) per class."""
+    """Number of slots of a block for 2^c classes: header, then (agreed, missed, false) per class."""
     return (HEADER + 3 * (1 << c) + SLOT - 1) // SLOT
 
 
 @inner
 def take_block(blocks, allocator, c):
-    """First slot of a zeroed block for 2^c classes; the caller has made sure that there is room."""
+    """Allocate a zeroed block for 2^c classes and return its first slot.
+
+    The caller ensures that there is room.
+    """
     head = allocator[1 + c]
     if head > 0:
         slot = head - 1
@@ -77,7 +80,7 @@ def take_block(blocks, allocator, c):
 
 @inner
 def give_block(blocks, allocator, slot):
-    """Put a block on its free list."""
+    """Put a block back on its free list."""
     c = blocks[slot * SLOT + 1]
     blocks[slot * SLOT] = allocator[1 + c]
     allocator[1 + c] = slot + 1

@@ -1,9 +1,9 @@
-"""Agreement totals: what every measure is a function of (Bifet et al. 2015, §5; Žliobaitė et al. 2015, §3).
+"""Agreement totals in the kernel (Bifet et al. 2015, §5; Žliobaitė et al. 2015, §3).
 
-A model's record holds per forgetting mechanism (a *column*) the sums n, hits, repeats and pairs, followed by
-those of the flags of outcomes (see `flags`); the pool of class rows holds truth, predicted and agreed per
-class, all mechanisms side by side. A mechanism counts in its own unit, which is 1 except under fading, so
-adding an outcome is the same for all of them.
+A model's record holds, per forgetting mechanism (a *column*), the sums n, hits, repeats and pairs, followed
+by the sums of the flags of outcomes (see `flags`). The pool of class rows holds agreed, missed and false
+counts per class, all mechanisms side by side. Each mechanism counts in its own unit, which is 1 except under
+fading, so that adding an outcome is the same operation for all.
 """
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
@@ -14,15 +14,18 @@ from streamwatch.core.jit import hot, inner
 
 N, HITS, REPEATS, PAIRS, MARKED = 0, 1, 2, 3, 4
 SUMS = MARKED + FLAGS
-"""Rows of a model's totals; that of mark k is MARKED + k."""
+"""Number of rows of a model's totals; flag k has row MARKED + k."""
 AGREED, MISSED, FALSE = 0, 1, 2
-"""Per class k: 1[y = ŷ = k], 1[y = k ≠ ŷ], 1[ŷ = k ≠ y]. Truth is agreed + missed, predicted agreed + false;
-kept apart, a hit touches one place and a miss two."""
+"""Counts per class k: 1[y = ŷ = k], 1[y = k ≠ ŷ], 1[ŷ = k ≠ y].
+
+Truth is agreed + missed, predicted is agreed + false. Stored this way, a hit changes one number and a miss
+two.
+"""
 
 
 @hot
 def unit_of(m, column):
-    """Unit that one outcome counts under a mechanism."""
+    """Amount that one outcome counts under a mechanism."""
     return m.fading[column].unit if column < len(m.fading) else 1.0
 
 
@@ -56,14 +59,14 @@ def add(m, true_class, predicted_class, flags, hit, repeat, paired, class_counts
 
 @hot
 def forget_flags(m, column, flags):
-    """Take the flags of one outcome out of the totals of one window."""
+    """Subtract the flags of one outcome from the totals of one window."""
     for k in range(FLAGS):
         m.totals[MARKED + k, column] -= bit(flags, k)
 
 
 @hot
 def forget(m, column, true_class, predicted_class, class_counts):
-    """Take one outcome out of the per-class totals of one window."""
+    """Subtract one outcome from the per-class totals of one window."""
     columns = columns_of(m)
     if true_class == predicted_class:
         class_counts[m.class_counts + true_class, AGREED * columns + column] -= 1.0
@@ -76,9 +79,9 @@ def forget(m, column, true_class, predicted_class, class_counts):
 def gather(m, column, class_counts, sums, counts, t):
     """Write one mechanism's totals, in units of outcomes, for model or step t.
 
-    To `sums[:, t]` (rows of the totals, then n_eff) and `counts[:, t, :]` (truth, predicted, agreed).
-    Of shadow classifiers that stopped there is nothing to tell: their sums are 0.
-    n_eff = (Σw)²/Σw² (Gama, Sebastião, Rodrigues 2009, §3.2.1); n where nothing is weighted.
+    Writes `sums[:, t]` (rows of the totals, then n_eff) and `counts[:, t, :]` (truth, predicted, agreed). The
+    sums of shadow classifiers are 0 once these have stopped.
+    n_eff = (Σw)²/Σw² (Gama, Sebastião, Rodrigues 2009, §3.2.1); n for mechanisms without weights.
     """
     columns = columns_of(m)
     unit = unit_of(m, column)
