@@ -1,1 +1,1 @@
-"""Mechanisms by which totals forget, and weights that depend on drifts."""
+"""Forgetting mechanisms of the totals, and drift-weighted accuracy."""

@@ -1,13 +1,13 @@
 """ADWIN (Bifet, Gavaldà 2007; Bifet et al. 2015, §6, as MOA and river implement it), over a 0/1 loss.
 
-A window of outcomes in buckets of 2^row, at most 5 per row: the sixth merges the two oldest into the next
-row. At every `clock`-th outcome, if the window holds more than 10, every split between two buckets is
-tested and the oldest bucket is dropped as long as some split shows two different means (`cut_threshold`).
+A window holds outcomes in buckets of 2^row, at most 5 per row: with the sixth, the two oldest are merged into
+the next row. At every `clock`-th outcome, if the window holds more than 10, every split between two buckets
+is tested, and the oldest bucket is dropped as long as the means differ at some split (`cut_threshold`).
 
-For a 0/1 loss everything is integers. Outcomes enter the buckets at the check that first needs them: until
-then they wait in the model's ring. Buckets of rows below `FIRST_BLOCK_ROW` hold their number of losses
-only, since their outcomes are in the ring; larger ones own a block of per-class counts, so dropping either
-takes the whole vector of agreement totals out of the window.
+For a 0/1 loss all counts are integers. Outcomes enter the buckets at the next check; until then they are only
+in the model's ring. Buckets of rows below `FIRST_BLOCK_ROW` store their number of losses only, since their
+outcomes are still in the ring. Larger buckets own a block of per-class counts. So dropping a bucket of either
+kind can subtract the whole vector of agreement totals.
 """
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
@@ -21,30 +21,30 @@ from streamwatch.core.jit import hot, inner
 
 PER_ROW = 5
 ROWS = 31
-"""Rows 0 … 30: counts fit 32 bits; a window of 10^10 outcomes drops its oldest bucket instead of merging."""
+"""Rows 0 … 30, so that counts fit 32 bits; beyond some 10^10 outcomes the oldest bucket is dropped."""
 FIRST_BLOCK_ROW = 9
 SMALL_OUTCOMES = PER_ROW * ((1 << FIRST_BLOCK_ROW) - 1) + 1
-"""Most outcomes that wait in rows without blocks, the one just entering included."""
+"""Most outcomes in rows without blocks, including the one just entering."""
 GRACE = 10
-"""No check while the window holds this many outcomes or fewer."""
+"""Number of outcomes up to which a window is not checked."""
 
 WINDOW = np.dtype(
     [
         ("large", "i8"),  # outcomes in buckets that own blocks
-        ("last_drift", "i8"),  # outcome at which the last new drift was declared
+        ("last_drift", "i8"),  # number of the outcome at which the last new drift was declared
         ("kept", "i8"),  # width after the last cut
-        ("statistic", "f8"),  # |Δμ| and ε of the split that caused the last check's cut; ε is 0 without one
+        ("statistic", "f8"),  # |Δμ| and ε of the split for which the last check cut; ε is 0 if it did not
         ("threshold", "f8"),
-        ("before", "f8"),  # mean loss dropped and kept by the last cut
+        ("before", "f8"),  # mean loss of the outcomes dropped, and of those kept, at the last cut
         ("after", "f8"),
-        ("rows", "i8"),  # rows in use
-        ("buckets", "i4", (ROWS + 1,)),  # per row
-        ("losses", "i4", (ROWS, PER_ROW + 1)),  # per bucket, oldest first
-        ("blocks", "i4", (ROWS - FIRST_BLOCK_ROW, PER_ROW + 1)),  # slot of each large bucket's counts
+        ("rows", "i8"),  # number of rows in use
+        ("buckets", "i4", (ROWS + 1,)),  # number of buckets per row
+        ("losses", "i4", (ROWS, PER_ROW + 1)),  # losses per bucket, oldest first
+        ("blocks", "i4", (ROWS - FIRST_BLOCK_ROW, PER_ROW + 1)),  # slot of the block of each large bucket
     ]
 )
 SMALL_WINDOW_BYTES = 512
-"""Of a window's record, what a check of a few thousand outcomes touches."""
+"""Bytes at the start of a window's record that a check of up to a few thousand outcomes accesses."""
 PARAMETERS = np.dtype([("delta", "f8"), ("min_subwindow", "i8"), ("clock", "i8")])
 
 
@@ -58,8 +58,8 @@ def confidence(width, delta):
 def cut_threshold(n0, n1, variance, d):
     """ε = √(2 m σ² d) + ⅔ d m with m = 1/(n0−4) + 1/(n1−4): the means of two sub-windows differ beyond it.
 
-    σ² is the variance p(1−p) of the whole window. (The 4 is min_subwindow − 1 of the original, kept whatever
-    `min_subwindow` is, as MOA does.)
+    σ² is the variance p(1−p) of the whole window. The 4 is the original's min_subwindow − 1; as in MOA, it
+    stays whatever `min_subwindow` is.
     """
     m = 1.0 / (n0 - 4.0) + 1.0 / (n1 - 4.0)
     return sqrt(2.0 * m * variance * d) + 2.0 / 3.0 * d * m
@@ -67,7 +67,7 @@ def cut_threshold(n0, n1, variance, d):
 
 @inner
 def bucketed(w):
-    """Outcomes and losses in buckets: the window as its last check left it."""
+    """Count outcomes and losses in the buckets, that is, in the window as of its last check."""
     n = 0
     losses = 0
     for r in range(w.rows):
@@ -81,8 +81,8 @@ def bucketed(w):
 def must_cut(w, n, losses, delta, min_subwindow):
     """Tell whether the means on the two sides of some split differ by more than `cut_threshold`.
 
-    A necessary condition without divisions or roots goes first: since m ≥ 1/n0 + 1/n1 = n/(n0 n1),
-    a cut implies (n·losses0 − n0·losses)² > 2 σ² d n · n0 n1.
+    A cheaper necessary condition, without divisions or roots, is tested first: since m ≥ 1/n0 + 1/n1 = n/(n0
+    n1), a cut implies (n·losses0 − n0·losses)² > 2 σ² d n · n0 n1.
     """
     p = losses / n
     variance = p * (1.0 - p)
@@ -105,7 +105,7 @@ def must_cut(w, n, losses, delta, min_subwindow):
 
 @inner
 def nearest_split(w, n, losses, delta, min_subwindow):
-    """(|Δμ|, ε) of the split with the largest |Δμ|/ε; NaN where no split has two long enough sides."""
+    """Compute (|Δμ|, ε) of the split with the largest |Δμ|/ε; NaN if no split has two long enough sides."""
     statistic = np.nan
     threshold = np.nan
     if n <= GRACE:
@@ -133,7 +133,7 @@ def nearest_split(w, n, losses, delta, min_subwindow):
 
 @inner
 def shown_split(w, delta, min_subwindow):
-    """`nearest_split` of the last check: before its cut, if it cut; held until the next check."""
+    """`nearest_split` as of the last check, before its cut if it cut; constant until the next check."""
     if w.threshold > 0.0:
         return w.statistic, w.threshold
     n, losses = bucketed(w)

@@ -1,4 +1,4 @@
-"""The buckets of an ADWIN window: entering, merging and dropping, with the agreement totals they carry."""
+"""Buckets of an ADWIN window: adding, merging and dropping them, with their agreement totals."""
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
 from __future__ import annotations
@@ -40,7 +40,7 @@ from streamwatch.core.jit import inner
 
 @inner
 def count_oldest(m, w, r, column, rings, row, blocks, block):
-    """Count the 2^r oldest outcomes that have no block yet into a fresh block."""
+    """Count the 2^r oldest outcomes without a block into a fresh block."""
     first = block * SLOT
     size = rings.shape[1]
     age = int(m.totals[N, column]) - w.large - 1
@@ -67,7 +67,7 @@ def count_oldest(m, w, r, column, rings, row, blocks, block):
 
 @inner
 def add_block(blocks, older, newer):
-    """Add the counts of the older block (of no more classes) to the newer."""
+    """Add the counts of the older block to the newer, which has at least as many classes."""
     source = older * SLOT
     target = newer * SLOT
     blocks[target] += blocks[source]
@@ -77,7 +77,7 @@ def add_block(blocks, older, newer):
 
 @inner
 def remove_oldest(w, r, number):
-    """Take the `number` oldest buckets out of row r."""
+    """Remove the `number` oldest buckets from row r."""
     for k in range(PER_ROW + 1 - number):
         w.losses[r, k] = w.losses[r, k + number]
     if r >= FIRST_BLOCK_ROW:
@@ -88,7 +88,7 @@ def remove_oldest(w, r, number):
 
 @inner
 def merge_oldest(m, w, r, column, rings, row, blocks, allocator):
-    """Merge the two oldest buckets of row r into the newest of row r + 1."""
+    """Merge the two oldest buckets of row r into one, the newest of row r + 1."""
     slot = w.buckets[r + 1]
     w.losses[r + 1, slot] = w.losses[r, 0] + w.losses[r, 1]
     if r + 1 == FIRST_BLOCK_ROW:
@@ -109,7 +109,7 @@ def merge_oldest(m, w, r, column, rings, row, blocks, allocator):
 
 @inner
 def forget_block(m, w, column, r, class_counts, blocks, allocator):
-    """Take the counts of the oldest bucket, of row r, out of the window's totals, and give its block back."""
+    """Subtract the counts of the oldest bucket, of row r, from the window's totals, and free its block."""
     block = w.blocks[r - FIRST_BLOCK_ROW, 0]
     first = block * SLOT
     columns = columns_of(m)
@@ -132,7 +132,7 @@ def forget_block(m, w, column, r, class_counts, blocks, allocator):
 
 @inner
 def drop_oldest(m, w, column, class_counts, rings, row, blocks, allocator):
-    """Drop the oldest bucket and what it carried."""
+    """Drop the oldest bucket and subtract its outcomes from the totals."""
     r = w.rows - 1
     if r >= FIRST_BLOCK_ROW:
         forget_block(m, w, column, r, class_counts, blocks, allocator)
@@ -145,7 +145,7 @@ def drop_oldest(m, w, column, class_counts, rings, row, blocks, allocator):
 
 @inner
 def enter_pending(m, w, pending, column, class_counts, rings, row, blocks, allocator):
-    """Put the outcomes since the last check into buckets of one, oldest first, merging as rows overflow."""
+    """Put the outcomes since the last check into buckets of one each, oldest first, merging full rows."""
     size = rings.shape[1]
     position = position_of(m.head, pending - 1, size)
     for _ in range(pending):
@@ -166,7 +166,9 @@ def enter_pending(m, w, pending, column, class_counts, rings, row, blocks, alloc
 
 @inner
 def check(m, j, column, parameters, class_counts, rings, row, blocks, allocator):
-    """Enter what is pending, then drop the oldest bucket while a split must be cut; gives new drift or not.
+    """Enter the pending outcomes, drop the oldest bucket while some split must be cut.
+
+    Return True at a new drift.
 
     A cut is a new drift iff its newest discarded outcome is later than the outcome at which the last new
     drift was declared.

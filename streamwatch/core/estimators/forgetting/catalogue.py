@@ -1,4 +1,4 @@
-"""Lines of the catalogue: mechanisms by which totals forget, and accuracies weighted by drifts."""
+"""Catalogue entries of the forgetting mechanisms and of drift-weighted accuracy."""
 
 from __future__ import annotations
 

@@ -1,18 +1,18 @@
-"""Drifts of a stream of labels: a drift signal that is independent of all classifiers.
+"""Drifts of the labels: a drift signal that is independent of all classifiers.
 
-Four 0/1 signals of the labels are watched, each by an ADWIN of its own (Bifet, Gavaldà 2007; see `adwin`):
+Four 0/1 signals of the labels are monitored, each by its own ADWIN (Bifet, Gavaldà 2007; see `adwin`):
 
-    1[y_t = y_{t−1}]         how labels follow each other
-    1[y_t = c], for c        the share of each of the first three classes that came as a label; with two or
+    1[y_t = y_{t−1}]         dependence of successive labels
+    1[y_t = c], for c        share of each of the first three classes that occurred as a label; with two or
                              three classes these are all shares
 
 A cut of any of them is a new drift iff its newest discarded outcome is later than the outcome at which the
-last new drift of *any* was declared, so a change that several of them see counts once. A change in either
-direction counts. The confidence δ is split evenly between the four. Shares of later classes among each other
-go unseen.
+last new drift of *any* was declared, so a change seen by several counts once. Changes in either direction
+count. The confidence δ is split evenly between the four. Changes among the shares of later classes are not
+detected.
 
-These windows carry no agreement totals, so their state is their buckets. Outcomes wait as bits for the next
-check, every 32.
+These windows carry no agreement totals; their state is their buckets. Values are collected as bits until the
+next check, every 32 outcomes.
 """
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
@@ -31,18 +31,18 @@ MIN_SUBWINDOW = 5
 SIGNAL = np.dtype(
     [
         ("waiting", "i8"),  # outcomes since the last check
-        ("bits", "i8"),  # their values, the newest lowest
-        ("n", "i8"),  # in buckets
+        ("bits", "i8"),  # values since the last check, the newest in the lowest bit
+        ("n", "i8"),  # values in buckets
         ("ones", "i8"),
-        ("rows", "i8"),  # in use
-        ("buckets", "i4", (ROWS + 1,)),  # per row
+        ("rows", "i8"),  # number of rows in use
+        ("buckets", "i4", (ROWS + 1,)),  # number of buckets per row
         ("losses", "i4", (ROWS, PER_ROW + 1)),  # ones per bucket, oldest first (named as in `adwin.WINDOW`)
     ]
 )
 LABEL_DRIFT = np.dtype(
     [
-        ("last_drift", "i8"),  # outcome at which the last new drift was declared
-        ("followed", "i8", (CLASSES,)),  # the classes whose shares are watched, plus 1; 0 while there is none
+        ("last_drift", "i8"),  # number of the outcome at which the last new drift was declared
+        ("followed", "i8", (CLASSES,)),  # classes whose shares are monitored, plus 1; 0 if not assigned yet
         ("signals", SIGNAL, (SIGNALS,)),
     ]
 )
@@ -51,7 +51,7 @@ LABEL_DRIFT_PARAMETERS = np.dtype([("delta", "f8")])
 
 @inner
 def remove_oldest(s, r, number):
-    """Take the `number` oldest buckets out of row r."""
+    """Remove the `number` oldest buckets from row r."""
     for k in range(PER_ROW + 1 - number):
         s.losses[r, k] = s.losses[r, k + number]
     s.buckets[r] -= number
@@ -70,7 +70,7 @@ def drop_oldest(s):
 
 @inner
 def enter(s, value):
-    """Put a value into a bucket of its own; the sixth of a row merges the two oldest into the next row."""
+    """Put a value into a bucket of its own; with the sixth bucket of a row, its two oldest are merged."""
     s.losses[0, s.buckets[0]] = value
     s.buckets[0] += 1
     s.n += 1
@@ -90,7 +90,10 @@ def enter(s, value):
 
 @inner
 def check(s, delta):
-    """Enter what waits, then drop the oldest bucket while some split must be cut; gives whether any was."""
+    """Enter the waiting values, drop the oldest bucket while some split must be cut.
+
+    Return whether any was.
+    """
     for k in range(s.waiting - 1, -1, -1):
         enter(s, (s.bits >> k) & 1)
     s.waiting = 0
@@ -104,7 +107,7 @@ def check(s, delta):
 
 @hot
 def take(d, k, value, delta, outcome):
-    """Feed one value to signal k; gives whether a new drift was declared."""
+    """Add a value to signal k, and return whether a new drift was declared."""
     s = d.signals[k]
     s.bits = (s.bits << 1) | value
     s.waiting += 1
@@ -116,9 +119,9 @@ def take(d, k, value, delta, outcome):
 
 @inner
 def watch_labels(d, delta, outcome, true_class, repeat):
-    """Feed the label of a model's outcome to the signals; gives whether they declared a new drift.
+    """Add the label of a model's outcome to the signals, and return whether a new drift was declared.
 
-    The first outcome repeats nothing. A class is watched from the label with which it first comes.
+    The first outcome has no previous label to repeat. A class is monitored from its first label on.
     """
     share = delta / SIGNALS
     declared = False

@@ -1,4 +1,4 @@
-"""How the totals of each mechanism forget; ADWIN's windows are in `adwin` and `buckets`."""
+"""Forgetting of the totals by fading and by sliding windows; ADWIN is in `adwin` and `buckets`."""
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
 from __future__ import annotations
@@ -27,15 +27,15 @@ from streamwatch.core.jit import hot, inner
 
 LIMIT = 2.0**256
 SHRINK = 2.0**-256
-"""An exact power of two: renormalising rounds nothing, up to counts that vanish beside 1."""
+"""Exact power of two, so that renormalising does not round, except for counts negligible beside 1."""
 
 DEFERRED = 32
-"""Outcomes a sliding window drops at once: they stand together in the ring, which spares cache misses."""
+"""Outcomes that a sliding window drops at once: they are adjacent in the ring, which avoids cache misses."""
 
 FADING = np.dtype(
     [
-        ("unit", "f8"),  # what the newest outcome counted
-        ("squares", "f8"),  # Σ w², in squared units
+        ("unit", "f8"),  # amount that the newest outcome counted
+        ("squares", "f8"),  # Σ w², in squares of the unit
     ]
 )
 FADING_PARAMETERS = np.dtype([("alpha", "f8")])
@@ -44,10 +44,11 @@ SLIDING_PARAMETERS = np.dtype([("size", "i8")])
 
 @hot
 def fade(m, column, alpha, class_counts):
-    """Before an outcome is added: S ← αS + v, by letting the unit of v grow to 1/α of what it was.
+    """Fade the totals before an outcome is added, S ← αS + v, by growing the unit of v to 1/α of its size.
 
-    (Gama, Sebastião, Rodrigues 2009, §3.2.1.) Costs O(1) instead of O(K); the totals in units of outcomes are
-    the scaled ones over the unit. Dividing, not multiplying by a rounded 1/α, keeps the factor α exact.
+    Gama, Sebastião, Rodrigues 2009, §3.2.1. Costs O(1) instead of O(K); the totals in units of outcomes are
+    the stored ones divided by the unit. Dividing the unit by α, instead of multiplying it by a rounded 1/α,
+    keeps the factor exact.
     """
     f = m.fading[column]
     f.unit /= alpha
@@ -58,7 +59,7 @@ def fade(m, column, alpha, class_counts):
 
 @inner
 def renormalise(m, column, class_counts):
-    """Bring the unit back to about 1, and everything counted in it."""
+    """Scale the unit back to about 1, and with it everything counted in this unit."""
     f = m.fading[column]
     f.unit *= SHRINK
     f.squares *= SHRINK * SHRINK
@@ -72,9 +73,9 @@ def renormalise(m, column, class_counts):
 
 @inner
 def forget_oldest(m, column, number, class_counts, rings, row):
-    """Take the oldest outcomes of a window, still in the ring, out of its totals.
+    """Subtract the oldest `number` outcomes of a window, which are still in the ring, from its totals.
 
-    A pair goes with its later outcome.
+    A pair is dropped with its later outcome.
     """
     size = rings.shape[1]
     age = int(m.totals[N, column]) - 1
@@ -102,9 +103,10 @@ def forget_oldest(m, column, number, class_counts, rings, row):
 
 @hot
 def slide(m, column, size, class_counts, rings, row):
-    """Drop what is older than the last `size` outcomes, once `DEFERRED` of them have gathered.
+    """Drop outcomes older than the last `size` once `DEFERRED` of them have accumulated.
 
-    Everything is counted in integers, so it does not matter when; `settle` drops the rest before a read.
+    All counts are integers, so the time of dropping does not affect results; `settle` drops the rest before
+    totals are read.
     """
     if m.totals[N, column] >= size + DEFERRED:
         forget_oldest(m, column, DEFERRED, class_counts, rings, row)
@@ -112,7 +114,7 @@ def slide(m, column, size, class_counts, rings, row):
 
 @inner
 def settle(m, p, class_counts, rings, row):
-    """Make the totals of every sliding window those of its size."""
+    """Drop what the sliding windows still hold beyond their size."""
     for j in range(len(p.sliding)):
         column = len(m.fading) + j
         gathered = int(m.totals[N, column]) - p.sliding[j].size
