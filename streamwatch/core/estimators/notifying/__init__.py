@@ -1,1 +1,1 @@
-"""What notifications ask of the estimators: names of alarms, how a model does now, and what changed."""
+"""Information for notifications: names of alarms, current levels of models, and what changed."""

@@ -1,4 +1,4 @@
-"""Alarms of kernel and registers under the names of models and detectors."""
+"""Alarms with the names of models and detectors, built from those of the kernel and of registers."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from streamwatch.core.fold_names import fold_of, model_of
 from streamwatch.core.specs import MonitorsSpec
 
 NamedAlarm = tuple[int, int, int, Alarm]
-"""Position of the outcome in its batch, row, index of the detector (verdicts count as one), and the alarm."""
+"""Position of the outcome in its batch, row, index of the detector (one for all verdicts), and the alarm."""
 
 
 class AlarmNaming:
-    """Makes alarms out of rows and numbers.
+    """Builds alarms with names from the row and detector numbers of the kernel and of registers.
 
     Parameters
     ----------
     spec
         Configuration of the estimators.
     table
-        Their numbers.
+        State of the models' estimators.
     watched
         Rows of the models.
     raising
-        Registers with detectors of their own; theirs follow those of the kernel and the verdicts.
+        Registers with detectors of their own, numbered after the kernel's detectors and the verdicts.
     asked
-        Registers that know more of a change.
+        Registers that can locate a change among the predictions.
     """
 
     def __init__(
@@ -51,9 +51,9 @@ class AlarmNaming:
         self._asked = asked
 
     def changes(self, batch: Batch, found: Sequence[AlarmRow]) -> list[ErrorChange | None]:
-        """Locate what each alarm of a detector is about among the predictions, before the batch is observed.
+        """Locate each alarm's change among the predictions; to be called before registers observe the batch.
 
-        None of a verdict, and where none is found or the error changed the other way.
+        None for alarms of verdicts, if no register finds a change, and if the error changed the other way.
         """
         changes: list[ErrorChange | None] = []
         for f in found:
@@ -69,7 +69,7 @@ class AlarmNaming:
     def named(
         self, batch: Batch, found: Sequence[AlarmRow], changes: Sequence[ErrorChange | None]
     ) -> list[NamedAlarm]:
-        """Name the kernel's alarms and those that registers raised, in the order of their outcomes."""
+        """Build the alarms of kernel and registers with names, in the order of their outcomes."""
         detectors = self._spec.detectors
         declared: list[NamedAlarm] = []
         ordinals = self._ordinals(batch, found)
@@ -119,7 +119,10 @@ class AlarmNaming:
         return declared
 
     def _ordinals(self, batch: Batch, found: Sequence[AlarmRow]) -> list[int]:
-        """The ordinal of each alarm; a detector's alarms in all folds of a model are counted together."""
+        """Compute the ordinal of each alarm.
+
+        Alarms of one detector in all folds of a model are counted together.
+        """
         ordinals = [f.ordinal for f in found]
         later: dict[tuple[str, int], int] = {}
         for k in reversed(range(len(found))):
@@ -135,7 +138,7 @@ class AlarmNaming:
         return ordinals
 
     def _judgement(self, found: AlarmRow, cause: Outcome) -> Judgement | None:
-        """What a verdict says at an outcome; None of a detector."""
+        """Verdict at the outcome of an alarm; None for the alarm of a detector."""
         opponent = found.detector - len(self._spec.detectors)
         if opponent < 0:
             return None

@@ -1,4 +1,4 @@
-"""Answers of the estimators to whoever writes notifications: how models do now, and what changed."""
+"""Current state of models, and what changed, as notifications report it."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from streamwatch.core.specs import AdwinSpec, ForgettingSpec, LandmarkSpec, Moni
 
 
 class ModelAnswers:
-    """Reads what is asked about a model, under its name, out of the tables of an `EstimatorSet`.
+    """Answers questions about models by name from the tables of an `EstimatorSet`.
 
     Parameters
     ----------
     spec
         Configuration of the estimators.
     table
-        Their numbers.
+        State of the models' estimators.
     watched
         Rows and classes of the models, and the folds of those that predict in folds.
     asked
-        Registers that know more of a change.
+        Registers that know more about a change.
     """
 
     def __init__(
@@ -41,14 +41,14 @@ class ModelAnswers:
         self._asked = asked
 
     def first_ms(self, model: str) -> int:
-        """Event time of a model's first outcome; 0 for one that is not watched (any more)."""
+        """Event time of a model's first outcome; 0 if the model does not exist (any more)."""
         slots = [self._watched.models.get(name) for name in self._watched.names_of(model)]
         return min((slot.first_ms for slot in slots if slot is not None), default=0)
 
     def levels(self, models: Sequence[str]) -> dict[str, Level]:
-        """Recent error rates of these models, under the first mechanism that fades, or else slides.
+        """Recent error rates of these models, under the first fading, or else first sliding mechanism.
 
-        Models that are not watched, and all where there is no such mechanism, are left out.
+        Models that do not exist are left out; so are all models if no such mechanism is configured.
         """
         recent = recent_of(self._spec)
         names = [name for model in models for name in self._watched.names_of(model)]
@@ -60,11 +60,11 @@ class ModelAnswers:
         return joined_levels(levels_of(watched, totals, outcomes, self._spec.confidence_delta))
 
     def class_shift(self, model: str, level: float) -> ClassShift | None:
-        """Tell whether a changed error looks like a change of the classes or of the model.
+        """Estimate whether a changed error is due to the shares of the classes or to the model.
 
-        `level` is its mean loss before, as a detector found it, or NaN. Of a model that predicts in folds it
-        is told over all of them. None for one that is not watched, with few outcomes, and where settings have
-        no landmark beside a sliding or ADWIN window.
+        `level` is the mean loss before the change as a detector estimated it, or NaN. For a model that
+        predicts in folds, the estimate is over all of them. None if the model does not exist, has too few
+        outcomes, or if settings have no landmark beside a sliding or ADWIN window.
         """
         names = [name for name in self._watched.names_of(model) if name in self._watched.models]
         kinds = [type(forgetting) for forgetting in self._spec.forgetting]
@@ -77,9 +77,9 @@ class ModelAnswers:
         return shift_over_folds(parts, delta, level)
 
     def segment_change(self, model: str) -> SegmentChange | None:
-        """Find the value of a segment that has most of a model's extra errors; None where none stands out.
+        """Find the segment value with most of a model's additional errors; None if none stands out.
 
-        None for a model that is not watched or predicts in folds, and where predictions have no segments.
+        None also if the model does not exist or predicts in folds, and if predictions have no segments.
         """
         slot = self._watched.models.get(model)
         if slot is None:
@@ -88,9 +88,10 @@ class ModelAnswers:
         return next((change for change in found if change is not None), None)
 
     def accuracy_misleads(self, model: str) -> bool:
-        """Tell whether a model is judged by accuracy that says little of its use (`imbalance`).
+        """Tell whether a model is judged by accuracy although accuracy misleads (see `imbalance`).
 
-        False for a model that is not watched or predicts in folds, and where no mechanism tells of now.
+        False if the model does not exist or predicts in folds, and if no recent mechanism is configured
+        (`recent_of`).
         """
         slot, recent = self._watched.models.get(model), recent_of(self._spec)
         if slot is None or recent is None or utility_of(self._spec, model).kind != "accuracy":
@@ -100,7 +101,7 @@ class ModelAnswers:
     def _parts(
         self, slot: ModelSlot, kinds: Sequence[type[ForgettingSpec]]
     ) -> tuple[Totals, Sequence[Totals], Sequence[str]]:
-        """Totals without forgetting and over windows of a model or fold, and its classes."""
+        """Totals of a model or fold without forgetting and over windows, and the names of its classes."""
         rows = np.array([slot.row], np.int64)
         past = self._table.totals(rows, kinds.index(LandmarkSpec))
         windows = [self._table.totals(rows, i) for i, k in enumerate(kinds) if k in (SlidingSpec, AdwinSpec)]

@@ -1,20 +1,21 @@
-"""Which it looks like when the error of a model changed: the shares of the classes, or the model.
+"""Attribution of a changed error to the shares of the classes or to the model.
 
-If only the shares of the true classes change (prior shift: what a class looks like stays), the model's recall
-of each class stays; if the model no longer fits, recalls change. With shares s_k of the true classes and
-errors e_k = 1 − recall_k within them, before (b) and recently (r), the change of the error is, exactly
-(Kitagawa 1955, Components of a difference between two rates),
+If only the shares of the true classes change (prior shift), the model's recall of each class stays the same;
+if the model no longer fits, recalls change. With shares s_k of the true classes and errors e_k = 1 − recall_k
+within them, before (b) and recently (r), the change of the error is, exactly (Kitagawa 1955, Components of a
+difference between two rates),
 
     E_r − E_b = Σ (s_rk − s_bk)·(e_rk + e_bk)/2  +  Σ (s_rk + s_bk)/2·(e_rk − e_bk)
                 by the classes                      by the model
 
-*Recently* is a window, *before* everything earlier, so outcomes of before the change within the window make
-both parts smaller alike. It looks like the classes if their part is larger in size,
-|classes| − |model| > z·√(v_c + v_m), like the model if its part is larger by as much, else it is unclear.
-z is the normal quantile at 1 − δ/2; v_c is the variance of the first part for multinomial shares, v_m that of
-the second for binomial errors ((wrong + 1)/(n + 2) stands for e, lest none seen meant none possible), each
-times (1 + ρ)/(1 − ρ) for the lag-1 correlation ρ ≥ 0 of labels, and of losses, in the window. Where a class
-was seen less than five times its e is not known: what its parts could differ by is added to the uncertainty.
+*Recently* is a window, *before* is everything earlier. Outcomes in the window that precede the change
+therefore shrink both parts alike. The result is "classes" if their part is larger in size, |classes| −
+|model| > z·√(v_c + v_m), "model" if its part is larger by as much, otherwise "unclear". z is the normal
+quantile at 1 − δ/2; v_c is the variance of the first part for multinomial shares, v_m that of the second for
+binomial errors. In v_m, (wrong + 1)/(n + 2) stands for e, so that a class without errors does not get
+variance 0. Each variance is multiplied by (1 + ρ)/(1 − ρ) for the lag-1 correlation ρ ≥ 0 of labels, and of
+losses, in the window. If a class occurred less than five times, its e is unknown, and the largest possible
+effect on the difference of the parts is added to the uncertainty.
 """
 
 from __future__ import annotations
@@ -34,13 +35,13 @@ from streamwatch.core.estimators.measures.uncertainty import loss_autocorrelatio
 Floats: TypeAlias = NDArray[np.float64]
 
 LEAST = 100.0
-"""Outcomes before, and recently, without which nothing is said."""
+"""Least number of outcomes before, and recently, for a result."""
 LEAST_OF_CLASS = 5.0
-"""Outcomes of a class on either side without which its error is not known there."""
+"""Least number of outcomes of a class on either side for its error to be known."""
 
 
 class Moved(msgspec.Struct, frozen=True):
-    """The class whose share grew most, or whose recall tells most of the model's part."""
+    """Class whose share grew most, or whose recall accounts for most of the model's part."""
 
     name: str
     before: float
@@ -52,17 +53,20 @@ class ClassShift(msgspec.Struct, frozen=True):
 
     looks_like: Literal["classes", "model", "unclear"]
     change: float
-    """Recent error less the error before."""
+    """Recent error minus the error before."""
     by_classes: float
     by_model: float
     uncertainty: float
     """Half-width of the interval of |by_classes| − |by_model|."""
     share: Moved
     recall: Moved | None
-    """None where no class was seen often enough on both sides."""
+    """None if no class occurred often enough on both sides."""
     past_differs: bool = False
-    """Whether the level before the change, as the detector found it, is off that of the past compared with by
-    more than half of the change: then it is unclear whatever the parts are."""
+    """Whether the past compared with is not representative; the result is then "unclear".
+
+    True if the level before the change, as the detector estimated it, differs from the error of *before* by
+    more than half of the change.
+    """
 
 
 def class_shift(
@@ -82,11 +86,11 @@ def class_shift(
     names
         Names of the K classes.
     z
-        Normal quantile: how sure to be.
+        Normal quantile for the uncertainty.
     correlation
         Lag-1 correlation of labels and of losses; negative and undefined ones count as 0.
     level
-        Mean loss before the change, as a detector found it; NaN if none did.
+        Mean loss before the change as a detector estimated it; NaN without one.
 
     Returns
     -------
@@ -127,10 +131,10 @@ def class_shift(
 def shift_between(
     past: Totals, windows: Sequence[Totals], names: Sequence[str], delta: float, level: float
 ) -> ClassShift | None:
-    """Split the change of one model's error between everything before a window and the window.
+    """Split the change of one model's error between a window and everything before it.
 
-    The window is the shortest of at least `LEAST` outcomes: the less of it is of before the change, the more
-    it tells. ADWIN's, once it has been cut, begins near the change. None without a window.
+    Uses the shortest window with at least `LEAST` outcomes, since it contains least from before the change.
+    An ADWIN window that was cut begins near the change. None without a window.
 
     Parameters
     ----------
@@ -139,9 +143,9 @@ def shift_between(
     windows
         Its totals over windows of the last outcomes.
     names
-        Its classes, one more than it has counted or fewer included.
+        Names of its classes.
     delta
-        δ in (0, 1): how sure to be is 1 − δ.
+        δ in (0, 1); the confidence is 1 − δ.
     level
         As for `class_shift`.
     """
@@ -157,13 +161,15 @@ def shift_over_folds(
 ) -> ClassShift | None:
     """Split the change of the error of a model that predicts in folds, as `shift_between` does for one.
 
-    Counts are means over those folds that have a window: shares and errors are then the folds' together, and
-    it is no surer than one fold, however folds depend on one another (every fold may test every id).
+    Counts are means over the folds that have a window, so shares and errors are those of all folds together,
+    and the result is no more certain than that of one fold: every fold may test every id, so folds can depend
+    on one another in any way.
 
     Parameters
     ----------
     folds
-        Of each fold: `past`, `windows` and `names` as for `shift_between`, the names in an order of its own.
+        `past`, `windows` and `names` of each fold, as for `shift_between`; each fold has its own order of
+        names.
     delta, level
         As for `shift_between`.
     """
@@ -190,11 +196,11 @@ class _Sides(NamedTuple):
     before: tuple[Floats, Floats]
     recent: tuple[Floats, Floats]
     correlation: tuple[float, float]
-    """Lag-1, of labels and of losses, in the window."""
+    """Lag-1 correlation of labels and of losses in the window."""
 
 
 def _sides(past: Totals, windows: Sequence[Totals]) -> _Sides | None:
-    """Outcomes and hits of each class before the shortest window of at least `LEAST` outcomes, and in it."""
+    """Outcomes and hits by class before and in the shortest window of at least `LEAST` outcomes."""
     wide = [totals for totals in windows if totals.n[0] >= LEAST]
     if not wide:
         return None
@@ -213,7 +219,10 @@ def label_correlation(share: Floats, repeats: float, pairs: float) -> float:
 
 
 def _errors(side: tuple[Floats, Floats], other: tuple[Floats, Floats]) -> Floats:
-    """Errors within each class; of one never seen that of the other side, which makes no difference to E."""
+    """Error within each class.
+
+    For a class that never occurred that of the other side, which leaves E as it is.
+    """
     n, hits = (np.where(side[0] > 0, mine, theirs) for mine, theirs in zip(side, other, strict=True))
     return 1.0 - np.divide(hits, n, out=np.ones_like(n), where=n > 0)
 
@@ -224,13 +233,13 @@ def _multinomial(share: Floats, weights: Floats, n: float) -> float:
 
 
 def _binomial(n: Floats, hits: Floats) -> Floats:
-    """Variance of each class's error; 0 where it was never seen."""
+    """Variance of each class's error; 0 if the class never occurred."""
     smoothed = (n - hits + 1.0) / (n + 2.0)
     return np.divide(smoothed * (1.0 - smoothed), n, out=np.zeros_like(n), where=n > 0)
 
 
 def _inflation(rho: float) -> float:
-    """(1 + ρ)/(1 − ρ), at most 1,000; 1 for what is negative or undefined."""
+    """Variance inflation (1 + ρ)/(1 − ρ), at most 1,000; 1 for negative or undefined ρ."""
     return (1.0 + rho) / max(1.0 - rho, 2e-3) if rho > 0 else 1.0
 
 

@@ -1,7 +1,7 @@
-"""Where accuracy misleads: one class is nearly all there is, and the model tells the others from it.
+"""Detection of models for which accuracy misleads: one class dominates, and kappa is clearly positive.
 
 Of 99 legitimate payments and one fraud, always saying "legitimate" is right 99 % of the time. A model that
-finds most frauds at the price of a few false alarms is right less often, and of use all the same.
+finds most frauds at the price of a few false alarms is right less often, but useful.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from streamwatch.core.estimators.measures.measures import p_majority
 from streamwatch.core.estimators.measures.uncertainty import kappa_zscore
 
 MAJORITY: Final = 0.9
-"""Share of the labels from which on the largest class makes accuracy a poor judge."""
+"""Share of the largest class of labels from which on accuracy misleads."""
 SURE: Final = 3.0
-"""Standard errors that kappa must be above 0 by: by chance in one of 740 models that know nothing."""
+"""Standard errors by which kappa must exceed 0; by chance, one in 740 useless models does."""
 
 
 def accuracy_misleads(totals: Totals) -> Flags:
-    """Tell of which models accuracy says little.
+    """Mark the models for which accuracy misleads, shape (m,).
 
-    The largest class is 90 % of labels or more, and kappa is sure to be above 0. Shape (m,); false where
+    True if the largest class has at least 90 % of the labels and kappa is significantly above 0; false if
     either is undefined.
     """
     return (p_majority(totals) >= MAJORITY) & (kappa_zscore(totals) >= SURE)

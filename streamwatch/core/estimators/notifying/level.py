@@ -1,4 +1,4 @@
-"""How often a model errs now, for telling whether a drift is over."""
+"""Current error rate of models, used to tell whether a drift is over."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from streamwatch.core.specs import FadingSpec, MonitorsSpec, SlidingSpec
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """The recent error of one model, under a mechanism that forgets."""
+    """Recent error of one model, under a mechanism that forgets."""
 
     error: float
     """Weighted mean of the loss."""
@@ -26,11 +26,14 @@ class Level:
     """Half-width of Hoeffding's bound around it."""
     n_eff: float
     outcomes: int
-    """All that were ever evaluated, as `Alarm.outcome` counts them."""
+    """Number of outcomes ever evaluated, as counted in `Alarm.outcome`."""
 
 
 def recent_of(spec: MonitorsSpec) -> int | None:
-    """Index of the mechanism that tells of now: the first that fades, or else slides; None without one."""
+    """Index of the mechanism for recent values: the first fading, or else sliding one.
+
+    None without either.
+    """
     fading = [i for i, f in enumerate(spec.forgetting) if isinstance(f, FadingSpec)]
     sliding = [i for i, f in enumerate(spec.forgetting) if isinstance(f, SlidingSpec)]
     return next(iter((*fading, *sliding)), None)
@@ -47,12 +50,12 @@ def levels_of(
     return {
         model: Level(error[i], bound[i], n_eff[i], seen[i])
         for i, model in enumerate(models)
-        if bound[i] == bound[i]  # NaN is not itself
+        if bound[i] == bound[i]  # false for NaN
     }
 
 
 def joined_levels(levels: Mapping[str, Level]) -> dict[str, Level]:
-    """Levels of models by name, that of one with several folds as the mean over them."""
+    """Join levels by model: for a model with several folds, the mean over them."""
     by_model: dict[str, list[Level]] = {}
     for name, level in levels.items():
         by_model.setdefault(model_of(name), []).append(level)
