@@ -1,1 +1,1 @@
-"""All estimators as series: a report for exporters, and a trace with a row per outcome."""
+"""Values of all estimators: a report of series for exporters, and a trace with a row per outcome."""

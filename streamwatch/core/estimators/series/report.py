@@ -1,7 +1,7 @@
-"""What the estimators say, as series: every measure of every forgetting, in slices of models.
+"""Report of all estimators as series: every measure under every mechanism, read in slices of models.
 
-Undefined (NaN) has no sample. A report above `max_series` leaves out per-class series first, then the rest of
-`catalogue.DISPENSABLE` in order, and says how many series it left out.
+Undefined values (NaN) give no sample. A report that exceeds `max_series` drops per-class series first, then
+the rest of `catalogue.DISPENSABLE` in order, and reports how many series it dropped.
 """
 
 from __future__ import annotations
@@ -38,11 +38,12 @@ class SeriesReport:
         self._folds = False
         self._plain: set[str] = set()
         names = [f.name for f in spec.forgetting]
-        # Mechanisms may be chosen without a thought to per-class series, which then follow the first one.
+        # `forgetting` may be configured without adapting `per_class`, which then falls back to the first
+        # mechanism.
         self._per_class = spec.per_class if spec.per_class in names or not spec.per_class else names[0]
 
     def add_registers(self, chosen: Sequence[Slice], registers: Iterable[Register]) -> None:
-        """Read what registers beside the table say of some models."""
+        """Add the series of registers (state outside the kernel's table) for some models."""
         for register in registers:
             for name, samples in register.series(chosen).items():
                 self._samples[name] += samples
@@ -50,14 +51,14 @@ class SeriesReport:
     def add_alarm_times(
         self, chosen: Sequence[Slice], detectors: Sequence[str], alarms: Alarms, first: int
     ) -> None:
-        """Read the latest alarms of detectors of a register; `first` is the index of their first one."""
+        """Add the latest alarm times of a register's detectors; `first` is the index of the first of them."""
         rows = np.array([c.row for c in chosen], np.int64)
         for index, name in enumerate(detectors, first):
             keys = _keys([c.model for c in chosen], name)
             self._put("last_alarm_timestamp_seconds", keys, alarms.latest_seconds(rows, index))
 
     def add(self, chosen: Sequence[Slice], table: ModelTable, delays: LabelDelays, alarms: Alarms) -> None:
-        """Read the series of some models."""
+        """Add the series of some models."""
         models = [c.model for c in chosen]
         folds = np.array([SEPARATOR in model for model in models], np.bool_)
         self._folds = self._folds or bool(folds.any())
@@ -83,7 +84,7 @@ class SeriesReport:
         self._samples["label_delay_seconds"] += zip(plain, delays.histograms(rows), strict=True)
 
     def families(self) -> list[Family]:
-        """The report, within `max_series`."""
+        """Build the report, within `max_series`."""
         if self._folds:
             several = len(self._spec.drift_weighted) > 1
             prefixed = {name: int(several and name.startswith("drift_weighted")) for name in self._samples}
@@ -113,11 +114,11 @@ class SeriesReport:
         ]
 
     def _put(self, name: str, keys: Sequence[Key], values: NDArray[np.generic]) -> None:
-        """Add a sample per key whose value is defined."""
+        """Add a sample for each key whose value is defined."""
         self._samples[name] += _defined(keys, values.tolist())
 
     def _add_measures(self, forgetting: str, models: list[str], totals: Totals) -> list[Key]:
-        """Every measure and baseline under one mechanism; the keys of its series."""
+        """Add all measures and baselines under one mechanism, and return the keys of their series."""
         keys = _keys(models, forgetting)
         for measure in catalogue.MEASURES:
             self._put(measure.name, keys, measure.of(totals))
@@ -131,7 +132,7 @@ class SeriesReport:
         return keys
 
     def _add_per_class(self, forgetting: str, chosen: Sequence[Slice], totals: Totals) -> None:
-        """Every class's series, unless they alone are more than a report may hold."""
+        """Add the series of all classes, unless they alone exceed `max_series`."""
         values = {measure.name: measure.of(totals) for measure in catalogue.PER_CLASS}
         defined = sum(int(np.count_nonzero(~np.isnan(v))) for v in values.values())
         if sum(len(self._samples[name]) for name in values) + defined > self._spec.max_series:
@@ -141,14 +142,14 @@ class SeriesReport:
             samples = self._samples[name]
             for one, row in zip(chosen, of_classes.tolist(), strict=True):
                 names = one.classes.names(folded=len(row) > one.classes.limit)
-                # A class known from scores only is not counted, and may have no place in the row.
+                # A class known from scores only has not been counted and may be beyond the end of the row.
                 keys = [(c, forgetting, one.model) for c in names[: len(row)]]
                 samples += _defined(keys, row[: len(names)])
 
     def _add_imbalance(
         self, models: list[str], shared: NDArray[np.bool_], rows: Integers, table: ModelTable
     ) -> None:
-        """Name the models that accuracy judges and misjudges, under the mechanism of recent levels."""
+        """Add the models judged by accuracy although it misleads, under the mechanism for recent values."""
         recent = recent_of(self._spec)
         if recent is None:
             return
@@ -179,7 +180,10 @@ class SeriesReport:
             self._put("last_alarm_timestamp_seconds", keys, alarms.latest_seconds(rows, index))
 
     def add_folds(self, model: str, rows: Sequence[int], table: ModelTable) -> None:
-        """Read the verdict on a model that predicts in folds; its other series are joined from theirs."""
+        """Add the verdict on a model that predicts in folds.
+
+        Its other series are joined from those of the folds.
+        """
         if model not in self._plain:
             self._add_verdicts([model], table.fold_verdicts(rows), table.opponents)
 
@@ -198,17 +202,17 @@ class SeriesReport:
 
 
 def _keys(models: Iterable[str], *before: str) -> list[Key]:
-    """Label values of one series per model; `before` are those of the labels that sort before `model`."""
+    """Keys of one series per model; `before` are the values of labels that sort before `model`."""
     return [(*before, m) for m in models]
 
 
 def _defined(keys: Sequence[Key], values: Sequence[float]) -> list[Sample]:
-    """A sample for each key whose value is not NaN."""
-    return [(key, v) for key, v in zip(keys, values, strict=True) if v == v]  # noqa: PLR0124 - NaN is not itself
+    """Build a sample for each key whose value is not NaN."""
+    return [(key, v) for key, v in zip(keys, values, strict=True) if v == v]  # noqa: PLR0124 - false for NaN
 
 
 def _series(samples: Sequence[Sample]) -> int:
-    """Lines the samples take in an exposition: a histogram's buckets, +Inf, sum and count are one each."""
+    """Number of lines of an exposition; for a histogram one for each bucket, +Inf, sum and count."""
     if samples and isinstance(samples[0][1], Histogram):
         return len(samples) * (len(samples[0][1].counts) + 2)
     return len(samples)

@@ -1,8 +1,8 @@
-"""What every estimator says after every outcome, as a table: one row per outcome, columns fixed for a spec.
+"""Trace: values of all estimators after every outcome, one row per outcome, columns fixed by the spec.
 
-A column is named as the metric is, followed by the values of its labels without `model`, in alphabetical
-order of the label names: `accuracy_ratio:fading:0.999`, `baseline_accuracy_ratio:persistent:landmark`. There
-are no per-class columns. Undefined is None.
+A column has the name of its metric, followed by the values of the metric's labels without `model`, in
+alphabetical order of the label names: `accuracy_ratio:fading:0.999`,
+`baseline_accuracy_ratio:persistent:landmark`. There are no per-class columns. Undefined values are None.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ VERDICTS = (
     "verdict_evidence:worse",
     "lead_dispersion",
 )
-"""Columns of every opponent, in the order of the fields of `Verdicts`."""
+"""Columns of each opponent, in the order of the fields of `Verdicts`."""
 
 
 class TraceColumns:
-    """The columns of a spec, and their values after every outcome of a kernel trace.
+    """Columns of a trace for a spec, and their values for a traced batch.
 
     `others` are columns of registers, which come last.
     """
@@ -75,7 +75,11 @@ class TraceColumns:
         said: Verdicts,
         others: Sequence[Sequence[Cell]],
     ) -> list[list[Cell]]:
-        """One row per outcome, in order; `ordinals` are their 1-based indices among the model's outcomes."""
+        """Build one row per outcome, in order.
+
+        `ordinals` are the outcomes' 1-based numbers within their model, `others` the values of the registers'
+        columns.
+        """
         columns: list[Sequence[Cell]] = [
             [shown_name(o.model) for o in outcomes],
             ordinals,
@@ -103,5 +107,5 @@ class TraceColumns:
 
 
 def _cells(values: Floats) -> list[Cell]:
-    """Python floats, None where undefined."""
-    return [v if v == v else None for v in values.tolist()]  # noqa: PLR0124 - NaN
+    """Values as Python floats, None where undefined."""
+    return [v if v == v else None for v in values.tolist()]  # noqa: PLR0124 - false for NaN
