@@ -1,1 +1,1 @@
-"""Rows of models in the table: their numbers, found by name or by column, and their snapshots."""
+"""Index of models by name or column number: their rows and local class indices, and their snapshots."""

@@ -1,6 +1,6 @@
-"""Outcomes in columns to rows and local class indices: what `ModelIndex` does, without a look at names.
+"""Index for outcomes in columns: caches rows and class indices of `ModelIndex` by the columns' numbers.
 
-Of each model, and each of its classes, the name is looked at once; then its number says enough.
+The name of each model, and of each of its classes, is looked up once; later outcomes are found by number.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from streamwatch.core.score_columns import ScoreColumns
 
 FIRST_PLACES = 1 << 12
 MOST_PLACES = 1 << 21
-"""Classes of models remembered at a time: half as many. Room is made as they come."""
+"""Largest number of slots of the cache, of which half are used; it grows from `FIRST_PLACES`."""
 _PATIENCE = 32
-"""Names looked at in a batch before the rest of it is done name by name."""
+"""Look-ups by name in a batch after which its remaining outcomes are all looked up by name."""
 
 
 class ColumnIndex:
-    """Remembers what `ModelIndex` said of numbers.
+    """Caches the answers of `ModelIndex` by number.
 
     Parameters
     ----------
     models
-        Who knows names.
+        Index of the models by name.
     limit
-        Index of the classes beyond the limit, `max_classes`.
+        Index of classes beyond the limit, `max_classes`.
     """
 
     def __init__(self, models: ModelIndex, limit: int) -> None:
@@ -45,9 +45,9 @@ class ColumnIndex:
         self._scores = ScoreIndex(models.most_scored)
 
     def indexed(self, outcomes: OutcomeBatch) -> Batch:
-        """Rows and class indices of outcomes without scores, or with scores in columns.
+        """Convert outcomes, without scores or with scores in columns, to rows and class indices.
 
-        Those of models without a row are left out.
+        Outcomes of models without a row are left out.
         """
         self._renew(outcomes)
         scored = self._scored(outcomes)
@@ -87,7 +87,7 @@ class ColumnIndex:
         return number(outcomes.records, at, self._rows, self._keys, self._indices, self._limit, columns)
 
     def _look(self, outcomes: OutcomeBatch, at: int, columns: np.ndarray) -> None:
-        """Ask for the names of one outcome, and remember the answers."""
+        """Look up the names of one outcome, and cache the answers."""
         row, true_class, predicted_class, label = self._models.numbers_of(outcomes[at])
         columns[:, at] = row, true_class, predicted_class, label
         if row < 0:
@@ -106,7 +106,7 @@ class ColumnIndex:
         self._remembered += len(known)
 
     def _renew(self, outcomes: OutcomeBatch) -> None:
-        """Forget what other numbers said, or what was said of models that retired since."""
+        """Clear the cache if the numbers have another meaning now, or if a model has retired since."""
         of = (outcomes.models, outcomes.classes, self._models.retired)
         if self._of is None or any(now is not then for now, then in zip(of[:2], self._of[:2], strict=True)):
             changed = True

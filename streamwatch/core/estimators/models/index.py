@@ -1,6 +1,7 @@
-"""The models being watched by name: the row of each, and the local indices of its classes.
+"""Index of the models by name: row and local class indices of each.
 
-Names become numbers here, the hot path outside the kernel: one loop, three dictionary look-ups per outcome.
+Here names become numbers. It is the hot path outside the kernel: one loop, three dictionary look-ups per
+outcome.
 """
 
 from __future__ import annotations
@@ -22,48 +23,48 @@ from streamwatch.core.specs import MonitorsSpec, UtilitySpec
 
 
 class Register(Protocol):
-    """Something remembered by row beside the table."""
+    """State kept by row, outside the table."""
 
     def clear(self, row: int) -> None:
-        """Forget a row, before it is used and after its model has retired."""
+        """Reset a row; called before a model uses it and after the model has retired."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ModelSlot:
-    """A model being watched."""
+    """Row and classes of a current model."""
 
     row: int
     classes: Classes
     first_ms: int
-    """Event time of its first outcome."""
+    """Event time of the model's first outcome."""
 
 
 @dataclass(slots=True)
 class _Costed:
-    """A model that is judged by costs."""
+    """Model that is judged by a table of costs."""
 
     utility: UtilitySpec
     classes: Classes
     named: int = 0
-    """Classes whose place in the table of costs is told."""
+    """Number of classes whose position in the table of costs the kernel knows."""
 
 
 def utility_of(spec: MonitorsSpec, model: str) -> UtilitySpec:
-    """The utility a model is judged by."""
+    """Look up the utility by which a model is judged."""
     name = model_of(model)
     return next((u for u in spec.utilities if fnmatchcase(name, u.models)), UtilitySpec())
 
 
 def detectors_of(spec: MonitorsSpec, model: str) -> int:
-    """Whose parameters a model's detectors have, as `ModelTable.add_model` takes it."""
+    """Number of the detectors' parameters for a model, as `ModelTable.add_model` takes it."""
     name = model_of(model)
     own = (k for k, each in enumerate(spec.detectors_by_model, 1) if fnmatchcase(name, each.models))
     return next(own, 0)
 
 
 class ModelIndex:
-    """Index of the models that have a row of the table, and of the registers beside it."""
+    """Index of the models that have a row in the table; adds and removes rows of table and registers."""
 
     def __init__(self, spec: MonitorsSpec, table: ModelTable, registers: Sequence[Register]) -> None:
         self._spec = spec
@@ -71,18 +72,18 @@ class ModelIndex:
         self._registers = registers
         self._index: dict[str, tuple[int, Classes]] = {}
         self.models: dict[str, ModelSlot] = {}
-        """In the order in which they appeared; `enter` and `retire` change it."""
+        """Current models by name, in the order in which they appeared; changed by `enter` and `retire`."""
         self.over_limit = {"classes": 0, "models": 0}
-        """By limit: outcomes with a class beyond `max_classes`, outcomes not evaluated for want of a row."""
+        """Outcomes with a class beyond `max_classes`, and outcomes without a free row, by limit."""
         self.retired = 0
-        """How many models have retired."""
+        """Number of models that have retired."""
         self.folds: dict[str, list[str]] = {}
-        """Names of the folds of each model that has any, in the order of their numbers."""
+        """Names of the folds of each model that has folds, ordered by number."""
         self._by_costs: dict[int, _Costed] = {}
-        """Rows of models that are judged by costs."""
+        """Models that are judged by costs, by row."""
 
     def enter(self, model: str, first_ms: int) -> tuple[int, Classes]:
-        """Give a new model a row; raises TableFull without one."""
+        """Give a new model a row and empty classes; raises TableFull if no row is free."""
         utility = utility_of(self._spec, model)
         row = self._table.add_model(utility, detectors_of(self._spec, model))
         self._clear(row)
@@ -100,7 +101,7 @@ class ModelIndex:
         return entry
 
     def retire(self, model: str) -> None:
-        """Forget a model and free its row."""
+        """Remove a model and free its row."""
         row = self.models.pop(model).row
         self.retired += 1
         del self._index[model]
@@ -112,7 +113,7 @@ class ModelIndex:
         self._by_costs.pop(row, None)
 
     def name_classes(self, rows: Iterable[int]) -> None:
-        """Tell the table the classes that models judged by costs have shown since the last call."""
+        """Pass to the table the classes that models judged by costs have shown since the last call."""
         for row in rows:
             costed = self._by_costs.get(row)
             if costed is not None and len(costed.classes) > costed.named:
@@ -120,7 +121,10 @@ class ModelIndex:
                 self._table.name_classes(row, costed.utility, list(costed.classes))
 
     def indexed(self, outcomes: Sequence[Outcome]) -> Batch:
-        """Rows and class indices of outcomes; those of models without a row are counted and left out."""
+        """Convert outcomes to rows and class indices.
+
+        Those of models without a row are counted and left out.
+        """
         rows: list[int] = []
         true_class: list[int] = []
         predicted_class: list[int] = []
@@ -154,9 +158,9 @@ class ModelIndex:
         return self.completed(batch, score_columns(kept, scored))
 
     def numbers_of(self, outcome: Outcome) -> tuple[int, int, int, int]:
-        """Row, true class, predicted class and label at prediction of one outcome, as `indexed` gives them.
+        """Row, true class, predicted class and label at prediction of one outcome, as in `indexed`.
 
-        What is to be done for the whole batch is left to `completed`.
+        `completed` does the rest, for a whole batch.
         """
         row, classes = self._index.get(outcome.model) or self._enter_or_refuse(outcome)
         true_class, predicted_class = classes[outcome.true_class], classes[outcome.predicted_class]
@@ -166,7 +170,7 @@ class ModelIndex:
 
     @property
     def most_scored(self) -> int:
-        """Classes of a model, and scores of an outcome, up to which scores are taken."""
+        """Largest number of classes of a model, and of scores of an outcome, for which scores are used."""
         return self._spec.shadow_max_classes
 
     def names_of(self, model: str) -> Sequence[str]:
@@ -174,18 +178,18 @@ class ModelIndex:
         return [model] if model in self.models else self.folds.get(model, [model])
 
     def rows_of_folds(self, model: str) -> list[int]:
-        """Rows of a model's folds, in the order of their numbers."""
+        """Rows of a model's folds, ordered by fold number."""
         return [self.models[name].row for name in self.folds[model]]
 
     def classes_of(self, model: str) -> Classes | None:
-        """Look up the classes of a model; None of one without a row."""
+        """Classes of a model; None if it has no row."""
         slot = self.models.get(model)
         return None if slot is None else slot.classes
 
     def completed(self, batch: Batch, scores: Scores = NO_SCORES) -> Batch:
-        """A batch without the outcomes of models that have no row, and with the scores of the others.
+        """Drop outcomes of models without a row, and attach the scores of the others.
 
-        Its classes are named to the table, and those beyond the limit counted and told apart.
+        Also passes new classes to the tables of costs, and counts and separates classes beyond the limit.
         """
         if self._by_costs:
             self.name_classes(np.unique(batch.rows).tolist())
@@ -195,7 +199,7 @@ class ModelIndex:
         return batch
 
     def _enter_or_refuse(self, outcome: Outcome) -> tuple[int, Classes]:
-        """A row for the model of an outcome; row -1, counted, if the table is full."""
+        """Give the model of an outcome a row; if the table is full, count the outcome and return row -1."""
         try:
             return self.enter(outcome.model, outcome.event_ms)
         except TableFull:
@@ -203,7 +207,7 @@ class ModelIndex:
             return -1, Classes(self._spec.max_classes)
 
     def _join_folds(self, model: str) -> None:
-        """Tell the table which rows are folds of a model, in an order that only their numbers decide."""
+        """Tell the table which rows are folds of a model, ordered by fold number."""
         names = self.folds[model]
         if not names:
             del self.folds[model]

@@ -1,8 +1,8 @@
-"""Scores in columns to scores by local class: what `ModelIndex` does outcome by outcome.
+"""Index of scores in columns: converts them to scores by local class index.
 
-A class gets its local index when a model first shows it, be it by a score. So each model's first score of
-each class is looked at in its turn, between the looks at outcomes of `ColumnIndex`; from then on the place of
-the class says enough.
+A class gets its local index when it first occurs in a model, which may be in a score. To keep that order,
+each model's first score of each class is processed in its turn between the look-ups of `ColumnIndex`. From
+then on the column of a class determines its index.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from streamwatch.core.outcomes import OutcomeBatch
 from streamwatch.core.score_columns import ScoreColumns
 
 _UNUSED: Final = -1
-"""Index of a class that a model does not have, as it has too many."""
+"""Index of a class beyond the limit, whose scores are not used."""
 _Looks = list[tuple[int, int]]
 
 
 class ScoreIndex:
-    """Remembers the local indices of the classes that have columns, by the number of the model.
+    """Caches the local indices of the classes that have columns, by model number.
 
     Parameters
     ----------
     most
-        Scores of an outcome, and classes of its model, up to which scores are taken.
+        Largest number of scores of an outcome, and of classes of its model, for which scores are used.
     """
 
     def __init__(self, most: int) -> None:
@@ -39,15 +39,15 @@ class ScoreIndex:
         self._indices = np.zeros((0, 0), np.int32)
 
     def forget(self) -> None:
-        """Forget what was said of the numbers of models."""
+        """Clear the cache, since model numbers have another meaning now."""
         self._known[:] = False
 
     def begin(
         self, outcomes: OutcomeBatch, columns: ScoreColumns, classes_of: Callable[[str], Classes | None]
     ) -> ScoredBatch:
-        """Find where in a batch a model first has a score of a class.
+        """Find where in a batch each model first has a score of each class.
 
-        `classes_of` gives the classes of a model by name; None of one that has no row.
+        `classes_of` gives the classes of a model by name; None if it has no row.
         """
         models, width = len(outcomes.models), len(columns.names)
         if columns.names != self._names:
@@ -65,11 +65,12 @@ class ScoredBatch:
     Parameters
     ----------
     outcomes, columns
-        Outcomes whose numbers of scores are rows of the columns.
+        Outcomes, and the columns that hold their scores by number.
     most, classes_of
-        As `ScoreIndex` has them.
+        As in `ScoreIndex`.
     known, indices
-        Whether the class of a column was looked at, and its local index; shape (models, k), changed.
+        Whether the class of a column is in the cache, and its local index; shape (models, k), changed in
+        place.
     """
 
     def __init__(
@@ -95,14 +96,17 @@ class ScoredBatch:
         self._positions = positions[few]
         self._rows = numbers[self._positions]
         self._until = np.full(len(self._names), len(numbers))
-        """By model: outcome from which on it has too many classes."""
+        """Number of the outcome from which on scores are not used, as the model has too many classes.
+
+        By model.
+        """
         for model in np.flatnonzero(np.bincount(self._models[self._positions])).tolist():
             self.met(0, model)
         self._looks = self._first()
         self._looked = 0
 
     def _first(self) -> _Looks:
-        """(outcome, column) where a model first has a score of a class, in order."""
+        """(outcome, column) of each model's first score of each class, in order."""
         looks: _Looks = []
         models = self._models[self._positions]
         complete: NDArray[np.bool_] = np.asarray(self._known.all(axis=1))
@@ -114,20 +118,20 @@ class ScoredBatch:
             first[:] = -1
             first[models[there][::-1]] = self._positions[there][
                 ::-1
-            ]  # the earliest is written last, and stays
+            ]  # reversed, so that the earliest is written last
             looks += [(at, column) for at in first[first >= 0].tolist()]
         return sorted(looks)
 
     def met(self, position: int, model: int) -> None:
-        """Take no scores of a model from an outcome on if it has too many classes now."""
+        """Stop using scores of a model from outcome `position` on if it has too many classes now."""
         classes = self._classes_of(self._names[model])
         if classes is not None and len(classes) > self._most:
             self._until[model] = min(int(self._until[model]), position)
 
     def look(self, stop: int) -> None:
-        """Give classes that have scores before outcome `stop` their indices, in order.
+        """Give local indices to classes that first occur in scores of outcomes before `stop`, in order.
 
-        All classes that those outcomes have beside must have theirs.
+        The true and predicted classes of those outcomes must have their indices already.
         """
         while self._looked < len(self._looks) and self._looks[self._looked][0] < stop:
             position, column = self._looks[self._looked]
@@ -144,7 +148,7 @@ class ScoredBatch:
             self._known[model, column] = True
 
     def scores(self, has_row: NDArray[np.bool_]) -> Scores:
-        """Scores of those outcomes that have a row."""
+        """Build the scores of the outcomes whose model has a row."""
         models = self._models[self._positions]
         taken = has_row[self._positions] & (self._positions < self._until[models])
         if not taken.any():

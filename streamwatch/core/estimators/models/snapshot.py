@@ -1,4 +1,4 @@
-"""What is kept of one model, as canonical bytes: equal states give equal bytes, whatever way led there."""
+"""Snapshot of one model as bytes; equal states give equal bytes, however they were reached."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ VERSION = 1
 
 
 class ModelSnapshot(msgspec.Struct, frozen=True):
-    """A model's names, registers and estimators; the kernel's sections are opaque here."""
+    """Snapshot of a model: names, registers and estimators; the sections are opaque here."""
 
     model: str
     classes: list[str]
-    """In order of appearance: position is the local class index."""
+    """Class names in order of appearance; the position is the local class index."""
     max_classes: int
     first_ms: int
     delays: tuple[list[int], int, int]
-    """Labels per delay bucket, sum of delays, latest label (milliseconds)."""
+    """Number of labels per delay bucket, sum of delays, time of the latest label (both in milliseconds)."""
     last_alarms_ms: dict[str, int]
-    """Event time of the latest alarm, by detector."""
+    """Event time of the latest alarm by detector."""
     sections: dict[str, bytes]
-    """One per estimator, by name."""
+    """State of each estimator by section name."""
     version: int = VERSION
     past: PastSnapshot | None = None
-    """None in states of before there was one, and where none is kept."""
+    """None in snapshots from before histories existed, and if none is kept."""
 
 
 _ENCODER = msgspec.msgpack.Encoder(order="deterministic")
@@ -33,12 +33,12 @@ _DECODER = msgspec.msgpack.Decoder(ModelSnapshot)
 
 
 def encode(snapshot: ModelSnapshot) -> bytes:
-    """Bytes of a snapshot."""
+    """Encode a snapshot."""
     return _ENCODER.encode(snapshot)
 
 
 def decode(snapshot: bytes) -> ModelSnapshot:
-    """Snapshot of bytes; raises ValueError for another version, or bytes that are no snapshot."""
+    """Decode a snapshot; raises ValueError if the version differs or the bytes are not a snapshot."""
     state = _DECODER.decode(snapshot)
     if state.version != VERSION:
         raise ValueError(f"model snapshot must be of version {VERSION}, got {state.version}")
