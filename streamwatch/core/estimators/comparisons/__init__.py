@@ -1,4 +1,4 @@
-"""Two models on the same ids: pairs of outcomes, Q, McNemar, and the verdict on the challenger.
+"""Comparison of two models on the same ids: pairs of outcomes, Q, McNemar, and a verdict.
 
-Everything positive speaks for the challenger, everything negative for the champion.
+Positive values favour the challenger, negative ones the champion.
 """

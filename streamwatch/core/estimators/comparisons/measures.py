@@ -1,7 +1,7 @@
-"""Measures of two models on the same ids, as functions of sums over their pairs.
+"""Measures that compare two models on the same ids, as functions of sums over pairs of outcomes.
 
-Sums are taken under a mechanism of forgetting: S_A, S_B of the losses of champion and challenger, n01 of the
-pairs that the champion alone got wrong, n10 of those that the challenger alone did.
+Each sum is taken under a forgetting mechanism: S_A, S_B of the losses of champion and challenger, n01 of the
+pairs that only the champion got wrong, n10 of those that only the challenger got wrong.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Floats: TypeAlias = NDArray[np.float64]
 LEAST_DISCORDANT = 0.05
 LEAST_VARIANCE = 5.0
 CRITICAL = 6.635
-"""The 99 % point of χ²(1), for a McNemar statistic that is looked at once."""
+"""The 99 % quantile of χ²(1), for a McNemar statistic that is looked at once."""
 
 
 class Sums(NamedTuple):
@@ -33,12 +33,12 @@ class Sums(NamedTuple):
     n01: Floats
     n10: Floats
     variance: Floats
-    """Σw² of the discordant pairs."""
+    """Σw² of the discordant pairs: one model right, the other wrong."""
 
 
 @dataclass(frozen=True, slots=True)
 class ComparisonMeasure:
-    """A measure of a comparison under every mechanism, as the catalogue has it."""
+    """Measure of a comparison, computed under every mechanism, as the catalogue lists it."""
 
     name: str
     """Name of its series."""
@@ -52,7 +52,7 @@ class ComparisonMeasure:
 def q_statistic(sums: Sums) -> Floats:
     """Q = ln(S_A/S_B): negative while the champion errs less, positive while the challenger does.
 
-    (Gama, Sebastião, Rodrigues 2009, §3.3.) NaN until both models have erred.
+    Gama, Sebastião, Rodrigues 2009, §3.3. NaN until both models have erred.
     """
     both = (sums.champion > 0) & (sums.challenger > 0)
     ratio = np.divide(sums.champion, sums.challenger, out=np.full(len(both), np.nan), where=both)
@@ -60,29 +60,29 @@ def q_statistic(sums: Sums) -> Floats:
 
 
 def mcnemar(sums: Sums) -> Floats:
-    """M = sign(n01 − n10)·(n01 − n10)²/(n01 + n10), signed as Q is; NaN while n01 + n10 < .05.
+    """M = sign(n01 − n10)·(n01 − n10)²/(n01 + n10), with the sign of Q; NaN while n01 + n10 < .05.
 
-    Under fading its expectation is 1/(1 + α) where the models are equal, not 1: see `mcnemar_calibrated`.
+    Under fading its expectation for equal models is 1/(1 + α), not 1; see `mcnemar_calibrated`.
     """
     difference, discordant = sums.n01 - sums.n10, sums.n01 + sums.n10
     return _signed(difference, np.where(discordant >= LEAST_DISCORDANT, discordant, np.nan))
 
 
 def mcnemar_calibrated(sums: Sums) -> Floats:
-    """sign(D)·D²/V with D = n01 − n10 and V ← α²V + 1[discordant], χ²(1) where the models are equal.
+    """sign(D)·D²/V with D = n01 − n10 and V ← α²V + 1[discordant]; χ²(1) for equal models.
 
-    NaN while V < 5. Where nothing fades it is McNemar's statistic itself.
+    NaN while V < 5. Without fading it equals McNemar's statistic.
     """
     return _signed(sums.n01 - sums.n10, np.where(sums.variance >= LEAST_VARIANCE, sums.variance, np.nan))
 
 
 def champion_error(sums: Sums) -> Floats:
-    """S_A/Σw; NaN without pairs."""
+    """Error of the champion, S_A/Σw; NaN without pairs."""
     return sums.champion / np.where(sums.weight > 0, sums.weight, np.nan)
 
 
 def challenger_error(sums: Sums) -> Floats:
-    """S_B/Σw; NaN without pairs."""
+    """Error of the challenger, S_B/Σw; NaN without pairs."""
     return sums.challenger / np.where(sums.weight > 0, sums.weight, np.nan)
 
 
@@ -91,12 +91,12 @@ def _signed(difference: Floats, variance: Floats) -> Floats:
 
 
 def champion_right_alone(sums: Sums) -> Floats:
-    """n10."""
+    """Pairs that only the champion got right, n10."""
     return sums.n10
 
 
 def challenger_right_alone(sums: Sums) -> Floats:
-    """n01."""
+    """Pairs that only the challenger got right, n01."""
     return sums.n01
 
 

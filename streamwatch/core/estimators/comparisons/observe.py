@@ -1,7 +1,7 @@
-"""The hot loop over pairs of outcomes: sums under every mechanism, then the step of the verdict.
+"""Hot loop over pairs of outcomes: sums under every mechanism, then one step of the verdict.
 
-With x_A and x_B the losses (0 or 1) of champion and challenger on a pair, landmark and sliding sums are exact
-integers, and faded ones S ← αS + x at every pair. The lead of the verdict is u(y, ŷ_B) − u(y, ŷ_A).
+x_A and x_B are the losses (0 or 1) of champion and challenger on a pair. Landmark and sliding sums are exact
+integers, faded ones S ← αS + x at every pair. The lead for the verdict is u(y, ŷ_B) − u(y, ŷ_A).
 """
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
@@ -18,7 +18,7 @@ GROWTH = 1.0 / ALPHA
 
 @hot
 def add(sums, bits, sign):
-    """Count a pair in, or (sign −1) out of, sums that are integers."""
+    """Add a pair to integer sums, or subtract it (sign −1)."""
     champion, challenger = int(bits & CHAMPION_WRONG), int(bits >> 1)
     both = champion & challenger
     sums.pairs += sign
@@ -30,7 +30,7 @@ def add(sums, bits, sign):
 
 @hot
 def fade(sums, alpha, bits):
-    """Count a pair in sums that fade."""
+    """Add a pair to faded sums."""
     champion, challenger = int(bits & CHAMPION_WRONG), int(bits >> 1)
     differ = champion ^ challenger
     sums.weight = alpha * sums.weight + 1.0
@@ -44,7 +44,10 @@ def fade(sums, alpha, bits):
 
 @inner
 def weigh(state, counts, row, true_class):
-    """Worth of a right answer by the balanced utility before this label counts; then count it. O(K)."""
+    """Weight of a right answer under the balanced utility before this label is counted; then count it.
+
+    O(K).
+    """
     state.classes = max(state.classes, true_class + 1)
     unit = state.unit if state.unit > 0.0 else 1.0
     worth = balanced_weight(counts, 0, state.classes, row, unit, true_class)
@@ -78,11 +81,21 @@ def observe(
     true_class,
     event_ms,
 ):
-    """Feed a batch of pairs, in order.
+    """Add a batch of pairs, in order.
 
-    `faded` (rows, fading mechanisms), `windows` (rows, sliding ones), `rings` (rows, longest size), `counts`
-    (classes, rows). Of n pairs, each (n,): `rows`, `bits`, `leads` by accuracy or costs, `true_class` for the
-    balanced utility alone, `event_ms`.
+    Parameters
+    ----------
+    latest, landmark, paces, verdicts, balanced
+        One record per row.
+    faded, windows
+        Sums by (row, fading mechanism), and by (row, sliding mechanism).
+    rings
+        Bits of the latest pairs, (rows, longest window).
+    counts
+        Faded counts of labels, (classes, rows), for the balanced utility.
+    rows, bits, leads, true_class, event_ms
+        Each (n,), one per pair: its row; `CHAMPION_WRONG` and `CHALLENGER_WRONG`; lead by accuracy or costs;
+        label, used by the balanced utility only; event time.
     """
     latest, landmark = without_refcount(latest), without_refcount(landmark)
     faded, windows = without_refcount(faded), without_refcount(windows)

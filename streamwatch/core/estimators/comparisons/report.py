@@ -1,4 +1,4 @@
-"""What comparisons say, as series by challenger and champion."""
+"""Series of comparisons, labelled by challenger and champion."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ Pair = tuple[str, str]
 
 
 def report(pairs: Sequence[Pair], rows: NDArray[np.int64], table: ComparisonTable) -> list[Family]:
-    """Series of comparisons, undefined ones left out.
+    """Collect the series of comparisons; undefined values give no sample.
 
     Parameters
     ----------
     pairs
-        (challenger, champion), as the labels of the series are ordered.
+        (challenger, champion), in the order of the series' labels.
     rows
-        Their rows.
+        Rows of the comparisons in the table.
     table
-        Where they stand.
+        State of the comparisons.
     """
     said = table.verdicts(rows)
     per_forgetting = [(f.name, table.sums(rows, index)) for index, f in enumerate(table.forgetting)]
@@ -56,7 +56,7 @@ def report(pairs: Sequence[Pair], rows: NDArray[np.int64], table: ComparisonTabl
 
 
 TRACED = ["champion", "challenger", "pair", "y_true", "champion_pred", "challenger_pred"]
-"""Columns of a trace of pairs that name the pair."""
+"""Columns that identify the pair in a trace of pairs."""
 _SAID = (
     "comparison_verdict",
     "comparison_verdict_since_timestamp_seconds",
@@ -68,17 +68,17 @@ _SAID = (
     "comparison_verdict_evidence:worse",
     "comparison_lead_dispersion",
 )
-"""In the order of the fields of `Verdicts`."""
+"""Columns of the verdict, in the order of the fields of `Verdicts`."""
 
 
 def trace_columns(table: ComparisonTable) -> list[str]:
-    """Columns of `traced`, named as series are, without the names of the models."""
+    """Names of the columns of `traced`: those of the series, without the names of the models."""
     names = [*(measure.name for measure in MEASURES), "comparison_effective_sample_size"]
     return [*(f"{name}:{f.name}" for f in table.forgetting for name in names), *_SAID]
 
 
 def traced(row: NDArray[np.int64], table: ComparisonTable) -> list[float | None]:
-    """Values of the comparison in a row, shape (1,), as of now; None where undefined."""
+    """Current values of the comparison in `row`, an array of shape (1,); None where undefined."""
     values: list[float] = []
     for index in range(len(table.forgetting)):
         sums = table.sums(row, index)
@@ -91,6 +91,9 @@ def traced(row: NDArray[np.int64], table: ComparisonTable) -> list[float | None]
 def _defined(
     pairs: Sequence[Pair], values: NDArray[np.generic], *more: str
 ) -> list[tuple[tuple[str, ...], float]]:
-    """A sample for each pair whose value is not NaN; `more` are values of labels that sort after theirs."""
+    """Build a sample for each pair whose value is not NaN.
+
+    `more` are the values of labels sorted after theirs.
+    """
     numbers = values.tolist()
     return [((*pair, *more), v) for pair, v in zip(pairs, numbers, strict=True) if v == v]  # noqa: PLR0124

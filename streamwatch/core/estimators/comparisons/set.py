@@ -1,4 +1,4 @@
-"""The comparisons by the names of their models: outcomes with partners go in, series come out."""
+"""Set of comparisons by model names: takes outcomes with partners, returns series."""
 
 from __future__ import annotations
 
@@ -23,34 +23,34 @@ from streamwatch.core.specs import MonitorsSpec, UtilitySpec, champion_of
 
 @dataclass(slots=True)
 class _Comparison:
-    """A pair of models that is compared."""
+    """Two models that are compared."""
 
     champion: str
     challenger: str
     row: int
     utility: UtilitySpec
-    """The champion's."""
+    """Utility of the champion, by which both are judged."""
     costs: CostTable | None
     classes: Classes
 
 
 class _ComparisonSnapshot(msgspec.Struct, frozen=True):
-    """What is kept of one comparison."""
+    """Snapshot of one comparison."""
 
     champion: str
     challenger: str
     classes: list[str]
-    """Labels by local index, as the balanced utility counts them; empty by any other."""
+    """Classes by local index, as counted for the balanced utility; empty under any other."""
     sections: dict[str, bytes]
 
 
 class _Snapshot(msgspec.Struct, frozen=True):
-    """What is kept of all."""
+    """Snapshot of all comparisons."""
 
     max_classes: int
     over_limit: int
     comparisons: list[_ComparisonSnapshot]
-    """By name."""
+    """Sorted by name."""
 
 
 _ENCODER = msgspec.msgpack.Encoder(order="deterministic")
@@ -58,9 +58,9 @@ _DECODER = msgspec.msgpack.Decoder(_Snapshot)
 
 
 class ComparisonSet:
-    """Comparisons of pairs of models, at most `spec.max_comparisons`: those that first met an id together.
+    """Comparisons of pairs of models, at most `spec.max_comparisons`, in order of their first common id.
 
-    A comparison begins with its first pair and ends when one of its models retires.
+    A comparison begins with its first pair of outcomes and ends when one of its models retires.
     """
 
     def __init__(self, spec: MonitorsSpec) -> None:
@@ -68,12 +68,15 @@ class ComparisonSet:
         self._table = ComparisonTable(spec)
         self._comparisons: dict[tuple[str, str], _Comparison] = {}
         self._found: dict[str, dict[str, _Comparison | None]] = {}
-        """By the model of an outcome and its partner; None: refused, or not compared."""
+        """Comparison by the model of an outcome and its partner.
+
+        None if there is no room or none is configured.
+        """
         self.over_limit = 0
-        """Pairs of outcomes left out for want of a row."""
+        """Number of pairs of outcomes left out because no further comparison was allowed."""
 
     def fold(self, outcomes: Iterable[Outcome]) -> None:
-        """Take in the pairs of outcomes, in order."""
+        """Evaluate the pairs of outcomes, in order."""
         rows: list[int] = []
         bits: list[int] = []
         leads: list[float] = []
@@ -119,10 +122,10 @@ class ComparisonSet:
         )
 
     def trace(self, outcomes: Iterable[Outcome]) -> TraceChunk:
-        """Take in the pairs of outcomes as `fold` does, and say after each what its comparison then says.
+        """Evaluate the pairs of outcomes as `fold` does, and return all values of the comparison after each.
 
         Columns are `champion,challenger,pair,y_true,champion_pred,challenger_pred`, then one per series,
-        without the names of the models. Slow: a pair at a time.
+        without the names of the models. Slow, as it evaluates one pair at a time.
         """
         rows: list[list[Cell]] = []
         for outcome in outcomes:
@@ -147,12 +150,12 @@ class ComparisonSet:
         return TraceChunk(TRACED + trace_columns(self._table), rows, [])
 
     def retire(self, model: str) -> bool:
-        """End the comparisons of a model; whether there were any."""
+        """End the comparisons of a model, and return whether there were any."""
         ended = [pair for pair in self._comparisons if model in pair]
         for pair in ended:
             self._table.remove(self._comparisons.pop(pair).row)
         if ended:
-            self._found.clear()  # what was refused may have its place now
+            self._found.clear()  # there is room now for pairs refused before
         else:
             self._found.pop(model, None)
             for found in self._found.values():
@@ -160,13 +163,13 @@ class ComparisonSet:
         return bool(ended)
 
     def families(self) -> list[Family]:
-        """Every series of every comparison."""
+        """Collect all series of all comparisons."""
         by_name = [comparison for _, comparison in sorted(self._comparisons.items())]
         pairs = [(comparison.challenger, comparison.champion) for comparison in by_name]
         return report(pairs, np.array([comparison.row for comparison in by_name], np.int64), self._table)
 
     def estimators(self) -> dict[str, str]:
-        """Describe each comparison in words, by a name that changes with it."""
+        """Describe each configured comparison in words, by a fingerprint of its configuration."""
         return {
             fingerprint("comparison", each, None, 0): f"comparison of {each.champion} with "
             f"{', '.join(each.challengers)}"
@@ -174,7 +177,7 @@ class ComparisonSet:
         }
 
     def snapshot(self) -> bytes:
-        """Everything remembered, canonical: equal states give equal bytes."""
+        """Encode the whole state; equal states give equal bytes."""
         return _ENCODER.encode(
             _Snapshot(
                 self._spec.max_classes,
@@ -189,10 +192,12 @@ class ComparisonSet:
         )
 
     def restore(self, snapshot: bytes) -> None:
-        """Go on from a snapshot, if nothing was taken in yet; what is compared no longer is left out.
+        """Continue from a snapshot, before any pair was evaluated.
 
-        Estimators of a comparison whose parameters have changed begin anew, those judged by labels counted
-        under another `max_classes` among them.
+        Comparisons no longer configured are left out.
+
+        Estimators whose parameters changed start empty. So do verdicts by the balanced utility if
+        `max_classes` changed, as they count labels.
 
         Raises
         ------
@@ -214,7 +219,7 @@ class ComparisonSet:
             self._table.restore(comparison.row, comparison.utility, sections)
 
     def _enter(self, one: str, other: str) -> _Comparison | None:
-        """The comparison of two models, a new one if there is none yet; None if there is no place for it."""
+        """Find or create the comparison of two models; None if it is not configured or there is no room."""
         champion = champion_of(self._spec.comparisons, one, other)
         if champion is None:
             return None
@@ -233,6 +238,6 @@ class ComparisonSet:
 
 
 def _lead_by_costs(costs: CostTable, true_class: str, champion: str, challenger: str) -> float:
-    """Utility of the challenger's answer less that of the champion's."""
+    """Utility of the challenger's answer minus that of the champion's."""
     row = costs.utilities[costs.index(true_class)]
     return float(row[costs.index(challenger)] - row[costs.index(champion)])

@@ -1,25 +1,25 @@
-"""What is kept of two models that are compared: records of scalars, all zero at first."""
+"""State of a comparison of two models: records of scalars, all zero at first."""
 
 from __future__ import annotations
 
 import numpy as np
 
 VERSION = 1
-"""Raised when the meaning of the state changes."""
+"""Incremented when the meaning of the state changes."""
 
 TALLY = np.dtype(
     [
-        ("pairs", "i8"),  # outcomes paired: all, or those in a window
-        ("champion", "i8"),  # of these, the champion was wrong
-        ("challenger", "i8"),  # … the challenger was wrong
-        ("n01", "i8"),  # … the champion was wrong and the challenger right
-        ("n10", "i8"),  # … the other way round
+        ("pairs", "i8"),  # number of pairs of outcomes: all, or those in a window
+        ("champion", "i8"),  # of these, pairs with the champion wrong
+        ("challenger", "i8"),  # … with the challenger wrong
+        ("n01", "i8"),  # … with the champion wrong and the challenger right
+        ("n10", "i8"),  # … with the champion right and the challenger wrong
     ]
 )
 LATEST = np.dtype(
     [
-        ("head", "i8"),  # where the next pair goes in the ring
-        ("event_ms", "i8"),  # of the last pair
+        ("head", "i8"),  # position of the next pair in the ring
+        ("event_ms", "i8"),  # event time of the last pair
     ]
 )
 FADED = np.dtype(
@@ -35,12 +35,12 @@ FADED = np.dtype(
 )
 BALANCED = np.dtype(
     [
-        ("counted", "i8"),  # whether labels are counted at all, for the balanced utility
-        ("classes", "i8"),  # labels seen, by local index
-        ("unit", "f8"),  # what the newest label counts; 0 stands for 1
+        ("counted", "i8"),  # whether labels are counted, which only the balanced utility needs
+        ("classes", "i8"),  # number of classes counted so far, by local index
+        ("unit", "f8"),  # amount that the newest label counted; 0 stands for 1
     ]
 )
-"""Beside it stands a row of faded counts by class, in that unit."""
+"""Label counts of the balanced utility; the faded counts by class are in a separate array, in this unit."""
 
 CHAMPION_WRONG, CHALLENGER_WRONG = 1, 2
 """Bits of a pair in the ring."""

@@ -1,4 +1,4 @@
-"""The table of comparisons: a row for each pair of models, fed in batches, read on demand."""
+"""Table of comparisons: one row per pair of models, updated in batches, read on demand."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ _decode = msgspec.msgpack.Decoder().decode
 
 
 class ComparisonTable:
-    """Sums and verdicts of pairs of models; rows are given out densely and again once free.
+    """Sums and verdicts of pairs of models; rows are numbered densely, and freed rows are used again.
 
-    An ADWIN window follows the loss of one model, so a comparison has none: its mechanisms are the landmark,
-    those that fade and those that slide.
+    An ADWIN window follows the loss of a single model and cannot be used here. The mechanisms of a comparison
+    are the landmark, fading and sliding ones.
     """
 
     def __init__(self, spec: MonitorsSpec) -> None:
@@ -63,7 +63,7 @@ class ComparisonTable:
         self._counts = np.zeros((1, 0), np.float64)
 
     def add_row(self, *, balanced: bool) -> int:
-        """Row of a new comparison, empty; `balanced`: judged by the balanced utility."""
+        """Allocate an empty row; `balanced` if it is judged by the balanced utility."""
         if self._free:
             row = self._free.pop()
         else:
@@ -75,7 +75,7 @@ class ComparisonTable:
         return row
 
     def remove(self, row: int) -> None:
-        """Forget a comparison."""
+        """Clear and free a row."""
         for array in (
             self._latest,
             self._landmark,
@@ -98,7 +98,7 @@ class ComparisonTable:
         true_class: Integers,
         event_ms: Integers,
     ) -> None:
-        """Feed pairs to their comparisons, in order; arrays as `observe` takes them."""
+        """Evaluate pairs of outcomes in order; arrays as in `observe`."""
         if not len(rows):
             return
         self._make_room(int(true_class.max()) + 1)
@@ -123,15 +123,15 @@ class ComparisonTable:
         )
 
     def pairs(self, rows: Integers) -> Integers:
-        """Pairs of each comparison, int64 (m,)."""
+        """Number of pairs of each comparison, int64 (m,)."""
         return self._landmark["pairs"][rows]
 
     def last_seconds(self, rows: Integers) -> NDArray[np.float64]:
-        """Event time of each comparison's last pair."""
+        """Event time in seconds of each comparison's last pair, float64 (m,)."""
         return self._latest["event_ms"][rows] / 1000.0
 
     def sums(self, rows: Integers, forgetting: int) -> Sums:
-        """Sums of m comparisons under one of `forgetting`, each (m,)."""
+        """Sums of m comparisons under mechanism number `forgetting`, each (m,)."""
         spec = self.forgetting[forgetting]
         if isinstance(spec, FadingSpec):
             found = self._faded[rows, self._fading.index(spec)]
@@ -154,13 +154,13 @@ class ComparisonTable:
         )
 
     def verdicts(self, rows: Integers) -> Verdicts:
-        """Verdicts on m challengers, each array (1, m); outcomes are pairs."""
+        """Verdicts on m challengers, each array (1, m); steps are counted in pairs."""
         threshold = float(self._parameters["threshold"][0])
         steps, records = self._paces["steps"][rows][None, :], self._verdicts[rows][None, :]
         return read_verdicts(steps, records, self._spec.confidence_delta, threshold)
 
     def snapshot(self, row: int, utility: UtilitySpec) -> dict[str, bytes]:
-        """Everything that is remembered of a comparison, a section for each estimator; canonical."""
+        """Encode the state of a comparison, one section per estimator; equal states give equal bytes."""
         latest = self._latest[row]
         landmark = [int(latest["event_ms"]), self._landmark[row].tobytes()]
         sections = {LANDMARK: _encode(landmark)}
@@ -178,7 +178,7 @@ class ComparisonTable:
         return sections
 
     def restore(self, row: int, utility: UtilitySpec, sections: Mapping[str, bytes]) -> None:
-        """Resume the estimators of an empty row whose sections are there."""
+        """Restore the estimators of an empty row from the sections present."""
         if LANDMARK in sections:
             event_ms, landmark = _decode(sections[LANDMARK])
             self._latest[row]["event_ms"] = event_ms
@@ -206,7 +206,7 @@ class ComparisonTable:
         return fingerprint("verdict", judged, VERDICT, (VERSION, VERDICT_VERSION))
 
     def _make_room(self, classes: int) -> None:
-        """Have counts for so many classes."""
+        """Make room in `counts` for this many classes."""
         if classes > len(self._counts):
             self._counts = _enlarged(self._counts, (1 << (classes - 1).bit_length(), self._counts.shape[1]))
 
@@ -223,7 +223,7 @@ class ComparisonTable:
 
 
 def comparison_bytes(spec: MonitorsSpec) -> int:
-    """Memory of one comparison with every class of the balanced utility seen."""
+    """Memory of one comparison in bytes, with all classes counted for the balanced utility."""
     fading = sum(isinstance(f, FadingSpec) for f in spec.forgetting)
     sizes = [f.size for f in spec.forgetting if isinstance(f, SlidingSpec)]
     records = LATEST.itemsize + TALLY.itemsize + PACE.itemsize + VERDICT.itemsize + BALANCED.itemsize
