@@ -1,1 +1,1 @@
-"""The hot loop: compiled estimators over arrays of records, many models in one batch."""
+"""Compiled kernel: the hot loop over outcomes of many models, with one record of state per model."""

@@ -1,7 +1,7 @@
-"""Before a batch is folded: every index is valid, every model has room for the classes it will meet.
+"""Admission of a batch: validates all indices and reserves class rows for the classes it contains.
 
-Both are told by `spans`, how many class rows each model owns, -1 where no model lives: small enough to stay
-near, unlike the records.
+Both need only `spans`, the number of class rows that each model owns (-1 for a row without a model). It is
+small enough to stay in the cache, unlike the records.
 """
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
@@ -19,13 +19,19 @@ from streamwatch.core.estimators.memory.allocator import (
 from streamwatch.core.jit import entry, hot, inner
 
 ADMITTED, INVALID, FULL, SHADOWS_FULL = 0, 1, 2, 3
-"""Verdicts on a batch: it is folded; the outcome at a position is not valid; the pool of class rows, or
-of shadow counts, is full. In the last three cases nothing is folded."""
+"""Results of `admit`: the batch is admitted; the outcome at a position is invalid.
+
+The pool of class rows is full; the pool of shadow counts is full. Except in the first case, nothing has been
+folded.
+"""
 
 
 @hot
 def first_invalid(spans, rows, true_class, predicted_class, offsets, score_classes, max_classes):
-    """Position of the first outcome whose row has no model, or with a class out of range; -1 for none."""
+    """Position of the first outcome whose row has no model or with a class out of range.
+
+    -1 if all are valid.
+    """
     for i in range(rows.shape[0]):
         if not 0 <= rows[i] < spans.shape[0] or spans[rows[i]] < 0:
             return i
@@ -40,7 +46,7 @@ def first_invalid(spans, rows, true_class, predicted_class, offsets, score_class
 
 @inner
 def grow(models, spans, class_counts, allocator, row, classes):
-    """Move a model's class rows to a span for so many classes; gives whether the pool had one."""
+    """Move a model's class rows to a span for this many classes; return whether the pool had room."""
     c = exponent_of(classes)
     start = take_span(class_counts, allocator, c)
     if start < 0:
@@ -73,7 +79,7 @@ def admit(
     score_classes,
     max_classes,
 ):
-    """Validate a batch and make room for its classes; gives (verdict, position)."""
+    """Validate a batch and make room for its classes; return (result, position)."""
     invalid = first_invalid(spans, rows, true_class, predicted_class, offsets, score_classes, max_classes)
     if invalid >= 0:
         return INVALID, invalid
@@ -111,7 +117,7 @@ def make_room(
     score_classes,
     max_classes,
 ):
-    """`admit`, without folding."""
+    """Call `admit` alone, without folding the batch."""
     return admit(
         models,
         spans,
@@ -132,7 +138,7 @@ def make_room(
 
 @entry
 def claim_rows(models, spans, class_counts, class_counts_allocator, row, classes):
-    """Give a model class rows for so many classes, without shadow counts; gives whether there was room."""
+    """Give a model class rows for this many classes, without shadow counts; return whether there was room."""
     return classes <= spans[row] or grow(models, spans, class_counts, class_counts_allocator, row, classes)
 
 
@@ -149,7 +155,7 @@ def release(
     shadow_allocator,
     row,
 ):
-    """Give back the class rows, blocks and shadow counts of a model."""
+    """Free the class rows, blocks and shadow counts of a model."""
     m = models[row]
     if spans[row] > 0:
         give_span(class_counts, class_counts_allocator, m.class_counts, exponent_of(spans[row]))
@@ -168,5 +174,5 @@ def release(
 
 @entry
 def claim_block(blocks, block_allocator, classes):
-    """Slot of an empty block for so many classes."""
+    """Allocate an empty block for this many classes, and return its slot."""
     return take_block(blocks, block_allocator, exponent_of(classes))

@@ -1,4 +1,4 @@
-"""Outcomes as compiled functions take them."""
+"""Batch of outcomes as the compiled functions take it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from streamwatch.core.estimators.kernel.scores import Indices, Scores, checked
 
 
 class Batch(NamedTuple):
-    """Outcomes in the kernel's types, all int32 (n,), their event times (int64) and their scores."""
+    """Outcomes in the kernel's types: int32 (n,), event times int64 (n,), and their class scores."""
 
     rows: Indices
     true_class: Indices
@@ -29,12 +29,12 @@ def batch_of(
     scores: Scores,
     event_ms: NDArray[np.int64] | None,
 ) -> Batch:
-    """Bring outcomes to the kernel's types; event times default to 0.
+    """Convert outcomes to the kernel's types; event times default to 0, labels at prediction to -1.
 
     Raises
     ------
     ValueError
-        If columns differ in length, or offsets of scores make no sense.
+        If columns differ in length, or the offsets of scores are inconsistent.
     """
     if label_at_prediction is None:
         label_at_prediction = np.full(len(rows), -1, np.int32)

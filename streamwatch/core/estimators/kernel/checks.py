@@ -1,4 +1,4 @@
-"""Which parameters of estimators are refused before anything is laid out."""
+"""Checks of the estimators' parameters, before records are laid out."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from streamwatch.core.specs import (
 )
 
 EXTRA_CLASSES = 2
-"""Local class indices run to max_classes + 1: classes seen, those beyond the cap, a place to spare."""
+"""Local class indices beyond `max_classes`: one for all further classes, and one for a second of these."""
 SIGNALS = {"own": OWN, "reference": REFERENCE, "labels": LABELS}
 
 
 def kind_of(detector: DetectorSpec) -> DetectorKind:
-    """The kind that a detector's specification is of."""
+    """Look up the kind of a detector's specification; raises ValueError for an unknown one."""
     for kind in KINDS:
         if isinstance(detector, kind.spec):
             return kind

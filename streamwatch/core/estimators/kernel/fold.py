@@ -1,4 +1,4 @@
-"""The hot loop: every estimator of every model in a batch, one outcome after the other."""
+"""Hot loop: updates every estimator of every model in a batch, outcome by outcome."""
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
 from __future__ import annotations
@@ -41,7 +41,10 @@ def flag_outcome(
     values,
     i,
 ):
-    """The flags of outcome i of the batch, before the model learns from it; its shadow classifiers do."""
+    """Compute the flags of outcome i of the batch, and let the shadow classifiers learn from it.
+
+    Called before the model's other estimators take the outcome.
+    """
     flags = own_flags(m, true_class, predicted_class, label_at_prediction)
     for j in range(len(m.shadow)):
         s = m.shadow[j]
@@ -69,9 +72,9 @@ def learn(
     alarms,
     count,
 ):
-    """Feed one outcome of one model to all of its estimators; gives the new number of alarms.
+    """Add one outcome of one model to all of its estimators; return the new number of alarms.
 
-    `p` are the parameters of all models, `detecting` those of this model's detectors.
+    `p` holds the parameters shared by all models, `detecting` those of this model's detectors.
     """
     m = models[row]
     hit = true_class == predicted_class
@@ -137,7 +140,7 @@ def fold(
     values,
     alarms,
 ):
-    """Feed a batch of outcomes, in order; gives (verdict, number of alarm rows written or position)."""
+    """Evaluate a batch of outcomes in order; return (result of `admit`, number of alarm rows or position)."""
     models, class_counts, rings = (
         without_refcount(models),
         without_refcount(class_counts),
@@ -181,7 +184,7 @@ def fold(
         return verdict, position
     parameters = without_refcount(parameters)
     p = parameters[0]
-    count = np.int64(0)  # of one type from the start, or all it is passed to is compiled twice
+    count = np.int64(0)  # typed from the start, or the functions it is passed to are compiled twice
     for i in range(rows.shape[0]):
         look_ahead(models, class_counts, rings, shadows, p, rows, true_class, predicted_class, i)
         m = models[rows[i]]
@@ -225,7 +228,7 @@ def fold(
 
 @entry
 def collect(models, class_counts, rings, parameters, rows, column, sums, counts):
-    """Totals of some models under one mechanism: `sums` (SUMS + 1, m) and `counts` (3, m, K)."""
+    """Write the totals of m models under one mechanism to `sums` (SUMS + 1, m) and `counts` (3, m, K)."""
     for t in range(rows.shape[0]):
         settle(models[rows[t]], parameters[0], class_counts, rings, rows[t])
         gather(models[rows[t]], column, class_counts, sums, counts, t)
@@ -233,16 +236,16 @@ def collect(models, class_counts, rings, parameters, rows, column, sums, counts)
 
 @entry
 def prepare_snapshot(models, class_counts, rings, parameters, row, alarms):
-    """Bring a model to a state that depends on its outcomes only."""
+    """Take all deferred steps of a model, so that its state depends on its outcomes only."""
     settle(models[row], parameters[0], class_counts, rings, row)
     settle_verdicts(models, parameters[0], row, models[row].outcomes, 0, 0, alarms, 0)
 
 
 @entry
 def prepare_verdicts(models, parameters, rows, alarms):
-    """Bring the verdicts of some models up to their last outcomes.
+    """Bring the verdicts of some models up to date with their latest outcomes.
 
-    No verdict changes by it, so that nothing is written to `alarms`.
+    This changes no verdict, so nothing is written to `alarms`.
     """
     for t in range(rows.shape[0]):
         settle_verdicts(models, parameters[0], rows[t], models[rows[t]].outcomes, 0, 0, alarms, 0)
@@ -250,7 +253,7 @@ def prepare_verdicts(models, parameters, rows, alarms):
 
 @entry
 def show(models, parameters, rows, statistic, threshold, alarms, warned):
-    """State of all detectors of some models, each array (detectors, m)."""
+    """Write the state of all detectors of some models to arrays of shape (detectors, m)."""
     for t in range(rows.shape[0]):
         m = models[rows[t]]
         show_all(m, parameters[m.detecting], statistic, threshold, alarms, warned, t)
@@ -286,10 +289,10 @@ def trace(
     weighted,
     said,
 ):
-    """As `fold`, writing after every outcome t the model's totals and detectors.
+    """Evaluate outcomes as `fold` does, and write the model's totals, detectors and verdicts after each.
 
-    `sums` (columns, SUMS + 1, n), `counts` (columns, 3, n, K), detectors (detectors, n), `weighted`
-    (2, weightings, n), `said` (opponents, n).
+    Written for every outcome t: `sums` (columns, SUMS + 1, n), `counts` (columns, 3, n, K), the detectors'
+    arrays (detectors, n), `weighted` (2, weightings, n), `said` (opponents, n). Returns the number of alarms.
     """
     p = parameters[0]
     count = np.int64(0)

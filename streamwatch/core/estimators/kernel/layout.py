@@ -1,8 +1,8 @@
-"""What is kept of a model: the layout of its record, derived from the configuration.
+"""Layout of a model's record, derived from the configuration.
 
-A record holds scalars only: a header, the totals of every mechanism (column), and one array of records per
-kind, of configured length (0 allowed). Parameters stand once, in one parameter row. Columns are ordered
-fading | sliding | ADWIN windows | landmark.
+A record holds scalars only: a header, the totals of every mechanism (a *column* each), and, per kind of
+estimator, an array of records of configured length (possibly 0). Parameters are stored separately, in
+parameter rows shared by all models. Columns are ordered fading | sliding | ADWIN windows | landmark.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ LINE = 64
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Estimators that a record holds, in their order."""
+    """Estimators of a model, in the order of its record, with record types and parameters."""
 
     fading: tuple[FadingSpec, ...]
     sliding: tuple[SlidingSpec, ...]
@@ -66,37 +66,40 @@ class Layout:
     landmark: bool
     columns: int
     column_of: tuple[int, ...]
-    """Column of each configured forgetting mechanism; equal ones share a column."""
+    """Column of each configured forgetting mechanism; equal mechanisms share a column."""
     ring_size: int
     ring: np.dtype[Any]
-    """Type of its entries."""
+    """Type of the ring's entries."""
     shadow_classes: int
-    """Most classes of a model that has shadow classifiers; 0 for none."""
+    """Largest number of classes of a model with shadow classifiers; 0 for no shadow classifiers."""
     max_classes: int
-    """Including the extra indices."""
+    """`max_classes` of the specification plus `EXTRA_CLASSES`."""
     opponents: tuple[str, ...]
     costs: Mapping[UtilitySpec, CostTable]
-    """The table of every utility by costs, in the order of `utilities`."""
+    """Cost tables by utility, in the order of `utilities`."""
     utilities: NDArray[np.float64]
     """Utilities by (table, true class, answer)."""
     model: np.dtype[np.void]
     parameters: Records
-    """Parameter rows, shape (1 + specification's `detectors_by_model`,). The first is that of all models;
-    of the others only the parameters of detectors are looked at, and ADWIN windows."""
+    """Parameter rows, shape (1 + number of `detectors_by_model`,).
+
+    The first row is for all models; of the others only the parameters of detectors and ADWIN windows are
+    used.
+    """
 
 
 def window_of(drift_weighted: DriftWeightedSpec) -> AdwinSpec:
-    """The ADWIN window of the loss whose drifts restart a drift-weighted accuracy, unless labels do."""
+    """ADWIN window of the loss whose drifts restart a drift-weighted accuracy; not used for `labels`."""
     return AdwinSpec(delta=drift_weighted.delta)
 
 
 def label_drifts_of(drift_weightings: Sequence[DriftWeightedSpec]) -> tuple[float, ...]:
-    """Confidences δ of the label drifts that weightings ask for; equal ones are shared."""
+    """Confidences δ of the label drifts that weightings need; equal ones are shared."""
     return tuple(dict.fromkeys(w.delta for w in drift_weightings if w.drift_signal == "labels"))
 
 
 def layout_of(spec: MonitorsSpec) -> Layout:
-    """Derive the layout. Windows that only detectors or weightings ask for get a column like any other.
+    """Derive the layout; ADWIN windows used only by detectors or weightings get a column like any other.
 
     Raises
     ------
@@ -134,13 +137,13 @@ def layout_of(spec: MonitorsSpec) -> Layout:
 
 
 def opponents_of(spec: MonitorsSpec) -> tuple[str, ...]:
-    """The opponents of every model; those that shadow classifiers answer for need shadow classifiers."""
+    """Opponents of every model; those that are shadow classifiers are left out if these are switched off."""
     without = () if spec.shadow_max_classes else ("transition", "temporal_correction")
     return tuple(o for o in spec.opponents if o not in without)
 
 
 def utility_index(layout: Layout, utility: UtilitySpec) -> int:
-    """A utility as the kernel knows it."""
+    """Number of a utility in the kernel."""
     match utility.kind:
         case "accuracy":
             return ACCURACY
@@ -159,32 +162,35 @@ def _windows(spec: MonitorsSpec) -> tuple[AdwinSpec, ...]:
 
 
 def _model_record(spec: MonitorsSpec, columns: int, fading: int, windows: int) -> np.dtype[np.void]:
-    """The record of one model, what every outcome touches first; when empty, all zero but the units."""
+    """Build the type of a model's record, most used fields first.
+
+    An empty record is zero except for units.
+    """
     detectors = [
         (kind.name, kind.state, (sum(isinstance(d, kind.spec) for d in spec.detectors),)) for kind in KINDS
     ]
     fields: list[Any] = [
         ("outcomes", "i8"),
         ("errors", "i8"),
-        ("class_counts", "i8"),  # first row of its span of class rows
+        ("class_counts", "i8"),  # first row of the model's span of class rows
         ("classes", "i4"),  # highest class index seen + 1
-        ("head", "i4"),  # where in its ring the next outcome goes
+        ("head", "i4"),  # position of the next outcome in the ring
         ("last", "i4"),  # label of the previous outcome
-        ("last_missed", "i4"),  # whether it was wrong
-        ("utility", "i4"),  # by which it is judged: see `verdicts.opponents`
-        ("detecting", "i4"),  # parameter row that its detectors take theirs from
-        ("waiting", WAITING, (int(bool(opponents_of(spec))),)),  # see `verdicts.deferred`
+        ("last_missed", "i4"),  # whether the previous outcome was wrong
+        ("utility", "i4"),  # number of the utility, see `verdicts.utility`
+        ("detecting", "i4"),  # parameter row of the model's detectors
+        ("waiting", WAITING, (int(bool(opponents_of(spec))),)),  # deferred steps, see `verdicts.deferred`
         ("marks", MARKS, (len(opponents_of(spec)),)),
-        ("labels", LABEL_COUNTS, (int(bool(opponents_of(spec))),)),  # its units are 1 at first
-        ("pending", "i4", (windows,)),  # outcomes since each window's last check, not yet in buckets
+        ("labels", LABEL_COUNTS, (int(bool(opponents_of(spec))),)),  # units are 1 at first
+        ("pending", "i4", (windows,)),  # outcomes since each ADWIN window's last check, not in buckets yet
         ("totals", "f8", (SUMS, columns)),
         ("fading", FADING, (fading,)),  # units are 1 at first
-        ("shadow", SHADOW, (int(spec.shadow_max_classes > 0),)),  # its unit is 1 at first, too
+        ("shadow", SHADOW, (int(spec.shadow_max_classes > 0),)),  # unit is 1 at first
         ("drift_weighted", WEIGHTING, (len(spec.drift_weighted),)),
         *detectors,
         ("label_drift", LABEL_DRIFT, (len(label_drifts_of(spec.drift_weighted)),)),
         ("windows", WINDOW, (windows,)),
-        ("notes", NOTE, (NOTES if opponents_of(spec) else 0,)),  # outcomes that wait
+        ("notes", NOTE, (NOTES if opponents_of(spec) else 0,)),  # outcomes whose verdict steps are deferred
         ("pace", PACE, (len(opponents_of(spec)),)),
         ("verdicts", VERDICT, (len(opponents_of(spec)),)),
     ]
@@ -201,7 +207,7 @@ def _model_record(spec: MonitorsSpec, columns: int, fading: int, windows: int) -
 
 
 def _hot_bytes(model: np.dtype[np.void], detectors: dict[DetectorKind, int]) -> int:
-    """Bytes of a record up to the last that every outcome touches."""
+    """Number of bytes at the start of a record up to the last one that every outcome accesses."""
     ends = [_offset(model, KINDS[0].name)]
     for kind, number in detectors.items():
         if number and kind.hot_bytes:
@@ -230,15 +236,15 @@ def _parameters(
         for kind in KINDS
     }
     fields: list[Any] = [
-        ("hot_bytes", "i8"),  # of a model's record: what every outcome touches
+        ("hot_bytes", "i8"),  # bytes at the start of a model's record that every outcome accesses
         ("window_bytes", "i8"),
         ("shadow_classes", "i8"),
         ("counts_majority", "i8"),
-        ("notes_start", "i8"),  # of what is noted for verdicts, in a model's record
-        ("verdict_start", "i8"),  # of the verdicts, in a model's record
-        ("verdict_bytes", "i8"),  # of one of them
-        ("folds_share", "i8"),  # whether the label at a fold's prediction is the previous of its stream
-        ("verdict", VERDICT_PARAMETERS, (2,)),  # of a model; of a fold, which never claims by itself
+        ("notes_start", "i8"),  # offset of `notes` in a model's record
+        ("verdict_start", "i8"),  # offset of `verdicts` in a model's record
+        ("verdict_bytes", "i8"),  # size of one record of `verdicts`
+        ("folds_share", "i8"),  # whether a fold's label at prediction is the previous one of its stream
+        ("verdict", VERDICT_PARAMETERS, (2,)),  # for a model, and for a fold, which never claims on its own
         ("opponents", OPPONENT_PARAMETERS, (len(opponents_of(spec)),)),
         ("fading", FADING_PARAMETERS, (len(fading),)),
         ("sliding", SLIDING_PARAMETERS, (len(sliding),)),

@@ -1,4 +1,4 @@
-"""Rows and local class indices of outcomes that carry numbers for names."""
+"""Hash table from (model number, class number) to local class index, for outcomes in columns."""
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
 from __future__ import annotations
@@ -14,13 +14,13 @@ UNKNOWN = -1
 
 @hot
 def key_of(model, name):
-    """Key of a class of a model, never `NO_KEY`; both are numbers."""
+    """Key of a model's class, both given as numbers; never `NO_KEY`."""
     return (np.uint64(model + 1) << np.uint64(32)) | np.uint64(name)
 
 
 @hot
 def place_of(keys, key):
-    """Index where a key is, or may be put."""
+    """Index of a key in `keys`, or of the free slot where it belongs."""
     mask = keys.shape[0] - 1
     i = np.int64((key * _SPREAD) >> np.uint64(32)) & mask
     while keys[i] != NO_KEY and keys[i] != key:
@@ -30,7 +30,7 @@ def place_of(keys, key):
 
 @entry
 def remember(keys, indices, model, name, index):
-    """Remember the local index of a class; there is room."""
+    """Store the local index of a class; there must be a free slot."""
     i = place_of(keys, key_of(model, name))
     keys[i] = key_of(model, name)
     indices[i] = index
@@ -38,20 +38,20 @@ def remember(keys, indices, model, name, index):
 
 @entry
 def number(outcomes, start, rows_by_model, keys, indices, limit, columns):
-    """Look up outcomes from `start` on; gives the first that is not known, or how many there are.
+    """Look up outcomes from `start` on; return the position of the first with an unknown number, or n.
 
     Parameters
     ----------
     outcomes
-        Of `OUTCOME`.
+        Records of type `OUTCOME`, (n,).
     rows_by_model
-        int32: row of each model's number, `UNKNOWN` (-1) for one that has none yet.
+        int32: row by model number, `UNKNOWN` (-1) if not known yet.
     keys, indices
-        uint64, int32: what was remembered.
+        uint64, int32: the hash table written by `remember`.
     limit
-        Index of classes beyond the limit.
+        Local index of classes beyond the limit.
     columns
-        int32 (4, n), written: row, true class, predicted class, label at prediction.
+        int32 (4, n), output: row, true class, predicted class, label at prediction.
     """
     for i in range(start, outcomes.shape[0]):
         o = outcomes[i]
@@ -68,7 +68,7 @@ def number(outcomes, start, rows_by_model, keys, indices, limit, columns):
             if keys[label_at] == NO_KEY:
                 return i
             label = indices[label_at]
-            if label == limit:  # classes beyond the limit are not remembered as labels
+            if label == limit:  # as a label at prediction, a class beyond the limit gets `limit + 1`
                 label = limit + 1
         columns[0, i] = row
         columns[1, i] = indices[true_at]

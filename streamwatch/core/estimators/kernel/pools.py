@@ -1,8 +1,8 @@
-"""The arrays behind a table of models.
+"""Arrays behind the table of models.
 
-Each is asked for at its configured maximum at once, so it never moves: the system commits memory when it
-is touched. Where that would be more than `RESERVED_BYTES` of address space, it starts smaller and doubles
-when full.
+Each array is allocated at its configured maximum at once, so that it never moves; the operating system
+commits memory when it is first used. If that would be more than `RESERVED_BYTES` of address space, the array
+starts smaller and doubles when full.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ RESERVED_BYTES = 1 << 30
 
 
 class Pools:
-    """Records and rings by row; class rows and ADWIN blocks as handed out by `allocator`."""
+    """Records and rings by row, and the pools of class rows, ADWIN blocks and shadow counts."""
 
     def __init__(self, layout: Layout, max_models: int) -> None:
         self._layout = layout
@@ -32,12 +32,12 @@ class Pools:
         span = 1 << (layout.max_classes - 1).bit_length()
         self._block_words = _block_words(span)
         rows = _at_first(max_models, layout.model.itemsize + layout.ring.itemsize * layout.ring_size)
-        width = 3 * layout.columns + EXTRA_COLUMNS  # a free span keeps its successor in its first count
+        width = 3 * layout.columns + EXTRA_COLUMNS  # a free span stores its successor in its first count
         self.models: Records = _zeros(rows, layout.model)
         self.spans: NDArray[np.int32] = np.full(rows, -1, np.int32)
-        """Class rows each model owns; -1 where no model lives."""
+        """Number of class rows each model owns; -1 for a row without a model."""
         self.next_fold: NDArray[np.int32] = np.full(rows, -1, np.int32)
-        """Row of the next fold of the same model, in a ring by number; -1 of a model without folds."""
+        """Row of the model's next fold by number, after the last the first; -1 for a model without folds."""
         self.rings: NDArray[Any] = np.zeros((rows, layout.ring_size), layout.ring)
         self.class_counts: NDArray[np.float64] = _zeros(
             (_at_first(2 * span * max_models, 8 * width), width), np.dtype(np.float64)
@@ -46,14 +46,14 @@ class Pools:
         self.blocks: NDArray[np.int32] = np.zeros(_at_first(RESERVED_BYTES, 4), np.int32)
         self.block_allocator: NDArray[np.int64] = np.zeros(ROOM, np.int64)
         self.shadow_spans: NDArray[np.int32] = np.full(rows, NO_MORE, np.int32)
-        """Classes each model's shadow counts have room for; `NO_MORE` where none are kept."""
+        """Number of classes each model's shadow counts have room for; `NO_MORE` if none are kept."""
         self.shadows: NDArray[np.float64] = np.zeros(
             _at_first(2 * max_models * shadow_words(layout.shadow_classes), 8), np.float64
         )
         self.shadow_allocator: NDArray[np.int64] = np.zeros(SHADOW_ROOM, np.int64)
 
     def reserve_rows(self, rows: int) -> None:
-        """Make room for records and rings of this many models."""
+        """Make room for the records and rings of this many models."""
         if rows > len(self.models):
             more = min(2 * len(self.models), self._max_models)
             self.models = _enlarged(self.models, more)
@@ -64,9 +64,9 @@ class Pools:
             self.shadow_spans = np.concatenate([self.shadow_spans, np.full(added, NO_MORE, np.int32)])
 
     def reserve_batch(self, outcomes: int, models: int) -> None:
-        """Make room for the blocks of buckets a batch may fill.
+        """Make room for the blocks of the ADWIN buckets that a batch may fill.
 
-        A window makes at most one block from 2^FIRST_BLOCK_ROW outcomes, and those of every model may just be
+        A window needs at most one block per 2^FIRST_BLOCK_ROW outcomes, plus one for a bucket about to be
         complete.
         """
         made = (outcomes >> FIRST_BLOCK_ROW) + min(outcomes, models)
@@ -75,7 +75,7 @@ class Pools:
     def make_room(
         self, rows: Indices, true_class: Indices, predicted_class: Indices, scores: Scores, max_classes: int
     ) -> tuple[int, int]:
-        """Validate a batch and make room for its classes; gives (verdict, position), see `admission`."""
+        """Validate a batch and make room for its classes; returns (result, position), see `admission`."""
         return admission.make_room(
             self.models,
             self.spans,
@@ -94,39 +94,39 @@ class Pools:
         )
 
     def enlarge(self, verdict: int) -> None:
-        """Make the pool larger that was found full."""
+        """Enlarge the pool that `admission` reported as full."""
         if verdict == admission.FULL:
             self.class_counts = _enlarged(self.class_counts, 2 * len(self.class_counts))
         else:
             self.shadows = _enlarged(self.shadows, 2 * len(self.shadows) + shadow_words(MAX_CLASSES))
 
     def claim_rows(self, row: int, classes: int) -> None:
-        """Give a model class rows for so many classes."""
+        """Give a model class rows for this many classes."""
         while not admission.claim_rows(
             self.models, self.spans, self.class_counts, self.class_counts_allocator, row, classes
         ):
             self.enlarge(admission.FULL)
 
     def claim_span(self, row: int, classes: int) -> None:
-        """Give a model class rows and shadow counts for so many classes."""
+        """Give a model class rows and shadow counts for this many classes."""
         self.claim_rows(row, classes)
         rows, top = np.array([row], np.int32), np.array([classes - 1], np.int32)
         while (verdict := self.make_room(rows, top, top, NO_SCORES, classes)[0]) != admission.ADMITTED:
             self.enlarge(verdict)
 
     def reserve_blocks(self, number: int) -> None:
-        """Make room for this many more blocks of whatever size."""
+        """Make room for this many more blocks of the largest size."""
         needed = int(self.block_allocator[0]) * SLOT + number * self._block_words
         while needed > len(self.blocks):
             self.blocks = _enlarged(self.blocks, 2 * len(self.blocks))
 
     def claim_block(self, classes: int) -> int:
-        """Slot of an empty block."""
+        """Allocate an empty block for this many classes, and return its slot."""
         self.reserve_blocks(1)
         return int(admission.claim_block(self.blocks, self.block_allocator, classes))
 
     def release(self, row: int) -> None:
-        """Empty a row and give back what it held."""
+        """Clear a row and free what it owned."""
         admission.release(
             self.models,
             self.spans,
@@ -143,7 +143,7 @@ class Pools:
         self.rings[row] = 0
 
     def footprint(self, row: int) -> int:
-        """Bytes held by the model in a row."""
+        """Number of bytes held by the model in a row."""
         model = self.models[row]
         words = 0
         for window in model["windows"]:
@@ -166,7 +166,7 @@ def _at_first(most: int, size: int) -> int:
 
 
 def _zeros(shape: int | tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Zeros that start at a cache line."""
+    """Allocate zeros aligned to a cache line."""
     size = int(np.prod(shape)) * dtype.itemsize
     memory = np.zeros(size + LINE, np.uint8)
     start = -memory.ctypes.data % LINE

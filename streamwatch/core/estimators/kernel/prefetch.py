@@ -1,7 +1,8 @@
-"""Bringing in memory before it is needed: with thousands of models every outcome would wait for it.
+"""Prefetching: with thousands of models, every outcome would otherwise wait for memory.
 
-In three steps, as addresses become known: 16 outcomes ahead the model's record, 8 ahead the class rows and
-ring entries its header points to, 4 ahead the class rows of outcomes a window will drop.
+Three steps follow each other as addresses become known: 16 outcomes ahead the model's record, 8 ahead the
+class rows and ring entries that its header points to, 4 ahead the class rows of outcomes that a window will
+drop.
 """
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
@@ -19,12 +20,12 @@ from streamwatch.core.jit import hot, inner, prefetch
 LINE = 64
 NOTE_BYTES = NOTE.itemsize
 AHEAD = 16
-"""Outcomes between asking for a record and needing it."""
+"""Number of outcomes between prefetching a record and using it."""
 
 
 @hot
 def counts_of(m, true_class, predicted_class, class_counts):
-    """Bring in the per-class counts an outcome adds to: one place for a hit, two for a miss."""
+    """Prefetch the per-class counts that an outcome changes: one place for a hit, two for a miss."""
     width = 8 * class_counts.shape[1]
     part = 8 * columns_of(m)
     if true_class == predicted_class:
@@ -36,14 +37,14 @@ def counts_of(m, true_class, predicted_class, class_counts):
 
 @inner
 def entries_of(m, age, number, rings, row):
-    """Bring in the ring entries of this age and older."""
+    """Prefetch `number` ring entries of age `age` and older."""
     for older in range(age, min(age + number, rings.shape[1]), LINE // rings.itemsize):
         prefetch(rings, rings.itemsize * (row * rings.shape[1] + position_of(m.head, older, rings.shape[1])))
 
 
 @hot
 def shadow_of(m, s, true_class, predicted_class, shadows):
-    """Bring in the rows of shadow counts an outcome reads and adds to."""
+    """Prefetch the rows of shadow counts that an outcome reads and changes."""
     prefetch(shadows, 8 * (prior_row(s) + true_class))
     transition = 8 * transition_row(s, m.last)
     augmented = 8 * augmented_row(s, m.last, predicted_class)
@@ -54,10 +55,10 @@ def shadow_of(m, s, true_class, predicted_class, shadows):
 
 @hot
 def verdicts_of(models, class_counts, m, p, row, true_class, predicted_class):
-    """Bring in what the outcome notes for verdicts, and their records if steps are likely to be taken.
+    """Prefetch what the outcome notes for verdicts, and verdict records if steps are likely to be taken.
 
-    Where no step waits, those that it is likely to change: the majority's answer is taken for its own, the
-    previous label for everybody else's.
+    If steps are not deferred, only records likely to change are prefetched. To guess them, the opponent's
+    answer is taken to be the leading class for the majority and the previous label for all others.
     """
     for k in range(len(m.waiting)):
         w = m.waiting[k]
@@ -74,14 +75,14 @@ def verdicts_of(models, class_counts, m, p, row, true_class, predicted_class):
 
 @hot
 def differs(m, p, j, true_class, predicted_class):
-    """Guess whether a step is due that cannot wait: the lead differs, or a block ends."""
+    """Guess whether this opponent's step changes its verdict record: the lead is not 0, or a block ends."""
     answer = m.labels[0].leader - 1 if p.opponents[j].kind == MAJORITY else m.last
     return (predicted_class == true_class) != (answer == true_class) or (m.pace[j].steps & 15) == 15
 
 
 @hot
 def look_ahead(models, class_counts, rings, shadows, p, rows, true_class, predicted_class, i):
-    """Bring in what the outcomes after position i will touch."""
+    """Prefetch what the outcomes after position i will access."""
     n = rows.shape[0]
     if i + AHEAD < n:
         start = rows[i + AHEAD] * models.itemsize
@@ -100,7 +101,7 @@ def look_ahead(models, class_counts, rings, shadows, p, rows, true_class, predic
             if gathered + 1 == DEFERRED:
                 entries_of(m, p.sliding[j].size - 1, DEFERRED, rings, row)
         for j in range(len(m.windows)):
-            if m.pending[j] + 1 == p.windows[j].clock:  # a check is due: its buckets and what will enter them
+            if m.pending[j] + 1 == p.windows[j].clock:  # a check is due: its buckets, and outcomes to enter
                 start = row * models.itemsize + p.hot_bytes + j * p.window_bytes
                 for offset in range(0, SMALL_WINDOW_BYTES, LINE):
                     prefetch(models, start + offset)

@@ -1,4 +1,4 @@
-"""What the estimators of some models say now, as arrays over these models."""
+"""Current values of the estimators of some models, as arrays over these models."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ class Detectors(NamedTuple):
     """NaN where undefined."""
     threshold: Floats
     alarms: Integers
-    """How many so far."""
+    """Number of alarms so far."""
     warned: NDArray[np.bool_]
-    """Whether it was warning at the model's last outcome."""
+    """Whether the detector was warning at the model's latest outcome."""
 
 
 def read_totals(pools: Pools, layout: Layout, rows: Integers, column: int) -> Totals:
-    """Totals of models under the mechanism of one column."""
+    """Read the totals of m models under the mechanism of one column."""
     classes = int(pools.models["classes"][rows].max(initial=0))
     sums = np.zeros((SUMS + 1, len(rows)))
     counts = np.zeros((3, len(rows), classes))
@@ -52,7 +52,7 @@ def read_totals(pools: Pools, layout: Layout, rows: Integers, column: int) -> To
 
 
 def read_detectors(pools: Pools, layout: Layout, rows: Integers, detectors: int) -> Detectors:
-    """State of all detectors, of which there are so many."""
+    """Read the state of all detectors, `detectors` in number, of m models."""
     shape = (detectors, len(rows))
     statistic, threshold = np.full(shape, np.nan), np.full(shape, np.nan)
     alarms, warned = np.zeros(shape, np.int64), np.zeros(shape, np.bool_)
@@ -61,7 +61,7 @@ def read_detectors(pools: Pools, layout: Layout, rows: Integers, detectors: int)
 
 
 def read_weighted(pools: Pools, rows: Integers, drift_weighted: int) -> tuple[Floats, Floats]:
-    """Drift-weighted accuracy (NaN before the first outcome) and its n_eff, each (m,)."""
+    """Read drift-weighted accuracy (NaN before the first outcome) and its n_eff, each (m,)."""
     state = pools.models["drift_weighted"][rows, drift_weighted]
     seen = state["weight"] > 0.0
     accuracy, n_eff = np.full(len(state), np.nan), np.zeros(len(state))
@@ -71,7 +71,11 @@ def read_weighted(pools: Pools, rows: Integers, drift_weighted: int) -> tuple[Fl
 
 
 def totals_of(sums: Floats, counts: Floats) -> Totals:
-    """Totals of what `gather` wrote; three shadow classifiers predict the same outcomes: one weight."""
+    """Build `Totals` from what `gather` wrote.
+
+    The transition baseline, the Temporally Augmented classifier and the prequential majority predict the same
+    outcomes, so one sum is the weight of all three.
+    """
     true_class, predicted_class, agreed = counts
     flags = sums[MARKED:]
     return Totals(

@@ -1,4 +1,4 @@
-"""Which rows of a table have a model."""
+"""Allocation of the rows of a table to models."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from streamwatch.core.estimators.verdicts.utility import ACCURACY
 
 
 class TableFull(Exception):  # noqa: N818  (a bound was reached, and the caller counts it; nothing went wrong)
-    """No row is free: `max_models` models are watched."""
+    """Raised when no row is free, as `max_models` models exist."""
 
 
 class Rows:
-    """Gives out rows below `max_models`; those of retired models are given out again."""
+    """Allocates rows below `max_models`; rows of retired models are used again."""
 
     def __init__(self, layout: Layout, pools: Pools, max_models: int) -> None:
         self._layout = layout
@@ -24,15 +24,15 @@ class Rows:
         self._max_models = max_models
         self._free: list[int] = []
         self.used = 0
-        """Rows ever given out."""
+        """Number of rows ever allocated."""
 
     @property
     def room(self) -> int:
-        """Rows that can still be given out."""
+        """Number of models that can still be added."""
         return self._max_models - self.used + len(self._free)
 
     def add(self, utility: int = ACCURACY, detecting: int = 0) -> int:
-        """An empty row, judged by a utility (see `verdicts.opponents`); raises TableFull without one.
+        """Allocate an empty row, judged by utility number `utility`; raises TableFull if none is free.
 
         `detecting` is the parameter row of its detectors.
         """
@@ -56,7 +56,7 @@ class Rows:
         return row
 
     def retire(self, row: int) -> None:
-        """Empty a row; weightings that followed its model follow nobody."""
+        """Clear a row; weightings that followed its model have no reference from now on."""
         self.live_one(row)
         followed = self._layout.parameters["drift_weighted"]["reference"][0]
         for drift_weighted in np.flatnonzero(followed == row).tolist():
@@ -67,7 +67,7 @@ class Rows:
         self._free.append(row)
 
     def live(self, rows: Integers) -> Integers:
-        """The same rows as int64, once each is known to have a model; raises ValueError otherwise."""
+        """Convert rows to int64; raises ValueError unless each has a model."""
         rows = np.ascontiguousarray(rows, np.int64)
         valid = (rows >= 0) & (rows < self.used)
         if not (valid.all() and (self._pools.spans[rows] >= 0).all()):
@@ -75,5 +75,5 @@ class Rows:
         return rows
 
     def live_one(self, row: int) -> None:
-        """Raise ValueError unless a row has a model."""
+        """Raise ValueError if the row has no model."""
         self.live(np.array([row], np.int64))

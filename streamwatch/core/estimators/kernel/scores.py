@@ -1,4 +1,4 @@
-"""Class scores of a batch of outcomes, as the kernel takes them: ragged, none for most outcomes."""
+"""Class scores of a batch in the kernel's form: ragged arrays, as most outcomes may have none."""
 
 from __future__ import annotations
 
@@ -13,24 +13,27 @@ Indices: TypeAlias = NDArray[np.int32]
 class Scores(NamedTuple):
     """Scores of n outcomes: i has `values[offsets[i]:offsets[i + 1]]`, of the `classes` at the same places.
 
-    Empty `offsets` stand for a batch in which no outcome has scores.
+    If no outcome of a batch has scores, `offsets` is empty.
     """
 
     offsets: NDArray[np.int64]
-    """(n + 1,), from 0 upwards; or empty."""
+    """Shape (n + 1,), ascending from 0; or empty."""
     classes: Indices
-    """Local class indices; all of one outcome differ."""
+    """Local class indices, distinct within an outcome."""
     values: NDArray[np.float64]
-    """P(class|X), 0 or more; need not sum to 1."""
+    """P(class|X), at least 0; they need not sum to 1."""
 
 
 NO_SCORES = Scores(np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float64))
 
 
 def checked(scores: Scores, outcomes: int) -> Scores:
-    """Scores of so many outcomes in the kernel's types, once their offsets make sense.
+    """Convert the scores of `outcomes` outcomes to the kernel's types.
 
-    Raises ValueError otherwise.
+    Raises
+    ------
+    ValueError
+        If the offsets do not ascend from 0 to the number of values, one more than there are outcomes.
     """
     offsets = np.ascontiguousarray(scores.offsets, np.int64)
     classes = np.ascontiguousarray(scores.classes, np.int32)

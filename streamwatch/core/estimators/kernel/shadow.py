@@ -1,6 +1,6 @@
-"""Shadow classifiers: what a model could gain from the previous label (Žliobaitė et al. 2015, §3 and §4.1).
+"""Shadow classifiers: gain from using the previous label (Žliobaitė et al. 2015, §3 and §4.1).
 
-From predictions, labels and, where they are given, class scores, four classifiers run beside the model. Each
+Four classifiers run beside the model; they use predictions, labels and, if present, class scores. Each
 predicts y_t before y_t is counted, from counts faded by `FADING_FACTOR`; j is the previous label y_{t−1}:
 
     prequential majority   argmax_i n(i)                               (Bifet et al. 2015, §5.3)
@@ -8,15 +8,15 @@ predicts y_t before y_t is counted, from counts faded by `FADING_FACTOR`; j is t
     temporally augmented   argmax_i n(i | ŷ_t, j)                      (§3.2, surrogate of a retrained one)
     temporal correction    argmax_i s_i · (n(i | j) + 1)/(n(i) + 1)    (§3.1: s_i = P(i|X), add-one smoothed)
 
-The denominators of P(i|j) and P(i) are the same for all i and left out. Ties of the first three: the class
-that led before keeps the lead; before any count it is j, j, or ŷ_t. So each row of counts keeps its leader,
-and a prediction costs O(1): fading all counts alike changes no order, and only the class just counted can
-take the lead. Ties of the last go to ŷ_t, then to the lowest class index. The model's first outcome has no
-previous label and is not predicted.
+The denominators of P(i|j) and P(i) are the same for all i and left out. In a tie of the first three, the
+class that led before stays in the lead; before any count the answer is j, j, or ŷ_t. So each row of counts
+stores its leader, and a prediction costs O(1): fading all counts alike changes no order, and only the class
+just counted can take the lead. Ties of temporal correction go to ŷ_t, then to the lowest class index. The
+model's first outcome has no previous label and is not predicted.
 
-A model's block is 1 + K + K² rows of K counts and a leader: n(i), n(i|j), n(i|ŷ,j). Summed over j the last
-are the confusion matrix, but for the first outcome, which is kept apart. A model that shows more than
-`shadow_max_classes` classes has no shadow classifiers any more.
+A model's block consists of 1 + K + K² rows of K counts and a leader: n(i), n(i|j), n(i|ŷ,j). The sum of the
+last over j is the confusion matrix except for the first outcome, which is stored separately. The shadow
+classifiers of a model stop for good when it shows more than `shadow_max_classes` classes.
 """
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
@@ -36,23 +36,23 @@ from streamwatch.core.estimators.memory.flags import (
 from streamwatch.core.jit import hot, inner
 
 VERSION = 2
-"""Raised when the meaning of the state changes."""
+"""Incremented when the meaning of the state changes."""
 FADING_FACTOR = 0.999
 MAX_CLASSES = 64
-"""Most classes that shadow classifiers can be asked for: a block of 2 MB."""
+"""Largest number of classes that may be configured for shadow classifiers: a block of 2 MB."""
 SHADOW_ROOM = MAX_CLASSES + 2
 NO_MORE = np.int32(2**31 - 1)
-"""For the classes a block has room for: no block is needed, however many classes come."""
+"""Entry in `shadow_spans` of a model that needs no block, however many classes it shows."""
 
 SHADOW = np.dtype(
     [
-        ("unit", "f8"),  # what the newest outcome counted
-        ("start", "i8"),  # of its block
-        ("span", "i4"),  # K of its block, 0 without one
+        ("unit", "f8"),  # amount that the newest outcome counted
+        ("start", "i8"),  # index in `shadows` at which the block starts
+        ("span", "i4"),  # number of classes K the block has room for, 0 without a block
         ("stopped", "i4"),
-        ("transition", "i4"),  # answers to the outcome at hand, −1 for none; no part of the state
+        ("transition", "i4"),  # answers to the current outcome, −1 for none; not part of the state
         ("correction", "i4"),
-        ("first", "f8"),  # what the model's first outcome counts, which has no previous label
+        ("first", "f8"),  # count of the model's first outcome, which has no previous label
         ("first_truth", "i4"),
         ("first_predicted", "i4"),
     ]
@@ -73,13 +73,13 @@ def transition_row(s, previous):
 
 @hot
 def augmented_row(s, previous, predicted_class):
-    """Index at which the counts of y after a previous label and a prediction start."""
+    """Index at which the counts of y given previous label and prediction start."""
     return s.start + (1 + s.span + predicted_class * s.span + previous) * (s.span + 1)
 
 
 @hot
 def count(shadows, row, span, true_class, unit):
-    """Count a label in a row, which may give it the lead."""
+    """Count a label in a row; it may take the lead."""
     shadows[row + true_class] += unit
     if shadows[row + true_class] > shadows[row + int(shadows[row + span])]:
         shadows[row + span] = true_class
@@ -87,7 +87,7 @@ def count(shadows, row, span, true_class, unit):
 
 @hot
 def majority(s, shadows, previous):
-    """The class that came most often, or the previous label before any was counted."""
+    """Class with the largest count, or the previous label before anything was counted."""
     row = prior_row(s)
     leader = int(shadows[row + s.span])
     return leader if shadows[row + leader] > 0.0 else previous
@@ -95,7 +95,7 @@ def majority(s, shadows, previous):
 
 @inner
 def corrected(s, shadows, previous, predicted_class, classes, values, first, end):
-    """Correct the scores in [first, end) by Temporal Correction."""
+    """Class chosen by Temporal Correction from the scores in [first, end)."""
     prior = prior_row(s)
     transition = transition_row(s, previous)
     best = 0.0
@@ -112,7 +112,7 @@ def corrected(s, shadows, previous, predicted_class, classes, values, first, end
 
 @inner
 def stop(s, shadows, allocator):
-    """The model has too many classes: give its block back."""
+    """Stop the shadow classifiers of a model with too many classes, and free its block."""
     if s.span > 0:
         give_shadow(shadows, allocator, s.start, s.span)
     s.span = 0
@@ -121,7 +121,7 @@ def stop(s, shadows, allocator):
 
 @inner
 def renormalise(s, shadows):
-    """Bring the unit back to about 1, and all counts; leaders are no counts."""
+    """Scale the unit back to about 1, and with it all counts."""
     s.unit *= SHRINK
     s.first *= SHRINK
     for row in range(1 + s.span + s.span * s.span):
@@ -133,7 +133,7 @@ def renormalise(s, shadows):
 def predict_and_learn(
     m, s, shadows, allocator, most, true_class, predicted_class, offsets, classes, values, i
 ):
-    """Let the shadow classifiers of a model predict outcome i, then learn its label; gives their flags."""
+    """Let the shadow classifiers of a model predict outcome i, then learn its label; return their flags."""
     s.transition = -1
     s.correction = -1
     if s.stopped:
@@ -179,18 +179,21 @@ def predict_and_learn(
 
 @inner
 def words(span):
-    """Words of a block for so many classes."""
+    """Number of words of a block for this many classes."""
     return (1 + span + span * span) * (span + 1)
 
 
 def shadow_words(span: int) -> int:
-    """`words`, for callers that are not compiled."""
+    """Number of words of a block for this many classes, for callers that are not compiled."""
     return (1 + span + span * span) * (span + 1)
 
 
 @inner
 def take_shadow(shadows, allocator, span):
-    """Start of an empty block; -1 when the pool is full. `allocator` is as for spans of class rows."""
+    """Allocate an empty block and return its start; -1 when the pool is full.
+
+    `allocator` works as for spans of class rows, with one free list per `span`.
+    """
     head = allocator[1 + span]
     if head > 0:
         start = head - 1
@@ -211,14 +214,14 @@ def take_shadow(shadows, allocator, span):
 
 @inner
 def give_shadow(shadows, allocator, start, span):
-    """Put a block on its free list."""
+    """Put a block back on its free list."""
     shadows[start] = float(allocator[1 + span])
     allocator[1 + span] = start + 1
 
 
 @inner
 def copy_row(shadows, source, source_span, target, target_span):
-    """Copy counts and leader of a row to a longer one."""
+    """Copy counts and leader of a row to a longer row."""
     for k in range(source_span):
         shadows[target + k] = shadows[source + k]
     shadows[target + target_span] = shadows[source + source_span]
@@ -226,7 +229,10 @@ def copy_row(shadows, source, source_span, target, target_span):
 
 @inner
 def grow_shadow(m, spans, shadows, allocator, row, classes, most):
-    """Move a model's block to one for so many classes, if it may have one; gives whether there was room."""
+    """Move a model's block to one for this many classes, if it may have one.
+
+    Return whether there was room.
+    """
     if classes > most:
         spans[row] = NO_MORE
         return True

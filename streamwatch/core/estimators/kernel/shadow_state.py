@@ -1,4 +1,4 @@
-"""What a model's shadow classifiers know, as plain values, wherever and however large their block is."""
+"""State of a model's shadow classifiers as plain values, independent of position and size of their block."""
 
 from __future__ import annotations
 
@@ -12,11 +12,14 @@ from streamwatch.core.estimators.kernel.shadow import shadow_words
 
 First: TypeAlias = tuple[float, int, int]
 State: TypeAlias = tuple[float, First, bytes, bytes]
-"""Unit, the first outcome's count and classes, rows that say something, their counts and leaders."""
+"""Unit; count and classes of the first outcome; indices of rows with counts; their counts and leaders."""
 
 
 def _rows(pools: Pools, shadow: Any, classes: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """A model's block, one row of counts and their leader each; the rows of its first `classes` classes."""
+    """View a model's block as rows of counts plus leader.
+
+    Also return the rows of its first `classes` classes.
+    """
     span, start = int(shadow["span"]), int(shadow["start"])
     block = pools.shadows[start : start + shadow_words(span)].reshape(-1, span + 1)
     k = np.arange(classes)
@@ -25,13 +28,13 @@ def _rows(pools: Pools, shadow: Any, classes: int) -> tuple[NDArray[np.float64],
 
 
 def _first_leaders(classes: int) -> NDArray[np.int64]:
-    """Leaders of rows without counts: none, the previous label, the prediction."""
+    """Leaders of rows without counts: class 0, the previous label, the prediction."""
     k = np.arange(classes)
     return np.concatenate([[0], k, np.repeat(k, classes)])
 
 
 def shadow_state(pools: Pools, model: Any) -> State | None:
-    """State that `resume_shadow` continues from; None once they stopped."""
+    """State from which `resume_shadow` continues; None if the shadow classifiers have stopped."""
     shadow, classes = model["shadow"][0], int(model["classes"])
     if shadow["stopped"]:
         return None
@@ -47,7 +50,7 @@ def shadow_state(pools: Pools, model: Any) -> State | None:
 
 
 def resume_shadow(pools: Pools, model: Any, most: int, state: State | None) -> None:
-    """Continue from a state, in the block already given to the model; without one they start now."""
+    """Continue from a state, in the block the model already owns; without a state they start empty."""
     shadow, classes = model["shadow"][0], int(model["classes"])
     if classes > most:
         shadow["stopped"] = 1
@@ -63,10 +66,10 @@ def resume_shadow(pools: Pools, model: Any, most: int, state: State | None) -> N
 
 
 def confusion(pools: Pools, row: int) -> NDArray[np.float64] | None:
-    """Faded counts of (true, predicted) of the model in a row, in units of outcomes; None without counts.
+    """Faded counts of (true, predicted) of the model in a row, in units of outcomes.
 
-    Shape (K, K) with K the classes the model has shown, by local index. An outcome of age a counts .999^a.
-    None before the first outcome, without shadow classifiers and once they stopped.
+    Shape (K, K) by local class index, K the number of classes of the model; an outcome of age a counts
+    .999^a. None before the first outcome, without shadow classifiers and once they have stopped.
     """
     model = pools.models[row]
     classes = int(model["classes"])
@@ -76,7 +79,7 @@ def confusion(pools: Pools, row: int) -> NDArray[np.float64] | None:
     block, rows = _rows(pools, shadow, classes)
     cube = block[rows[1 + classes :], :classes].reshape(
         classes, classes, classes
-    )  # predicted, previous, true
+    )  # axes: predicted, previous, true
     counts = np.ascontiguousarray(cube.sum(axis=1).T)
     counts[int(shadow["first_truth"]), int(shadow["first_predicted"])] += shadow["first"]
     return counts / shadow["unit"]

@@ -1,7 +1,7 @@
-"""The state of one model's estimators as bytes, independent of where the model stands in the table.
+"""State of one model's estimators as bytes, independent of the model's row.
 
-One section per estimator, named by its fingerprint: kind, parameters, record schema and version. A section
-resumes only an estimator of the same fingerprint. Equal states give equal bytes.
+Each estimator has a section, named by its fingerprint: kind, parameters, record schema and version. A section
+is restored only into an estimator of the same fingerprint. Equal states give equal bytes.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from streamwatch.core.estimators.verdicts.utility import COSTS
 from streamwatch.core.specs import LandmarkSpec, MonitorsSpec, UtilitySpec
 
 VERSION = 2
-"""Raised when the meaning of a section of this module changes."""
+"""Incremented when the meaning of a section of this module changes."""
 COLUMNS_VERSION = 3
-"""Raised when the meaning of a mechanism's totals, or of the outcomes kept with them, changes."""
+"""Incremented when the meaning of a mechanism's totals, or of the outcomes stored with them, changes."""
 
 MODEL = f"model/{VERSION}"
 SHADOWS = f"shadow/{SHADOW_VERSION}"
@@ -51,7 +51,7 @@ def fingerprint(kind: str, spec: object, schema: np.dtype[Any] | None, version: 
 
 
 def take_snapshot(spec: MonitorsSpec, layout: Layout, pools: Pools, row: int) -> dict[str, bytes]:
-    """All sections of the model in a row."""
+    """Encode all sections of the model in a row."""
     model = pools.models[row]
     classes = int(model["classes"])
     sections = {
@@ -86,7 +86,13 @@ def take_snapshot(spec: MonitorsSpec, layout: Layout, pools: Pools, row: int) ->
 def apply_snapshot(
     spec: MonitorsSpec, layout: Layout, pools: Pools, row: int, sections: Mapping[str, bytes]
 ) -> None:
-    """Resume every estimator of an empty row whose section is there."""
+    """Restore every estimator of an empty row whose section is present.
+
+    Raises
+    ------
+    ValueError
+        If the model has more classes than fit.
+    """
     if MODEL not in sections:
         return
     header = dict(zip(HEADER_FIELDS, _decode(sections[MODEL]), strict=True))
@@ -116,7 +122,7 @@ def apply_snapshot(
             if j >= len(layout.sliding):
                 model["pending"][j - len(layout.sliding)] = rest[0]
                 _resume_window(pools, model["windows"][j - len(layout.sliding)], *rest[1:-1])
-    for entries in sorted(recent, key=len):  # the oldest entry of each is a label only: the longest goes last
+    for entries in sorted(recent, key=len):  # the longest last, as the oldest entry of each is a label only
         pools.rings[row, pools.rings.shape[1] - len(entries) :] = entries
     for name, field, j in _record_names(spec, int(model["detecting"])):
         if name in sections:
@@ -134,7 +140,7 @@ def apply_snapshot(
 
 
 def section_names(spec: MonitorsSpec, layout: Layout) -> dict[str, str]:
-    """Contents of each section of a snapshot, in words, by the section's name."""
+    """Describe the estimator behind each section in words, by section name."""
     shown = [spec.name for spec in (*layout.fading, *layout.sliding, *layout.windows)]
     shown += ["landmark"] * bool(layout.landmark)
     names = dict(zip(_column_names(layout), shown, strict=True))
@@ -165,9 +171,9 @@ def _column_names(layout: Layout) -> Iterator[str]:
 
 
 def _record_names(spec: MonitorsSpec, detecting: int = 0) -> Iterator[tuple[str, str, int]]:
-    """(section, field of the model's record, index there) of estimators that are one record.
+    """(section name, field of the model's record, index in the field) of estimators stored as one record.
 
-    `detecting` says whose parameters the detectors have (see `ModelTable.add_model`).
+    `detecting` is the number of the detectors' parameters (see `ModelTable.add_model`).
     """
     detectors = spec.detectors_by_model[detecting - 1].detectors if detecting else spec.detectors
     for kind in KINDS:
@@ -181,7 +187,7 @@ def _record_names(spec: MonitorsSpec, detecting: int = 0) -> Iterator[tuple[str,
 
 
 def _verdict_names(spec: MonitorsSpec, layout: Layout, utility: int) -> Iterator[tuple[str, int]]:
-    """(section, index) of the verdicts of a model that is judged by a utility."""
+    """(section name, index) of the verdicts of a model that is judged by a utility."""
     by = list(layout.costs)[utility - COSTS] if utility >= COSTS else utility
     costs = (by.costs, by.other) if isinstance(by, UtilitySpec) else by
     for j, opponent in enumerate(layout.opponents):
@@ -190,20 +196,20 @@ def _verdict_names(spec: MonitorsSpec, layout: Layout, utility: int) -> Iterator
 
 
 def _label_counts(pools: Pools, row: int) -> NDArray[np.float64]:
-    """Labels counted for opponents and utility, as a view (span, 2)."""
+    """View the labels counted for opponents and utility, shape (span, 2)."""
     start, span = int(pools.models["class_counts"][row]), int(pools.spans[row])
     return pools.class_counts[start : start + span, -EXTRA_COLUMNS:-1]
 
 
 def _class_column(layout: Layout, pools: Pools, row: int, column: int) -> NDArray[np.float64]:
-    """Counts of one mechanism as a view (span, 3)."""
+    """View the per-class counts of one mechanism, shape (span, 3)."""
     model = pools.models[row]
     start, span = int(model["class_counts"]), int(pools.spans[row])
     return pools.class_counts[start : start + span, column : 3 * layout.columns : layout.columns]
 
 
 def _recent(pools: Pools, row: int, number: int) -> bytes:
-    """The last `number` outcomes of the ring, oldest first, after the label of the one before them."""
+    """Encode the last `number` outcomes of the ring, oldest first, preceded by the label before them."""
     model = pools.models[row]
     if int(model["outcomes"]) > number:
         number += 1
@@ -245,7 +251,7 @@ def _resume_window(
 
 
 def _block(pools: Pools, slot: int) -> tuple[list[int], int, bytes, bytes]:
-    """(repeats and flags, classes, classes counted, their counts): classes without counts are left out."""
+    """(repeats and flags, classes of the block, classes with counts, their counts) of one block."""
     first = slot * SLOT
     span = 1 << int(pools.blocks[first + 1])
     counts = pools.blocks[first + HEADER : first + HEADER + 3 * span].reshape(-1, 3)

@@ -1,4 +1,4 @@
-"""The table of models: rows of estimators, fed in batches, read on demand."""
+"""Table of models: one row of estimators per model, updated in batches, read on demand."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ _ACCURACY = UtilitySpec()
 
 
 class ModelTable:
-    """The estimators of up to `max_models` models.
+    """Estimators of up to `max_models` models.
 
-    Rows are indices below `max_models`; classes are local indices of each model, 0 … max_classes + 1, densely
-    given out by the caller. Batches may mix models; the order within a model is what counts.
+    Rows are indices below `max_models`. Classes are local indices of each model, 0 … max_classes + 1, which
+    the caller assigns densely. A batch may mix models; only the order within each model matters.
     """
 
     def __init__(self, spec: MonitorsSpec) -> None:
@@ -49,25 +49,25 @@ class ModelTable:
         self._alarms: Records = np.zeros(0, ALARM)
 
     def add_model(self, utility: UtilitySpec = _ACCURACY, detectors: int = 0) -> int:
-        """Row of a new model, empty, judged by a utility. Rows of retired models are given out again.
+        """Add a model, judged by `utility`, and return its row; rows of retired models are used again.
 
-        A table of costs must be one of the specification's. `detectors` says whose parameters its detectors
-        have: 0 for those of all models, k for the k-th of `detectors_by_model`.
+        A utility with a cost table must be one of the specification's. `detectors` selects the detectors'
+        parameters: 0 for those of all models, k for the k-th entry of `detectors_by_model`.
 
         Raises
         ------
         TableFull
-            When `max_models` models are watched.
+            When `max_models` models exist.
         """
         return self._rows.add(utility_index(self._layout, utility), detectors)
 
     @property
     def room(self) -> int:
-        """Models that can still be added."""
+        """Number of models that can still be added."""
         return self._rows.room
 
     def name_classes(self, row: int, utility: UtilitySpec, names: Sequence[str]) -> None:
-        """Say where each class of a model, by local index, stands in its table of costs."""
+        """Store the position in the cost table of each class of a model, in the order of local indices."""
         self._rows.live_one(row)
         self._pools.claim_rows(row, len(names))
         table = self._layout.costs[utility]
@@ -75,21 +75,21 @@ class ModelTable:
         self._pools.class_counts[start : start + len(names), -1] = [table.index(name) for name in names]
 
     def retire(self, row: int) -> None:
-        """Forget a model and everything it held; a fold must have been left out of `join_folds` before."""
+        """Remove a model and its state; a fold must have been left out of `join_folds` before."""
         self._pools.next_fold[row] = -1
         self._rows.retire(row)
 
     def join_folds(self, rows: Sequence[int]) -> None:
-        """Say which rows are the folds of one model, in the order of their numbers: one verdict is on all."""
+        """Declare rows to be the folds of one model, ordered by number; they get a common verdict."""
         self._judged(np.array(rows, np.int64))
-        self._pools.models["waiting"]["answering"][list(rows)] = 0  # from now on, no step waits
+        self._pools.models["waiting"]["answering"][list(rows)] = 0  # from now on, no step is deferred
         self._pools.next_fold[list(rows)] = [*rows[1:], *rows[:1]]
 
     def fold_verdicts(self, rows: Sequence[int]) -> Verdicts:
         """Verdicts on the model with these folds, each array (opponents, 1).
 
-        The verdict is that of the fold that has seen most changes (see `verdicts.folds`), the evidence that
-        of the mean M; lead, limits and dispersion are means over the folds.
+        The verdict is that of the fold with the most changes (see `verdicts.folds`), the evidence that of the
+        mean M; lead, bounds and dispersion are means over the folds.
         """
         models = self._judged(np.array(rows, np.int64))
         threshold = float(self._layout.parameters["verdict"]["threshold"][0, 0])
@@ -106,23 +106,23 @@ class ModelTable:
         scores: Scores = NO_SCORES,
         event_ms: Integers | None = None,
     ) -> list[AlarmRow]:
-        """Feed outcomes to the estimators of their models, in order; gives the alarms, in order.
+        """Evaluate outcomes in order, and return the alarms in the same order.
 
         Parameters
         ----------
         rows, true_class, predicted_class
-            int32 (n,): the model's row, its local index of the true and of the predicted class.
+            int32 (n,): row of the model, local indices of true and predicted class.
         label_at_prediction
-            int32 (n,): the last label known when the prediction was made; -1, the default, without one.
+            int32 (n,): last label known when the prediction was made; -1, the default, for none.
         scores
             Class scores of outcomes, for Temporal Correction.
         event_ms
-            int64 (n,): event time of the outcomes; 0, the default, where nobody asks since when.
+            int64 (n,): event time of the outcomes; 0 by default. Used for the times of verdicts only.
 
         Raises
         ------
         ValueError
-            If an index is out of range; nothing was folded then.
+            If an index is out of range; nothing was evaluated then.
         """
         batch = self._reserve(
             batch_of(rows, true_class, predicted_class, label_at_prediction, scores, event_ms)
@@ -157,17 +157,17 @@ class ModelTable:
             self._resolve(verdict, int(count), batch)
 
     def outcomes(self, rows: Integers) -> Integers:
-        """Outcomes folded into each model, int64 (m,)."""
+        """Number of outcomes of each model, int64 (m,)."""
         return self._pools.models["outcomes"][self._rows.live(rows)]
 
     def errors(self, rows: Integers) -> Integers:
-        """Wrong predictions of each model, int64 (m,)."""
+        """Number of wrong predictions of each model, int64 (m,)."""
         return self._pools.models["errors"][self._rows.live(rows)]
 
     def totals(self, rows: Integers, forgetting: int) -> Totals:
-        """Agreement totals of m models under one configured forgetting mechanism, in units of outcomes.
+        """Agreement totals of m models under the forgetting mechanism of this index, in units of outcomes.
 
-        Dense, padded to the most classes among the models asked for.
+        Dense arrays, padded to the largest number of classes among the models.
         """
         column = self._layout.column_of[forgetting]
         return read_totals(self._pools, self._layout, self._rows.live(rows), column)
@@ -182,7 +182,7 @@ class ModelTable:
         return self._detectors(rows).warned[detector]
 
     def adwin_width(self, rows: Integers, forgetting: int) -> Integers:
-        """Outcomes in each model's ADWIN window, int64 (m,)."""
+        """Number of outcomes in each model's ADWIN window, int64 (m,)."""
         column = self._layout.column_of[forgetting]
         return self._pools.models["totals"][self._rows.live(rows), N, column].astype(np.int64)
 
@@ -196,11 +196,11 @@ class ModelTable:
         return self._verdicts_of(models["pace"]["steps"].T, models["verdicts"].T)
 
     def verdicts_traced(self, traced: Trace) -> Verdicts:
-        """Verdicts after every outcome, each array (opponents, n)."""
+        """Verdicts after every outcome of a trace, each array (opponents, n)."""
         return self._verdicts_of(traced.said["steps"], traced.said)
 
     def _judged(self, rows: Integers) -> Records:
-        """Copy the records of m models, their verdicts as of their last outcomes."""
+        """Copy the records of m models, with verdicts brought up to date."""
         rows = self._rows.live(rows)
         kernel.prepare_verdicts(self._pools.models, self._layout.parameters, rows, self._alarms)
         return self._pools.models[rows]
@@ -211,18 +211,23 @@ class ModelTable:
 
     @property
     def opponents(self) -> tuple[str, ...]:
-        """Whom models are judged against, in the order of `verdicts`."""
+        """Opponents that models are judged against, in the order of `verdicts`."""
         return self._layout.opponents
 
     def confusion(self, row: int) -> Floats | None:
-        """Faded counts of (true, predicted) of one model, (K, K) by local class; None where none are kept."""
+        """Faded counts of (true, predicted) of one model, (K, K) by local class; None if none are kept."""
         self._rows.live_one(row)
         return confusion(self._pools, row)
 
     def follow(self, drift_weighted: int, row: int) -> None:
-        """Let a weighting by reference take the drifts of this model, from now on and until it retires.
+        """Make this model the reference of a weighting with `drift_signal: reference`, until it retires.
 
-        Every other model learns of a drift at its own next outcome.
+        Every other model takes a drift into account at its own next outcome.
+
+        Raises
+        ------
+        ValueError
+            If the weighting has another drift signal.
         """
         self._rows.live_one(row)
         if self._spec.drift_weighted[drift_weighted].drift_signal != "reference":
@@ -230,11 +235,11 @@ class ModelTable:
         self._layout.parameters["drift_weighted"]["reference"][0, drift_weighted] = row
 
     def sections(self) -> dict[str, str]:
-        """Contents of each section of a snapshot, in words."""
+        """Describe the estimator behind each section of a snapshot in words, by section name."""
         return section_names(self._spec, self._layout)
 
     def snapshot(self, row: int) -> dict[str, bytes]:
-        """Everything a model's estimators hold, one section each, wherever the model stands in the table."""
+        """Encode the state of a model's estimators, one section each, independent of the model's row."""
         self._rows.live_one(row)
         pools = self._pools
         kernel.prepare_snapshot(
@@ -243,7 +248,7 @@ class ModelTable:
         return take_snapshot(self._spec, self._layout, self._pools, row)
 
     def restore(self, row: int, sections: Mapping[str, bytes]) -> None:
-        """Resume the estimators whose sections are there; the others of this (new) model start empty.
+        """Restore the estimators whose sections are present into a new model; the others start empty.
 
         Raises
         ------
@@ -263,12 +268,12 @@ class ModelTable:
         scores: Scores = NO_SCORES,
         event_ms: Integers | None = None,
     ) -> Trace:
-        """Fold a batch, and tell what its model's estimators said after every outcome.
+        """Evaluate a batch, and return the values of its models' estimators after every outcome.
 
         Raises
         ------
         ValueError
-            If an index is out of range; nothing was folded then.
+            If an index is out of range; nothing was evaluated then.
         """
         batch = self._reserve(
             batch_of(rows, true_class, predicted_class, label_at_prediction, scores, event_ms)
@@ -283,11 +288,11 @@ class ModelTable:
             self._resolve(verdict, position, batch)
 
     def footprint(self, row: int) -> int:
-        """Bytes a model occupies: its record, ring, class rows, blocks and shadow counts."""
+        """Number of bytes a model occupies: record, ring, class rows, blocks and shadow counts."""
         return self._pools.footprint(row)
 
     def _reserve(self, batch: Batch) -> Batch:
-        """The same batch, once there is room for its blocks and alarms."""
+        """Make room for the blocks and alarms of a batch, and return the batch."""
         self._pools.reserve_batch(len(batch.rows), self._rows.used)
         most = len(batch.rows) * (len(self._spec.detectors) + 1)
         if len(self._alarms) < most:
@@ -295,7 +300,10 @@ class ModelTable:
         return batch
 
     def _resolve(self, verdict: int, position: int, batch: Batch) -> None:
-        """After a batch was not admitted: enlarge the pool that was full, or refuse."""
+        """Enlarge the pool that was full, so that the batch can be tried again.
+
+        Raise ValueError for invalid input.
+        """
         if verdict != admission.INVALID:
             self._pools.enlarge(verdict)
             return

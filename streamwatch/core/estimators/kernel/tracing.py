@@ -1,4 +1,4 @@
-"""A batch folded slowly: what the estimators said after every single outcome."""
+"""Evaluation of a batch with the values of the estimators after every outcome; slower than a fold."""
 
 from __future__ import annotations
 
@@ -21,27 +21,30 @@ from streamwatch.core.specs import MonitorsSpec
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """A folded batch of n outcomes, and what its model's estimators said after each of them."""
+    """Evaluated batch of n outcomes, with the values of the model's estimators after each."""
 
     alarms: list[AlarmRow]
     totals: tuple[Totals, ...]
-    """Per configured forgetting mechanism, over the n outcomes instead of over models."""
+    """Totals per configured forgetting mechanism; each is over the n outcomes instead of over models."""
     statistic: Floats
-    """(detectors, n), NaN where undefined."""
+    """Shape (detectors, n); NaN where undefined."""
     threshold: Floats
     alarmed: NDArray[np.bool_]
-    """(detectors, n)."""
+    """Shape (detectors, n): whether the detector raised an alarm at this outcome."""
     warned: NDArray[np.bool_]
-    """(detectors, n): below an alarm, above the warning level; never for what has none."""
+    """Shape (detectors, n): whether it was between warning and alarm level.
+
+    False for those without warnings.
+    """
     weighted: Floats
-    """(weightings, n): drift-weighted accuracy."""
+    """Drift-weighted accuracy, shape (weightings, n)."""
     weighted_n_eff: Floats
     said: Records
-    """(opponents, n): records of verdicts."""
+    """Records of verdicts (`SAID`), shape (opponents, n)."""
 
 
 def traced(spec: MonitorsSpec, layout: Layout, pools: Pools, batch: Batch, alarms: Records) -> Trace:
-    """Fold a batch for which there is room in the pools, and for its alarms in `alarms`."""
+    """Evaluate a batch; pools and `alarms` must have room for it."""
     n = len(batch.rows)
     classes = int(pools.spans[batch.rows].max(initial=0))
     sums = np.zeros((layout.columns, SUMS + 1, n))
