@@ -1,20 +1,21 @@
-"""Kinds of detectors. A new kind is one file beside these and one line in `KINDS`.
+"""Kinds of drift detectors. To add a kind, add a module like these and one line to `KINDS`.
 
-Take `ddm.py` for an example. The file holds, in this order:
+Take `ddm.py` as an example. The module contains, in this order:
 
 1. the rule and its source, in the module's docstring;
-2. `DdmSpec`, a frozen dataclass: what an operator may choose, and defaults; `name` is the `detector` label;
-3. `ENTRY`, its line in the catalogue: what it does, formula, source, cost, and each parameter's range;
-4. `STATE`, what is kept of one model (zeros are the beginning), and `PARAMETERS`, the spec as a record;
-5. `observe`, compiled: one outcome. It appends an alarm *before* it resets itself;
-6. `show`, compiled: statistic, threshold, number of alarms and whether it warns, now;
-7. `DDM = DetectorKind(…)`, which ties them together.
+2. `DdmSpec`, a frozen dataclass with the parameters and their defaults; `name` is the `detector` label;
+3. `ENTRY`, its catalogue entry: effect, formula, source, cost, and each parameter's range;
+4. `STATE`, the state for one model (initially zeros), and `PARAMETERS`, the spec as a record;
+5. `observe`, compiled: takes one outcome. It appends an alarm *before* it resets itself;
+6. `show`, compiled: writes the current statistic, threshold, number of alarms and warning;
+7. `DDM = DetectorKind(…)`, which combines these.
 
-The line is `DDM,` below (beside its import). From it follow the model's record, the loop, snapshots, the
-setting `monitors.detectors: [ddm: {alarm_level: 4}]` with its checks, the series `detector_statistic`,
-`detector_threshold`, `detector_warning` and `alarms_total`, the columns of the trace, and what `streamwatch
-catalogue` prints. The contract tests run over `KINDS`: whoever is in it must be quiet on a constant stream,
-alarm at a jump, and not care how a stream is cut or resumed.
+The line in `KINDS` is `DDM,` below (besides its import). Everything else is derived from the list: the
+model's record, the loop, snapshots, the setting `monitors.detectors: [ddm: {alarm_level: 4}]` with its
+checks, the series `detector_statistic`, `detector_threshold`, `detector_warning` and `alarms_total`, the
+columns of the trace, and the output of `streamwatch catalogue`. The contract tests run over `KINDS`: every
+kind must be quiet on a constant stream, alarm at a jump, and give the same results however a stream is cut or
+resumed.
 """
 
 from __future__ import annotations

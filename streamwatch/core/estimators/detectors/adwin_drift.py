@@ -1,9 +1,9 @@
 """Alarms at new drifts of an ADWIN window (Bifet, Gavaldà 2007; Bifet et al. 2015, §6).
 
-One drift makes many cuts; the window declares a *new drift* only when a cut discards an outcome later than
-the last new drift's declaration (see `buckets.check`). This detector alarms at those that go its way; the
-window is kept. Before and after are the mean losses of what was dropped and what was kept; `n_eff` is the
-width kept.
+One drift causes many cuts. The window declares a *new drift* only when a cut discards an outcome later than
+the declaration of the last new drift (see `buckets.check`). This detector raises an alarm at new drifts in
+its direction; the window is kept. Before and after are the mean losses of the outcomes dropped and kept;
+`n_eff` is the width kept.
 """
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
@@ -36,7 +36,7 @@ PARAMETERS = np.dtype([("detector", "i8"), ("window", "i8"), ("up", "i8"), ("dow
 
 @hot
 def observe(m, parameters, miss, position, row, alarms, count):  # noqa: ARG001  (the window has the loss)
-    """Alarm for every detector whose window declared a new drift at this outcome."""
+    """Raise an alarm for every detector whose window declared a new drift at this outcome."""
     for j in range(len(m.adwin_drift)):
         p = parameters.adwin_drift[j]
         w = m.windows[p.window]
@@ -62,7 +62,7 @@ def observe(m, parameters, miss, position, row, alarms, count):  # noqa: ARG001 
 
 @inner
 def show(m, parameters, statistic, threshold, alarms, warned, t):  # noqa: ARG001  (there is no warning level)
-    """|Δμ| and ε of the split that came nearest to a cut at the window's last check."""
+    """Write |Δμ| and ε of the split that was closest to a cut at the window's last check."""
     for j in range(len(m.adwin_drift)):
         p = parameters.adwin_drift[j]
         window = parameters.windows[p.window]

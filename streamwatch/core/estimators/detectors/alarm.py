@@ -1,4 +1,4 @@
-"""The row a detector appends when it alarms, or a verdict when it changes; and what Python reads of it."""
+"""Records of alarms: written by detectors at alarms and for changes of verdicts, and read by Python code."""
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
 from __future__ import annotations
@@ -12,17 +12,17 @@ from streamwatch.core.jit import inner
 
 ALARM = np.dtype(
     [
-        ("position", "i8"),  # of the outcome in the batch
+        ("position", "i8"),  # position of the outcome in the batch
         ("row", "i8"),
         ("detector", "i8"),
         ("ordinal", "i8"),  # 1 for the first alarm of this (model, detector)
-        ("outcome", "i8"),  # 1-based, of the model
+        ("outcome", "i8"),  # number of the outcome in the model, from 1
         ("statistic", "f8"),
         ("threshold", "f8"),
         ("before", "f8"),
         ("after", "f8"),
         ("n_eff", "f8"),
-        ("since", "i8"),  # of a verdict: the outcome from which it holds
+        ("since", "i8"),  # for a verdict, the outcome from which it holds
         ("since_ms", "i8"),  # its event time
     ]
 )
@@ -32,7 +32,7 @@ ALARM = np.dtype(
 def append(
     alarms, count, position, row, detector, ordinal, outcome, statistic, threshold, before, after, n_eff
 ):
-    """Write row `count` of `alarms`; gives the new number of rows."""
+    """Write row `count` of `alarms`, and return the new number of rows."""
     alarm = alarms[count]
     alarm.position = position
     alarm.row = row
@@ -50,28 +50,31 @@ def append(
 
 
 class AlarmRow(NamedTuple):
-    """A detector of the model in `row` alarmed, or its verdict changed, at an outcome of the batch."""
+    """Alarm of a detector of the model in `row`, or change of its verdict, at an outcome of the batch."""
 
     position: int
     row: int
     detector: int
-    """Index in the specification's detectors; for a verdict their number plus the index of the opponent."""
+    """Index among the specification's detectors.
+
+    For a verdict, their number plus the index of the opponent.
+    """
     ordinal: int
     """1 for the first alarm of this (model, detector)."""
     outcome: int
-    """1-based index among the model's outcomes."""
+    """Number of the outcome in the model, from 1."""
     statistic: float
     threshold: float
     before: float
     after: float
     n_eff: float
     since: int
-    """Of a verdict: the outcome from which it holds; 0 of a detector."""
+    """For a verdict, the outcome from which it holds; 0 for a detector."""
     since_ms: int
-    """Its event time."""
+    """Event time of outcome `since`."""
 
 
 def alarm_rows(alarms: NDArray[Any], count: int) -> list[AlarmRow]:
-    """The first rows of `alarms`, so many, in the order of their outcomes."""
+    """Read the first `count` rows of `alarms`, in the order of their outcomes."""
     found = [AlarmRow(*row) for row in alarms[:count].tolist()]
     return sorted(found, key=lambda alarm: (alarm.position, alarm.detector))

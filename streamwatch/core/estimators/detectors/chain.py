@@ -1,7 +1,7 @@
-"""All kinds of detectors as one compiled call each: observe an outcome, show the state.
+"""Chains of all kinds of detectors: one compiled call to observe an outcome, one to show the state.
 
-The calls are chained here, one static loop per kind, so that `fold` need not name the kinds. Kinds of which a
-configuration has none are left out while its kernel is compiled: they cost neither time nor compilation.
+There is one static loop per kind, so that `fold` need not name the kinds. Kinds that the configuration does
+not use are left out when its kernel is compiled, and cost neither time nor compilation.
 """
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
@@ -40,10 +40,16 @@ def _then_show(first, rest):
 
 
 observe_all = _observe_none
-"""(model, parameters, miss, position, row, alarms, count) → count: one loss to every detector of a model."""
+"""Pass one loss to every detector of a model.
+
+(model, parameters, miss, position, row, alarms, count) → count
+"""
 
 show_all = _show_none
-"""(model, parameters, statistic, threshold, alarms, warned, t): the state of every detector to column t."""
+"""Write the state of every detector of a model to column t.
+
+(model, parameters, statistic, threshold, alarms, warned, t)
+"""
 
 for _kind in reversed(KINDS):
     observe_all = _then_observe(where_filled(_kind.name, _kind.observe, _observe_none), observe_all)

@@ -1,18 +1,19 @@
-"""CUSUM (Page 1954): losses beyond what is expected, added up for as long as the sum is above zero.
+"""CUSUM (Page 1954): sum of the losses beyond their expected value, restarted whenever it falls to zero.
 
-With μ the error that is expected, k the allowance and h the threshold:
+With μ the expected error, k the allowance and h the threshold:
 
     C ← max(0, C + x − μ − k),    alarm when C > h and at least `min_outcomes` outcomes since the last reset
 
-`expected` is μ: the error of the validation set, or the one that was promised. Then a model that is worse
-from its first outcome on alarms too, and every false-alarm rate can be computed (the sum is a Markov chain:
-Brook, Evans 1972; `tests/calibration`). Best for a rise of 2k. With `expected: 0` (default) μ is the mean
-loss since the last reset, x_t included; that is Page-Hinkley without forgetting, and MOA's CusumDM, which
-alarms from its 29th outcome on where this one waits for `min_outcomes`; in a million stationary outcomes it
-alarms 3 times at an error of .2, 9 at .3, and 80 at .2 where losses have a lag-1 correlation of .5.
+`expected` is μ, for example the error on the validation set, or one that was agreed upon. With it, a model
+that is worse from its first outcome on also raises an alarm, and every false-alarm rate can be computed (the
+sum is a Markov chain: Brook, Evans 1972; `tests/calibration`). It is optimal for a rise of 2k. With
+`expected: 0` (default) μ is the mean loss since the last reset, x_t included. This is Page-Hinkley without
+forgetting, and MOA's CusumDM, except that CusumDM can alarm from its 29th outcome on instead of waiting for
+`min_outcomes`. In a million stationary outcomes it raises 3 false alarms at an error of .2, 9 at .3, and 80
+at .2 if losses have a lag-1 correlation of .5.
 
-For a fall, μ − x − k. Before and after are the means up to the last outcome at which the sum was zero (μ if
-there was none) and since.
+For a fall, the sum is over μ − x − k. Before and after are the means up to the last outcome at which the sum
+was zero (μ if there was none) and since.
 """
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
@@ -32,7 +33,7 @@ from streamwatch.core.specs import Direction
 
 @dataclass(frozen=True, slots=True)
 class CusumSpec:
-    """CUSUM of the loss."""
+    """Parameters of CUSUM on the loss."""
 
     name: str = "cusum"
     expected: float = 0.0
@@ -75,8 +76,8 @@ UP, DOWN = 0, 1
 SIDE = np.dtype(
     [
         ("total", "f8"),  # C
-        ("split", "i8"),  # n when it was last zero; 0 if it never was
-        ("split_losses", "i8"),  # Σ x up to there
+        ("split", "i8"),  # n when the sum was last zero; 0 if it never was
+        ("split_losses", "i8"),  # Σ x up to then
     ]
 )
 STATE = np.dtype(
@@ -84,7 +85,7 @@ STATE = np.dtype(
         ("n", "i8"),  # outcomes since the last reset
         ("losses", "i8"),
         ("sides", SIDE, (2,)),
-        ("statistic", "f8"),  # of the last alarm: still seen at its outcome, after the reset
+        ("statistic", "f8"),  # of the last alarm; shown at its outcome, after the reset
         ("alarms", "i8"),
     ]
 )
@@ -102,7 +103,7 @@ PARAMETERS = np.dtype(
 
 @hot
 def advance(d, side, beyond):
-    """Add what is beyond the expectation; gives the sum."""
+    """Add the excess `beyond` to the sum of one side, and return the sum."""
     side.total += beyond
     if side.total <= 0.0:
         side.total = 0.0
@@ -113,7 +114,7 @@ def advance(d, side, beyond):
 
 @inner
 def reset(d):
-    """Start over after an alarm; its statistic and the number of alarms stay."""
+    """Reset after an alarm; keeps the alarm's statistic and the number of alarms."""
     d.n = 0
     d.losses = 0
     for k in range(2):
@@ -125,7 +126,7 @@ def reset(d):
 
 @hot
 def observe(m, parameters, miss, position, row, alarms, count):
-    """Feed one loss to every CUSUM of a model."""
+    """Pass one loss to every CUSUM of a model; return the new number of alarm rows."""
     for j in range(len(m.cusum)):
         d = m.cusum[j]
         p = parameters.cusum[j]
@@ -166,7 +167,7 @@ def observe(m, parameters, miss, position, row, alarms, count):
 
 @inner
 def show(m, parameters, statistic, threshold, alarms, warned, t):  # noqa: ARG001  (there is no warning level)
-    """The larger sum of the watched sides and h; as at an alarm."""
+    """Write the larger sum of the monitored sides, and h; at an alarm, the sum that raised it."""
     for j in range(len(m.cusum)):
         d = m.cusum[j]
         p = parameters.cusum[j]

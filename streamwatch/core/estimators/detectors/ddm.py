@@ -1,4 +1,4 @@
-"""DDM, the Drift Detection Method (Gama, Medas, Castillo, Rodrigues 2004): an error above its own best.
+"""DDM, the Drift Detection Method (Gama, Medas, Castillo, Rodrigues 2004): error above its own minimum.
 
 Over the n outcomes since the last reset, with p their error rate and s = √(p(1−p)/n):
 
@@ -6,9 +6,10 @@ Over the n outcomes since the last reset, with p their error rate and s = √(p(
     warning when p + s > p_min + warning_level·max(s_min, 1/n_min)
     alarm   when p + s > p_min + alarm_level·max(s_min, 1/n_min), then reset
 
-The 1/n_min is not the paper's. After an error-free beginning p_min = s_min = 0, and its first error would be
-an alarm; one error in n outcomes has s ≈ 1/n, which is what s_min counts at least, in both thresholds only.
-There is no direction: an error that falls moves the minimum. Before and after are p_min and p.
+The 1/n_min is not in the paper. Without it, after an error-free start p_min = s_min = 0, and the first error
+would raise an alarm. One error in n outcomes has s ≈ 1/n, which is therefore the least value of s_min; it is
+used in the two thresholds only. The detector has no direction, as a falling error moves the minimum. Before
+and after are p_min and p.
 """
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
@@ -27,7 +28,7 @@ from streamwatch.core.jit import hot, inner
 
 @dataclass(frozen=True, slots=True)
 class DdmSpec:
-    """DDM on the loss."""
+    """Parameters of DDM on the loss."""
 
     name: str = "ddm"
     min_outcomes: int = 30
@@ -77,9 +78,9 @@ STATE = np.dtype(
         ("least_n", "i8"),  # n_min; 0 before the first minimum
         ("least_error", "f8"),  # p_min
         ("least_deviation", "f8"),  # s_min
-        ("statistic", "f8"),  # of the last alarm: still seen at its outcome, after the reset
+        ("statistic", "f8"),  # of the last alarm; shown at its outcome, after the reset
         ("threshold", "f8"),
-        ("warned", "i8"),  # whether the last outcome was a warning
+        ("warned", "i8"),  # whether the detector warned at the last outcome
         ("alarms", "i8"),
     ]
 )
@@ -96,13 +97,13 @@ def deviation(p, n):
 
 @hot
 def limit(d, level):
-    """p_min + level·max(s_min, 1/n_min)."""
+    """Threshold p_min + level·max(s_min, 1/n_min)."""
     return d.least_error + level * max(d.least_deviation, 1.0 / d.least_n)
 
 
 @inner
 def reset(d):
-    """Start over after an alarm; what it was stays."""
+    """Reset after an alarm; keeps the alarm's statistic and threshold and the number of alarms."""
     d.n = 0
     d.losses = 0
     d.least_n = 0
@@ -113,7 +114,7 @@ def reset(d):
 
 @hot
 def observe(m, parameters, miss, position, row, alarms, count):
-    """Feed one loss to every DDM of a model."""
+    """Pass one loss to every DDM of a model; return the new number of alarm rows."""
     for j in range(len(m.ddm)):
         d = m.ddm[j]
         p = parameters.ddm[j]
@@ -154,7 +155,7 @@ def observe(m, parameters, miss, position, row, alarms, count):
 
 @inner
 def show(m, parameters, statistic, threshold, alarms, warned, t):
-    """The statistic p + s, and the threshold of an alarm, undefined before a minimum; as at an alarm."""
+    """Write p + s, and the alarm threshold (NaN before a minimum); at an alarm, the values that raised it."""
     for j in range(len(m.ddm)):
         d = m.ddm[j]
         p = parameters.ddm[j]

@@ -1,21 +1,23 @@
-"""ECDD, a control chart of the faded loss (Ross, Adams, Tasoulis, Hand 2012): above its own long mean.
+"""ECDD, a control chart of the faded loss (Ross, Adams, Tasoulis, Hand 2012): faded loss above its mean.
 
-Over the n outcomes since the last reset, with p their error rate, λ the newest loss's weight and Z_0 = 0:
+Over the n outcomes since the last reset, with p their error rate, λ the weight of the newest loss and Z_0 =
+0:
 
     Z_n = (1−λ)·Z_{n−1} + λ·x_n,    σ = √(p(1−p)·λ/(2−λ)·(1 − (1−λ)^{2n}))
     alarm when Z − p > limit (from outcome `min_outcomes` on), then reset; warning above half of it
 
-`limits: bernstein` (default) has limit = L·σ + λL²/6, Bernstein's inequality for a sum whose weights are λ
-at most; the defaults raise 1 to 3 false alarms in a million stationary outcomes at any error from .005 to
-.5, and 80 at .2 where losses have a lag-1 correlation of .5. The paper's L·σ is made for bell curves: where
-errors are rare, one of them is many σ.
+`limits: bernstein` (default) uses limit = L·σ + λL²/6, Bernstein's inequality for a sum with weights of at
+most λ. The defaults raise 1 to 3 false alarms in a million stationary outcomes at any error from .005 to .5,
+and 80 at .2 if losses have a lag-1 correlation of .5. The paper's L·σ assumes a normal distribution; if
+errors are rare, a single one exceeds it.
 
-`limits: paper` is the paper's own, for λ = .2: L is a polynomial in p that gives a false alarm every 400
-outcomes, too many to wake somebody; it leaves `alarm_level` unused. Its polynomials for 100 and 1,000 are
-left out: as MOA's source has them, the first gives one every 35 at p = .2, the other lies below that for 400.
+`limits: paper` uses the paper's limit for λ = .2, where L is a polynomial in p that gives a false alarm every
+400 outcomes, too many for paging somebody; `alarm_level` has no effect then. The paper's polynomials for 100
+and 1,000 are left out: as found in MOA's source, the first gives a false alarm every 35 outcomes at p = .2,
+and the second lies below the one for 400.
 
-For a fall, p − Z. Before and after are p and Z. MOA 24.07 (EWMAChartDM, `limits: paper`) warns from its 29th
-outcome on, one earlier, and otherwise agrees at every outcome.
+For a fall, p − Z is compared. Before and after are p and Z. MOA 24.07 (EWMAChartDM, `limits: paper`) can warn
+from its 29th outcome on, one earlier, and otherwise agrees at every outcome.
 
 Source: Ross, Adams, Tasoulis, Hand, *Exponentially weighted moving average charts for detecting concept
 drift*, Pattern Recognition Letters 33(2), 2012.
@@ -42,7 +44,7 @@ Limits = Literal["bernstein", "paper"]
 
 @dataclass(frozen=True, slots=True)
 class EwmaSpec:
-    """ECDD on the loss."""
+    """Parameters of ECDD on the loss."""
 
     name: str = "ewma"
     weight: float = 0.002
@@ -85,14 +87,14 @@ POLYNOMIALS = {
     "bernstein": (0.0, 0.0, 0.0, 0.0, 0.0),
     "paper": (3.97, -6.56, 48.73, -330.13, 848.18),
 }
-"""L of the paper: coefficients of 1, p, p³, p⁵, p⁷ (λ = .2, a false alarm every 400)."""
+"""L of the paper: coefficients of 1, p, p³, p⁵, p⁷ (λ = .2, a false alarm every 400 outcomes)."""
 STATE = np.dtype(
     [
         ("n", "i8"),  # outcomes since the last reset
         ("losses", "i8"),
         ("faded", "f8"),  # Z
         ("unfilled", "f8"),  # (1−λ)^{2n}
-        ("statistic", "f8"),  # of the last alarm: still seen at its outcome, after the reset
+        ("statistic", "f8"),  # of the last alarm; shown at its outcome, after the reset
         ("threshold", "f8"),
         ("warned", "i8"),
         ("alarms", "i8"),
@@ -102,19 +104,19 @@ PARAMETERS = np.dtype(
     [
         ("detector", "i8"),
         ("weight", "f8"),
-        ("level", "f8"),  # L; 0 with the paper's limits
+        ("level", "f8"),  # L; 0 for the paper's limits
         ("min_outcomes", "i8"),
         ("polynomial", "f8", (5,)),
         ("watched", "i8", (2,)),  # up, down
     ]
 )
 FILLED = 1e-30
-"""A share below which (1−λ)^{2n} counts for nothing; it would become a denormal number, which is slow."""
+"""Value below which (1−λ)^{2n} is set to 0; it would become a denormal number, which is slow."""
 
 
 @hot
 def limit(d, p):
-    """Distance from the error rate that Z may have."""
+    """Largest allowed distance of Z from the error rate."""
     rate = d.losses / d.n
     sigma = sqrt(rate * (1.0 - rate) * p.weight / (2.0 - p.weight) * (1.0 - d.unfilled))
     if p.level > 0.0:
@@ -127,7 +129,7 @@ def limit(d, p):
 
 @hot
 def excess(d, watched):
-    """Z − p, or p − Z; of both the one that is positive."""
+    """Distance Z − p, or p − Z, or the absolute value if both directions are monitored."""
     rise = d.faded - d.losses / d.n
     if watched[0] and watched[1]:
         return abs(rise)
@@ -136,7 +138,7 @@ def excess(d, watched):
 
 @inner
 def reset(d):
-    """Start over after an alarm; what it was stays."""
+    """Reset after an alarm; keeps the alarm's statistic and threshold and the number of alarms."""
     d.n = 0
     d.losses = 0
     d.faded = 0.0
@@ -146,7 +148,7 @@ def reset(d):
 
 @hot
 def observe(m, parameters, miss, position, row, alarms, count):
-    """Feed one loss to every chart of a model."""
+    """Pass one loss to every ECDD of a model; return the new number of alarm rows."""
     for j in range(len(m.ewma)):
         d = m.ewma[j]
         p = parameters.ewma[j]
@@ -186,7 +188,7 @@ def observe(m, parameters, miss, position, row, alarms, count):
 
 @inner
 def show(m, parameters, statistic, threshold, alarms, warned, t):
-    """The distance of Z from the error rate and its limit; as at an alarm."""
+    """Write the distance of Z from the error rate, and its limit; at an alarm, the values that raised it."""
     for j in range(len(m.ewma)):
         d = m.ewma[j]
         p = parameters.ewma[j]

@@ -1,19 +1,19 @@
-"""HDDM_A (Frías-Blanco et al. 2015): all losses against their best beginning, by Hoeffding's bound.
+"""HDDM_A (Frías-Blanco et al. 2015): mean of all losses against that of their best prefix, by Hoeffding.
 
 With z the mean of the n losses since the last reset, δ a confidence, and ε_k = √(ln(1/δ)/(2k)):
 
-    (x, k)  mean and length of the beginning with the least x + ε_k, the latest of equals
+    (x, k)  mean and length of the prefix with the least x + ε_k, the longest in ties
     alarm   when z − x > √((1/k − 1/n)·ln(2/δ)/2), then reset; warning with a larger δ
 
-For a fall, the beginning with the largest x − ε_k, and x − z. Nothing is assumed of the losses but that
-they are independent; the price is a test made for the widest spread there could be, so at an error of .05
-it is slower than need be, and losses that go together make it alarm for nothing: in a million stationary
-outcomes 2 times at an error of .2, 5 at .3, and 1,500 at .2 where losses have a lag-1 correlation of .5.
-Before and after are the mean of that beginning, and of what came since.
+For a fall: the prefix with the largest x − ε_k, and x − z. Losses are only assumed to be independent. In
+return, the test allows for the largest possible variance, so it is slower than necessary at an error of .05,
+and correlated losses cause false alarms: in a million stationary outcomes 2 at an error of .2, 5 at .3, and
+1,500 at .2 if losses have a lag-1 correlation of .5. Before and after are the means of that prefix, and of
+the losses since.
 
-Its authors' code (MOA 24.07) and river 0.26 alarm at equality, too, and agree with this at every other
-outcome. MOA resets itself at a fall without saying so when it watches both sides, which is its default;
-river says it.
+The authors' code (MOA 24.07) and river 0.26 also alarm at equality, and agree with this at every other
+outcome. When it monitors both directions, which is its default, MOA resets itself at a fall without reporting
+it; river reports it.
 
 Source: Frías-Blanco, del Campo-Ávila, Ramos-Jiménez, Morales-Bueno, Ortiz-Díaz, Caballero-Mota, *Online and
 non-parametric drift detection methods based on Hoeffding's bounds*, IEEE TKDE 27(3), 2015.
@@ -37,7 +37,7 @@ from streamwatch.core.specs import Direction
 
 @dataclass(frozen=True, slots=True)
 class HddmASpec:
-    """HDDM_A on the loss."""
+    """Parameters of HDDM_A on the loss."""
 
     name: str = "hddm_a"
     delta: float = 0.001
@@ -56,13 +56,13 @@ ENTRY = Entry(
     warns=True,
 )
 UP, DOWN = 0, 1
-SIDE = np.dtype([("n", "i8"), ("losses", "i8")])  # of the best beginning; n = 0 before there is one
+SIDE = np.dtype([("n", "i8"), ("losses", "i8")])  # of the best prefix; n = 0 before there is one
 STATE = np.dtype(
     [
         ("n", "i8"),  # outcomes since the last reset
         ("losses", "i8"),
         ("sides", SIDE, (2,)),
-        ("statistic", "f8"),  # of the last alarm: still seen at its outcome, after the reset
+        ("statistic", "f8"),  # of the last alarm; shown at its outcome, after the reset
         ("threshold", "f8"),
         ("warned", "i8"),
         ("alarms", "i8"),
@@ -81,13 +81,13 @@ PARAMETERS = np.dtype(
 
 @hot
 def sign_of(side):
-    """1 for a rise, −1 for a fall."""
+    """Sign of a side: 1 for a rise, −1 for a fall."""
     return 1.0 if side == UP else -1.0
 
 
 @hot
 def follow(d, side, sign, of_beginning):
-    """Make all outcomes the beginning if it is the best one now."""
+    """Make all outcomes so far the best prefix of a side, if they are."""
     bound = sign * d.losses / d.n + sqrt(of_beginning / d.n)
     if side.n == 0 or sign * side.losses / side.n + sqrt(of_beginning / side.n) >= bound:
         side.n = d.n
@@ -96,19 +96,19 @@ def follow(d, side, sign, of_beginning):
 
 @hot
 def excess(d, side, sign):
-    """Excess of all of it over the best beginning: z − x, or x − z."""
+    """Difference of the mean of all losses and that of the best prefix: z − x, or x − z."""
     return sign * (d.losses / d.n - side.losses / side.n)
 
 
 @hot
 def limit(d, side, of_level):
-    """Limit of chance: √((1/k − 1/n)·ln(2/δ)/2)."""
+    """Threshold √((1/k − 1/n)·ln(2/δ)/2); `of_level` is ln(2/δ)/2."""
     return sqrt((d.n - side.n) / side.n * (1.0 / d.n) * of_level)
 
 
 @inner
 def reset(d):
-    """Start over after an alarm; what it was stays."""
+    """Reset after an alarm; keeps the alarm's statistic and threshold and the number of alarms."""
     d.n = 0
     d.losses = 0
     d.warned = 0
@@ -119,7 +119,7 @@ def reset(d):
 
 @hot
 def observe(m, parameters, miss, position, row, alarms, count):
-    """Feed one loss to every HDDM_A of a model."""
+    """Pass one loss to every HDDM_A of a model; return the new number of alarm rows."""
     for j in range(len(m.hddm_a)):
         d = m.hddm_a[j]
         p = parameters.hddm_a[j]
@@ -161,7 +161,10 @@ def observe(m, parameters, miss, position, row, alarms, count):
 
 @inner
 def show(m, parameters, statistic, threshold, alarms, warned, t):
-    """The excess and what chance allows, of the side that is nearer to an alarm; as at an alarm."""
+    """Write difference and threshold of the side closer to an alarm.
+
+    At an alarm, the values that raised it.
+    """
     for j in range(len(m.hddm_a)):
         d = m.hddm_a[j]
         p = parameters.hddm_a[j]

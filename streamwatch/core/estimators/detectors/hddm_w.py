@@ -1,20 +1,20 @@
-"""HDDM_W (Frías-Blanco et al. 2015): a faded mean of the losses against its best, by McDiarmid's bound.
+"""HDDM_W (Frías-Blanco et al. 2015): faded mean of the losses against its minimum, by McDiarmid's bound.
 
 With λ the weight of the newest loss, μ_t = λ·x_t + (1−λ)·μ_{t−1} from μ_1 = x_1, s_t the sum of its squared
 weights, s_t = λ² + (1−λ)²·s_{t−1} from s_1 = 1, and ε_t = √(s_t·ln(1/δ)/2):
 
-    (μ, s)    those of the outcome with the least μ_t + ε_t since the last reset, the first of equals
+    (μ, s)    those of the outcome with the least μ_t + ε_t since the last reset, the first in ties
     (μ', s')  the same recursion over the losses after it
     alarm     when μ' − μ > √((s + s')·ln(1/δ)/2), then reset; warning with a larger δ
 
-For a fall, the largest μ_t − ε_t, and μ − μ'. The best of many faded means is far below what they are on
-average, so that the δ which suits one test makes many alarms when it is asked at every outcome: with the
-authors' δ = .001 and λ = .05 a model with an error of .3 that does not change alarms 390 times in a million
-outcomes. The defaults here alarm less than once at .2, 6 times at .3, and 130 at .2 where losses have a
-lag-1 correlation of .5. Before and after are μ and μ'.
+For a fall: the largest μ_t − ε_t, and μ − μ'. The minimum of many faded means is far below their average, so
+a δ that suits a single test raises many alarms when the test is repeated at every outcome: with the authors'
+δ = .001 and λ = .05, a model with a constant error of .3 raises 390 alarms in a million outcomes. The
+defaults here raise less than one at .2, 6 at .3, and 130 at .2 if losses have a lag-1 correlation of .5.
+Before and after are μ and μ'.
 
-MOA 24.07 is the authors' code, and equal to this at every outcome. river 0.26 begins with s_1 = λ² +
-(1−λ)², as if the first loss had been faded once, and so has limits that are a little lower.
+MOA 24.07 is the authors' code, and agrees with this at every outcome. river 0.26 starts with s_1 = λ² +
+(1−λ)², as if the first loss had been faded once, and therefore has slightly lower thresholds.
 
 Source: Frías-Blanco, del Campo-Ávila, Ramos-Jiménez, Morales-Bueno, Ortiz-Díaz, Caballero-Mota, *Online and
 non-parametric drift detection methods based on Hoeffding's bounds*, IEEE TKDE 27(3), 2015.
@@ -43,7 +43,7 @@ from streamwatch.core.specs import Direction
 
 @dataclass(frozen=True, slots=True)
 class HddmWSpec:
-    """HDDM_W on the loss."""
+    """Parameters of HDDM_W on the loss."""
 
     name: str = "hddm_w"
     weight: float = 0.005
@@ -65,11 +65,11 @@ ENTRY = Entry(
 UP, DOWN = 0, 1
 SIDE = np.dtype(
     [
-        ("best", "f8"),  # ±μ + ε of the best outcome
-        ("before", "f8"),  # μ there
-        ("before_squares", "f8"),  # s there; 0 before there is one
-        ("after", "f8"),  # μ' of what came after it
-        ("after_squares", "f8"),  # s'; 0 while nothing did
+        ("best", "f8"),  # ±μ + ε at the best outcome
+        ("before", "f8"),  # μ at the best outcome
+        ("before_squares", "f8"),  # s at the best outcome; 0 before there is one
+        ("after", "f8"),  # μ' of the losses after it
+        ("after_squares", "f8"),  # s'; 0 before the first of them
     ]
 )
 STATE = np.dtype(
@@ -78,7 +78,7 @@ STATE = np.dtype(
         ("mean", "f8"),  # μ_t
         ("squares", "f8"),  # s_t
         ("sides", SIDE, (2,)),
-        ("statistic", "f8"),  # of the last alarm: still seen at its outcome, after the reset
+        ("statistic", "f8"),  # of the last alarm; shown at its outcome, after the reset
         ("threshold", "f8"),
         ("warned", "i8"),
         ("alarms", "i8"),
@@ -97,7 +97,7 @@ PARAMETERS = np.dtype(
 
 @hot
 def faded(mean, squares, weight, x):
-    """μ and s with one loss more; s is 0 before the first."""
+    """Update (μ, s) by one loss; s is 0 before the first."""
     if squares == 0.0:
         return x, 1.0
     keep = 1.0 - weight
@@ -106,7 +106,10 @@ def faded(mean, squares, weight, x):
 
 @hot
 def follow(d, side, sign, p, x):
-    """Make now the best outcome if it is; else the loss is one of those after it."""
+    """Make the current outcome the best of a side, if it is.
+
+    Otherwise add its loss to those after the best.
+    """
     bound = sign * d.mean + sqrt(d.squares * p.of_alarm)
     if side.before_squares == 0.0 or bound < side.best:
         side.best = bound
@@ -120,19 +123,19 @@ def follow(d, side, sign, p, x):
 
 @hot
 def excess(side, sign):
-    """Excess over the best outcome since then: μ' − μ, or μ − μ'; 0 at it."""
+    """Difference since the best outcome: μ' − μ, or μ − μ'; 0 at that outcome."""
     return sign * (side.after - side.before)
 
 
 @hot
 def limit(side, of_level):
-    """Limit of chance: √((s + s')·ln(1/δ)/2)."""
+    """Threshold √((s + s')·ln(1/δ)/2); `of_level` is ln(1/δ)/2."""
     return sqrt((side.before_squares + side.after_squares) * of_level)
 
 
 @inner
 def reset(d):
-    """Start over after an alarm; what it was stays."""
+    """Reset after an alarm; keeps the alarm's statistic and threshold and the number of alarms."""
     d.n = 0
     d.mean = 0.0
     d.squares = 0.0
@@ -148,7 +151,7 @@ def reset(d):
 
 @hot
 def observe(m, parameters, miss, position, row, alarms, count):
-    """Feed one loss to every HDDM_W of a model."""
+    """Pass one loss to every HDDM_W of a model; return the new number of alarm rows."""
     for j in range(len(m.hddm_w)):
         d = m.hddm_w[j]
         p = parameters.hddm_w[j]
@@ -191,7 +194,10 @@ def observe(m, parameters, miss, position, row, alarms, count):
 
 @inner
 def show(m, parameters, statistic, threshold, alarms, warned, t):
-    """The excess and what chance allows, of the side that is nearer to an alarm; as at an alarm."""
+    """Write difference and threshold of the side closer to an alarm.
+
+    At an alarm, the values that raised it.
+    """
     for j in range(len(m.hddm_w)):
         d = m.hddm_w[j]
         p = parameters.hddm_w[j]

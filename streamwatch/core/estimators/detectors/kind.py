@@ -1,4 +1,4 @@
-"""What a kind of detector brings: its catalogue line, record, parameters, and two compiled functions."""
+"""Kind of detector: its catalogue entry, record types and compiled functions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from streamwatch.core.estimators.entries import Entry
 
 @dataclass(frozen=True, slots=True)
 class DetectorKind:
-    """One kind of detector; `detectors.KINDS` lists them all, and everything else follows from that list.
+    """Kind of detector; everything else about detectors is derived from the list `detectors.KINDS`.
 
     A model's record has a field `name`: an array of `state` records, one per detector of this kind.
     The parameter row has an array of `parameters` records under the same name, in the same order; their field
@@ -22,25 +22,37 @@ class DetectorKind:
 
     name: str
     version: int
-    """Raised when the meaning of `state` changes; sections of another version are not resumed."""
+    """Incremented when the meaning of `state` changes; snapshots of other versions are not continued."""
     entry: Entry
-    """Its line in the catalogue, which settings, checks and documentation are made from."""
+    """Catalogue entry, from which settings, checks and documentation are derived."""
     state: np.dtype[np.void]
-    """Zeros are its initial state. Must have `alarms` (i8), how many it raised; no padding."""
+    """Record of one detector's state, initially zeros, without padding.
+
+    Field `alarms` (i8) counts its alarms.
+    """
     parameters: np.dtype[np.void]
     row: Callable[[Any, int, Callable[[Any], int]], tuple[object, ...]]
-    """(specification, detector index, index of the ADWIN window equal to a spec) → its parameter record."""
+    """Build the parameter record from a specification.
+
+    (specification, detector index, function from an AdwinSpec to the index of its window) → parameter record
+    """
     observe: Callable[..., int]
-    """(model, parameters, miss, position, row, alarms, count) → count: one outcome, for all of this kind."""
+    """Pass one outcome to all detectors of this kind.
+
+    (model, parameters, miss, position, row, alarms, count) → count
+    """
     show: Callable[..., None]
-    """(model, parameters, statistic, threshold, alarms, warned, t): writes column t of the four, one row a
-    detector. What has no warning level leaves `warned` alone."""
+    """Write column t of the four arrays, one row per detector.
+
+    (model, parameters, statistic, threshold, alarms, warned, t). Kinds without a warning level do not write
+    `warned`.
+    """
     window: Callable[[Any], Any] = lambda _spec: None
-    """The AdwinSpec whose window it watches, if any."""
+    """AdwinSpec of the window that a detector uses, from its specification; None if it uses none."""
     hot_bytes: int = 0
-    """Bytes at the beginning of `state` worth bringing in ahead of every outcome."""
+    """Number of bytes at the start of `state` that every outcome accesses, to be prefetched."""
 
     @property
     def spec(self) -> type[Any]:
-        """The class of its specification."""
+        """Class of the kind's specifications."""
         return self.entry.spec

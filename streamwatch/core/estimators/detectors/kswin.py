@@ -1,21 +1,21 @@
-"""KSWIN (Raab, Heusinger, Schleif 2020): the last losses against a sample of older ones, by their distance.
+"""KSWIN (Raab, Heusinger, Schleif 2020): Kolmogorov-Smirnov test of recent losses against older ones.
 
-Of a window of older and recent outcomes, R is the r recent ones, W a sample without replacement of w =
-min(r, o) of the o older ones, drawn anew at every outcome:
+The window holds older and recent outcomes. R are the r recent ones, W is a sample without replacement of w =
+min(r, o) of the o older ones, drawn again at every outcome:
 
     D = |mean of R − mean of W|, the distance of their distributions where losses are 0 and 1
     alarm when D > √(−ln α·(r + w)/(2rw)), which is √(−ln α/r) for w = r; then only R is kept
 
-The sample is drawn by SplitMix64 from the number of the outcome, so that it is the same in every run of one
-log. With `direction: up` only rises alarm, and a fall leaves the window as it is.
+The sample is drawn by SplitMix64 seeded with the number of the outcome, so that it is the same in every run
+over the same log. With `direction: up` only rises raise alarms, and a fall leaves the window as it is.
 
-The distance of Kolmogorov and Smirnov sees any change of a distribution; of losses there is only their
-mean, and for that its limit is wide, so the other detectors here find the same changes sooner. It is kept
-for those who know it. The defaults raise 1 false alarm in a million stationary outcomes at an error of .2,
-2 at .3, 70 at .2 where losses have a lag-1 correlation of .5. river 0.26 asks for a p-value (exact for r ≤
-10,000) of at most α and D > .1 instead of the paper's limit, draws by Python's Mersenne Twister, and
-empties its whole window at an alarm. On the same samples, with R kept, and where both limits fall between
-the same two values that D can have, it agrees at every outcome.
+The Kolmogorov-Smirnov distance detects any change of a distribution, but a distribution of losses has only a
+mean, for which its threshold is wide. The other detectors here find the same changes sooner; this one is
+offered to those who know it. The defaults raise 1 false alarm in a million stationary outcomes at an error of
+.2, 2 at .3, 70 at .2 if losses have a lag-1 correlation of .5. river 0.26 requires a p-value (exact for r ≤
+10,000) of at most α and D > .1 instead of the paper's threshold, draws by Python's Mersenne Twister, and
+empties its whole window at an alarm. On the same samples, with R kept, and if both thresholds fall between
+the same two possible values of D, it agrees at every outcome.
 
 Source: Raab, Heusinger, Schleif, *Reactive soft prototype computing for concept drift streams*,
 Neurocomputing 416, 2020, §3.
@@ -40,7 +40,7 @@ from streamwatch.core.specs import Direction
 
 @dataclass(frozen=True, slots=True)
 class KswinSpec:
-    """KSWIN on the loss."""
+    """Parameters of KSWIN on the loss."""
 
     name: str = "kswin"
     recent: int = 100
@@ -82,9 +82,9 @@ STATE = np.dtype(
         ("n", "i8"),  # outcomes in the window
         ("recent_losses", "i8"),
         ("older_losses", "i8"),
-        ("head", "i8"),  # where in the ring the next loss goes
-        ("statistic", "f8"),  # D of the last test, with the sign of what is watched
-        ("tested", "i8"),  # whether there was one since the window was last full
+        ("head", "i8"),  # position of the next loss in the ring
+        ("statistic", "f8"),  # D of the last test, signed by the monitored direction
+        ("tested", "i8"),  # whether the window was full at the last outcome
         ("alarms", "i8"),
         ("ring", "u8", (WORDS,)),
     ]
@@ -99,12 +99,12 @@ PARAMETERS = np.dtype(
     ]
 )
 GOLDEN_GAMMA = np.uint64(0x9E3779B97F4A7C15)
-"""What SplitMix64 adds for each number (Steele, Lea, Flood 2014)."""
+"""Increment of SplitMix64's state per number (Steele, Lea, Flood 2014)."""
 
 
 @hot
 def mixed(z):
-    """SplitMix64's output for a state: 64 bits."""
+    """SplitMix64's 64-bit output for a state."""
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return z ^ (z >> np.uint64(31))
@@ -112,9 +112,9 @@ def mixed(z):
 
 @inner
 def sampled_losses(outcome, size, older, losses):
-    """Errors in a sample of `size` of the older outcomes, of which `losses` are errors, for this outcome.
+    """Number of errors in a sample of `size` of the `older` outcomes, of which `losses` are errors.
 
-    One after the other is drawn from what is left.
+    Drawn one by one from the rest; `outcome` is the seed.
     """
     state = mixed(np.uint64(outcome) * GOLDEN_GAMMA)
     drawn = 0
@@ -135,7 +135,7 @@ def keep_recent(d, recent):
 
 @hot
 def observe(m, parameters, miss, position, row, alarms, count):
-    """Feed one loss to every KSWIN of a model."""
+    """Pass one loss to every KSWIN of a model; return the new number of alarm rows."""
     for j in range(len(m.kswin)):
         d = m.kswin[j]
         p = parameters.kswin[j]
@@ -185,7 +185,7 @@ def observe(m, parameters, miss, position, row, alarms, count):
 
 @inner
 def show(m, parameters, statistic, threshold, alarms, warned, t):  # noqa: ARG001  (there is no warning level)
-    """D of the last test, undefined before the window is full, and its limit."""
+    """Write D of the last test (NaN while the window is not full), and its threshold."""
     for j in range(len(m.kswin)):
         d = m.kswin[j]
         p = parameters.kswin[j]

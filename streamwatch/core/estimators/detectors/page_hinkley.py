@@ -1,20 +1,20 @@
-"""Page-Hinkley (Page 1954; Gama, Sebastião, Rodrigues 2009, §3.4.1): a mean that rose, or fell, for long.
+"""Page-Hinkley (Page 1954; Gama, Sebastião, Rodrigues 2009, §3.4.1): lasting rise or fall of the mean.
 
 With x̄_t the mean of the losses since the last reset, x_t included, δ the tolerance, λ the threshold:
 
     m_t = α·m_{t−1} + (x_t − x̄_t − δ),    M_t = min_{i≤t} m_i,    alarm when m_t − M_t > λ    (paper)
     PH_t = max(0, α·PH_{t−1} + x_t − x̄_t − δ),                    alarm when PH_t > λ          (clipped)
 
-The two are equal at α = 1. For α < 1 the paper's sum drifts to −δ/(1−α) while its minimum never forgets.
-For a fall, x̄_t − x_t − δ takes the place of x_t − x̄_t − δ. Alarms need `min_outcomes` outcomes since the
+The two are equal at α = 1. For α < 1 the paper's sum drifts to −δ/(1−α) while its minimum is never forgotten.
+For a fall, x̄_t − x_t − δ takes the place of x_t − x̄_t − δ. An alarm needs `min_outcomes` outcomes since the
 last reset.
 
 The defaults (clipped, δ = .005, λ = 50, α = .9999, on the loss) raise, in a million outcomes of a model that
-does not change, 7 false alarms at an error of .2, 18 at .3, and 100 at .2 where losses have a lag-1
-correlation of .5. A rise smaller than δ + λ(1−α), there .01, is never seen. There is no warning level.
+does not change, 7 false alarms at an error of .2, 18 at .3, and 100 at .2 if losses have a lag-1 correlation
+of .5. A rise smaller than δ + λ(1−α), .01 by default, is never detected. There is no warning level.
 
-With `input: error_rate` the error faded with factor .999 takes the place of the loss (the curve that their
-§4.2 monitors); an alarm does not reset it. It moves slowly, so thresholds that suit it are far smaller.
+With `input: error_rate` the error faded with factor .999 takes the place of the loss (the curve monitored in
+the 2009 paper's §4.2); an alarm does not reset it. It moves slowly, so suitable thresholds are far smaller.
 """
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
@@ -92,7 +92,7 @@ SIDE = np.dtype(
         ("total", "f8"),  # m_t, or PH_t
         ("minimum", "f8"),  # M_t; stays 0 in the clipped form
         ("split", "i8"),  # t at the last minimum
-        ("split_input", "f8"),  # Σ x up to there
+        ("split_input", "f8"),  # Σ x up to then
     ]
 )
 STATE = np.dtype(
@@ -100,7 +100,7 @@ STATE = np.dtype(
         ("n", "i8"),  # t, outcomes since the last reset
         ("input", "f8"),  # Σ x over them
         ("sides", SIDE, (2,)),
-        ("statistic", "f8"),  # of the last alarm: still seen at its outcome, after the reset
+        ("statistic", "f8"),  # of the last alarm; shown at its outcome, after the reset
         ("alarms", "i8"),
         ("faded_losses", "f8"),  # S ← αS + loss and B ← αB + 1, for the error rate S/B
         ("faded_outcomes", "f8"),
@@ -122,9 +122,9 @@ PARAMETERS = np.dtype(
 
 @hot
 def advance(side, excess, alpha, paper, n, total_input):
-    """One step of the sum on one side; gives the statistic m_t − M_t, or PH_t.
+    """Update the sum of one side, and return the statistic m_t − M_t, or PH_t.
 
-    `excess` is ±(x_t − x̄_t) − δ. The last minimum is remembered: it splits before from after.
+    `excess` is ±(x_t − x̄_t) − δ. The time of the last minimum is stored: it separates before from after.
     """
     total = alpha * side.total + excess
     if not paper:
@@ -139,7 +139,7 @@ def advance(side, excess, alpha, paper, n, total_input):
 
 @hot
 def error_rate(d, miss):
-    """The faded error S/B with this loss in it (Gama, Sebastião, Rodrigues 2009, §3.2.1)."""
+    """Update the faded error S/B by this loss, and return it (Gama, Sebastião, Rodrigues 2009, §3.2.1)."""
     d.faded_losses = ERROR_RATE_ALPHA * d.faded_losses + miss
     d.faded_outcomes = ERROR_RATE_ALPHA * d.faded_outcomes + 1.0
     return d.faded_losses / d.faded_outcomes
@@ -147,7 +147,7 @@ def error_rate(d, miss):
 
 @inner
 def reset(d):
-    """Start over after an alarm; its statistic, the number of alarms and the faded error stay."""
+    """Reset after an alarm; keeps the alarm's statistic, the number of alarms and the faded error."""
     d.n = 0
     d.input = 0.0
     for k in range(2):
@@ -160,7 +160,7 @@ def reset(d):
 
 @hot
 def observe(m, parameters, miss, position, row, alarms, count):
-    """Feed one outcome to every Page-Hinkley of a model."""
+    """Pass one loss to every Page-Hinkley of a model; return the new number of alarm rows."""
     for j in range(len(m.page_hinkley)):
         d = m.page_hinkley[j]
         p = parameters.page_hinkley[j]
@@ -207,7 +207,7 @@ def observe(m, parameters, miss, position, row, alarms, count):
 
 @inner
 def statistic_now(d, watched):
-    """The larger statistic of the watched sides after the last outcome; at an alarm the one that alarmed."""
+    """Larger statistic of the monitored sides after the last outcome; at an alarm, the one that raised it."""
     if d.n == 0:
         return d.statistic if d.alarms > 0 else np.nan
     statistic = -1.0
@@ -219,7 +219,7 @@ def statistic_now(d, watched):
 
 @inner
 def show(m, parameters, statistic, threshold, alarms, warned, t):  # noqa: ARG001  (there is no warning level)
-    """The statistic and λ."""
+    """Write the statistic and λ."""
     for j in range(len(m.page_hinkley)):
         d = m.page_hinkley[j]
         p = parameters.page_hinkley[j]
@@ -247,7 +247,7 @@ PAGE_HINKLEY = DetectorKind(
     version=2,
     entry=ENTRY,
     state=STATE,
-    hot_bytes=48,  # up to and with the side watched by default
+    hot_bytes=48,  # up to and including the side monitored by default
     parameters=PARAMETERS,
     row=_row,
     observe=observe,

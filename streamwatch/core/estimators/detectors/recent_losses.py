@@ -1,4 +1,4 @@
-"""The last losses of a model, one bit each, in a ring of up to `MOST`."""
+"""Ring of the last losses of a model, one bit each, at most `MOST`."""
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
 from __future__ import annotations
@@ -13,19 +13,19 @@ WORDS = MOST // 64
 
 @hot
 def loss_at(words, position):
-    """The loss at a position of the ring, 0 or 1."""
+    """Loss at a position of the ring, 0 or 1."""
     return np.int64((words[position >> 6] >> np.uint64(position & 63)) & np.uint64(1))
 
 
 @hot
 def put_loss(words, position, miss):
-    """Write a loss."""
+    """Set the loss at a position of the ring."""
     bit = np.uint64(1) << np.uint64(position & 63)
     words[position >> 6] = (words[position >> 6] | bit) if miss else (words[position >> 6] & ~bit)
 
 
 @hot
 def behind(head, steps, size):
-    """The position so many steps before the head of a ring; at most `size` of them."""
+    """Position `steps` before the head of a ring; `steps` is at most `size`."""
     position = head - steps
     return position if position >= 0 else position + size

@@ -1,19 +1,19 @@
-"""STEPD (Nishida, Yamauchi 2007): the recent error against all before it, a test of equal proportions.
+"""STEPD (Nishida, Yamauchi 2007): test of equal proportions of the recent error and the error before.
 
-With e_r errors among the last r outcomes, e_o among the o older ones since the last reset, p = (e_r +
-e_o)/(r + o):
+With e_r errors among the last r outcomes, e_o among the o older ones since the last reset, p = (e_r + e_o)/(r
++ o):
 
     T = (|e_r/r − e_o/o| − (1/o + 1/r)/2) / √(p(1−p)(1/o + 1/r))
     alarm   when the error rose and 2(1 − Φ(T)) < α, from o ≥ r on, then reset; warning with a larger α
 
-T is 0 where all outcomes so far were alike. For a fall, when it fell. The test is asked at every outcome,
-so the paper's r = 30 and α = .003 alarm 300 times in a million outcomes of a model that does not change (on
-rises alone); the defaults here at most 3 times, and 90 where losses have a lag-1 correlation of .5. Before
-and after are e_o/o and e_r/r.
+T is 0 if all outcomes so far were hits, or all were misses. For a fall: when the error fell. As the test is
+repeated at every outcome, the paper's r = 30 and α = .003 raise 300 alarms in a million outcomes of a model
+that does not change (for rises alone); the defaults here raise at most 3, and 90 if losses have a lag-1
+correlation of .5. Before and after are e_o/o and e_r/r.
 
-MOA 24.07 takes |T| where the correction for continuity made it negative, so that where errors are rare two
-equal windows alarm, and alarms at falls, too. Where neither matters it agrees at every outcome. river has
-none.
+MOA 24.07 takes |T| if the continuity correction made T negative, so that with rare errors two equal windows
+can raise an alarm; it also alarms at falls. Where neither matters it agrees at every outcome. river does not
+have STEPD.
 
 Source: Nishida, Yamauchi, *Detecting concept drift using statistical testing*, Discovery Science 2007.
 """
@@ -37,7 +37,7 @@ from streamwatch.core.specs import Direction
 
 @dataclass(frozen=True, slots=True)
 class StepdSpec:
-    """STEPD on the loss."""
+    """Parameters of STEPD on the loss."""
 
     name: str = "stepd"
     recent: int = 400
@@ -74,8 +74,8 @@ STATE = np.dtype(
         ("n", "i8"),  # outcomes since the last reset
         ("losses", "i8"),
         ("recent_losses", "i8"),
-        ("head", "i8"),  # where in the ring the next loss goes
-        ("statistic", "f8"),  # of the last alarm: still seen at its outcome, after the reset
+        ("head", "i8"),  # position of the next loss in the ring
+        ("statistic", "f8"),  # of the last alarm; shown at its outcome, after the reset
         ("warned", "i8"),
         ("alarms", "i8"),
         ("ring", "u8", (WORDS,)),
@@ -94,13 +94,13 @@ PARAMETERS = np.dtype(
 
 @hot
 def rise(d, recent):
-    """e_r/r − e_o/o; there must be older ones."""
+    """Difference e_r/r − e_o/o; there must be older outcomes."""
     return d.recent_losses / recent - (d.losses - d.recent_losses) / (d.n - recent)
 
 
 @hot
 def tested(d, recent, watched):
-    """T, with the sign of what is watched: negative where the error went the other way."""
+    """T, with |e_r/r − e_o/o| signed by the monitored direction: negative if the error went the other way."""
     if d.losses in (0, d.n):
         return 0.0
     difference = rise(d, recent)
@@ -117,7 +117,7 @@ def tested(d, recent, watched):
 
 @inner
 def reset(d):
-    """Start over after an alarm; what it was stays."""
+    """Reset after an alarm; keeps the alarm's statistic and the number of alarms."""
     d.n = 0
     d.losses = 0
     d.recent_losses = 0
@@ -129,7 +129,7 @@ def reset(d):
 
 @hot
 def observe(m, parameters, miss, position, row, alarms, count):
-    """Feed one loss to every STEPD of a model."""
+    """Pass one loss to every STEPD of a model; return the new number of alarm rows."""
     for j in range(len(m.stepd)):
         d = m.stepd[j]
         p = parameters.stepd[j]
@@ -167,7 +167,7 @@ def observe(m, parameters, miss, position, row, alarms, count):
 
 @inner
 def show(m, parameters, statistic, threshold, alarms, warned, t):
-    """T, undefined before there are as many older outcomes as recent ones, and its limit; as at an alarm."""
+    """Write T (NaN before there are as many older as recent outcomes), and its limit; at an alarm, its T."""
     for j in range(len(m.stepd)):
         d = m.stepd[j]
         p = parameters.stepd[j]
@@ -181,7 +181,7 @@ def show(m, parameters, statistic, threshold, alarms, warned, t):
 
 
 def _row(spec: StepdSpec, detector: int, _window: object) -> tuple[object, ...]:
-    from scipy.special import ndtri  # noqa: PLC0415 - .3 s, of every start, for whoever has this detector
+    from scipy.special import ndtri  # noqa: PLC0415 - takes .3 s, which only starts with this detector should pay
 
     return (
         detector,
