@@ -1,7 +1,8 @@
-"""Verdicts that hold however often one looks: a model is better than an opponent, worse, or it is open.
+"""Anytime-valid verdicts: a model is better than an opponent, worse, or the question is open.
 
-`state` lays out the record of one model against one opponent, `detector` compares the two at every
-outcome, by `factors` of its lead, `dispersion` measures how much wilder the lead is than independent
-outcomes, `opponents` are whom a model is judged against, `utility` is what an answer is worth, `judge` joins
-these at an outcome, whose steps may wait (`deferred`), `readout` says what was found.
+`state` defines the record of one model against one opponent, `detector` updates it at every outcome with the
+`factors` of its lead, and `dispersion` measures how much more the lead varies than that of independent
+outcomes. `opponents` defines the opponents' answers, `utility` the value of an answer. `judge` combines these
+at an outcome, `deferred` buffers steps, `folds` joins the folds of a model, and `readout` computes what is
+reported.
 """

@@ -1,4 +1,4 @@
-"""Tables of costs as utilities; nothing here is compiled, so settings can check a table at once."""
+"""Cost tables as utilities; nothing here is compiled, so that settings can check a table without delay."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from streamwatch.core.specs import UtilitySpec
 
 @dataclass(frozen=True, slots=True)
 class CostTable:
-    """Costs of answers as utilities."""
+    """Costs of answers, converted to utilities."""
 
     classes: tuple[str, ...]
-    """Those that are named; their indices in `utilities` start at 1, and 0 is any other class."""
+    """Named classes; their indices in `utilities` start at 1, index 0 stands for any other class."""
     utilities: NDArray[np.float64]
-    """(K + 1, K + 1): of a true class (row) and an answer (column)."""
+    """Shape (K + 1, K + 1): utility by true class (row) and answer (column)."""
 
     def index(self, name: str) -> int:
         """Index of a class in `utilities`."""
@@ -26,7 +26,7 @@ class CostTable:
 
 
 def stacked(tables: Sequence[CostTable]) -> NDArray[np.float64]:
-    """Utilities by (table, true class, answer), each table padded with what costs most."""
+    """Stack utilities by (table, true class, answer); smaller tables are padded with the lowest utility."""
     size = max((len(table.utilities) for table in tables), default=1)
     utilities = np.zeros((len(tables), size, size))
     for i, table in enumerate(tables):
@@ -35,7 +35,7 @@ def stacked(tables: Sequence[CostTable]) -> NDArray[np.float64]:
 
 
 def cost_table_of(spec: UtilitySpec) -> CostTable:
-    """The table of a utility by costs; raises ValueError as `cost_table` does."""
+    """Build the table of a utility by costs; raises ValueError as `cost_table` does."""
     costs: dict[str, dict[str, float]] = {}
     for true_class, answer, cost in spec.costs:
         costs.setdefault(true_class, {})[answer] = cost
@@ -43,20 +43,20 @@ def cost_table_of(spec: UtilitySpec) -> CostTable:
 
 
 def cost_table(costs: Mapping[str, Mapping[str, float]], other: float | None) -> CostTable:
-    """Utilities of a table of costs.
+    """Build the utilities of a cost table.
 
     Parameters
     ----------
     costs
         Cost of an answer by true class and answered class; lower is better.
     other
-        Cost of every pair that `costs` leaves out, hits among them. Without it every pair of named classes
-        must be there, and a pair with another class costs as much as the worst.
+        Cost of every pair missing in `costs`, hits among them. Without it every pair of named classes must be
+        present, and a pair with any other class costs as much as the worst one.
 
     Raises
     ------
     ValueError
-        If a pair is left out and there is no `other`, a cost is not finite, or all costs are equal.
+        If a pair is missing and `other` is None, a cost is not finite, or all costs are equal.
     """
     names = sorted({*costs, *(answer for row in costs.values() for answer in row)})
     given = [cost for row in costs.values() for cost in row.values()]

@@ -1,17 +1,19 @@
-"""Steps that wait: up to 16 outcomes in which a lead is not 0 are noted, then taken at once.
+"""Deferred steps of the e-detectors: outcomes with a non-zero lead are buffered and applied together.
 
-An outcome with d = 0 for every opponent leaves no trace but its number. Taking a step costs little once M and
-C of a verdict are in registers; bringing them there costs memory, so it is done for many steps together. They
-are taken in their order, with the same operations as one by one, ends of blocks between them: what a record
-holds afterwards does not depend on when that was.
+Loading M and C of a verdict from memory costs more than a step. So up to 16 outcomes in which the lead over
+some opponent is not 0 are buffered per model as notes, and then the steps of many outcomes are taken at once.
+They are taken in order, with the same operations as one by one and with the ends of blocks between them, so
+the resulting record does not depend on when they are taken. Outcomes with d = 0 for every opponent need no
+note; only their number counts.
 
-Nothing is told later for it. `room_of` bounds how soon a verdict could be claimed, as if every note to come
-spoke for one side with the largest lead: Σ_λ (M_λ + g + 64)·(1 + λ)^n after n of them. The note at which it
-could is the last that waits, and so is the outcome at which a verdict would open, and the first at which one
-may be claimed. Nothing waits for more than 64 outcomes, nor beyond an outcome that other opponents answer.
+Deferring delays no result. `room_of` bounds how soon a verdict could be claimed, assuming that every further
+note favours one side with the largest possible lead: Σ_λ (M_λ + g + 64)·(1 + λ)^n after n of them. Steps are
+taken no later than at the first note with which a claim would be possible, at an outcome at which a verdict
+opens, and at the first at which one may be claimed. No step waits for more than 64 outcomes, or beyond an
+outcome that other opponents answer.
 
-Models with folds, whose verdict is looked at over all folds, and those judged by costs, whose leads are of
-another size for every opponent, take every step at once.
+Steps are not deferred for models with folds, whose verdict depends on all folds, and for models judged by
+costs, whose leads differ in size between opponents.
 """
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
@@ -47,50 +49,53 @@ from streamwatch.core.jit import (
 )
 
 NOTES = 16
-"""Outcomes that are noted before their steps are taken."""
+"""Largest number of notes before their steps are taken."""
 LONGEST = 64
-"""Outcomes after which steps are taken, however few are noted."""
+"""Number of outcomes after which steps are taken, however few notes there are."""
 
 NOTE = np.dtype(
     [
-        ("outcome", "i8"),  # 1-based, of the model
+        ("outcome", "i8"),  # number of the outcome in the model, from 1
         ("event_ms", "i8"),
-        ("magnitude", "f8"),  # |d|; not written where every |d| is 1
+        ("magnitude", "f8"),  # |d|; not written if every |d| is 1
     ]
 )
-"""An outcome in which the lead over some opponent is not 0."""
+"""Note of an outcome in which the lead over some opponent is not 0."""
 
 WAITING = np.dtype(
     [
-        ("due", "i8"),  # the outcome at which steps are taken, however few are noted
-        ("noted", "i4"),  # notes
-        ("full", "i4"),  # notes with which some opponent's steps are taken
-        ("answering", "i8"),  # a bit for each opponent that answers the outcomes since
+        ("due", "i8"),  # number of the outcome at which steps are taken, however few notes there are
+        ("noted", "i4"),  # number of notes
+        ("full", "i4"),  # number of notes at which some opponent's steps are taken
+        ("answering", "i8"),  # one bit per opponent that answers the outcomes of these notes
     ]
 )
-"""What waits for a model."""
+"""Deferred outcomes of a model."""
 
 MARKS = np.dtype(
     [
-        ("steps", "i8"),  # bits of notes: see `HALF`
-        ("settled", "i8"),  # the outcome up to which all steps are taken
-        ("full", "i8"),  # notes with which steps are taken
+        ("steps", "i8"),  # one or two bits per note, see `HALF`
+        ("settled", "i8"),  # number of the outcome up to which all steps are taken
+        ("full", "i8"),  # number of notes at which steps are taken
     ]
 )
-"""What waits for one opponent."""
+"""Deferred steps of one opponent."""
 
 HALF = 32
-"""Bit k of `steps` is set if note k is a step with d > 0, bit 32 + k if it is one with d < 0."""
+"""Offset of negative steps: bit k of `steps` is set if note k has d > 0, bit 32 + k if it has d < 0."""
 
 GROWN = (1.0 + STAKES) ** np.arange(NOTES, dtype=np.float64)[:, None]
-"""(1 + λ)^n, shape (16, 8)."""
+"""(1 + λ)^n by (n, λ), shape (16, 8)."""
 MARGIN = 1.0 - 1e-6
-"""Keeps a bound above what rounding makes of M."""
+"""Factor that keeps a bound on the safe side of rounding errors in M."""
 
 
 @hot
 def close_blocks(v, closed, ended):
-    """End every block of 16 after the first `closed` up to the first `ended`; gives their number."""
+    """End every block of 16 steps after the first `closed` up to the first `ended`.
+
+    Return the number of blocks ended.
+    """
     while closed < ended:
         closed += 1
         end_block(v, closed * BLOCKS[0])
@@ -99,21 +104,21 @@ def close_blocks(v, closed, ended):
 
 @inner
 def take_unit_steps(m, marks, v, first, closed):
-    """`take_steps` where every |d| is 1."""
+    """Call `take_steps` for leads that all have |d| = 1."""
     return take_steps(m, marks, v, first, closed, False)
 
 
 @inner
 def take_sized_steps(m, marks, v, first, closed):
-    """`take_steps` where |d| differs."""
+    """Call `take_steps` for leads of differing |d|."""
     return take_steps(m, marks, v, first, closed, True)
 
 
 @hot
 def take_steps(m, marks, v, first, closed, sized):
-    """Take an opponent's steps that are noted, as marked; gives the number of blocks that have ended.
+    """Take an opponent's deferred steps given by `marks`; return the number of blocks of 16 that have ended.
 
-    An outcome k of the model is step k − `first`; `closed` blocks of 16 have ended before.
+    Outcome number k of the model is step k − `first`; `closed` blocks of 16 had ended before.
     """
     better = marks & ((1 << HALF) - 1)
     left = better | (marks >> HALF)
@@ -177,7 +182,10 @@ def take_steps(m, marks, v, first, closed, sized):
 
 @hot
 def write_starts(m, v, side, starts):
-    """Write down where a side's C_λ have started: numbers of notes, −1 where none has."""
+    """Write the starts of C_λ of one side.
+
+    `starts` holds numbers of notes, −1 for a C_λ that did not start.
+    """
     started = bits_at_most(lanes(0.0), starts)
     while started != 0:
         k = trailing_zeros(np.uint64(started))
@@ -189,7 +197,7 @@ def write_starts(m, v, side, starts):
 
 @hot
 def take_all(m, j, w, p, outcome, event_ms):
-    """Take all steps of opponent j that wait, up to `outcome`; gives whether the last changed the verdict."""
+    """Take all deferred steps of opponent j up to `outcome`; return whether the last changed the verdict."""
     pace, v = m.pace[j], m.verdicts[j]
     marks = m.marks[j].steps
     first = m.marks[j].settled - pace.steps
@@ -217,7 +225,7 @@ def take_all(m, j, w, p, outcome, event_ms):
 
 @hot
 def due_of(pace):
-    """Steps of an opponent before the next look at its verdict, however few differ."""
+    """Number of steps after which an opponent's verdict must be checked, however few have d ≠ 0."""
     due = LONGEST
     if pace.steps < FIRST_CLAIM:
         due = min(due, FIRST_CLAIM - pace.steps)
@@ -228,7 +236,7 @@ def due_of(pace):
 
 @hot
 def room_of(pace, v, p):
-    """Notes before the next look at an opponent's verdict, the one looked at among them."""
+    """Number of notes up to and including the one at which an opponent's verdict must be checked."""
     if pace.steps < FIRST_CLAIM:
         return NOTES
     enough = p.threshold * len(STAKES) * MARGIN

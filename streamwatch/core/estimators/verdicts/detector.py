@@ -1,21 +1,21 @@
-"""The e-detector of a lead: claims better or worse at a stated rate of false claims, watched at every step.
+"""E-detector of a lead: claims "better" or "worse" with a bounded rate of false claims at all times.
 
-(Shiryaev-Roberts form: Shin, Ramdas, Rinaldo 2022.) With d a step's lead and φ its `dispersion`, the side
-"better" uses f_λ = (1 + λd)^(1/φ), "worse" f_λ = (1 − λd)^(1/φ), for the λ of `STAKES`. M_λ = C_λ = g = 0 at
-first. A step with d = 0: g ← g + 1, nothing else. One with d ≠ 0, on both sides:
+Shiryaev-Roberts form (Shin, Ramdas, Rinaldo 2022). With d a step's lead and φ its `dispersion`, the side
+"better" uses f_λ = (1 + λd)^(1/φ), "worse" f_λ = (1 − λd)^(1/φ), for each λ in `STAKES`. At first M_λ = C_λ =
+g = 0. At a step with d = 0: g ← g + 1, nothing else. At a step with d ≠ 0, on both sides:
 
     M_λ ← (M_λ + g + 1)·f_λ
     if C_λ ≤ 1: start_λ ← this outcome, C_λ ← 1;  C_λ ← C_λ·f_λ
     g ← 0
     claim when mean_λ M_λ ≥ A = 2N/δ and t ≥ 1,152; then that side's M = C = 0
 
-A verdict holds until the opposite claim; it opens after N steps without a claim of its own side. *Since* is
-the `start` of the λ with the largest C at the claim (ties: smallest λ); claiming a verdict that holds keeps
-its *since*. Should both sides reach A at once, the one with more evidence is claimed (ties: worse), and both
-start anew.
+A verdict holds until the opposite claim, and opens after N steps without a new claim of its side. *Since* is
+the `start` of the λ with the largest C at the claim (ties: smallest λ); a new claim of the side that already
+holds keeps its *since*. If both sides reach A at once, the one with more evidence is claimed (ties: worse),
+and both are reset.
 
-Guaranteed while E[d | past] ≥ 0 and for any predictable φ ≥ 1: P(false "worse" within N steps) ≤ N/A = δ/2,
-and the same the other way round. The dispersion that is used answers for correlated losses approximately.
+Guarantee while E[d | past] ≥ 0 and for any predictable φ ≥ 1: P(false "worse" within N steps) ≤ N/A = δ/2,
+and likewise for "better". With the estimated dispersion, this holds approximately for correlated losses.
 """
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
@@ -40,12 +40,15 @@ from streamwatch.core.jit import (
 )
 
 LAST = BLOCKS[0] - 1
-"""Of the steps of a block, numbered from 0; as a mask, where in its block a step is."""
+"""Last step of a block of 16, numbered from 0; as a bit mask it gives the position of a step in its block."""
 
 
 @hot
 def observe_lead(pace, v, p, lead, outcome, event_ms):
-    """Take one step: the lead at an outcome (1-based, of the model); gives whether the verdict changed."""
+    """Take one step: `lead` at an outcome (numbered from 1 in its model).
+
+    Return whether the verdict changed.
+    """
     pace.steps += 1
     changed = False
     if lead != 0.0:
@@ -57,7 +60,7 @@ def observe_lead(pace, v, p, lead, outcome, event_ms):
 
 @inner
 def differ(pace, v, p, lead, outcome, event_ms):
-    """Take a step with d ≠ 0; gives whether it changed the verdict."""
+    """Take a step with d ≠ 0; return whether it changed the verdict."""
     waited = float(pace.steps - v.differed)
     v.differed = pace.steps
     fade = fade_of(pace.steps)
@@ -100,16 +103,16 @@ def differ(pace, v, p, lead, outcome, event_ms):
 
 @hot
 def fade_of(step):
-    """α^j of a step that lies j steps before the end of its block of 16."""
+    """α^j of a step, j the number of steps from it to the end of its block of 16."""
     return FADES[LAST - ((step - 1) & LAST)]
 
 
 @hot
 def step_side(sums, maxima, starts, factors, sign, waited, at):
-    """Let M and C of one side take a step with d ≠ 0; gives M, C and where each C_λ has started, by λ.
+    """Update M and C of one side by a step with d ≠ 0; return M, C and the start of each C_λ, by λ.
 
-    Where C_λ ≤ 1, the side that the lead favours (its sign is 1., not −1.) starts at `at`. On the other side
-    the start is left as it was: C_λ falls below 1, and the side's next rise sets it.
+    For λ with C_λ ≤ 1, the side that the lead favours (`sign` 1., not −1.) starts at `at`. The start of the
+    other side is left as it was: its C_λ falls below 1, and its next rise sets the start.
     """
     starts = where_at_most(maxima, lanes(sign), lanes(at), starts)
     return (sums + lanes(waited)) * factors, larger(maxima, lanes(1.0)) * factors, starts
@@ -117,7 +120,7 @@ def step_side(sums, maxima, starts, factors, sign, waited, at):
 
 @inner
 def start_from(v, side, started, outcome, event_ms):
-    """Let every C_λ of the bits `started` start at this outcome."""
+    """Set the start of every C_λ in the bit mask `started` to this outcome."""
     while started != 0:
         k = trailing_zeros(np.uint64(started))
         v.starts[side, k] = outcome
@@ -127,13 +130,16 @@ def start_from(v, side, started, outcome, event_ms):
 
 @hot
 def total(v, side):
-    """Σ_λ M_λ."""
+    """Σ_λ M_λ of a side."""
     return sum_in_pairs(lanes_of(v.sums, side))
 
 
 @inner
 def claim_at(pace, v, p, lead, better, worse, outcome, event_ms):
-    """Claim at a step whose lead took a side to A, given Σ_λ M_λ of both; gives whether it changed."""
+    """Claim at a step that took a side to A, given Σ_λ M_λ of both sides.
+
+    Return whether the verdict changed.
+    """
     enough = p.threshold * len(STAKES)
     side = BETTER if better > worse else WORSE
     if lead < 0.0 if side == BETTER else lead > 0.0:
@@ -148,7 +154,10 @@ def claim_at(pace, v, p, lead, better, worse, outcome, event_ms):
 
 @inner
 def restart_below_one(v, side, outcome, event_ms):
-    """Set the starts that `step_side` left in a side that claims by silence alone: after millions of g."""
+    """Set the starts that `step_side` left unchanged, for a claim at a step that does not favour the side.
+
+    That happens only when g alone, after millions of steps with d = 0, takes the side to A.
+    """
     for k in range(len(STAKES)):
         if v.maxima[side, k] == v.factors[0, k]:
             v.starts[side, k] = outcome
@@ -157,7 +166,7 @@ def restart_below_one(v, side, outcome, event_ms):
 
 @inner
 def claim(pace, v, side, evidence, outcomes):
-    """Let a side have the verdict for N steps; gives whether it changed."""
+    """Give a side the verdict for N steps; return whether the verdict changed."""
     pace.reopens = pace.steps + outcomes
     said = 1 if side == BETTER else -1
     if v.verdict == said:
@@ -172,7 +181,7 @@ def claim(pace, v, side, evidence, outcomes):
 
 @inner
 def change(pace, v, verdict, outcome, event_ms, evidence):
-    """Let another verdict hold, since an outcome; the interval of the mean lead starts anew."""
+    """Set another verdict, holding since an outcome, and restart the interval of the mean lead."""
     v.verdict = verdict
     v.since = outcome
     v.since_ms = event_ms
@@ -186,7 +195,7 @@ def change(pace, v, verdict, outcome, event_ms, evidence):
 
 @inner
 def start_anew(v, side):
-    """Forget the evidence of a side."""
+    """Reset the evidence of a side."""
     for k in range(len(STAKES)):
         v.sums[side, k] = 0.0
         v.maxima[side, k] = 0.0
@@ -194,7 +203,7 @@ def start_anew(v, side):
 
 @inner
 def close_step(pace, v, outcome, event_ms):
-    """Open a verdict that was not confirmed, end blocks; gives whether the verdict changed."""
+    """Open a verdict that was not confirmed, and end blocks; return whether the verdict changed."""
     changed = False
     if pace.steps == pace.reopens:
         pace.reopens = 0

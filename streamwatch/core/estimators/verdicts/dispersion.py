@@ -1,22 +1,24 @@
-"""How much wilder the sums of a lead are than those of independent outcomes: φ ≥ 1.
+"""Dispersion of a lead: variance of its sums relative to independent outcomes, φ ≥ 1.
 
-With S_i the sums of consecutive blocks of b ∈ {16, 64, 256} steps, never reset, each but the first gives
+Let S_i be the sums of consecutive blocks of b ∈ {16, 64, 256} steps, never reset. Each block but the first
+gives
 
     x = min((S_i − S_(i−1))²/2, 8·max(x̄, b·Var d))        (unbounded while m < 8)
 
-x̄, the mean of x, and m, their number, fade by α^b (α = .9999). At the end of every 64 steps, once its block
-of 16 is counted, Var d is taken anew (faded by α a step, at least 1e-6), and once those of 64 and 256 are
+x̄, the mean of x, and m, their number, fade by α^b (α = .9999). At the end of every 64 steps, after its block
+of 16 is counted, Var d is computed again (faded by α per step, at least 1e-6), and after the blocks of 64 and
+256 are counted
 
     v_b = x̄·m/(m − 3)/(b·Var d) where m ≥ 8,        φ* = max(1, max_b v_b)
 
 and φ ← φ* if |φ*/φ − 1| > .02, used from the next step.
 
 This is the long-run variance by batch means, from differences of neighbours (von Neumann 1941) instead of
-deviations from the mean: a lead that changes for good, which is what a verdict is to find, shows in one
-difference, and the bound keeps that one small; deviations would count every block before it and after it,
-and a model that falls from .98 to .57 would go unnoticed for thousands of outcomes. m − 3 makes 1/φ, the
-power that it is used as, right on average: m differences have about 2m/3 degrees of freedom ν, and 1/χ² has
-the mean 1/(ν − 2).
+deviations from the mean. A lasting change of the lead, which a verdict is to find, enters a single
+difference, and the bound limits that one. Deviations from the mean would count every block before and after
+it, and a model that falls from .98 to .57 would go unnoticed for thousands of outcomes. The m − 3 makes 1/φ,
+the power that is used, right on average: m differences have about 2m/3 degrees of freedom ν, and 1/χ² has the
+mean 1/(ν − 2).
 """
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
@@ -35,14 +37,14 @@ BOUND = 8.0
 OVERLAP = 3.0
 
 FADES = ALPHA ** np.arange(BLOCKS[0], dtype=np.float64)
-"""α^j: what a step weighs at the end of its block of 16, j steps later."""
+"""α^j: weight of a step at the end of its block of 16, j steps later."""
 BLOCK_WEIGHT = float(FADES.sum())
 BLOCK_FADES = np.array([ALPHA**b for b in BLOCKS])
 
 
 @inner
 def count_block(v, k, total, steps):
-    """Count the sum of a block of the k-th length that ends at this step."""
+    """Count the sum of a block of the k-th length that ends at step `steps`."""
     if steps > BLOCKS[k]:
         change = total - v.last[k]
         x = 0.5 * change * change
@@ -55,7 +57,7 @@ def count_block(v, k, total, steps):
 
 @inner
 def count_interval(v, steps, total):
-    """Count a block of 64 that lies wholly after the last change of verdict; others are left out."""
+    """Count a block of 64 for the mean lead, unless it began before the last change of verdict."""
     if steps - BLOCKS[1] < v.changed:
         return
     lead = total / BLOCKS[1]
@@ -67,7 +69,7 @@ def count_interval(v, steps, total):
 
 @inner
 def end_block(v, steps):
-    """End a block of 16, and what ends with it."""
+    """End a block of 16, and the longer blocks that end with it."""
     v.weight = BLOCK_FADES[0] * v.weight + BLOCK_WEIGHT
     v.total = BLOCK_FADES[0] * v.total + v.recent
     v.squares = BLOCK_FADES[0] * v.squares + v.recent_squares
@@ -82,7 +84,7 @@ def end_block(v, steps):
 
 @inner
 def end_longer(v, steps):
-    """End a block of 64, and one of 256 that ends with it; then update φ."""
+    """End a block of 64, and one of 256 if it ends too; then update φ."""
     mean = v.total / v.weight
     v.variance = max(v.squares / v.weight - mean * mean, LEAST_VARIANCE)
     count_block(v, 1, v.longer[0], steps)

@@ -1,17 +1,17 @@
-"""The verdict on a model that predicts in folds: the mean over its folds of what each has as evidence.
+"""Verdict on a model that predicts in folds, from the mean of its folds' evidence.
 
-Every fold has an e-detector of its own (see `detector`) that never claims by itself. With M_f = Σ_λ M_λ/8 of
-fold f, the model is judged by M̄ = Σ_f M_f/k: a mean of e-detectors is one, whatever their dependence, so the
-folds may test the same ids. Folds with fewer than `FIRST_CLAIM` steps have M_f = 0 in the mean. M̄ is looked
-at when a fold with as many takes a step with d ≠ 0:
+Every fold has its own e-detector (see `detector`), which never claims on its own. With M_f = Σ_λ M_λ/8 of
+fold f, the model is judged by M̄ = Σ_f M_f/k. A mean of e-detectors is an e-detector whatever their
+dependence, so the folds may test the same ids. Folds with fewer than `FIRST_CLAIM` steps count as M_f = 0. M̄
+is checked when a fold with at least `FIRST_CLAIM` steps takes a step with d ≠ 0:
 
     claim when M̄ ≥ A; then every fold's M and C of that side are 0
 
-*Since* is the start of the λ and the fold in the mean with the largest C, in that fold's outcomes. The
-verdict is written into the record of every fold; it opens after N steps of any one fold without a claim of
-its own side.
+*Since* is the start of the λ and the fold with the largest C, among folds in the mean, counted in that fold's
+outcomes. The verdict is written to the record of every fold. It opens after N steps of any one fold without a
+new claim of its side.
 
-The folds of a model are a ring by `next_fold`, in the order of their numbers; −1 is a model without folds.
+`next_fold` links the folds of a model in a ring ordered by number; it is −1 for a model without folds.
 """
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
@@ -28,12 +28,12 @@ from streamwatch.core.estimators.verdicts.state import BETTER, FIRST_CLAIM, STAK
 from streamwatch.core.jit import inner
 
 UNCHANGED, CHANGED = 0, 2
-"""What a step says: nothing, or the verdict before (−1, 0, 1) plus 2."""
+"""Results of a step: nothing changed, or 2 plus the verdict before the change (−1, 0, 1)."""
 
 
 @inner
 def leading_fold(models, next_fold, row, j):
-    """Row of the fold that has seen most changes of the verdict on opponent j: not one that came later."""
+    """Row of the fold with the most changes of the verdict on opponent j, hence not one added later."""
     best = row
     k = next_fold[row]
     while k != row:
@@ -45,9 +45,9 @@ def leading_fold(models, next_fold, row, j):
 
 @inner
 def observe_fold(models, next_fold, row, j, p, lead, outcome, event_ms):
-    """Take one step of one fold: the lead at its outcome.
+    """Take one step of one fold with the lead at its outcome.
 
-    Gives `UNCHANGED`, or the verdict on the model that was changed plus `CHANGED`.
+    Returns `UNCHANGED`, or, if the verdict on the model changed, the verdict before plus `CHANGED`.
     """
     pace = models[row].pace[j]
     v = models[row].verdicts[j]
@@ -101,7 +101,7 @@ def open_folds(models, next_fold, row, j, outcome, event_ms):
 
 @inner
 def claim_folds(models, next_fold, row, j, side, evidence, outcomes):
-    """Let a side have the verdict for N steps of each fold."""
+    """Give a side the verdict for N steps of each fold."""
     said = 1 if side == BETTER else -1
     source = row
     best = 0

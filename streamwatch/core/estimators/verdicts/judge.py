@@ -1,4 +1,4 @@
-"""The verdicts on one model at one outcome: leads over its opponents, their steps, claims to tell."""
+"""Verdicts on one model at one outcome: leads over its opponents, steps, and changes to report."""
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
 from __future__ import annotations
@@ -18,13 +18,13 @@ from streamwatch.core.jit import hot, inner
 
 @inner
 def cost_class(m, class_counts, k, classes):
-    """Index of a class in the table of costs; one that the model has not shown is any other."""
+    """Index of a class in the cost table; 0 (any other class) for one that the model has not shown."""
     return int(class_counts[m.class_counts + k, majority_column(class_counts) + 2]) if k < classes else 0
 
 
 @inner
 def balanced_lead(m, class_counts, true_class, predicted_class):
-    """Size of a lead by the balanced utility."""
+    """Size of a non-zero lead under the balanced utility."""
     classes = max(m.classes, true_class + 1, predicted_class + 1)
     unit = m.labels[0].balanced_unit
     return balanced_weight(
@@ -34,7 +34,7 @@ def balanced_lead(m, class_counts, true_class, predicted_class):
 
 @inner
 def lead_by_costs(m, class_counts, utilities, true_class, predicted_class, answer):
-    """Lead by a table of costs."""
+    """Lead over another answer under a cost table."""
     classes = max(m.classes, true_class + 1, predicted_class + 1)
     table = m.utility - COSTS
     row = cost_class(m, class_counts, true_class, classes)
@@ -44,7 +44,7 @@ def lead_by_costs(m, class_counts, utilities, true_class, predicted_class, answe
 
 @inner
 def lead_of(m, class_counts, utilities, true_class, predicted_class, answer):
-    """Lead over another answer, by the model's utility."""
+    """Lead over another answer under the model's utility."""
     if m.utility >= COSTS:
         return lead_by_costs(m, class_counts, utilities, true_class, predicted_class, answer)
     sign = 1.0 if predicted_class == true_class else -1.0 if answer == true_class else 0.0
@@ -55,7 +55,7 @@ def lead_of(m, class_counts, utilities, true_class, predicted_class, answer):
 
 @inner
 def append_change(pace, v, p, detector, position, row, outcome, before, alarms, count):
-    """Write row `count` of `alarms`: the verdict changed; gives the new number of rows."""
+    """Write a change of the verdict to row `count` of `alarms`; return the new number of rows."""
     alarm = alarms[count]
     alarm.position = position
     alarm.row = row
@@ -88,9 +88,9 @@ def judge(
     alarms,
     count,
 ):
-    """Judge the outcome at hand against every opponent, then count its label; gives the number of alarms.
+    """Judge the current outcome against every opponent, then count its label; return the number of alarms.
 
-    Called before the model learns from it. `known` is the label known at the prediction, −1 for none.
+    Called before the model learns from the outcome. `known` is the label known at prediction, −1 for none.
     """
     m = models[row]
     if len(m.marks) > 0:
@@ -143,7 +143,10 @@ def note(
     alarms,
     count,
 ):
-    """Note what the outcome at hand says of every opponent, take steps if they are due; gives alarms."""
+    """Note the lead over every opponent at the current outcome, take steps if due.
+
+    Return number of alarms.
+    """
     m = models[row]
     w = m.waiting[0]
     outcome = m.outcomes + 1
@@ -176,7 +179,7 @@ def note(
 
 @inner
 def settle_verdicts(models, p, row, outcome, event_ms, position, alarms, count):
-    """Take all steps of a model that wait, up to `outcome` at `event_ms`; gives the number of alarms."""
+    """Take all deferred steps of a model, up to `outcome` at `event_ms`; return the number of alarms."""
     for k in range(len(models[row].waiting)):
         if models[row].waiting[k].answering != 0:
             count = take_due(models, p, row, outcome, event_ms, position, alarms, count, True)
@@ -188,7 +191,7 @@ def settle_verdicts(models, p, row, outcome, event_ms, position, alarms, count):
 
 @inner
 def take_due(models, p, row, outcome, event_ms, position, alarms, count, everything):
-    """Take steps that wait, up to `outcome`, of all opponents or of those due; gives the number of alarms."""
+    """Take deferred steps up to `outcome`, of all opponents or of those due; return the number of alarms."""
     m = models[row]
     w = m.waiting[0]
     if everything:
@@ -232,7 +235,7 @@ def judge_at_once(
     alarms,
     count,
 ):
-    """Take the steps of the outcome at hand; gives the number of alarms."""
+    """Take the steps of the current outcome without deferring them; return the number of alarms."""
     m = models[row]
     outcome = m.outcomes + 1
     folded = next_fold[row] >= 0

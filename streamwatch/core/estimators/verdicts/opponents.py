@@ -1,4 +1,4 @@
-"""Whom a model is judged against, what they answer, and the lead over them.
+"""Opponents that a model is judged against, and their answers.
 
 Every answer is fixed before the label counts:
 
@@ -8,9 +8,9 @@ Every answer is fixed before the label counts:
     transition             the most frequent successor of the previous label (see `kernel.shadow`)
     temporal_correction    the model's scores corrected by the previous label (see `kernel.shadow`)
 
-An opponent that has no answer takes no step. Beside the counts of agreement, the pool of class rows has three
-columns for this: labels faded for the majority, labels faded for the balanced utility, and where the class
-stands in a table of costs.
+At an outcome that an opponent does not answer, it takes no step. Besides the counts of agreement, the pool of
+class rows has three columns for verdicts: labels faded for the majority, labels faded for the balanced
+utility, and the index of the class in a cost table.
 """
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
@@ -26,35 +26,35 @@ from streamwatch.core.specs import OPPONENTS
 
 PERSISTENT, PERSISTENT_KNOWN, MAJORITY, TRANSITION, TEMPORAL_CORRECTION = range(len(OPPONENTS))
 EXTRA_COLUMNS = 3
-"""Columns of class rows after those of agreement: see `majority_column` and the two after it."""
+"""Number of class-row columns after those of agreement: `majority_column` and the two after it."""
 MAJORITY_GROWTH = 1.0 / 0.999
 BALANCED_GROWTH = 1.0 / BALANCED_FADING
-"""How the units of faded counts grow; see `forgetting.mechanisms`."""
+"""Growth of the units of faded counts per label; see `forgetting.mechanisms`."""
 
 LABEL_COUNTS = np.dtype(
     [
         ("leader", "i8"),  # the most frequent class plus 1; 0 before the first label
-        ("majority_unit", "f8"),  # what the newest label counts for the majority, 1 at first
+        ("majority_unit", "f8"),  # amount that the newest label counts for the majority, 1 at first
         ("balanced_unit", "f8"),  # … and for the balanced utility
     ]
 )
 OPPONENT_PARAMETERS = np.dtype(
     [
         ("kind", "i8"),
-        ("notifies", "i8"),  # whether its changes are appended to the alarms, and as which detector plus 1
+        ("notifies", "i8"),  # detector number, plus 1, of its changes among the alarms; 0: not among them
     ]
 )
 
 
 @hot
 def majority_column(class_counts):
-    """Column of the labels that the majority counts; next to it those of the balanced utility, then costs."""
+    """Column of the majority's label counts; next are the balanced utility's and the cost table indices."""
     return class_counts.shape[1] - EXTRA_COLUMNS
 
 
 @hot
 def answer_of(m, kind, known):
-    """The answer of an opponent to the outcome at hand; −1 for none."""
+    """Answer of an opponent to the current outcome; −1 for none."""
     answer = -1
     if kind == PERSISTENT:
         if m.outcomes > 0:
@@ -75,9 +75,11 @@ def answer_of(m, kind, known):
 
 @hot
 def answer_of_stream(kind, previous, m):
-    """The answer to a fold that tests some ids only; `previous` is the previous label of its model's stream.
+    """Answer to a fold that tests only some ids.
 
-    Opponents that learn from successive labels have none: the fold does not see them all.
+    `previous` is the previous label of the model's whole stream.
+
+    Opponents that learn from successive labels have no answer, since the fold does not see every label.
     """
     answer = -1
     if kind == PERSISTENT:
@@ -89,7 +91,7 @@ def answer_of_stream(kind, previous, m):
 
 @hot
 def count_label(m, s, class_counts, counts_majority, true_class):
-    """Count a label for the majority and, if the model's utility asks for it, for the balanced utility."""
+    """Count a label for the majority and, if it is the model's utility, for the balanced utility."""
     column = majority_column(class_counts)
     own = m.class_counts + true_class
     if counts_majority:
@@ -113,6 +115,6 @@ def count_label(m, s, class_counts, counts_majority, true_class):
 
 @inner
 def shrink(m, class_counts, column, true_class):
-    """Bring counts of labels back to where their unit is about 1."""
+    """Scale label counts back so that their unit is about 1."""
     for k in range(max(m.classes, true_class + 1)):
         class_counts[m.class_counts + k, column] *= SHRINK

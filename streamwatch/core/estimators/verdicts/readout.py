@@ -1,11 +1,11 @@
-"""What verdicts say, as arrays over records: mean lead since the last change, its bounds, the evidence.
+"""Reported values of verdicts, as arrays over records: mean lead since the last change, bounds, evidence.
 
 Asymptotic confidence sequence (Waudby-Smith, Arbour, Sinha, Kennedy, Ramdas 2021-24) over n blocks of 64:
-with z̄ and σ̂ (of n − 1) mean and standard deviation of the block means and ρ² = 1/200,
+with z̄ and σ̂ (with n − 1) mean and standard deviation of the block means and ρ² = 1/200,
 
     z̄ ± σ̂·√(2(nρ² + 1)/(n²ρ²)·ln(√(nρ² + 1)/δ)),        clipped to [−1, 1].
 
-It may be looked at at any time. Blocks that began before the verdict changed are left out.
+It is valid at all times. Blocks that began before the last change of verdict are left out.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ RHO_SQUARED = 1.0 / 200.0
 
 
 def mean_lead(records: NDArray[Any]) -> Floats:
-    """Mean lead, in [−1, 1], shape of the records (`VERDICT`); NaN before the first whole block."""
+    """Mean lead in [−1, 1], in the shape of the records (`VERDICT`); NaN before the first whole block."""
     return np.where(records["blocks"] > 0, records["mean"], np.nan)
 
 
@@ -46,14 +46,17 @@ def lead_bounds(records: NDArray[Any], delta: float) -> tuple[Floats, Floats]:
 
 
 def evidence(records: NDArray[Any], threshold: float) -> tuple[Floats, Floats]:
-    """Evidence for better and for worse: max(0, ln(mean M)/ln A), 1 at a claim, which sets it back to 0."""
+    """Evidence for better and for worse: max(0, ln(mean M)/ln A).
+
+    It reaches 1 at a claim, which resets it to 0.
+    """
     means = records["sums"].mean(axis=-1)
     found = np.log(np.maximum(means, 1.0)) / np.log(threshold)
     return found[..., BETTER], found[..., WORSE]
 
 
 def dispersion(records: NDArray[Any]) -> Floats:
-    """φ ≥ 1: variance of the lead's sums beside that of independent outcomes."""
+    """Dispersion φ ≥ 1: variance of the lead's sums relative to independent outcomes."""
     return np.maximum(records["dispersion"], 1.0)
 
 
@@ -63,14 +66,14 @@ class Verdicts(NamedTuple):
     verdict: Floats
     """1 better, −1 worse, 0 open; undefined before the opponent's first answer."""
     since_seconds: Floats
-    """Event time from which it holds; undefined before the first."""
+    """Event time in seconds from which the verdict holds; undefined before the first verdict."""
     since: Floats
-    """Outcome from which it holds."""
+    """Number of the outcome from which the verdict holds."""
     lead: Floats
     lower: Floats
     upper: Floats
     better: Floats
-    """Evidence."""
+    """Evidence, see `evidence`."""
     worse: Floats
     dispersion: Floats
 
@@ -78,7 +81,7 @@ class Verdicts(NamedTuple):
 def read_verdicts(
     steps: NDArray[np.int64], records: NDArray[Any], delta: float, threshold: float
 ) -> Verdicts:
-    """Read records (`VERDICT` or `SAID`) after so many steps, judged by δ and A."""
+    """Read records (`VERDICT` or `SAID`) after `steps` steps; `delta` is δ, `threshold` A."""
     judged = np.where(steps > 0, 1.0, np.nan)
     known = np.where(records["since"] > 0, 1.0, np.nan)
     lower, upper = lead_bounds(records, delta)
@@ -99,12 +102,12 @@ def read_verdicts(
 def read_fold_verdicts(
     steps: NDArray[np.int64], records: NDArray[Any], delta: float, threshold: float
 ) -> Verdicts:
-    """Read the records of k folds of one model together, each array (opponents, 1).
+    """Read the records of the k folds of one model together, each array (opponents, 1).
 
     Parameters
     ----------
     steps, records
-        Of shape (opponents, k).
+        Shape (opponents, k).
     delta, threshold
         δ and A.
     """
@@ -128,5 +131,8 @@ def read_fold_verdicts(
 
 
 def _mean_over_folds(values: Floats) -> Floats:
-    """Mean over the last axis, kept as one; NaN where any is: a mean of some folds is not the model's."""
+    """Mean over the last axis, which is kept.
+
+    NaN if any value is: a mean over some folds is not the model's.
+    """
     return values.mean(axis=-1, keepdims=True)

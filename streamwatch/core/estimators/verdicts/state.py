@@ -1,7 +1,7 @@
-"""What is kept of a model's lead over one opponent: a record of scalars and 2 × 8 arrays, all zero at first.
+"""State of a model's lead over one opponent: a record of scalars and 2 × 8 arrays, all zero at first.
 
-The lead of an outcome is d = u(y, ŷ) − u(y, b) ∈ [−1, 1]: utility of the model's answer ŷ, less that of the
-opponent's answer b (see `utility`). One step per outcome that the opponent had answered.
+The lead of an outcome is d = u(y, ŷ) − u(y, b) ∈ [−1, 1]: utility of the model's answer ŷ minus that of the
+opponent's answer b (see `utility`). There is one step per outcome that the opponent answered.
 """
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
@@ -13,60 +13,60 @@ from numpy.typing import NDArray
 from streamwatch.core.jit import inner
 
 VERSION = 2
-"""Raised when the meaning of the state changes."""
+"""Incremented when the meaning of the state changes."""
 
 STAKES = np.array([0.02, 0.04, 0.08, 0.15, 0.25, 0.4, 0.6, 0.8])
-"""λ: the small ones find small leads late, the large ones large leads early."""
+"""Values of λ: small ones find small leads late, large ones find large leads early."""
 
 BETTER, WORSE = 0, 1
-"""Sides of a verdict, the first index of `sums`, `maxima`, `starts` and `start_ms`."""
+"""Sides of a verdict; first index of `sums`, `maxima`, `starts` and `start_ms`."""
 
 BLOCKS = (16, 64, 256)
-"""Steps of the blocks whose sums show how the lead is correlated; each divides the next."""
+"""Lengths in steps of the blocks whose sums measure how the lead is correlated; each divides the next."""
 
 FIRST_CLAIM = 1_152
-"""Least steps before a claim: until then the dispersion rests on too few blocks of 64 and 256."""
+"""Least number of steps before a claim: until then there are too few blocks of 64 and 256 for φ."""
 
 _SIDES = (2, len(STAKES))
 
 PACE = np.dtype(
     [
-        ("steps", "i8"),  # t
-        ("reopens", "i8"),  # the step that opens the verdict unless its side claims before; 0 while open
+        ("steps", "i8"),  # t, number of steps
+        ("reopens", "i8"),  # step that opens the verdict unless its side claims before; 0 while open
     ]
 )
-"""All that a step with d = 0 changes; those of all opponents share a cache line."""
+"""All fields that a step with d = 0 changes; those of all opponents share a cache line."""
 
 VERDICT = np.dtype(
     [
-        ("differed", "i8"),  # the last step with d ≠ 0, so that g = t − differed
+        ("differed", "i8"),  # number of the last step with d ≠ 0, so that g = t − differed
         ("verdict", "i8"),  # 1 better, −1 worse, 0 open
-        ("block", "f8"),  # Σ d of the running block of 16
+        ("block", "f8"),  # Σ d of the current block of 16
         ("recent", "f8"),  # of the same steps, Σ α^(steps left in the block)·d …
         ("recent_squares", "f8"),  # … and ·d²
-        ("magnitude", "f8"),  # the |d| that `factors` hold for; 0 for none
+        ("magnitude", "f8"),  # |d| for which `factors` are valid; 0 for none
         ("factors", "f8", _SIDES),  # (1 − λ|d|)^(1/φ), (1 + λ|d|)^(1/φ)
         ("sums", "f8", _SIDES),  # M_λ of each side, without g
         ("maxima", "f8", _SIDES),  # C_λ
-        ("starts", "i8", _SIDES),  # the outcome from which C_λ has grown
+        ("starts", "i8", _SIDES),  # number of the outcome from which C_λ has grown
         ("start_ms", "i8", _SIDES),  # its event time
-        ("since", "i8"),  # outcome from which the verdict holds; 0 before the first
+        ("since", "i8"),  # number of the outcome from which the verdict holds; 0 before the first
         ("since_ms", "i8"),  # its event time
-        ("changed", "i8"),  # the step at which the verdict last changed
-        ("changes", "i8"),  # how often it has
-        ("claimed", "f8"),  # mean M_λ of the change; 0 when nothing was claimed
+        ("changed", "i8"),  # number of the step at which the verdict last changed
+        ("changes", "i8"),  # number of changes of the verdict
+        ("claimed", "f8"),  # mean M_λ at the last change; 0 if it was no claim
         ("dispersion", "f8"),  # φ; 0 stands for 1
-        ("longer", "f8", (len(BLOCKS) - 1,)),  # Σ d of the running blocks of 64 and 256, whole 16s and 64s
+        ("longer", "f8", (len(BLOCKS) - 1,)),  # Σ d of the current 64 and 256, in whole 16s and 64s
         ("last", "f8", (len(BLOCKS),)),  # S of the last block of each length
-        ("weights", "f8", (len(BLOCKS),)),  # m of their differences, faded
+        ("weights", "f8", (len(BLOCKS),)),  # m, number of the differences, faded
         ("spreads", "f8", (len(BLOCKS),)),  # m times the faded mean of x
-        ("weight", "f8"),  # steps up to the last block's end, faded
-        ("total", "f8"),  # their Σ d, faded
-        ("squares", "f8"),  # their Σ d², faded
+        ("weight", "f8"),  # number of steps up to the last block's end, faded
+        ("total", "f8"),  # Σ d of these steps, faded
+        ("squares", "f8"),  # Σ d² of these steps, faded
         ("variance", "f8"),  # Var d, as of the last block of 64
-        ("blocks", "i8"),  # whole blocks of 64 since the verdict last changed
-        ("mean", "f8"),  # mean of their means: the mean lead
-        ("spread", "f8"),  # n times the variance of their means
+        ("blocks", "i8"),  # number of whole blocks of 64 since the verdict last changed
+        ("mean", "f8"),  # mean of the block means: the mean lead
+        ("spread", "f8"),  # number of blocks times the variance of the block means
     ]
 )
 
@@ -88,19 +88,19 @@ SAID = np.dtype(
         )
     ]
 )
-"""What `readout` reads of a record."""
+"""Fields of a record that `readout` uses."""
 
 VERDICT_PARAMETERS = np.dtype(
     [
-        ("threshold", "f8"),  # A
-        ("outcomes", "i8"),  # N
+        ("threshold", "f8"),  # A, evidence that a claim needs
+        ("outcomes", "i8"),  # N, number of steps that a verdict holds without a new claim
     ]
 )
 
 
 @inner
 def copy_said(pace, v, said):
-    """Copy what is read of a record."""
+    """Copy the fields that `readout` uses."""
     said.steps = pace.steps
     said.verdict = v.verdict
     said.since = v.since
@@ -115,7 +115,7 @@ def copy_said(pace, v, said):
 
 
 def verdict_parameters(outcomes: int, delta: float) -> NDArray[np.void]:
-    """The parameters, shape (): within `outcomes` N, either false claim comes with probability ≤ δ/2.
+    """Parameters of verdicts, shape (): within N = `outcomes`, each false claim has probability ≤ δ/2.
 
     Raises
     ------

@@ -1,11 +1,11 @@
-"""What an answer is worth, in [0, 1]: as accuracy has it, alike for every class, or by a table of costs.
+"""Utility of an answer, in [0, 1]: by accuracy, balanced over the classes, or by a cost table.
 
     accuracy    u = 1[answer = y]
     balanced    u = 1[answer = y]·min_k s_k/s_y over the classes present and y, with
                 s_k = max((c_k + 1)/(Σc + K), .005), c the counts of earlier labels faded by .9999, K classes
     costs       u = (Cmax − C[y, answer])/(Cmax − Cmin)
 
-All are fixed before the label counts, so the guarantee of a verdict does not depend on which is chosen.
+All are fixed before the label counts, so the guarantee of a verdict holds for each of them.
 """
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
@@ -16,7 +16,7 @@ from math import inf
 from streamwatch.core.jit import inner
 
 ACCURACY, BALANCED, COSTS = 0, 1, 2
-"""Utility of a model; tables of costs count upward from `COSTS`."""
+"""Numbers of utilities; cost tables are numbered upward from `COSTS`."""
 
 ALPHA = 0.9999
 PRESENT = 0.05
@@ -26,7 +26,7 @@ LEAST_SHARE = 0.005
 
 @inner
 def balanced_weight(counts, first, classes, column, unit, true_class):
-    """Worth of a right answer, min_k s_k/s_y ∈ (0, 1].
+    """Utility of a right answer, min_k s_k/s_y ∈ (0, 1].
 
     `counts[first + k, column]` is c_k times `unit`, for k below `classes`. O(K).
     """
