@@ -1,9 +1,9 @@
-"""Kinds of registers: what is kept of every model beside the kernel's table, from the same outcomes.
+"""Kinds of registers: state of every model outside the kernel's table, computed from the same outcomes.
 
-A new kind is one file or room beside `kind.py` and one line in `KINDS`. From it follow its section in every
-model's snapshot, its series with their ranks, its details in the API, and what a start says of its state. The
-contract tests run over `KINDS`: whoever is in it must not care how a stream is cut, ordered among models, or
-resumed, and must forget a model that retires.
+To add a kind, add a module or package beside `kind.py` and one line to `KINDS`. Its section in every model's
+snapshot, its series with their ranks, its details in the API, and the messages about its state at a start are
+derived from that. The contract tests run over `KINDS`: results must not depend on how a stream is cut,
+ordered among models, or resumed, and the state of a retired model must be dropped.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def registers_of(spec: MonitorsSpec) -> Sequence[Register]:
     Raises
     ------
     ValueError
-        If a kind is asked for twice.
+        If two specifications are of the same kind.
     """
     by_spec = {kind.spec: kind for kind in KINDS}
     chosen = [by_spec[type(wanted)] for wanted in spec.registers]

@@ -1,4 +1,4 @@
-"""What a kind of register brings: its specification, its series, and how one is built."""
+"""Protocol of a register, and its kind: specification, series and constructor."""
 
 from __future__ import annotations
 
@@ -12,64 +12,72 @@ from streamwatch.core.metrics import Metric
 
 
 class Register(Protocol):
-    """Something kept of every model row beside the kernel's table.
+    """State of every model, by row, outside the kernel's table.
 
-    What it keeps of a row must depend on that model's outcomes and their order only: not on how they were
-    cut into batches, nor on when the state was written and read.
+    The state of a row must depend only on that model's outcomes and their order: not on how they were cut
+    into batches, nor on when the state was saved and restored.
     """
 
     @property
     def section(self) -> str:
         """Name of its section in a model's snapshot: kind, parameters and version (see `fingerprint`).
 
-        A section of another name is not resumed: the register then begins empty.
+        If a snapshot has no section of this name, the register starts empty.
         """
         ...
 
     @property
     def title(self) -> str:
-        """The section in words, for what a start says of estimators that go on or begin anew."""
+        """Description of the section, used to report which estimators continue and which start empty."""
         ...
 
     def observe(self, batch: Batch) -> None:
-        """Take in outcomes of several models, in order; assumed ones are among them, and scores if given."""
+        """Evaluate outcomes of several models, in order, with scores if given.
+
+        Assumed outcomes are included.
+        """
         ...
 
     def clear(self, row: int) -> None:
-        """Forget a row, before it is used and after its model has retired."""
+        """Reset a row; called before a model uses it and after the model has retired."""
         ...
 
     def snapshot(self, row: int) -> bytes:
-        """State of a row, canonical: the same outcomes give the same bytes."""
+        """Encode the state of a row; the same outcomes give the same bytes."""
         ...
 
     def restore(self, row: int, state: bytes) -> None:
-        """Set a cleared row to a snapshot; raises ValueError for bytes that are none."""
+        """Set a cleared row to a snapshot; raises ValueError for bytes that are not one."""
         ...
 
     def series(self, chosen: Sequence[Slice]) -> Mapping[str, Sequence[Sample]]:
-        """Samples of some models, by the name of a metric of its kind; what is undefined has no sample."""
+        """Samples of some models, by name of a metric of this kind; undefined values give no sample."""
         ...
 
     def details(self, row: int, classes: Classes) -> Mapping[str, object]:
-        """Give what is no single number, for the API: JSON values under keys of its own; empty without any.
+        """Details of a row for the API that are not single numbers: JSON values by key, possibly empty.
 
-        A model that predicts in folds has none.
+        Not called for a model that predicts in folds.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class RegisterKind:
-    """One kind of register; `registers.KINDS` lists them all, and everything else follows from that list."""
+    """Kind of register; everything else about registers is derived from the list `registers.KINDS`."""
 
     name: str
     """Unique among kinds."""
     spec: type[Any]
-    """Frozen dataclass of what an operator may choose; one in `MonitorsSpec.registers` asks for a register.
-    Its defaults must make a valid one."""
+    """Frozen dataclass of the parameters, all with valid defaults.
+
+    An instance in `MonitorsSpec.registers` requests a register.
+    """
     metrics: tuple[Metric, ...]
-    """Families of series, each with a `model` label. The last ones are left out first to stay within
-    `monitors.max_series`, after `metrics.DISPENSABLE` and before what is needed most."""
+    """Metrics of its series, each with a `model` label.
+
+    To stay within `monitors.max_series` the last ones are left out first, after `metrics.DISPENSABLE` and
+    before the most important ones (`NEEDED`).
+    """
     build: Callable[[Any, int], Register]
-    """(specification, capacity in rows) → an empty register."""
+    """Build an empty register: (specification, capacity in rows) → register."""

@@ -1,4 +1,4 @@
-"""What is asked of registers when an alarm is raised: where the change is, and what its labels can tell."""
+"""Protocols of registers with information about alarms, and of registers with detectors of their own."""
 
 from __future__ import annotations
 
@@ -14,42 +14,42 @@ from streamwatch.core.events import ErrorChange
 
 @runtime_checkable
 class AnswersAlarms(Protocol):
-    """Register that is asked about alarms, and says what it knows of each question.
+    """Register that can be asked about an alarm.
 
-    Of several registers that are asked, the first answer counts, in the order of `MonitorsSpec.registers`.
+    If several registers are asked, the first answer counts, in the order of `MonitorsSpec.registers`.
     """
 
     def change_at(self, batch: Batch, position: int) -> ErrorChange | None:
         """Locate a change of the error among predictions, as of one outcome of a batch not yet observed.
 
-        None where none is found, and from registers that do not know when predictions were made.
+        None if there is none, or if the register does not know when predictions were made.
         """
         ...
 
     def change_of(self, row: int) -> SegmentChange | None:
-        """Find the value in which most of a model's extra errors sit, as of the outcomes observed.
+        """Find the segment value with most of a model's additional errors, as of the outcomes observed.
 
-        None where none stands out, and from registers that know no segments.
+        None if none stands out, or if the register has no segments.
         """
         ...
 
     def only_quick_labels(self, age_ms: int) -> bool:
-        """Tell whether a model first seen so long ago can only have labels that came quickly.
+        """Tell whether a model first seen this long ago can only have labels that came quickly.
 
-        False from registers that know of no horizon.
+        False if the register has no horizon.
         """
         ...
 
 
 class LateAlarm(NamedTuple):
-    """A detector of a register alarmed at an outcome that an outcome of a batch released."""
+    """Alarm of a register's detector for an outcome that was released by an outcome of the batch."""
 
     position: int
-    """In the batch, of the outcome at which it was noticed."""
+    """Position in the batch of the outcome at which the alarm was noticed."""
     found: AlarmRow
-    """As its table says it, but for `row`, which is that of the model."""
+    """Alarm as the register's table reports it, except that `row` is the model's own row."""
     predicted_ms: int
-    """Time of the prediction at whose outcome it alarmed."""
+    """Time of the prediction whose outcome raised the alarm."""
 
 
 @runtime_checkable
@@ -58,22 +58,25 @@ class RaisesAlarms(Protocol):
 
     @property
     def detectors(self) -> Sequence[str]:
-        """Names of the detectors, by the index that its alarms have."""
+        """Names of the detectors, by the index used in its alarms."""
         ...
 
     def estimators(self) -> Mapping[str, str]:
-        """Detectors in words, by names that change with their parameters."""
+        """Descriptions of the detectors, by section name, which changes with their parameters."""
         ...
 
     @property
     def columns(self) -> Sequence[str]:
-        """Names of the columns that it adds to a trace."""
+        """Names of the columns that the register adds to a trace."""
         ...
 
     def trace(self, batch: Batch) -> Sequence[Sequence[Cell]]:
-        """Observe a batch as `observe` does; what each column says after every outcome, (columns, n)."""
+        """Evaluate a batch as `observe` does.
+
+        Return the value of each column after every outcome, (columns, n).
+        """
         ...
 
     def raised(self) -> Sequence[LateAlarm]:
-        """Give the alarms of the outcomes observed since the last call, in their order within a model."""
+        """Alarms since the last call, in their order within a model."""
         ...

@@ -1,1 +1,1 @@
-"""Accuracy, delays and drift by the time of the prediction, where labels come late and some kinds later."""
+"""Accuracy, label delays and error changes by the time of the prediction, corrected for late labels."""

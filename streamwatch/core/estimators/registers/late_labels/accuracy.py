@@ -1,13 +1,14 @@
-"""Accuracy where errors are labelled sooner, or later, than hits: of settled predictions, and of recent ones.
+"""Accuracy of settled and of recent predictions if errors are labelled earlier, or later, than hits.
 
-What is resolved is not what was predicted. *Settled* is the accuracy of predictions at least one horizon
-old, which have all the labels they will get. *Corrected* is that of the predictions of the last half horizon,
-every outcome weighted by 1 / F_z(age): F_z is the share of the labels of its kind z (hit or error) that have
-come at that age, of those that come within the horizon. It is estimated by reverse hazards, as a chain ladder
-estimates claims not yet reported (Lagakos, Barraj, De Gruttola 1988; Kalbfleisch, Lawless 1989).
+Labelled outcomes are not a fair sample of the predictions then. *Settled* is the accuracy of predictions at
+least one horizon old, which have all the labels they will get. *Corrected* is that of the predictions of the
+last half horizon, with every outcome weighted by 1 / F_z(age). F_z is the share of labels of kind z (hit or
+error) that have arrived by that age, among those that arrive within the horizon. It is estimated by reverse
+hazards, as a chain ladder estimates claims not yet reported (Lagakos, Barraj, De Gruttola 1988; Kalbfleisch,
+Lawless 1989).
 
-It assumes that the delay, given the kind, is stable. Outcomes that are never labelled, at a rate that depends
-on their kind, cannot be found out about.
+This assumes that the delay, given the kind, is stable. If outcomes are never labelled, at a rate that depends
+on their kind, the resulting bias cannot be detected.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ from streamwatch.core.estimators.registers.late_labels.ring import RingView
 Floats: TypeAlias = NDArray[np.float64]
 
 LEAST_OUTCOMES: Final = 30
-"""Outcomes below which an accuracy is undefined."""
+"""Number of outcomes below which an accuracy is undefined."""
 LEAST_SHARE: Final = 0.2
-"""Share of labels, of each kind, that must have come for a bucket to be used."""
+"""Least share of labels of each kind that must have arrived for a bucket to be used."""
 _Z: Final = 1.96
 
 
@@ -57,15 +58,15 @@ class LateAccuracy:
     Attributes
     ----------
     settled
-        Of predictions one to one and a half horizons old.
+        Accuracy of predictions one to one and a half horizons old.
     corrected
-        Of those of the last half horizon, for the labels that have not come. Undefined until 30 outcomes are
-        settled.
+        Accuracy of predictions of the last half horizon, corrected for labels not arrived yet. Undefined
+        until 30 outcomes are settled.
     naive
-        The same predictions, unweighted: (m,), defined where `corrected` is.
+        Accuracy of the same predictions, unweighted: (m,), defined where `corrected` is.
     weights
-        Of errors and hits by bucket, (m, 64, 2): 1 / F_z, 0 where too few labels have come. Before a horizon
-        has passed, F_z is the share of the labels that come within the time watched.
+        Weights of errors and hits by bucket, (m, 64, 2): 1 / F_z, 0 where too few labels have arrived. In the
+        first horizon after the start, F_z is the share among labels that arrive within the time observed.
     """
 
     settled: Share
@@ -79,16 +80,16 @@ class LateAccuracy:
 
     @property
     def bias(self) -> Floats:
-        """Naive less corrected accuracy, (m,): what is seen is too low (< 0) or too high by so much."""
+        """Naive minus corrected accuracy, (m,): below 0 the visible accuracy is too low, above 0 too high."""
         return self.naive - self.corrected.value
 
 
 def shares_labelled(view: RingView, geometry: Geometry) -> Floats:
-    """Share of labels that have come at an age, of those that come within the horizon, by kind.
+    """Share of labels that have arrived by an age, among those that arrive within the horizon, by kind.
 
     F_z at the 24 edges of the bins, shape (m, 2, 24): F_z(horizon) = 1 and F_z(e_k-1) = F_z(e_k)(1 - r_z(k)),
-    where r_z(k) is the share of bin k among the outcomes of bins 1 … k, in the buckets all of whose
-    predictions are at least e_k old; 0 where these have none.
+    where r_z(k) is the share of bin k among the outcomes of bins 1 … k, in the buckets whose predictions are
+    all at least e_k old; 0 if these have no outcomes.
     """
     age = view.now_ms[:, None] - (view.buckets + 1) * geometry.width_ms
     whole = age[:, :, None] >= geometry.edges_ms[1:]
@@ -108,7 +109,8 @@ def late_accuracy(view: RingView, geometry: Geometry) -> LateAccuracy:
     newest_age = view.now_ms[:, None] - (view.buckets + 1) * width
     is_settled = newest_age >= geometry.horizon_ms
     settled = _share((outcomes * is_settled[:, :, None]).sum(axis=1).astype(np.float64), None)
-    # Predictions of a bucket are taken to be as old as its middle; those of the last one came until now.
+    # All predictions of a bucket are taken to have the age of its middle; those of the last bucket were made
+    # up to now.
     middle = newest_age.astype(np.float64) + width / 2.0
     middle[:, -1] = (view.now_ms - view.head * width) / 2.0
     labelled = shares_labelled(view, geometry)
@@ -128,7 +130,7 @@ def late_accuracy(view: RingView, geometry: Geometry) -> LateAccuracy:
 
 
 def _at(shares: Floats, edges: Floats, age: Floats) -> Floats:
-    """Shares at ages (m, 64) of both kinds, linear between edges; (m, 64, 2)."""
+    """Interpolate the shares of both kinds linearly at ages (m, 64); returns (m, 64, 2)."""
     within = np.clip(age, 0.0, edges[-1])
     upper = np.clip(np.searchsorted(edges, within), 1, BINS)
     part = (within - edges[upper - 1]) / (edges[upper] - edges[upper - 1])
@@ -143,7 +145,10 @@ def _at(shares: Floats, edges: Floats, age: Floats) -> Floats:
 
 
 def _share(totals: Floats, squares: Floats | None) -> Share:
-    """Share of hits in weighted totals of errors and hits (m, 2); `squares` is Σw², Σw where it is None."""
+    """Share of hits from weighted totals of errors and hits (m, 2).
+
+    `squares` is Σw², None for weights of 1.
+    """
     weight = totals.sum(axis=1)
     n_eff = weight if squares is None else _ratio(weight * weight, squares)
     n_eff = np.where(weight > 0, n_eff, 0.0)
@@ -154,7 +159,7 @@ def _share(totals: Floats, squares: Floats | None) -> Share:
 
 
 def wilson(share: Floats, n_eff: Floats) -> tuple[Floats, Floats]:
-    """Limits of a share at 95 % (Wilson 1927); NaN where it is undefined."""
+    """Limits of a share at 95 % (Wilson 1927); NaN where the share is."""
     n = np.where(n_eff > 0, n_eff, np.nan)
     middle = share + _Z * _Z / (2.0 * n)
     half = _Z * np.sqrt(share * (1.0 - share) / n + _Z * _Z / (4.0 * n * n))
@@ -163,6 +168,6 @@ def wilson(share: Floats, n_eff: Floats) -> tuple[Floats, Floats]:
 
 
 def _ratio(above: Floats | Integers, below: Floats | Integers) -> Floats:
-    """Quotient, NaN where there is nothing below."""
+    """Quotient; NaN where the denominator is 0."""
     quotient = np.full(above.shape, np.nan)
     return np.divide(above, below, out=quotient, where=below > 0)

@@ -1,10 +1,10 @@
-"""When predictions began to err more, or less: the latest change of the error by prediction time.
+"""Latest change of the error by prediction time, that is, since when predictions have more or fewer errors.
 
-Labels come late, so an alarm tells when the *labels* changed. Here buckets of predictions are split at
-boundaries such that the binomial likelihood is largest, each split at a price; the last split is the change.
-Errors and hits count by their weights (`accuracy`), so that the youngest buckets, where only quick labels are
-in, do not look like a change. Where errors come in runs a split costs more, and the interval is longer, by
-the dispersion of the buckets within their stretches (`dispersion`).
+Labels come late, so an alarm tells when the *labels* changed. Here the buckets of predictions are partitioned
+to maximise the binomial likelihood minus a penalty per boundary; the last boundary is the change. Errors and
+hits have the weights of `accuracy`, so that the youngest buckets, of which only quick labels have arrived, do
+not look like a change. If errors are correlated, the penalty and the interval grow with the dispersion of the
+buckets within their segments (`dispersion`).
 """
 
 from __future__ import annotations
@@ -20,27 +20,29 @@ from streamwatch.core.estimators.registers.late_labels.partition import last_bou
 from streamwatch.core.events import ErrorChange
 
 PRICE: Final = 6.0
-"""Log likelihood, by the dispersion, that a split must gain. Of streams without a change less than 2 in 100
-are split then."""
+"""Penalty of a boundary: log likelihood, divided by the dispersion, that it must gain.
+
+Of streams without a change, less than 2 in 100 get a boundary.
+"""
 CRITICAL: Final = 7.352
-"""Twice the log likelihood, by the dispersion, that a boundary may lose to be in the interval of 95 %.
+"""Twice the log likelihood, by the dispersion, that a boundary in the interval of 95 % may lose.
 
 -2 ln(1 - √.95), the quantile of the supremum that this loss has where changes are small (Yao 1987; Hansen
 2000, table 1).
 """
 ROUNDS: Final = 10
-"""How often the dispersion is estimated anew if the partition does not stay."""
+"""Largest number of times the dispersion is estimated if the partition keeps changing."""
 
 
 def weighted_errors(counts: Integers, weights: Floats) -> tuple[Floats, Floats]:
-    """Errors and outcomes by bucket, (n,) each, as many as those that n_eff of the bucket says.
+    """Equivalent unweighted errors and outcomes by bucket, (n,) each; the outcomes are each bucket's n_eff.
 
     Parameters
     ----------
     counts
         Errors and hits by bucket, (n, 2).
     weights
-        Of errors and hits, (n, 2); 0 where too few labels have come.
+        Weights of errors and hits, (n, 2); 0 where too few labels have arrived.
     """
     weighted = counts * weights
     total = weighted.sum(axis=1)
@@ -54,11 +56,11 @@ def weighted_errors(counts: Integers, weights: Floats) -> tuple[Floats, Floats]:
 def latest_change(
     errors: Floats, outcomes: Floats, first_bucket: int, geometry: Geometry
 ) -> ErrorChange | None:
-    """Locate the latest change; None where no split is worth its price.
+    """Locate the latest change; None if no boundary is worth its penalty.
 
-    Errors that come in runs vary more than binomials: likelihoods are divided by their dispersion
-    (quasi-likelihood, Wedderburn 1974). It is that of the buckets without a split at first, then that about
-    the best partition at the price that it sets, until the partition stays.
+    Correlated errors vary more than binomially, so likelihoods are divided by the dispersion
+    (quasi-likelihood, Wedderburn 1974). It is first estimated from the buckets without a boundary, then from
+    the best partition at the resulting penalty, until the partition no longer changes.
 
     Parameters
     ----------
@@ -67,7 +69,7 @@ def latest_change(
     first_bucket
         Number of the first of these buckets.
     geometry
-        Widths.
+        Widths of buckets and bins.
     """
     wrong = np.concatenate(([0.0], np.cumsum(errors)))
     weight = np.concatenate(([0.0], np.cumsum(outcomes)))
@@ -87,7 +89,7 @@ def latest_change(
     width = geometry.width_ms
     return ErrorChange(
         since_ms=(first_bucket + split) * width,
-        # A change within a bucket is nearest to either of its ends.
+        # A change within a bucket may be attributed to either end of the bucket.
         earliest_ms=(first_bucket + int(accepted[0]) - 1) * width,
         latest_ms=(first_bucket + int(accepted[-1]) + 1) * width,
         before=float((wrong[split] - wrong[start]) / (weight[split] - weight[start])),
@@ -96,7 +98,7 @@ def latest_change(
 
 
 class _Partition(NamedTuple):
-    """The boundary before the last, the last, twice the likelihood lost by others, and all edges."""
+    """Last two boundaries, twice the likelihood that each other last boundary would lose, and all edges."""
 
     start: int
     split: int
@@ -105,7 +107,7 @@ class _Partition(NamedTuple):
 
 
 def _partition(wrong: Floats, weight: Floats, spread: float) -> _Partition:
-    """Find the best partition at the price that a dispersion sets."""
+    """Find the best partition at the penalty for this dispersion."""
     before = np.zeros(len(wrong), np.int64)
     lost = np.full(len(wrong), np.inf)
     start, split = last_boundary(wrong, weight, PRICE * spread, np.empty(len(wrong)), before, lost)

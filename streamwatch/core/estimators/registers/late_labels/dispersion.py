@@ -1,8 +1,8 @@
-"""Dispersion of the errors by bucket: how much more they vary than those of independent outcomes would.
+"""Dispersion of the errors by bucket: their variance relative to that of independent outcomes.
 
-Errors that come in runs make counts of neighbouring buckets vary more, and together. Pearson's statistic by
-its degrees of freedom estimates by how much (McCullagh, Nelder 1989, §4.5), of single buckets and, as runs
-may be longer than those, of blocks of 2 and 4: the greatest of the three.
+Correlated errors make counts of neighbouring buckets vary more, and together. Pearson's statistic divided by
+its degrees of freedom estimates by how much (McCullagh, Nelder 1989, §4.5). It is computed for single buckets
+and, as the correlation may extend beyond these, for blocks of 2 and 4; the largest of the three is used.
 """
 
 from __future__ import annotations
@@ -16,33 +16,34 @@ import numpy as np
 from streamwatch.core.estimators.registers.late_labels.accuracy import Floats
 
 BLOCKS: Final = (1, 2, 4)
-"""Buckets that are counted as one."""
+"""Numbers of buckets that are counted as one."""
 LEAST_FREEDOM: Final = 8
-"""Degrees of freedom below which blocks of a length say nothing of the dispersion."""
+"""Degrees of freedom below which blocks of a length are not used."""
 _NOTHING: Final = 1e-9
 
 
 def dispersion(
     wrong: Floats, weight: Floats, edges: Sequence[int], blocks: Sequence[int] = BLOCKS
 ) -> float | None:
-    """Estimate the variance of errors about the errors of their stretches, 1 where it is binomial or less.
+    """Estimate the dispersion of errors around the error rate of their segment; at least 1.
 
-    Of each stretch, blocks are laid from its end backwards; what is left at its beginning, and stretches of
-    hits or errors alone, are left out. A boundary takes two degrees of freedom: for the error and for its
-    place.
+    In each segment, blocks are laid from its end backwards; what is left at its beginning, and segments of
+    hits or errors only, are left out. A boundary takes two degrees of freedom: for the error rate and for its
+    position.
 
     Parameters
     ----------
     wrong, weight
-        Sums of errors and of outcomes before each bucket, and of all, (n + 1,).
+        Cumulative sums of errors and of outcomes before each bucket, and of all, (n + 1,).
     edges
-        Boundaries of the stretches, from 0 to n, ascending.
+        Boundaries of the segments, from 0 to n, ascending.
     blocks
         Lengths of blocks, in buckets.
 
     Returns
     -------
-    At least 1; None where no length leaves 8 degrees of freedom.
+    float or None
+        At least 1; None if no length leaves 8 degrees of freedom.
     """
     found = [
         max(1.0, squares / freedom)
@@ -53,7 +54,7 @@ def dispersion(
 
 
 def _pearson(wrong: Floats, weight: Floats, edges: Sequence[int], block: int) -> tuple[float, int]:
-    """Pearson's statistic of blocks of a length within their stretches, and its degrees of freedom."""
+    """Pearson's statistic of blocks of one length within their segments, and its degrees of freedom."""
     squares, freedom = 0.0, 2 - len(edges)
     for start, stop in pairwise(edges):
         ends = np.arange(start + (stop - start) % block, stop + 1, block)

@@ -1,4 +1,4 @@
-"""Late labels of a model as the API shows them."""
+"""JSON document of a model's late labels for the API."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from streamwatch.core.events import ErrorChange
 
 
 def document_of(estimate: Estimate, geometry: Geometry, *, assumed: bool) -> dict[str, object]:
-    """Accuracies with intervals, delays, and errors by prediction time; what is undefined is absent.
+    """Build accuracies with intervals, delays, and errors by prediction time; undefined values are absent.
 
     Parameters
     ----------
     estimate
-        Of a model with outcomes.
+        Estimate of a model with outcomes.
     geometry
         Widths of its buckets and bins.
     assumed
-        Whether missing labels count as a class: then only settled predictions have an accuracy, and delays
-        are not told.
+        Whether missing labels count as a class. Only settled predictions have an accuracy then, and delays
+        are left out.
     """
     document: dict[str, object] = {
         "horizon_seconds": geometry.horizon_ms / 1000,
@@ -47,7 +47,7 @@ def document_of(estimate: Estimate, geometry: Geometry, *, assumed: bool) -> dic
 
 
 def change_document(change: ErrorChange) -> dict[str, float]:
-    """A change of the error among predictions, as it is sent."""
+    """Build the JSON object of a change of the error among predictions."""
     return {
         "since_timestamp_seconds": change.since_ms / 1000,
         "earliest_timestamp_seconds": change.earliest_ms / 1000,
@@ -67,7 +67,7 @@ def _share(share: OneShare) -> dict[str, float]:
 
 
 def _by_prediction_time(estimate: Estimate, geometry: Geometry) -> dict[str, object]:
-    """Errors and outcomes of each bucket that has any, oldest first."""
+    """Errors and outcomes of each bucket that has outcomes, oldest first."""
     total = estimate.outcomes.sum(axis=1)
     there = total > 0
     starts = (estimate.first_bucket + there.nonzero()[0]) * geometry.width_ms / 1000

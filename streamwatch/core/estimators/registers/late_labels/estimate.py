@@ -1,4 +1,4 @@
-"""Everything that the ring of one model says at one moment."""
+"""Estimates from the ring of one model at one moment."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from streamwatch.core.events import ErrorChange
 
 
 class OneShare(NamedTuple):
-    """Accuracy of one model with its interval of 95 %, NaN where undefined, and what it is worth."""
+    """Accuracy of one model with its interval of 95 % (NaN where undefined), and its n_eff."""
 
     value: float
     lower: float
@@ -25,7 +25,7 @@ class OneShare(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Accuracies of one model by the time of the prediction; `LateAccuracy` has the meanings.
+    """Accuracies of one model by the time of the prediction; fields as in `LateAccuracy`, for one model.
 
     Attributes
     ----------
@@ -36,9 +36,9 @@ class Estimate:
     outcomes
         Errors and hits by bucket, (64, 2), oldest first.
     weights
-        Of errors and hits by bucket, (64, 2).
+        Weights of errors and hits by bucket, (64, 2).
     shares
-        Share of the labels of errors and hits that have come at each edge of delay, (2, 24).
+        Share of the labels of errors and hits that have arrived at each edge of delay, (2, 24).
     """
 
     head: int
@@ -56,13 +56,13 @@ class Estimate:
         return self.head - BUCKETS + 1
 
     def change(self, geometry: Geometry) -> ErrorChange | None:
-        """Locate the latest change of the error by prediction time; None where none is found."""
+        """Locate the latest change of the error by prediction time; None if there is none."""
         errors, outcomes = weighted_errors(self.outcomes, self.weights)
         return latest_change(errors, outcomes, self.first_bucket, geometry)
 
 
 def estimates_of(ring: LabelRing, rows: Integers) -> list[Estimate]:
-    """Estimate some rows at once."""
+    """Estimate several rows at once."""
     view = ring.view(rows)
     late = late_accuracy(view, ring.geometry)
     settled, corrected = _each(late.settled), _each(late.corrected)

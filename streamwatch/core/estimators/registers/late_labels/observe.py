@@ -1,4 +1,4 @@
-"""The loop over outcomes: counts by prediction time, kind and delay, of all models."""
+"""Compiled loop over outcomes: counts by prediction time, kind and delay, for all models."""
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
 from __future__ import annotations
@@ -9,12 +9,12 @@ from streamwatch.core.estimators.registers.late_labels.geometry import BUCKETS
 from streamwatch.core.jit import entry, hot, without_refcount
 
 NONE = -1
-"""Bucket of a slot that is empty; time of an outcome where there was none."""
+"""Bucket number of an empty slot; also the time where there was no outcome."""
 
 
 @hot
 def bucket_of(time_ms, width_ms, inverse):
-    """Floor of time / width without a division: the product may be one beside it."""
+    """Floor of time / width without a division: the product with the inverse can be off by one."""
     bucket = np.int64(time_ms * inverse)
     rest = time_ms - bucket * width_ms
     if rest < 0:
@@ -26,7 +26,7 @@ def bucket_of(time_ms, width_ms, inverse):
 
 @hot
 def bin_of(delay_ms, steps_ms):
-    """Bin of a delay: how many inner edges lie below it; without a branch that is hard to foresee."""
+    """Bin of a delay: number of inner edges below it; a search without unpredictable branches."""
     found = 0
     found += 16 * (steps_ms[found + 16] < delay_ms)
     found += 8 * (steps_ms[found + 8] < delay_ms)
@@ -38,7 +38,7 @@ def bin_of(delay_ms, steps_ms):
 
 @hot
 def take_slot(counts, buckets, newest_ms, row, bucket):
-    """Slot of a bucket, emptied if an earlier one had it; -1 if a later one has it."""
+    """Slot of a bucket, emptied if an earlier bucket had it; -1 if a later bucket has it."""
     slot = bucket & (BUCKETS - 1)
     held = buckets[row, slot]
     if held == bucket:
@@ -63,9 +63,9 @@ def observe(counts, buckets, newest_ms, steps_ms, width_ms, longest_ms, rows, hi
     buckets
         int64 (models, 64), changed: number of the bucket in each slot, `NONE` for an empty one.
     newest_ms
-        int64 (models, 64), changed: newest time of an outcome that became known in this bucket, or `NONE`.
+        int64 (models, 64), changed: newest event time of an outcome in this bucket of event time, or `NONE`.
     steps_ms, width_ms, longest_ms
-        Of a `Geometry`.
+        Fields of a `Geometry`.
     rows, hits, event_ms, delay_ms
         int32, bool, int64, int64 (n,).
     """
@@ -81,7 +81,7 @@ def observe(counts, buckets, newest_ms, steps_ms, width_ms, longest_ms, rows, hi
         row, known_ms, delay = rows[i], event_ms[i], delay_ms[i]
         if delay > longest_ms:
             continue
-        if not 0 <= known_ms - known_bucket * width_ms < width_ms:  # else that of the outcome before
+        if not 0 <= known_ms - known_bucket * width_ms < width_ms:  # otherwise the previous outcome's bucket
             known_bucket = bucket_of(known_ms, width_ms, inverse)
         slot = take_slot(cells, held, newest, row, known_bucket)
         if slot >= 0:

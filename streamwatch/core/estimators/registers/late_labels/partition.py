@@ -1,4 +1,4 @@
-"""The best partition of buckets into stretches of one error each, at a price a boundary."""
+"""Optimal partition of buckets into segments of constant error, at a penalty per boundary."""
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
 from __future__ import annotations
@@ -10,14 +10,14 @@ import numpy as np
 from streamwatch.core.jit import entry, hot
 
 _NOTHING = 1e-9
-"""Weight below which it is rounding that is left."""
+"""Weight below which only rounding error is left."""
 
 
 @hot
 def log_likelihood(wrong, weight, start, stop):
-    """Log likelihood of the buckets from start to stop as binomials of one probability, at its greatest.
+    """Maximum log likelihood of the buckets from start to stop as binomials of one probability.
 
-    `wrong`, `weight`: sums of errors and of outcomes before each bucket.
+    `wrong`, `weight`: cumulative sums of errors and of outcomes before each bucket.
     """
     n = weight[stop] - weight[start]
     errors = wrong[stop] - wrong[start]
@@ -32,23 +32,23 @@ def log_likelihood(wrong, weight, start, stop):
 
 @entry
 def last_boundary(wrong, weight, price, best, before, lost):
-    """Find the last two boundaries of the best partition of n buckets, of equal ones the one with the fewest.
+    """Find the last two boundaries of the best partition of n buckets; among equals, that with the fewest.
 
-    Optimal partitioning (Jackson et al. 2005), O(n²). Gives (the boundary before the last, the last), 0
-    where there is none.
+    Optimal partitioning (Jackson et al. 2005), O(n²). Returns (boundary before the last, last boundary), with
+    0 for one that does not exist.
 
     Parameters
     ----------
     wrong, weight
-        float64 (n + 1,): sums of errors and outcomes before each bucket, and of all.
+        float64 (n + 1,): cumulative sums of errors and outcomes before each bucket, and of all.
     price
         Log likelihood that a boundary must gain.
     best, before
-        float64, int64 (n + 1,), written: worth of the best partition of the buckets before each, and its last
+        float64, int64 (n + 1,), output: value of the best partition of the buckets before each, and its last
         boundary.
     lost
-        float64 (n + 1,), written between the boundary before the last and the end, if there is one: twice
-        the log likelihood that is lost with this bucket as the last boundary.
+        float64 (n + 1,), written between the boundary before the last and the end, if there is a last one:
+        twice the log likelihood that is lost with this bucket as the last boundary.
     """
     end = wrong.shape[0] - 1
     best[0] = price

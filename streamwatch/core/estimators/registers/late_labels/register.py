@@ -1,4 +1,4 @@
-"""Register of late labels: outcomes by the time of their predictions, and what they say."""
+"""Register of late labels: outcomes by the time of their predictions, and accuracies from them."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from streamwatch.core.metrics import Metric
 from streamwatch.core.specs import DAY_MS
 
 VERSION: Final = 1
-"""Raised when the meaning of the state changes."""
+"""Incremented when the meaning of the state changes."""
 _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(RingSnapshot)
 
 LATE_LABELS_BYTES: Final = 18_000
-"""Bytes of one model at most: its ring (12.8 kB) and what was last said of it; its snapshot is no larger."""
+"""Largest number of bytes of one model: its ring (12.8 kB) and cached estimate; snapshots are no larger."""
 
 METRICS: Final = (
     Metric(
@@ -71,15 +71,15 @@ METRICS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class LateLabelsSpec:
-    """Late labels, by the rules of the join.
+    """Parameters of late labels, as set for the join.
 
     Attributes
     ----------
     horizon_ms
-        The longest that a label may take, at least a second (`JoinSpec.horizon_ms`).
+        Longest time that a label may take, at least a second (`JoinSpec.horizon_ms`).
     assumed
-        Whether a prediction without a label counts as a class at its deadline (`JoinSpec.assume`): quick
-        labels then tell of other classes than late ones, and only settled predictions have an accuracy.
+        Whether a prediction without a label counts as a class at its deadline (`JoinSpec.assume`). Quick and
+        late labels are of different classes then, and only settled predictions have an accuracy.
     """
 
     horizon_ms: int = 14 * DAY_MS
@@ -87,13 +87,13 @@ class LateLabelsSpec:
 
 
 class LateLabels:
-    """Late labels of up to `capacity` models; O(1) an outcome, 12.8 kB a model."""
+    """Late labels of up to `capacity` models; takes O(1) per outcome and 12.8 kB per model."""
 
     def __init__(self, spec: LateLabelsSpec, capacity: int) -> None:
         self._spec = spec
         self._ring = LabelRing(capacity, geometry_of(spec.horizon_ms))
         self._estimates: dict[int, Estimate] = {}
-        """Of rows that have seen no outcome since."""
+        """Cached estimates of rows without outcomes since."""
         self.section = fingerprint("late_labels", (spec, BUCKETS, BINS), None, VERSION)
         self.title = f"late labels (horizon {spec.horizon_ms / 1000:g} s)"
 
@@ -108,21 +108,21 @@ class LateLabels:
                 self._estimates.pop(row, None)
 
     def clear(self, row: int) -> None:
-        """Forget a row, before it is used and after its model has retired."""
+        """Reset a row; called before a model uses it and after the model has retired."""
         self._ring.clear(row)
         self._estimates.pop(row, None)
 
     def snapshot(self, row: int) -> bytes:
-        """State of a row, canonical: the same outcomes give the same bytes."""
+        """Encode the state of a row; the same outcomes give the same bytes."""
         return _ENCODER.encode(self._ring.snapshot(row))
 
     def restore(self, row: int, state: bytes) -> None:
-        """Set a cleared row to a snapshot; raises ValueError for bytes that are none."""
+        """Set a cleared row to a snapshot; raises ValueError for bytes that are not one."""
         self._ring.restore(row, _DECODER.decode(state))
         self._estimates.pop(row, None)
 
     def series(self, chosen: Sequence[Slice]) -> Mapping[str, Sequence[Sample]]:
-        """Accuracies of some models, corrected and settled, and their n_eff; none of what is undefined."""
+        """Corrected and settled accuracies of some models, with n_eff; undefined values give no sample."""
         self._estimate([one.row for one in chosen])
         found: dict[str, list[Sample]] = {metric.name: [] for metric in METRICS}
         for one in chosen:
@@ -132,7 +132,10 @@ class LateLabels:
         return found
 
     def details(self, row: int, classes: Classes) -> Mapping[str, object]:
-        """Give accuracies with intervals, delays, and errors by prediction time; empty before any outcome."""
+        """Accuracies with intervals, delays, and errors by prediction time.
+
+        Empty before the first outcome.
+        """
         self._estimate([row])
         estimate = self._estimates[row]
         if estimate.head < 0 or not classes:
@@ -142,7 +145,7 @@ class LateLabels:
     def change_at(self, batch: Batch, position: int) -> ErrorChange | None:
         """Locate the latest change among predictions as of one outcome of a batch not yet observed.
 
-        None where none is found.
+        None if there is none.
         """
         row = int(batch.rows[position])
         upto = np.flatnonzero(batch.rows[: position + 1] == row)
@@ -153,15 +156,15 @@ class LateLabels:
         return estimate.change(ring.geometry)
 
     def change_of(self, row: int) -> SegmentChange | None:
-        """Nothing: no segments are known here."""
+        """Return None, as this register has no segments."""
         del row
 
     def only_quick_labels(self, age_ms: int) -> bool:
-        """Tell whether a model's first predictions have waited less than the horizon."""
+        """Tell whether a model's first predictions are younger than the horizon."""
         return age_ms < self._spec.horizon_ms
 
     def _estimate(self, rows: Sequence[int]) -> None:
-        """Estimate those rows that have changed, all at once."""
+        """Estimate the rows without a cached estimate, all at once."""
         changed = [row for row in rows if row not in self._estimates]
         if changed:
             found = estimates_of(self._ring, np.array(changed, np.int64))

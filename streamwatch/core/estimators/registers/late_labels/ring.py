@@ -1,8 +1,8 @@
-"""Outcomes by prediction time, kind and delay: a ring of 64 buckets for every model.
+"""Outcomes by prediction time, kind and delay: a ring of 64 buckets per model.
 
-Bucket b lies in slot b mod 64; of two that want one slot the later has it. What is kept so depends on which
-outcomes came, not on their order or on how they were cut into batches, and times in the far future cost
-their slots, not the past.
+Bucket b uses slot b mod 64; if two buckets need the same slot, the later one gets it. So the state depends on
+which outcomes came, but not on their order or batches. Times in the far future take the slots of a few
+buckets only, and leave the rest of the past as it is.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from streamwatch.core.estimators.registers.late_labels.geometry import (
 from streamwatch.core.estimators.registers.late_labels.observe import NONE, observe
 
 _SMALL: Final = 20
-"""A bucket is of the present if the 64 that end with it hold at least one in so many outcomes."""
+"""A bucket is current if the 64 buckets that end with it hold at least one in this many outcomes."""
 _CELL: Final = np.dtype([("cell", "<u2"), ("count", "<u4")])
 
 
 class RingSnapshot(NamedTuple):
-    """State of one model, canonical: the same outcomes give the same bytes.
+    """State of one model; the same outcomes give the same bytes.
 
     Attributes
     ----------
     buckets, newest_ms
-        Of the slots in order; -1 for none.
+        Bucket number and newest event time of each slot, in order; -1 for none.
     cells
         Cells (slot, kind, bin) that are not 0, in order, with their counts: 6 bytes each.
     """
@@ -46,12 +46,12 @@ class RingSnapshot(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RingView:
-    """Counts of m models in the order of time, the last bucket being the one of the newest outcomes.
+    """Counts of m models in the order of time; the last bucket is that of the newest outcomes.
 
     Attributes
     ----------
     counts
-        int64 (m, 64, 2, 23): by bucket, oldest first, kind and bin of delay.
+        int64 (m, 64, 2, 23): by bucket (oldest first), kind and bin of delay.
     head
         (m,): number of the last bucket; -1 without outcomes.
     now_ms
@@ -80,7 +80,7 @@ class LabelRing:
         self._newest_ms: Integers = np.full((capacity, BUCKETS), NONE, np.int64)
 
     def clear(self, row: int) -> None:
-        """Forget a row, before it is used and after its model has retired."""
+        """Reset a row; called before a model uses it and after the model has retired."""
         if (self._buckets[row] != NONE).any():
             self._counts[row] = 0
         self._buckets[row] = self._newest_ms[row] = NONE
@@ -88,7 +88,7 @@ class LabelRing:
     def observe(
         self, rows: NDArray[np.int32], hits: NDArray[np.bool_], event_ms: Integers, delay_ms: Integers
     ) -> None:
-        """Count outcomes: row of the model, whether it was right, when it was known, delay. Shapes (n,)."""
+        """Count n outcomes, each (n,): model's row, whether it was a hit, event time of the label, delay."""
         given = self.geometry
         observe(
             self._counts,
@@ -97,7 +97,7 @@ class LabelRing:
             given.steps_ms,
             given.width_ms,
             given.longest_ms,
-            *map(np.ascontiguousarray, (rows, hits, event_ms, delay_ms)),  # compiled for one layout
+            *map(np.ascontiguousarray, (rows, hits, event_ms, delay_ms)),  # compiled for contiguous arrays
         )
 
     def view(self, rows: Integers) -> RingView:
@@ -111,13 +111,14 @@ class LabelRing:
         there = buckets[models, slots] == wanted
         ordered = np.where(there[:, :, None, None], counts[models, slots], 0).astype(np.int64)
         last = self._newest_ms[rows, head & (BUCKETS - 1)]
-        # A bucket whose own outcomes became known later, in buckets that are not of the present, is taken as
+        # If no outcome's event time lies in the head bucket, the present is taken to be the start of that
+        # bucket.
         # just begun.
         now_ms = np.where(last == NONE, head * self.geometry.width_ms, last)
         return RingView(ordered, head, np.where(head == NONE, NONE, now_ms))
 
     def copy_of(self, row: int) -> LabelRing:
-        """A ring of one model, in row 0, that stands where a row of this one stands."""
+        """Copy a row to a new ring of one model, as row 0."""
         single = LabelRing(1, self.geometry)
         single._counts[0] = self._counts[row]
         single._buckets[0] = self._buckets[row]
@@ -138,7 +139,7 @@ class LabelRing:
         Raises
         ------
         ValueError
-            If it is not one of 64 slots, or its bytes are no cells.
+            If it does not have 64 slots, or its bytes are not cells.
         """
         if len(state.buckets) != BUCKETS or len(state.newest_ms) != BUCKETS:
             raise ValueError(f"late labels must have {BUCKETS} buckets, got {len(state.buckets)}")
@@ -159,7 +160,7 @@ class LabelRing:
 def _heads(buckets: Integers, counts: Counts) -> Integers:
     """Latest bucket of each model whose 64 buckets hold at least a twentieth of its outcomes; (m,).
 
-    Nearly always the latest there is: only events' own times can lie in the far future.
+    It is nearly always the latest of all; only the events' own times can lie in the far future.
     """
     head = buckets.max(axis=1)
     oldest = np.where(buckets == NONE, head[:, None], buckets).min(axis=1)

@@ -1,4 +1,4 @@
-"""Detectors that see outcomes in the order of their predictions (`monitors.detector_clocks`)."""
+"""Detectors that take outcomes in the order of their predictions (`monitors.detector_clocks`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Outcomes of one model held back until everything predicted before them is settled."""
+"""Buffer of one model's outcomes, each held until everything predicted before it is settled."""
 
 from __future__ import annotations
 
@@ -10,36 +10,39 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 SLACK_MS: Final = 2_000
-"""Predictions expire at whole seconds, rounded up: so long after the horizon all are settled."""
+"""Predictions expire at whole seconds, rounded up, so all are settled this long after the horizon."""
 _NEVER: Final = np.iinfo(np.int64).min // 4
 _EIGHTH: Final = 8
 AGREEING: Final = 3
-"""Outcomes in a row that lie at a time or past it, before the clock does: one label with a time of its own in
-the far future moves nothing."""
+"""Number of successive outcomes that must have reached a time before the clock does.
+
+So a single label with a time of its own in the far future does not move the clock.
+"""
 FEW = 256
-"""Outcomes that wait unsorted at most, beside an eighth as many as are sorted: one that comes need not move
-all others."""
+"""Most outcomes that wait unsorted, plus an eighth of the sorted ones.
+
+The sorted array is then not moved for every new outcome.
+"""
 _Times = NDArray[np.int64]
 
 
 class HeldState(msgspec.Struct, array_like=True, frozen=True):
-    """State of a buffer, canonical.
+    """State of a buffer; the same outcomes give the same state.
 
     Attributes
     ----------
     clock_ms, passed_ms
-        The clock; newest prediction time that has left.
+        The clock; the newest prediction time released.
     late, overflowed
-        Outcomes that left after newer predictions had; those that left before their time.
+        Number of outcomes released after newer predictions; number released early for lack of room.
     first_ms
-        The oldest prediction time held; 0 without any.
+        Oldest prediction time held; 0 if the buffer is empty.
     wide
-        Whether a number of `held` has 8 bytes and not 4.
+        Whether the numbers in `held` have 8 bytes instead of 4.
     held
-        2 × (time since the prediction before) + (1 for an error), little-endian, in the order in which they
-        would leave.
+        2 × (time since the prediction before) + (1 for an error), little-endian, in the order of release.
     recent_ms
-        Event times of the last outcomes, as many as may yet agree with those to come.
+        Event times of the last outcomes that may still count towards `AGREEING`.
     """
 
     clock_ms: int
@@ -53,22 +56,23 @@ class HeldState(msgspec.Struct, array_like=True, frozen=True):
 
 
 class ReleasedOutcomes(NamedTuple):
-    """Outcomes that left, arrays of equal length in the order in which they did."""
+    """Released outcomes: arrays of equal length in the order of release."""
 
     predicted_ms: _Times
     miss: _Times
     cause: _Times
-    """Index of the outcome, of those taken in, by whose time it left."""
+    """Position, among the outcomes just taken in, of the one whose time caused the release."""
 
 
 class HeldOutcomes:
-    """Outcomes by the time of their prediction, ties in the order of resolution.
+    """Outcomes ordered by the time of their prediction, ties in the order of resolution.
 
-    The clock is the newest time that three outcomes of the model in a row had reached. An outcome leaves when
-    the clock is `horizon_ms` and two seconds past its prediction: then every earlier prediction has its label
-    or has none to come. More than `maximum` make room: the oldest eighth leaves at once. One that comes after
-    newer ones have left, as the topic's own times may be out of order, leaves at its time and counts as late.
-    What leaves, and when, follows from the outcomes and their order alone.
+    The clock is the newest time that three successive outcomes of the model had reached. An outcome is
+    released when the clock is `horizon_ms` and two seconds past its prediction: then every earlier prediction
+    has its label or will get none. If more than `maximum` outcomes are held, the oldest eighth is released at
+    once. An outcome that arrives after newer ones have been released (a topic's own times may be out of
+    order) is released at its time and counted as late. What is released, and when, depends only on the
+    outcomes and their order.
     """
 
     __slots__ = (
@@ -89,7 +93,7 @@ class HeldOutcomes:
         self._maximum = maximum
         self._predicted_ms: _Times = np.zeros(0, np.int64)
         self._miss: _Times = np.zeros(0, np.int64)
-        self._fresh_ms: _Times = np.zeros(0, np.int64)  # in the order of resolution, yet to be sorted in
+        self._fresh_ms: _Times = np.zeros(0, np.int64)  # in the order of resolution, not sorted yet
         self._fresh_miss: _Times = np.zeros(0, np.int64)
         self._clock_ms = _NEVER
         self._passed_ms = _NEVER
@@ -100,11 +104,14 @@ class HeldOutcomes:
         return len(self._predicted_ms) + len(self._fresh_ms)
 
     def take(self, predicted_ms: _Times, miss: _Times, event_ms: _Times) -> ReleasedOutcomes:
-        """Take in outcomes, int64 (n,) each, in the order of their resolution; what leaves by their times."""
+        """Take in n outcomes, int64 (n,) each, in the order of resolution.
+
+        Return those released by their times.
+        """
         parts: list[ReleasedOutcomes] = []
         start, n = 0, len(predicted_ms)
         while start < n:
-            # So few that there are too many, if at all, after the last one.
+            # Few enough that `maximum` can be exceeded only after the last one.
             stop = min(n, start + max(0, self._maximum - len(self)) + 1)
             chosen = slice(start, stop)
             parts.append(self._due(predicted_ms[chosen], miss[chosen], event_ms[chosen], start))
@@ -117,7 +124,7 @@ class HeldOutcomes:
         return ReleasedOutcomes(*(np.concatenate([empty, *columns]) for columns in zip(*parts, strict=True)))
 
     def _due(self, predicted_ms: _Times, miss: _Times, event_ms: _Times, start: int) -> ReleasedOutcomes:
-        """Hold outcomes that all have room, and let go what is due after each."""
+        """Hold outcomes, all of which have room, and release what is due after each."""
         times = np.concatenate([self._recent_ms, event_ms])
         self._recent_ms = times[len(event_ms) :]
         agreed = sliding_window_view(times, AGREEING).min(axis=1)
@@ -141,7 +148,7 @@ class HeldOutcomes:
         return self._pass(ReleasedOutcomes(gone_ms[order], gone_miss[order], leaves[order] + start))
 
     def _sort(self) -> None:
-        """Put what came since the last time into its places."""
+        """Sort the unsorted outcomes into the sorted ones."""
         if not len(self._fresh_ms):
             return
         predicted_ms = np.concatenate([self._predicted_ms, self._fresh_ms])
@@ -151,7 +158,7 @@ class HeldOutcomes:
         self._fresh_ms = self._fresh_miss = np.zeros(0, np.int64)
 
     def _make_room(self, cause: int) -> ReleasedOutcomes:
-        """Let the oldest eighth go; more of them, if there were more before a restart with less room."""
+        """Release the oldest eighth, or more if more were held before a restart with a lower `maximum`."""
         self._sort()
         many = max(1, self._maximum // _EIGHTH, len(self) - self._maximum)
         oldest = ReleasedOutcomes(
@@ -171,11 +178,11 @@ class HeldOutcomes:
 
     @property
     def passed_ms(self) -> int | None:
-        """Newest prediction time that has left; None before any."""
+        """Newest prediction time released; None before the first release."""
         return None if self._passed_ms == _NEVER else self._passed_ms
 
     def state(self) -> HeldState:
-        """State that `restore` continues from."""
+        """State from which `restore` continues."""
         self._sort()
         first_ms = int(self._predicted_ms[0]) if len(self) else 0
         steps = 2 * np.diff(self._predicted_ms, prepend=first_ms) + self._miss
@@ -194,7 +201,7 @@ class HeldOutcomes:
         )
 
     def restore(self, state: HeldState) -> None:
-        """Continue from a `state`; raises ValueError for one whose numbers are cut off."""
+        """Continue from a state; raises ValueError if `held` does not hold a whole number of numbers."""
         steps: NDArray[Any] = np.frombuffer(state.held, "<u8" if state.wide else "<u4").astype(np.int64)
         self._predicted_ms = state.first_ms + np.cumsum(steps >> 1)
         self._miss = steps & 1

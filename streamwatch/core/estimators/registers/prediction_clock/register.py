@@ -1,4 +1,4 @@
-"""Register of detectors that see outcomes in the order of their predictions."""
+"""Register of detectors that take outcomes in the order of their predictions."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from streamwatch.core.metrics import Metric
 from streamwatch.core.specs import LandmarkSpec
 
 VERSION: Final = 2
-"""Raised when the meaning of the state changes."""
+"""Incremented when the meaning of the state changes."""
 
 
 class _State(msgspec.Struct, array_like=True, frozen=True):
@@ -78,7 +78,7 @@ _DECODER = msgspec.msgpack.Decoder(_State)
 
 @dataclass(slots=True)
 class _Model:
-    """What is kept of a model: its row of the detectors' table, and outcomes that wait."""
+    """State of a model: its row in the detectors' table, and the outcomes held."""
 
     name: str
     row: int
@@ -86,10 +86,10 @@ class _Model:
 
 
 class PredictionClock:
-    """Detectors of up to `capacity` models.
+    """Detectors in prediction order for up to `capacity` models.
 
-    An outcome costs a place in a sorted array and, once settled, what the detectors cost; held back it takes
-    16 B in memory and 4 B in a snapshot.
+    An outcome costs an insertion into a sorted array and, once settled, what the detectors cost. While held
+    it takes 16 B of memory and 4 B of a snapshot.
     """
 
     def __init__(self, spec: PredictionClockSpec, capacity: int) -> None:
@@ -102,11 +102,11 @@ class PredictionClock:
 
     @property
     def detectors(self) -> Sequence[str]:
-        """Names of the detectors, by the index that `LateAlarm` has."""
+        """Names of the detectors, by the index used in `LateAlarm`."""
         return [detector.name for detector in self._spec.detectors]
 
     def estimators(self) -> dict[str, str]:
-        """Detectors in words, by names that change with their parameters: each begins anew alone."""
+        """Describe the detectors by section name, which changes with a detector's parameters."""
         sections = self._table.sections().items()
         return {
             f"{self.section}/{section}": f"{said} in prediction time"
@@ -116,20 +116,22 @@ class PredictionClock:
 
     @property
     def columns(self) -> Sequence[str]:
-        """Names of the columns of a trace: what others' are, and how far predictions are settled."""
+        """Names of a trace's columns: the detectors', and the time up to which predictions are settled."""
         return [*clock_columns(self._spec.detectors), SETTLED_UNTIL]
 
     def trace(self, batch: Batch) -> Sequence[Sequence[Cell]]:
-        """Take in outcomes as `observe` does; what `columns` say after each, None where undefined.
+        """Evaluate outcomes as `observe` does.
 
-        An alarm is in the row of the outcome by whose time it was noticed: its column is their number.
+        Return the values of `columns` after each, None where undefined.
+
+        An alarm is counted in the row of the outcome by whose time it was noticed.
         """
         traced = ClockTrace(len(batch.rows), self._spec.detectors)
         self._observe(batch, traced)
         return traced.cells()
 
     def observe(self, batch: Batch) -> None:
-        """Take in outcomes, and feed to the detectors those that are settled now."""
+        """Take in outcomes, and pass those that are settled now to the detectors."""
         self._observe(batch, None)
 
     def _observe(self, batch: Batch, traced: ClockTrace | None) -> None:
@@ -157,7 +159,7 @@ class PredictionClock:
             ]
 
     def raised(self) -> Sequence[LateAlarm]:
-        """Give the alarms of the outcomes observed since the last call, in their order within a model."""
+        """Alarms since the last call, in their order within a model."""
         raised, self._raised = self._raised, []
         return raised
 
@@ -176,22 +178,25 @@ class PredictionClock:
         return self._table.fold(*fed(row, left)) if len(left.miss) else ()
 
     def clear(self, row: int) -> None:
-        """Forget a row, before it is used and after its model has retired."""
+        """Reset a row; called before a model uses it and after the model has retired."""
         model = self._models.pop(row, None)
         if model is not None:
             self._table.retire(model.row)
 
     def snapshot(self, row: int) -> bytes:
-        """State of a row, canonical: the same outcomes give the same bytes; empty before any outcome."""
+        """Encode the state of a row; the same outcomes give the same bytes.
+
+        Empty before the first outcome.
+        """
         model = self._models.get(row)
         if model is None:
             return b""
         return _ENCODER.encode(_State(model.name, model.held.state(), self._table.snapshot(model.row)))
 
     def restore(self, row: int, state: bytes) -> None:
-        """Set a cleared row to a snapshot; raises ValueError for bytes that are none.
+        """Set a cleared row to a snapshot; raises ValueError for bytes that are not one.
 
-        Detectors whose parameters have changed begin with the outcomes that are held back.
+        Detectors whose parameters have changed start empty, with the outcomes still held as their first.
         """
         if not state:
             return
@@ -201,7 +206,7 @@ class PredictionClock:
         self._table.restore(model.row, kept.sections)
 
     def series(self, chosen: Sequence[Slice]) -> Mapping[str, Sequence[Sample]]:
-        """Series of detectors under the names that others' have, and of what waits, of some models."""
+        """Series of some models: of the detectors, under all detectors' metrics, and of held outcomes."""
         known = [(one.model, self._models[one.row]) for one in chosen if one.row in self._models]
         rows = np.array([kept.row for _, kept in known], np.int64)
         found: dict[str, list[Sample]] = {metric.name: [] for metric in METRICS}
@@ -231,7 +236,7 @@ class PredictionClock:
         return found
 
     def details(self, row: int, classes: Classes) -> Mapping[str, object]:
-        """Give how many outcomes wait, came late or left early, and how far predictions are settled."""
+        """Numbers of outcomes held, late and released early; time up to which predictions are settled."""
         del classes
         model = self._models.get(row)
         if model is None:

@@ -1,4 +1,4 @@
-"""What is chosen of detectors in the order of predictions, and the table of their states."""
+"""Parameters of detectors in prediction order, and the specification of their table."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from streamwatch.core.specs import DAY_MS, DetectorSpec, LandmarkSpec, ModelDete
 
 @dataclass(frozen=True, slots=True)
 class PredictionClockSpec:
-    """Detectors that see outcomes in the order of their predictions.
+    """Parameters of detectors that take outcomes in the order of their predictions.
 
     Attributes
     ----------
     horizon_ms
-        The longest that a label may take (`JoinSpec.horizon_ms`).
+        Longest time that a label may take (`JoinSpec.horizon_ms`).
     detectors
         At least one; names differ from those of `MonitorsSpec.detectors`.
     detectors_by_model
-        Other parameters of these for some models; the first whose pattern matches holds.
+        Other parameters of these detectors for some models; the first matching pattern applies.
     max_unsettled
-        Outcomes of a model held back at most.
+        Largest number of outcomes of a model held.
     """
 
     horizon_ms: int = 14 * DAY_MS
@@ -31,7 +31,10 @@ class PredictionClockSpec:
 
 
 def table_spec(spec: PredictionClockSpec, capacity: int) -> MonitorsSpec:
-    """Specify the table of detectors, a row for each model: classes 0 and 1, of which 0 is the truth."""
+    """Specify the table of detectors, one row per model.
+
+    Class 0 is the true class, 0 or 1 the predicted one.
+    """
     return MonitorsSpec(
         (LandmarkSpec(),),
         spec.detectors,

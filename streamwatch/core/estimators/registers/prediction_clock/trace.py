@@ -1,4 +1,4 @@
-"""What detectors in prediction time say after every outcome, in the order in which labels come."""
+"""Trace of detectors in prediction order: their values after every outcome, in the order of labels."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def warns(detector: DetectorSpec) -> bool:
 
 
 def clock_columns(detectors: Sequence[DetectorSpec]) -> list[str]:
-    """Names of the columns of detectors, in the order of `ClockTrace.cells`."""
+    """Names of the detectors' columns, in the order of `ClockTrace.cells`."""
     names: list[str] = []
     for each in detectors:
         kinds = ("detector_statistic", "detector_threshold", "alarm", *(("warning",) if warns(each) else ()))
@@ -34,20 +34,20 @@ def clock_columns(detectors: Sequence[DetectorSpec]) -> list[str]:
 
 
 def fed(row: int, left: ReleasedOutcomes) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
-    """Rows, true and predicted classes of outcomes of one model, as the table of detectors takes them."""
+    """Rows, true and predicted classes of one model's outcomes, as the table of detectors takes them."""
     truth = np.zeros(len(left.miss), np.int32)
     return np.full(len(truth), row, np.int32), truth, left.miss.astype(np.int32)
 
 
 class ClockTrace:
-    """Values after every outcome of a batch, NaN while undefined.
+    """Values after every outcome of a batch; NaN while undefined.
 
     Parameters
     ----------
     count
-        Outcomes.
+        Number of outcomes.
     detectors
-        Whose values they are.
+        Specifications of the detectors.
     """
 
     def __init__(self, count: int, detectors: Sequence[DetectorSpec]) -> None:
@@ -66,20 +66,21 @@ class ClockTrace:
         positions: NDArray[np.intp],
         settled_ms: int | None,
     ) -> Sequence[AlarmRow]:
-        """Feed to the detectors of a model what left, and write down what they say at the outcomes it is of.
+        """Pass released outcomes of a model to its detectors, and record their values after each outcome.
 
         Parameters
         ----------
         table, row
-            Detectors, and the row of the model.
+            Table of the detectors, and the row of the model in it.
         left
-            Outcomes that left by those at `positions` of the batch.
+            Outcomes released by those at `positions` of the batch.
         positions
-            Shape (m,).
+            Positions of the model's outcomes in the batch, shape (m,).
         settled_ms
-            Newest prediction time that had left before; None for none.
+            Newest prediction time released before; None if there was none.
         """
-        # Column 0 is what was so before the batch; an outcome sees as many of the others as it let go.
+        # Column 0 holds the values before the batch; an outcome sees as many more columns as were released by
+        # then.
         seen = np.searchsorted(left.cause, np.arange(len(positions)), side="right")
         rows = np.array([row], np.int64)
         before = [table.detector_state(rows, index) for index in range(len(self._detectors))]
@@ -101,7 +102,7 @@ class ClockTrace:
         return () if traced is None else traced.alarms
 
     def cells(self) -> list[Sequence[Cell]]:
-        """Columns of all detectors, then how far predictions are settled, in seconds."""
+        """Columns of all detectors, then the time in seconds up to which predictions are settled."""
         columns: list[Sequence[Cell]] = []
         for index, detector in enumerate(self._detectors):
             columns += [_cells(self._statistic[index]), _cells(self._threshold[index])]
@@ -112,5 +113,5 @@ class ClockTrace:
 
 
 def _cells(values: _Floats) -> list[Cell]:
-    """Python floats, None where undefined."""
-    return [v if v == v else None for v in values.tolist()]  # noqa: PLR0124 - NaN
+    """Values as Python floats, None where undefined."""
+    return [v if v == v else None for v in values.tolist()]  # noqa: PLR0124 - false for NaN

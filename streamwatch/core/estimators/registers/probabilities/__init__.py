@@ -1,4 +1,4 @@
-"""Measures of the class scores that predictions carry (METRICS §12)."""
+"""Measures of the class scores that predictions carry: losses, calibration, areas, threshold curves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the API says of a model's probabilities beside its series: both diagrams, and areas by class."""
+"""JSON document of a model's probabilities for the API: both diagrams, and areas by class."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _DIGITS = 6
 
 
 def document(kept: ModelState, classes: Sequence[str]) -> Mapping[str, object]:
-    """Describe a state in JSON values; what is undefined is null.
+    """Build the document of a state; undefined values are null.
 
-    `classes` are the model's by local index.
+    `classes` are the names of the model's classes by local index.
     """
     state = kept.state[0]
     diagram = reliability(kept)
@@ -60,7 +60,7 @@ def document(kept: ModelState, classes: Sequence[str]) -> Mapping[str, object]:
 
 
 def _number(value: float) -> float | None:
-    return round(value, _DIGITS) if value == value else None  # noqa: PLR0124 - NaN is not itself
+    return round(value, _DIGITS) if value == value else None  # noqa: PLR0124 - false for NaN
 
 
 def _numbers(values: Floats) -> list[float | None]:

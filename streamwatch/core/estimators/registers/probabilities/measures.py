@@ -1,7 +1,7 @@
-"""What the state of one model says: losses, calibration, area under the curve, threshold curves.
+"""Measures of one model's scores: losses, calibration, area under the curve, threshold curves.
 
-Undefined is NaN: losses and errors of bins below a weight of 0.05 outcomes, an area without a label of each
-kind in its window.
+Undefined values are NaN: losses, and errors of bins, below a weight of 0.05 outcomes; an area if the window
+does not have a label of the class and one of another.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from streamwatch.core.estimators.registers.probabilities.state import (
 )
 
 PRESENT: Final = 0.05
-"""Least weight, in outcomes, of what is looked at (METRICS §2)."""
+"""Least weight in outcomes for a value to be defined."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Losses:
     """Losses under one mechanism."""
 
     n_eff: float
-    """Outcomes they are worth, (Σw)²/Σw², of those whose scores could be used."""
+    """Effective sample size (Σw)²/Σw² of the outcomes whose scores were usable."""
     log_loss: float
     """Mean of −ln s_y."""
     brier: float
@@ -72,14 +72,14 @@ class Reliability:
     """Bins of the reliability diagram, each array (BINS,); faded by `state.ALPHA`."""
 
     weight: Floats
-    """Outcomes whose ŷ had a score in the bin."""
+    """Number of outcomes whose ŷ had a score in the bin."""
     mean_score: Floats
     hit_share: Floats
-    """Both NaN where the weight is below 0.05."""
+    """Share of hits; it and `mean_score` are NaN where the weight is below 0.05."""
 
     @property
     def error(self) -> float:
-        """Expected calibration error, Σ(n_b/n)·|mean score − hit share|; NaN without a bin."""
+        """Expected calibration error, Σ(n_b/n)·|mean score − hit share|; NaN if no bin has enough weight."""
         used = self.weight >= PRESENT
         if not used.any():
             return np.nan
@@ -88,7 +88,7 @@ class Reliability:
 
 
 def reliability(kept: ModelState) -> Reliability:
-    """Compare the score of ŷ with how often ŷ was right, by the size of that score."""
+    """Compare the score of ŷ with the share of hits, binned by that score."""
     bins = kept.reliability / float(kept.state["unit"][0])
     weight = bins[:, WEIGHT]
     used = np.where(weight >= PRESENT, weight, np.nan)
@@ -120,22 +120,22 @@ def areas(kept: ModelState) -> Floats:
 
 
 def mean_area(kept: ModelState) -> float:
-    """Mean of the areas of the classes that have one; NaN without any."""
+    """Mean of the defined areas of the classes; NaN if there are none."""
     found = areas(kept)
     return float(found[~np.isnan(found)].mean()) if (~np.isnan(found)).any() else np.nan
 
 
 @dataclass(frozen=True, slots=True)
 class ThresholdCurve:
-    """Precision and recall of one class, had it been predicted from a score on.
+    """Precision and recall of one class if it were predicted from a given score on.
 
     Each array (THRESHOLDS,), for the thresholds j/100; faded by `state.ALPHA`.
     """
 
     precision: Floats
-    """NaN where less than 0.05 outcomes have such a score."""
+    """NaN where fewer than 0.05 outcomes have such a score."""
     recall: Floats
-    """NaN with less than 0.05 labels of the class."""
+    """NaN with fewer than 0.05 labels of the class."""
 
 
 def threshold_curve(kept: ModelState, k: int) -> ThresholdCurve:

@@ -1,10 +1,10 @@
-"""The hot loop over outcomes of one model that predicts with scores.
+"""Compiled loop over outcomes of one model that predicts with scores.
 
-Of the scores s of an outcome, divided by their sum: log loss −ln max(s_y, 10⁻¹⁵), Brier score
-Σ_k (s_k − 1[y=k])² (twice the one of scikit-learn with two classes), and for the reliability diagram the
-score of ŷ. Scores that are negative, above 1 or not finite are invalid; so are those that sum to 0. An
-outcome whose label has no score is left out. From its first outcome with scores on, every outcome of a model
-counts in what forgets: one that cannot be used with weight 0.
+The scores s of an outcome are divided by their sum. From them: log loss −ln max(s_y, 10⁻¹⁵), Brier score Σ_k
+(s_k − 1[y=k])² (twice that of scikit-learn for two classes), and the score of ŷ for the reliability diagram.
+Scores that are negative, above 1 or not finite are invalid; so are scores that sum to 0. An outcome whose
+label has no score is left out. From a model's first outcome with scores on, every outcome takes part in
+forgetting; one without usable scores has weight 0.
 """
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
@@ -31,14 +31,14 @@ from streamwatch.core.estimators.registers.probabilities.state import (
 from streamwatch.core.jit import entry, inner
 
 LEAST = 1e-15
-"""Score below which a logarithm is not taken."""
+"""Lower limit of a score in the log loss."""
 TOLERANCE = 1e-3
-"""By how much scores may sum to something else than 1 without being counted."""
+"""Deviation of the sum of scores from 1 above which the outcome is counted as unnormalised."""
 
 
 @inner
 def bin_of(score, bins):
-    """Index j of the bin [j/bins, (j+1)/bins) that a score is in, the last closed, as divisions round."""
+    """Index j of the bin [j/bins, (j+1)/bins) of a score, the last closed, by the same rounded quotients."""
     j = min(int(score * bins), bins - 1)
     if j + 1 < bins and score >= (j + 1) / bins:
         return j + 1
@@ -58,7 +58,7 @@ def drop_oldest(w):
 
 @inner
 def shift(w, r, number):
-    """Take the `number` oldest buckets out of row r."""
+    """Remove the `number` oldest buckets from row r."""
     for k in range(PER_ROW + 1 - number):
         w.losses[r, k] = w.losses[r, k + number]
         for c in range(SUMS):
@@ -68,7 +68,7 @@ def shift(w, r, number):
 
 @inner
 def slide_adaptively(w, delta, min_subwindow, clock, lost, losses):
-    """Let an outcome into an ADWIN window; at every `clock`-th, cut the window where it must be."""
+    """Add an outcome to an ADWIN window, and check for cuts at every `clock`-th one."""
     slot = w.buckets[0]
     w.losses[0, slot] = lost
     for c in range(SUMS):
@@ -102,7 +102,7 @@ def slide_adaptively(w, delta, min_subwindow, clock, lost, losses):
 
 @inner
 def judge(s, y, classes, values, first, end):
-    """Tell whether the scores in [first, end) can be used, counting why not; gives their sum, or 0."""
+    """Validate the scores in [first, end) and count the reason if unusable; return their sum, or 0 if so."""
     total = 0.0
     found = False
     for k in range(first, end):
@@ -125,7 +125,7 @@ def judge(s, y, classes, values, first, end):
 
 @inner
 def grow(s, y, classes, first, end, curve):
-    """Begin the curves of classes not met before: so far they had no score, which counts as 0."""
+    """Start the curves of new classes; the outcomes so far count as having score 0 for them."""
     seen = y + 1
     for k in range(first, end):
         seen = max(seen, classes[k] + 1)
@@ -136,7 +136,7 @@ def grow(s, y, classes, first, end, curve):
 
 @inner
 def fade(s, reliability, curve):
-    """Before an outcome is counted: let its unit grow to 1/ALPHA of that of the one before it."""
+    """Fade reliability and curves before an outcome is counted: the unit grows to 1/ALPHA of its size."""
     s.unit /= ALPHA
     if s.unit > LIMIT:
         s.unit *= SHRINK
@@ -152,7 +152,7 @@ def fade(s, reliability, curve):
 
 @inner
 def keep(s, y, y_hat, classes, values, first, end, total, labels, scores, reliability, curve):
-    """Count the scores of an outcome in bins by score, and hold them for the area under the curve."""
+    """Count the scores of an outcome in the bins, and store them for the area under the curve."""
     fade(s, reliability, curve)
     grow(s, y, classes, first, end, curve)
     s.total += s.unit
@@ -200,10 +200,11 @@ def observe(
     classes,
     values,
 ):
-    """Feed the outcomes at `positions` of a batch, in order, to the state of the model they are of.
+    """Evaluate the outcomes at `positions` of a batch, in order, for the model they belong to.
 
-    The first nine are the arrays of `ModelState`; `alphas` (mechanisms,), `adwins` (mechanisms, 3) their
-    parameters, `losses` (SUMS,) room to write in. `offsets` (n + 1,), `classes` and `values` are `Scores`.
+    The first nine arguments are the arrays of `ModelState`; `alphas` (mechanisms,) and `adwins` (mechanisms,
+    3) are parameters; `losses` (SUMS,) is scratch space. `offsets` (n + 1,), `classes` and `values` are
+    `Scores`.
     """
     s = state[0]
     for position in positions:

@@ -1,4 +1,4 @@
-"""Probabilities of every model that predicts with scores; models without cost a look at their row."""
+"""Register of probabilities: measures of every model that predicts with scores; cheap for others."""
 
 from __future__ import annotations
 
@@ -63,12 +63,12 @@ METRICS: Final = (
         ("model",),
     ),
 )
-"""The first are kept longest where `monitors.max_series` is short."""
+"""Metrics, the most important first; if `monitors.max_series` is short, the last are left out first."""
 _NO_OFFSETS: Final = np.zeros(0, np.int64)
 
 
 class Probabilities:
-    """Register of the probabilities of up to `capacity` models; memory is used by those that have scores."""
+    """Measures of probabilities of up to `capacity` models; memory is used by models with scores only."""
 
     __slots__ = ("_adwins", "_alphas", "_kept", "_losses", "_scored", "_spec")
 
@@ -82,16 +82,16 @@ class Probabilities:
 
     @property
     def section(self) -> str:
-        """Name of its section in a model's snapshot."""
+        """Name of the register's section in a model's snapshot."""
         return fingerprint("probabilities", self._spec, None, VERSION)
 
     @property
     def title(self) -> str:
-        """The section in words."""
+        """Description of the section."""
         return "log loss, Brier score, calibration, area under the curve and threshold curves"
 
     def observe(self, batch: Batch) -> None:
-        """Take in outcomes of several models, in order."""
+        """Evaluate outcomes of several models, in order."""
         scores = batch.scores
         if not len(scores.offsets) and not self._kept:
             return
@@ -130,17 +130,20 @@ class Probabilities:
             )
 
     def clear(self, row: int) -> None:
-        """Forget a row."""
+        """Reset a row."""
         self._kept.pop(row, None)
         self._scored[row] = False
 
     def snapshot(self, row: int) -> bytes:
-        """State of a row, canonical; empty of a model that has no scores."""
+        """Encode the state of a row, empty for a model without scores.
+
+        The same outcomes give the same bytes.
+        """
         kept = self._kept.get(row)
         return b"" if kept is None else encode(kept)
 
     def restore(self, row: int, state: bytes) -> None:
-        """Set a cleared row to a snapshot; raises ValueError for bytes that are none."""
+        """Set a cleared row to a snapshot; raises ValueError for bytes that are not one."""
         if state:
             self._kept[row] = decode(state, self._spec)
             self._scored[row] = True
@@ -167,7 +170,7 @@ class Probabilities:
         return samples
 
     def details(self, row: int, classes: Classes) -> Mapping[str, object]:
-        """Give the diagrams of a row under `probabilities`; nothing of a model without scores."""
+        """Diagrams of a row under the key `probabilities`; empty for a model without scores."""
         kept = self._kept.get(row)
         return {} if kept is None else {"probabilities": document(kept, list(classes))}
 
@@ -179,7 +182,7 @@ class Probabilities:
 
 
 def _highest(batch: Batch) -> NDArray[np.int32]:
-    """Highest local class of each outcome that has scores, of those and of its label; −1 of any other."""
+    """Highest local class among label and scores of each outcome with scores; −1 for the others."""
     highest = np.full(len(batch.rows), -1, np.int32)
     offsets, classes, _ = batch.scores
     if len(offsets):
@@ -190,5 +193,5 @@ def _highest(batch: Batch) -> NDArray[np.int32]:
 
 
 def _put(samples: list[Sample], key: tuple[str, ...], value: float) -> None:
-    if value == value:  # noqa: PLR0124 - NaN is not itself
+    if value == value:  # noqa: PLR0124 - false for NaN
         samples.append((key, value))

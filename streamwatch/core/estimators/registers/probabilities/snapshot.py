@@ -1,4 +1,4 @@
-"""The state of one model's probabilities as bytes, canonical: equal states give equal bytes."""
+"""State of one model's probabilities as bytes; equal states give equal bytes."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from streamwatch.core.estimators.registers.probabilities.state import (
 )
 
 _RINGS: Final = ("head", "auc_head")
-"""Fields that say where a ring begins: snapshots hold rings from the oldest on."""
+"""Fields with the start of a ring; left out, as snapshots hold rings from the oldest entry on."""
 _WINDOW: Final = ("n", "errors", "unchecked", "rows")
 
 
 class _Snapshot(msgspec.Struct, frozen=True, array_like=True):
-    """Numbers of `STATE` in their order without those in `_RINGS`, and arrays as bytes."""
+    """Numbers of `STATE` in order, without those in `_RINGS`, and arrays as bytes."""
 
     counts: list[int]
     faded: list[float]
     landmark: bytes
     fading: bytes
     windows: list[tuple[list[int], list[int], bytes, bytes]]
-    """Per mechanism: `_WINDOW`, buckets per row, losses and sums per bucket."""
+    """Per mechanism: fields `_WINDOW`, buckets per row, losses and sums per bucket."""
     ring: bytes
     labels: bytes
     scores: bytes
@@ -45,12 +45,12 @@ _COUNTS = tuple(name for name in STATE.names or () if name not in {*_RINGS, *_FA
 
 
 def latest(ring: NDArray[Any], head: int, held: int) -> NDArray[Any]:
-    """Give what a ring holds, oldest first; `head` is where the next goes."""
+    """Contents of a ring, oldest first; `head` is the position of the next entry."""
     return np.roll(ring, -head, axis=0)[len(ring) - held :]
 
 
 def encode(kept: ModelState) -> bytes:
-    """Bytes of a state."""
+    """Encode a state."""
     state = kept.state[0]
     classes = int(state["classes"])
     auc_head, auc_held = int(state["auc_head"]), int(state["auc_held"])
@@ -71,7 +71,7 @@ def encode(kept: ModelState) -> bytes:
 
 
 def decode(snapshot: bytes, spec: ProbabilitiesSpec) -> ModelState:
-    """State of bytes that `encode` gave under the same specification; raises ValueError for others."""
+    """Decode a state encoded under the same specification; raises ValueError if it does not fit."""
     read = _DECODER.decode(snapshot)
     kept = empty(spec)
     state = kept.state

@@ -1,4 +1,4 @@
-"""What an operator can choose of the measures of probabilities, and under which mechanisms they forget."""
+"""Parameters of the measures of probabilities, and the mechanisms under which they forget."""
 
 from __future__ import annotations
 
@@ -10,27 +10,28 @@ from streamwatch.core.specs import AdwinSpec, FadingSpec, ForgettingSpec, Landma
 
 @dataclass(frozen=True, slots=True)
 class ProbabilitiesSpec:
-    """Measures of the class scores that predictions carry.
+    """Parameters of the measures of class scores.
 
-    Mechanisms stand as plain numbers, so that the settings of a state can be read without their classes.
+    Mechanisms are given as plain numbers, so that the parameters of a state can be read without their
+    classes.
     """
 
     landmark: bool = True
-    """Whether sums without forgetting are kept."""
+    """Whether to keep sums without forgetting."""
     alphas: tuple[float, ...] = (0.999,)
-    """Fading factors of sums."""
+    """Fading factors."""
     sizes: tuple[int, ...] = (1_000,)
-    """Outcomes in each sliding window."""
+    """Sizes of the sliding windows, in outcomes."""
     windows: tuple[tuple[float, int, int], ...] = ((0.002, 5, 32),)
     """(delta, min_subwindow, clock) of each ADWIN window."""
     auc_outcomes: int = 1_000
-    """Scored outcomes over which the area under the ROC curve is taken; 0 for none."""
+    """Number of scored outcomes in the window of the area under the ROC curve; 0 for no area."""
     max_auc_classes: int = 16
-    """Classes, in the order in which a model showed them, that have an area and a threshold curve."""
+    """Number of classes, in the order in which a model showed them, with an area and a threshold curve."""
 
     @property
     def mechanisms(self) -> tuple[str, ...]:
-        """Values of the `forgetting` label: landmark, then what fades, slides and adapts."""
+        """Values of the `forgetting` label: landmark, fading, sliding, ADWIN."""
         return (
             *((LandmarkSpec().name,) if self.landmark else ()),
             *(FadingSpec(alpha).name for alpha in self.alphas),

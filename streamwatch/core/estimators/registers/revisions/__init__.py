@@ -1,8 +1,8 @@
 """Revisions: a model's first and last predictions of an id, both against the label (`join.conflicts: both`).
 
 Grzenda, Gomes and Bifet (2020) evaluate the initial and the final prediction of an instance whose label is
-delayed, and what lies between by bins of its waiting time. Here the waiting time is that from the first
-prediction to the label, which is the outcome's delay: it says how long a model had to change its mind.
+delayed, and those between in bins of waiting time. Here the waiting time is the time from the first
+prediction to the label, which is the outcome's delay and the time a model had to revise its prediction.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 METRICS: Final = tuple(Metric(m.name, "gauge", f"{m.help} ({m.formula})", ("model",)) for m in MEASURES)
 
 REVISIONS_BYTES: Final = 1_500
-"""Bytes of one model at most: its sums and counts, 1.1 kB; its snapshot is no larger."""
+"""Largest number of bytes of one model: its sums and counts, 1.1 kB; its snapshot is no larger."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +31,9 @@ class RevisionsSpec:
     Attributes
     ----------
     horizon_ms
-        The longest that a label may take, at least a second (`JoinSpec.horizon_ms`).
+        Longest time that a label may take, at least a second (`JoinSpec.horizon_ms`).
     alpha
-        Fading factor in (0, 1] of all sums, an outcome of the model being a step.
+        Fading factor in (0, 1] of all sums, per outcome of the model.
     """
 
     horizon_ms: int = 14 * DAY_MS
@@ -41,7 +41,7 @@ class RevisionsSpec:
 
 
 def _build(spec: RevisionsSpec, capacity: int) -> Revisions:
-    """Build an empty register; what is compiled is loaded here."""
+    """Build an empty register; compiled code is imported only here."""
     from streamwatch.core.estimators.registers.revisions.register import Revisions  # noqa: PLC0415
 
     return Revisions(spec, capacity)

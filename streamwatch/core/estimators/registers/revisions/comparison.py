@@ -1,4 +1,4 @@
-"""First against last predictions: two accuracies on the same outcomes, and their difference."""
+"""Comparison of first and last predictions: two accuracies on the same outcomes, and their difference."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from streamwatch.core.estimators.registers.revisions.sums import (
 )
 
 LEAST_WEIGHT: Final = 0.05
-"""Weight of outcomes below which nothing is said of them."""
+"""Weight of outcomes below which values are undefined."""
 LEAST_OUTCOMES: Final = 30
 """Effective sample size below which a difference has no interval."""
 _Z: Final = 1.96
@@ -27,7 +27,7 @@ _Z: Final = 1.96
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """First and last predictions of some outcomes; NaN where it is undefined.
+    """First and last predictions of some outcomes; undefined values are NaN.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class Comparison:
     n_eff
         (Σw)² / Σw².
     lower, upper
-        Interval of 95 % for `gain`, as of one look at independent outcomes, with half an outcome added to
+        Interval of 95 % for `gain` at one fixed time for independent outcomes, with half an outcome added to
         each of hit and error of both (Agresti, Min 2005); undefined below an n_eff of 30.
     """
 
@@ -54,7 +54,7 @@ class Comparison:
 
     @property
     def gain(self) -> float:
-        """Accuracy of the last less that of the first."""
+        """Accuracy of the last predictions minus that of the first ones."""
         return self.last - self.first
 
 
@@ -62,7 +62,7 @@ NOTHING: Final = Comparison(0.0, nan, nan, nan, 0.0, nan, nan)
 
 
 def compared(sums: NDArray[np.float64]) -> Comparison:
-    """Compare by sums of shape (6,)."""
+    """Compute the comparison from sums of shape (6,)."""
     weight, squares, first, gained, lost, revised = (
         float(sums[column]) for column in (WEIGHT, SQUARES, FIRST, GAINED, LOST, REVISED)
     )
@@ -72,7 +72,7 @@ def compared(sums: NDArray[np.float64]) -> Comparison:
     lower = upper = nan
     if LEAST_OUTCOMES <= n_eff < inf:
         lower, upper = _interval(n_eff * gained / weight, n_eff * lost / weight, n_eff)
-    last = min(1.0, max(0.0, (first + gained - lost) / weight))  # sums are rounded
+    last = min(1.0, max(0.0, (first + gained - lost) / weight))  # rounding may leave [0, 1]
     return Comparison(weight, first / weight, last, revised / weight, n_eff, lower, upper)
 
 

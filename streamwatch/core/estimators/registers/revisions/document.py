@@ -1,4 +1,4 @@
-"""Revisions of a model as the API shows them."""
+"""JSON document of a model's revisions for the API."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ def document_of(
     by_bin: Sequence[Comparison],
     edges_ms: NDArray[np.int64],
 ) -> dict[str, object]:
-    """Counts since the register began, and faded comparisons; what is undefined is absent.
+    """Build counts since the register's start, and faded comparisons; undefined values are absent.
 
     Parameters
     ----------
     counts
-        Of a model with outcomes, shape (4,).
+        Counts of a model with outcomes, shape (4,).
     whole
-        All its outcomes compared.
+        Comparison over all its outcomes.
     by_bin
-        Those of each bin of waiting time.
+        Comparison in each bin of waiting time.
     edges_ms
         Edges of the bins, shape (len(by_bin) + 1,).
     """

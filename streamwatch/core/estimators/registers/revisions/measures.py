@@ -1,4 +1,4 @@
-"""What is exported of first and last predictions, as the catalogue has it."""
+"""Measures of first and last predictions, as the catalogue lists them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class RevisionMeasure:
     source: str
     cost: str
     of: Callable[[Comparison], float]
-    """NaN where it is undefined."""
+    """Value of the measure; NaN where undefined."""
 
 
 def _measure(name: str, said: str, formula: str, of: Callable[[Comparison], float]) -> RevisionMeasure:

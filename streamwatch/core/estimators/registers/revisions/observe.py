@@ -1,4 +1,4 @@
-"""The loop over outcomes: faded sums of first and last predictions by waiting time, of all models."""
+"""Compiled loop over outcomes: faded sums of first and last predictions by waiting time, for all models."""
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
 from __future__ import annotations
@@ -19,7 +19,7 @@ from streamwatch.core.estimators.registers.revisions.sums import (
 from streamwatch.core.jit import entry, without_refcount
 
 _NOTHING = 1e-100
-"""Weight below which a bin begins anew: near the smallest numbers there are arithmetic is slow."""
+"""Weight below which a bin is reset, as arithmetic with denormal numbers is slow."""
 
 
 @entry
@@ -33,10 +33,10 @@ def observe(sums, counts, edges_ms, factors, rows, first, last, revised, delay_m
     counts
         int64 (models, 4), changed.
     edges_ms
-        int64 (bins + 1,): a waiting time t lies in bin k where edges_ms[k] < t ≤ edges_ms[k + 1], none at all
-        in the first, and one beyond the last edge in the last.
+        int64 (bins + 1,): a waiting time t lies in bin k where edges_ms[k] < t ≤ edges_ms[k + 1]; 0 lies in
+        the first bin, and a time beyond the last edge in the last.
     factors
-        float64 (6,): what each column is multiplied by at an outcome.
+        float64 (6,): factor of each column per outcome.
     rows, first, last, revised, delay_ms
         int32, bool, bool, bool, int64 (n,): row of the model, whether its first and its last prediction were
         right, whether they differ, and the waiting time.

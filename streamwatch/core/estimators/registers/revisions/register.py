@@ -23,13 +23,13 @@ from streamwatch.core.estimators.samples import Sample, Slice
 from streamwatch.core.outcomes import OutcomeBatch
 
 VERSION: Final = 1
-"""Raised when the meaning of the state changes."""
+"""Incremented when the meaning of the state changes."""
 
 
 class _RegisterState(msgspec.Struct, frozen=True, array_like=True):
     counts: list[int]
     bins: list[tuple[int, list[float]]]
-    """Number and sums of those that have any."""
+    """Number and sums of each bin with outcomes."""
 
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
@@ -37,7 +37,7 @@ _DECODER: Final = msgspec.msgpack.Decoder(_RegisterState)
 
 
 class Revisions:
-    """First and last predictions of up to `capacity` models; O(1) an outcome, 1.1 kB a model."""
+    """First and last predictions of up to `capacity` models; takes O(1) per outcome and 1.1 kB per model."""
 
     def __init__(self, spec: RevisionsSpec, capacity: int) -> None:
         self._geometry = geometry_of(spec.horizon_ms)
@@ -52,7 +52,7 @@ class Revisions:
         """Compare first and last predictions of outcomes with their labels."""
         first = batch.true_class == batch.predicted_class
         last, revised = first, np.zeros(len(first), np.bool_)
-        if not isinstance(batch.outcomes, OutcomeBatch):  # where predictions are revised there are no columns
+        if not isinstance(batch.outcomes, OutcomeBatch):  # outcomes in columns have no revised predictions
             last = first.copy()
             for position, outcome in enumerate(batch.outcomes):
                 if outcome.last_class is not None:
@@ -65,12 +65,12 @@ class Revisions:
         )  # fmt: skip
 
     def clear(self, row: int) -> None:
-        """Forget a row, before it is used and after its model has retired."""
+        """Reset a row; called before a model uses it and after the model has retired."""
         self._sums[row] = 0.0
         self._counts[row] = 0
 
     def snapshot(self, row: int) -> bytes:
-        """State of a row, canonical: the same outcomes give the same bytes."""
+        """Encode the state of a row; the same outcomes give the same bytes."""
         sums = self._sums[row]
         used: list[int] = np.flatnonzero(sums[:, WEIGHT]).tolist()
         return _ENCODER.encode(
@@ -83,7 +83,7 @@ class Revisions:
         Raises
         ------
         ValueError
-            For bytes that are none.
+            If the bytes are not a snapshot.
         """
         kept = _DECODER.decode(state)
         if len(kept.counts) != COUNTS:
@@ -108,7 +108,7 @@ class Revisions:
         return found
 
     def details(self, row: int, classes: Classes) -> Mapping[str, object]:
-        """Give both accuracies, their difference with its interval, and the same by waiting time."""
+        """Both accuracies, their difference with its interval, and the same by waiting time."""
         counts: NDArray[np.int64] = self._counts[row]
         if not classes or not counts[ALL_OUTCOMES]:
             return {}

@@ -1,9 +1,9 @@
-"""Segments: every chosen measure of a model, for each value of a field of its predictions.
+"""Segments: chosen measures of a model for each value of a field of its predictions.
 
-A segment value's estimates are those of a model that made only these predictions: no change then is the
-previous label of the same value. At most `max_values` values of a segment have estimates of their own; each
-outcome of a model counts in exactly one, that of its value or that of all others together (`__other__`). So
-sums over values are the model's, apart from outcomes whose prediction did not have the field.
+A segment value is evaluated like a model that made only these predictions; for example, No Change uses the
+previous label of the same value. At most `max_values` values of a segment have estimates of their own. Each
+outcome of a model counts for exactly one of these, or for all other values together (`__other__`), so sums
+over values are those of the model, apart from outcomes whose prediction did not have the field.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 _LABELS: Final = ("model", "segment", "value")
 MEASURED: Final = ("accuracy_ratio", "kappa_persistent")
-"""Measures that are exported unless settings choose others."""
+"""Measures that are exported by default."""
 _FAST: Final = 0.99
-"""Fading factor of the error *of late*, by which a change is located."""
+"""Fading factor of the *recent* error, by which a change is located."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,24 +31,23 @@ class SegmentsSpec:
     """Parameters of estimates by segment."""
 
     alpha: float = 0.999
-    """Fading factor in (0, 1), an outcome of the value being a step."""
+    """Fading factor in (0, 1), per outcome of the value."""
     max_values: int = 50
-    """Values of a segment of one model with estimates of their own."""
+    """Largest number of values of a segment of one model with estimates of their own."""
     measures: tuple[str, ...] = MEASURED
-    """Names of measures of the catalogue."""
+    """Names of measures in the catalogue."""
     max_classes: int = 1_000
     """As in `MonitorsSpec`."""
     max_total: int = 20_000
-    """Values of all segments of all models with estimates of their own, `__other__` of each segment among
-    them."""
+    """Most values with estimates of their own over all segments and models, each `__other__` included."""
 
 
 def table_spec(spec: SegmentsSpec) -> MonitorsSpec:
-    """Specify the table of values' estimates, a row each, which all models share.
+    """Specify the table of the values' estimates, one row each, which all models share.
 
-    It forgets nothing, by `spec.alpha`, and fast, in this order.
+    Its mechanisms are landmark, fading by `spec.alpha`, and fast fading, in this order.
     """
-    # As many mechanisms whatever the settings, so that the same compiled code serves them.
+    # The number of mechanisms is always the same, so that the same compiled code serves all settings.
     return MonitorsSpec(
         (LandmarkSpec(), FadingSpec(spec.alpha), FadingSpec(_FAST)),
         (),
@@ -62,7 +61,7 @@ def table_spec(spec: SegmentsSpec) -> MonitorsSpec:
 
 
 def _build(spec: SegmentsSpec, capacity: int) -> Segments:
-    """Build an empty register; what is compiled is loaded here."""
+    """Build an empty register; compiled code is imported only here."""
     from streamwatch.core.estimators.registers.segments.register import Segments  # noqa: PLC0415
 
     return Segments(spec, capacity)

@@ -1,4 +1,4 @@
-"""Where a changed error sits: what each value of a segment adds to the model's errors of late."""
+"""Attribution of a changed error to the values of a segment: share of each in the additional errors."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 EXPLAINS: Final = 0.5
-"""Share of the extra errors from which on a value is named."""
+"""Share of the additional errors from which a value is named."""
 _BEYOND_TRAFFIC: Final = 1.5
-"""So many times its share of the traffic: a change that all values have alike is in none of them."""
+"""Least ratio of that share to the share of traffic; it is about 1 if all values changed alike."""
 _MIN_OUTCOMES: Final = 30
-"""Outcomes of a value below which nothing is said of its change."""
+"""Number of outcomes of a value below which its error counts as unchanged."""
 
 
 class SegmentChange(msgspec.Struct, frozen=True):
-    """A value of a segment in which most of a changed error sits."""
+    """Segment value with most of a model's additional errors."""
 
     segment: str
     value: str
     share: float
-    """Of the model's extra errors, in (0, 1]."""
+    """Share in the model's additional errors, in (0, 1]."""
     traffic: float
-    """Its share of the model's outcomes of late, in (0, 1]."""
+    """Share in the model's recent outcomes, in (0, 1]."""
     before: float
-    """Its error over its whole past."""
+    """Error of the value over its whole past."""
     now: float
-    """Its error of late."""
+    """Recent error of the value."""
 
 
 def extra_errors(
@@ -38,21 +38,21 @@ def extra_errors(
     before: NDArray[np.float64],
     now: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Compute each value's share of the extra errors of a segment, shape (n,).
+    """Compute each value's share of the additional errors of a segment, shape (n,).
 
     Parameters
     ----------
     weights
-        Faded outcomes of each value, on the segment's own clock.
+        Faded outcomes of each value, with one step per outcome of the segment.
     outcomes
-        All outcomes of each value; with fewer than 30 its error counts as unchanged.
+        Number of all outcomes of each value; with fewer than 30 its error counts as unchanged.
     before, now
-        Errors of each value without forgetting, and of late.
+        Errors of each value without forgetting, and recently.
 
     Returns
     -------
     numpy.ndarray
-        w·(now − before), where positive, as a share of the sum of these; NaN if no value errs more.
+        w·(now − before), where positive, as a share of the sum of these; NaN if no error rose.
     """
     extra = weights * np.maximum(now - before, 0.0)
     extra = np.where((outcomes >= _MIN_OUTCOMES) & np.isfinite(extra), extra, 0.0)
@@ -68,7 +68,7 @@ def named_change(
     before: NDArray[np.float64],
     now: NDArray[np.float64],
 ) -> SegmentChange | None:
-    """Name the value that has most of the extra errors, and more of them than its traffic explains."""
+    """Name the value with the largest share of additional errors, if it exceeds what its traffic explains."""
     if not len(shares) or np.isnan(shares).all():
         return None
     k = int(np.argmax(shares))

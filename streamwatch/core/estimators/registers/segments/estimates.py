@@ -1,4 +1,4 @@
-"""Estimates of a segment's values, side by side."""
+"""Estimates of all values of a segment, as arrays."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class SegmentEstimates(NamedTuple):
     measured: Mapping[str, NDArray[np.float64]]
 
     def document(self, k: int) -> dict[str, object]:
-        """One value as the API gives it; what is undefined is left out."""
+        """Build the JSON object of one value for the API; undefined values are absent."""
         numbers = {name: float(values[k]) for name, values in self.measured.items()}
         numbers |= {
             "traffic_ratio": float(self.weights[k] / self.weights.sum()),

@@ -1,4 +1,4 @@
-"""Segments and their values as numbers, so that a compiled loop can read them."""
+"""Numbers for segment names and values, so that a compiled loop can process them."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from streamwatch.core.segments import segments_of
 Numbers = NDArray[np.int32]
 
 _MIN_CROWD: Final = 65_536
-"""As long as there are no more values, nobody looks which are needed."""
+"""Number of values up to which unused ones are not released."""
 _UNKNOWN: Final = -1
 _FIRST_PAIRS: Final = 64
 
 
 class Given(NamedTuple):
-    """Segments of outcomes; those of outcome i are `lengths[i]` from `starts[i]` on."""
+    """Segments of outcomes: i has `lengths[i]` entries of `names` and `values` from `starts[i]` on."""
 
     starts: Numbers
     lengths: Numbers
@@ -32,29 +32,29 @@ class Given(NamedTuple):
 
 
 class SegmentNumbers:
-    """Numbers of names of segments, which stay, and of values, released when nothing is kept of them."""
+    """Numbers of segment names, which are permanent, and of values, which are released when unused."""
 
     __slots__ = ("_columns", "_crowd", "_texts", "names", "values")
 
     def __init__(self) -> None:
         self.names: dict[str, int] = {}
-        """Number of each segment; as many as settings have."""
+        """Number of each segment name; limited by the settings."""
         self.values: dict[str, int] = {OTHER: OTHERS}
-        """Number of each value of any segment."""
+        """Number of each value, shared by all segments."""
         self._texts: list[str] = [OTHER]
         self._crowd = _MIN_CROWD
         self._columns: _Columns | None = None
 
     def text(self, value: int) -> str:
-        """Text of a value."""
+        """Text of a value, by number."""
         return self._texts[value]
 
     def name_of(self, name: str) -> int:
-        """Number of a segment."""
+        """Number of a segment name."""
         return self.names.setdefault(name, len(self.names))
 
     def value_of(self, value: str) -> int:
-        """Number of a value."""
+        """Number of a value; a new value gets the next number."""
         number = self.values.get(value)
         if number is None:
             number = self.values[value] = len(self._texts)
@@ -63,13 +63,13 @@ class SegmentNumbers:
 
     @property
     def crowded(self) -> bool:
-        """Tell whether it is time to release values: there are twice as many as were needed last."""
+        """Whether values should be released: there are more than twice as many as were needed last time."""
         return len(self._texts) > self._crowd
 
     def keep_only(self, needed: NDArray[np.int64]) -> Numbers:
-        """Release all values but these (and `OTHER`), and number those anew: the new number of each old one.
+        """Release all values but these (and `OTHER`), renumber these, and return new numbers by old ones.
 
-        What is released has the number of `OTHER` in the answer.
+        Released values have the number of `OTHER` in the result.
         """
         kept = [OTHERS, *np.unique(needed[needed != OTHERS]).tolist()]
         moved = np.full(len(self._texts), OTHERS, np.int32)
@@ -81,7 +81,7 @@ class SegmentNumbers:
         return moved
 
     def of(self, outcomes: Sequence[Outcome]) -> Given | None:
-        """Give the segments of outcomes as numbers; None if no outcome has any."""
+        """Convert the segments of outcomes to numbers; None if no outcome has any."""
         if not isinstance(outcomes, OutcomeBatch):
             return self._of_objects(outcomes)
         numbers = outcomes.segment_numbers()
@@ -105,16 +105,16 @@ class SegmentNumbers:
         return Given(starts, each, np.array(names, np.int32), np.array(values, np.int32))
 
     def put(self, segments: Mapping[str, str], names: list[int], values: list[int]) -> None:
-        """Append the numbers of segments and their values."""
+        """Append the numbers of segment names and values."""
         for name, value in segments.items():
             names.append(self.name_of(name))
             values.append(self.value_of(value))
 
 
 class _Columns:
-    """What the numbers of a list of texts stand for; each text is read once.
+    """Cache from numbers in outcome columns to segments; each text is parsed once.
 
-    A number means the same as long as the list is the same one (see `OutcomeBatch`).
+    A number has the same meaning as long as the list of texts is the same object (see `OutcomeBatch`).
     """
 
     __slots__ = ("_lengths", "_numbers", "_pairs", "_starts", "_used", "texts")
@@ -123,14 +123,14 @@ class _Columns:
         self.texts = texts
         self._numbers = numbers
         self._starts = np.zeros(1, np.int32)
-        """By number; the last place is that of −1, which stands for no segments."""
+        """By number; the last entry is for −1, which means no segments."""
         self._lengths = np.zeros(1, np.int32)
         self._pairs = np.zeros((2, _FIRST_PAIRS), np.int32)
-        """Names and values."""
+        """Numbers of names, and of values."""
         self._used = 0
 
     def of(self, numbers: Numbers) -> Given:
-        """Give the segments of outcomes with these numbers."""
+        """Look up the segments of outcomes by these numbers."""
         self._reserve(len(self.texts))
         starts = self._starts[numbers]
         unknown = starts == _UNKNOWN

@@ -1,4 +1,4 @@
-"""The loop over outcomes: which row of the table each counts in, and the traffic of its value."""
+"""Compiled loop over outcomes: finds the table row of each, and counts the traffic of its value."""
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
 from __future__ import annotations
@@ -14,21 +14,21 @@ from streamwatch.core.jit import entry, hot, without_refcount
 OTHERS = 0
 """Number of the value that stands for all others."""
 NONE = -1
-"""Segment of a model that has had none of that name; row, or stretch of candidates, of who has none."""
+"""Stands for a missing segment, row, or range of candidates."""
 
 DONE, NEW_SEGMENT, NEW_VALUE, NEW_OTHERS, NEW_CANDIDATES, CROWDED, EPOCH_ENDED = range(7)
-"""Reasons for which the loop ends; it goes on where it was once what is missing has been made."""
+"""Reasons for which the loop returns; after the caller has provided what is missing, it continues."""
 _LEFT_OUT = -1
 _STOP = -2
-"""A row of so much and less stands for a reason."""
+"""Rows at or below this encode a reason."""
 
 OUTCOME, ENTRY, PLACED = range(3)
-"""What the cursor says: outcome and which of its segments come next, and how many rows were written."""
+"""Fields of the cursor: next outcome, its next segment, number of rows written."""
 
 
 @hot
 def row_of(segment, number, value, most, room, keys, meanings, taken, candidates, counts):
-    """Row that an outcome of a value counts in, `_LEFT_OUT`, or `_STOP` less a reason to end the loop."""
+    """Row in which an outcome of a value counts, `_LEFT_OUT`, or `_STOP` minus a reason to return."""
     at = place_of(keys, key_of(number, value))
     known = keys[at] != EMPTY
     if known and meanings[at] >= 0:
@@ -38,7 +38,7 @@ def row_of(segment, number, value, most, room, keys, meanings, taken, candidates
     if value != OTHERS and segment.own < most:
         if room:
             return np.int64(_STOP - NEW_VALUE)
-        if segment.other == NONE:  # with a row of the others, it is one of them until there is room
+        if segment.other == NONE:  # with a row for the others it counts there until there is room
             return np.int64(_LEFT_OUT)
     if segment.other == NONE and room:
         return np.int64(_STOP - NEW_OTHERS)
@@ -79,29 +79,31 @@ def observe(
     rows,
     positions,
 ):
-    """Find the rows of outcomes by segment, in order, and count the traffic; gives why it ended.
+    """Find the table rows of outcomes by segment, in order, and count the traffic.
+
+    Return the reason of the end.
 
     Parameters
     ----------
     models, starts, lengths
-        int32 (n,): row of each outcome's model, and which of `names` and `values` are its segments.
+        int32 (n,): row of each outcome's model, and the range of its segments in `names` and `values`.
     names, values
         int32: number of a segment's name, and of its value.
     segment_of
-        int32 (models, names): number of each model's segment of a name, or `NONE`.
+        int32 (models, names): number of each model's segment by name, or `NONE`.
     segments, kept
-        Of dtype `SEGMENT` and `VALUE`, by number and by row, changed.
+        Records `SEGMENT` by segment number, and `VALUE` by row, changed.
     keys, meanings, taken
-        Table of values, changed: what a key means is its row, or −1 less its place among candidates; `taken`,
-        int64 (1,), is how many there are.
+        Hash table of values, changed: `meanings` is the row, or −1 minus the position among candidates;
+        `taken`, int64 (1,), is the number of keys.
     candidates, counts
-        int32 and int64, changed: a stretch of `CANDIDATES` places for each segment that needs them.
+        int32 and int64, changed: value and number of outcomes, in ranges of `CANDIDATES` per segment.
     alpha, most, room
         Fading factor, values of a segment with rows of their own, and whether the table has a free row.
     cursor
-        int64 (3,), changed: where to begin.
+        int64 (3,), changed: position from which to continue.
     rows, positions
-        int32 and int64, written: row, and which outcome.
+        int32 and int64, output: row, and position of the outcome.
     """
     segments, kept, segment_of = (
         without_refcount(segments),

@@ -1,7 +1,7 @@
-"""The compiled table of a segment's values: where the state of each is, by segment and number of the value.
+"""Compiled hash table of the segments' values, by number of the segment and number of the value.
 
-Open addressing with linear probing. A key is found by its hash, or right behind it; what is removed leaves no
-gap, so that a value which has gone costs nothing.
+Open addressing with linear probing. Removing a key moves later ones up instead of leaving a marker, so
+removed values cost nothing.
 """
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
@@ -12,26 +12,26 @@ import numpy as np
 from streamwatch.core.jit import entry, hot
 
 EMPTY = -1
-"""Key of a place that is free."""
+"""Key of a free slot."""
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _UPPER = np.uint64(32)
 
 
 @hot
 def key_of(segment, value):
-    """One number for a segment and a number of a value."""
+    """Key of a segment number and a value number."""
     return np.int64(segment) << 32 | np.int64(value)
 
 
 @hot
 def home_of(keys, key):
-    """Place where a key is, if no other has it."""
+    """Slot at which the search for a key starts."""
     return np.int64(np.uint64(key) * _MIX >> _UPPER) & (keys.shape[0] - 1)
 
 
 @hot
 def place_of(keys, key):
-    """Place of a key, or the free one where it belongs."""
+    """Slot of a key, or the free one where it belongs."""
     at = home_of(keys, key)
     while keys[at] != key and keys[at] != EMPTY:
         at = (at + 1) & (keys.shape[0] - 1)
@@ -40,12 +40,12 @@ def place_of(keys, key):
 
 @entry
 def remember(keys, meanings, new_keys, new_meanings):
-    """Enter keys with what they mean, or change what they mean; gives how many are new.
+    """Insert or update keys; return the number of new ones.
 
     Parameters
     ----------
     keys, meanings
-        int64 and int32 (a power of two), changed; more than half of the places stay free.
+        int64 and int32 (a power of two), changed; more than half of the slots must stay free.
     new_keys, new_meanings
         int64 and int32 (n,).
     """
@@ -60,7 +60,7 @@ def remember(keys, meanings, new_keys, new_meanings):
 
 @entry
 def forget(keys, meanings, doomed):
-    """Remove keys, and move those behind them up; gives how many there were."""
+    """Remove keys, and move up those behind them; return the number removed."""
     mask = keys.shape[0] - 1
     removed = 0
     for i in range(doomed.shape[0]):
@@ -70,7 +70,7 @@ def forget(keys, meanings, doomed):
         removed += 1
         at = (gap + 1) & mask
         while keys[at] != EMPTY:
-            if (at - home_of(keys, keys[at])) & mask >= (at - gap) & mask:  # its home is not behind the gap
+            if (at - home_of(keys, keys[at])) & mask >= (at - gap) & mask:  # its home is not after the gap
                 keys[gap], meanings[gap] = keys[at], meanings[at]
                 gap = at
             at = (at + 1) & mask

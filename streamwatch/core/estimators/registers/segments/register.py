@@ -1,4 +1,4 @@
-"""The register of segments: a table of estimators of its own, a row for each value."""
+"""Register of segments, with a table of estimators that has a row for each value."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _LANDMARK, _FADED, _LATE = range(3)
 """Mechanisms of the table, in the order of `table_spec`."""
 _VERSION: Final = 1
 _SHOWN: Final = 20
-"""Values of a segment in the details of a model, those with the most traffic."""
+"""Number of values of a segment in the details of a model: those with the most traffic."""
 
 
 class Segments:
@@ -66,7 +66,7 @@ class Segments:
             self._resolve(reason, batch, given, cursor)
 
     def _resolve(self, reason: int, batch: Batch, given: Given, cursor: NDArray[np.int64]) -> None:
-        """Make what the loop ended for."""
+        """Provide what the loop is missing, by the reason for which it returned."""
         state = self._state
         model = int(batch.rows[cursor[loop.OUTCOME]])
         which = given.starts[cursor[loop.OUTCOME]] + cursor[loop.ENTRY]
@@ -81,11 +81,11 @@ class Segments:
         if reason == loop.NEW_VALUE:
             text = state.numbers.text(value)
             candidates = state.candidates(number)
-            if candidates.pop(text, None) is not None:  # one of the others while there was no room
+            if candidates.pop(text, None) is not None:  # counted there while there was no room
                 state.set_candidates(number, candidates)
             state.enter(number, text, self._claim())
         elif reason == loop.NEW_OTHERS:
-            if value == loop.OTHERS:  # counted among candidates until it has a row, as any other value
+            if value == loop.OTHERS:  # like other values, it is counted as a candidate until it has a row
                 candidates = state.candidates(number)
                 if OTHER in candidates or len(candidates) < CANDIDATES:
                     state.set_candidates(number, {**candidates, OTHER: candidates.get(OTHER, 0) + 1})
@@ -96,9 +96,9 @@ class Segments:
             state.make_room()
 
     def _exchange(self, number: int) -> None:
-        """Let frequent values take the places of rare ones, and begin a new epoch.
+        """Replace rare values by frequent candidates, and start a new epoch.
 
-        All outcomes so far must have been evaluated: rows that are released are used again.
+        All outcomes so far must have been evaluated, since released rows are used again.
         """
         state = self._state
         own = {value: row for value, row in state.rows[number].items() if value != OTHER}
@@ -125,12 +125,12 @@ class Segments:
         )
 
     def clear(self, row: int) -> None:
-        """Forget a row, before it is used and after its model has retired."""
+        """Reset a row; called before a model uses it and after the model has retired."""
         for freed in self._state.remove(row):
             self._table.retire(freed)
 
     def snapshot(self, row: int) -> bytes:
-        """Values of every segment with their estimates, by name."""
+        """Encode all segments of a model with their values and estimates, ordered by name."""
         return encode([self._kept(name, number) for name, number in self._state.segments_of(row)])
 
     def _kept(self, name: str, number: int) -> KeptSegment:
@@ -144,14 +144,14 @@ class Segments:
         return KeptSegment(name, int(segment["counted"]), candidates, values, int(segment["left_out"]))
 
     def restore(self, row: int, state: bytes) -> None:
-        """Set a cleared row to a snapshot; outcomes of values that find no room are left out, and counted.
+        """Set a cleared row to a snapshot; values for which there is no room are left out and counted.
 
-        The others' row comes first: later outcomes of values without room count there.
+        The row of `__other__` is restored first, as later outcomes of values without room count there.
 
         Raises
         ------
         ValueError
-            For bytes that are none.
+            If the bytes are not a snapshot.
         """
         for kept in decode(state):
             number = self._state.add_segment(row, self._state.numbers.name_of(kept.name))
@@ -168,7 +168,7 @@ class Segments:
             self._state.set_candidates(number, dict(kept.candidates))
 
     def series(self, chosen: Sequence[Slice]) -> Mapping[str, Sequence[Sample]]:
-        """Measures of every value with estimates of its own, and of the others together."""
+        """Measures of every value with estimates of its own, and of `__other__`."""
         samples: dict[str, list[Sample]] = {"segment_outcomes_total": [], "segment_extra_errors_ratio": []}
         samples["segment_outcomes_left_out_total"] = []
         for measure in self._measures:
@@ -191,7 +191,7 @@ class Segments:
         return samples
 
     def details(self, row: int, classes: Classes) -> Mapping[str, object]:
-        """Values of each segment with the most traffic, the busiest first."""
+        """Values of each segment with the most traffic, the largest first."""
         del classes
         found: dict[str, object] = {}
         for name, number in self._state.segments_of(row):
@@ -205,16 +205,16 @@ class Segments:
         return {"segments": found} if found else {}
 
     def change_at(self, batch: Batch, position: int) -> ErrorChange | None:
-        """Nothing: when predictions were made is not known here."""
+        """Return None, as this register does not know when predictions were made."""
         del batch, position
 
     def only_quick_labels(self, age_ms: int) -> bool:
-        """Tell nothing of the age of labels: False."""
+        """Return False, as this register knows no horizon."""
         del age_ms
         return False
 
     def change_of(self, row: int) -> SegmentChange | None:
-        """Find the value of a segment in which most of a changed error sits; None where none stands out."""
+        """Find the segment value with most of the model's additional errors; None if none stands out."""
         found: list[SegmentChange] = []
         for name, number in self._state.segments_of(row):
             said = self._said(number)
@@ -230,7 +230,7 @@ class Segments:
         kept = self._state.values[rows]
         ages = self._state.segments[number]["counted"] - kept["at"]
         alpha = self._spec.alpha
-        # Powers as the loop has them: numpy's may differ in the last bit.
+        # Powers computed as in the loop; numpy's may differ in the last bit.
         weights = kept["weight"] * np.array([alpha**age for age in ages.tolist()])
         outcomes = kept["outcomes"]
         before = 1.0 - accuracy(self._table.totals(rows, _LANDMARK))

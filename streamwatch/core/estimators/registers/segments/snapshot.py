@@ -1,4 +1,4 @@
-"""Segments of a model as bytes: by name, each with its values."""
+"""Snapshot of a model's segments, ordered by name, each with its values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from streamwatch.core.estimators.registers.segments.values import CANDIDATES
 
 
 class KeptValue(msgspec.Struct, frozen=True, array_like=True):
-    """A value with estimates of its own; see `state.VALUE`."""
+    """State of a value with estimates of its own; see `state.VALUE`."""
 
     name: str
     outcomes: int
@@ -18,11 +18,11 @@ class KeptValue(msgspec.Struct, frozen=True, array_like=True):
     weight: float
     at: int
     sections: dict[str, bytes]
-    """Its estimates, as a table of models writes them."""
+    """Sections of its estimates, as `ModelTable.snapshot` encodes them."""
 
 
 class KeptSegment(msgspec.Struct, frozen=True, array_like=True):
-    """A segment; see `state.SEGMENT`. Candidates and values are in the order of their names."""
+    """State of a segment; see `state.SEGMENT`. Candidates and values are ordered by name."""
 
     name: str
     counted: int
@@ -36,17 +36,17 @@ _DECODER = msgspec.msgpack.Decoder(list[KeptSegment])
 
 
 def encode(segments: Sequence[KeptSegment]) -> bytes:
-    """Write the segments of a model."""
+    """Encode the segments of a model."""
     return _ENCODER.encode(segments)
 
 
 def decode(state: bytes) -> list[KeptSegment]:
-    """Read what `encode` wrote.
+    """Decode the result of `encode`.
 
     Raises
     ------
     ValueError
-        For bytes that are nothing it could have written.
+        If the bytes cannot be such a result.
     """
     found = _DECODER.decode(state)
     for segment in found:

@@ -1,4 +1,4 @@
-"""What is kept of segments of all models: records by number and by row, and the table that finds them."""
+"""State of the segments of all models: records by segment number and by row, and the hash table of values."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from streamwatch.core.estimators.registers.segments.values import CANDIDATES, OT
 
 SEGMENT: Final = np.dtype(
     [
-        ("counted", "i8"),  # outcomes
-        ("left_out", "i8"),  # outcomes that count in no value, as the table had no row left
-        ("own", "i4"),  # values with a row of their own, without that of the others
-        ("other", "i4"),  # row of the others, or NONE
-        ("candidates", "i4"),  # values without a row of their own that are counted in this epoch
-        ("stretch", "i4"),  # where those are, or NONE
+        ("counted", "i8"),  # number of outcomes
+        ("left_out", "i8"),  # outcomes that count for no value, as the table had no free row
+        ("own", "i4"),  # number of values with a row of their own, without `__other__`
+        ("other", "i4"),  # row of `__other__`, or NONE
+        ("candidates", "i4"),  # number of values without a row that are counted in this epoch
+        ("stretch", "i4"),  # number of their range in the candidates' arrays, or NONE
     ],
     align=True,
 )
@@ -28,19 +28,19 @@ VALUE: Final = np.dtype(
     [
         ("outcomes", "i8"),
         ("in_epoch", "i8"),
-        ("weight", "f8"),  # faded share of the segment's traffic, in outcomes, as of `at`
-        ("at", "i8"),  # 1-based index, among the segment's outcomes of the model, of its last one
+        ("weight", "f8"),  # faded number of the value's outcomes, in steps of the segment, as of `at`
+        ("at", "i8"),  # number of the last outcome among the segment's outcomes of the model, from 1
     ],
     align=True,
 )
 _FIRST_SEGMENTS: Final = 4
 _FIRST_PLACES: Final = 1 << 10
 _LOWER: Final = np.int64((1 << 32) - 1)
-"""Bits of a key that are the number of the value."""
+"""Mask of a key's bits that hold the number of the value."""
 
 
 class SegmentState:
-    """Segments of up to `models` models, and their values, in rows that somebody else gives out."""
+    """Segments of up to `models` models, and their values; the caller allocates the values' rows."""
 
     __slots__ = (
         "_candidates",
@@ -61,11 +61,11 @@ class SegmentState:
     def __init__(self, models: int) -> None:
         self.numbers = SegmentNumbers()
         self.segments: NDArray[np.void] = np.zeros(0, SEGMENT)
-        """By number of a segment of a model."""
+        """Records by segment number; a segment belongs to one model."""
         self.values: NDArray[np.void] = np.zeros(0, VALUE)
-        """By row."""
+        """Records by row."""
         self.rows: list[dict[str, int]] = []
-        """Row of each value of a segment that has one, by number of the segment."""
+        """Row of each value that has one, by segment number."""
         self._of = np.full((models, _FIRST_SEGMENTS), NONE, np.int32)
         self._free: list[int] = []
         self._keys, self._meanings = _table(_FIRST_PLACES)
@@ -105,17 +105,17 @@ class SegmentState:
         return int(reason)
 
     def segments_of(self, model: int) -> list[tuple[str, int]]:
-        """Names and numbers of a model's segments, by name."""
+        """Names and numbers of a model's segments, ordered by name."""
         self._reserve_names()
         numbers = self._of[model].tolist()
         return sorted((name, numbers[k]) for name, k in self.numbers.names.items() if numbers[k] != NONE)
 
     def number_of(self, model: int, name: int) -> int:
-        """Number of a model's segment, which there must be."""
+        """Number of a model's segment, which must exist."""
         return int(self._of[model, name])
 
     def add_segment(self, model: int, name: int) -> int:
-        """Begin a segment of a model; its number."""
+        """Add a segment to a model, and return its number."""
         self._reserve_names()
         if not self._free:
             before = len(self.segments)
@@ -128,7 +128,7 @@ class SegmentState:
         return number
 
     def enter(self, number: int, value: str, row: int) -> None:
-        """Give a value of a segment a row, with nothing counted in it."""
+        """Give a value of a segment a row, with all counts zero."""
         segment = self.segments[number]
         if row >= len(self.values):
             self.values = _longer(self.values, max(row + 1, 2 * len(self.values)))
@@ -141,13 +141,13 @@ class SegmentState:
         self._remember(self._key(number, np.array([self.numbers.value_of(value)])), np.array([row], np.int32))
 
     def leave(self, number: int, value: str) -> int:
-        """Take the row from a value; the row."""
+        """Remove a value, and return its row."""
         self._forget(self._key(number, np.array([self.numbers.values[value]])))
         self.segments[number]["own"] -= 1
         return self.rows[number].pop(value)
 
     def reserve_candidates(self, number: int) -> None:
-        """Give a segment places for the candidates of an epoch."""
+        """Reserve a segment's range for the candidates of an epoch."""
         if not self._free_stretches:
             self._free_stretches = [self._stretches]
             self._stretches += 1
@@ -158,7 +158,7 @@ class SegmentState:
         self.segments[number]["stretch"] = self._free_stretches.pop()
 
     def candidates(self, number: int) -> dict[str, int]:
-        """Outcomes in this epoch of values without a row of their own."""
+        """Outcomes in this epoch of the values without a row of their own."""
         text = self.numbers.text
         values, counts = (
             column[self._places(number)].tolist() for column in (self._candidates, self._counts)
@@ -166,7 +166,7 @@ class SegmentState:
         return {text(value): count for value, count in zip(values, counts, strict=True)}
 
     def set_candidates(self, number: int, candidates: Mapping[str, int]) -> None:
-        """Count these candidates from now on, and no others."""
+        """Replace the candidates of a segment and their counts."""
         segment = self.segments[number]
         self._forget(self._key(number, self._candidates[self._places(number)]))
         segment["candidates"] = len(candidates)
@@ -182,7 +182,7 @@ class SegmentState:
         self._remember(self._key(number, values), meanings)
 
     def remove(self, model: int) -> list[int]:
-        """Forget the segments of a model; the rows that their values had."""
+        """Remove the segments of a model, and return the rows of their values."""
         rows: list[int] = []
         for name, number in self.segments_of(model):
             self.set_candidates(number, {})
@@ -197,11 +197,11 @@ class SegmentState:
         return rows
 
     def make_room(self) -> None:
-        """Double the table of values."""
+        """Double the size of the hash table."""
         self._move(2 * len(self._keys), self._keys[self._keys != EMPTY])
 
     def release_values(self) -> None:
-        """Release the numbers of values that nothing is kept of, once there are many of them."""
+        """Release the numbers of unused values, once there are many of them."""
         if not self.numbers.crowded:
             return
         keys = self._keys[self._keys != EMPTY]
@@ -216,7 +216,7 @@ class SegmentState:
             self._of = np.hstack([self._of, more])
 
     def _move(self, places: int, keys: NDArray[np.int64], become: NDArray[np.int64] | None = None) -> None:
-        """Enter keys into a new table, under new names if need be."""
+        """Rebuild the hash table with this many slots; `become` are new keys in the place of `keys`."""
         meanings = self._meanings[self._keys != EMPTY]
         self._keys, self._meanings = _table(places)
         remember(self._keys, self._meanings, keys if become is None else become, meanings)

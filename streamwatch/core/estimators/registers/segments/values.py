@@ -1,4 +1,4 @@
-"""Names and limits of a segment's values, and which of them have estimates of their own."""
+"""Limits on a segment's values, and the choice of those with estimates of their own."""
 
 from __future__ import annotations
 
@@ -6,30 +6,30 @@ from collections.abc import Mapping
 from typing import Final
 
 OTHER: Final = "__other__"
-"""All values without estimates of their own, together."""
+"""Name for all values without estimates of their own together."""
 EPOCH: Final = 10_000
-"""Outcomes of a segment after which its values are compared by their traffic."""
+"""Number of outcomes of a segment after which its values are compared by traffic."""
 CANDIDATES: Final = 1_000
-"""Values without estimates that are counted within an epoch; later ones wait for the next."""
+"""Most values without estimates that are counted within an epoch; further ones wait for the next epoch."""
 _OUTWEIGHS: Final = 2
-"""A value takes the place of another if it had more than so many times its outcomes within an epoch."""
+"""A candidate replaces a value if it had more than this many times its outcomes within an epoch."""
 
 
 def exchanged(candidates: Mapping[str, int], own: Mapping[str, int]) -> list[tuple[str, str]]:
-    """Say which values come, and in whose place, at the end of an epoch.
+    """Choose the values to add and to remove at the end of an epoch, as pairs (added, removed).
 
     Parameters
     ----------
     candidates
-        Outcomes within the epoch of values without estimates of their own.
+        Outcomes within the epoch of the values without estimates of their own.
     own
-        Of those that have some.
+        Outcomes within the epoch of the values that have estimates.
 
     Returns
     -------
     list
         The most frequent candidate in the place of the rarest value, if it had more than twice as many
-        outcomes, and so on with the next; of equally frequent ones the first by name.
+        outcomes, and so on with the next; among equally frequent ones the first by name.
     """
     least = min(own.values(), default=0)
     frequent = [(name, n) for name, n in candidates.items() if name != OTHER and n > _OUTWEIGHS * least]
