@@ -181,7 +181,7 @@ def show(m, parameters, statistic, threshold, alarms, warned, t):
 
 
 def _row(spec: StepdSpec, detector: int, _window: object) -> tuple[object, ...]:
-    from scipy.special import ndtri  # noqa: PLC0415 - takes .3 s, which only starts with this detector should pay
+    from scipy.special import ndtri  # noqa: PLC0415 - takes .3 s, which other detectors do not need
 
     return (
         detector,
