@@ -1,1 +1,1 @@
-"""The join as one compiled loop over a hash table of 64-byte entries; the same rules as row by row."""
+"""Compiled join: one loop over a hash table of 64-byte entries, with the same rules as the row-wise join."""

@@ -1,4 +1,4 @@
-"""The predictions among joined rows that were accepted, put into columns."""
+"""Accepted predictions of joined rows, as columns."""
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
 from __future__ import annotations
@@ -15,10 +15,16 @@ from streamwatch.core.predictions.batch import PREDICTED, PredictionBatch, score
 
 @entry
 def put_accepted(rows, scores, start, stop, predicted):
-    """Write accepted predictions of rows `start` to `stop`; gives how many.
+    """Write the accepted predictions of rows `start` to `stop`; return their number.
 
-    `rows` of `ROW`, (n,); `scores` of the predicted classes, (n,), or (0,) where none has one; `predicted` of
-    `PREDICTED`, with room for all.
+    Parameters
+    ----------
+    rows
+        Records `ROW`, (n,).
+    scores
+        Scores of the predicted classes, (n,), or (0,) if no prediction has scores.
+    predicted
+        Records `PREDICTED`, output, with room for all.
     """
     written = 0
     for r in range(start, stop):
@@ -36,9 +42,10 @@ def put_accepted(rows, scores, start, stop, predicted):
 
 
 def predicted_scores(rows: Records, names: JoinNames) -> NDArray[np.float64]:
-    """Look up the score of the predicted class of each row that is to be joined, as `score_of` has it.
+    """Look up the score of the predicted class of each row before it is joined, as `score_of` gives it.
 
-    Empty where no prediction has scores; those of predictions that are resolved are not kept.
+    NaN for rows without one; empty if no prediction has scores. It must be called before the join, as scores
+    are dropped once their prediction is resolved.
     """
     scores, classes = names.scores, names.classes.names
     if not scores:
@@ -54,7 +61,7 @@ def predicted_scores(rows: Records, names: JoinNames) -> NDArray[np.float64]:
 def accepted_predictions(
     rows: Records, scores: NDArray[np.float64], start: int, stop: int, names: JoinNames
 ) -> PredictionBatch:
-    """Put the predictions that were accepted of rows `start` to `stop` into columns."""
+    """Put the accepted predictions of rows `start` to `stop` into columns."""
     records = np.empty(stop - start, PREDICTED)
     written = put_accepted(rows, scores, start, stop, records)
     return PredictionBatch(records[:written], names.models.names, names.classes.names)

@@ -1,4 +1,4 @@
-"""Models of a compiled join: which have a place, and when each was last heard of."""
+"""Models of a compiled join: which have a place, and when each was last active."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LEAST_ROOM = 16
 
 
 def with_room_for_models(arrays: Arrays, models: int) -> Arrays:
-    """Give arrays that have activity for every number of a model, of which there are so many."""
+    """Return arrays whose `activity` has a record for each of `models` model numbers."""
     activity = arrays.activity
     missing = models - len(activity)
     if missing <= 0:
@@ -25,7 +25,7 @@ def with_room_for_models(arrays: Arrays, models: int) -> Arrays:
 
 
 def place_model(arrays: Arrays, names: JoinNames, join_models: JoinModels, row: np.void) -> None:
-    """Decide whether the model of a row has a place."""
+    """Decide whether the model of a row gets a place, and record the decision."""
     number = int(row["model"])
     place = join_models.place(names.models.names[number], int(row["record_ms"]))
     activity = arrays.activity
@@ -38,7 +38,7 @@ def place_model(arrays: Arrays, names: JoinNames, join_models: JoinModels, row: 
 
 
 def update_models(arrays: Arrays, names: JoinNames, join_models: JoinModels) -> None:
-    """Bring what is known of every model up to date."""
+    """Update `join_models` from the arrays."""
     models = join_models.models
     numbers = [names.models[name] for name in models]
     labels = names.classes.names
@@ -51,7 +51,7 @@ def update_models(arrays: Arrays, names: JoinNames, join_models: JoinModels) -> 
 def retire(
     arrays: Arrays, names: JoinNames, join_models: JoinModels, others: OtherRecords, clock_ms: int
 ) -> list[str]:
-    """Remove the models that are idle by now, and name them."""
+    """Remove the models that are idle at `clock_ms`, and return their names."""
     update_models(arrays, names, join_models)
     idle = join_models.retire(clock_ms)
     activity = arrays.activity
@@ -66,12 +66,12 @@ def retire(
 
 
 def clear(activity: NDArray[np.void], number: int) -> None:
-    """Forget what is known of the model with this number."""
+    """Reset the activity of the model with this number."""
     activity[number] = one(ACTIVITY, last_label=-1, last_event_ms=-1)[0]
 
 
 def restored_activity(names: JoinNames, state: JoinModelsState) -> NDArray[np.void]:
-    """Activity of the models of a state; those without a number get one."""
+    """Build the activity of the models in a state; models without a number get one."""
     numbers = [names.models[model.name] for model in state.models]
     activity = np.zeros(max(len(names.models.names), _LEAST_ROOM), ACTIVITY)
     activity["last_label"] = activity["last_event_ms"] = -1

@@ -1,4 +1,4 @@
-"""Arrays of a compiled join that has seen nothing."""
+"""Initial arrays of a compiled join."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ _FIRST_ENTRIES: Final = 1_024
 
 
 def new_arrays(spec: JoinSpec, classes: Mapping[str, int], *, outcomes: int, numbered: bool) -> Arrays:
-    """Make the arrays of a join with these limits.
+    """Build the arrays of an empty join.
 
     Parameters
     ----------
     spec
-        What the limits are.
+        Limits of the join.
     classes
         Numbers of classes.
     outcomes
-        So many are handed over at a time, and up to those of one id more.
+        Number of outcomes handed over at a time; those of one id may come in addition.
     numbered
         See `CompiledJoin`.
     """

@@ -1,4 +1,4 @@
-"""Counters out of the compiled join's arrays, and into them."""
+"""Conversion between the counters in the compiled join's arrays and `JoinCounters`."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ _OF_SEGMENTS: Final = "predictions_segments_over_limit"
 
 
 def counters_of(counted: NDArray[np.void], names: JoinNames, others: OtherRecords) -> JoinCounters:
-    """Counters so far.
+    """Read the counters from the arrays.
 
     Parameters
     ----------
     counted
-        `COUNTERS`, (1,).
+        Record `COUNTERS`, (1,).
     names
-        Of the join.
+        Names of the join.
     others
-        What counts null and invalid records.
+        Counters of null and invalid records.
     """
     row = counted[0]
     forms = [
@@ -53,7 +53,7 @@ def counters_of(counted: NDArray[np.void], names: JoinNames, others: OtherRecord
 
 
 def restore_counters(counted: NDArray[np.void], names: JoinNames, counters: JoinCounters) -> None:
-    """Go on counting from these; arguments as of `counters_of`."""
+    """Set the counters of the arrays; arguments as for `counters_of`."""
     names.segments.over_limit = counters.predictions_segments_over_limit
     for name in PLAIN_COUNTERS:
         counted[name] = getattr(counters, name)
@@ -63,21 +63,21 @@ def restore_counters(counted: NDArray[np.void], names: JoinNames, counters: Join
 
 
 class _TopicCounters(TypedDict):
-    """Counters by topic, as `JoinCounters` has them."""
+    """Counters by topic, as in `JoinCounters`."""
 
     topic_predictions: dict[str, PredictionCounters]
     topic_labels: dict[str, LabelCounters]
 
 
 def _topic_counters(counted: NDArray[np.int64], topics: Sequence[str]) -> _TopicCounters:
-    """Counters of each topic that has any; of records whose topic nobody says (0) there are none.
+    """Read the counters of each topic with any; number 0, for an unknown topic, is skipped.
 
     Parameters
     ----------
     counted
         Shape (topics, columns), as in `COUNTERS`.
     topics
-        Names by number.
+        Topic names by number.
     """
     found = _TopicCounters(topic_predictions={}, topic_labels={})
     for number in np.flatnonzero(counted[1 : len(topics)].any(axis=1)) + 1:
@@ -92,7 +92,7 @@ def _topic_counters(counted: NDArray[np.int64], topics: Sequence[str]) -> _Topic
 
 
 def _restore_topics(counted: NDArray[np.int64], topics: NumberedTopics, counters: JoinCounters) -> None:
-    """Go on counting from these; arguments as of `_topic_counters`."""
+    """Set the counters by topic; arguments as for `_topic_counters`."""
     counted[:] = 0
     for topic, predictions in counters.topic_predictions.items():
         of_topic = counted[topics[topic]]

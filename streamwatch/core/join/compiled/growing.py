@@ -1,4 +1,4 @@
-"""More room for a compiled join, made before it is needed: doubling millions of entries takes a while."""
+"""Growth of a compiled join's arrays ahead of need, since doubling millions of entries takes a while."""
 
 from __future__ import annotations
 
@@ -11,23 +11,26 @@ from streamwatch.core.join.compiled.table import rehash
 from streamwatch.core.words import words_of
 
 _LARGE: Final = 1 << 17
-"""Entries from which on doubling is worth being done early: fewer take some milliseconds."""
+"""Number of entries from which on it is worth growing early; fewer take some milliseconds."""
 _AHEAD: Final = 1 << 14
-"""Records that are sure to fit where there is no need for more room."""
+"""Number of further records for which there must be room to call the table not nearly full."""
 
 
 def shift_of(slots: int) -> np.uint64:
-    """Give the bits of an id that do not tell its home in a table of so many slots, a power of two."""
+    """Shift that turns `low` of an id into its home slot in a table of `slots` slots, a power of two."""
     return np.uint64(65 - slots.bit_length())
 
 
 def is_nearly_full(arrays: Arrays) -> bool:
-    """Tell whether the next records may need more entries or slots than there are, and there are many."""
+    """Tell whether a large table may need more entries or slots for the next records."""
     return len(arrays.entries) >= _LARGE and (_few_entries(arrays, _AHEAD) or _few_slots(arrays, _AHEAD))
 
 
 def grown(arrays: Arrays, ahead: int = _AHEAD) -> Arrays:
-    """Double the entries, or the table if they do for `ahead` more records; what is given stays as it is."""
+    """Double the entries if they may not suffice for `ahead` more records, otherwise the slots.
+
+    Returns new arrays and leaves the given ones as they are.
+    """
     return _with_entries(arrays) if _few_entries(arrays, ahead) else _with_slots(arrays)
 
 
@@ -50,7 +53,7 @@ def _with_entries(arrays: Arrays) -> Arrays:
     entries = entries_of(2 * before)
     words_of(entries)[:before] = words_of(arrays.entries)
     places = places_of(len(entries))
-    if arrays.places.any():  # else its memory stays untouched
+    if arrays.places.any():  # otherwise its memory stays untouched
         places[:before] = arrays.places
     left = places_of(2 * len(entries))
     noted = int(arrays.totals["left"][0])

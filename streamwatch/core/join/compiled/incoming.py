@@ -1,4 +1,4 @@
-"""What comes to a compiled join, as its rows: events one by one, records in columns."""
+"""Conversion of events, and of records in columns, to the rows of a compiled join."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from streamwatch.core.records import RecordBatch
 
 
 class JoinRows:
-    """Makes rows, in which names are numbers, and keeps what is neither prediction nor label.
+    """Builds rows, in which names are numbers, and counts records that are neither prediction nor label.
 
     Parameters
     ----------
     digests
-        What makes the ids' digests.
+        Function that computes the ids' digests.
     names
-        Of the join; those that are new get a number.
+        Names of the join; new names get a number.
     others
-        What counts null and invalid records.
+        Counters of null and invalid records.
     """
 
     __slots__ = ("_builder", "_numbering", "_others")
@@ -37,13 +37,19 @@ class JoinRows:
         self._others = others
 
     def rows(self, events: Sequence[Event]) -> Records:
-        """Rows of events, to be joined in this order; what is null or invalid is counted at its place."""
+        """Build the rows of events, in order.
+
+        Null and invalid ones are counted when the join reaches their row.
+        """
         rows = self._builder.rows(events)
         self._others.note(rows, range(len(events)), events)
         return rows
 
     def record_rows(self, records: RecordBatch) -> Records:
-        """Rows of records in columns, likewise; event objects among them are taken one by one."""
+        """Build the rows of records in columns, as `rows` does.
+
+        Event objects among them are converted one by one.
+        """
         places = records.object_places()
         events = records.placed(places)
         if events and len(events) == len(records):
@@ -53,7 +59,7 @@ class JoinRows:
         return rows
 
     def place_events(self, rows: Records, places: NDArray[np.intp], events: Sequence[Event]) -> None:
-        """Put event objects into rows at their places."""
+        """Replace the rows at `places` by those of these event objects."""
         if events:
             built = self._builder.rows(events)
             rows.view(np.int64).reshape(len(rows), -1)[places] = built.view(np.int64).reshape(len(built), -1)

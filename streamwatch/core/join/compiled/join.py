@@ -1,4 +1,4 @@
-"""The compiled join as Python sees it: the one place that has the arrays; each step on them is elsewhere."""
+"""`CompiledJoin`: the compiled join's interface to Python, and owner of its arrays."""
 
 from __future__ import annotations
 
@@ -45,30 +45,30 @@ from streamwatch.core.specs import JoinSpec
 __all__ = ["BRING", "DONE", "LOOK", "WRITTEN", "CompiledJoin"]
 
 ROOM: Final = 4_096
-"""Outcomes handed over at a time, and up to those of one id more."""
+"""Number of outcomes handed over at a time; those of one id may come in addition."""
 ROOM_WITH_SCORES: Final = 500
-"""The same while predictions with scores wait: what looks at these takes a microsecond for each."""
+"""The same while predictions with scores are pending, whose evaluation takes a microsecond per outcome."""
 
 
 class CompiledJoin:
-    """Outcomes in the order in which they are resolved; owns its entries, and says what changed of them.
+    """Join that emits outcomes in the order of resolution, and tells what changed of its entries.
 
     Parameters
     ----------
     spec
-        With `order` "resolution", without comparisons and folds.
+        Must have `order` "resolution" and `conflicts` "first", and neither comparisons nor folds.
     digests
-        What makes the ids' digests.
+        Function that computes the ids' digests.
     overflow
-        What takes the entries for which the table is too small; None where it may grow as it has to.
+        Storage for entries that do not fit into the table; None if the table may grow without limit.
     numbered
-        Whether outcomes say which accepted prediction they are of, and which row resolved it, in the place of
-        the label at the prediction and beside `assumed` (`layout.LIMITS`).
+        Whether outcomes carry the number of their accepted prediction in the place of the label at
+        prediction, and the row that resolved them in `assumed` (see `layout.LIMITS`).
 
     Raises
     ------
     ValueError
-        If outcomes are to wait for the order of predictions, or to be compared, or are of folds: see `Join`.
+        If `spec` requires the row-wise `Join`.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class CompiledJoin:
 
     @property
     def start_ms(self) -> int | None:
-        """See `Pipeline.start_ms`."""
+        """Time at which reading began; see `Pipeline.start_ms`."""
         start_ms = int(self._arrays.limits["start_ms"][0])
         return None if start_ms == NO_TIME else start_ms
 
@@ -104,38 +104,50 @@ class CompiledJoin:
         self._arrays.limits["start_ms"] = NO_TIME if start_ms is None else start_ms
 
     def rows(self, events: Sequence[Event]) -> Records:
-        """Rows of events, to be joined in this order; what is null or invalid is counted at its place."""
+        """Build the rows of events, in order.
+
+        Null and invalid ones are counted when the join reaches their row.
+        """
         return self._with_room(self._incoming.rows(events))
 
     def record_rows(self, records: RecordBatch) -> Records:
-        """Rows of records in columns, likewise; event objects among them are taken one by one."""
+        """Build the rows of records in columns, as `rows` does.
+
+        Event objects among them are converted one by one.
+        """
         return self._with_room(self._incoming.record_rows(records))
 
     def place_events(self, rows: Records, places: NDArray[np.intp], events: Sequence[Event]) -> None:
-        """Put event objects into rows at their places; all names in the others are numbered."""
+        """Replace the rows at `places` by those of these event objects.
+
+        All names in the other rows have numbers.
+        """
         self._incoming.place_events(rows, places, events)
         self._with_room(rows)
 
     def predicted_scores(self, rows: Records) -> NDArray[np.float64]:
-        """Look up the score of the predicted class of each row that is to be joined, as `score_of` has it.
+        """Look up the score of the predicted class of each row before it is joined, as `score_of` gives it.
 
-        Empty where no prediction has scores; those of predictions that are resolved are not kept.
+        Empty if no prediction has scores; scores are dropped once their prediction is resolved.
         """
         return predicted_scores(rows, self.names)
 
     def accepted(self, rows: Records, scores: NDArray[np.float64], start: int, stop: int) -> PredictionBatch:
-        """Put the predictions that were accepted of rows `start` to `stop`, joined now, into columns."""
+        """Put the accepted predictions of rows `start` to `stop`, which were just joined, into columns."""
         return accepted_predictions(rows, scores, start, stop, self.names)
 
     def prepare(self, rows: Records) -> Iterator[Work]:
-        """Have everything in the table that these rows need; each piece of work is done before the next."""
+        """Bring everything into the table that these rows need.
+
+        Do each piece of work before asking for the next.
+        """
         overflow = self._overflow
         if overflow is not None and overflow.is_needed(self):
             yield from overflow.make_room(self)
             yield from overflow.invite(self, rows)
 
     def bring_back(self, rows: Records) -> Iterator[Work]:
-        """Bring back what `take` stopped for, and prepare for the rows that are left."""
+        """Bring back the entries for which `take` stopped, and prepare for the remaining rows."""
         overflow = self._overflow
         assert overflow is not None  # noqa: S101 - without it nothing is outside the table
         overflow.send_home(self)
@@ -143,17 +155,17 @@ class CompiledJoin:
         yield from overflow.invite(self, rows)
 
     def finish(self) -> Iterator[Work]:
-        """Leave the table as a commit may find it when all rows are taken."""
+        """Bring the table into the state a commit requires, after all rows were joined."""
         overflow = self._overflow
         if overflow is not None:
             overflow.send_home(self)
             yield from overflow.keep_first(self)
 
     def take(self, rows: Records, start: int) -> tuple[int, int]:
-        """Join rows from `start` on; gives the row it stands at, and why.
+        """Join rows from `start` on; return the row at which it stopped, and the reason.
 
-        After `DONE` and `WRITTEN` the outcomes must be taken, after `LOOK` models may be idle at the time of
-        the row, after `BRING` goes `bring_back`.
+        After `DONE` and `WRITTEN`, call `take_outcomes`; after `LOOK`, models may be idle at the time of the
+        row; after `BRING`, call `bring_back`.
         """
         room = min(ROOM, ROOM_WITH_SCORES) if self.names.scores else ROOM
         while True:
@@ -173,25 +185,28 @@ class CompiledJoin:
         return take_outcomes(self._arrays, self.names)
 
     def retire(self, clock_ms: int) -> list[str]:
-        """Remove the models that are idle by now, and name them."""
+        """Remove the models that are idle at `clock_ms`, and return their names."""
         return retire(self._arrays, self.names, self._join_models, self._others, clock_ms)
 
     def release_names(self) -> None:
-        """Release names that nothing refers to, if there are many."""
+        """Release names that are not used any more, if there are many."""
         outside = None if self._overflow is None else self._overflow.cold
         release_names(self._arrays, self.names, outside)
 
     def totals(self) -> JoinTotals:
-        """Totals, counters and models that a commit writes beside the entries."""
+        """Totals, counters and models, which a commit writes in addition to the entries."""
         update_models(self._arrays, self.names, self._join_models)
         return totals_of(self._arrays, self._join_models.state(), self.counters)
 
     def changes(self, commit: int) -> Changes:
-        """Compute what this commit writes of the entries; every call has to be followed by its commit."""
+        """Changes of the entries for this commit.
+
+        Each call assumes that those of the call before were committed.
+        """
         return self._durable.changes(commit, self._arrays, self._overflow)
 
     def everything(self) -> Changes:
-        """Compute all that a store would have of the entries; not of a join whose changes are committed."""
+        """Everything a store would contain of the entries; not for a join whose changes are committed."""
         self._arrays.places[: int(self._arrays.totals["top"][0])] = UNWRITTEN
         self._arrays.totals["left"] = 0
         for names in (self.models, self.classes, self.names.segments, self.names.topics):
@@ -200,30 +215,33 @@ class CompiledJoin:
         return self._durable.changes(0, self._arrays)
 
     def run_changes(self) -> ColdChanges | None:
-        """Compute what the same commit writes of the entries outside the table."""
+        """Changes of entries outside the table for the same commit; None without an overflow."""
         return None if self._overflow is None else self._overflow.changes()
 
     @property
     def entries_outside(self) -> int:
-        """Entries outside the table, dead ones included."""
+        """Number of entries outside the table, dead ones included."""
         return 0 if self._overflow is None else self._overflow.cold.entries
 
     def upkeep(self) -> Merge | None:
-        """Plan what keeps the entries outside the table in few runs: its `run` belongs into a thread."""
+        """Plan a merge of runs of entries outside the table; call its `run` in a thread.
+
+        None if none is due.
+        """
         return None if self._overflow is None else self._overflow.cold.merging()
 
     def finish_upkeep(self, merge: Merge) -> None:
-        """Use what has been made; only between two calls of `prepare` and `finish`."""
+        """Use the result of a merge; not between `prepare` and `finish`."""
         assert self._overflow is not None  # noqa: S101 - it planned the merge
         self._overflow.cold.finish_merging(merge)
 
     def restore(self, totals: JoinTotals, items: Iterable[tuple[bytes, bytes]]) -> None:
-        """Continue from what all commits have written.
+        """Continue from what the commits have written.
 
         Raises
         ------
         PackedError
-            If it is not what commits write.
+            If this is not what commits write.
         """
         self._arrays, outside = self._durable.restore(self._arrays, totals, items, self._overflow)
         if self._overflow is not None:
@@ -243,7 +261,7 @@ class CompiledJoin:
         return counters_of(self._arrays.counters, self.names, self._others)
 
     def holdings(self) -> Holdings:
-        """Holdings as of now."""
+        """Current holdings."""
         update_models(self._arrays, self.names, self._join_models)
         totals = self._arrays.totals[0]
         oldest = int(totals["first"][PREDICTIONS])
@@ -263,12 +281,12 @@ class CompiledJoin:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the entries used and of the table."""
+        """Number of bytes of the entries in use and of the hash table."""
         return self._arrays.slots.nbytes + int(self._arrays.totals["top"][0]) * self._arrays.entries.itemsize
 
     @property
     def arrays(self) -> Arrays:
-        """Everything the loop reads and changes."""
+        """Arrays that the loop reads and changes."""
         return self._arrays
 
     @arrays.setter
@@ -277,12 +295,12 @@ class CompiledJoin:
 
     @property
     def scores(self) -> HeldScores:
-        """Scores of predictions in the table."""
+        """Scores of the predictions in the table."""
         return self.names.scores
 
     @property
     def segments(self) -> NumberedSegments:
-        """Numbers of the segments of predictions."""
+        """Numbers of the predictions' segments."""
         return self.names.segments
 
     @property
@@ -292,30 +310,30 @@ class CompiledJoin:
 
     @property
     def shift(self) -> np.uint64:
-        """64 less the binary logarithm of the number of slots."""
+        """64 minus the binary logarithm of the number of slots."""
         return shift_of(len(self._arrays.slots))
 
     @property
     def is_nearly_full(self) -> bool:
-        """Tell whether it is time for more room; without it the loop makes it when it must, however long.
+        """Whether to grow now; otherwise the loop grows when it must, which can take long.
 
-        Never of a join that moves entries out of its table: it makes room itself, between two pieces of work.
+        Always false for a join with an overflow, which makes room itself between pieces of work.
         """
         return self._overflow is None and is_nearly_full(self._arrays)
 
     def with_more_room(self) -> Arrays:
-        """Compute arrays with more room; changes nothing: a thread may do it while nothing is joined."""
+        """Compute larger arrays without changing the join; may run in a thread while nothing is joined."""
         return grown(self._arrays)
 
     def use(self, arrays: Arrays) -> None:
-        """Go on with what `with_more_room` gave; nothing may have been joined or written in between."""
+        """Use the result of `with_more_room`; nothing may have been joined or written in between."""
         self._arrays = arrays
 
     def grow(self) -> None:
-        """Double the table, or the entries, whichever is full."""
+        """Double the hash table or the entries, whichever is full."""
         self._arrays = grown(self._arrays, 0)
 
     def _with_room(self, rows: Records) -> Records:
-        """Have activity for every number of a model, also for those of these rows."""
+        """Make room for the activity of all model numbers, including those in these rows."""
         self._arrays = with_room_for_models(self._arrays, len(self.models.names))
         return rows

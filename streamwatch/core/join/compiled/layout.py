@@ -1,8 +1,8 @@
-"""Layouts that the compiled join works on: entries, rows that come in, outcomes that go out, totals.
+"""Record layouts of the compiled join: entries, rows, outcomes, totals.
 
-An entry is one cache line. Entries of one id hang in a chain (`next`), first come first. Entries that wait
-hang in a queue of their kind, in the order in which they came: the clock never goes back and all of a kind
-wait equally long, so that is the order in which they fall due. Dedup entries hang in the list of their
+An entry takes one cache line. The entries of one id form a chain (`next`) in order of arrival. Entries that
+wait are in a queue per kind, in order of arrival; since the clock never goes back and all entries of a kind
+wait equally long, this is also the order in which they fall due. Dedup entries are in the list of their
 generation.
 """
 
@@ -41,19 +41,22 @@ ENTRY: Final = np.dtype(
 )
 """`JoinEntry` in 64 bytes; -1 stands for None, and for the end of a chain, queue or list.
 
-`low`, `high`: digest of the id. `true_or_scores`: number of its scores while a prediction is pending, or,
-from `outcomes.SEGMENTS_FROM` on, of its segments if it has no scores; else the true class. `topic`: number of
-the topic of what waits, 0 for none; of a dedup entry it says nothing. `later`: the next
-in its queue or list. `earlier_or_generation`: the one before it in its queue, of what waits; of a dedup entry
-its generation, modulo 2³¹.
+`low`, `high`: digest of the id. `true_or_scores`: for a pending prediction, the number of its scores, or,
+from `outcomes.SEGMENTS_FROM` on, of its segments if it has no scores; otherwise the true class. `topic`:
+number of the topic of an entry that waits, 0 for none; undefined for a dedup entry. `later`: next entry in
+its queue or list. `earlier_or_generation`: for an entry that waits, the one before it in its queue; for a
+dedup entry its generation, modulo 2³¹.
 """
 
 NO_TIME: Final = np.iinfo(np.int64).min
-"""Stands for an event without a time of its own."""
+"""Timestamp of an event without a time of its own."""
 
 PREDICTION, LABEL, WITHDRAWAL, NOTHING, ACCEPTED = range(5)
-"""Values of `side`; of those after a withdrawal only the time matters. The loop makes a prediction that it
-takes in an accepted one, so that whoever gave the rows knows which of them were."""
+"""Values of `side`; rows after WITHDRAWAL only move the clock.
+
+When the loop accepts a prediction it changes the side of its row to ACCEPTED, so that the caller can see
+which predictions were accepted.
+"""
 
 ROW: Final = np.dtype(
     [
@@ -69,11 +72,13 @@ ROW: Final = np.dtype(
     ],
     align=True,
 )
-"""An event as the loop takes it; names are numbers, -1 stands for None (`NO_TIME` for a time), and 0 for a
-topic that nobody says."""
+"""Event in the form the loop takes; names are numbers.
+
+-1 stands for None, `NO_TIME` for no time, topic 0 for an unknown topic.
+"""
 
 PREDICTIONS, EARLY_LABELS, RETAINED_LABELS = range(3)
-"""Queues of what waits."""
+"""Queues of entries that wait."""
 
 TOTALS: Final = np.dtype(
     [
@@ -113,33 +118,33 @@ TOTALS: Final = np.dtype(
         ("settled", np.int64),
     ]
 )
-"""Where everything begins and how much of it there is.
+"""Heads of all queues and lists, and totals.
 
-`free`: first of the freed entries; `top`: entries ever used. `chains`: ids in the table. `first`, `last`:
-ends of the queues. `generation` … `opened_ms`: the open generation of dedup entries; `closed…`: the others,
-in the ring of `GENERATION`. `dead…`: list of dedup entries of dropped generations, not freed yet.
-`passed_ms`: up to here everything due has fallen due. `next_look_s`: when a model may be idle. `outcomes`,
-`discarded`: how many were written since they were taken last. `left`: places noted since the last commit.
-`cold`: entries of each queue that lie outside the table, guests included, of which `cold_unmatched` are
-labels that nobody has met; `cold_ms`: no earlier record time is among them. `front`: entries at the beginning
-of each queue that came back from there, older than all that are there. `needed`: the queue whose oldest must
-come back. `used`: entries of the table that are in use. `settled`: entries noted since the last commit; -1
-once there were more than fit.
+`free`: first of the freed entries; `top`: number of entries ever used. `chains`: number of ids in the table.
+`first`, `last`: ends of the queues. `generation` … `opened_ms`: the open generation of dedup entries;
+`closed…`: the others, in the ring of `GENERATION`. `dead…`: list of dedup entries of dropped generations that
+are not freed yet. `passed_ms`: time up to which due entries have been processed. `next_look_s`: time at which
+a model may be idle. `outcomes`, `discarded`: numbers written since they were last handed over. `left`: number
+of places noted since the last commit. `cold`: number of entries of each queue outside the table, guests
+included; `cold_unmatched`: those of them that are labels without a match; `cold_ms`: lower bound of their
+record times. `front`: number of entries at the start of each queue that came back from outside, older than
+all that are still there. `needed`: queue whose oldest entries must be brought back. `used`: number of entries
+of the table in use. `settled`: number of entries noted since the last commit; -1 once there were too many.
 """
 
 SETTLED_NOTED: Final = 1 << 16
-"""Room of `Arrays.settled`: more than a commit brings, unless very many expire at once."""
+"""Length of `Arrays.settled`: more than a commit usually brings, unless very many entries expire at once."""
 
 UNWRITTEN: Final = 0
-"""Stands in `Arrays.places` for an entry that no commit has written as one that waits."""
+"""Value in `Arrays.places` of an entry that no commit has written as waiting."""
 FRONT_BIT: Final = 62
 FRONT: Final = 1 << FRONT_BIT
 """Bit in `Arrays.places` of an entry that came back to the front of its queue."""
 PLACE_BITS: Final = 47
-"""Of 1 + a place in `Arrays.places`; above them stands how often the entry was written before."""
+"""Number of bits of 1 + place in `Arrays.places`; above them is the number of times it was written before."""
 PLACES: Final = 2**PLACE_BITS - 1
 UNCHANGED, GONE, MET, TOLD = range(4)
-"""Values of `Arrays.guests`: the last of a label that was met, once its run knows."""
+"""Values of `Arrays.guests`: unchanged; gone; a label that was matched; such a label, stored in a run."""
 
 
 GENERATION: Final = np.dtype(
@@ -151,13 +156,13 @@ GENERATION: Final = np.dtype(
         ("last", np.int64),
     ]
 )
-"""A closed generation of dedup entries."""
+"""Closed generation of dedup entries."""
 
 GENERATIONS_KEPT: Final = 64
-"""Room of the ring: at most 15 are closed for being full, and a dozen for their age, before one goes."""
+"""Length of the ring: at most 15 are closed when full, and a dozen by age, before one is dropped."""
 
 UNPLACED, PLACED, REFUSED = range(3)
-"""Values of `place`: the loop stops at the model's next prediction; it has a place; there was none."""
+"""Values of `place`: undecided, so that the loop stops at the model's next prediction; placed; refused."""
 
 ACTIVITY: Final = np.dtype(
     [
@@ -171,12 +176,12 @@ ACTIVITY: Final = np.dtype(
         ("unused", np.int64),
     ]
 )
-"""`ModelActivity` of each model, by its number; 64 bytes."""
+"""`ModelActivity` by model number; 64 bytes."""
 
 LABEL_COLUMNS: Final = tuple(each.name for each in fields(LabelCounters))
 PREDICTIONS_ACCEPTED: Final = len(LABEL_COLUMNS)
 PREDICTIONS_JOINED: Final = PREDICTIONS_ACCEPTED + 1
-"""Columns of `topics` in `COUNTERS`, behind those of labels."""
+"""Columns of `topics` in `COUNTERS` after those of labels."""
 WITH_MODEL, WITHOUT_MODEL = range(2)
 PLAIN_COUNTERS: Final = tuple(each.name for each in fields(JoinCounters) if each.type == "int")
 COUNTERS: Final = np.dtype(
@@ -186,7 +191,7 @@ COUNTERS: Final = np.dtype(
         ("topics", np.int64, (MOST_TOPICS, PREDICTIONS_JOINED + 1)),
     ]
 )
-"""`JoinCounters`: those that are one number, `LabelCounters` of both forms, and those by number of topic."""
+"""`JoinCounters`: single numbers, `LabelCounters` of both forms of labels, and counters by topic number."""
 
 LIMITS: Final = np.dtype(
     [
@@ -204,77 +209,78 @@ LIMITS: Final = np.dtype(
 )
 """`JoinSpec`; `assume` is the number of the class, -1 without one; `start_ms` is `NO_TIME` without one.
 
-`numbered`: 1 where labels of a model may be met elsewhere, so that nobody here knows the last one. Then
-`label_at_prediction` has the number of the prediction among all that were accepted, modulo 2³¹; and `assumed`
-of an outcome that is not, the row that resolved it and `RESOLVED_FROM`.
+`numbered` is 1 if labels of a model may be matched elsewhere, so that this join does not know the last one.
+Then `label_at_prediction` holds the number of the prediction among all accepted ones, modulo 2³¹, and
+`assumed` of an outcome that is not assumed holds `RESOLVED_FROM` plus the row that resolved it.
 """
 
 NUMBER_BITS: Final = 2**31 - 1
-"""Of the number of an accepted prediction, the first of which has 1."""
+"""Mask of the number of an accepted prediction; numbers start at 1."""
 RESOLVED_FROM: Final = 2
 
 
 class Arrays(NamedTuple):
-    """Everything the loop reads and changes."""
+    """Arrays that the loop reads and changes."""
 
     entries: Records
-    """`ENTRY` (capacity,)."""
+    """Dtype `ENTRY`, (capacity,)."""
     slots: NDArray[np.uint64]
-    """(2^k,): upper half of an id's `low` in the upper 32 bits, first entry of its chain + 1 in the lower."""
+    """Shape (2^k,): upper half of an id's `low` in the upper 32 bits, 1 + its first entry in the lower."""
     totals: Records
-    """`TOTALS` (1,)."""
+    """Dtype `TOTALS`, (1,)."""
     counters: Records
-    """`COUNTERS` (1,)."""
+    """Dtype `COUNTERS`, (1,)."""
     generations: Records
-    """`GENERATION` (`GENERATIONS_KEPT`,)."""
+    """Dtype `GENERATION`, (`GENERATIONS_KEPT`,)."""
     activity: Records
-    """`ACTIVITY` (models,)."""
+    """Dtype `ACTIVITY`, (models,)."""
     limits: Records
-    """`LIMITS` (1,)."""
+    """Dtype `LIMITS`, (1,)."""
     outcomes: Records
-    """`OUTCOME` (room,)."""
+    """Dtype `OUTCOME`, (room,)."""
     discarded: NDArray[np.int32]
-    """Numbers of scores that nobody needs any more; room for one per row and per outcome."""
+    """Numbers of scores that are not needed any more; room for one per row and per outcome."""
     places: NDArray[np.int64]
-    """(capacity,): 1 + where the last commit that wrote an entry did so, else `UNWRITTEN`; `FRONT` besides.
+    """Shape (capacity,): 1 + place at which a commit last wrote the entry, `UNWRITTEN` otherwise.
 
-    Of a guest -1 less its number: it lies outside the table, and is in it while its id is looked at. So
-    nothing is written here, and no memory used, where nothing is durable.
+    Plus `FRONT`.
+
+    For a guest, -1 minus its number: it belongs to the entries outside the table and is in the table only
+    while its id is processed. Without durable state nothing is written here, and no memory is used.
     """
     left: NDArray[np.int64]
-    """What stood in `places` of entries that wait no longer since the last commit; of labels that were met,
-    its negative.
+    """Former `places` of entries that stopped waiting since the last commit; negative for matched labels.
 
-    (2 × capacity,): a place may be noted once as either; memory is touched as it is used.
+    Shape (2 × capacity,), as a place may be noted once for each; memory is touched as it is used.
     """
     guests: NDArray[np.int8]
-    """(guests,): what has become of each."""
+    """Shape (guests,): state of each guest."""
     settled: NDArray[np.int32]
-    """(`SETTLED_NOTED`,): entries that settled since the last commit, in that order."""
+    """Shape (`SETTLED_NOTED`,): entries that settled since the last commit, in order."""
 
 
 def entries_of(capacity: int) -> Records:
-    """Make room for so many entries; memory is touched as they are used."""
+    """Allocate entries; memory is touched as they are used."""
     return untouched(capacity, ENTRY)
 
 
 def slots_of(count: int) -> NDArray[np.uint64]:
-    """Make so many empty slots, a power of two; memory is touched as they are used."""
+    """Allocate empty slots, a power of two; memory is touched as they are used."""
     return untouched(count, np.dtype(np.uint64))
 
 
 def places_of(capacity: int) -> NDArray[np.int64]:
-    """Make room for so many places, `UNWRITTEN`; memory is touched as they are written."""
+    """Allocate places, all `UNWRITTEN`; memory is touched as they are written."""
     return untouched(capacity, np.dtype(np.int64))
 
 
 def outcomes_of(room: int) -> Records:
-    """Make room for so many outcomes."""
+    """Allocate room for outcomes."""
     return np.zeros(room, OUTCOME)
 
 
 def one(layout: np.dtype[Any], **values: int) -> Records:
-    """Make one record with these values, 0 elsewhere."""
+    """Build one record with these values, 0 elsewhere."""
     record = np.zeros(1, layout)
     for name, value in values.items():
         record[name] = value

@@ -1,4 +1,4 @@
-"""How predictions and labels stop waiting: resolved, expired, evicted, or given up."""
+"""Ways in which predictions and labels stop waiting: resolved, expired, evicted, or dropped."""
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
 from __future__ import annotations
@@ -33,7 +33,11 @@ from streamwatch.core.join.working_set import EVICTIONS
 from streamwatch.core.outcomes import SEGMENTS_FROM
 
 FELL_DUE, NO_ROOM, NEEDS = range(3)
-"""Why what falls due stops: all of it has; outcomes are to be taken; the oldest are outside the table."""
+"""Reasons for which processing of due entries stops.
+
+FELL_DUE: all due entries are processed; NO_ROOM: outcomes must be handed over first; NEEDS: the oldest
+entries are outside the table.
+"""
 ORPHANED = LABEL_COLUMNS.index("orphaned")
 DROPPED = LABEL_COLUMNS.index("evicted")
 BEFORE_START = LABEL_COLUMNS.index("before_start")
@@ -55,20 +59,20 @@ def count(counters, form, topic, result):
 
 @hot
 def count_in(counters, form, topic, column):
-    """Count a label in one of `LABEL_COLUMNS`, of its form and of its topic."""
+    """Count a label in one of `LABEL_COLUMNS`, by form and by topic."""
     counters.labels[form, column] += 1
     counters.topics[topic, column] += 1
 
 
 @hot
 def own_time(record_ms, timestamp_ms):
-    """An event's own time where it has one, else its record's."""
+    """Time of an event: its own if it has one, otherwise its record's."""
     return record_ms if timestamp_ms == NO_TIME else timestamp_ms
 
 
 @hot
 def discard_scores(totals, discarded, scores):
-    """Note that nobody needs these scores; numbers of segments are nobody's own."""
+    """Note that these scores are not needed any more; segment numbers are shared and not noted."""
     if 0 <= scores < SEGMENTS_FROM:
         discarded[totals.discarded] = scores
         totals.discarded += 1
@@ -76,7 +80,7 @@ def discard_scores(totals, discarded, scores):
 
 @hot
 def strike(t, x):
-    """Note that what was written of an entry no longer holds, if anything was."""
+    """Note that what a commit wrote of an entry is obsolete, if it was written."""
     place = t.places[x]
     if place < 0:
         t.guests[-1 - place] = GONE
@@ -89,7 +93,7 @@ def strike(t, x):
 
 @hot
 def stop_waiting(t, queue, x):
-    """Take an entry out of its queue; a guest is in none. Goes before `strike`."""
+    """Remove an entry from its queue (guests are in none); must be called before `strike`."""
     place = t.places[x]
     if place < 0:
         t.totals[0].cold[queue] -= 1
@@ -101,13 +105,13 @@ def stop_waiting(t, queue, x):
 
 @hot
 def is_first(totals, queue):
-    """Tell whether the first of a queue is older than all of it that lies outside the table."""
+    """Tell whether the first entry of a queue is older than all of the queue outside the table."""
     return totals.cold[queue] == 0 or totals.front[queue] > 0
 
 
 @hot
 def write_outcome(outcomes, totals, e, true_class, event_ms, delay_ms, assumed):
-    """Add to the outcomes; there is room."""
+    """Append an outcome, for which there must be room."""
     o = outcomes[totals.outcomes]
     o.low = e.low
     o.high = e.high
@@ -124,7 +128,7 @@ def write_outcome(outcomes, totals, e, true_class, event_ms, delay_ms, assumed):
 
 @hot
 def resolve(t, x, true_class, label_ms, record_ms):
-    """A pending prediction, in no queue, meets its label (`WaitingPredictions.resolve`)."""
+    """Resolve a pending prediction, already out of its queue, by its label (`WaitingPredictions.resolve`)."""
     totals, counters = t.totals[0], t.counters[0]
     e = t.entries[x]
     a = t.activity[e.model]
@@ -147,7 +151,7 @@ def resolve(t, x, true_class, label_ms, record_ms):
 
 @inner
 def leave(t, x, state, record_ms):
-    """A pending prediction goes without a label (`WaitingPredictions._leave`)."""
+    """End a pending prediction without a label (`WaitingPredictions._leave`)."""
     totals = t.totals[0]
     e = t.entries[x]
     a = t.activity[e.model]
@@ -163,7 +167,7 @@ def leave(t, x, state, record_ms):
 
 @inner
 def lose(t, form, topic, record_ms):
-    """A label has met nobody (`WaitingLabels._lose`)."""
+    """Count a label that met no prediction (`WaitingLabels._lose`)."""
     limits = t.limits[0]
     unread = limits.start_ms != NO_TIME and record_ms < limits.start_ms + limits.horizon_ms
     count_in(t.counters[0], form, topic, BEFORE_START if unread else ORPHANED)
@@ -171,7 +175,7 @@ def lose(t, form, topic, record_ms):
 
 @inner
 def forget(t, shift, queue, x):
-    """A waiting label waits no longer."""
+    """Remove a waiting label."""
     stop_waiting(t, queue, x)
     strike(t, x)
     unchain(t.slots, t.entries, t.totals[0], x, shift)
@@ -210,7 +214,7 @@ def evict_prediction(t, record_ms):
 
 @inner
 def expire(t, limit_s, room):
-    """Let predictions fall due, while there is room for outcomes; why it stopped (`.pass_time`)."""
+    """Expire due predictions while there is room for outcomes; return why it stopped (`.pass_time`)."""
     totals, counters, limits = t.totals[0], t.counters[0], t.limits[0]
     while True:
         if not is_first(totals, PREDICTIONS):
@@ -239,7 +243,7 @@ def expire(t, limit_s, room):
 
 @hot
 def labels_fall_due(t, queue, horizon_ms, limit_s):
-    """Tell whether the first label of a queue falls due; if it must come back first, it is `needed`."""
+    """Tell whether the first label of a queue is due; if it must be brought back first, set `needed`."""
     totals = t.totals[0]
     if not is_first(totals, queue):
         if deadline(totals.cold_ms[queue], horizon_ms) <= limit_s:
@@ -251,7 +255,7 @@ def labels_fall_due(t, queue, horizon_ms, limit_s):
 
 @inner
 def expire_labels(t, shift, limit_s):
-    """Let labels fall due (`WaitingLabels.expire`); why it stopped."""
+    """Expire due labels (`WaitingLabels.expire`); return why it stopped."""
     totals, limits = t.totals[0], t.limits[0]
     while labels_fall_due(t, EARLY_LABELS, limits.early_horizon_ms, limit_s):
         x = totals.first[EARLY_LABELS]

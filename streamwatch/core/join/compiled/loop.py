@@ -1,4 +1,4 @@
-"""The loop: rows in order, what falls due between them, and why it stops before the end."""
+"""Main loop of the compiled join: processes rows in order, and due entries between them."""
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
 from __future__ import annotations
@@ -39,20 +39,23 @@ from streamwatch.core.join.compiled.waiting import free_dead, pass_dedup_time
 from streamwatch.core.join.working_set import EVICTIONS
 
 DONE, PLACE, LOOK, WRITTEN, GROW, BRING = range(6)
-"""Why the loop stopped: no row is left; the model of the row at which it stands is to be placed; a model may
-be idle; what was written is to be taken; there is no room for another entry; the oldest of a queue lie
-outside the table, and are needed there."""
+"""Reasons for which the loop stopped.
+
+DONE: no row is left. PLACE: the model of the current row must be placed. LOOK: a model may be idle. WRITTEN:
+outcomes must be handed over. GROW: there is no room for another entry. BRING: the oldest entries of a queue
+are outside the table and are needed.
+"""
 
 AHEAD = 12
-"""Rows between asking for a slot and needing it."""
+"""Number of rows between prefetching a slot and using it."""
 FREED_PER_ROW = 4
-"""Dead dedup entries freed with each row, at most."""
+"""Largest number of dead dedup entries freed per row."""
 SECOND_MS = 1000
 
 
 @hot
 def look_ahead(slots, entries, rows, shift, r):
-    """Bring in what the rows after r will touch: first their slots, then their entries."""
+    """Prefetch what the rows after r will access: first their slots, then their entries."""
     n = rows.shape[0]
     if r + AHEAD < n:
         prefetch(slots, 8 * np.int64(rows[r + AHEAD].low >> shift))
@@ -64,7 +67,7 @@ def look_ahead(slots, entries, rows, shift, r):
 
 @inner
 def pass_time(t, shift, clock_ms, room):
-    """Let fall due what the clock has passed; why it stopped (`Join.pass_time`)."""
+    """Process what is due at `clock_ms`; return why it stopped (`Join.pass_time`)."""
     t.totals[0].needed = -1
     stopped = expire(t, clock_ms // SECOND_MS, room)
     if stopped == FELL_DUE:
@@ -78,7 +81,7 @@ def pass_time(t, shift, clock_ms, room):
 
 @inner
 def may_evict(totals, limits, side):
-    """Tell which queue must bring its oldest back before a row may evict them; -1 if none."""
+    """Queue whose oldest entries must be brought back before a row that may evict them; -1 if none."""
     if side == PREDICTION:
         if totals.pending >= limits.max_pending and short(totals, PREDICTIONS):
             return PREDICTIONS
@@ -91,26 +94,26 @@ def may_evict(totals, limits, side):
 
 @hot
 def short(totals, queue):
-    """Tell whether fewer of a queue have come back than one row may evict, and others have not."""
+    """Tell whether a queue has entries outside, and fewer brought back than one row may evict."""
     return totals.cold[queue] > 0 and totals.front[queue] < EVICTIONS
 
 
 @entry
 def take(arrays, rows, start, shift, room):  # noqa: PLR0911, PLR0915 - it stops for as many reasons
-    """Join rows from `start` on; gives (row it stands at, why it stopped).
+    """Join rows from `start` on; return (row at which it stopped, reason).
 
     Parameters
     ----------
     arrays
-        `Arrays`; totals of what was written last are 0.
+        `Arrays`; the counts of outcomes and discarded scores must be 0 unless continuing.
     rows
-        Of `ROW`.
+        Records `ROW`; `side` is changed for accepted predictions.
     start
-        Where to begin, or to go on.
+        Row at which to start or continue.
     shift
-        uint64: 64 less the binary logarithm of the number of slots.
+        uint64: 64 minus the binary logarithm of the number of slots.
     room
-        Outcomes that are written at most by time that passes.
+        Number of outcomes and discarded scores at which the loop stops.
     """
     t = Arrays(
         without_refcount(arrays.entries),

@@ -1,4 +1,4 @@
-"""Names of models and classes as numbers, as long as an entry or a model refers to them."""
+"""Numbers of names of models and classes, valid as long as an entry or a model uses them."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from streamwatch.core.records import MOST_TOPICS
 from streamwatch.core.segments import others_of, segments_text
 
 MIN_NAMES = 65_536
-"""As long as there are no more, nobody looks which are needed."""
+"""Number of names up to which unused ones are not released."""
 MOST_SEGMENTS: Final = 262_144
-"""Different values of segments that predictions wait with; beyond, they are `segments.OTHER`."""
+"""Most distinct combinations of segment values of waiting predictions; further ones are `segments.OTHER`."""
 
 
 class NumberedNames(dict[str, int]):
-    """Number of each name, given when it is first asked for, and given to another once it was released.
+    """Number of each name, assigned when first looked up, and reused after its release.
 
-    So a stream of ever new names costs no more memory than the entries that carry them.
+    So a stream of ever new names takes no more memory than the entries that carry them.
     """
 
     __slots__ = ("_changed", "_crowded", "_free", "names", "version")
@@ -31,9 +31,9 @@ class NumberedNames(dict[str, int]):
         self._crowded = MIN_NAMES
         self._changed: set[int] = set()
         self.names: list[str] = []
-        """Names by number. Another list takes its place when numbers change their names."""
+        """Names by number; replaced by a new list when numbers change their names."""
         self.version = 0
-        """Times that numbers were released."""
+        """How many times numbers were released."""
 
     def __missing__(self, name: str) -> int:
         if self._free:
@@ -47,22 +47,22 @@ class NumberedNames(dict[str, int]):
         return number
 
     def take_changed(self) -> dict[int, str | None]:
-        """Hand over the numbers given since the last call, with their names, and None for those released."""
+        """Numbers assigned since the last call with their names, and None for released numbers."""
         changed = {number: self.names[number] for number in sorted(self._changed)}
         self._changed.clear()
         return {number: name if self.get(name) == number else None for number, name in changed.items()}
 
     def tell_all(self) -> None:
-        """Have `take_changed` hand over every name next."""
+        """Make the next `take_changed` return every name."""
         self._changed = set(self.values())
 
     def restore(self, names: Mapping[int, str]) -> None:
-        """Give these names these numbers, and no others.
+        """Assign these numbers to these names, and no others.
 
         Raises
         ------
         ValueError
-            If one name has several numbers.
+            If a name has several numbers.
         """
         self.clear()
         self.names = [names.get(number, "") for number in range(max(names, default=-1) + 1)]
@@ -75,11 +75,14 @@ class NumberedNames(dict[str, int]):
 
     @property
     def crowded(self) -> bool:
-        """Tell whether it is time to release names: there are twice as many as were needed last."""
+        """Whether names should be released: there are more than twice as many as were needed last time."""
         return len(self) > self._crowded
 
     def release_all_but(self, needed: Iterable[NDArray[np.int32]]) -> NDArray[np.intp]:
-        """Release the numbers that are in none of these columns (negative ones stand for nothing)."""
+        """Release the numbers that are in none of these columns, and return them.
+
+        Negative numbers are ignored.
+        """
         kept = np.zeros(len(self.names), np.bool_)
         for column in needed:
             kept[column[column >= 0]] = True
@@ -96,7 +99,7 @@ class NumberedNames(dict[str, int]):
 
 
 class NumberedTopics(NumberedNames):
-    """Number of each topic, at most 255 since the state began; 0 for no topic, and for those beyond."""
+    """Number of each topic, at most 255 ever; 0 for no topic, and for topics beyond the limit."""
 
     __slots__ = ()
 
@@ -108,17 +111,17 @@ class NumberedTopics(NumberedNames):
         return super().__missing__(name) if len(self.names) < MOST_TOPICS else 0
 
     def tell_all(self) -> None:
-        """Have `take_changed` hand over every topic next; 0 stands for none, and is none."""
+        """Make the next `take_changed` return every topic, without number 0."""
         super().tell_all()
         self._changed.discard(0)
 
     def restore(self, names: Mapping[int, str]) -> None:
-        """Give these topics these numbers, and no others.
+        """Assign these numbers to these topics, and no others.
 
         Raises
         ------
         ValueError
-            If one has several numbers, there are too many, or 0 is one of them.
+            If a topic has several numbers, there are too many, or 0 is one of them.
         """
         if names and not (min(names) > 0 and max(names) < MOST_TOPICS and "" not in names.values()):
             raise ValueError(f"expected numbers of topics from 1 to {MOST_TOPICS - 1}, got {sorted(names)}")
@@ -126,12 +129,12 @@ class NumberedTopics(NumberedNames):
 
 
 class NumberedSegments(NumberedNames):
-    """Number of the values of all segments of a prediction, as `segments_text` writes them.
+    """Number of each combination of a prediction's segment values, as `segments_text` writes them.
 
     Parameters
     ----------
     most
-        Different ones that get a number; None for `MOST_SEGMENTS`.
+        Largest number of distinct combinations; None for `MOST_SEGMENTS`.
     """
 
     __slots__ = ("_most", "_refused", "over_limit")
@@ -141,10 +144,10 @@ class NumberedSegments(NumberedNames):
         self._most = MOST_SEGMENTS if most is None else most
         self._refused = 0
         self.over_limit = 0
-        """Times that values were taken for `segments.OTHER` as there was no number left."""
+        """How many times values were replaced by `segments.OTHER` as no number was left."""
 
     def number(self, segments: Mapping[str, str]) -> int:
-        """Give the number of these values, or that of all others of these segments."""
+        """Number of these values; at the limit, the number of `OTHER` for each of these segments."""
         text = segments_text(segments)
         if text not in self and len(self) >= self._most:
             self.over_limit += 1
@@ -154,11 +157,11 @@ class NumberedSegments(NumberedNames):
 
     @property
     def crowded(self) -> bool:
-        """Tell whether it is time to release numbers: as of names, those refused being wanted, too."""
+        """Whether numbers should be released, as for names; refused values count as needed."""
         return len(self) + self._refused > self._crowded
 
     def release_all_but(self, needed: Iterable[NDArray[np.int32]]) -> NDArray[np.intp]:
-        """Release the numbers that are in none of these columns, as of names."""
+        """Release the numbers that are in none of these columns, as for names."""
         self._refused = 0
         return super().release_all_but(needed)
 
@@ -172,10 +175,10 @@ class HeldScores(dict[int, dict[str, float]]):
         super().__init__()
         self._free: list[int] = []
         self.segments: dict[int, int] = {}
-        """Number of the segments of the predictions that have some, by that of their scores."""
+        """Number of the segments of the same prediction, by number of its scores."""
 
     def add(self, scores: dict[str, float], segments: int = -1) -> int:
-        """Keep scores, and the number of the segments beside them; their number."""
+        """Store scores, with the number of the prediction's segments, and return their number."""
         number = self._free.pop() if self._free else len(self)
         self[number] = scores
         if segments >= 0:
@@ -183,7 +186,7 @@ class HeldScores(dict[int, dict[str, float]]):
         return number
 
     def take(self, numbers: list[int]) -> dict[int, dict[str, float]]:
-        """Hand over the scores with these numbers, which others may then have."""
+        """Remove and return the scores with these numbers, which become free."""
         taken = {number: self.pop(number) for number in numbers}
         if self.segments:
             for number in numbers:
@@ -193,7 +196,7 @@ class HeldScores(dict[int, dict[str, float]]):
 
 
 class JoinNames(NamedTuple):
-    """Everything that a join numbers."""
+    """All names and scores that a join numbers."""
 
     models: NumberedNames
     classes: NumberedNames
@@ -203,5 +206,5 @@ class JoinNames(NamedTuple):
 
 
 def new_names() -> JoinNames:
-    """Names of a join that has seen nothing."""
+    """Build the names of an empty join."""
     return JoinNames(NumberedNames(), NumberedNames(), NumberedSegments(), NumberedTopics(), HeldScores())

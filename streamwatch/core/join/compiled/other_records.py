@@ -1,4 +1,4 @@
-"""Records of the compiled join that are neither prediction nor label: each counted at its place."""
+"""Records that are neither prediction nor label; each is counted when the join reaches its row."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from streamwatch.core.join.models import JoinModels
 
 
 class OtherRecords:
-    """Counters of null and invalid records, as `JoinCounters` has them.
+    """Counters of null and invalid records, as in `JoinCounters`.
 
     Parameters
     ----------
@@ -32,20 +32,23 @@ class OtherRecords:
         self.invalid_by_model: dict[str, int] = {}
 
     def restore(self, counters: JoinCounters) -> None:
-        """Go on counting from these."""
+        """Continue from these counters."""
         self.null = dict(counters.null_records)
         self.invalid = {topic: dict(reasons) for topic, reasons in counters.records_invalid.items()}
         self.invalid_by_model = dict(counters.model_records_invalid)
 
     def note(self, rows: Records, places: Sequence[int], events: Sequence[Event]) -> None:
-        """Keep those among these events until `count_up_to` comes to their places; a row of each is given."""
+        """Store null and invalid events until `count_up_to` reaches their places.
+
+        `rows` are the events' rows.
+        """
         for number in np.flatnonzero(rows["side"] > LABEL).tolist():
             event = events[number]
             if isinstance(event, NullRecord | Invalid):
                 self._uncounted.append((places[number], event))
 
     def count_up_to(self, stop: int) -> None:
-        """Count those before this row: whether a model has a place may differ from row to row."""
+        """Count those before row `stop`; whether a model has a place can change from row to row."""
         uncounted = self._uncounted
         while uncounted and uncounted[0][0] < stop:
             _, event = uncounted.popleft()

@@ -1,4 +1,4 @@
-"""Records in columns as rows of the compiled join: numbers of one vocabulary become those of the other."""
+"""Conversion of records in columns to rows of the compiled join, from one numbering of names to the other."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ _UNKNOWN = -1
 def number_rows(
     records: Any, models: Any, classes: Any, segments: Any, topics: Any, rows: Any, start: int
 ) -> int:
-    """Write rows of records from `start` on, up to the first with a name that has no number yet; where it is.
+    """Write rows of records from `start` on, up to the first with an unknown name; return its position.
 
     Parameters
     ----------
     records
-        Of `core.records.ROW`; of those that are objects only the time is taken.
+        Records `core.records.ROW`; of event objects only the time is used.
     models, classes, segments
-        int32, numbers in the join by number in the vocabulary; -1 where there is none yet.
+        int32, numbers in the join by number in the vocabulary; -1 if not known yet.
     topics
-        int16, (256,): likewise by number of the records' topics, all of which have one.
+        int16, (256,): number in the join by number in the records; all are known.
     rows
-        Of the join's `ROW`, equally many; written to.
+        Records `ROW` of the join, (n,), output.
     start
-        Where to begin, or to go on.
+        Record at which to start or continue.
     """
     for r in range(start, records.shape[0]):
         record, row = records[r], rows[r]
@@ -71,14 +71,14 @@ def number_rows(
 
 
 class RecordNumbering:
-    """Knows the numbers in the join of the names in the records' vocabulary.
+    """Caches the join's numbers of the names in the records' vocabulary.
 
-    Numbers are forgotten when the join releases names, and when records come with another vocabulary.
+    The cache is cleared when the join releases names, and when records come with another vocabulary.
 
     Parameters
     ----------
     names
-        Names, and values of segments, as the join numbers them.
+        Names of the join.
     """
 
     __slots__ = (
@@ -116,16 +116,16 @@ class RecordNumbering:
         return tuple(each.version for each in named)
 
     def rows(self, records: NDArray[np.void], vocabulary: Vocabulary, topics: Sequence[str] = ()) -> Records:
-        """Write a row of each record; of those that are objects it has the time alone.
+        """Build a row for each record; rows of event objects contain only the time.
 
         Parameters
         ----------
         records
-            Of `core.records.ROW`, shape (n,).
+            Records `core.records.ROW`, shape (n,).
         vocabulary
-            What they number names by.
+            Vocabulary of the records' numbers.
         topics
-            As of `RecordBatch`.
+            Topic names as in `RecordBatch`.
         """
         rows = np.empty(len(records), ROW)
         if self._topics_of is not topics or self._versions != self._current:
@@ -150,7 +150,7 @@ class RecordNumbering:
             self._learn(records[at], vocabulary)
 
     def _renew(self, vocabulary: Vocabulary) -> None:
-        """Have a number, or none yet, for every name in the vocabulary."""
+        """Extend the cache to all names in the vocabulary, or clear it if it is outdated."""
         versions = self._current
         if self._of is not vocabulary or self._versions != versions:
             self._of, self._versions = vocabulary, versions
@@ -160,7 +160,7 @@ class RecordNumbering:
         self._segment_numbers = _with_room(self._segment_numbers, vocabulary.segments.names)
 
     def _learn(self, record: np.void, vocabulary: Vocabulary) -> None:
-        """Number the names of one record."""
+        """Look up the numbers of one record's names."""
         model, named = int(record["model"]), int(record["class"])
         if model >= 0:
             self._model_numbers[model] = self._models[vocabulary.models.names[model]]
@@ -175,7 +175,7 @@ class RecordNumbering:
                 self._refused.append(values)
 
     def _count_refused(self, records: NDArray[np.void]) -> None:
-        """Count the predictions whose values found no number, and ask for one again the next time."""
+        """Count the predictions whose segment values got no number, and clear these from the cache."""
         if self._refused:
             found = np.isin(records["segments"], np.array(self._refused) + 1)
             self._segments.over_limit += int(np.count_nonzero(found))

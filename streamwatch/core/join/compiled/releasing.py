@@ -1,4 +1,4 @@
-"""Numbers of names that nothing refers to any more are given to others, once there are many."""
+"""Release of the numbers of unused names once there are many."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from streamwatch.core.outcomes import SEGMENTS_FROM
 
 
 def release_names(arrays: Arrays, names: JoinNames, outside: ColdEntries | None) -> None:
-    """Release names that nothing refers to, of those kinds of which there are many.
+    """Release the unused names of each kind that has many.
 
     Parameters
     ----------
     arrays
-        Of the join.
+        Arrays of the join.
     names
-        Its names.
+        Names of the join.
     outside
-        Its entries outside the table, if it may have some.
+        Entries outside the table; None if there cannot be any.
     """
     if names.classes.crowded:
         _release_classes(arrays, names, outside)
@@ -53,6 +53,6 @@ def _release_classes(arrays: Arrays, names: JoinNames, outside: ColdEntries | No
 
 
 def used_entries(arrays: Arrays) -> Records:
-    """Entries of the table that stand for something."""
+    """Entries of the table that are in use."""
     entries = arrays.entries[: int(arrays.totals["top"][0])]
     return entries[entries["state"] != FREE]

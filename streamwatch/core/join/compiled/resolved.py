@@ -1,4 +1,4 @@
-"""Outcomes that a compiled join hands over, with what their predictions carried."""
+"""Outcomes that a compiled join hands over, with scores and segments of their predictions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from streamwatch.core.words import copied
 
 
 def take_outcomes(arrays: Arrays, names: JoinNames) -> OutcomeBatch:
-    """Hand over the outcomes since the last call; scores that nobody waits with any more are let go."""
+    """Hand over the outcomes since the last call, and drop scores that are not needed any more."""
     totals = arrays.totals
     records = copied(arrays.outcomes[: int(totals["outcomes"][0])])
     discarded = int(totals["discarded"][0])

@@ -1,4 +1,4 @@
-"""Events as rows of the compiled join: names and ids become numbers, one look at each field."""
+"""Conversion of event objects to rows of the compiled join, in which names and ids are numbers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from streamwatch.core.join.compiled.names import JoinNames
 from streamwatch.core.outcomes import SEGMENTS_FROM
 
 Digests: TypeAlias = Callable[[Sequence[str]], bytes]
-"""128-bit digests of ids, 16 bytes each, the upper half first; equal ones stand for one id."""
+"""Function from ids to 128-bit digests, 16 bytes each, upper half first; equal digests mean equal ids."""
 
 _SIDES: Final[dict[type[object], int]] = {
     Prediction: PREDICTION,
@@ -30,18 +30,18 @@ _SIDES: Final[dict[type[object], int]] = {
     Skipped: NOTHING,
     Invalid: NOTHING,
 }
-"""No `WrongFold`: models that predict in folds are joined row by row."""
+"""`WrongFold` is missing: models that predict in folds are joined row by row."""
 
 
 class RowBuilder:
-    """Makes rows of events.
+    """Builds rows from events.
 
     Parameters
     ----------
     digests
-        What makes the ids' digests.
+        Function that computes the ids' digests.
     names
-        Numbers of names and scores; those that are new get one.
+        Names and scores of the join; new ones get numbers.
     """
 
     __slots__ = ("_digests", "_names")
@@ -51,7 +51,10 @@ class RowBuilder:
         self._names = names
 
     def rows(self, events: Sequence[Event]) -> Records:
-        """Rows of events, in order; records that withdraw nothing, or are invalid, are only a time."""
+        """Build the rows of events, in order.
+
+        Those of invalid records and of ignored null records are only a time.
+        """
         rows = np.zeros(len(events), ROW)
         sides = np.array([_SIDES[type(event)] for event in events], np.int32)
         rows["side"] = sides
@@ -81,7 +84,7 @@ class RowBuilder:
             rows["scores"][chosen] = list(map(self._carried, scores, segments))
 
     def _carried(self, scores: dict[str, float] | None, segments: dict[str, str] | None) -> int:
-        """What stands in a row for scores and segments."""
+        """Value of the row's field `scores`: number of the scores, or of the segments, or -1."""
         number = self._names.segments.number(segments) if segments else -1
         if scores is not None:
             return self._names.scores.add(scores, number)

@@ -1,6 +1,6 @@
-"""What an event does to the entries of its id, compiled; `results` has the table it goes by.
+"""Rules of the join, compiled: effect of an event on the entries of its id; see the table in `results`.
 
-`JoinRules` says the same row by row. Every function here is compiled into the loop that calls it.
+`JoinRules` implements the same rules row by row. Every function here is compiled into the loop that calls it.
 """
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
@@ -63,7 +63,10 @@ def result_of(e, true_class):
 
 @hot
 def find(entries, totals, first, model):
-    """Prediction or dedup entry of (id, model), its waiting label, that for all models, end of the chain."""
+    """Find the entry of (id, model), its waiting label, the label for all models, and the end of the chain.
+
+    Returns -1 for each that does not exist. The first is a prediction or a dedup entry.
+    """
     own = early = bare = last = -1
     x = first
     while x >= 0:
@@ -82,7 +85,7 @@ def find(entries, totals, first, model):
 
 @hot
 def new_entry(slots, entries, totals, i, last, row, timestamp_ms, state):
-    """Hang a new entry of a row at the end of a chain."""
+    """Append a new entry for a row to a chain."""
     x = take_entry(entries, totals)
     e = entries[x]
     e.low = row.low
@@ -101,7 +104,7 @@ def new_entry(slots, entries, totals, i, last, row, timestamp_ms, state):
 
 @hot
 def met(t, bare, result):
-    """A label without a model has met a prediction; only the first meeting counts."""
+    """Record that a label without a model met a prediction; only the first time is counted."""
     if t.entries[bare].state == UNMATCHED:
         t.entries[bare].state = RETAINED
         place = t.places[bare]
@@ -117,7 +120,7 @@ def met(t, bare, result):
 
 @inner
 def take_early(t, shift, early, result):
-    """The prediction of a label with a model has come."""
+    """Remove a label with a model whose prediction has arrived."""
     t.totals[0].early -= 1
     count(t.counters[0], WITH_MODEL, t.entries[early].topic, result)
     forget(t, shift, EARLY_LABELS, early)
@@ -125,7 +128,7 @@ def take_early(t, shift, early, result):
 
 @inner
 def refuse(t, shift, row, i, early, bare, last):
-    """Refuse a model over the limit (`JoinRules._refuse`)."""
+    """Refuse a prediction of a model over the limit (`JoinRules._refuse`)."""
     totals, counters = t.totals[0], t.counters[0]
     counters.models_over_limit += 1
     discard_scores(totals, t.discarded, row.scores)
@@ -141,7 +144,7 @@ def refuse(t, shift, row, i, early, bare, last):
 
 @hot
 def accept(t, shift, row, i, early, bare, last):
-    """Take a prediction in: it waits, or meets the label that came first (`JoinRules.predict`)."""
+    """Accept a prediction: it waits, or is resolved by a label that came first (`JoinRules.predict`)."""
     totals, counters = t.totals[0], t.counters[0]
     entries, record_ms = t.entries, row.record_ms
     a = t.activity[row.model]
@@ -176,7 +179,7 @@ def accept(t, shift, row, i, early, bare, last):
 
 @hot
 def hold(t, shift, row, i, last, form, state):
-    """Keep a label for predictions to come (`WaitingLabels.hold`, `.retain`)."""
+    """Keep a label for later predictions (`WaitingLabels.hold`, `.retain`)."""
     totals, limits = t.totals[0], t.limits[0]
     if state != RETAINED:
         if not limits.retain_unmatched:
@@ -198,7 +201,7 @@ def hold(t, shift, row, i, last, form, state):
 
 @hot
 def label_named(t, shift, row, i, first):
-    """A label with a model (`JoinRules.label_named`)."""
+    """Process a label with a model (`JoinRules.label_named`)."""
     entries, counters = t.entries, t.counters[0]
     count_in(counters, WITH_MODEL, row.topic, ACCEPTED_LABELS)
     own, early, bare, last = find(entries, t.totals[0], first, row.model)
@@ -215,7 +218,7 @@ def label_named(t, shift, row, i, first):
 
 @hot
 def label_all(t, shift, row, i, first):
-    """A label without a model (`JoinRules.label_all`)."""
+    """Process a label without a model (`JoinRules.label_all`)."""
     entries, totals, counters = t.entries, t.totals[0], t.counters[0]
     count_in(counters, WITHOUT_MODEL, row.topic, ACCEPTED_LABELS)
     result = ORPHAN
@@ -243,7 +246,7 @@ def label_all(t, shift, row, i, first):
 
 @inner
 def withdraw(t, row, first):
-    """Take back what is pending of an id, of one model or of all."""
+    """Withdraw the pending predictions of an id, of one model or of all."""
     x = first
     while x >= 0:
         e = t.entries[x]

@@ -1,7 +1,7 @@
 """Hash table from ids to the chains of their entries: open addressing, linear probing, no tombstones.
 
-An id's home is in the upper bits of its digest, and a slot holds the upper half of it: so most foreign ids
-are told without a look at their entries, and growing needs no look at any.
+An id's home slot is given by the upper bits of its digest. A slot stores the upper half of `low`, so that
+most other ids are recognised without accessing their entries, and the table can grow without accessing any.
 """
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
@@ -15,18 +15,18 @@ UPPER = np.uint64(0xFFFFFFFF00000000)
 LOWER = np.uint64(0xFFFFFFFF)
 EMPTY = np.uint64(0)
 FREE = -1
-"""State of an entry that is not in use."""
+"""State of an unused entry."""
 
 
 @hot
 def first_of(slot):
-    """First entry of the chain in a slot, -1 in an empty one."""
+    """First entry of the chain in a slot; -1 for an empty slot."""
     return np.int64(slot & LOWER) - 1
 
 
 @hot
 def find_slot(slots, entries, low, high, shift):
-    """Slot of an id: the one that has its chain, or the free one where it would be."""
+    """Find the slot of an id: the one with its chain, or the free one where it belongs."""
     mask = slots.shape[0] - 1
     i = np.int64(low >> shift)
     tag = low & UPPER
@@ -41,7 +41,7 @@ def find_slot(slots, entries, low, high, shift):
 
 @hot
 def free_slot(slots, i, shift):
-    """Empty a slot, and move up those behind it that would not be found any more."""
+    """Empty a slot, and move up those behind it that could not be found otherwise."""
     mask = slots.shape[0] - 1
     j = i
     while True:
@@ -59,7 +59,10 @@ def free_slot(slots, i, shift):
 
 @hot
 def append(slots, entries, totals, i, last, x):
-    """Hang entry x behind the last of its chain, or into the free slot i where there is none (-1)."""
+    """Append entry x to the chain whose last entry is `last`.
+
+    If that is -1, start a chain in the free slot i.
+    """
     entries[x].next = -1
     if last >= 0:
         entries[last].next = x
@@ -70,7 +73,7 @@ def append(slots, entries, totals, i, last, x):
 
 @hot
 def unchain(slots, entries, totals, x, shift):
-    """Take entry x out of its chain."""
+    """Remove entry x from its chain."""
     e = entries[x]
     i = find_slot(slots, entries, e.low, e.high, shift)
     first = first_of(slots[i])
@@ -87,7 +90,7 @@ def unchain(slots, entries, totals, x, shift):
 
 @hot
 def take_entry(entries, totals):
-    """Index of an unused entry; there is one."""
+    """Allocate an entry and return its index; there must be an unused one."""
     totals.used += 1
     x = totals.free
     if x >= 0:
@@ -100,7 +103,7 @@ def take_entry(entries, totals):
 
 @hot
 def give_entry(entries, totals, x):
-    """Give an entry back that is in no chain, queue or list; nobody takes it for one that is in use."""
+    """Free an entry, which must be in no chain, queue or list."""
     totals.used -= 1
     entries[x].state = FREE
     entries[x].next = totals.free
@@ -109,7 +112,7 @@ def give_entry(entries, totals, x):
 
 @detached
 def rehash(old, slots, shift):
-    """Bring all chains of a table into a larger, empty one; of the old one nothing changes."""
+    """Copy all chains of a table to a larger, empty one; the old one stays as it is."""
     mask = slots.shape[0] - 1
     for k in range(old.shape[0]):
         if old[k] != EMPTY:

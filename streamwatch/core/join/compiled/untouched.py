@@ -1,4 +1,4 @@
-"""Arrays that grow to millions: memory is used as it is touched, and given back when nobody has them."""
+"""Large arrays whose memory is used only when touched, and returned to the system when freed."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 _LEAST_BYTES: Final = 1 << 17
-"""What is smaller is not worth pages of its own."""
+"""Smaller arrays are not worth pages of their own."""
 _HUGE_BYTES: Final = 1 << 22
-"""From here on pages of 2 MB are asked for, as numpy does."""
+"""From this size on, pages of 2 MB are requested, as numpy does."""
 
 
 def untouched(count: int, kind: np.dtype[Any]) -> NDArray[Any]:
-    """Make an array of zeros, shape (count,), of which no memory is used yet.
+    """Allocate an array of zeros, shape (count,), without using memory yet.
 
-    numpy's own come from the C library's heap, where what was freed before is cleared, which touches all.
+    numpy's zeros can come from the C library's heap, where reused memory must be cleared and is thereby
+    touched.
     """
     size = count * kind.itemsize
     if size < _LEAST_BYTES:

@@ -1,4 +1,4 @@
-"""What no commit has written yet: entries that began to wait, and dedup entries, found along their lists."""
+"""Entries that no commit has written yet: waiting ones and dedup entries, found along their lists."""
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
 from __future__ import annotations
@@ -13,34 +13,34 @@ from streamwatch.core.join.compiled.layout import FRONT, GENERATIONS_KEPT, PLACE
 
 
 class DedupMark(NamedTuple):
-    """The dedup entry that was written last."""
+    """Position of the dedup entry that was written last."""
 
     generation: int = 0
     entry: int = -1
-    """-1: none of that generation."""
+    """Index of the entry; -1 if none of that generation was written."""
     settled: int = -1
-    """Entries of that generation, that one included; -1 where nothing that was written holds any more."""
+    """Entries of that generation up to and including it; -1 if what was written is obsolete."""
 
 
 @entry
 def find_waiting(entries: Any, totals: Any, places: Any, came_back: Any, found: Any) -> Any:
-    """Find the entries that no commit has written: the last of each queue; how many they are of each.
+    """Find the entries that no commit has written: the last ones of each queue; return their numbers.
 
-    Before those come the ones that came back to the front of their queue.
+    Of each queue, entries that came back to its front precede the others.
 
     Parameters
     ----------
     entries, totals, places
-        Of `Arrays`.
+        Fields of `Arrays`.
     came_back
-        Whether there may be some.
+        Whether entries may have come back.
     found
-        int32 (room for all that waits,): written to, queue by queue, each in its order.
+        int32 (room for all that waits,), output: entries queue by queue, each in its order.
 
     Returns
     -------
     tuple[int, int, int]
-        Of predictions, of labels with a model, of labels without.
+        Numbers of predictions, of labels with a model, and of labels without.
     """
     counts = np.zeros(3, np.int64)
     start = 0
@@ -82,18 +82,18 @@ def _note(entries, first, found, n):
 def find_dedup(
     entries: Any, totals: Any, generations: Any, generation: int, last: int, found: Any, runs: Any
 ) -> int:
-    """Find the dedup entries behind one that was written, of generations that are not dropped.
+    """Find the dedup entries after the one written last, of generations that are not dropped.
 
     Parameters
     ----------
     entries, totals, generations
-        Of `Arrays`.
+        Fields of `Arrays`.
     generation, last
-        `DedupMark`.
+        Fields of `DedupMark`.
     found
-        int32 (room for all dedup entries,): written to, in the order in which they settled.
+        int32 (room for all dedup entries,), output, in the order in which they settled.
     runs
-        int64 (`GENERATIONS_KEPT` + 1, 2): number of each generation and where it ends in `found`.
+        int64 (`GENERATIONS_KEPT` + 1, 2), output: number of each generation, and its end in `found`.
 
     Returns
     -------
@@ -134,7 +134,10 @@ def unwritten_waiting(arrays: Arrays, *, came_back: bool = False) -> NDArray[np.
 
 
 def unwritten_dedup(arrays: Arrays, mark: DedupMark) -> tuple[list[tuple[int, NDArray[np.int32]]], DedupMark]:
-    """Indices of dedup entries behind `mark` by generation, in the order they settled; and the next mark."""
+    """Indices of the dedup entries after `mark` by generation, in the order they settled.
+
+    And the next mark.
+    """
     totals = arrays.totals[0]
     now = DedupMark(int(totals["generation"]), int(totals["open_last"]), int(totals["open_entries"]))
     noted = int(totals["settled"])
@@ -160,9 +163,9 @@ def unwritten_dedup(arrays: Arrays, mark: DedupMark) -> tuple[list[tuple[int, ND
 
 
 def _since(arrays: Arrays, mark: DedupMark) -> dict[int, int]:
-    """Count the dedup entries behind `mark` by generation, of those not dropped; empty where unknown.
+    """Count the dedup entries after `mark` by generation, without dropped ones; empty if unknown.
 
-    Where a generation was dropped since then, fewer are counted than settled.
+    If a generation was dropped in the meantime, fewer are counted than settled.
     """
     if mark.settled < 0:
         return {}

@@ -1,4 +1,4 @@
-"""Queues of what waits, in the order in which it falls due, and the dedup entries of what has settled."""
+"""Queues of waiting entries, in the order in which they fall due, and generations of dedup entries."""
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
 from __future__ import annotations
@@ -8,18 +8,18 @@ from streamwatch.core.join.compiled.table import give_entry, unchain
 from streamwatch.core.join.dedup import GENERATIONS
 
 NUMBERS = 2**31 - 1
-"""Generations are numbered modulo 2³¹ in entries; those alive are few and near each other."""
+"""Mask: generations are numbered modulo 2³¹ in entries; the numbers of live ones are close together."""
 
 
 @hot
 def deadline(record_ms, horizon_ms):
-    """Whole second, rounded up, at which something falls due (`expiry.deadline`)."""
+    """Time in whole seconds, rounded up, at which an entry falls due (`expiry.deadline`)."""
     return -(-(record_ms + horizon_ms) // 1000)
 
 
 @hot
 def enqueue(entries, totals, queue, x):
-    """Let an entry wait behind all others of its kind."""
+    """Append an entry to a queue."""
     last = totals.last[queue]
     entries[x].later = -1
     entries[x].earlier_or_generation = last
@@ -32,7 +32,7 @@ def enqueue(entries, totals, queue, x):
 
 @hot
 def dequeue(entries, totals, queue, x):
-    """Let an entry wait no longer."""
+    """Remove an entry from a queue."""
     e = entries[x]
     if e.earlier_or_generation >= 0:
         entries[e.earlier_or_generation].later = e.later
@@ -52,7 +52,7 @@ def is_alive(totals, e):
 
 @hot
 def add_dedup_entry(entries, totals, generations, counters, limits, settled, x, state, record_ms):
-    """Make a dedup entry of an entry that waits no longer, settled at `record_ms` (`DedupIndex.add`)."""
+    """Turn an entry that stopped waiting at `record_ms` into a dedup entry (`DedupIndex.add`)."""
     if 0 <= totals.settled < settled.shape[0]:
         settled[totals.settled] = x
         totals.settled += 1
@@ -76,7 +76,7 @@ def add_dedup_entry(entries, totals, generations, counters, limits, settled, x, 
 
 @inner
 def turn(entries, totals, generations, counters, limits, share):
-    """Close the open generation, which is full, or drop the oldest, for there is one entry too many."""
+    """Close the open generation if it is full, and drop the oldest if there are too many entries."""
     if totals.open_entries >= share:
         close(totals, generations)
     if totals.closed_entries + totals.open_entries > limits.max_dedup_entries:
@@ -87,7 +87,7 @@ def turn(entries, totals, generations, counters, limits, share):
 
 @inner
 def close(totals, generations):
-    """Open a new generation."""
+    """Close the open generation and open a new one."""
     g = generations[(totals.closed_start + totals.closed) % generations.shape[0]]
     g.number = totals.generation
     g.count = totals.open_entries
@@ -106,7 +106,7 @@ def close(totals, generations):
 
 @inner
 def drop(entries, totals, generations):
-    """Drop the oldest generation: its entries count no more and are freed bit by bit; how many they are."""
+    """Drop the oldest generation, whose entries are freed later bit by bit; return their number."""
     g = generations[totals.closed_start % generations.shape[0]]
     totals.closed_start += 1
     totals.closed -= 1
@@ -123,7 +123,7 @@ def drop(entries, totals, generations):
 
 @inner
 def pass_dedup_time(entries, totals, generations, limits, clock_ms):
-    """Close what has been open long enough, drop what the clock has passed (`DedupIndex.pass_time`)."""
+    """Close the open generation if it is old enough, and drop expired ones (`DedupIndex.pass_time`)."""
     totals.dedup_clock_ms = clock_ms
     if totals.open_entries == 0:
         totals.opened_ms = clock_ms
@@ -138,7 +138,7 @@ def pass_dedup_time(entries, totals, generations, limits, clock_ms):
 
 @inner
 def free_dead(slots, entries, totals, shift, most):
-    """Free some of the dead dedup entries."""
+    """Free at most `most` dead dedup entries."""
     while most > 0 and totals.dead_first >= 0:
         x = totals.dead_first
         totals.dead_first = entries[x].later

@@ -1,4 +1,4 @@
-"""Compiling the join before it is needed, or loading what was compiled before."""
+"""Compilation of the join, or loading of its compiled functions, before it is needed."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from streamwatch.core.records import no_records
 from streamwatch.core.specs import JoinSpec
 
 _ENOUGH = 5_000
-"""Ids for which table and entries have to grow."""
+"""Number of ids for which hash table and entries have to grow."""
 _TABLE = OverflowSpec(0, 4, ColdSpec(fanout=2))
 _SOON = JoinSpec(horizon_ms=10_000, early_horizon_ms=10_000, dedup_horizon_ms=10_000)
 
 
 def warm_up_join() -> None:
-    """Join so many predictions, and a label, that everything is called that ever will be."""
+    """Join many predictions and a label, so that every compiled function is called."""
     join = _joined(_ENOUGH)
     join.take_outcomes()
     join.record_rows(no_records())
@@ -29,7 +29,7 @@ def warm_up_join() -> None:
 
 
 def warm_up_commits() -> None:
-    """Compute what a commit writes of a small join, and go on from it."""
+    """Compute the changes for a commit of a small join, and restore a join from them."""
     join = _joined(2)
     items = sorted(join.changes(1).items())
     written = [(key, value) for key, value in items if value is not None]
@@ -58,7 +58,7 @@ def warm_up_overflow() -> None:
 
 
 def _joined(number: int) -> CompiledJoin:
-    """A join that was given so many predictions, and a label."""
+    """Build a join of `number` predictions and a label."""
     join = CompiledJoin(JoinSpec(), _digests)
     events = [Prediction(str(id_), "warm-up", "a", 0) for id_ in range(number)]
     rows = join.rows([*events, Label("0", "a", 0)])
@@ -85,5 +85,5 @@ def _take(join: CompiledJoin, events: Sequence[Event]) -> None:
 
 
 def _digests(ids: Sequence[str]) -> bytes:
-    """Digests of numbers; their lower halves are spread as those of a hash are."""
+    """Digests of numbers; their lower halves are spread like those of a hash."""
     return b"".join((int(id_) * 0x9E3779B97F4A7C15 % 2**64).to_bytes(16, "big") for id_ in ids)
