@@ -1,1 +1,1 @@
-"""What a store has of a compiled join: values of a few columns that each commit writes, and the way back."""
+"""Durable form of a compiled join: values of a few columns that commits write, and the restore from them."""

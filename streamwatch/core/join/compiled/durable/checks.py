@@ -1,4 +1,4 @@
-"""Refusals of what commits of a compiled join cannot have written."""
+"""Validation of values that are read back: raises for what commits cannot have written."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from streamwatch.core.join.entry import EARLY, PENDING, RETAINED, UNMATCHED
 
 
 def has_names(names: NumberedNames, numbers: NDArray[np.int32] | NDArray[np.int64]) -> bool:
-    """Tell whether every number is that of a name; negative ones stand for none."""
+    """Tell whether every number has a name; negative ones are ignored."""
     return set(names.values()).issuperset(np.unique(numbers[numbers >= 0]).tolist())
 
 
 def check_outside(names: JoinNames, overflow: Overflow) -> None:
-    """Refuse entries outside the table that refer to what has no name."""
+    """Raise PackedError if entries outside the table use numbers without a name."""
     for named, used in (
         (names.models, overflow.cold.models()),
         (names.classes, overflow.cold.classes()),
@@ -33,7 +33,7 @@ def check_outside(names: JoinNames, overflow: Overflow) -> None:
 
 
 def check_names(names: JoinNames, entries: NDArray[np.void]) -> None:
-    """Refuse numbers that have no name."""
+    """Raise PackedError if entries use numbers without a name."""
     pending = entries["state"] == PENDING
     for each, columns in (
         (names.models, (entries["model"],)),
@@ -44,7 +44,7 @@ def check_names(names: JoinNames, entries: NDArray[np.void]) -> None:
     ):
         named = np.zeros(len(each.names) + 1, np.bool_)
         named[list(each.values())] = True
-        named[-1] = True  # -1 stands for no name
+        named[-1] = True  # for -1, which means no name
         for column in columns:
             if len(column) and not (int(column.min()) >= -1 and int(column.max()) < len(each.names)):
                 raise PackedError(f"expected numbers of {len(each.names)} names, got {column.max()}")
@@ -65,7 +65,7 @@ def check_counts(
     outside: OutsideCounts,
     cold: tuple[int, ...],
 ) -> None:
-    """Refuse entries that are not as many as the totals say, with those outside the table."""
+    """Raise PackedError if the numbers of entries, with those outside the table, differ from the totals."""
     pending = sum(model.pending for model in totals.join_models.models)
     unmatched, retained = int((states == UNMATCHED).sum()), int((states == RETAINED).sum())
     said = (pending, totals.early, totals.unmatched, totals.retained)

@@ -1,6 +1,6 @@
-"""Dedup entries, as commits write them: values of one generation each, which are dropped with it.
+"""Dedup entries as commits write them: values of one generation each, removed together with it.
 
-Small values are merged: sixteen of one size, written one after another, become one of the next.
+Small values are merged: sixteen of one size, written in succession, become one of the next size.
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ from streamwatch.core.join.compiled.unwritten import DedupMark, unwritten_dedup
 from streamwatch.core.words import taken
 
 SIZES: Final = (256, 4_096)
-"""Values of fewer entries are merged; each bound is a size."""
+"""Bounds of the sizes: values with fewer entries than a bound are merged."""
 MERGED: Final = 16
-"""Values of one size that become one."""
+"""Number of values of one size that are merged into one."""
 
 
 @dataclass(slots=True)
 class DedupValue:
-    """One value in the store."""
+    """Dedup entries of one value in the store."""
 
     number: int
     count: int
     value: bytes | None
-    """Itself, as long as it may be merged."""
+    """The value, as long as it may still be merged."""
 
 
 class DedupLog:
-    """Values in the store by generation.
+    """Values of dedup entries in the store, by generation.
 
     Parameters
     ----------
     values
-        Those in the store by generation, in the order of their numbers.
+        Values in the store by generation, in the order of their numbers.
     mark
         The dedup entry written last.
     """
@@ -57,7 +57,7 @@ class DedupLog:
         self._mark = mark or DedupMark()
 
     def write(self, arrays: Arrays, changes: Changes) -> None:
-        """Add to the changes the dedup entries made since the last commit, and the generations dropped."""
+        """Add to the changes the dedup entries made since the last commit, and remove dropped generations."""
         floor = int(arrays.totals["floor"][0])
         for generation in [generation for generation in self._values if generation < floor]:
             for each in self._values.pop(generation):
@@ -67,7 +67,7 @@ class DedupLog:
             self._write_run(generation, arrays, chosen, changes)
 
     def forget(self, changes: Changes) -> None:
-        """Add to the changes that nothing of what was written holds: all dedup entries left the table."""
+        """Remove all values in the changes, as all dedup entries left the table."""
         for generation, values in self._values.items():
             for each in values:
                 changes[key_of(DEDUP, generation, each.number)] = None
@@ -88,7 +88,7 @@ class DedupLog:
             values[-1].value = None
 
     def _merge(self, generation: int, size: int, changes: Changes) -> None:
-        """Merge the last values if enough of them are smaller than this."""
+        """Merge the last values if at least `MERGED` of them are smaller than `size`."""
         values = self._values[generation]
         several = 0
         while several < len(values) and values[-1 - several].count < size:
@@ -110,6 +110,6 @@ class DedupLog:
 
 
 def dedup_value(number: int, value: bytes, rows: DedupRows) -> DedupValue:
-    """A value that is in the store."""
+    """Describe a value that is in the store."""
     count = len(rows.low)
     return DedupValue(number, count, value if count < SIZES[-1] else None)

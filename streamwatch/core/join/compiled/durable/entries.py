@@ -1,11 +1,11 @@
-"""What a store has of a compiled join, and a compiled join of what a store has.
+"""Entries of a compiled join in a store: changes for commits, and the restore.
 
-A commit writes, beside totals, counters and models (`JoinTotals`), what changed of the entries, in values of
-thousands of them (`packed`): what began to wait and what left (`waiting_log`), dedup entries (`dedup_log`),
-and names that were given or released. Nothing is lent: values go out, and come back at a start.
+Besides totals, counters and models (`JoinTotals`), a commit writes what changed of the entries, in values of
+thousands of them (`packed`): entries that began or ceased to wait (`waiting_log`), dedup entries
+(`dedup_log`), and names that were numbered or released. Values are read only at a start.
 
-Entries outside the table (`outside`) are in runs, and not in these values; how many dedup entries of each
-generation are there, and how many labels that nobody has met, is a value of its own (`OutsideCounts`).
+Entries outside the table (`outside`) are stored in runs, not in these values. Their number of dedup entries
+by generation, and of labels without a match, is a separate value (`OutsideCounts`).
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class DurableEntries:
     Parameters
     ----------
     names
-        Everything that the join numbers.
+        Names and scores that the join numbers.
     """
 
     __slots__ = ("_dedup", "_names", "_outside", "_waiting")
@@ -74,7 +74,7 @@ class DurableEntries:
         self._outside = OutsideCounts()
 
     def changes(self, commit: int, arrays: Arrays, overflow: Overflow | None = None) -> Changes:
-        """Compute what commit `commit` writes; the join is told that it is written."""
+        """Changes for commit `commit`, which must be committed before the next call."""
         changes: Changes = {}
         came_back = False
         if overflow is not None:
@@ -97,7 +97,7 @@ class DurableEntries:
         return changes
 
     def _write_outside(self, arrays: Arrays, overflow: Overflow, changes: Changes) -> None:
-        """Add what is to be known of the entries outside the table, if it is news."""
+        """Add the counts of entries outside the table to the changes, if they changed."""
         floor = int(arrays.totals["floor"][0])
         settled = {generation: n for generation, n in overflow.settled.items() if generation >= floor}
         now = OutsideCounts(settled, int(arrays.totals["cold_unmatched"][0]))
@@ -112,14 +112,14 @@ class DurableEntries:
         items: Iterable[tuple[bytes, bytes]],
         overflow: Overflow | None = None,
     ) -> tuple[Arrays, OutsideCounts]:
-        """Read all values of a store; the arrays of a join with them, but for counters and activity.
+        """Read all values of a store, and build the join's arrays, except for counters and activity.
 
-        Also what they say of the entries outside the table, which the arrays do not know yet.
+        Also returns the counts of entries outside the table, which the arrays do not contain yet.
 
         Raises
         ------
         PackedError
-            If the values are not what a commit writes, or contradict each other or the totals.
+            If the values are not what commits write, or contradict each other or the totals.
         """
         values = values_of(items)
         _restore_names(values, self._names)
@@ -167,7 +167,7 @@ class DurableEntries:
     def _restore_carried(
         self, entries: NDArray[np.void], waiting: WaitingEntries, holders: NDArray[np.int32]
     ) -> None:
-        """Give predictions that wait their scores and segments."""
+        """Assign their scores and segments to waiting predictions."""
         segments = waiting.segments(holders)
         having = segments >= 0
         if not (has_names(self._names.segments, segments) and (entries["state"][having] == PENDING).all()):

@@ -1,4 +1,4 @@
-"""Entries of the join row by row as the values that commits of a compiled join write."""
+"""Conversion of the row-wise join's entries to the values that commits of a compiled join write."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _ENCODER = msgspec.msgpack.Encoder()
 
 
 class RowPacker:
-    """Takes chains, whose ids are digests; then gives the values.
+    """Takes chains whose ids are digests, then returns the values.
 
-    Those that wait come out in the order of their record times; within a millisecond in that in which their
-    chains were added.
+    Waiting entries are ordered by record time, and within a millisecond by the order in which their chains
+    were added.
     """
 
     def __init__(self) -> None:
@@ -57,7 +57,7 @@ class RowPacker:
             if record.segments is not None:
                 self._values[self._count] = self._segments.number(record.segments)
             waits, classes = record.state < RESOLVED, self._classes
-            # Of what has expired, a class that was assumed matters to comparisons only.
+            # The assumed class of an expired prediction is used by comparisons only.
             true_class = "" if record.state in {PENDING, EXPIRED} else record.true_class
             own_ms = record.timestamp_ms if waits else None
             self._entries[self._count] = (
@@ -79,7 +79,7 @@ class RowPacker:
             record = record.next
 
     def values(self) -> Iterator[tuple[bytes, bytes]]:
-        """Every value by its key."""
+        """All values, by key."""
         for kind, names in (
             (MODEL, self._models),
             (CLASS, self._classes),
@@ -114,7 +114,7 @@ class RowPacker:
                 number += 1
 
     def _segments_of(self, chosen: NDArray[np.intp]) -> NDArray[np.int64] | None:
-        """Numbers of the segments of entries; None where none has any."""
+        """Numbers of the segments of entries; None if no entry has any."""
         if not self._values:
             return None
         numbers = np.array([self._values.get(x, -1) for x in chosen.tolist()], np.int64)

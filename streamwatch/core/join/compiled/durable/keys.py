@@ -1,4 +1,4 @@
-"""Keys of what the compiled join has in a store: a letter for the kind, then big-endian numbers that sort."""
+"""Keys of the compiled join in a store: a letter for the kind, then big-endian numbers, so that they sort."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ CLASS: Final = b"c"
 DEDUP: Final = b"d"
 """Dedup entries, by generation and a running number."""
 LEFT: Final = b"l"
-"""Places of entries that changed, by commit."""
+"""Places of changed entries, by commit."""
 MODEL: Final = b"m"
 """Name of a model, by number."""
 OUTSIDE: Final = b"o"
-"""Counts of what lies outside the table; there is one."""
+"""Counts of entries outside the table; a single value."""
 SCORES: Final = b"s"
 """Scores of pending predictions, by the place of the first entry of their run."""
 SEGMENTS: Final = b"g"
@@ -24,7 +24,7 @@ SEGMENTS: Final = b"g"
 TOPIC: Final = b"t"
 """Name of a topic, by number."""
 WAITING: Final = b"w"
-"""A run of entries that wait, by the place of its first."""
+"""Run of waiting entries, by the place of its first."""
 
 _ONE: Final = Struct(">cQ")
 _TWO: Final = Struct(">cQQ")
@@ -39,17 +39,17 @@ class ColumnKey(NamedTuple):
 
 
 def key_of(kind: bytes, first: int, second: int | None = None) -> bytes:
-    """Key of a value of this kind; only those of dedup entries have a second number."""
+    """Build the key of a value; only keys of dedup entries have a second number."""
     return _ONE.pack(kind, first) if second is None else _TWO.pack(kind, first, second)
 
 
 def parts_of(key: bytes) -> ColumnKey:
-    """Parts of a key.
+    """Split a key into its parts.
 
     Raises
     ------
     PackedError
-        If it is none of these.
+        If it is not a key of these kinds.
     """
     kind = key[:1]
     if kind == DEDUP and len(key) == _TWO.size:

@@ -1,4 +1,4 @@
-"""Chains, queues and lists of entries that were read back."""
+"""Rebuilding of chains and queues of entries that were read back."""
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
 from __future__ import annotations
@@ -14,21 +14,21 @@ from streamwatch.core.join.entry import EARLY, PENDING, RESOLVED
 
 @entry
 def link(slots: Any, entries: Any, totals: Any, count: int, shift: Any) -> int:
-    """Hang entries in the chains of their ids, and those that wait in their queues, in order.
+    """Add entries to the chains of their ids, and waiting ones to their queues, in order.
 
     Parameters
     ----------
     slots, entries, totals
-        Of `Arrays`; the slots are empty, and enough.
+        Fields of `Arrays`; the slots are empty, and enough.
     count
-        How many entries there are.
+        Number of entries.
     shift
         See `loop.take`.
 
     Returns
     -------
     int
-        `count`, or an entry before that of whose id and model there is another.
+        `count`, or the first entry whose id and model an earlier entry has.
     """
     t = totals[0]
     for x in range(count):

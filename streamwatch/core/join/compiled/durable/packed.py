@@ -1,11 +1,11 @@
-"""Columns of integers as bytes: what a commit writes of entries, one value for thousands of them.
+"""Packing of integer columns into bytes: a commit writes one value for thousands of entries.
 
     version, columns, rows          1, 1, 4 bytes
     base, width                     9 bytes a column
     data                            width × rows bytes a column
 
-Each column is kept as differences from its smallest value, in as few bytes as the largest of these takes;
-none where all are equal. All numbers are little-endian. Halves of digests (uint64) are kept as they are.
+Each column is stored as differences from its smallest value, in as few bytes as the largest difference needs;
+none if all are equal. All numbers are little-endian. Halves of digests (uint64) are stored as they are.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from streamwatch.core.records import MOST_TOPICS
 
 VERSION: Final = 1
 MOST_ROWS: Final = 2**28
-"""Of one value."""
+"""Largest number of rows of one value."""
 _HEAD: Final = Struct("<BBI")
 _COLUMN: Final = Struct("<qB")
 _WAITING_COLUMNS: Final = 10
-"""Of entries without segments and topics."""
+"""Number of columns of entries without segments and topics."""
 _MORE_COLUMNS: Final = 2
 _AS_IT_IS: Final = 9
-"""Width of a column of uint64."""
+"""Width that marks a column of uint64."""
 _TYPES: Final[Mapping[int, str]] = MappingProxyType(
     {1: "<u1", 2: "<u2", 4: "<u4", 8: "<u8", _AS_IT_IS: "<u8"}
 )
@@ -40,28 +40,28 @@ Column = NDArray[np.int64] | NDArray[np.uint64]
 
 
 class PackedError(ValueError):
-    """A packed value is not what a commit writes."""
+    """Raised if a packed value is not what a commit writes."""
 
 
 class WaitingRows(NamedTuple):
-    """Entries that wait, as columns of equal length; -1 stands for no name."""
+    """Waiting entries as columns of equal length; -1 stands for no name."""
 
     low: NDArray[np.uint64]
     high: NDArray[np.uint64]
     record_ms: NDArray[np.int64]
     timestamp_ms: NDArray[np.int64]
-    """`NO_TIME` for none."""
+    """`NO_TIME` without a time."""
     model: NDArray[np.int64]
     named: NDArray[np.int64]
     """Predicted class of a prediction, true class of a label."""
     label_at_prediction: NDArray[np.int64]
     state: NDArray[np.int64]
     rewritten: NDArray[np.int64]
-    """How often the entry was written before."""
+    """Number of times the entry was written before."""
     segments: NDArray[np.int64]
-    """Number of its segments; -1 without any."""
+    """Number of the segments; -1 without any."""
     topic: NDArray[np.int64]
-    """Number of its topic; 0 without one."""
+    """Number of the topic; 0 without one."""
 
 
 class DedupRows(NamedTuple):
@@ -79,9 +79,9 @@ class LeftRows(NamedTuple):
     """Places of entries that changed since they were written."""
 
     dead: NDArray[np.int64]
-    """They wait no longer; ascending."""
+    """Places of entries that no longer wait, ascending."""
     met: NDArray[np.int64]
-    """Labels that have met a prediction and wait for those of further models; ascending."""
+    """Places of labels that met a prediction and still wait for those of further models, ascending."""
 
 
 def pack_columns(columns: Sequence[Column]) -> bytes:
@@ -109,12 +109,12 @@ def _narrowed(column: Column) -> tuple[int, int, bytes]:
 
 
 def unpack_columns(value: bytes, count: int) -> list[Column]:
-    """Unpack so many columns.
+    """Unpack `count` columns.
 
     Raises
     ------
     PackedError
-        If the value has another version, number of columns, width or length than it says.
+        If version, number of columns, a width or the length is wrong.
     """
     if len(value) < _HEAD.size:
         raise PackedError(f"expected at least {_HEAD.size} bytes, got {len(value)}")
@@ -151,10 +151,10 @@ def unpack_columns(value: bytes, count: int) -> list[Column]:
 def pack_waiting(
     entries: Records, rewritten: NDArray[np.int64], segments: NDArray[np.int64] | None = None
 ) -> bytes:
-    """Pack entries that wait (`ENTRY`), and how often each was written before; scores are kept apart.
+    """Pack waiting entries (`ENTRY`), and how often each was written before; scores are stored separately.
 
-    `segments` are numbers of their segments, -1 without any; None, which takes no room, where none has some.
-    Topics take none where no entry says its topic.
+    `segments` holds the numbers of their segments, -1 without any; None, which takes no room, if no entry has
+    any. Topics take no room if no entry has one.
     """
     topics = entries["topic"].astype(np.int64)
     has_topics = bool(topics.any())
@@ -183,12 +183,12 @@ def pack_waiting(
 
 
 def unpack_waiting(value: bytes) -> WaitingRows:
-    """Unpack what `pack_waiting` gave.
+    """Unpack the result of `pack_waiting`.
 
     Raises
     ------
     PackedError
-        If it is nothing that `pack_waiting` gives.
+        If it cannot be such a result.
     """
     more = value[1] - _WAITING_COLUMNS if len(value) > 1 else 0
     if not 0 <= more <= _MORE_COLUMNS:
@@ -214,12 +214,12 @@ def pack_dedup(entries: Records) -> bytes:
 
 
 def unpack_dedup(value: bytes) -> DedupRows:
-    """Unpack what `pack_dedup` gave.
+    """Unpack the result of `pack_dedup`.
 
     Raises
     ------
     PackedError
-        If it is nothing that `pack_dedup` gives.
+        If it cannot be such a result.
     """
     low, high, *rest = unpack_columns(value, 6)
     rows = DedupRows(*_digests(low, high), *map(_signed, rest))
@@ -228,18 +228,18 @@ def unpack_dedup(value: bytes) -> DedupRows:
 
 
 def pack_left(left: LeftRows) -> bytes:
-    """Pack places of what left and of labels that were met."""
+    """Pack places of entries that no longer wait, and of labels that were matched."""
     columns = [np.diff(places, prepend=np.int64(0)) for places in left]
     return b"".join(_HEAD.pack(VERSION, 1, len(part := pack_columns((each,)))) + part for each in columns)
 
 
 def unpack_left(value: bytes) -> LeftRows:
-    """Unpack what `pack_left` gave.
+    """Unpack the result of `pack_left`.
 
     Raises
     ------
     PackedError
-        If it is nothing that `pack_left` gives.
+        If it cannot be such a result.
     """
     places: list[NDArray[np.int64]] = []
     at = 0

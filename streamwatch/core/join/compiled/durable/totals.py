@@ -1,4 +1,4 @@
-"""Totals of a compiled join, as a commit writes them beside the entries and as a start finds them."""
+"""Totals of a compiled join, as a commit writes them in addition to the entries."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from streamwatch.core.join.models import JoinModelsState
 
 @dataclass(frozen=True, slots=True)
 class JoinTotals:
-    """A compiled join without its entries."""
+    """State of a compiled join without its entries."""
 
     passed_ms: int
     counters: JoinCounters
@@ -37,7 +37,7 @@ class JoinTotals:
 
 
 def totals_of(arrays: Arrays, join_models: JoinModelsState, counters: JoinCounters) -> JoinTotals:
-    """Totals, counters and models that a commit writes beside the entries."""
+    """Totals, counters and models that a commit writes in addition to the entries."""
     t = arrays.totals[0]
     oldest, start_ms = int(t["first"][PREDICTIONS]), int(arrays.limits["start_ms"][0])
     closed = [
@@ -64,7 +64,7 @@ def totals_of(arrays: Arrays, join_models: JoinModelsState, counters: JoinCounte
 def restored_totals(
     totals: JoinTotals, ends: dict[int, tuple[int, int]], count: int, pending: int
 ) -> NDArray[np.void]:
-    """`TOTALS` of a join whose entries are yet to be linked."""
+    """Build `TOTALS` of a join whose entries are not linked yet."""
     dedup = totals.dedup
     first, end = ends.get(dedup.opened.number, (-1, 0))
     return one(
@@ -95,7 +95,7 @@ def restored_totals(
 
 
 def restored_generations(dedup: DedupState, ends: dict[int, tuple[int, int]]) -> NDArray[np.void]:
-    """`GENERATIONS` of a join, whose dedup entries lie between `ends`."""
+    """Build the ring of `GENERATION` records; `ends` holds the index range of each generation's entries."""
     generations = np.zeros(GENERATIONS_KEPT, GENERATION)
     for g, each in zip(generations, dedup.closed, strict=False):
         first, end = ends.get(each.number, (-1, 0))

@@ -1,12 +1,13 @@
-"""Entries that wait, as commits write them: a log of runs, whose oldest are written anew while they are dead.
+"""Waiting entries as commits write them: a log of runs, whose oldest are rewritten when many are dead.
 
-Every entry written has a place, counted on from run to run. A commit writes a run of what began to wait, and
-the places of what was written before and waits no longer. A run of which nothing waits is deleted. When the
-log holds more than twice what waits, what still does of its oldest runs is written once more, at its end: so
-only the beginning of the log is ever removed, and notes of what left are needed no longer than that.
+Every written entry has a place, numbered across runs. A commit writes a run of the entries that began to
+wait, and the places of entries written before that no longer wait. A run without waiting entries is deleted.
+When the log is more than twice as large as what waits, the entries of its oldest runs that still wait are
+written again at its end. So the log is only ever cut at its start, and the places of removed entries need not
+be stored for longer.
 
-The order in which entries came is that of their record times and, within a millisecond, of how often they
-were written, more often first, and then of their places: whoever came earlier is always written anew earlier.
+Entries are ordered by record time; within a millisecond by how often they were written, more often first, and
+then by place, since entries that arrived earlier are also rewritten earlier.
 """
 
 from __future__ import annotations
@@ -29,52 +30,52 @@ from streamwatch.core.outcomes import SEGMENTS_FROM
 from streamwatch.core.words import taken
 
 OF_FRONT: Final = FRONT >> PLACE_BITS
-"""Entries that came back to the front of their queue pass for written so often more than they were."""
+"""Added to the number of times written of an entry that came back to the front of its queue."""
 MOST_REWRITTEN: Final = OF_FRONT - 1
 RUN_ROWS: Final = 8_192
-"""Entries of one run, at most."""
+"""Largest number of entries of one run."""
 SLACK_ROWS: Final = 131_072
-"""A log of less is left as it is."""
+"""Size below which a log is not rewritten."""
 ROWS_OF_A_VALUE: Final = 4
-"""Entries that take as much room as what every value takes beside its own."""
+"""Fixed cost of a value, in entries."""
 SCANNED: Final = 16_384
-"""Places looked at by each commit to write the beginning of the log anew, and twice those it adds."""
+"""Places examined per commit for rewriting the start of the log, plus twice the number of added entries."""
 
 Changes = dict[bytes, bytes | None]
-"""New values by key; None where a key is removed."""
+"""New values by key; None for a key to remove."""
 _ENCODER = msgspec.msgpack.Encoder()
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Entries written as one value."""
+    """Run of entries written as one value."""
 
     first: int
-    """Place of its first."""
+    """Place of its first entry."""
     count: int
     scored: bool
-    """Whether some have scores, which are kept beside."""
+    """Whether some entries have scores, which are stored separately."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeftNote:
-    """Places that one commit noted."""
+    """Places that one commit noted as changed."""
 
     commit: int
     newest: int
-    """The largest of them: when the log begins behind it, nobody needs the note."""
+    """Largest of them: once the log starts after it, the note is obsolete."""
     count: int
 
 
 class WaitingLog:
-    """Runs in the store, and which entry of the join each place in them stands for.
+    """Runs in the store, and the entry of the join at each place.
 
     Parameters
     ----------
     runs, notes
         Those in the store, oldest first.
     holders
-        int32: entry of every place from the first run on; -1 for those that wait no longer.
+        int32: entry at every place from the first run on; -1 if it no longer waits.
     """
 
     __slots__ = ("_holders", "_notes", "_offset", "_rows", "_runs", "next")
@@ -95,26 +96,26 @@ class WaitingLog:
 
     @property
     def first(self) -> int:
-        """Place at which the log begins."""
+        """Place at which the log starts."""
         return self._runs[0].first if self._runs else self.next
 
     def write(
         self, commit: int, arrays: Arrays, fresh: NDArray[np.int32], scores: HeldScores, changes: Changes
     ) -> None:
-        """Add to the changes what commit `commit` writes of what waits.
+        """Add to the changes what commit `commit` writes of waiting entries.
 
         Parameters
         ----------
         commit
-            Its number.
+            Number of the commit.
         arrays
-            The join; the places of what is written are set, and `left` is emptied.
+            Arrays of the join; the places of written entries are set, and `left` is emptied.
         fresh
-            Entries that began to wait since the last commit, of each queue in its order.
+            Entries that began to wait since the last commit, queue by queue, each in its order.
         scores
-            Of pending predictions.
+            Scores of pending predictions.
         changes
-            Added to.
+            Changes to add to.
         """
         dead, met = self._take_left(arrays)
         again = self._take_oldest(arrays, len(fresh), changes)
@@ -141,7 +142,7 @@ class WaitingLog:
         return dead, met
 
     def _take_oldest(self, arrays: Arrays, fresh: int, changes: Changes) -> NDArray[np.int32]:
-        """Remove runs from the beginning while there is too much; the entries of these that still wait."""
+        """Remove runs from the start while the log is too large; return their entries that still wait."""
         totals = arrays.totals[0]
         waiting = int(totals["pending"] + totals["early"] + totals["retained"] - totals["cold"].sum())
         budget = SCANNED + 2 * fresh
@@ -171,7 +172,7 @@ class WaitingLog:
     ) -> None:
         entries, first, count = taken(arrays.entries, chosen), self.next, len(chosen)
         before = arrays.places[chosen]
-        # How often it was written stays below the bit that says that it came back.
+        # The number of times written must stay below the bit that marks entries that came back.
         most = np.where(before >= FRONT, OF_FRONT + MOST_REWRITTEN, MOST_REWRITTEN)
         times = before >> PLACE_BITS
         rewritten = np.where(before & PLACES == 0, times, np.minimum(times + 1, most))
@@ -196,7 +197,7 @@ class WaitingLog:
         self._rows += _size_of_run(run)
 
     def _hold(self, chosen: NDArray[np.int32]) -> None:
-        """Remember the entries of the next places; what lies before the log is forgotten."""
+        """Store the entries of the next places, and drop those before the log."""
         if self.next - self._offset + len(chosen) > len(self._holders):
             kept = self._holders[self.first - self._offset : self.next - self._offset]
             self._offset = self.next - len(kept)
