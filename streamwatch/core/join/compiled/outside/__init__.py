@@ -1,4 +1,5 @@
-"""What a compiled join has outside its table: which entries leave it, come back, and are guests for a batch.
+"""Entries outside the table of a compiled join: which leave it, come back, and are guests during a batch.
 
-The entries themselves lie in `cold`. A join whose table has no limit has none there, and pays nothing for it.
+The entries themselves are stored in `cold`. A join whose table has no limit has none of this and no cost for
+it.
 """

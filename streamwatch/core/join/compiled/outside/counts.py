@@ -1,4 +1,4 @@
-"""What commits say of entries outside the table beside the runs."""
+"""Counts of entries outside the table that commits write in addition to the runs."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import msgspec
 
 
 class OutsideCounts(msgspec.Struct, frozen=True):
-    """Counts of entries outside the table that nobody else has."""
+    """Counts of entries outside the table that are stored nowhere else."""
 
     settled: dict[int, int] = {}
-    """Dedup entries by generation."""
+    """Number of dedup entries by generation."""
     unmatched: int = 0
-    """Labels without a model that have met nobody."""
+    """Number of labels without a model that have met no prediction."""

@@ -1,4 +1,4 @@
-"""Ids of rows, each but once."""
+"""Distinct ids of rows."""
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
 from __future__ import annotations
@@ -12,7 +12,7 @@ from streamwatch.core.join.compiled.layout import Records
 
 @entry
 def write_distinct(lows, highs, order, low, high):
-    """Write the ids in this order, which is by `low`, each but once; how many they are."""
+    """Write the distinct ids in the order `order`, which is by `low`; return their number."""
     n = 0
     for k in order:
         known = False
@@ -28,7 +28,7 @@ def write_distinct(lows, highs, order, low, high):
 
 
 def distinct_ids(rows: Records) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """Halves of the digests of `ROW` (n,), each id but once, by the first half."""
+    """Halves of the digests of the distinct ids in rows `ROW` (n,), ordered by `low`."""
     lows, highs = rows["low"].copy(), rows["high"].copy()
     low, high = np.empty_like(lows), np.empty_like(highs)
     count: int = write_distinct(lows, highs, np.argsort(lows), low, high)

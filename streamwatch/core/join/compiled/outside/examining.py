@@ -1,4 +1,4 @@
-"""Entries outside the table, read from one end to the other: for those who look at a state."""
+"""Reading of all entries outside the table, for the inspection of a state."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from streamwatch.core.join.entry import UNMATCHED
 
 
 def entries_outside(store: RunStore, floor: int) -> Iterator[tuple[int, Records]]:
-    """Queue and living entries, `PACKED_ENTRY` (n,), of run after run, some thousands at a time.
+    """Iterate over queue and living entries, `PACKED_ENTRY` (n,), run by run, some thousands at a time.
 
     Parameters
     ----------
     store
-        What keeps the runs; nothing is written to it.
+        Store of the runs; nothing is written to it.
     floor
-        Oldest generation of dedup entries that counts.
+        Oldest generation of dedup entries that is not dropped.
 
     Raises
     ------
@@ -39,17 +39,17 @@ def entries_outside(store: RunStore, floor: int) -> Iterator[tuple[int, Records]
 
 @dataclass(slots=True)
 class Examined:
-    """Counts of what was read, and what is wrong with it."""
+    """Counts of the entries read, and the faults found."""
 
     by_queue: Counter[int] = field(default_factory=Counter[int])
     unmatched: int = 0
     settled: Counter[int] = field(default_factory=Counter[int])
-    """Dedup entries by generation."""
+    """Number of dedup entries by generation."""
     faults: list[str] = field(default_factory=list[str])
 
 
 def examine(store: RunStore, floor: int) -> Examined:
-    """Read every living entry: each must be found by its id, and the scores of each must be there.
+    """Read every living entry, and check that its id finds it and that its scores exist.
 
     Raises
     ------

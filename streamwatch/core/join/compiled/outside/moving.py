@@ -1,4 +1,4 @@
-"""Entries into the table and out of it, compiled."""
+"""Compiled moves of entries into the table and out of it."""
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
 from __future__ import annotations
@@ -29,7 +29,7 @@ def has_room(slots, entries, totals):
 
 @hot
 def unpacked(entries, totals, packed):
-    """Index of a new entry that is what `packed` says, in no chain and no queue."""
+    """Allocate an entry with the contents of `packed`, in no chain and no queue, and return its index."""
     x = take_entry(entries, totals)
     e = entries[x]
     e.low = packed.low
@@ -49,7 +49,7 @@ def unpacked(entries, totals, packed):
 
 @hot
 def hang_in(slots, entries, totals, places, x, shift):
-    """Hang an entry from outside into its chain: before the first prediction that never left the table."""
+    """Insert an entry from outside into its chain, before the first prediction that never left the table."""
     e = entries[x]
     i = find_slot(slots, entries, e.low, e.high, shift)
     before = -1
@@ -71,18 +71,18 @@ def hang_in(slots, entries, totals, places, x, shift):
 
 @entry
 def add_guests(slots, entries, totals, places, packed, start, at, shift):
-    """Bring guests into their chains from `start` on, while there is room; which is next.
+    """Insert guests into their chains from `start` on while there is room; return the next one.
 
     Parameters
     ----------
     slots, entries, totals, places
-        Of `Arrays`.
+        Fields of `Arrays`.
     packed
         `PACKED_ENTRY` (n,), those of one id by arrival.
     start
-        The first.
+        Guest to start from.
     at
-        int64 (n,): set to their entries.
+        int64 (n,), output: indices of their entries.
     shift
         See `loop.take`.
     """
@@ -101,7 +101,7 @@ def add_guests(slots, entries, totals, places, packed, start, at, shift):
 
 @entry
 def remove_guests(slots, entries, totals, places, at, shift):
-    """Take guests out of the table again, but for those whose entry is -1."""
+    """Remove guests from the table; those with entry -1 in `at` are gone already."""
     t = totals[0]
     for k in range(at.shape[0]):
         x = at[k]
@@ -113,9 +113,10 @@ def remove_guests(slots, entries, totals, places, at, shift):
 
 @entry
 def bring_to_front(slots, entries, totals, places, packed, start, queue, shift):
-    """Let entries wait behind those that came back before, and before all others; which is next.
+    """Insert entries into their queue after those that came back before, and before all others.
 
-    Parameters as of `add_guests`; `packed` by arrival.
+    Returns the position of the next entry if there is no more room. Parameters as for `add_guests`; `packed`
+    is ordered by arrival.
     """
     t = totals[0]
     before = -1
@@ -147,7 +148,7 @@ def bring_to_front(slots, entries, totals, places, packed, start, queue, shift):
 
 @entry
 def pack_chosen(entries, chosen, arrival, packed):
-    """Write entries of the table as runs have them, `PACKED_ENTRY`, by arrival from `arrival` on."""
+    """Write entries of the table as `PACKED_ENTRY`, with arrivals from `arrival` on."""
     for k in range(chosen.shape[0]):
         if k + _AHEAD < chosen.shape[0]:
             prefetch(entries, entries.itemsize * chosen[k + _AHEAD])
@@ -168,7 +169,7 @@ def pack_chosen(entries, chosen, arrival, packed):
 
 @entry
 def pack_settled(entries, chosen, arrival, packed):
-    """Write dedup entries of the table likewise; of each its generation, and no times."""
+    """Write dedup entries of the table as `PACKED_ENTRY`, with their generation and without times."""
     for k in range(chosen.shape[0]):
         if k + _AHEAD < chosen.shape[0]:
             prefetch(entries, entries.itemsize * chosen[k + _AHEAD])
@@ -189,7 +190,10 @@ def pack_settled(entries, chosen, arrival, packed):
 
 @entry
 def oldest_of(entries, totals, places, queue, found):
-    """Find the oldest of a queue that never left it; how many, of at most so many as there is room for."""
+    """Find the oldest entries of a queue that never left it, at most as many as `found` holds.
+
+    Return the number.
+    """
     x = totals[0]["first"][queue]
     while x >= 0 and places[x] >= FRONT:
         x = entries[x]["later"] + 0
@@ -203,7 +207,7 @@ def oldest_of(entries, totals, places, queue, found):
 
 @entry
 def remove_waiting(slots, entries, totals, places, left, queue, chosen, shift):
-    """Take entries out of their queue and the table; what was written of them no longer holds."""
+    """Remove entries from their queue and the table, and note that what commits wrote of them is obsolete."""
     t = totals[0]
     for k in range(chosen.shape[0]):
         x = chosen[k]
@@ -220,7 +224,7 @@ def remove_waiting(slots, entries, totals, places, left, queue, chosen, shift):
 
 @entry
 def remove_settled(slots, entries, totals, chosen, shift):
-    """Take dedup entries out of the table, whose lists are empty already."""
+    """Remove dedup entries from the table; their lists must be empty already."""
     t = totals[0]
     for k in range(chosen.shape[0]):
         unchain(slots, entries, t, chosen[k], shift)

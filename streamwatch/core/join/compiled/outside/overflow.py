@@ -1,7 +1,7 @@
-"""Entries that leave the table of a compiled join when it is full, and come back when they are needed.
+"""Overflow of a compiled join: entries leave the table when it is full, and come back when needed.
 
-Whatever reads or writes runs is handed out as work for a thread (`Work`): nothing else may be asked of the
-join until it is done.
+Reading and writing of runs is returned as work for a thread (`Work`); the join must not be used until it is
+done.
 """
 
 from __future__ import annotations
@@ -48,21 +48,21 @@ from streamwatch.core.join.entry import PENDING, RETAINED, UNMATCHED
 from streamwatch.core.outcomes import SEGMENTS_FROM
 
 Work: TypeAlias = Callable[[], None]
-"""To be called once, in any thread."""
+"""Function to be called once, in any thread."""
 WAITING_QUEUES: Final = (PREDICTIONS, EARLY_LABELS, RETAINED_LABELS)
 AT_ONCE: Final = 65_536
-"""Entries moved before others have a turn."""
+"""Number of entries moved before other tasks may run."""
 _NEVER_MS: Final = 2**62
 _KEPT: Final = 0.75
 """Share of a full table that stays in it."""
 
 
 class Table(Protocol):
-    """The join as its overflow needs it."""
+    """Interface of the join that its overflow uses."""
 
     @property
     def arrays(self) -> Arrays:
-        """Everything the loop reads and changes."""
+        """Arrays that the loop reads and changes."""
         ...
 
     @arrays.setter
@@ -70,17 +70,17 @@ class Table(Protocol):
 
     @property
     def scores(self) -> HeldScores:
-        """Scores of predictions in the table."""
+        """Scores of the predictions in the table."""
         ...
 
     @property
     def segments(self) -> NumberedSegments:
-        """Numbers of the segments of predictions."""
+        """Numbers of the predictions' segments."""
         ...
 
     @property
     def shift(self) -> np.uint64:
-        """64 less the binary logarithm of the number of slots."""
+        """64 minus the binary logarithm of the number of slots."""
         ...
 
     def grow(self) -> None:
@@ -94,16 +94,16 @@ class Overflow:
     Parameters
     ----------
     store
-        Where they are kept.
+        Store of the runs.
     spec
         Limits and sizes.
     clean
-        Whether to remove what no commit knows.
+        Whether to remove what was never committed.
 
     Raises
     ------
     ColdDamaged
-        If what is kept is not what was written.
+        If the store's contents are not what was written.
     """
 
     def __init__(self, store: RunStore, spec: OverflowSpec, *, clean: bool = True) -> None:
@@ -113,18 +113,18 @@ class Overflow:
         self._found: Found | None = None
         self._at = np.zeros(0, np.int64)
         self._scored = False
-        """Whether some guest has scores."""
+        """Whether a guest has scores."""
         self._numbers = np.zeros(0, np.int32)
         self._scores = OutsideScores(store)
         self.settled: dict[int, int] = {}
-        """Dedup entries outside the table by generation."""
+        """Number of dedup entries outside the table by generation."""
         self.dedup_left = False
         """Whether all dedup entries have left the table since this was last set to False."""
         self.came_back = False
         """Whether entries have come back since this was last set to False."""
 
     def begin(self, table: Table, settled: dict[int, int], unmatched: int) -> None:
-        """Go on after a start with what a commit said of the entries outside."""
+        """Continue after a start, with the counts of entries outside from the last commit."""
         totals = table.arrays.totals
         self.settled = dict(settled)
         self.cold.floor = int(totals["floor"][0])
@@ -134,17 +134,17 @@ class Overflow:
         self._note_oldest(table)
 
     def changes(self) -> ColdChanges:
-        """Hand over what a commit writes of the runs."""
+        """Changes of runs and scores for a commit."""
         changes = self.cold.changes()
         self._scores.add_changes(changes)
         return changes
 
     def is_needed(self, table: Table) -> bool:
-        """Tell whether anything is outside the table, or has to leave it."""
+        """Tell whether entries are outside the table, or have to leave it."""
         return self.cold.runs > 0 or int(table.arrays.totals["used"][0]) > self._spec.entries
 
     def make_room(self, table: Table) -> Iterator[Work]:
-        """Let the oldest leave a table that is full, those of the kind first of which there are most."""
+        """Evict the oldest entries of a full table, from the kind with most entries first."""
         totals = table.arrays.totals[0]
         if totals["used"] <= self._spec.entries:
             return
@@ -163,7 +163,7 @@ class Overflow:
                 stay.add(queue)
 
     def _sizes(self, table: Table) -> dict[int, int]:
-        """Entries in the table that may leave it, by queue."""
+        """Number of entries in the table that may leave it, by queue."""
         t = table.arrays.totals[0]
         waiting = (t["pending"], t["early"], t["retained"])
         sizes = {
@@ -174,13 +174,13 @@ class Overflow:
         return sizes
 
     def dedup_entries(self, table: Table) -> int:
-        """Count the dedup entries in the table."""
+        """Number of dedup entries in the table."""
         t = table.arrays.totals[0]
         self._drop_generations(int(t["floor"]))
         return int(t["closed_entries"] + t["open_entries"]) - sum(self.settled.values())
 
     def entries(self, table: Table) -> int:
-        """Count the entries outside the table, between two batches; it changes nothing."""
+        """Number of entries outside the table, to be asked between two batches; changes nothing."""
         totals = table.arrays.totals[0]
         floor = int(totals["floor"])
         settled = sum(count for generation, count in self.settled.items() if generation >= floor)
@@ -216,7 +216,7 @@ class Overflow:
         self._note_oldest(table)
 
     def _evict_settled(self, table: Table) -> Iterator[Work]:
-        """Let all dedup entries leave: values in the store are of one generation each, and go as a whole."""
+        """Evict all dedup entries; their values in the store hold one generation each, and go as a whole."""
         arrays = table.arrays
         totals, generations = arrays.totals, arrays.generations
         found = np.empty(self.dedup_entries(table), np.int32)
@@ -242,14 +242,14 @@ class Overflow:
     def _packed(
         self, write: Callable[..., None], arrays: Arrays, chosen: NDArray[np.int64] | NDArray[np.int32]
     ) -> Records:
-        """Entries as runs have them, by arrival."""
+        """Pack entries for a run, numbered by arrival."""
         packed = np.empty(len(chosen), PACKED_ENTRY)
         write(arrays.entries, chosen, self._arrival, packed)
         self._arrival += len(chosen)
         return packed
 
     def bring_back(self, table: Table, queue: int) -> Iterator[Work]:
-        """Bring the oldest of a queue back; no guests may be in the table."""
+        """Bring back the oldest entries of a queue; no guests may be in the table."""
         taking = self.cold.taking(queue, self._spec.taken)
         yield taking.run
         packed = self.cold.finish_taking(taking)
@@ -279,13 +279,13 @@ class Overflow:
         self._note_oldest(table)
 
     def keep_first(self, table: Table) -> Iterator[Work]:
-        """Have the oldest prediction of all in the table, so that its age can be told."""
+        """Bring the oldest pending prediction into the table, so that its age is known."""
         t = table.arrays.totals[0]
         if t["cold"][PREDICTIONS] > 0 and t["front"][PREDICTIONS] == 0:
             yield from self.bring_back(table, PREDICTIONS)
 
     def invite(self, table: Table, rows: Records) -> Iterator[Work]:
-        """Have every entry of the ids of these rows in the table."""
+        """Bring all entries of the ids of these rows into the table, as guests."""
         if not self.cold.runs:
             return
         self._drop_generations(int(table.arrays.totals["floor"][0]))
@@ -329,7 +329,7 @@ class Overflow:
                 table.grow()
 
     def note_guests(self, table: Table) -> None:
-        """Let runs know which of the guests are gone, and which labels were met."""
+        """Record in the runs which guests are gone, and which labels were matched."""
         found, guests = self._found, table.arrays.guests
         if found is None:
             return
@@ -349,7 +349,7 @@ class Overflow:
             self._note_oldest(table)
 
     def send_home(self, table: Table) -> None:
-        """Take the guests out of the table again."""
+        """Remove the guests from the table."""
         if self._found is None:
             return
         self.note_guests(table)
@@ -369,4 +369,4 @@ class Overflow:
 
 
 def _let_others() -> None:
-    """Do nothing: others have a turn."""
+    """Do nothing, so that other tasks may run."""

@@ -1,6 +1,6 @@
-"""Scores and segments of predictions outside the table: one value each, beside the runs, by arrival.
+"""Scores and segments of predictions outside the table: one value per prediction, by arrival.
 
-Segments of predictions without scores are numbers in the runs.
+If a prediction has segments but no scores, the number of its segments is in the run.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from streamwatch.core.outcomes import SEGMENTS_FROM
 from streamwatch.core.segments import segments_of
 
 SCORED: Final = 0
-"""Stands outside for the number of scores that are kept there."""
+"""Value outside the table for the number of scores."""
 _HALF: Final = 32
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _DECODER: Final = msgspec.msgpack.Decoder(dict[str, float] | tuple[dict[str, float], str])
 
 Kept: TypeAlias = tuple[dict[str, float], str]
-"""Scores, and the text of the segments of the same prediction; empty without any."""
+"""Scores, and the text of the same prediction's segments (empty without any)."""
 
 
 class OutsideScores:
-    """Scores by the arrival of their prediction.
+    """Scores of predictions outside the table, by arrival.
 
     Parameters
     ----------
     store
-        Where those of earlier commits are.
+        Store of the scores of earlier commits.
     """
 
     __slots__ = ("_fresh", "_gone", "_store")
@@ -45,7 +45,7 @@ class OutsideScores:
         self._gone: set[bytes] = set()
 
     def put(self, packed: Records, held: HeldScores, segments: NumberedSegments) -> None:
-        """Keep the scores of predictions that leave the table, and mark which have some."""
+        """Store the scores of predictions that leave the table, and mark predictions that have some."""
         scored = _scored(packed)
         numbers: list[int] = packed["true_or_scores"][scored].tolist()
         beside = [held.segments.get(number, -1) for number in numbers]
@@ -57,12 +57,12 @@ class OutsideScores:
         packed["true_or_scores"][scored] = SCORED
 
     def read(self, packed: Records) -> list[Kept]:
-        """Scores of those among these predictions that have some, in order; for a thread.
+        """Read the scores of those among these predictions that have some, in order; may run in a thread.
 
         Raises
         ------
         ColdDamaged
-            If some are missing, or not readable.
+            If some are missing or cannot be read.
         """
         keys = [score_key(arrival) for arrival in packed["arrival"][_scored(packed)].tolist()]
         asked = [key for key in keys if key not in self._fresh]
@@ -80,21 +80,21 @@ class OutsideScores:
         return read
 
     def forget(self, packed: Records) -> None:
-        """Keep the scores of these predictions no longer: they are in the table, or nobody needs them."""
+        """Drop the scores of these predictions, which are in the table or no longer needed."""
         for arrival in packed["arrival"][_scored(packed)].tolist():
             key = score_key(arrival)
             if self._fresh.pop(key, None) is None:
                 self._gone.add(key)
 
     def add_changes(self, changes: ColdChanges) -> None:
-        """Add what a commit is to write."""
+        """Add to the changes what a commit must write."""
         changes.put.update(self._fresh)
         changes.put.update(dict.fromkeys(self._gone))
         self._fresh, self._gone = {}, set()
 
 
 def with_numbers(packed: Records, kept: list[Kept], held: HeldScores, segments: NumberedSegments) -> None:
-    """Give the scores that were read numbers in the table, in place."""
+    """Assign numbers in the table to scores that were read, in place."""
     packed["true_or_scores"][_scored(packed)] = [
         held.add(scores, segments.number(segments_of(text)) if text else -1) for scores, text in kept
     ]

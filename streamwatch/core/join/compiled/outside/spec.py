@@ -1,4 +1,4 @@
-"""Sizes of what a compiled join has in its table, and outside."""
+"""Sizes of a compiled join's table and of what is outside."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from streamwatch.core.join.compiled.cold.spec import ColdSpec
 
 @dataclass(frozen=True, slots=True)
 class OverflowSpec:
-    """Limits of the table, and sizes of what lies outside."""
+    """Limits of the table, and sizes of what is outside."""
 
     entries: int
-    """Beyond so many entries between two batches the oldest leave the table."""
+    """Number of entries between two batches above which the oldest leave the table."""
     taken: int = 65_536
-    """So many of the oldest come back at once, when they are about to fall due."""
+    """Number of oldest entries that are brought back at once when they are about to fall due."""
     cold: ColdSpec = ColdSpec()  # noqa: RUF009 - it is frozen
