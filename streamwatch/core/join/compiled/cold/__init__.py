@@ -1,20 +1,20 @@
-"""Entries that do not fit into the table: immutable runs, sorted by digest, in blocks that a store keeps.
+"""Cold entries, which do not fit into the table: immutable runs of blocks, sorted by digest, in a store.
 
-How the join is to use them (`ColdEntries`), between two batches and in this order:
+The join uses them through `ColdEntries`, between two batches and in this order:
 
-1. `oldest_ms(queue)` tells from when on entries may fall due. Well before the clock reaches it,
-   `taking(queue, count)` plans a look through the runs, whose `run()` belongs into a thread, and
-   `finish_taking` hands the oldest entries over. They stand before all others in their queue of the table,
-   and fall due there: so nothing is counted, assumed or expired by other rules than the table's.
-2. `look_up(low, high)` of the ids of a batch gives their entries, in order of arrival. Their place in the
-   chain is behind those that were taken back before and before all others in the table. They are guests: they
+1. `oldest_ms(queue)` is the time from which on entries may fall due. Well before the clock reaches it,
+   `taking(queue, count)` plans a search of the runs, whose `run()` is called in a thread, and
+   `finish_taking` hands over the oldest entries. They are put before all others in their queue of the table
+   and fall due there, so that only the table's rules count, assume and expire.
+2. `look_up(low, high)` returns the entries of a batch's ids, in order of arrival. In their chain, they are
+   put behind those that were brought back before and before all others in the table. They are guests: they
    are in no queue.
-3. After the batch, `take_out` removes those guests that have changed; the others leave the table unchanged.
-4. When the table is full, `evict(queue, entries)` takes the first of a queue, whose order is kept in
-   `arrival`. Dedup entries go out by generations; `floor` says which are dropped.
-5. When `merging()` plans something, its `run()` belongs into the thread, too; `finish_merging` swaps runs.
-6. A commit writes what `changes()` gives in its atomic batch. What `run` and `evict` write before it has no
-   meaning until then, and is removed at the next start if it never gets one.
+3. After the batch, `take_out` removes the guests that have changed; the others leave the table unchanged.
+4. When the table is full, `evict(queue, entries)` takes the first entries of a queue, whose order is kept in
+   `arrival`. Dedup entries are evicted by generation; `floor` tells which generations are dropped.
+5. If `merging()` plans a merge, its `run()` is called in a thread, too; `finish_merging` replaces the runs.
+6. A commit writes the result of `changes()` in its atomic batch. What `run` and `evict` write before has no
+   effect until then, and is removed at the next start if it is never committed.
 
-Counts of what waits, of models and of results are the table's, which counts its cold entries along.
+Counts of waiting entries, of models and of results are the table's, and include its cold entries.
 """

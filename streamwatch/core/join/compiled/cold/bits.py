@@ -1,4 +1,4 @@
-"""Dead bits: which entries of a run count no more, by position."""
+"""Dead bits: bit sets of the positions of a run's dead entries."""
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
 from __future__ import annotations
@@ -14,7 +14,7 @@ _ONE = np.uint64(1)
 
 
 def bits_of(count: int) -> Bits:
-    """Make bits for so many entries, none of them set."""
+    """Allocate bits for `count` entries, none of them set."""
     return np.zeros((count + 63) // 64, np.uint64)
 
 
@@ -26,7 +26,7 @@ def is_set(bits, i):
 
 @entry
 def set_bits(bits, positions, fresh):
-    """Set bits; those that were not set before come into `fresh`, and how many they are is given."""
+    """Set bits; write the positions newly set to `fresh`, and return their number."""
     count = 0
     for k in range(positions.shape[0]):
         i = np.int64(positions[k])

@@ -1,9 +1,9 @@
-"""Entries as they lie on disk: blocks of columns, each as narrow as its values allow.
+"""Block format of entries on disk: columns, each as narrow as its values allow.
 
-A block holds its entries column by column, each value less the smallest of its column, in as many whole bytes
-as the largest difference needs; so nothing has to be given up for being too large, and what is alike in all
-entries takes no room. Entries of one stream take 20 to 26 bytes, of which 16 are the id's digest. A value of
-a column is found without reading those before it.
+A block stores its entries column by column. Each value is stored as its difference from the column's smallest
+value, in as many whole bytes as the largest difference needs. So any value can be stored, and a column of
+equal values takes no room. Entries of one stream take 20 to 26 bytes, of which 16 are the id's digest. A
+value of a column can be read without those before it.
 
 Block: one byte `VERSION`, three of zeros, the number of entries (4 bytes); widths of the columns (one byte
 each, then zeros up to 16); their smallest values (8 bytes each); the columns. Numbers are little-endian.
@@ -35,10 +35,10 @@ PACKED_ENTRY: Final = np.dtype(
     ],
     align=True,
 )
-"""An entry outside the table, unpacked: 64 bytes, and the columns of a block in this order.
+"""Unpacked entry outside the table: 64 bytes; a block's columns are in this order.
 
-Fields as in `layout.ENTRY`. `arrival`: place in the queue of its kind, larger than that of any entry that has
-come before, so no two have the same. `generation`: of a dedup entry; of what waits the number of its topic.
+Fields as in `layout.ENTRY`. `arrival`: number in order of arrival in the queue of its kind, unique.
+`generation`: for a dedup entry its generation, otherwise the number of its topic.
 """
 
 VERSION: Final = 1
@@ -48,12 +48,12 @@ WIDTHS_AT: Final = 8
 SMALLEST_AT: Final = 24
 HEADER_BYTES: Final = SMALLEST_AT + 8 * COLUMNS
 PADDING: Final = 8
-"""Bytes that must exist behind a block in memory: values are read eight bytes at a time."""
+"""Number of bytes that must follow a block in memory, as values are read eight bytes at a time."""
 
 RECORD_MS, ARRIVAL, STATE_AND_GENERATION = 2, 4, 7
-"""Words of an entry; of the last the lower half is the state."""
+"""Words of an entry; the lower half of the last is the state."""
 _LONG: Final = 5
-"""Columns of 8 bytes; those behind them have 4."""
+"""Number of columns of 8 bytes; those after them have 4."""
 _TIMESTAMP: Final = 3
 _SIGN: Final = np.uint64(1 << 63)
 _ZERO: Final = np.uint64(0)
@@ -67,10 +67,9 @@ Bytes = NDArray[np.uint8]
 
 @hot
 def column_value(words, i, c):
-    """Value of column c of entry i, so that unsigned numbers sort as the values do.
+    """Value of column c of entry i, converted to unsigned so that it sorts as the original does.
 
-    Of an event's own time it is the difference to its record's, those ahead and behind in turn, and 0 for
-    none.
+    For an event's own time it is the zigzag-coded difference from its record's time plus 1, or 0 for no time.
     """
     if c == _TIMESTAMP:
         if words[i, _TIMESTAMP] == _NO_TIME:
@@ -88,7 +87,7 @@ def column_value(words, i, c):
 
 @hot
 def width_of(largest):
-    """Bytes that a number needs."""
+    """Number of bytes that a number needs."""
     width = 0
     while largest != _ZERO:
         largest >>= np.uint64(8)
@@ -105,7 +104,10 @@ def put_word(data, at, word):
 
 @hot
 def pack_entries(words, start, count, data, at):
-    """Write entries `start` … as a block at byte `at`; where it ends. There is room for `most_bytes`."""
+    """Write `count` entries from `start` on as a block at byte `at`; return where it ends.
+
+    There must be room for `most_bytes(count)`.
+    """
     put_word(data, at, (np.uint64(count) << np.uint64(32)) | np.uint64(VERSION))
     put_word(data, at + 8, _ZERO)
     put_word(data, at + 16, _ZERO)
@@ -131,19 +133,22 @@ def pack_entries(words, start, count, data, at):
 
 @hot
 def mask_of(width):
-    """Bits of a value of so many bytes."""
+    """Bit mask of a value of this many bytes."""
     return _ZERO if width == 0 else _ALL >> np.uint64(64 - 8 * width)
 
 
 @hot
 def count_at(data, at):
-    """Entries of the block at byte `at`."""
+    """Number of entries of the block at byte `at`."""
     return np.int64(word_at(data, at) >> np.uint64(32))
 
 
 @hot
 def put_value(words, i, c, value):
-    """Set column c of entry i, all of whose words were 0; columns in order. Undoes `column_value`."""
+    """Set column c of entry i from its packed value; the inverse of `column_value`.
+
+    The entry's words must be 0 at first, and columns set in order.
+    """
     if c == _TIMESTAMP:
         if value == _ZERO:
             words[i, _TIMESTAMP] = _NO_TIME
@@ -163,7 +168,7 @@ def put_value(words, i, c, value):
 
 @hot
 def unpack_entries(data, at, first, count, words, start):
-    """Read entries `first` … of the block at byte `at` into `words` from `start` on."""
+    """Read `count` entries from `first` on of the block at byte `at` into `words` from `start` on."""
     column = at + HEADER_BYTES
     whole = count_at(data, at)
     for i in range(start, start + count):
@@ -181,7 +186,7 @@ def unpack_entries(data, at, first, count, words, start):
 
 @hot
 def long_at(data, at, c, i):
-    """Value of column c, `RECORD_MS` or `ARRIVAL`, of entry i of the block at byte `at`."""
+    """Value of column c (`RECORD_MS` or `ARRIVAL`) of entry i of the block at byte `at`."""
     column = at + HEADER_BYTES
     for before in range(c):
         column += np.int64(data[at + WIDTHS_AT + before]) * count_at(data, at)
@@ -192,7 +197,7 @@ def long_at(data, at, c, i):
 
 @hot
 def end_of_block(data, at, limit):
-    """Byte at which the block at byte `at` ends; -1 if what lies there before `limit` is no whole block."""
+    """Byte at which the block at byte `at` ends; -1 if there is no whole block before `limit`."""
     if at + HEADER_BYTES > limit or word_at(data, at) & np.uint64(0xFFFFFFFF) != np.uint64(VERSION):
         return -1
     width = 0
@@ -205,10 +210,10 @@ def end_of_block(data, at, limit):
 
 
 def most_bytes(count: int) -> int:
-    """Bytes that a block of so many entries takes at most."""
+    """Largest number of bytes of a block of this many entries."""
     return HEADER_BYTES + count * PACKED_ENTRY.itemsize
 
 
 def words_of(entries: NDArray[np.void]) -> Words:
-    """`PACKED_ENTRY` (n,) as uint64 (n, 8), without a copy."""
+    """View `PACKED_ENTRY` (n,) as uint64 (n, 8), without a copy."""
     return entries.view(np.uint64).reshape(-1, WORDS)

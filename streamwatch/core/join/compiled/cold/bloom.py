@@ -1,8 +1,8 @@
-"""Bloom filters in lines of 64 bytes: one look costs one cache line.
+"""Blocked Bloom filters with blocks of 64 bytes, so that a look-up accesses one cache line.
 
-Putze, Sanders & Singler, "Cache-, hash- and space-efficient Bloom filters", 2009. An id's line is by the
-upper bits of `low`, so a run that is built in order fills its filter from one end to the other; the bits
-within it are by `high`.
+Putze, Sanders & Singler, "Cache-, hash- and space-efficient Bloom filters", 2009. The upper bits of `low`
+select an id's block, so that a run built in order fills its filter from start to end; `high` selects the bits
+within it.
 """
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
@@ -25,13 +25,13 @@ _ONE: Final = np.uint64(1)
 
 
 def filter_of(count: int, bits: int) -> Filter:
-    """Make an empty filter with so many bits for each of `count` entries."""
+    """Allocate an empty filter with `bits` bits for each of `count` entries."""
     return np.zeros(_LINE_WORDS * max(1, -(-count * bits // _LINE_BITS)), np.uint64)
 
 
 @hot
 def line_of(bloom, low):
-    """First word of an id's line."""
+    """Index of the first word of an id's block."""
     return _LINE_WORDS * np.int64(high_product(low, np.uint64(bloom.shape[0] // _LINE_WORDS)))
 
 

@@ -1,4 +1,4 @@
-"""Building a run: entries in order become blocks, fences and a filter."""
+"""Building of a run: blocks, fences and a filter from sorted entries."""
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
 from __future__ import annotations
@@ -27,17 +27,17 @@ from streamwatch.core.join.compiled.cold.store import ENTRIES, RunStore, key_of
 from streamwatch.core.join.compiled.waiting import NUMBERS
 
 BOUNDS: Final = (2**63 - 1, 2**63 - 1, 2**31, -1, -(2**63))
-"""Smallest arrival, record time and age of a generation, largest such age and arrival, of no entry."""
+"""Initial bounds: smallest arrival, record time and age of a generation, largest age and arrival."""
 NOBODY: Final = (np.uint64(2**64 - 1), np.uint64(2**64 - 1))
-"""Halves of an id's digest that stand for none."""
+"""Halves of a digest that no id has."""
 _AHEAD: Final = 16
 
 
 @detached
 def pack_blocks(words, block_entries, data, ends, bloom, floor, bounds):
-    """Pack entries as blocks one behind the other, and add their ids to the filter.
+    """Pack entries into consecutive blocks, and add their ids to the filter.
 
-    `ends`: where each block ends. `bounds`: `BOUNDS` of all entries so far.
+    `ends` receives the end of each block; `bounds` are updated, see `BOUNDS`.
     """
     at = 0
     count = words.shape[0]
@@ -58,7 +58,7 @@ def pack_blocks(words, block_entries, data, ends, bloom, floor, bounds):
 
 @detached
 def in_order(words, order, out):
-    """Copy entries in an order."""
+    """Copy entries in the order `order`."""
     for i in range(order.shape[0]):
         if i + _AHEAD < order.shape[0]:
             prefetch(words, 8 * WORDS * order[i + _AHEAD])
@@ -68,7 +68,7 @@ def in_order(words, order, out):
 
 @detached
 def ids_in(words, low, high):
-    """Count the ids of entries in order, but for one that came before them."""
+    """Count the distinct ids of sorted entries, without the given id, that of the entry before them."""
     count = 0
     for i in range(words.shape[0]):
         if words[i, 0] != low or words[i, 1] != high:
@@ -78,7 +78,7 @@ def ids_in(words, low, high):
 
 
 def sorted_entries(entries: NDArray[np.void]) -> Words:
-    """Entries by `low`, as words (n, 8)."""
+    """Sort entries by `low`; returns words (n, 8)."""
     words = words_of(np.ascontiguousarray(entries))
     out = np.empty_like(words)
     in_order(words, np.argsort(entries["low"]), out)
@@ -86,22 +86,22 @@ def sorted_entries(entries: NDArray[np.void]) -> Words:
 
 
 class RunWriter:
-    """Writes blocks as entries come.
+    """Writes the blocks of a run as sorted entries are added.
 
     Parameters
     ----------
     store
-        Where blocks, fences and filter go, before anything refers to them.
+        Store for blocks, fences and filter; they are written before anything refers to them.
     spec
-        How large blocks are.
+        Sizes of blocks and filter.
     number
-        Of the run.
+        Number of the run.
     queue
         Queue of all its entries.
     ids
-        Ids that will come at most: the filter is made for them.
+        Upper bound of the number of ids, for the size of the filter.
     floor
-        Oldest generation of dedup entries that counts.
+        Oldest generation of dedup entries that is not dropped.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class RunWriter:
         self._names = NamesUsed()
 
     def add(self, words: Words) -> None:
-        """Take in entries, behind all that came before."""
+        """Add entries, which must be sorted after those added before."""
         self._count += len(words)
         self._names.add(words)
         self._ids += int(ids_in(words, *self._last))
@@ -137,7 +137,7 @@ class RunWriter:
         self._rest = words[whole:].copy()
 
     def finish(self) -> Run | None:
-        """Write the rest; the run, or None if no entry came."""
+        """Write the remaining entries, and return the run; None if no entry was added."""
         self._write(self._rest)
         if not self._count:
             return None

@@ -1,4 +1,4 @@
-"""Dedup entries whose generation has been dropped, wherever they lie."""
+"""Test for dedup entries whose generation has been dropped."""
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
 from __future__ import annotations
@@ -13,13 +13,13 @@ from streamwatch.core.join.compiled.waiting import NUMBERS
 from streamwatch.core.join.entry import RESOLVED
 
 GONE_ROUND: Final = 2**30
-"""Generations at least so far apart, modulo 2³¹, are in the other order: those alive are near each other."""
+"""Difference of generation numbers, modulo 2³¹, from which on it counts as negative; live ones are close."""
 _LOWER: Final = np.uint64(0xFFFFFFFF)
 
 
 @hot
 def is_dropped(words, i, floor):
-    """Tell whether entry i is a dedup entry of a generation before the oldest that counts."""
+    """Tell whether entry i is a dedup entry of a generation before `floor`."""
     both = words[i, STATE_AND_GENERATION]
     generation = np.int64(both >> np.uint64(32))
     return np.int64(both & _LOWER) >= RESOLVED and (generation - floor) & NUMBERS >= GONE_ROUND

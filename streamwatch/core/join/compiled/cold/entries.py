@@ -1,4 +1,4 @@
-"""Cold entries as the join sees them; the package's docstring says how it is to use them."""
+"""`ColdEntries`: the join's interface to cold entries; see the package's docstring for its use."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ QUEUES: Final = (PREDICTIONS, EARLY_LABELS, RETAINED_LABELS, DEDUP_ENTRIES)
 
 
 class ColdEntries:
-    """All runs, and which of their entries count.
+    """All runs, with the state of their entries.
 
-    Handles of what was found (`Found`) hold until the next `evict`, `finish_taking` or `finish_merging`.
+    Handles in a `Found` are valid until the next `evict`, `finish_taking` or `finish_merging`.
 
     Parameters
     ----------
     store
-        What keeps the runs.
+        Store of the runs.
     spec
-        Sizes.
+        Sizes of runs, blocks and filters.
     clean
-        Whether to remove what is there without having been committed.
+        Whether to remove what was never committed.
 
     Raises
     ------
@@ -64,32 +64,32 @@ class ColdEntries:
         self._merge: Merge | None = None
         self._taking: Taking | None = None
         self.floor = 0
-        """Oldest generation of dedup entries that counts; the caller's to set, after a start, too."""
+        """Oldest generation of dedup entries that is not dropped; set by the caller, also after a start."""
 
     def alive(self, queue: int) -> int:
-        """Entries of a queue that live; those of dropped generations count until a merge leaves them out."""
+        """Number of living entries of a queue; those of dropped generations are included until a merge."""
         return sum(run.alive for run in self._runs.values() if run.manifest.queue == queue)
 
     @property
     def next_arrival(self) -> int:
-        """Arrival that is larger than that of any entry in the runs."""
+        """Arrival larger than that of any entry in the runs."""
         return max((run.manifest.newest_arrival + 1 for run in self._runs.values()), default=0)
 
     def models(self) -> list[NDArray[np.int32]]:
-        """Numbers of models that entries refer to, by run."""
+        """Numbers of models that entries use, by run."""
         return [np.frombuffer(run.manifest.models, np.int32) for run in self._runs.values()]
 
     def classes(self) -> list[NDArray[np.int32]]:
-        """Numbers of classes that entries refer to, by run."""
+        """Numbers of classes that entries use, by run."""
         return [np.frombuffer(run.manifest.classes, np.int32) for run in self._runs.values()]
 
     def segments(self) -> list[NDArray[np.int32]]:
-        """Numbers of segments that entries without scores refer to, by run."""
+        """Numbers of segments that entries without scores use, by run."""
         return [np.frombuffer(run.manifest.segments, np.int32) for run in self._runs.values()]
 
     @property
     def entries(self) -> int:
-        """Entries in all runs, dead ones included."""
+        """Number of entries in all runs, dead ones included."""
         return sum(run.manifest.count for run in self._runs.values())
 
     @property
@@ -99,11 +99,11 @@ class ColdEntries:
 
     @property
     def nbytes(self) -> int:
-        """Bytes in memory."""
+        """Number of bytes in memory."""
         return sum(run.nbytes for run in self._runs.values())
 
     def all_living(self) -> Iterator[tuple[int, NDArray[np.void]]]:
-        """Queue and living entries, `PACKED_ENTRY` (n,), of run after run, in parts.
+        """Iterate over queue and living entries, `PACKED_ENTRY` (n,), run by run, in parts.
 
         Raises
         ------
@@ -115,9 +115,9 @@ class ColdEntries:
                 yield run.manifest.queue, part.words.copy().reshape(-1).view(PACKED_ENTRY)
 
     def evict(self, queue: int, entries: NDArray[np.void]) -> None:
-        """Take over entries of a queue, `PACKED_ENTRY` (n,), in any order.
+        """Store entries of a queue, `PACKED_ENTRY` (n,), in any order.
 
-        Of two in a queue the one with the larger `arrival` has no earlier `record_ms`.
+        Within a queue, entries with larger `arrival` must not have earlier `record_ms`.
         """
         if len(entries):
             evicting = self.evicting(queue, entries)
@@ -125,7 +125,7 @@ class ColdEntries:
             self.finish_evicting(evicting)
 
     def evicting(self, queue: int, entries: NDArray[np.void]) -> Evicting:
-        """Plan to take over entries, at least one, as `evict` does; they count once that is finished."""
+        """Plan to store entries, at least one, as `evict` does; they count after `finish_evicting`."""
         if queue not in QUEUES:
             raise ValueError(f"queue must be one of {QUEUES}, got {queue}")
         if self._taking is not None and self._taking.queue == queue:
@@ -133,31 +133,31 @@ class ColdEntries:
         return Evicting(self._store, self._spec, self._number(), queue, entries, self.floor)
 
     def finish_evicting(self, evicting: Evicting) -> None:
-        """Have the entries that were taken over; after its `run`."""
+        """Add the run that `evicting` has built; after its `run`."""
         made = evicting.run_made
         assert made is not None  # noqa: S101 - there are entries
         self._runs[made.number] = made
 
     def look_up(self, low: NDArray[np.uint64], high: NDArray[np.uint64]) -> Found:
-        """Find the living entries of ids, given by the halves of their digests, (n,), each but once."""
+        """Find the living entries of distinct ids, given by the halves of their digests, (n,)."""
         return find(self._store, self._runs.values(), low, high, self.floor)
 
     def take_out(self, runs: NDArray[np.int64], positions: NDArray[np.int64]) -> int:
-        """Let entries count no more, by the handles of `Found`; how many did until now."""
+        """Mark entries as dead by their handles in `Found`; return how many were alive."""
         return sum(
             self._runs[number].kill(positions[runs == number].astype(np.uint32))
             for number in np.unique(runs).tolist()
         )
 
     def oldest_ms(self, queue: int) -> int | None:
-        """Record time before which no living entry of a queue lies; None if it has none."""
+        """Lower bound of the record times of a queue's living entries; None without any."""
         runs = [run for run in self._runs.values() if run.manifest.queue == queue and run.alive]
         return min((run.oldest_ms for run in runs), default=None)
 
     def taking(self, queue: int, count: int) -> Taking:
         """Plan to take the `count` oldest entries of a queue.
 
-        Nothing may be evicted of the queue between this and `finish_taking` or `give_up`.
+        Nothing may be evicted from the queue until `finish_taking` or `give_up`.
         """
         if queue not in QUEUES or queue == DEDUP_ENTRIES:
             raise ValueError(f"the queue of what is to fall due must be one of {QUEUES[:-1]}, got {queue}")
@@ -168,14 +168,17 @@ class ColdEntries:
         return self._taking
 
     def finish_taking(self, taking: Taking) -> NDArray[np.void]:
-        """Take what was found and still lives, oldest first, `PACKED_ENTRY` (n,); after its `run`."""
+        """Take the entries found that are still alive, oldest first, `PACKED_ENTRY` (n,).
+
+        After `taking.run`.
+        """
         if taking is not self._taking:
             raise RuntimeError("this search of cold entries is not the one that was planned last")
         self._taking = None
         return taking.taken()
 
     def merging(self) -> Merge | None:
-        """Plan a merge if one is due and nothing else is planned; dead runs are dropped."""
+        """Plan a merge if one is due and nothing else is planned; also removes dead runs."""
         if self._merge is not None or self._taking is not None:
             return None
         for run in list(self._runs.values()):
@@ -188,7 +191,7 @@ class ColdEntries:
         return self._merge
 
     def finish_merging(self, merge: Merge) -> None:
-        """Put the new run in the place of the others; after its `run`, and while nothing is sought."""
+        """Replace the merged runs by the new one; after its `run`, and while no search is planned."""
         if merge is not self._merge or self._taking is not None:
             raise RuntimeError("this merge of cold entries is not the one that was planned last, alone")
         self._merge = None
@@ -200,11 +203,11 @@ class ColdEntries:
             self._drop(run)
 
     def give_up(self) -> None:
-        """Forget what is planned; its `run` has ended."""
+        """Drop what is planned; its `run` must have ended."""
         self._merge = self._taking = None
 
     def changes(self) -> ColdChanges:
-        """Hand over what has changed since the last call; it is written, or all of this is opened again."""
+        """Changes since the last call; they must be committed, or all of this is opened again."""
         changes, self._changes = self._changes, ColdChanges()
         for run in self._runs.values():
             run.add_changes(changes)

@@ -1,4 +1,4 @@
-"""Entries become a run: planned and finished by the loop, built in a thread."""
+"""Eviction of entries to a new run: planned and finished by the loop, built in a thread."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from streamwatch.core.join.compiled.cold.store import RunStore
 
 
 class Evicting:
-    """Entries that are to become a run.
+    """Entries to be written as a run.
 
     Parameters
     ----------
     store
-        Where blocks, fences and filter go.
+        Store for blocks, fences and filter.
     spec
-        Sizes.
+        Sizes of blocks and filter.
     number
-        Of the run.
+        Number of the run.
     queue
         Queue of all entries.
     entries
         `PACKED_ENTRY` (n,), in any order, at least one.
     floor
-        Oldest generation of dedup entries that counts.
+        Oldest generation of dedup entries that is not dropped.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class Evicting:
         """The new run; None until `run` has ended."""
 
     def run(self) -> None:
-        """Sort and write; for a thread. May be given up at any time, by forgetting it."""
+        """Sort and write the entries; to be called in a thread. The result may be discarded."""
         words = sorted_entries(self._entries)
         ids = max(1, int(ids_in(words, *NOBODY)))
         writer = RunWriter(self._store, self._spec, self._number, self._queue, ids, self._floor)

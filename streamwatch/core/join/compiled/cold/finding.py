@@ -1,4 +1,4 @@
-"""Entries of many ids at once, out of all runs."""
+"""Look-up of the entries of many ids in all runs."""
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
 from __future__ import annotations
@@ -17,36 +17,38 @@ from streamwatch.core.join.compiled.cold.run import Run
 from streamwatch.core.join.compiled.cold.store import RunStore
 
 AT_ONCE: Final = 256
-"""Ids whose blocks are read before they are searched: these are still in the processor's cache then."""
+"""Number of ids whose blocks are read before they are searched, small enough for the processor's cache."""
 _FEW: Final = 32
-"""Entries of one id that are sorted as they come."""
+"""Largest number of entries of one id that are sorted by insertion."""
 
 
 class Found(NamedTuple):
-    """Living entries of some ids, by the order in which the ids were given, then by arrival; (n,) each."""
+    """Living entries of the ids asked for, ordered as the ids were given, then by arrival; (n,) each."""
 
     entries: NDArray[np.void]
     """`PACKED_ENTRY`."""
     asked: NDArray[np.int64]
-    """Which of the ids each belongs to."""
+    """Index of the id that each entry belongs to."""
     runs: NDArray[np.int64]
     positions: NDArray[np.int64]
 
 
 @entry
 def arrange(words, places, order, ends, sequence, asked):
-    """Write the sequence of entries by the id as it was asked for, then by arrival; False: too many of one.
+    """Order entries by the position of their id in the question, then by arrival.
+
+    Returns False if one id has too many entries; the caller sorts then.
 
     Parameters
     ----------
     words, places
-        uint64 (n, 8), int64 (n, 3): of `search`.
+        uint64 (n, 8), int64 (n, 3): output of `search`.
     order
-        int64 (ids,): as which each of the sorted ids was asked for.
+        int64 (ids,): position in the question of each of the sorted ids.
     ends
-        int64 (ids,), all 0: set to where the entries of each end.
+        int64 (ids,), all 0; output: end of the entries of each id.
     sequence, asked
-        int64 (n,), `asked` all -1: set.
+        int64 (n,), `asked` all -1; output: index of the entry, and position of its id.
     """
     for k in range(places.shape[0]):
         ends[order[places[k, 0]]] += 1
@@ -71,11 +73,11 @@ def arrange(words, places, order, ends, sequence, asked):
 
 
 class _Room(NamedTuple):
-    """Room for what is found; the last of it stays free."""
+    """Arrays for the entries found; the last row is scratch space."""
 
     words: Words
     places: NDArray[np.int64]
-    """Of each the id by its place among the sorted ones, its position in the run, the run; (n, 3)."""
+    """Shape (n, 3): index among the sorted ids, position in the run, number of the run."""
 
 
 def _room_for(entries: int) -> _Room:
@@ -85,9 +87,9 @@ def _room_for(entries: int) -> _Room:
 def find(
     store: RunStore, runs: Iterable[Run], low: NDArray[np.uint64], high: NDArray[np.uint64], floor: int
 ) -> Found:
-    """Find the living entries of ids, given by the halves of their digests, (n,), each but once.
+    """Find the living entries of distinct ids, given by the halves of their digests, (n,).
 
-    `floor` is the oldest generation of dedup entries that counts.
+    `floor` is the oldest generation of dedup entries that is not dropped.
 
     Raises
     ------
@@ -129,7 +131,10 @@ def _search(
     room: _Room,
     count: int,
 ) -> tuple[_Room, int]:
-    """Search the blocks of some ids: what there is room for, and how many were found so far."""
+    """Search the blocks of some ids.
+
+    Return the arrays, enlarged if needed, and the number of entries so far.
+    """
     numbers = np.empty(len(which) + int((last - first).sum()), np.int64)
     slots = np.empty(len(which), np.int64)
     numbers = numbers[: distinct_blocks(first, last, numbers, slots)]

@@ -1,4 +1,4 @@
-"""Looking ids up in one run: filter, fences, then a search in the blocks that may have them."""
+"""Look-up of ids in one run: by filter, then by fences, then in the blocks that may contain them."""
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
 from __future__ import annotations
@@ -20,12 +20,12 @@ from streamwatch.core.join.compiled.cold.dropped import is_dropped
 
 _AHEAD = 12
 _STEPS = 8
-"""Fences passed one by one where a uniform digest should be; beyond, they are halved."""
+"""Number of fences examined one by one around the interpolated position, before a binary search."""
 
 
 @hot
 def fences_below(fences, low):
-    """Count the fences smaller than `low`: digests are uniform, so it is near where a line would have it."""
+    """Count the fences smaller than `low`, by interpolation, as digests are uniform."""
     n = fences.shape[0]
     span = fences[n - 1] - fences[0]
     at = 0
@@ -51,7 +51,7 @@ def fences_below(fences, low):
 
 @entry
 def candidates(low, high, bloom, fences, which, first, last):
-    """Write which ids (sorted by `low`) may be in the run, and in which blocks; how many they are."""
+    """Find which ids (sorted by `low`) may be in the run, and in which blocks; return their number."""
     count = 0
     n = low.shape[0]
     for i in range(n):
@@ -90,7 +90,7 @@ def first_at_least(data, at, low):
 
 @hot
 def low_at(data, at, i):
-    """`low` of entry i of the block at byte `at`."""
+    """Field `low` of entry i of the block at byte `at`."""
     width = np.int64(data[at + WIDTHS_AT])
     value = word_at(data, at + HEADER_BYTES + i * width) & mask_of(width)
     return value + word_at(data, at + SMALLEST_AT)
@@ -98,13 +98,13 @@ def low_at(data, at, i):
 
 @entry
 def distinct_blocks(first, last, numbers, slots):
-    """Write the numbers of the blocks of ids, sorted by `low`, each but once; how many they are.
+    """Write the distinct numbers of the blocks of ids, sorted by `low`; return how many they are.
 
-    `slots` is set to the place of the first block of each id; its others are behind that.
+    `slots` receives the index in `numbers` of the first block of each id; its other blocks follow.
     """
     count = 0
     for m in range(first.shape[0]):
-        # Blocks that an id shares with those before it are the last ones written.
+        # Blocks shared with earlier ids are the last ones written.
         known = 0 if count == 0 else max(numbers[count - 1] - first[m] + 1, 0)
         slots[m] = count - known
         for number in range(first[m] + known, last[m] + 1):
@@ -131,26 +131,26 @@ def search(
     places,
     count,
 ):
-    """Write the living entries of ids behind `count` others; how many they are then, in all.
+    """Append the living entries of ids to the `count` entries found before; return the new number.
 
-    There is no room for the last of them if they are as many as `words`, or more.
+    If the result is not less than the length of `words`, some were not written for lack of room.
 
     Parameters
     ----------
     low, high
         uint64 (ids,): all ids.
     asked
-        int64 (n,): those that may be there.
+        int64 (n,): indices of those that may be in the run.
     slots, more
-        int64 (n,): first block of each, as an index of `numbers`, and how many more may have it.
+        int64 (n,): first block of each, as an index of `numbers`, and how many further blocks to search.
     data, begins, numbers
-        Blocks one behind the other, where each begins (and the last ends), and their numbers in the run.
+        Consecutive blocks, where each begins (and the last ends), and their numbers in the run.
     block_entries, dead, floor
-        Of the run; oldest generation of dedup entries that counts.
+        Block size and dead bits of the run; oldest generation of dedup entries that is not dropped.
     run
-        Its number.
+        Number of the run.
     words, places
-        uint64 (room, 8); int64 (room, 3): which id it is, the position in the run, and the run.
+        uint64 (room, 8); int64 (room, 3), output: entry; index of the id, position in the run, and the run.
     """
     room = words.shape[0] - 1
     for m in range(asked.shape[0]):

@@ -1,4 +1,4 @@
-"""Runs kept in memory, for a join without a disk and for tests: what was not committed a crash takes."""
+"""Runs in memory, for a join without a disk and for tests."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from streamwatch.core.join.compiled.cold.store import ColdChanges, KeyRange
 
 
 class MemoryRuns:
-    """A `RunStore` in a dictionary; its order of keys is made when it is asked for."""
+    """`RunStore` in a dictionary; keys are sorted when asked for."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._values: dict[bytes, bytes] = {}
 
     def write(self, values: Sequence[tuple[bytes, bytes]]) -> None:
-        """Keep values."""
+        """Store values."""
         with self._lock:
             self._values.update(values)
 
@@ -30,19 +30,19 @@ class MemoryRuns:
             return sorted(key for key in self._values if first <= key < end)
 
     def next_key(self, first: bytes) -> bytes | None:
-        """First key that is not before `first`."""
+        """First key not before `first`."""
         with self._lock:
             return min((key for key in self._values if key >= first), default=None)
 
     def remove(self, ranges: Sequence[KeyRange]) -> None:
-        """Remove keys."""
+        """Remove the keys in these ranges."""
         with self._lock:
             for first, end in ranges:
                 for key in [key for key in self._values if first <= key < end]:
                     del self._values[key]
 
     def reclaimable(self, entries: int) -> list[KeyRange]:
-        """Nothing: what is removed takes no room."""
+        """Return nothing, as removed values take no room."""
         del entries
         return []
 
@@ -50,7 +50,7 @@ class MemoryRuns:
         """Do nothing."""
 
     def commit(self, changes: ColdChanges) -> None:
-        """Keep what a commit changes."""
+        """Apply the changes of a commit."""
         self.remove(changes.removed)
         self.write([(key, value) for key, value in changes.put.items() if value is not None])
         with self._lock:
@@ -59,6 +59,6 @@ class MemoryRuns:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all keys and values."""
+        """Number of bytes of all keys and values."""
         with self._lock:
             return sum(len(key) + len(value) for key, value in self._values.items())

@@ -1,4 +1,4 @@
-"""Several runs become one, without what is dead: planned and swapped by the loop, made in a thread."""
+"""Merge of several runs into one, without dead entries: planned and finished by the loop, run in a thread."""
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
 from __future__ import annotations
@@ -18,27 +18,27 @@ from streamwatch.core.join.compiled.cold.spec import ColdSpec
 from streamwatch.core.join.compiled.cold.store import RunStore
 
 NOWHERE: Final = -1
-"""An entry that was dead when the merge began has no place in the new run."""
+"""Position in the new run of an entry that was dead when the merge began."""
 _SHARE: Final = 4
-"""A merge holds so small a share of a chunk of each run: it reads several side by side."""
+"""Divisor of the chunk size for each run, as a merge reads several runs side by side."""
 
 
 @detached
 def merge_entries(words, positions, heads, counts, offsets, start, out, moved):
-    """Merge until `out` is full or nothing is left of one of the runs; how many entries were written.
+    """Merge until `out` is full or the entries of a run are used up; return the number of entries written.
 
     Parameters
     ----------
     words, positions
         uint64 (k, n, 8), int64 (k, n): living entries of each run.
     heads, counts
-        int64 (k,): first that has not been merged, and how many there are, 0 of a run that has ended.
+        int64 (k,): first entry not merged yet, and number of entries, 0 for a run that has ended.
     offsets, moved
-        int64 (k,), int32 (all entries of all runs,): where each run begins in `moved`, new positions.
+        int64 (k,), int32 (all entries of all runs,): start of each run in `moved`; new positions, output.
     start
         Position of the first entry in the new run.
     out
-        uint64 (n, 8).
+        uint64 (n, 8), output.
     """
     n = 0
     runs = words.shape[0]
@@ -64,20 +64,20 @@ def merge_entries(words, positions, heads, counts, offsets, start, out, moved):
 
 
 class Merge:
-    """A merge of runs, as they are when it is planned.
+    """Merge of runs in their state when it is planned.
 
     Parameters
     ----------
     store
-        Where their blocks are, and those of the new run go.
+        Store of their blocks, and of those of the new run.
     spec
-        Sizes.
+        Sizes of blocks and filter.
     number
-        Of the new run.
+        Number of the new run.
     runs
-        Of one queue.
+        Runs to merge, of one queue.
     floor
-        Oldest generation of dedup entries that counts.
+        Oldest generation of dedup entries that is not dropped.
     """
 
     def __init__(self, store: RunStore, spec: ColdSpec, number: int, runs: list[Run], floor: int) -> None:
@@ -91,12 +91,12 @@ class Merge:
         self._offsets = np.cumsum([0, *(run.manifest.count for run in runs)])
         self._moved = np.zeros(0, np.int32)
         self.run_made: Run | None = None
-        """The new run; None if nothing lives, or `run` has not ended yet."""
+        """The new run; None if no entry is alive, or `run` has not ended yet."""
         self.given_up = False
-        """Set where nobody waits for the result any more: `run` ends soon, and must not be finished."""
+        """Set if the result is no longer needed: `run` ends soon, and must not be finished."""
 
     def run(self) -> None:
-        """Read, merge and write; for a thread. May be given up at any time, by forgetting it.
+        """Read, merge and write; to be called in a thread. The result may be discarded.
 
         Raises
         ------
@@ -154,7 +154,7 @@ class Merge:
                 return
 
     def died_since(self) -> Positions:
-        """Positions in the new run of what has died in the others since the merge was planned."""
+        """Positions in the new run of entries that died in the old ones since the merge was planned."""
         died: list[NDArray[np.int32]] = []
         for run, before, offset in zip(self.runs, self._dead, self._offsets.tolist(), strict=False):
             fresh = np.unpackbits((run.dead & ~before).view(np.uint8), bitorder="little")

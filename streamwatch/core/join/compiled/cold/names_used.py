@@ -1,4 +1,4 @@
-"""Which names and segments the entries of a run refer to, so that their numbers are not given to others."""
+"""Names and segments that the entries of a run use, so that their numbers are not released."""
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
 from __future__ import annotations
@@ -14,24 +14,24 @@ from streamwatch.core.outcomes import SEGMENTS_FROM
 _NAMES, _CLASSES = WORDS - 3, WORDS - 2
 """Words of `PACKED_ENTRY` with model and predicted class, and with true class and label at prediction."""
 _ROOM = 256
-"""Names of a kind for which there is room at first; whenever there are more, entries are looked at again."""
+"""Initial number of names of a kind for which there is room; with more, entries are read again."""
 
 
 @hot
 def lower_half(word):
-    """Give the number in the lower half of a word."""
+    """Number in the lower half of a word."""
     return np.int32(word)
 
 
 @hot
 def upper_half(word):
-    """Give the number in the upper half of a word."""
+    """Number in the upper half of a word."""
     return np.int32(word >> np.uint64(32))
 
 
 @hot
 def note(marks, number, most):
-    """Mark a number, if there is room for it and it stands for a name; the largest so far."""
+    """Mark a number if it is in range and stands for a name; return the larger of it and `most`."""
     if 0 <= number < marks.shape[0]:
         marks[number] = True
     return max(most, number)
@@ -39,9 +39,9 @@ def note(marks, number, most):
 
 @detached
 def note_names(words, models, classes, segments):
-    """Mark the names that entries, uint64 (n, 8), refer to; the largest number of each kind.
+    """Mark the names that entries, uint64 (n, 8), use; return the largest number of each kind.
 
-    Those for which there is no room are not marked.
+    Numbers beyond the end of the marks are not marked.
     """
     model = np.int32(-1)
     most = np.int32(-1)
@@ -50,7 +50,7 @@ def note_names(words, models, classes, segments):
         model = note(models, lower_half(words[i, _NAMES]), model)
         most = note(classes, upper_half(words[i, _NAMES]), most)
         most = note(classes, upper_half(words[i, _CLASSES]), most)
-        # Of what waits for its label the number of its scores or segments stands in the place of the class.
+        # A pending prediction has the number of its scores or segments in the place of the true class.
         carried = lower_half(words[i, _CLASSES])
         if lower_half(words[i, WORDS - 1]) != PENDING:
             most = note(classes, carried, most)
@@ -60,7 +60,7 @@ def note_names(words, models, classes, segments):
 
 
 class NamesUsed:
-    """Collects the numbers of names as entries come."""
+    """Collects the numbers of used names as entries are added."""
 
     def __init__(self) -> None:
         self._models = np.zeros(_ROOM, np.bool_)
@@ -68,7 +68,7 @@ class NamesUsed:
         self._segments = np.zeros(_ROOM, np.bool_)
 
     def add(self, words: Words) -> None:
-        """Note what these entries, uint64 (n, 8), refer to."""
+        """Collect the numbers that these entries, uint64 (n, 8), use."""
         model, named, values = map(int, note_names(words, self._models, self._classes, self._segments))
         if model >= len(self._models) or named >= len(self._classes) or values >= len(self._segments):
             self._models, self._classes = _with_room(self._models, model), _with_room(self._classes, named)
@@ -80,16 +80,16 @@ class NamesUsed:
         return np.flatnonzero(self._models).astype(np.int32).tobytes()
 
     def classes(self) -> bytes:
-        """Numbers of the classes, likewise."""
+        """Numbers of the classes, int32, ascending."""
         return np.flatnonzero(self._classes).astype(np.int32).tobytes()
 
     def segments(self) -> bytes:
-        """Numbers of the segments, likewise."""
+        """Numbers of the segments, int32, ascending."""
         return np.flatnonzero(self._segments).astype(np.int32).tobytes()
 
 
 def _with_room(marks: NDArray[np.bool_], most: int) -> NDArray[np.bool_]:
-    """Make room for the number, and half as many more."""
+    """Enlarge marks so that `most` fits, with half as much again."""
     if most < len(marks):
         return marks
     return np.concatenate([marks, np.zeros(most + 1 + most // 2 - len(marks), np.bool_)])

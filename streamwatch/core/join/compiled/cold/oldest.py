@@ -1,7 +1,8 @@
-"""The oldest entries of a queue, wherever they lie: planned and taken by the loop, sought in a thread.
+"""Search for the oldest entries of a queue: planned and finished by the loop, run in a thread.
 
-Runs are sorted by digest, not by age, so a look for the oldest reads every run that has some of them from one
-end to the other. It pays by taking many: those that are not due yet wait in the table, before all others.
+Runs are sorted by digest, not by age, so the search reads every run that may contain some of them completely.
+It is worthwhile because it takes many at once: those that are not due yet wait in the table, before all
+others.
 """
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
@@ -35,7 +36,7 @@ _BEYOND = 2**63 - 1
 
 @detached
 def add_older(data, begins, first, block_entries, dead, source, limit, count, words, positions, sources):
-    """Add the living entries of blocks whose arrival is not above the limit; how many have been added then.
+    """Add the living entries of blocks with an arrival of at most `limit`; return the new number of entries.
 
     Of the others only the arrival is read. `first` is the number of the first block.
     """
@@ -54,7 +55,7 @@ def add_older(data, begins, first, block_entries, dead, source, limit, count, wo
 
 @detached
 def keep_older(words, positions, sources, count, limit):
-    """Of the first `count` keep those whose arrival is not above the limit, in front; how many they are."""
+    """Keep those of the first `count` entries with an arrival of at most `limit`; return their number."""
     kept = 0
     for i in range(count):
         if np.int64(words[i, ARRIVAL]) <= limit:
@@ -68,30 +69,30 @@ def keep_older(words, positions, sources, count, limit):
 
 @dataclass(slots=True)
 class _Room:
-    """Entries found, (count,) of what there is room for."""
+    """Entries found: the first `count` rows of the arrays."""
 
     count: int
     words: Words
     positions: NDArray[np.int64]
     sources: NDArray[np.int32]
-    """Which of the runs."""
+    """Index of each entry's run."""
 
 
 class Taking:
-    """A search for the `count` oldest entries of a queue, as it is when the search is planned.
+    """Search for the `count` oldest entries of a queue, in its state when the search is planned.
 
     Parameters
     ----------
     store
-        Where the blocks are.
+        Store of the blocks.
     spec
-        Sizes.
+        Sizes of chunks.
     queue
-        Of all these.
+        Queue of the entries.
     runs
-        All of the queue.
+        All runs of the queue.
     count
-        Entries that are wanted.
+        Number of entries wanted.
     """
 
     def __init__(self, store: RunStore, spec: ColdSpec, queue: int, runs: list[Run], count: int) -> None:
@@ -107,10 +108,10 @@ class Taking:
         self._count = count
         self._found = _Room(0, np.empty((0, WORDS), np.uint64), np.empty(0, np.int64), np.empty(0, np.int32))
         self.limit = -1
-        """No entry that is left has a smaller arrival, or an equal one."""
+        """All entries left in the runs have a larger arrival than this."""
 
     def run(self) -> None:
-        """Read; for a thread. May be given up at any time, by forgetting it.
+        """Read the runs; to be called in a thread. The result may be discarded.
 
         Raises
         ------
@@ -148,14 +149,14 @@ class Taking:
                 self._keep()
 
     def _keep(self) -> None:
-        """Keep the oldest of what was found so far."""
+        """Keep only the oldest of the entries found so far."""
         found = self._found
         ages = arrivals(found.words[: found.count])
         self.limit = int(np.partition(ages, self._count - 1)[self._count - 1])
         found.count = keep_older(found.words, found.positions, found.sources, found.count, self.limit)
 
     def taken(self) -> NDArray[np.void]:
-        """Take those that still live out of their runs, and give them, oldest first."""
+        """Remove the entries found that are still alive from their runs, and return them, oldest first."""
         found = self._found
         words, positions = found.words[: found.count], found.positions[: found.count]
         sources = found.sources[: found.count]

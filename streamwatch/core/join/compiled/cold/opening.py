@@ -1,4 +1,4 @@
-"""Runs at a start: those that a commit knows, and nothing else."""
+"""Opening of the committed runs at a start."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from streamwatch.core.join.compiled.cold.store import (
 
 
 def committed_runs(store: RunStore, *, clean: bool = True) -> list[Run]:
-    """Read the runs that a commit knows; `clean`: remove what belongs to none of them.
+    """Read the committed runs; with `clean`, remove everything that belongs to none of them.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Blocks of a run, read for a look-up or from one end to the other."""
+"""Reading of a run's blocks, for a look-up or completely."""
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
 from __future__ import annotations
@@ -26,17 +26,17 @@ from streamwatch.core.join.compiled.cold.store import ENTRIES, ColdDamaged, RunS
 
 
 class Blocks(NamedTuple):
-    """Blocks of one run, one behind the other."""
+    """Consecutive blocks of one run."""
 
     data: Bytes
     begins: NDArray[np.int64]
-    """Where each begins, and where the last one ends, (n + 1,)."""
+    """Start of each block, and end of the last, (n + 1,)."""
     numbers: NDArray[np.int64]
-    """Numbers in the run, (n,)."""
+    """Numbers of the blocks in the run, (n,)."""
 
 
 class Living(NamedTuple):
-    """Entries of one run that live, in its order."""
+    """Living entries of one run, in its order."""
 
     words: Words
     positions: NDArray[np.int64]
@@ -44,7 +44,7 @@ class Living(NamedTuple):
 
 @detached
 def whole_blocks(data, begins, block_entries, count, numbers):
-    """Tell whether these bytes are whole blocks, of as many entries as blocks with these numbers have."""
+    """Tell whether the data are whole blocks with as many entries as blocks of these numbers must have."""
     for b in range(numbers.shape[0]):
         if end_of_block(data, begins[b], begins[b + 1]) != begins[b + 1]:
             return False
@@ -55,7 +55,7 @@ def whole_blocks(data, begins, block_entries, count, numbers):
 
 @detached
 def unpack_living(data, begins, first, block_entries, dead, floor, words, positions):
-    """Unpack the living entries of blocks that follow each other, the first with number `first`; how many."""
+    """Unpack the living entries of consecutive blocks, from block `first` on; return their number."""
     count = 0
     for b in range(begins.shape[0] - 1):
         size = count_at(data, begins[b])
@@ -74,12 +74,12 @@ def unpack_living(data, begins, first, block_entries, dead, floor, words, positi
 
 
 def read_blocks(store: RunStore, run: Run, numbers: NDArray[np.int64]) -> Blocks:
-    """Read blocks, in this order.
+    """Read blocks in the order of `numbers`.
 
     Raises
     ------
     ColdDamaged
-        If one is missing, or is not one of this run.
+        If one is missing, or is not a block of this run.
     """
     values = store.get_all(keys_of(ENTRIES, run.number, numbers))
     begins = np.zeros(len(values) + 1, np.int64)
@@ -95,7 +95,7 @@ def read_blocks(store: RunStore, run: Run, numbers: NDArray[np.int64]) -> Blocks
 
 
 def living_blocks(store: RunStore, run: Run, dead: Bits, step: int) -> Iterator[Blocks]:
-    """Blocks of a run, so many at a time; where all of them are wholly dead they are not read."""
+    """Read the blocks of a run, `step` at a time; steps without living entries are skipped."""
     each, count = run.manifest.block_entries, run.manifest.count
     dead_bits = np.unpackbits(dead.view(np.uint8), bitorder="little", count=count)
     starts = np.arange(0, count, each)
@@ -106,7 +106,10 @@ def living_blocks(store: RunStore, run: Run, dead: Bits, step: int) -> Iterator[
 
 
 def living(store: RunStore, run: Run, dead: Bits, floor: int, step: int) -> Iterator[Living]:
-    """Living entries of a run by these dead bits, so many blocks at a time; the next takes their place."""
+    """Read the living entries of a run by the given dead bits, `step` blocks at a time.
+
+    Each result is overwritten by the next.
+    """
     each = run.manifest.block_entries
     words = np.empty((step * each, WORDS), np.uint64)
     positions = np.empty(step * each, np.int64)

@@ -1,4 +1,4 @@
-"""A run: what of it is in memory, and how it is read again after a start."""
+"""`Run`: in-memory part of a run, and how it is read again after a start."""
 
 from __future__ import annotations
 
@@ -30,12 +30,15 @@ Positions = NDArray[np.uint32]
 
 FILTER_PART_BYTES: Final = 2**18
 DEDUP_ENTRIES: Final = 3
-"""Queue of what has settled, behind `PREDICTIONS` …; it dies by generations, and nothing falls due."""
+"""Queue of dedup entries, after `PREDICTIONS` ….
+
+Its entries do not fall due, but are dropped by generation.
+"""
 _POSITION_BYTES: Final = 4
 
 
 class RunManifest(msgspec.Struct, frozen=True):
-    """A run as it was built."""
+    """Description of a run as it was built."""
 
     number: int
     queue: int
@@ -51,51 +54,51 @@ class RunManifest(msgspec.Struct, frozen=True):
     models: bytes
     """Numbers of the models of its entries, int32."""
     classes: bytes
-    """Numbers of the classes of its entries, likewise."""
+    """Numbers of the classes of its entries, int32."""
     segments: bytes = b""
-    """Numbers of the segments of its predictions without scores, likewise."""
+    """Numbers of the segments of its predictions without scores, int32."""
     ids: int = 0
-    """Ids that its entries have; 0 where nobody counted them."""
+    """Number of distinct ids of its entries; 0 if unknown."""
 
 
 @dataclass(slots=True)
 class Run:
-    """Entries sorted by `low`, in blocks of equally many."""
+    """Entries sorted by `low`, in blocks of equal size."""
 
     manifest: RunManifest
     fences: NDArray[np.uint64]
-    """`low` of each block's first entry, (blocks,)."""
+    """Field `low` of each block's first entry, (blocks,)."""
     bloom: Filter
     dead: Bits
-    """By position, (count / 64,)."""
+    """Bit set by position, (count / 64,)."""
     alive: int
     oldest_arrival: int
-    """No living entry has a smaller one."""
+    """Lower bound of the living entries' arrivals."""
     oldest_ms: int
-    """No living entry has an earlier record time."""
+    """Lower bound of the living entries' record times."""
     saved: bool = False
-    """The manifest has been given to a commit."""
+    """Whether the manifest has been given to a commit."""
     _unsaved: list[Positions] = field(default_factory=list[Positions])
     _parts: int = 0
     _parts_bytes: int = 0
 
     @property
     def number(self) -> int:
-        """The run's number, which no other has."""
+        """Unique number of the run."""
         return self.manifest.number
 
     @property
     def nbytes(self) -> int:
-        """Bytes in memory."""
+        """Number of bytes in memory."""
         return self.fences.nbytes + self.bloom.nbytes + self.dead.nbytes
 
     @property
     def most_ids(self) -> int:
-        """Ids of living entries, at most."""
+        """Upper bound of the number of ids of living entries."""
         return min(self.alive, self.manifest.ids or self.alive)
 
     def estimate(self, floor: int) -> int:
-        """Estimate the entries that live; of dedup entries by how many of their generations are dropped."""
+        """Estimate the number of living entries; for dedup entries from the share of dropped generations."""
         manifest = self.manifest
         if manifest.queue != DEDUP_ENTRIES:
             return self.alive
@@ -106,7 +109,7 @@ class Run:
         return self.alive * max(0, generations - dropped) // generations
 
     def kill(self, positions: Positions) -> int:
-        """Let entries count no more; how many did until now."""
+        """Mark entries as dead; return how many were alive."""
         fresh = np.empty(len(positions), np.uint32)
         count: int = set_bits(self.dead, positions, fresh)
         if count:
@@ -115,9 +118,9 @@ class Run:
         return count
 
     def add_changes(self, changes: ColdChanges) -> None:
-        """Add what a commit is to write: the manifest of a new run, and what has died since the last commit.
+        """Add what a commit must write: the manifest of a new run, and the entries that have died since.
 
-        Once the positions written one by one outgrow all bits of the run, these are written instead.
+        Once the positions written in parts are larger than the bit set, the whole bit set is written instead.
         """
         if not self.saved:
             changes.put[key_of(MANIFEST, self.number)] = msgspec.msgpack.encode(self.manifest)
@@ -136,7 +139,7 @@ class Run:
             changes.put[key_of(DEAD, self.number, self._parts)] = died.tobytes()
 
     def filter_values(self) -> list[tuple[bytes, bytes]]:
-        """Fences and filter, to be written before the manifest is."""
+        """Fences and filter as values, which must be written before the manifest."""
         data = self.fences.tobytes() + self.bloom.tobytes()
         return [
             (key_of(FILTER, self.number, part), data[start : start + FILTER_PART_BYTES])
@@ -145,7 +148,7 @@ class Run:
 
 
 def new_run(manifest: RunManifest, fences: NDArray[np.uint64], bloom: Filter) -> Run:
-    """Make a run all of whose entries live."""
+    """Build a run with all entries alive."""
     return Run(
         manifest,
         fences,
@@ -158,12 +161,12 @@ def new_run(manifest: RunManifest, fences: NDArray[np.uint64], bloom: Filter) ->
 
 
 def read_run(store: RunStore, manifest: RunManifest) -> Run:
-    """Read fences, filter and dead bits of a run; no block of entries.
+    """Read fences, filter and dead bits of a run, without its entries.
 
     Raises
     ------
     ColdDamaged
-        If a part is missing, or is not as long as the manifest says.
+        If a part is missing, or its length differs from the manifest.
     """
     number = manifest.number
     size = 8 * (manifest.fence_words + manifest.filter_words)

@@ -1,4 +1,4 @@
-"""Which runs are merged next."""
+"""Choice of the runs to merge next."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from streamwatch.core.join.compiled.cold.run import Run
 from streamwatch.core.join.compiled.cold.spec import ColdSpec
 
 _MOST_TIMES = 4
-"""At most so many times the fan-out are merged at once, however many small runs there are."""
+"""Largest number of runs merged at once, as a multiple of the fan-out."""
 
 
 def due(runs: Collection[Run], spec: ColdSpec, floor: int) -> list[Run]:
-    """Runs of one queue to be merged; empty if nothing is due.
+    """Choose the runs of one queue to be merged; empty if nothing is due.
 
-    As many of like size as the fan-out, the smallest first: so an entry is written once a tier, and a look-up
-    asks few filters. Where none are that many, a run half of which is dead is written anew.
+    A tier of runs of similar size is merged once it has as many as the fan-out, the smallest first. So an
+    entry is written once per tier, and a look-up tests few filters. If no tier is full, a run that is half
+    dead is rewritten.
     """
     tiers: defaultdict[tuple[int, int], list[tuple[int, Run]]] = defaultdict(list)
     for run in runs:

@@ -1,4 +1,4 @@
-"""A block by itself, for those who inspect one."""
+"""Packing and unpacking of a single block, for inspection."""
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
 from __future__ import annotations
@@ -46,7 +46,7 @@ def pack(entries: NDArray[np.void]) -> bytes:
 
 
 def unpack(block: bytes) -> NDArray[np.void]:
-    """Entries of a block, `PACKED_ENTRY` (n,).
+    """Unpack the entries of a block, `PACKED_ENTRY` (n,).
 
     Raises
     ------

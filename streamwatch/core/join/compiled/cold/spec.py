@@ -1,4 +1,4 @@
-"""Sizes of cold runs."""
+"""Sizes of cold runs, blocks and filters."""
 
 from __future__ import annotations
 
@@ -7,22 +7,24 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ColdSpec:
-    """Sizes of runs, blocks and filters, and when runs are merged."""
+    """Sizes of runs, blocks and filters, and rules for merging runs."""
 
     block_entries: int = 64
-    """Entries a block: about 1.6 kB."""
+    """Number of entries of a block: about 1.6 kB."""
     chunk_blocks: int = 128
-    """Blocks read, merged or written at a time, in a millisecond or two."""
+    """Number of blocks read, merged or written at a time, which takes a millisecond or two."""
     first_entries: int = 32_768
-    """A run of less than the fan-out times as many is of the lowest tier."""
+    """Base of the tiers: a run with fewer entries than this times the fan-out is of the lowest tier."""
     fanout: int = 8
-    """So many runs of one tier become one; each tier is so many times larger than the one below. A tier costs
-    an entry about 0.4 µs, a run whoever looks an id up about 0.02."""
+    """Number of runs of one tier that are merged into one, and ratio of sizes between tiers.
+
+    A tier costs about 0.4 µs per entry, a run about 0.02 µs per look-up.
+    """
     most_entries: int = 2**22
-    """Runs are not merged beyond this."""
+    """Largest number of entries of a merged run."""
     filter_bits: int = 12
-    """Bits of the filter an id: about 1 in 200 foreign ones passes."""
+    """Bits of the filter per id: about 1 in 200 absent ids passes."""
     filter_bits_of_few: int = 16
-    """The same of runs that are small, of which there are many: about 1 in 1,000."""
+    """Bits of the filter per id for small runs, of which there are many: about 1 in 1,000 passes."""
     many_entries: int = 2**19
-    """A run of fewer ids is small."""
+    """Number of ids below which a run is small."""

@@ -1,8 +1,9 @@
-"""Port to what keeps runs: values under keys, some written before the commit that gives them a meaning.
+"""Port to a store of runs: values by key, some written before the commit that makes them effective.
 
-Keys: one letter, the number of the run (4 bytes, big-endian), the number of the part (4 bytes). `m`: what the
-run is (`RunManifest`); `f`: its fences and filter; `d`: dead bits, 0 all of them, then what was added since;
-`e`: blocks of entries. `s` stands apart: scores of one prediction, by its arrival (8 bytes).
+Keys: one letter, the number of the run (4 bytes, big-endian), the number of the part (4 bytes). `m`: manifest
+(`RunManifest`); `f`: fences and filter; `d`: dead bits, part 0 is the whole bit set, further parts are
+positions added since; `e`: blocks of entries. `s` is separate: scores of one prediction, by its arrival (8
+bytes).
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ KINDS: Final = (MANIFEST, FILTER, DEAD, ENTRIES)
 MOST_RUNS: Final = 2**32 - 1
 
 KeyRange = tuple[bytes, bytes]
-"""From the first key to before the second."""
+"""Range from the first key to before the second."""
 
 
 @dataclass(slots=True)
@@ -31,15 +32,15 @@ class ColdChanges:
     """Changes since the last commit, for its atomic batch."""
 
     put: dict[bytes, bytes | None] = field(default_factory=dict[bytes, "bytes | None"])
-    """None removes a key."""
+    """Values by key; None removes a key."""
     removed: list[KeyRange] = field(default_factory=list[KeyRange])
-    """Keys in these ranges go before others are put."""
+    """Ranges of keys to be removed before others are put."""
     removed_entries: int = 0
-    """Entries in the runs removed, dead ones included."""
+    """Number of entries in the runs removed, dead ones included."""
 
 
 class RunStore(Protocol):
-    """Values under keys, sorted; called from the loop and from one thread at the same time."""
+    """Sorted key-value store; called from the loop and from one thread at the same time."""
 
     def write(self, values: Sequence[tuple[bytes, bytes]]) -> None:
         """Write values at once; they survive a crash if a later commit does."""
@@ -54,27 +55,29 @@ class RunStore(Protocol):
         ...
 
     def next_key(self, first: bytes) -> bytes | None:
-        """First key that is not before `first`."""
+        """First key not before `first`."""
         ...
 
     def remove(self, ranges: Sequence[KeyRange]) -> None:
-        """Remove keys, as `write` writes them."""
+        """Remove the keys in these ranges at once, as `write` does with values."""
         ...
 
     def reclaimable(self, entries: int) -> list[KeyRange]:
-        """Hand over keys that commits have removed, once it pays to free their room; else nothing.
+        """Hand over key ranges that commits have removed, once it is worth freeing their room.
 
-        `entries` is how many there are in all runs that are left.
+        Otherwise nothing.
+
+        `entries` is the number of entries in all remaining runs.
         """
         ...
 
     def reclaim(self, ranges: Sequence[KeyRange]) -> None:
-        """Free the room of removed keys; for a thread."""
+        """Free the room of removed keys; to be called in a thread."""
         ...
 
 
 class ColdDamaged(ValueError):  # noqa: N818 - named by what happened, as those of stores are
-    """A part of a run is not what was written."""
+    """Raised if a part of a run is not what was written."""
 
 
 def key_of(kind: bytes, run: int, part: int = 0) -> bytes:
@@ -98,17 +101,17 @@ def run_of(key: bytes) -> tuple[bytes, int, int]:
 
 
 def range_of(kind: bytes, first: int, end: int) -> KeyRange:
-    """Keys of a kind, of the runs from `first` to before `end`."""
+    """Range of the keys of a kind, for runs from `first` to before `end`."""
     return key_of(kind, first), key_of(kind, end)
 
 
 def required(store: RunStore, keys: Sequence[bytes]) -> list[bytes]:
-    """Values that exist.
+    """Values of keys that must exist.
 
     Raises
     ------
     ColdDamaged
-        If one does not.
+        If one does not exist.
     """
     values: list[bytes] = []
     for key, value in zip(keys, store.get_all(keys), strict=True):

@@ -1,4 +1,4 @@
-"""Compiling what cold entries need before it is needed, or loading what was compiled before."""
+"""Compilation of the functions for cold entries, or their loading, before they are needed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _COUNT = 8
 
 
 def warm_up_cold_entries() -> None:
-    """Evict, look up, take out, merge, open again and take the oldest, so that everything is called."""
+    """Evict, look up, take out, merge, open again and take the oldest, so that every function is called."""
     store = MemoryRuns()
     spec = ColdSpec(fanout=2)
     cold = ColdEntries(store, spec)
