@@ -1,1 +1,1 @@
-"""The daemon's join and estimators cut into buckets of ids and buckets of models, for any engine."""
+"""The daemon's join and estimators, partitioned into buckets of ids and buckets of models for any engine."""

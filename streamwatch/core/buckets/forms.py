@@ -1,6 +1,7 @@
-"""Buckets in columns where the compiled join suffices, and row by row elsewhere: a property of the settings.
+"""Choice of the form of readers and buckets: in columns if the compiled join suffices, otherwise row by row.
 
-All readers and buckets of a state have one form. A log says which one it is of, and the other refuses it.
+It depends on the settings only. All readers and buckets of a state have the same form. A log contains its
+form, and a bucket of the other form refuses it.
 """
 
 from __future__ import annotations
@@ -18,15 +19,15 @@ from streamwatch.core.specs import columns_suffice
 
 
 def reader_of(spec: BucketsSpec, digests: Digests) -> Reader:
-    """Make a reader; `digests` makes the digests of ids as the decoders spell them."""
+    """Build a reader; `digests` computes the digests of ids as the decoders spell them."""
     return ColumnReader(spec, digests) if columns_suffice(spec.join) else RowReader(spec, digests)
 
 
 def id_bucket_of(number: int, spec: BucketsSpec) -> Keeper:
-    """Make an id bucket."""
+    """Build an id bucket."""
     return ColumnIdBucket(number, spec) if columns_suffice(spec.join) else IdBucket(number, spec)
 
 
 def model_bucket_of(number: int, spec: BucketsSpec) -> Keeper:
-    """Make a model bucket."""
+    """Build a model bucket."""
     return ColumnModelBucket(number, spec) if columns_suffice(spec.join) else ModelBucket(number, spec)

@@ -1,4 +1,4 @@
-"""A bucket of ids: merges what readers sent, joins it, and sends models what concerns them."""
+"""Id bucket: merges the pieces sent by readers, joins them, and sends outcomes to model buckets."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ _SECOND_MS: Final = 1_000
 
 
 class IdBucket:
-    """A `contract.Keeper` of ids, event by event: for whatever settings of the join.
+    """Id bucket (`contract.Keeper`) that processes event by event, for any settings of the join.
 
-    It merges by (time, topic, partition, offset) what lies up to the time of the batch, and holds the rest.
+    It merges events by (time, topic, partition, offset) up to the time of the batch, and holds later ones.
 
     Parameters
     ----------
     number
-        Which of the id buckets it is, from 0.
+        Number of the id bucket, from 0.
     spec
-        How the stream is cut.
+        Partitioning of the stream.
     """
 
     def __init__(self, number: int, spec: BucketsSpec) -> None:
@@ -51,7 +51,7 @@ class IdBucket:
         """Number of the last batch."""
 
     def feed(self, batch: int, pieces: Sequence[bytes], end_ms: int | None) -> Fed:
-        """See `contract.Keeper`."""
+        """Process one batch; see `contract.Keeper`."""
         self._reader.check()
         if batch <= self.batch:
             raise ValueError(f"expected a batch after {self.batch} in bucket {self._name}, got {batch}")
@@ -78,7 +78,7 @@ class IdBucket:
         return Fed(parts, results, written(BatchInput(self._name, batch, end_ms, pieces)))
 
     def take_in(self, delta: bytes) -> None:
-        """See `contract.Keeper`."""
+        """Repeat a feed or restore a part of a base; see `contract.Keeper`."""
         entry = read(delta, self._name)
         if isinstance(entry, BatchInput):
             self.feed(entry.batch, entry.pieces, entry.end_ms)
@@ -87,11 +87,11 @@ class IdBucket:
         restore_part(self, entry.body, is_first=entry.number == 0)
 
     def base(self) -> list[bytes]:
-        """See `contract.Keeper`."""
+        """Encode the whole state; see `contract.Keeper`."""
         return parts_of(self._name, state_of(self))
 
     def totals(self) -> Totals:
-        """Counters and gauges; those that depend on models are in the model buckets."""
+        """Counters and gauges, without those that model buckets count."""
         join = self.join
         predictions, labels, counters = join.predictions, join.labels, join.counters
         if self._ordered:
@@ -129,7 +129,7 @@ class IdBucket:
                 counts.lateness_ms[topic] = counts.lateness_ms.get(topic, 0) + late_ms
 
     def _ticks(self, moments: Sequence[tuple[Partition, Moment]], before_ms: int) -> list[int]:
-        """Times at which time passes for models: of all records, or of the first in each second."""
+        """Times to process in model buckets: those of all records, or of the first in each second."""
         times = sorted({moment.time_ms for _, moment in moments if moment.time_ms > max(before_ms, -1)})
         if self._ordered:
             return times
@@ -175,7 +175,7 @@ class IdBucket:
 
 
 def _without_resolved(counters: JoinCounters) -> JoinCounters:
-    """An outcome that waits for its order is not resolved yet: its model's bucket counts it."""
+    """Drop `predictions_resolved`, since with held outcomes the model's bucket counts it."""
     return replace(counters, predictions_resolved=0)
 
 

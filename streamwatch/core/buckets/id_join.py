@@ -1,7 +1,7 @@
-"""The join of one bucket of ids: the daemon's rules, with the place of everything that concerns a model.
+"""Join of one id bucket: the daemon's rules, with the place in the sequence of all that concerns a model.
 
-An entry of a prediction keeps that place where the daemon's keeps the label at the prediction: labels of the
-model are met in other buckets, too.
+The label known at prediction is not known here, as labels of the model are matched in other buckets, too.
+Instead, the entry of a prediction stores the prediction's place in that field.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from streamwatch.core.specs import JoinSpec
 
 _SECOND_MS: Final = 1_000
 _SWEPT: Final = 4
-"""Entries of indices looked at for each event, so that settled ones go."""
+"""Number of index entries swept per event, so that settled ones are removed."""
 
 
 def share_of(spec: JoinSpec, id_buckets: int) -> JoinSpec:
-    """Rules of one id bucket: its share of the limits, and no more than it can know."""
+    """Derive the specification for one id bucket: its share of the limits, and only rules it can follow."""
 
     def share(limit: int) -> int:
         return -(-limit // id_buckets)
@@ -47,22 +47,22 @@ def share_of(spec: JoinSpec, id_buckets: int) -> JoinSpec:
 
 
 class IdJoin:
-    """Joins events of one bucket of ids in order.
+    """Joins events of one id bucket in order.
 
     Parameters
     ----------
     spec
-        As `share_of` has them.
+        Result of `share_of`.
     start_ms
-        As `Pipeline.start_ms`.
+        As in `Pipeline.start_ms`.
     ordered
-        Whether outcomes wait for the order of predictions: time then passes at every millisecond that has a
-        record, else at every second. A horizon of 0 makes a difference of it.
+        Whether outcomes wait for the order of predictions. Time then passes at every millisecond with a
+        record, otherwise at every second; this affects results if a horizon is 0.
     """
 
     def __init__(self, spec: JoinSpec, start_ms: int | None, *, ordered: bool) -> None:
         self.spec = spec
-        """Its rules."""
+        """Rules of the join."""
         self._pace_ms = 1 if ordered else _SECOND_MS
         self.counters = JoinCounters()
         self.predictions = WaitingPredictions(spec, self.counters)
@@ -77,22 +77,22 @@ class IdJoin:
         """Dedup entries by generation."""
         self.told_models = ToldModels(self.predictions.join_models)
         self.passed_ms = -1
-        """Time up to which everything due has fallen due."""
+        """Time up to which due entries have been processed."""
         self.outcomes: list[Resolved] = []
-        """Of this batch."""
+        """Outcomes of this batch."""
         self.invalid: list[InvalidOf] = []
-        """Of this batch."""
+        """Invalid records with a model in this batch."""
         self._events = 0
 
     def begin(self) -> None:
-        """Begin a batch."""
+        """Start a batch."""
         self.outcomes, self.invalid, self._events = [], [], 0
         self.predictions.begin(self.by_id, self.pending, self.counters)
         self.labels.begin(self.by_id, self.early, self.retained, self.counters)
         self._rules.begin(self.by_id, self.counters)
 
     def take(self, event: Event, place: Place) -> None:
-        """Join one event; what is due at its time has fallen due."""
+        """Join one event; time must have passed up to it before."""
         self._events += 1
         rules, predictions = self._rules, self.predictions
         before = len(predictions.outcomes)
@@ -133,11 +133,11 @@ class IdJoin:
 
     @property
     def next_pass_ms(self) -> int:
-        """Time from which on something may be due."""
+        """Earliest time at which something may be due."""
         return (self.passed_ms // self._pace_ms + 1) * self._pace_ms
 
     def pass_time(self, clock_ms: int) -> None:
-        """Let fall due what is due by the second of the clock."""
+        """Process what is due by the second of the clock."""
         if clock_ms < self.next_pass_ms:
             return
         self.passed_ms = clock_ms
@@ -153,7 +153,7 @@ class IdJoin:
         predictions.join_models.retire(clock_ms)
 
     def end(self) -> None:
-        """Settle the books of the batch."""
+        """Finish a batch: move dedup entries to their generations, and remove dropped and settled entries."""
         predictions = self.predictions
         predictions.end(whole=True)
         self.labels.end()
@@ -170,7 +170,7 @@ class IdJoin:
 
 
 def chain_of(first: JoinEntry) -> Sequence[JoinEntry]:
-    """Entries of one id, first come first."""
+    """Entries of one id, in order of arrival."""
     entries, entry = [first], first.next
     while entry is not None:
         entries.append(entry)

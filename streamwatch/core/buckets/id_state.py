@@ -1,4 +1,4 @@
-"""State of an id bucket as parts of a base: what it counts first, then its entries."""
+"""State of an id bucket as parts of a base: counts first, then its entries."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from streamwatch.core.buckets.id_bucket import IdBucket
 
 _ENTRIES: Final = 20_000
-"""Entries in one part of a base: some megabytes."""
+"""Number of entries in one part of a base, which then has some megabytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class IdState:
-    """Everything but the entries."""
+    """State of an id bucket without its entries."""
 
     batch: int
     inbox: InboxState
@@ -47,7 +47,7 @@ class IdState:
 
 
 class _EntryState(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """A `JoinEntry` without its chain."""
+    """State of a `JoinEntry` without its chain."""
 
     id: str
     model: str | None
@@ -69,7 +69,7 @@ _KEPT: Final = msgspec.msgpack.Decoder(list[_EntryState])
 
 
 def state_of(bucket: IdBucket) -> list[bytes]:
-    """Bodies of a base's parts."""
+    """Encode the state as the bodies of a base's parts."""
     join = bucket.join
     predictions, labels = join.predictions, join.labels
     state = IdState(
@@ -87,7 +87,7 @@ def state_of(bucket: IdBucket) -> list[bytes]:
         join.told_models.state(),
         PairingState() if predictions.pairing is None else predictions.pairing.state(),
     )
-    # Entries of an id came in the order of their times; so did those that expire in one second.
+    # Entries of an id arrived in the order of their times; so did those that expire in the same second.
     entries = sorted(
         (entry for first in join.by_id.values() for entry in chain_of(first)), key=lambda e: e.record_ms
     )
@@ -113,7 +113,7 @@ def state_of(bucket: IdBucket) -> list[bytes]:
 
 
 def restore_part(bucket: IdBucket, body: bytes, *, is_first: bool) -> None:
-    """Take in the next body of a base, into a bucket that is new.
+    """Restore the next body of a base into a new bucket.
 
     Raises
     ------

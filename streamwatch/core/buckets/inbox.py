@@ -1,4 +1,4 @@
-"""Pieces that an id bucket was sent: brought into one sequence, and held until the batch's time is there."""
+"""Inbox of an id bucket: brings pieces into one sequence, and holds events beyond the time of the batch."""
 
 from __future__ import annotations
 
@@ -13,12 +13,15 @@ from streamwatch.core.buckets.places import rank_of, ranks_of
 from streamwatch.core.events import Partition, Side
 
 Held: TypeAlias = tuple[int, int, int, int, Row]
-"""Time in its partition, rank of that, offset, number in the record, event: they sort as the sequence."""
+"""(time in the partition, rank of the partition, offset, number in the record, event).
+
+Sorts like the sequence.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class DueEvents:
-    """Records whose time has come in a batch: events in order, and how many records there were."""
+    """Events due in a batch, in order, and counts of their records."""
 
     rows: Sequence[Held]
     moments: Sequence[tuple[Partition, Moment]]
@@ -30,34 +33,34 @@ class InboxState(msgspec.Struct, array_like=True, frozen=True):
     reached_ms: int
     running: list[tuple[str, int, int]]
     rows: list[tuple[str, int, int, Row]]
-    """Topic, partition, time, event."""
+    """Topic, partition, time, event of each event held."""
     moments: list[tuple[str, int, Moment]]
 
 
 class Inbox:
-    """Holds events by partition until their time has come.
+    """Holds events by partition until they are due.
 
     Parameters
     ----------
     sides
-        What each topic carries, in the order of the settings.
+        Kind of events of each topic, in the order of the settings.
     """
 
     def __init__(self, sides: Mapping[str, Side]) -> None:
         self._ranks = ranks_of(sides)
         self._running: dict[Partition, int] = {}
         self.partitions: dict[int, Partition] = {}
-        """Partitions by rank, as far as there was anything of them."""
+        """Partitions by rank, of those from which pieces came."""
         self._rows: list[Held] = []
         self._moments: list[tuple[Partition, Moment]] = []
         self.reached_ms = -1
-        """Time to which the bucket has come: that of the batch, or the newest record's if that is earlier."""
+        """Time the bucket has reached: that of the batch, or of the newest record if that is earlier."""
 
     def __len__(self) -> int:
         return len(self._rows)
 
     def take(self, pieces: Sequence[Piece], end_ms: int | None) -> DueEvents:
-        """Take in pieces, and take out what may go."""
+        """Add pieces, and remove and return what is due."""
         for piece in sorted(pieces, key=lambda p: (p.topic, p.partition, p.first_offset)):
             self._add(piece)
         newest_ms = max(self._running.values(), default=-1)
@@ -82,7 +85,7 @@ class Inbox:
         self._running[partition] = max(so_far, piece.newest_ms)
 
     def state(self) -> InboxState:
-        """State that `restore` continues from."""
+        """State from which `restore` continues."""
         return InboxState(
             self.reached_ms,
             [(name.topic, name.partition, ms) for name, ms in sorted(self._running.items())],
@@ -91,7 +94,7 @@ class Inbox:
         )
 
     def restore(self, state: InboxState) -> None:
-        """Continue from a `state`."""
+        """Continue from a state."""
         self.reached_ms = state.reached_ms
         self._running = {Partition(topic, number): ms for topic, number, ms in state.running}
         ranks = {partition: rank_of(self._ranks, partition) for partition in self._running}

@@ -1,4 +1,4 @@
-"""Form of a bucket's log: feeds as they were, and a base in parts."""
+"""Format of a bucket's log: inputs of feeds, and a base in parts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 
 
 class BatchInput(msgspec.Struct, array_like=True, frozen=True, tag=0):
-    """Arguments of one feed: with them, a bucket repeats it."""
+    """Arguments of one feed, with which a bucket repeats it."""
 
     bucket: str
     batch: int
@@ -23,7 +23,7 @@ class BasePart(msgspec.Struct, array_like=True, frozen=True, tag=1):
     bucket: str
     number: int
     count: int
-    """Parts of the base."""
+    """Number of parts of the base."""
     body: bytes
 
 
@@ -34,12 +34,12 @@ _ENTRIES: Final = msgspec.msgpack.Decoder(Entry)
 
 
 def written(entry: Entry) -> bytes:
-    """An entry of the log."""
+    """Encode an entry of the log."""
     return _ENCODER.encode(entry)
 
 
 def read(delta: bytes, bucket: str) -> Entry:
-    """Read what `written` gave.
+    """Decode an entry of the log.
 
     Raises
     ------
@@ -53,18 +53,18 @@ def read(delta: bytes, bucket: str) -> Entry:
 
 
 def parts_of(bucket: str, bodies: Sequence[bytes]) -> list[bytes]:
-    """Entries of a base."""
+    """Encode a base as entries of the log."""
     count = len(bodies)
     return [written(BasePart(bucket, number, count, body)) for number, body in enumerate(bodies)]
 
 
 class BaseReader:
-    """Sees to it that a base is whole, in order, and comes first.
+    """Checks that a base is complete, in order, and first in the log.
 
     Parameters
     ----------
     bucket
-        Whose it is.
+        Name of the bucket.
     """
 
     __slots__ = ("_bucket", "_count", "_next")
@@ -74,7 +74,7 @@ class BaseReader:
         self._next = self._count = 0
 
     def take(self, part: BasePart) -> None:
-        """Note a part; raises ValueError if it is not the next one."""
+        """Record a part; raises ValueError if it is not the next one."""
         if part.number != self._next or (self._next and part.count != self._count):
             raise ValueError(
                 f"expected part {self._next} of the base of bucket {self._bucket}, got part {part.number} "

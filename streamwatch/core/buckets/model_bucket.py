@@ -1,4 +1,4 @@
-"""A bucket of models: brings what id buckets sent into one sequence, and evaluates it."""
+"""Model bucket: brings the parts sent by id buckets into one sequence, and evaluates it."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ _ENCODER: Final = msgspec.msgpack.Encoder()
 
 
 class ModelBucket:
-    """A `contract.Keeper` of models, outcome by outcome; `columns` has one that takes them in columns.
+    """Model bucket (`contract.Keeper`) that evaluates outcome by outcome; `columns` has one in columns.
 
     Parameters
     ----------
     number
-        Which of the model buckets it is, from 0.
+        Number of the model bucket, from 0.
     spec
-        How the stream is cut.
+        Partitioning of the stream.
     """
 
     FORM: ClassVar[str] = ""
-    """Behind the name of the bucket in its log: what other forms of it wrote is not read."""
+    """Suffix of the bucket's name in its log, so that logs of other forms are refused."""
 
     def __init__(self, number: int, spec: BucketsSpec) -> None:
         self._number = number
@@ -47,12 +47,12 @@ class ModelBucket:
         self.batch = -1
         """Number of the last batch."""
         self.reached_ms = -1
-        """Time to which it has come."""
+        """Time the bucket has reached."""
         self.alarms = 0
-        """Alarms told since the beginning."""
+        """Number of alarms since the start."""
 
     def feed(self, batch: int, pieces: Sequence[bytes], end_ms: int | None) -> Fed:
-        """See `contract.Keeper`."""
+        """Process one batch; see `contract.Keeper`."""
         self._reader.check()
         if batch <= self.batch:
             raise ValueError(f"expected a batch after {self.batch} in bucket {self._name}, got {batch}")
@@ -72,7 +72,7 @@ class ModelBucket:
         return Fed((), self._results(), written(BatchInput(self._log_name, batch, end_ms, pieces)))
 
     def take_in(self, delta: bytes) -> None:
-        """See `contract.Keeper`."""
+        """Repeat a feed or restore a part of a base; see `contract.Keeper`."""
         entry = read(delta, self._log_name)
         if isinstance(entry, BatchInput):
             self.feed(entry.batch, entry.pieces, entry.end_ms)
@@ -81,14 +81,14 @@ class ModelBucket:
         restore_part(self, entry.body, is_first=entry.number == 0)
 
     def base(self) -> list[bytes]:
-        """See `contract.Keeper`."""
+        """Encode the whole state; see `contract.Keeper`."""
         return parts_of(self._log_name, state_of(self))
 
     def _sequence_of(self, number: int, spec: BucketsSpec) -> ModelSequence:
         return ModelSequence(number, spec)
 
     def _read(self, pieces: Sequence[bytes]) -> Sequence[Part]:
-        """Read what id buckets sent."""
+        """Decode the parts sent by id buckets."""
         return [PARTS.decode(piece) for piece in pieces]
 
     def _check(self, parts: Sequence[Part]) -> None:
@@ -126,7 +126,7 @@ class ModelBucket:
 
 
 def _steps(sequence: ModelSequence, parts: Sequence[Part]) -> list[_Step]:
-    """Events of a batch, each with its place; an activity is before an outcome of the same event."""
+    """Steps of a batch, each with its place; an activity precedes an outcome of the same event."""
     steps: list[_Step] = []
     for part in parts:
         steps += [((ms, TICK), sequence.tick, ms) for ms in part.ticks]

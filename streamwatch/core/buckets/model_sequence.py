@@ -1,4 +1,4 @@
-"""Steps of a model bucket at each place of the sequence: outcomes, time, and models that come and go."""
+"""Steps of a model bucket, each at its place in the sequence: outcomes, passing of time, models."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from streamwatch.core.join.mismatch import AgreementState, ClassAgreement
 from streamwatch.core.join.models import JoinModels
 
 _ANY: Final = 2**62
-"""As many models as id buckets let through."""
+"""Limit of models that is never reached, as id buckets limit them."""
 _SECOND_MS: Final = 1_000
 
 
 class ModelSequence:
     """Evaluates the models of one bucket in order.
 
-    A model whose drifts others take is evaluated here, too, where it is another bucket's: nothing of it is
-    counted or told.
+    A model that is the reference of drift weightings is evaluated in every bucket; only its own bucket counts
+    and reports it.
 
     Parameters
     ----------
     number
-        Which of the model buckets it is.
+        Number of the model bucket.
     spec
-        How the stream is cut.
+        Partitioning of the stream.
     """
 
     def __init__(self, number: int, spec: BucketsSpec) -> None:
@@ -58,26 +58,26 @@ class ModelSequence:
         self.counters = JoinCounters()
         self.held_assumed = 0
         self.alarms: list[Alarm] = []
-        """Of this batch."""
+        """Alarms of this batch."""
         self.touched: set[str] = set()
-        """Models whose estimators are new since the batch before, or gone."""
+        """Models whose estimators changed in this batch, or that retired."""
         self.paired = False
-        """Whether comparisons are new."""
+        """Whether comparisons changed in this batch."""
 
     def begin(self) -> None:
-        """Begin a batch."""
+        """Start a batch."""
         self.alarms, self.touched, self.paired = [], set(), False
 
     def owns(self, name: str) -> bool:
-        """Tell whether a model, or a fold, is this bucket's."""
+        """Tell whether a model, or a fold, belongs to this bucket."""
         return self._routes[name][0] == self._number
 
     def go_on(self, told: Activity) -> None:
-        """Take up what a model did that was never idle in the id bucket: so it was not idle at all."""
+        """Add activity of a model that was not idle in the id bucket since the batch before."""
         self._add(told, told.last_ms)
 
     def enter(self, told: Activity) -> None:
-        """Take up what a model did that was idle in the id bucket before, or new there."""
+        """Add activity of a model that is new in the id bucket, or was idle there before."""
         self._add(told, told.first[0])
 
     def _add(self, told: Activity, record_ms: int) -> None:
@@ -91,7 +91,7 @@ class ModelSequence:
         activity.last_event_ms = max(activity.last_event_ms, told.last_event_ms)
 
     def open_window(self, window: Windows) -> None:
-        """Note up to which prediction outcomes may go once a window is over."""
+        """Record a window, after which older predictions' outcomes may be released."""
         self.order.open_window(window)
 
     def resolve(self, told: Resolved) -> None:
@@ -123,14 +123,14 @@ class ModelSequence:
         self._due += released
 
     def count_invalid(self, told: InvalidOf) -> None:
-        """Count an invalid record of a model, of so many models as may have a place."""
+        """Count an invalid record by model, for as many models as may have a place."""
         counts, model = self.counters.model_records_invalid, told.model
         has_room = len(counts) < self._spec.join.max_models
         if model in counts or has_room or any(model_of(name) == model for name in self.models.models):
             counts[model] = counts.get(model, 0) + 1
 
     def tick(self, clock_ms: int) -> None:
-        """Let time pass: outcomes whose turn has come go, and models that are idle retire."""
+        """Process the passing of time: release outcomes that are due, and retire idle models."""
         if self._ordered:
             self._release(self.order.release(clock_ms))
         if idle := self.models.retire(clock_ms):
@@ -138,7 +138,7 @@ class ModelSequence:
             self._retire(idle)
 
     def end(self, reached_ms: int, *, ended: bool) -> None:
-        """Evaluate what is left of the batch; `ended`: also what waits for its order."""
+        """Evaluate the rest of the batch; with `ended`, also the outcomes held for their order."""
         if ended:
             self._release(self.order.release_all())
         self._evaluate()
@@ -172,16 +172,16 @@ class ModelSequence:
                 self.paired = self.paired or self._compares
         self.streams.keep(names)
 
-    def histories_state(self, reached_ms: int) -> bytes:  # noqa: ARG002 - they were cut when the batch ended
-        """State of the histories of labels after a batch that ended at this time."""
+    def histories_state(self, reached_ms: int) -> bytes:  # noqa: ARG002 - trimmed at the batch's end
+        """State of the label histories after a batch that ended at this time."""
         return self.histories.state()
 
     def restore_histories(self, state: bytes) -> None:
-        """Continue from a `histories_state`."""
+        """Continue from the result of `histories_state`."""
         self.histories.restore(state)
 
     def totals(self, reached_ms: int) -> Totals:
-        """Counters and gauges of the models that are this bucket's."""
+        """Counters and gauges of the models that belong to this bucket."""
         owned = {name: activity for name, activity in self.models.models.items() if self.owns(name)}
         return Totals(
             reached_ms,
@@ -194,5 +194,5 @@ class ModelSequence:
         )
 
     def agreement_state(self) -> AgreementState:
-        """State of what is known of the classes of models."""
+        """State of the agreement of models' predicted and true classes."""
         return self.agreement.state()

@@ -1,4 +1,4 @@
-"""State of a model bucket as parts of a base: what it holds first, then snapshots of its models."""
+"""State of a model bucket as parts of a base: everything else first, then snapshots of its models."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PART_BYTES: Final = 4_000_000
 
 @dataclass(frozen=True, slots=True)
 class ModelsState:
-    """Everything but the snapshots of models."""
+    """State of a model bucket without the snapshots of models."""
 
     batch: int
     reached_ms: int
@@ -30,12 +30,12 @@ class ModelsState:
     models: JoinModelsState
     agreement: AgreementState
     histories: bytes
-    """Of labels, in the form of the bucket."""
+    """State of the label histories, in the form of the bucket."""
     streams: dict[str, Stream]
     order: OrderState
     held_assumed: int
     totals: bytes
-    """Of the estimators."""
+    """Totals of the estimators."""
     comparisons: bytes | None
 
 
@@ -45,7 +45,7 @@ _SNAPSHOTS: Final = msgspec.msgpack.Decoder(list[bytes])
 
 
 def state_of(bucket: ModelBucket) -> list[bytes]:
-    """Bodies of a base's parts."""
+    """Encode the state as the bodies of a base's parts."""
     sequence = bucket.sequence
     monitors = sequence.monitors
     state = ModelsState(
@@ -75,7 +75,7 @@ def state_of(bucket: ModelBucket) -> list[bytes]:
 
 
 def restore_part(bucket: ModelBucket, body: bytes, *, is_first: bool) -> None:
-    """Take in the next body of a base, into a bucket that is new.
+    """Restore the next body of a base into a new bucket.
 
     Raises
     ------

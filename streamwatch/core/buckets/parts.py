@@ -1,4 +1,4 @@
-"""Parts that id buckets send to model buckets: outcomes, what each model did, and when time passed."""
+"""Parts that id buckets send to model buckets: outcomes, activity of models, and times that passed."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ from streamwatch.core.events import Outcome
 
 
 class Resolved(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """An outcome, and where it and its prediction stand in the sequence."""
+    """Outcome, with the places of its resolution and of its prediction in the sequence."""
 
     place: Place
     id: str
     outcome: Outcome
-    """With the place of its prediction, spelt, where the label at the prediction belongs: only the model's
-    bucket knows that."""
+    """The outcome, with its prediction's place (see `spelt`) in the field of the label at prediction.
+
+    The label itself is known in the model's bucket only.
+    """
 
     @property
     def accepted(self) -> tuple[Place, int]:
@@ -26,56 +28,58 @@ class Resolved(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class Activity(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """Doings of a model in one id bucket in one batch, while it was never idle there.
+    """Activity of a model in one id bucket during one batch, without being idle there in between.
 
-    A model is idle where `2 * horizon` went by without a prediction accepted. One that was idle in between
-    has one of these for each time before, between and after.
+    A model is idle if no prediction was accepted for `2 * horizon`. If it was idle in between, there is one
+    such record for each period before, between and after.
     """
 
     model: str
     first: Place
-    """Of the first prediction accepted in the batch; empty without one."""
+    """Place of the first prediction accepted in the batch; empty without one."""
     goes_on: bool
-    """It was not idle since the batch before."""
+    """Whether it was not idle since the batch before."""
     accepted: int
     joined: int
     left: int
     last_ms: int
-    """Latest record time of a prediction accepted, up to now."""
+    """Latest record time of an accepted prediction so far."""
     last_event_ms: int
-    """Latest event time of one, none believed beyond its record time; -1 for none."""
+    """Latest event time of one, limited to its record time; -1 without one."""
 
 
 class InvalidOf(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """An invalid record whose model could be read."""
+    """Invalid record whose model could be read."""
 
     place: Place
     model: str
 
 
 class Windows(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """The newest of the predictions resolved at one time, of whatever model, for the order of predictions."""
+    """Newest prediction of all those resolved at one time, of any model, for the order of predictions."""
 
     place: Place
-    """(time, DUE) of those that expired, (time, BEHIND) of those that met their labels."""
+    """(time, DUE) for those that expired, (time, BEHIND) for those that met their labels."""
     own_ms: int
     resolved: Place
 
 
 class Part(msgspec.Struct, array_like=True, frozen=True):
-    """Share of one model bucket in what one id bucket did in one batch."""
+    """Share of one model bucket in the results of one id bucket in one batch."""
 
     bucket: int
     """Number of the model bucket."""
     sender: int
     """Number of the id bucket."""
     reached_ms: int
-    """Time to which the batch has come; -1 if no record has a time yet."""
+    """Time that the batch has reached; -1 if no record has a time yet."""
     ended: bool
-    """The log ends here."""
+    """Whether the log ends here."""
     ticks: list[int]
-    """Times of records of this id bucket at which something may be due that no record of it says: the first
-    of each second, or with the order of predictions all of them; each once."""
+    """Distinct times of this id bucket's records, at which something may fall due.
+
+    The first of each second, or all of them if outcomes wait for the order of predictions.
+    """
     outcomes: list[Resolved]
     activities: list[Activity]
     invalid: list[InvalidOf]

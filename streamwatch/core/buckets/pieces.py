@@ -1,4 +1,4 @@
-"""Pieces that readers send to id buckets: events in rows, and how many records there were at which time."""
+"""Pieces that readers send to id buckets: events as rows, and counts of records by time."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ INVALID: Final = 4
 
 
 class Row(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """One event of a record; a record that was skipped has none."""
+    """Event of a record; a skipped record has none."""
 
     time_ms: int
-    """Running maximum of the timestamps, from the first record of the piece on; -1 before one is believed."""
+    """Running maximum of the timestamps from the first record of the piece on; -1 before one is believed."""
     offset: int
     event: int
-    """Number among the record's events."""
+    """Number of the event within its record."""
     kind: int
     id: str | None = None
     model: str | None = None
     name: str = ""
-    """Its class; or why the record is invalid."""
+    """Class, or reason why the record is invalid."""
     timestamp_ms: int | None = None
     scores: dict[str, float] | None = None
     segments: dict[str, str] | None = None
     withdraws: bool = False
 
     def event_at(self, partition: Partition, record_ms: int) -> Event:
-        """Make the event, with the clock at its place."""
+        """Build the event, with `record_ms` as its record time."""
         if self.kind == PREDICTION:
             return Prediction(
                 self.id or "",
@@ -56,7 +56,7 @@ class Row(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 def row_of(found: Event, time_ms: int, offset: int, event: int) -> Row | None:
-    """Make the row of an event; None of a record that was skipped."""
+    """Build the row of an event; None for a skipped record."""
     if isinstance(found, Prediction):
         return Row(
             time_ms,
@@ -82,19 +82,19 @@ def row_of(found: Event, time_ms: int, offset: int, event: int) -> Row | None:
 
 
 class Moment(msgspec.Struct, array_like=True, gc=False):
-    """The records of one partition that have one time, and what they hold."""
+    """Counts of the records of one partition that have one time."""
 
     time_ms: int
     records: int = 0
     timed: int = 0
-    """Of these, the ones that could be decoded, and so can come too late."""
+    """Number of these that could be decoded, which can therefore be out of order."""
     events: int = 0
     skipped: int = 0
-    """Of the records, those from which no mapping makes an event."""
+    """Number of records from which no mapping makes an event."""
     tied: int = 0
-    """Predictions whose class was one of several with the largest score."""
+    """Number of predictions whose class was one of several with the largest score."""
     corrected: dict[str, int] = {}
-    """Timestamps that were not believed, by reason."""
+    """Number of timestamps that were not believed, by reason."""
 
 
 class Piece(msgspec.Struct, array_like=True, frozen=True):
@@ -105,10 +105,10 @@ class Piece(msgspec.Struct, array_like=True, frozen=True):
     partition: int
     first_offset: int
     newest_ms: int
-    """Running maximum at the end of the range; -1 if nothing was believed."""
+    """Running maximum at the end of the range; -1 if no timestamp was believed."""
     rows: list[Row]
     moments: list[Moment]
-    """All records of the range, in one bucket; empty in the others."""
+    """Counts of all records of the range, in one bucket's piece; empty in the others."""
 
 
 ENCODER: Final = msgspec.msgpack.Encoder()

@@ -1,7 +1,7 @@
-"""Places in the one sequence, as values that sort like it across all buckets.
+"""Places in the sequence, as tuples that sort like it across all buckets.
 
-A place begins with a time and what stands there: what falls due at a time precedes the clock's coming to it,
-and that precedes the records of that time.
+A place begins with a time and a kind. At each time, expirations come first, then the clock reaches the time,
+then its records follow.
 
     (deadline, DUE, place of the prediction …)      it expires
     (time, TICK)                                    time passes: a record of this time is the first one
@@ -40,7 +40,7 @@ def rank_of(ranks: Mapping[str, int], partition: Partition) -> int:
     Raises
     ------
     ValueError
-        If its topic has none.
+        If its topic has no rank.
     """
     if partition.topic not in ranks:
         raise ValueError(f"expected a topic of {', '.join(ranks)}, got {partition.topic!r}")
@@ -48,12 +48,12 @@ def rank_of(ranks: Mapping[str, int], partition: Partition) -> int:
 
 
 def spelt(place: Place, own_ms: int) -> str:
-    """Spell the place of a prediction and its own time, as its entry keeps them, in 40 latin-1 characters."""
+    """Encode the place and own time of a prediction in 40 latin-1 characters, as its entry stores them."""
     time_ms, _, rank, offset, event = place
     return _SPELT.pack(time_ms, rank, offset, event, own_ms).decode("latin-1")
 
 
 def unspelt(text: str) -> tuple[Place, int]:
-    """Read what `spelt` gave."""
+    """Decode the result of `spelt`."""
     time_ms, rank, offset, event, own_ms = _SPELT.unpack(text.encode("latin-1"))
     return (time_ms, RECORD, rank, offset, event), own_ms

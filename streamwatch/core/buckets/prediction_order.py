@@ -1,7 +1,7 @@
-"""Outcomes of one model bucket in the order of predictions: `OrderBuffer`, with the windows of all buckets.
+"""Order of predictions in one model bucket: `OrderBuffer` with the windows of all buckets.
 
-An outcome goes when the window of any outcome whose prediction is not older is over, whatever model it is of.
-So every id bucket says of every time which was the newest of the predictions resolved then.
+An outcome is released when the window of any outcome, of any model, with a prediction at least as new is
+over. So every id bucket sends, for every time, the newest of the predictions resolved then.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from streamwatch.core.events import Outcome
 
 
 class HeldOutcome(msgspec.Struct, array_like=True, frozen=True, gc=False, order=True):
-    """An outcome, its prediction's own time, and the place where it was resolved."""
+    """Outcome, its prediction's own time, and the place of its resolution."""
 
     own_ms: int
     resolved: Place
@@ -32,14 +32,14 @@ class OrderState(msgspec.Struct, array_like=True, frozen=True):
 
 
 class PredictionOrder:
-    """Holds outcomes until their turn has come.
+    """Holds outcomes until they are released in the order of predictions.
 
     Parameters
     ----------
     window_ms
-        As `join.reorder_window`.
+        `join.reorder_window` in milliseconds.
     maximum
-        Outcomes held at most; beyond it the oldest predictions leave at once.
+        Largest number of outcomes held; beyond it those of the oldest predictions are released at once.
     """
 
     def __init__(self, window_ms: int, maximum: int) -> None:
@@ -53,11 +53,11 @@ class PredictionOrder:
         return len(self._held)
 
     def open_window(self, window: Windows) -> None:
-        """Note a window; it ends `window_ms` after the time of its place."""
+        """Add a window, which ends `window_ms` after the time of its place."""
         heappush(self._windows, (window.place[0] + self._window_ms, window.own_ms, window.resolved))
 
     def hold(self, own_ms: int, resolved: Place, outcome: Outcome) -> list[Outcome]:
-        """Take in an outcome; those that leave because there are too many."""
+        """Hold an outcome, and return those released because there are too many."""
         heappush(self._held, (own_ms, resolved, outcome))
         released: list[Outcome] = []
         while len(self._held) > self._maximum:
@@ -66,7 +66,7 @@ class PredictionOrder:
         return released
 
     def release(self, clock_ms: int) -> list[Outcome]:
-        """Take out what the clock allows, in order."""
+        """Remove and return what may be released at this time, in order."""
         while self._windows and self._windows[0][0] <= clock_ms:
             self._bound = max(self._bound, heappop(self._windows)[1:])
         released: list[Outcome] = []
@@ -75,7 +75,7 @@ class PredictionOrder:
         return released
 
     def release_all(self) -> list[Outcome]:
-        """Take out everything, in order."""
+        """Remove and return everything, in order."""
         released: list[Outcome] = []
         while self._held:
             self._bound = max(self._bound, self._held[0][:2])
@@ -84,12 +84,12 @@ class PredictionOrder:
         return released
 
     def state(self) -> OrderState:
-        """State that `restore` continues from."""
+        """State from which `restore` continues."""
         held = [HeldOutcome(*each) for each in sorted(self._held, key=lambda each: each[:2])]
         return OrderState(held, sorted(w for w in self._windows if w[1:] > self._bound), self._bound)
 
     def restore(self, state: OrderState) -> None:
-        """Continue from a `state`."""
+        """Continue from a state."""
         self._held = [(each.own_ms, each.resolved, each.outcome) for each in state.held]
         self._windows = list(state.windows)
         self._bound = state.bound

@@ -1,4 +1,4 @@
-"""Divides the records of one partition among id buckets, event by event."""
+"""Row-wise reader: divides the records of one partition among id buckets, event by event."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from streamwatch.core.records import OBJECT, RecordBatch, rows_of, words_of
 
 
 class RowReader:
-    """A `contract.Reader` whose pieces are events one by one: for whatever settings of the join.
+    """Reader (`contract.Reader`) whose pieces contain single events, for any settings of the join.
 
-    Timestamps are judged as the daemon judges them (`core.merge.timestamps`), with no other partition and
-    nothing but the range at hand to ask: a time that the daemon would correct may be corrected to another.
+    Timestamps are judged as in the daemon (`core.merge.timestamps`), but from the range at hand alone,
+    without other partitions. A time that the daemon would correct may be corrected to another one here.
 
     Parameters
     ----------
     spec
-        How the stream is cut.
+        Partitioning of the stream.
     digests
-        Makes the digests of ids as the decoders spell them.
+        Function that computes the digests of ids as the decoders spell them.
     """
 
     def __init__(self, spec: BucketsSpec, digests: Digests) -> None:
@@ -39,7 +39,7 @@ class RowReader:
         self._ranks = ranks_of(spec.sides)
 
     def split(self, partition: Partition, arrivals: Arrivals, host_ms: int) -> list[tuple[int, bytes]]:
-        """See `contract.Reader`."""
+        """Divide the records of one range of offsets; see `contract.Reader`."""
         rank_of(self._ranks, partition)
         buckets, home = self._spec.id_buckets, bucket_of_partition(partition, self._spec.id_buckets)
         times = judge(
@@ -96,7 +96,7 @@ def _events(found: Decoded) -> Sequence[Event]:
 
 
 def _decoded(records: RecordBatch) -> list[Decoded]:
-    """Decoded form of each record of a batch; plain rows become events."""
+    """Decoded form of each record of a batch; records in columns become events."""
     is_object = records.rows["side"] == OBJECT
     if not is_object.any():
         return cast("list[Decoded]", records.events())

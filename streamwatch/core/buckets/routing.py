@@ -1,4 +1,4 @@
-"""Buckets of ids, by their digests, and of models, by their names."""
+"""Assignment of ids to buckets by their digests, and of models by their names."""
 
 from __future__ import annotations
 
@@ -16,29 +16,30 @@ from streamwatch.core.join.compiled.rows import Digests
 
 
 def buckets_of_ids(ids: Sequence[str], digests: Digests, id_buckets: int) -> NDArray[np.int64]:
-    """Bucket of each id, int64, shape (n,): the upper half of its digest, modulo their number.
+    """Bucket of each id, int64, shape (n,): upper half of its digest modulo the number of buckets.
 
-    The lower half is what a table of entries is ordered by.
+    The lower half is not used, as it determines the order in hash tables.
     """
     halves = np.frombuffer(digests(ids), ">u8").reshape(-1, 2)
     return (halves[:, 0] % np.uint64(id_buckets)).astype(np.int64)
 
 
 def bucket_of_partition(partition: Partition, id_buckets: int) -> int:
-    """Id bucket that is told of all records of a partition, and has its events without an id."""
+    """Id bucket that counts the records of a partition, and gets its events without an id."""
     return (zlib.crc32(partition.topic.encode()) + partition.partition) % id_buckets
 
 
 class ModelRoutes:
-    """Model buckets by model: the one that owns it, and those that need its outcomes, too.
+    """Model buckets of each model: the one it belongs to, and others that need its outcomes.
 
-    Folds go with their model. Models that are compared are all in one bucket, as comparisons look at several.
-    A model whose drifts others take as theirs (`drift_signal: reference`) is evaluated in every bucket.
+    Folds are in the bucket of their model. Models that are compared are all in one bucket, as a comparison
+    needs both. A model that is the reference of a drift weighting (`drift_signal: reference`) is in every
+    bucket.
 
     Parameters
     ----------
     spec
-        How the stream is cut.
+        Partitioning of the stream.
     """
 
     __slots__ = ("_found", "_spec")
@@ -48,12 +49,12 @@ class ModelRoutes:
         self._found: dict[str, tuple[int, ...]] = {}
 
     def __getitem__(self, name: str) -> tuple[int, ...]:
-        """Buckets of a model or fold, its owner first."""
+        """Buckets of a model or fold; the one it belongs to is first."""
         try:
             return self._found[name]
         except KeyError:
             if len(self._found) > 2 * self._spec.join.max_models:
-                self._found.clear()  # names that are gone
+                self._found.clear()  # names of retired models
             return self._found.setdefault(name, self._route(model_of(name)))
 
     def _route(self, model: str) -> tuple[int, ...]:

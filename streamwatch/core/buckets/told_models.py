@@ -1,4 +1,4 @@
-"""Activity of models in one id bucket, from when they appear there until they are idle there."""
+"""Activity of models in one id bucket, reported batch by batch to model buckets."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class _ToldModel:
     accepted: int = 0
     joined: int = 0
     left: int = 0
-    """The last three as of the batch before."""
+    """The last three are totals as of the batch before."""
 
     def told(self) -> Activity | None:
-        """Tell what is new since the batch before; None if nothing is."""
+        """Activity since the batch before; None if there is none."""
         own = self.activity
         new = (own.accepted - self.accepted, own.joined - self.joined, own.left - self.left)
         if not any(new):
@@ -36,7 +36,7 @@ class _ToldModel:
 
 
 class ToldModelState(msgspec.Struct, array_like=True, frozen=True):
-    """State of what was told of a model up to a batch."""
+    """Totals reported of a model up to a batch."""
 
     model: str
     accepted: int
@@ -45,12 +45,12 @@ class ToldModelState(msgspec.Struct, array_like=True, frozen=True):
 
 
 class ToldModels:
-    """Keeps what was told of each model, and tells what is new.
+    """Tracks what was reported of each model, and returns what is new.
 
     Parameters
     ----------
     models
-        The models of the join; one that it lets go and takes up again was idle.
+        Models of the join; one that it removes and adds again was idle in between.
     """
 
     __slots__ = ("_models", "_over", "_told_models")
@@ -58,10 +58,10 @@ class ToldModels:
     def __init__(self, models: JoinModels) -> None:
         self._models = models
         self._told_models: dict[str, _ToldModel] = {}
-        self._over: list[_ToldModel] = []  # models that were idle since, in this batch
+        self._over: list[_ToldModel] = []  # models that became idle in this batch
 
     def accepted(self, model: str, place: Place) -> None:
-        """A prediction of the model was accepted."""
+        """Record that a prediction of the model was accepted."""
         activity = self._models.models[model]
         told_model = self._told_models.get(model)
         if told_model is None or told_model.activity is not activity:
@@ -72,7 +72,7 @@ class ToldModels:
             told_model.first = place
 
     def turn(self) -> list[Activity]:
-        """Tell what is new of every model since the last call."""
+        """Activity of every model since the last call."""
         told_models = [*self._over, *self._told_models.values()]
         self._over = []
         told = [activity for told_model in told_models if (activity := told_model.told()) is not None]
@@ -87,11 +87,11 @@ class ToldModels:
         return told
 
     def state(self) -> list[ToldModelState]:
-        """State that `restore` continues from; between batches."""
+        """State from which `restore` continues; to be taken between batches."""
         return [ToldModelState(name, s.accepted, s.joined, s.left) for name, s in self._told_models.items()]
 
     def restore(self, state: list[ToldModelState]) -> None:
-        """Continue from a `state`, with the models of the same moment."""
+        """Continue from a state, with the models restored from the same time."""
         self._told_models = {
             each.model: _ToldModel(
                 self._models.models[each.model], True, (), each.accepted, each.joined, each.left

@@ -1,4 +1,4 @@
-"""Counters and gauges as one value: those of all buckets add up, in whatever order."""
+"""Totals: counters and gauges as one value; those of several buckets can be added in any order."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _Counters = TypeVar("_Counters", JoinCounters, LabelCounters, PredictionCounters
 
 @dataclass(slots=True)
 class RecordCounts:
-    """Records evaluated, by topic, as `MergeProgress` counts them."""
+    """Counts of evaluated records by topic, as in `MergeProgress`."""
 
     evaluated: dict[str, int] = field(default_factory=dict[str, int])
     events: dict[str, int] = field(default_factory=dict[str, int])
@@ -32,35 +32,35 @@ class RecordCounts:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """Counts of one bucket, or of several together, since the beginning, and what they hold now.
+    """Counters since the start and current gauges of one bucket, or of several together.
 
-    `plus` is associative and commutative, and `Totals()` changes nothing.
+    `plus` is associative and commutative, and `Totals()` is its neutral element.
     """
 
     clock_ms: int = -1
-    """Time to which the bucket has come: the largest of several; -1 before the first record."""
+    """Time reached, the largest of several buckets'; -1 before the first record."""
     counters: JoinCounters = field(default_factory=JoinCounters)
     records: RecordCounts = field(default_factory=RecordCounts)
     over_limit: dict[str, int] = field(default_factory=dict[str, int])
-    """Records not evaluated as they came, by limit of the estimators."""
+    """Records not evaluated, or evaluated with a changed class, by limit of the estimators."""
     pending: int = 0
     early: int = 0
     unmatched: int = 0
     retained: int = 0
     dedup_entries: int = 0
     held: int = 0
-    """Outcomes that wait for the order of predictions."""
+    """Number of outcomes held for the order of predictions."""
     held_assumed: int = 0
     held_records: int = 0
-    """Records' events beyond the time of the batch, which wait for a later one."""
+    """Number of events held, as they are beyond the time of the batch."""
     oldest_ms: int | None = None
     """Record time of the oldest pending prediction."""
     models: dict[str, ModelActivity] = field(default_factory=dict[str, ModelActivity])
-    """Each in one bucket only."""
+    """Activity by model; each model is in one bucket only."""
     agreement: AgreementState = field(default_factory=AgreementState)
 
     def plus(self, other: Totals) -> Totals:
-        """Those of both together."""
+        """Add totals of other buckets."""
         oldest = [ms for ms in (self.oldest_ms, other.oldest_ms) if ms is not None]
         return Totals(
             max(self.clock_ms, other.clock_ms),
@@ -89,7 +89,7 @@ class Totals:
         )
 
     def holdings(self) -> Holdings:
-        """Holdings, as the join's gauges show them (`core.join.series.Joining`)."""
+        """Convert to `Holdings`, from which the join's gauges are built (`core.join.series.Joining`)."""
         return Holdings(
             self.models,
             self.pending,
@@ -146,10 +146,10 @@ _DECODER: Final = msgspec.msgpack.Decoder(Totals)
 
 
 def written(totals: Totals) -> bytes:
-    """As the body of a result; equal totals give equal bytes."""
+    """Encode totals as the body of a result; equal totals give equal bytes."""
     return _ENCODER.encode(totals)
 
 
 def read(body: bytes) -> Totals:
-    """Read what `written` gave; raises msgspec.DecodeError if it is not of this version."""
+    """Decode the result of `written`; raises msgspec.DecodeError if it is not of this version."""
     return _DECODER.decode(body)

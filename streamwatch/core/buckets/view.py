@@ -1,4 +1,4 @@
-"""Results of all buckets together, as one process would show them."""
+"""View of the results of all buckets, as a single process would report them."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ _ALARMS: Final = msgspec.msgpack.Decoder(Alarm)
 
 
 class ResultsView:
-    """Takes in results, in the order of each name; any of them may come again.
+    """Collects results; those of one name must be in order, and any may be repeated.
 
     Parameters
     ----------
     spec
-        How the stream is cut.
+        Partitioning of the stream.
     """
 
     def __init__(self, spec: BucketsSpec) -> None:
         self._spec = spec
         self._totals: dict[str, Totals] = {}
         self.monitors = EstimatorSet(spec.monitors)
-        """Estimators of all models; their recent alarms and what went beyond limits are told apart."""
+        """Estimators of all models; recent alarms and counts of limits are kept separately."""
         self.alarms: dict[str, Alarm] = {}
-        """By the names of their results."""
+        """Alarms by name of their result."""
 
     def take(self, kind: str, name: str, body: bytes) -> None:
-        """Take in one result.
+        """Add one result.
 
         Raises
         ------
@@ -52,11 +52,11 @@ class ResultsView:
             self._totals[name] = read_totals(body)
         elif kind == MODEL:
             if body:
-                self.monitors.restore(body)  # in the place of the one before
+                self.monitors.restore(body)  # replaces the previous one
             elif name in self.monitors.models():
                 self.monitors.retire(name)
         elif kind == PAIRS:
-            comparisons = ComparisonSet(self._spec.monitors)  # one that has ended is in no snapshot
+            comparisons = ComparisonSet(self._spec.monitors)  # new, as it lacks ended comparisons
             comparisons.restore(body)
             self.monitors.comparisons = comparisons
         elif kind == ALARM:
@@ -68,14 +68,14 @@ class ResultsView:
 
     @property
     def totals(self) -> Totals:
-        """Counters and gauges of all buckets."""
+        """Counters and gauges of all buckets together."""
         total = Totals()
         for each in self._totals.values():
             total = total.plus(each)
         return total
 
     def mismatches(self) -> list[Mismatch]:
-        """Mismatches of models, by name."""
+        """Models whose predictions and labels seem not to belong together, by name."""
         return _mismatches(self._spec, self.totals)
 
     def caveats(self) -> dict[str, Caveats]:
@@ -84,7 +84,7 @@ class ResultsView:
         return caveats(joined_folds(totals.models), self._spec.join, totals.clock_ms)
 
     def identities(self) -> list[str]:
-        """Sums over all buckets that do not hold, in words; they do after every whole batch."""
+        """Describe the sums over all buckets that do not hold; empty after every complete batch."""
         return identities(self.totals)
 
     def join_families(self) -> list[Family]:
@@ -97,7 +97,7 @@ class ResultsView:
         ]
 
     def families(self) -> Sequence[Family]:
-        """Every series, those of the estimators last."""
+        """All series, those of the estimators last."""
         return self.join_families() + self.monitors.families()
 
 
