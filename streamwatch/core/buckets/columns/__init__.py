@@ -1,1 +1,1 @@
-"""Buckets in columns, where the compiled join suffices: the same contract, state and numbers."""
+"""Buckets in columns, for settings for which the compiled join suffices; same contract and results."""

@@ -1,4 +1,4 @@
-"""Labels that models were resolved with, in columns: as `label_history.LabelHistories`."""
+"""Histories of the labels of models, in columns; equivalent to `label_history.LabelHistories`."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from streamwatch.core.buckets.columns.lookup import look_up
 from streamwatch.core.join.compiled.durable.packed import pack_columns, unpack_columns
 
 _COLUMNS: Final = 6
-"""Time, rank, offset, event and number of its place, and the label."""
+"""Number of columns: time, rank, offset, event and number of the place, and the label."""
 _LEAST: Final = 16
 _MIN_NAMES: Final = 65_536
 
 
 class _State(msgspec.Struct, array_like=True, frozen=True):
     columns: dict[str, bytes]
-    """By model, packed."""
+    """Packed columns by model."""
     names: list[str]
     """Labels by their numbers in the columns."""
 
@@ -30,7 +30,7 @@ _STATE: Final = msgspec.msgpack.Decoder(_State)
 
 
 class ColumnHistories:
-    """Histories of all models, by name; labels are numbers of this object."""
+    """Histories of all models, by name; labels are numbered."""
 
     __slots__ = ("_by_model", "_counts", "_crowded", "_names", "_numbers")
 
@@ -47,7 +47,7 @@ class ColumnHistories:
 
     @property
     def names(self) -> list[str]:
-        """Labels by their numbers."""
+        """Labels by number."""
         return self._names
 
     def look_up(
@@ -57,22 +57,23 @@ class ColumnHistories:
         resolved: NDArray[np.int64],
         labels: NDArray[np.int64],
     ) -> NDArray[np.int64]:
-        """Find the label known at each of a model's predictions, and take in those that resolved them.
+        """Find the label known at each of a model's predictions, and add the labels that resolved them.
 
         Parameters
         ----------
         model
-            Its name.
+            Name of the model.
         accepted
-            Time, rank, offset and event of the predictions, shape (n, 4).
+            Places of the predictions: time, rank, offset and event, shape (n, 4).
         resolved
-            The same of where they were resolved, in this order, and which of the event's outcomes, (n, 5).
+            Places of their resolution, in this order: the same and the number of the event's outcome, (n, 5).
         labels
-            Numbers of the labels, shape (n,); -1 of those that were assumed.
+            Numbers of the labels, shape (n,); -1 for assumed ones.
 
         Returns
         -------
-        Numbers of the labels, shape (n,); -1 where none was known.
+        numpy.ndarray
+            Numbers of the labels known at prediction, shape (n,); -1 where none was known.
         """
         count = self._counts.get(model, 0)
         history = self._by_model.get(model, np.zeros((0, _COLUMNS), np.int64))
@@ -85,7 +86,7 @@ class ColumnHistories:
         return known
 
     def release_names(self) -> None:
-        """Forget labels that no history has, if there are many; numbers given before mean nothing then."""
+        """Remove labels that are in no history, if there are many; numbers given before are invalid then."""
         if len(self._names) <= self._crowded:
             return
         used = [history[: self._counts[model], -1] for model, history in self._by_model.items()]
@@ -97,12 +98,12 @@ class ColumnHistories:
         self._crowded = max(_MIN_NAMES, 2 * len(self._names))
 
     def retire(self, model: str) -> None:
-        """Forget a model."""
+        """Remove the history of a model."""
         self._by_model.pop(model, None)
         self._counts.pop(model, None)
 
     def forget_before(self, time_ms: int) -> None:
-        """Let go of what no prediction accepted at this time or later asks for, where it is half of all."""
+        """Drop what predictions accepted at this time or later do not need, if it is more than half."""
         for model, history in self._by_model.items():
             count = self._counts[model]
             unneeded = self._unneeded(history[:count], time_ms)
@@ -115,7 +116,7 @@ class ColumnHistories:
         return max(0, int(np.searchsorted(history[:, 0], time_ms, "left")) - 1)
 
     def state(self, time_ms: int) -> bytes:
-        """State that `restore` continues from: what predictions accepted at this time or later ask for."""
+        """State from which `restore` continues, for predictions accepted at this time or later."""
         needed: dict[str, NDArray[np.int64]] = {}
         for model, history in self._by_model.items():
             some = history[: self._counts[model]]
@@ -128,7 +129,7 @@ class ColumnHistories:
         return _ENCODER.encode(_State(columns, [self._names[number] for number in used.tolist()]))
 
     def restore(self, state: bytes) -> None:
-        """Continue from a `state`.
+        """Continue from a state.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""A bucket of ids in columns: merges what readers sent, joins it, and sends models what concerns them."""
+"""Id bucket in columns: merges pieces sent by readers, joins them, and sends outcomes to model buckets."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ _SECOND_MS: Final = 1_000
 
 
 class ColumnIdBucket:
-    """A `contract.Keeper` of ids where the compiled join suffices.
+    """Id bucket (`contract.Keeper`) in columns, for settings for which the compiled join suffices.
 
-    It does what `id_bucket.IdBucket` does. Its log is its own: neither reads the other's.
+    Equivalent to `id_bucket.IdBucket`, except that neither can read the other's log.
 
     Parameters
     ----------
     number
-        Which of the id buckets it is, from 0.
+        Number of the id bucket, from 0.
     spec
-        How the stream is cut.
+        Partitioning of the stream.
 
     Raises
     ------
     ValueError
-        If the compiled join does not do what is asked for.
+        If the compiled join does not support the settings.
     """
 
     def __init__(self, number: int, spec: BucketsSpec) -> None:
@@ -58,7 +58,7 @@ class ColumnIdBucket:
         """Number of the last batch."""
 
     def feed(self, batch: int, pieces: Sequence[bytes], end_ms: int | None) -> Fed:
-        """See `contract.Keeper`."""
+        """Process one batch; see `contract.Keeper`."""
         self._reader.check()
         if batch <= self.batch:
             raise ValueError(f"expected a batch after {self.batch} in bucket {self._name}, got {batch}")
@@ -76,7 +76,7 @@ class ColumnIdBucket:
         return Fed(parts, results, written(BatchInput(self._log_name, batch, end_ms, pieces)))
 
     def take_in(self, delta: bytes) -> None:
-        """See `contract.Keeper`."""
+        """Repeat a feed or restore a part of a base; see `contract.Keeper`."""
         entry = read(delta, self._log_name)
         if isinstance(entry, BatchInput):
             self.feed(entry.batch, entry.pieces, entry.end_ms)
@@ -85,11 +85,11 @@ class ColumnIdBucket:
         restore_part(self, entry.body, number=entry.number, is_last=entry.number == entry.count - 1)
 
     def base(self) -> list[bytes]:
-        """See `contract.Keeper`."""
+        """Encode the whole state; see `contract.Keeper`."""
         return parts_of(self._log_name, state_of(self))
 
     def totals(self) -> Totals:
-        """Counters and gauges; those that depend on models are in the model buckets."""
+        """Counters and gauges, without those that model buckets count."""
         held = self.join.join.holdings()
         return Totals(
             self.inbox.reached_ms,
@@ -149,7 +149,7 @@ class ColumnIdBucket:
 
 
 def _ticks(several: Sequence[tuple[Partition, Moments]], before_ms: int) -> list[int]:
-    """Times at which time passes for models: of the first record in each second."""
+    """Times to process in model buckets: those of the first record in each second."""
     times = np.concatenate([np.zeros(0, np.int64), *(moments.times_ms for _, moments in several)])
     times = np.unique(times[times > max(before_ms, -1)])
     _, firsts = np.unique(times // _SECOND_MS, return_index=True)

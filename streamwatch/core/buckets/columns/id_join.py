@@ -1,4 +1,4 @@
-"""The compiled join of one bucket of ids, with the place of everything that concerns a model."""
+"""Compiled join of one id bucket, with the place in the sequence of all that concerns a model."""
 
 from __future__ import annotations
 
@@ -34,32 +34,34 @@ from streamwatch.core.specs import JoinSpec
 from streamwatch.core.words import Records, taken
 
 RESOLUTION: Final = (*PLACE_COLUMNS, "number")
-"""Columns of places of resolutions: those of the record, and which of its outcomes. Of outcomes that were
-assumed only the time counts."""
+"""Columns of a resolution's place: the record's place, and the number of its outcome.
+
+For assumed outcomes only the time is used.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class PlacedOutcomes:
-    """Outcomes, and where they and their predictions stand."""
+    """Outcomes, with the places of their resolutions and predictions."""
 
     outcomes: OutcomeBatch
     resolved: NDArray[np.int64]
-    """`RESOLUTION`, shape (n, 5)."""
+    """Columns `RESOLUTION`, shape (n, 5)."""
     accepted: NDArray[np.int64]
-    """`PLACE_COLUMNS`, shape (n, 4)."""
+    """Columns `PLACE_COLUMNS`, shape (n, 4)."""
 
 
 class ColumnJoin:
-    """Joins events of one bucket of ids in order.
+    """Joins events of one id bucket in order.
 
     Parameters
     ----------
     spec
-        As `id_join.share_of` has them.
+        Result of `id_join.share_of`.
     start_ms
-        As `Pipeline.start_ms`.
+        As in `Pipeline.start_ms`.
     rank
-        Gives the rank of a partition among all.
+        Function from a partition to its rank among all.
     """
 
     def __init__(self, spec: JoinSpec, start_ms: int | None, rank: Callable[[Partition], int]) -> None:
@@ -69,20 +71,20 @@ class ColumnJoin:
         self.prediction_places = PredictionPlaces()
         self.told_models = ColumnToldModels(self.join)
         self.partition_numbers: dict[Partition, int] = {}
-        """Numbers of partitions, in the order in which something came of them."""
+        """Numbers of partitions, in the order in which they first occurred."""
         self.outcomes: list[PlacedOutcomes] = []
-        """Of this batch."""
+        """Outcomes of this batch."""
         self.invalid: list[InvalidOf] = []
-        """Of this batch."""
+        """Invalid records with a model in this batch."""
 
     @property
     def counters(self) -> JoinCounters:
-        """Counters; those that depend on models are in the model buckets."""
+        """Counters, without those that model buckets count."""
         return replace(self.join.counters, models_retired=0)
 
     @property
     def ranks(self) -> list[int]:
-        """Ranks of partitions by their numbers."""
+        """Ranks of partitions by number."""
         return [self._rank(partition) for partition in self.partition_numbers]
 
     def feed(self, chunks: Sequence[tuple[Partition, Chunk]], before_ms: int, reached_ms: int) -> None:
@@ -91,11 +93,11 @@ class ColumnJoin:
         Parameters
         ----------
         chunks
-            Of each partition by rank, each in the order of its log.
+            Chunks of each partition, ordered by rank, each in the order of its log.
         before_ms
             Time up to which everything was joined before.
         reached_ms
-            Time up to which it is now.
+            Time up to which everything is joined afterwards.
         """
         self.outcomes, self.invalid = [], []
         rows, placed = self._in_order(chunks, before_ms, reached_ms)
@@ -108,7 +110,7 @@ class ColumnJoin:
     def _in_order(
         self, chunks: Sequence[tuple[Partition, Chunk]], before_ms: int, reached_ms: int
     ) -> tuple[Records, NDArray[np.int64]]:
-        """Rows for the join in one sequence, the end of the batch behind them, and their places."""
+        """Build the join's rows in one sequence, with the end of the batch as last row, and their places."""
         count = sum(len(chunk.rows) for _, chunk in chunks)
         rows, placed = np.zeros(count + 1, ROW), np.zeros((count + 1, len(PLACE_COLUMNS)), np.int64)
         rows["side"][count], rows["record_ms"][count] = NOTHING, reached_ms
@@ -126,7 +128,7 @@ class ColumnJoin:
                 places.append(start + at)
                 events += self._events(chunk, at, partition, before_ms)
             start = end
-        order = np.argsort(placed[:, 0], kind="stable")  # they came by rank, offset and event
+        order = np.argsort(placed[:, 0], kind="stable")  # they are ordered by rank, offset and event already
         rows, placed = taken(rows, order), placed.take(order, axis=0)
         np.maximum(placed[:, 0], before_ms, out=placed[:, 0])
         rows["record_ms"] = placed[:, 0]
@@ -153,7 +155,7 @@ class ColumnJoin:
         placed[:, 2], placed[:, 3] = found["offset"], found["event"]
 
     def _segments(self, column: NDArray[np.int32], texts: Sequence[str]) -> NDArray[np.int32]:
-        """Numbers in the join of values of segments; those beyond its limit count with every prediction."""
+        """Numbers of segment values in the join; every prediction beyond the limit is counted."""
         numbers = [-1] * len(texts)
         counts = np.bincount(column + 1, minlength=len(texts) + 1)[1:].tolist() if texts else []
         segments = self.join.segments
@@ -167,7 +169,7 @@ class ColumnJoin:
     def _events(
         self, chunk: Chunk, at: NDArray[np.intp], partition: Partition, before_ms: int
     ) -> list[Event]:
-        """Events of the objects among a chunk."""
+        """Build the events of a chunk's objects."""
         events: list[Event] = []
         rank = self._rank(partition)
         for number, time_ms in zip(
@@ -193,7 +195,7 @@ class ColumnJoin:
                 self.told_models.retire(int(rows[at]["record_ms"]))
 
     def _accept(self, models: NDArray[np.int32], placed: NDArray[np.int64]) -> None:
-        """Note where predictions were accepted, and models that begin with one of them."""
+        """Record the places of accepted predictions, and the models that start with one of them."""
         self.prediction_places.add(placed)
         names = self.join.models.names
         numbers, firsts = np.unique(models, return_index=True)
@@ -222,10 +224,10 @@ class ColumnJoin:
 
 
 def _numbered(column: NDArray[np.int32], numbers: Sequence[int]) -> NDArray[np.int32]:
-    """Numbers of the join for those of a chunk; -1 stays what it is."""
+    """Convert a chunk's numbers to the join's; -1 stays -1."""
     return np.array([*numbers, -1], np.int32)[column]
 
 
 def _digests(ids: Sequence[str]) -> bytes:
-    """Digests of ids that are spelt as them."""
+    """Digests of ids that are spelt as their digests."""
     return "".join(ids).encode("latin-1")

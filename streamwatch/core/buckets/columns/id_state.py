@@ -1,4 +1,4 @@
-"""State of an id bucket in columns as parts of a base: what it counts first, then its entries, packed."""
+"""State of an id bucket in columns as parts of a base: counts first, then its entries, packed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PART_BYTES: Final = 4_000_000
 
 @dataclass(frozen=True, slots=True)
 class ColumnIdState:
-    """Everything but the entries."""
+    """State of an id bucket without its entries."""
 
     batch: int
     inbox: ColumnInboxState
@@ -42,7 +42,7 @@ _ITEMS: Final = msgspec.msgpack.Decoder(list[tuple[bytes, bytes]])
 
 
 def state_of(bucket: ColumnIdBucket) -> list[bytes]:
-    """Bodies of a base's parts."""
+    """Encode the state as the bodies of a base's parts."""
     own = bucket.join
     join = own.join
     entries = join.arrays.entries[: int(join.arrays.totals["top"][0])]
@@ -58,7 +58,7 @@ def state_of(bucket: ColumnIdBucket) -> list[bytes]:
         [(topic, number) for topic, number in own.partition_numbers],
         own.told_models.state(),
     )
-    entries["label_at_prediction"][pending] = -1  # no class
+    entries["label_at_prediction"][pending] = -1  # the number of a prediction is not a class
     changes = join.everything()
     entries["label_at_prediction"][pending] = numbers
     bodies = [_ENCODER.encode(state)]
@@ -77,7 +77,7 @@ def state_of(bucket: ColumnIdBucket) -> list[bytes]:
 
 
 class BaseItems:
-    """Part of a base that was read before all of it was."""
+    """Parts of a base read so far."""
 
     __slots__ = ("items", "state")
 
@@ -87,14 +87,14 @@ class BaseItems:
 
 
 def restore_part(bucket: ColumnIdBucket, body: bytes, *, number: int, is_last: bool) -> None:
-    """Take in the next body of a base, into a bucket that is new; with the last one it is the bucket.
+    """Restore the next body of a base into a new bucket; the last one completes it.
 
     Raises
     ------
     msgspec.DecodeError
         If it is not of this version.
     PackedError
-        If the entries are not what a base has of them.
+        If the entries are not what `state_of` writes.
     """
     found = bucket.base_items
     if number == 0:
@@ -120,4 +120,4 @@ def _restore(bucket: ColumnIdBucket, state: ColumnIdState, items: list[tuple[byt
     pending = np.flatnonzero(entries["state"] == PENDING)
     if len(pending) != len(numbers):
         raise PackedError(f"expected places of {len(pending)} predictions that wait, got {len(numbers)}")
-    entries["label_at_prediction"][pending] = numbers  # both as they were accepted
+    entries["label_at_prediction"][pending] = numbers  # both are in the order of acceptance

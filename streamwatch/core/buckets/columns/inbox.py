@@ -1,4 +1,4 @@
-"""Pieces that an id bucket was sent in columns: held by partition until the batch's time has come to it."""
+"""Inbox of an id bucket in columns: holds chunks by partition until they are due."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from streamwatch.core.events import Partition, Side
 
 @dataclass(frozen=True, slots=True)
 class DueRecords:
-    """Records that a batch has of each partition, by rank, each in the order of its log."""
+    """Records due in a batch by partition, ordered by rank, each in the order of its log."""
 
     chunks: Sequence[tuple[Partition, Chunk]]
     moments: Sequence[tuple[Partition, Moments]]
@@ -39,12 +39,12 @@ class ColumnInboxState(msgspec.Struct, array_like=True, frozen=True):
 
 
 class ColumnInbox:
-    """Holds events by partition until their time has come.
+    """Holds events by partition until they are due.
 
     Parameters
     ----------
     sides
-        What each topic carries, in the order of the settings.
+        Kind of events of each topic, in the order of the settings.
     """
 
     def __init__(self, sides: Mapping[str, Side]) -> None:
@@ -53,17 +53,17 @@ class ColumnInbox:
         self._chunks: dict[Partition, list[Chunk]] = {}
         self._moments: dict[Partition, list[Moments]] = {}
         self.reached_ms = -1
-        """Time to which the bucket has come: that of the batch, or the newest record's if that is earlier."""
+        """Time the bucket has reached: that of the batch, or of the newest record if that is earlier."""
 
     def __len__(self) -> int:
         return sum(len(chunk.rows) for several in self._chunks.values() for chunk in several)
 
     def rank(self, partition: Partition) -> int:
-        """Give the rank of a partition among all."""
+        """Rank of a partition among all."""
         return rank_of(self._ranks, partition)
 
     def take(self, pieces: Sequence[ColumnPiece], end_ms: int | None) -> DueRecords:
-        """Take in pieces, and take out what may go."""
+        """Add pieces, and remove and return what is due."""
         for piece in sorted(pieces, key=lambda p: (p.topic, p.partition, p.first_offset)):
             self._add(piece)
         newest_ms = max(self._running.values(), default=-1)
@@ -117,7 +117,7 @@ class ColumnInbox:
         return released
 
     def state(self) -> ColumnInboxState:
-        """State that `restore` continues from."""
+        """State from which `restore` continues."""
         chunks, moments = sorted(self._chunks.items()), sorted(self._moments.items())
         return ColumnInboxState(
             self.reached_ms,
@@ -131,7 +131,7 @@ class ColumnInbox:
         )
 
     def restore(self, state: ColumnInboxState) -> None:
-        """Continue from a `state`."""
+        """Continue from a state."""
         self.reached_ms = state.reached_ms
         self._running = {Partition(topic, number): ms for topic, number, ms in state.running}
         for topic, number, chunk in state.chunks:

@@ -1,4 +1,4 @@
-"""The label known at each prediction, found among the changes of its model's last label; compiled."""
+"""Compiled search for the label known at each prediction, in the history of its model's last label."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from streamwatch.core.jit import entry, hot
 
 @hot
 def is_before(history: Any, n: int, accepted: Any, k: int) -> Any:
-    """Tell whether a change stands before a prediction."""
+    """Tell whether a change's place is before that of a prediction."""
     for column in range(4):
         if history[n, column] != accepted[k, column]:
             return history[n, column] < accepted[k, column]
@@ -23,22 +23,22 @@ def look_up(history: Any, count: int, accepted: Any, resolved: Any, labels: Any,
     Parameters
     ----------
     history
-        int64 (room, 6): places and labels of changes, oldest first; room for one more of each outcome.
+        int64 (room, 6): places and labels of changes, oldest first; with room for one more per outcome.
     count
-        How many there are.
+        Number of changes.
     accepted
         int64 (n, 4): places of the predictions.
     resolved
-        int64 (n, 5): places where they were resolved, ascending.
+        int64 (n, 5): places of their resolutions, ascending.
     labels
-        int64 (n,): labels that resolved them; -1 of outcomes that were assumed, which change nothing.
+        int64 (n,): labels that resolved them; -1 for assumed outcomes, which change nothing.
     known
-        int64 (n,): written to; -1 where no label was known.
+        int64 (n,), output: labels known at prediction; -1 if none was known.
 
     Returns
     -------
     int
-        How many changes there are now.
+        New number of changes.
     """
     for k in range(accepted.shape[0]):
         step = 1
@@ -47,7 +47,7 @@ def look_up(history: Any, count: int, accepted: Any, resolved: Any, labels: Any,
             low = max(0, low - step)
             step *= 2
         high = min(count, low + step)
-        while low < high:  # how many stand before it
+        while low < high:  # number of changes before the prediction
             middle = (low + high) // 2
             if is_before(history, middle, accepted, k):
                 low = middle + 1

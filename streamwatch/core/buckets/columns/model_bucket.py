@@ -1,4 +1,4 @@
-"""A bucket of models that takes outcomes in columns."""
+"""Model bucket that takes outcomes in columns."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from streamwatch.core.buckets.spec import BucketsSpec
 
 
 class ColumnModelBucket(ModelBucket):
-    """A `contract.Keeper` of models whose id buckets are in columns.
+    """Model bucket (`contract.Keeper`) for id buckets in columns.
 
-    It does what `ModelBucket` does. Its log is its own: neither reads the other's.
+    Equivalent to `ModelBucket`, except that neither can read the other's log.
 
     Parameters
     ----------
     number
-        Which of the model buckets it is, from 0.
+        Number of the model bucket, from 0.
     spec
-        How the stream is cut.
+        Partitioning of the stream.
     """
 
     FORM: ClassVar[str] = " in columns"

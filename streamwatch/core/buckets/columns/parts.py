@@ -1,4 +1,4 @@
-"""Parts that id buckets send to model buckets in columns: outcomes with their places as one packed value."""
+"""Parts that id buckets in columns send to model buckets: outcomes and places packed as one value."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _COUNT: Final = len(_OF_OUTCOMES) + 1 + len(RESOLUTION) + len(PLACE_COLUMNS)
 
 
 class PackedOutcomes(msgspec.Struct, array_like=True, frozen=True):
-    """Outcomes as bytes. Numbers of scores are places among `scores`, with the segments beside."""
+    """Outcomes as bytes; numbers of scores are indices in `scores`, and segments are a separate column."""
 
     columns: bytes
     models: Sequence[str]
@@ -37,7 +37,7 @@ class PackedOutcomes(msgspec.Struct, array_like=True, frozen=True):
     scores: Sequence[dict[str, float]]
 
     def unpacked(self) -> PlacedOutcomes:
-        """Read them; raises PackedError if a number has no name."""
+        """Unpack the outcomes; raises PackedError if a number has no name."""
         columns = unpack_columns(self.columns, _COUNT)
         records = np.zeros(len(columns[0]), OUTCOME)
         for name, column in zip(_OF_OUTCOMES, columns, strict=False):
@@ -66,7 +66,7 @@ class PackedOutcomes(msgspec.Struct, array_like=True, frozen=True):
 
 
 class ColumnPart(msgspec.Struct, array_like=True, frozen=True, tag="columns"):
-    """Share of one model bucket in what one id bucket did in one batch: as `parts.Part`."""
+    """Share of one model bucket in the results of one id bucket in one batch; see `parts.Part`."""
 
     bucket: int
     sender: int
@@ -83,14 +83,14 @@ PARTS: Final = msgspec.msgpack.Decoder(ColumnPart)
 
 
 class OutcomeParts:
-    """Outcomes of one batch by model bucket.
+    """Outcomes of one batch, from which those of each model bucket are selected.
 
     Parameters
     ----------
     several
-        In order; names and numbers as of each.
+        Outcomes in order, each with its own names and numbers.
     ranks
-        Ranks of partitions by their numbers: places are told by rank.
+        Ranks of partitions by number, which replace the numbers in places.
     """
 
     def __init__(self, several: Sequence[PlacedOutcomes], ranks: Sequence[int]) -> None:
@@ -104,11 +104,11 @@ class OutcomeParts:
 
     @property
     def models(self) -> Sequence[str]:
-        """Models that have outcomes."""
+        """Names of the models with outcomes."""
         return list(self._models.by_name)
 
     def of(self, models: NDArray[np.bool_]) -> PackedOutcomes:
-        """Outcomes of some models, by place in `models`."""
+        """Pack the outcomes of some models; the mask is by index in `models`."""
         columns = self._columns_of_all
         chosen = columns[models[columns[:, 2]]] if len(columns) else columns
         scores: list[dict[str, float]] = []
@@ -147,7 +147,7 @@ class _Numbers:
         self.by_name: dict[str, int] = {}
 
     def of(self, column: NDArray[np.int32], names: Sequence[str]) -> NDArray[np.int32]:
-        """Numbers here of numbers there; -1 stays what it is."""
+        """Convert numbers of `names` to numbers here; -1 stays -1."""
         here = np.full(len(names) + 1, -1, np.int32)
         for number in np.flatnonzero(np.bincount(column + 1, minlength=1)[1:]).tolist():
             here[number] = self.by_name.setdefault(names[number], len(self.by_name))

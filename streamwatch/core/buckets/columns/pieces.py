@@ -31,28 +31,31 @@ ARRIVED: Final = np.dtype(
     ],
     align=True,
 )
-"""One event of a record; -1 stands for none. `time_ms`: running maximum in its partition. `event`: which of
-the record's events. `model`, `class`, `segments`: numbers in the lists beside. `side`: as in `records`; of an
-`OBJECT`, `object` is its place among those beside, and the rest but time, offset and event is nothing."""
+"""Event of a record; -1 stands for none.
+
+`time_ms`: running maximum in its partition. `event`: number of the event within its record. `model`, `class`,
+`segments`: indices in the lists of the chunk. `side`: as in `records`; for an `OBJECT`, `object` is the index
+in the chunk's objects, and of the rest only time, offset and event are used.
+"""
 
 _NAMED: Final = ("model", "class", "segments")
 _COLUMNS: Final = tuple(ARRIVED.names or ())
 
 MOMENT: Final = ("time_ms", "records", "timed", "events", "skipped", "tied")
-"""Columns of moments; as `pieces.Moment`."""
+"""Columns of counts by time; see `pieces.Moment`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Moments:
-    """Records of one partition by time: int64 columns in the order of `MOMENT`, shape (n, 6)."""
+    """Counts of records of one partition by time: int64 columns in the order of `MOMENT`, shape (n, 6)."""
 
     columns: NDArray[np.int64]
     corrected: Sequence[tuple[int, str, int]] = ()
-    """Times, reasons and numbers of timestamps that were not believed."""
+    """Time, reason and number of timestamps that were not believed."""
 
     @property
     def times_ms(self) -> NDArray[np.int64]:
-        """Time of each, not decreasing."""
+        """Times, not decreasing."""
         return self.columns[:, 0]
 
 
@@ -64,19 +67,19 @@ class Chunk:
     """Events of one partition in the order of its log."""
 
     rows: Records
-    """Of `ARRIVED`, shape (n,)."""
+    """Dtype `ARRIVED`, shape (n,)."""
     models: Sequence[str]
     classes: Sequence[str]
     segments: Sequence[str]
-    """Names by number, and texts of values of segments."""
+    """Names by number; here texts of segment values."""
     objects: Sequence[Row]
 
     def part(self, start: int, stop: int) -> Chunk:
-        """Take the events from `start` up to `stop`."""
+        """Events from `start` up to `stop`, without a copy."""
         return Chunk(self.rows[start:stop], self.models, self.classes, self.segments, self.objects)
 
     def only(self, chosen: NDArray[np.intp]) -> Chunk:
-        """Copy the events at these places, and those of the objects that are among them."""
+        """Copy the chosen events, with their objects."""
         rows = taken(self.rows, chosen)
         at = np.flatnonzero(rows["side"] == OBJECT)
         objects = [self.objects[number] for number in rows["object"][at].tolist()]
@@ -85,7 +88,7 @@ class Chunk:
 
 
 class PackedChunk(msgspec.Struct, array_like=True, frozen=True):
-    """A chunk as bytes."""
+    """Chunk as bytes."""
 
     columns: bytes
     models: Sequence[str]
@@ -94,7 +97,7 @@ class PackedChunk(msgspec.Struct, array_like=True, frozen=True):
     objects: Sequence[Row]
 
     def unpacked(self) -> Chunk:
-        """Read it; raises PackedError if a number has no name or object."""
+        """Unpack the chunk; raises PackedError if a number has no name or object."""
         columns = unpack_columns(self.columns, len(_COLUMNS))
         rows = np.zeros(len(columns[0]), ARRIVED)
         for name, column in zip(_COLUMNS, columns, strict=True):
@@ -107,7 +110,7 @@ class PackedChunk(msgspec.Struct, array_like=True, frozen=True):
 
 
 def packed(chunk: Chunk) -> PackedChunk:
-    """Write a chunk."""
+    """Pack a chunk."""
     columns = [
         chunk.rows[name] if chunk.rows[name].dtype == np.uint64 else chunk.rows[name].astype(np.int64)
         for name in _COLUMNS
@@ -116,24 +119,24 @@ def packed(chunk: Chunk) -> PackedChunk:
 
 
 class PackedMoments(msgspec.Struct, array_like=True, frozen=True):
-    """Moments as bytes."""
+    """Counts of records by time, as bytes."""
 
     columns: bytes
     corrected: Sequence[tuple[int, str, int]]
 
     def unpacked(self) -> Moments:
-        """Read them."""
+        """Unpack the counts."""
         columns = unpack_columns(self.columns, len(MOMENT))
         return Moments(np.stack([column.astype(np.int64) for column in columns], axis=1), self.corrected)
 
 
 def packed_moments(moments: Moments) -> PackedMoments:
-    """Write moments."""
+    """Pack counts of records by time."""
     return PackedMoments(pack_columns(list(moments.columns.T)), moments.corrected)
 
 
 class ColumnPiece(msgspec.Struct, array_like=True, frozen=True, tag="columns"):
-    """Share of one id bucket in the records of one range of one partition: as `pieces.Piece`."""
+    """Share of one id bucket in the records of one range of one partition; see `pieces.Piece`."""
 
     bucket: int
     topic: str

@@ -1,4 +1,4 @@
-"""Places of accepted predictions in the sequence, by number, as long as these may be pending."""
+"""Places of accepted predictions in the sequence, by number, as long as they may be pending."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from streamwatch.core.join.compiled.durable.packed import pack_columns, unpack_c
 from streamwatch.core.join.compiled.layout import NUMBER_BITS
 
 PLACE_COLUMNS: Final = ("time_ms", "partition", "offset", "event")
-"""Columns of places; `partition` is its number in the bucket."""
+"""Columns of places; `partition` is the bucket's number of the partition."""
 _LEAST: Final = 1_024
 
 
@@ -21,13 +21,13 @@ class PredictionPlacesState(msgspec.Struct, array_like=True, frozen=True):
 
     accepted: int
     columns: bytes
-    """Their numbers, and `PLACE_COLUMNS`."""
+    """Numbers of the predictions, and columns `PLACE_COLUMNS`."""
 
 
 class PredictionPlaces:
-    """Places of predictions, int64, in the order in which they were accepted.
+    """Places of predictions, int64, in the order of acceptance.
 
-    What is asked for is kept from the oldest pending prediction on, with those in between.
+    All are kept from the oldest pending prediction on, including those resolved in between.
     """
 
     __slots__ = ("_columns", "_first", "accepted")
@@ -35,15 +35,15 @@ class PredictionPlaces:
     def __init__(self) -> None:
         self._columns = np.zeros((_LEAST, len(PLACE_COLUMNS)), np.int64)
         self._first = 1
-        """Number of the first that is kept."""
+        """Number of the first prediction kept."""
         self.accepted = 0
-        """Number of the last that was accepted."""
+        """Number of the prediction accepted last."""
 
     def __len__(self) -> int:
         return self.accepted + 1 - self._first
 
     def add(self, places: NDArray[np.int64]) -> None:
-        """Take in those accepted next, shape (n, 4)."""
+        """Add the places of the predictions accepted next, shape (n, 4)."""
         count = len(self)
         self._make_room(count + len(places))
         self._columns[count : count + len(places)] = places
@@ -54,25 +54,25 @@ class PredictionPlaces:
         return self._columns.take(self._whole(numbers) - self._first, axis=0)
 
     def forget_before(self, oldest: int | None) -> None:
-        """Let go of those accepted before a number modulo 2³¹, the oldest pending one's; None: of all."""
+        """Drop predictions before number `oldest` (modulo 2³¹), the oldest pending one; None drops all."""
         first = self.accepted + 1
         if oldest is not None:
             first = int(self._whole(np.array([oldest], np.int32))[0])
         gone = first - self._first
-        if gone > len(self) - gone:  # less is moved than was let go
+        if gone > len(self) - gone:  # only if less is moved than is dropped
             left = self._columns[gone : len(self)].copy()
             self._columns = left if len(left) >= _LEAST else np.zeros((_LEAST, len(PLACE_COLUMNS)), np.int64)
             self._columns[: len(left)] = left
             self._first = first
 
     def state(self, pending: NDArray[np.int32]) -> tuple[PredictionPlacesState, NDArray[np.int32]]:
-        """State that `restore` continues from, and the numbers of these predictions in order."""
+        """State from which `restore` continues, and the sorted numbers of these pending predictions."""
         whole = np.sort(self._whole(pending))
         places = self._columns.take(whole - self._first, axis=0)
         return PredictionPlacesState(self.accepted, pack_columns([whole, *places.T])), _short(whole)
 
     def restore(self, state: PredictionPlacesState) -> NDArray[np.int32]:
-        """Continue from a `state`; gives the numbers of pending predictions in order."""
+        """Continue from a state, and return the sorted numbers of pending predictions."""
         packed = unpack_columns(state.columns, 1 + len(PLACE_COLUMNS))
         whole, *places = (column.astype(np.int64) for column in packed)
         self.accepted = state.accepted

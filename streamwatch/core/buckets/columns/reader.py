@@ -1,4 +1,4 @@
-"""Divides the records of one partition among id buckets, in columns."""
+"""Reader in columns: divides the records of one partition among id buckets."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ _EMPTY: Final = np.zeros(0, ARRIVED)
 
 
 class ColumnReader:
-    """A `contract.Reader` whose pieces are columns, for buckets in columns.
+    """Reader (`contract.Reader`) whose pieces are columns, for buckets in columns.
 
-    Timestamps are judged as `reader.RowReader` does.
+    Timestamps are judged as in `reader.RowReader`.
 
     Parameters
     ----------
     spec
-        How the stream is cut.
+        Partitioning of the stream.
     digests
-        Makes the digests of ids as the decoders spell them.
+        Function that computes the digests of ids as the decoders spell them.
     """
 
     def __init__(self, spec: BucketsSpec, digests: Digests) -> None:
@@ -54,7 +54,7 @@ class ColumnReader:
         self._ranks = ranks_of(spec.sides)
 
     def split(self, partition: Partition, arrivals: Arrivals, host_ms: int) -> list[tuple[int, bytes]]:
-        """See `contract.Reader`."""
+        """Divide the records of one range of offsets; see `contract.Reader`."""
         rank_of(self._ranks, partition)
         buckets, home = self._spec.id_buckets, bucket_of_partition(partition, self._spec.id_buckets)
         times = _judged(arrivals, host_ms, self._spec.max_future_ms)
@@ -73,7 +73,7 @@ class ColumnReader:
         return pieces
 
     def _chunk(self, arrivals: Arrivals, times_ms: NDArray[np.int64]) -> tuple[Chunk, NDArray[np.bool_]]:
-        """Events of a range, and which of them have an id."""
+        """Events of a range, and a mask of those with an id."""
         records = arrivals.records
         rows, names = records.rows, records.vocabulary
         is_plain = rows["side"] != OBJECT
@@ -116,7 +116,7 @@ class _Numbers:
         return self.by_name.setdefault(name, len(self.by_name))
 
     def of(self, column: NDArray[np.int32], names: Sequence[str]) -> NDArray[np.int32]:
-        """Numbers here of numbers there; -1 stays what it is."""
+        """Convert numbers of `names` to numbers here; -1 stays -1."""
         here = np.full(len(names) + 1, -1, np.int32)
         for number in np.flatnonzero(np.bincount(column + 1, minlength=1)[1:]).tolist():
             here[number] = self[names[number]]
@@ -124,7 +124,7 @@ class _Numbers:
 
 
 class _Others:
-    """Events that come as objects: those that columns can say all of become rows."""
+    """Events given as objects; those that fit into columns become rows without an object."""
 
     def __init__(self, models: _Numbers, classes: _Numbers, segments: _Numbers) -> None:
         self.objects: list[Row] = []
@@ -134,7 +134,7 @@ class _Others:
         self._identified: list[bool] = []
 
     def add(self, decoded: Decoded, time_ms: int, offset: int) -> None:
-        """Take in what one record decodes to."""
+        """Add the decoded form of one record."""
         events: Sequence[Event] = decoded.events if isinstance(decoded, EventGroup) else (decoded,)
         for number, event in enumerate(events):
             row = row_of(event, time_ms, offset, number)
@@ -157,7 +157,10 @@ class _Others:
         return -1, offset, number, -1, -1, -1, OBJECT, len(self.objects) - 1
 
     def rows(self, digests: Digests) -> tuple[Records, NDArray[np.bool_]]:
-        """Rows of all events, and which of them have an id; ids of objects are spelt as their digests."""
+        """Rows of all events, and a mask of those with an id.
+
+        Ids of objects are replaced by their digests.
+        """
         rows = np.array(self._rows, ARRIVED) if self._rows else _EMPTY
         identified = np.array(self._identified, np.bool_)
         if self._ids:
@@ -175,7 +178,7 @@ class _Others:
 
 
 def _judged(arrivals: Arrivals, host_ms: int, max_future_ms: int) -> Judged:
-    """Judge timestamps; all at once where there is nothing to object to."""
+    """Judge timestamps, with a fast path for ranges in which all are believed."""
     stamps = arrivals.stamps_ms
     if len(stamps) and not arrivals.appended and bool(arrivals.decodable.all()):
         running = np.maximum.accumulate(stamps)
@@ -212,7 +215,7 @@ def _moments(arrivals: Arrivals, times: Judged) -> Moments:
 
 
 def _count_several(records: RecordBatch, counted: NDArray[np.int64]) -> None:
-    """Count events of records that hold several, or none."""
+    """Correct the counts of records that hold several events, or none."""
     numbers = records.rows["object"]
     for place in records.object_places().tolist():
         decoded = records.objects[int(numbers[place])]

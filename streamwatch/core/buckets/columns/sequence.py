@@ -1,4 +1,4 @@
-"""Steps of a model bucket at each place of the sequence, with outcomes in columns."""
+"""Steps of a model bucket in columns, each at its place in the sequence."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _NOTHING: Final = OutcomeBatch(np.zeros(0, OUTCOME), (), (), {})
 
 
 class ColumnSequence(ModelSequence):
-    """A `ModelSequence` whose outcomes are columns, none of which wait for their order.
+    """A `ModelSequence` with outcomes in columns, none of which are held for their order.
 
     Parameters
     ----------
     number
-        Which of the model buckets it is.
+        Number of the model bucket.
     spec
-        How the stream is cut.
+        Partitioning of the stream.
     """
 
     def __init__(self, number: int, spec: BucketsSpec) -> None:
@@ -36,7 +36,7 @@ class ColumnSequence(ModelSequence):
         self.kept_ms = spec.join.horizon_ms + 2 * _SECOND_MS
         """Time for which a prediction may be pending."""
         self.labels = ColumnHistories()
-        """In the place of `histories`."""
+        """Label histories; used instead of `histories`."""
         self._clear()
 
     def _clear(self) -> None:
@@ -44,7 +44,7 @@ class ColumnSequence(ModelSequence):
         self._accepted, self._resolved = np.zeros((0, 4), np.int64), np.zeros((0, 5), np.int64)
 
     def take(self, several: Sequence[PlacedOutcomes]) -> None:
-        """Take in the outcomes of a batch; goes before its steps."""
+        """Take the outcomes of a batch; must be called before its steps."""
         self.labels.release_names()
         models: dict[str, int] = {}
         parts = [each for each in several if len(each.outcomes)]
@@ -56,14 +56,14 @@ class ColumnSequence(ModelSequence):
         accepted = np.concatenate([each.accepted for each in parts])
         is_assumed = outcomes.records["assumed"] != 0
         kinds = np.where(is_assumed, DUE, RECORD)
-        # (deadline, DUE, place of the prediction) and (time, RECORD, rank, offset, event, number)
+        # Places are (deadline, DUE, place of the prediction) and (time, RECORD, rank, offset, event, number).
         within = np.where(is_assumed[:, None], accepted, resolved[:, 1:])
         order = np.lexsort((*within.T[::-1], kinds, resolved[:, 0]))
         self._outcomes = outcomes.only(order)
         self._resolved, self._accepted = resolved.take(order, axis=0), accepted.take(order, axis=0)
 
     def _together(self, parts: Sequence[PlacedOutcomes], models: dict[str, int]) -> OutcomeBatch:
-        """All outcomes with one set of numbers, that of classes being the histories'."""
+        """Join all outcomes under common numbers; classes get those of the histories."""
         segments: dict[str, int] = {}
         scores: dict[int, dict[str, float]] = {}
         scored: dict[int, int] = {}
@@ -88,7 +88,7 @@ class ColumnSequence(ModelSequence):
         return OutcomeBatch(records, list(models), self.labels.names, scores, list(segments), scored)
 
     def tick(self, clock_ms: int) -> None:
-        """Let time pass: models that are idle retire."""
+        """Process the passing of time: retire idle models."""
         if idle := self.models.retire(clock_ms):
             times, records = self._resolved[self._at :, 0], self._outcomes.records[self._at :]
             before = (times < clock_ms) | ((times == clock_ms) & (records["assumed"] != 0))
@@ -97,18 +97,18 @@ class ColumnSequence(ModelSequence):
             for name in idle:
                 self.labels.retire(name)
 
-    def end(self, reached_ms: int, *, ended: bool) -> None:  # noqa: ARG002 - nothing waits
-        """Evaluate what is left of the batch; nothing waits for its order, whether or not the log ended."""
+    def end(self, reached_ms: int, *, ended: bool) -> None:  # noqa: ARG002 - nothing is held
+        """Evaluate the rest of the batch; `ended` makes no difference, as nothing is held for its order."""
         self._evaluate_next(len(self._outcomes) - self._at)
         self._clear()
         self.labels.forget_before(reached_ms - self.kept_ms)
 
     def histories_state(self, reached_ms: int) -> bytes:
-        """See `ModelSequence`."""
+        """State of the label histories; see `ModelSequence`."""
         return self.labels.state(reached_ms - self.kept_ms)
 
     def restore_histories(self, state: bytes) -> None:
-        """See `ModelSequence`."""
+        """Continue from the result of `histories_state`."""
         self.labels.restore(state)
 
     def _evaluate_next(self, count: int) -> None:

@@ -1,4 +1,4 @@
-"""Activity of models in one id bucket, told batch by batch, of a compiled join."""
+"""Activity of models in one id bucket with a compiled join, reported batch by batch to model buckets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from streamwatch.core.words import Records, copied
 
 
 class ColumnToldModel(msgspec.Struct, array_like=True):
-    """Activity that was told of a model that is not idle."""
+    """Totals reported of a model that is not idle."""
 
     model: str
     goes_on: bool
@@ -24,12 +24,12 @@ class ColumnToldModel(msgspec.Struct, array_like=True):
 
 
 class ColumnToldModels:
-    """Keeps what was told of each model, and tells what is new.
+    """Tracks what was reported of each model, and returns what is new.
 
     Parameters
     ----------
     join
-        Where they are active.
+        Join in which the models are active.
     """
 
     __slots__ = ("_join", "_over", "_told_models")
@@ -40,21 +40,21 @@ class ColumnToldModels:
         self._over: list[Activity] = []
 
     def is_new(self, model: str) -> bool:
-        """Tell whether no prediction of the model was accepted since it was idle."""
+        """Tell whether no prediction of the model was accepted since it was last idle."""
         return model not in self._told_models
 
     def begin(self, model: str, first: Place) -> None:
-        """A prediction of a model that was idle was accepted."""
+        """Record that a prediction of a new or idle model was accepted."""
         self._told_models[model] = ColumnToldModel(model, goes_on=False, first=first)
 
     def turn(self) -> list[Activity]:
-        """Hand over what is new since the last call; between batches."""
+        """Activity since the last call; to be called between batches."""
         self._look(self._told_models, self._join.arrays.activity)
         told, self._over = self._over, []
         return told
 
     def retire(self, clock_ms: int) -> None:
-        """Remove the models of the join that are idle by now."""
+        """Remove the join's models that are idle at `clock_ms`."""
         activity = copied(self._join.arrays.activity)
         idle = [name for name in self._join.retire(clock_ms) if name in self._told_models]
         self._look(idle, activity)
@@ -62,7 +62,7 @@ class ColumnToldModels:
             del self._told_models[name]
 
     def _look(self, names: Iterable[str], activity: Records) -> None:
-        """Note what is new of models, by their activity."""
+        """Record new activity of models from `activity`."""
         for name in names:
             told_model, row = self._told_models[name], activity[self._join.models[name]]
             joined, left = int(row["joined"]), int(row["left"])
@@ -75,10 +75,10 @@ class ColumnToldModels:
                 told_model.accepted, told_model.joined, told_model.left = accepted, joined, left
 
     def state(self) -> list[ColumnToldModel]:
-        """State that `restore` continues from; between batches."""
+        """State from which `restore` continues; to be taken between batches."""
         return list(self._told_models.values())
 
     def restore(self, state: list[ColumnToldModel]) -> None:
-        """Continue from a `state`, with the join of the same moment."""
+        """Continue from a state, with the join restored from the same time."""
         self._told_models = {told_model.model: told_model for told_model in state}
         self._over = []

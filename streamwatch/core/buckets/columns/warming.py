@@ -1,4 +1,4 @@
-"""Compiling what buckets in columns add to the join, or loading what was compiled before."""
+"""Compilation of the functions that only buckets in columns use, or their loading."""
 
 from __future__ import annotations
 
