@@ -1,4 +1,4 @@
-"""An active hint: what changed among a model's predictions, as a notification tells it."""
+"""Active hint: what changed among a model's predictions, as notifications report it."""
 
 from __future__ import annotations
 
@@ -6,17 +6,20 @@ import msgspec
 
 
 class ActiveHint(msgspec.Struct, frozen=True):
-    """A hint, given and not over: predictions differ from earlier ones, and labels are not in yet."""
+    """Hint that was given and has not ended: predictions differ from earlier ones.
+
+    Their labels are pending.
+    """
 
     ordinal: int
-    """1-based, among the model's hints."""
+    """Number of the hint among the model's, from 1."""
     given_ms: int
-    """When it was given, in the time of records."""
+    """Record time at which it was given."""
     predicted_class: str | None
-    """The class whose share changed most surely; None: the mean score of the predicted class did."""
+    """Class whose share changed most significantly; None if it is the mean score of the predicted class."""
     more: bool
-    """Whether there is more of it, or the score is higher."""
+    """Whether the share, or the score, has increased."""
     before: float
-    """Its share among earlier predictions, or their mean score; NaN where it is undefined."""
+    """Share of the class among earlier predictions, or their mean score; NaN if undefined."""
     now: float
-    """The same of the latest predictions."""
+    """Share or mean score among the latest predictions."""

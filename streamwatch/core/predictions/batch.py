@@ -22,8 +22,11 @@ PREDICTED: Final = np.dtype(
     ],
     align=True,
 )
-"""A prediction: the clock when it came, its own time (that of the record where it has none), the score of the
-predicted class (NaN without one), and the numbers of its model and class."""
+"""Prediction: record time, own time, score, model, class.
+
+`event_ms`: its own time, or that of the record if it has none. `score`: score of the predicted class, NaN
+without one. `model`, `class`: numbers of the names.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,16 +36,16 @@ class PredictionBatch:
     records: NDArray[np.void]
     """Of `PREDICTED`, shape (n,)."""
     models: Sequence[str]
-    """Names by number; another object as soon as a number stands for another name."""
+    """Names of models by number; another list as soon as a number stands for another name."""
     classes: Sequence[str]
-    """Likewise."""
+    """Names of classes by number; another list as soon as a number stands for another name."""
 
     def __len__(self) -> int:
         return len(self.records)
 
 
 def batch_of(events: Sequence[Prediction]) -> PredictionBatch:
-    """Put predictions into columns, names numbered as they come."""
+    """Put predictions into columns; names are numbered in order of occurrence."""
     models: dict[str, int] = {}
     classes: dict[str, int] = {}
     records = np.zeros(len(events), PREDICTED)
@@ -57,14 +60,14 @@ def batch_of(events: Sequence[Prediction]) -> PredictionBatch:
 
 
 def score_of(predicted_class: str, scores: Mapping[str, float] | None) -> float:
-    """Score of the predicted class divided by the sum of all; NaN without it, or where a score is invalid.
+    """Score of the predicted class divided by the sum of all; NaN without one, or if a score is invalid.
 
-    Scores that are negative or not finite, and those whose sum is 0, are invalid (METRICS §12).
+    Scores that are negative or not finite, and those with sum 0, are invalid.
     """
     score = None if not scores else scores.get(predicted_class)
     if scores is None or score is None:
         return math.nan
     total = sum(scores.values())
-    if not 0.0 < total < math.inf or min(scores.values()) < 0.0:  # a NaN among them makes the sum one
+    if not 0.0 < total < math.inf or min(scores.values()) < 0.0:  # a NaN makes the sum NaN
         return math.nan
     return min(1.0, score / total)

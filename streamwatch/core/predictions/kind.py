@@ -1,4 +1,4 @@
-"""Kind of prediction register: its specification, and how one is built."""
+"""Protocol of a prediction register, and its kind: specification and constructor."""
 
 from __future__ import annotations
 
@@ -13,61 +13,64 @@ from streamwatch.core.series import Family
 
 
 class PredictionRegister(Protocol):
-    """Something kept of models from their predictions as the join accepts them, and from their outcomes.
+    """State of models from their predictions as the join accepts them, and from their outcomes.
 
-    What it keeps must depend on the predictions of a model in their order, on its outcomes in theirs, and on
-    which of both came before it retired; not on how the two are cut into batches or interleave otherwise, as
-    outcomes are told in stretches.
+    It must depend only on the predictions of a model in their order, on its outcomes in theirs, and on which
+    of both came before it retired. It must not depend on how the two are cut into batches or interleaved
+    otherwise, as outcomes arrive in batches of their own.
     """
 
     @property
     def section(self) -> str:
-        """Name of its state: kind, parameters that change what the state means, and version.
+        """Name of its state: kind, parameters that change the state's meaning, and version.
 
-        State under another name is not resumed: the register then begins empty.
+        If there is no state of this name, the register starts empty.
         """
         ...
 
     def observe(self, predictions: PredictionBatch) -> None:
-        """Take in predictions of several models, in order."""
+        """Process predictions of several models, in order."""
         ...
 
     def learn(self, outcomes: Sequence[Outcome]) -> None:
-        """Take in outcomes of several models, in order; assumed ones are among them."""
+        """Process outcomes of several models, in order; assumed ones are included."""
         ...
 
     def forget(self, model: str) -> None:
-        """Forget a model that has retired, or of which nothing may ever have been seen."""
+        """Remove a model that has retired; it may never have been seen here."""
         ...
 
     def snapshot(self) -> bytes:
-        """State of all models, canonical: equal states give equal bytes; empty where nothing is kept."""
+        """Encode the state of all models; equal states give equal bytes; empty if there is none."""
         ...
 
     def restore(self, state: bytes) -> None:
-        """Set an empty register to a snapshot; raises ValueError for bytes that are none."""
+        """Set an empty register to a snapshot; raises ValueError for bytes that are not one."""
         ...
 
     def families(self) -> Sequence[Family]:
-        """Series, each of a metric of the table (`core.metrics`); what is undefined has no sample."""
+        """Series, each of a metric in `core.metrics`; undefined values have no sample."""
         ...
 
     def details(self) -> Mapping[str, Mapping[str, object]]:
-        """Give what is no single number, by model, for the API: JSON values under keys of its own."""
+        """Details by model for the API that are not single numbers: JSON values by key."""
         ...
 
     def active_hints(self) -> Mapping[str, ActiveHint]:
-        """Active hints, by model; empty for a register that gives none."""
+        """Active hints by model; empty for a register without hints."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class PredictionRegisterKind:
-    """One kind of prediction register; everything else follows from its line in `predictions.KINDS`."""
+    """Kind of prediction register; everything else is derived from its line in `predictions.KINDS`."""
 
     name: str
     """Unique among kinds."""
     spec: type[Any]
-    """Frozen dataclass of what an operator may choose; one in `JoinSpec.prediction_registers` asks for it."""
+    """Frozen dataclass of the parameters.
+
+    An instance in `JoinSpec.prediction_registers` requests a register.
+    """
     build: Callable[[Any], PredictionRegister]
-    """Specification → an empty register."""
+    """Build an empty register from a specification."""

@@ -1,4 +1,4 @@
-"""All prediction registers of a pipeline, told and kept together."""
+"""All prediction registers of a pipeline, updated and saved together."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from streamwatch.core.specs import RegisterSpec
 
 
 class PredictionRegisters:
-    """An empty register for each specification, told in their order; false if there are none.
+    """One register for each specification, in order; false as a bool if there are none.
 
     Raises
     ------
     ValueError
-        If a kind is asked for twice.
+        If two specifications are of the same kind.
     """
 
     __slots__ = ("_registers",)
@@ -38,49 +38,49 @@ class PredictionRegisters:
         return bool(self._registers)
 
     def observe(self, predictions: PredictionBatch) -> None:
-        """Tell predictions, in the order in which they were accepted."""
+        """Process predictions, in the order in which they were accepted."""
         if len(predictions):
             for register in self._registers:
                 register.observe(predictions)
 
     def observe_events(self, events: Sequence[Prediction]) -> None:
-        """Tell predictions that are no columns yet."""
+        """Process predictions given as events."""
         if events:
             self.observe(batch_of(events))
 
     def learn(self, outcomes: Sequence[Outcome]) -> None:
-        """Tell outcomes, in order."""
+        """Process outcomes, in order."""
         for register in self._registers:
             register.learn(outcomes)
 
     def forget(self, model: str) -> None:
-        """Tell that a model has retired."""
+        """Remove a model that has retired."""
         for register in self._registers:
             register.forget(model)
 
     def snapshot(self) -> dict[str, bytes]:
-        """State by section, of those that keep anything."""
+        """State by section, of the registers that have any."""
         states = {register.section: register.snapshot() for register in self._registers}
         return {section: state for section, state in states.items() if state}
 
     def restore(self, states: Mapping[str, bytes]) -> None:
-        """Set empty registers to what was kept; those whose section is not there begin empty.
+        """Restore empty registers; those whose section is missing start empty.
 
         Raises
         ------
         ValueError
-            For bytes that are no state of their register.
+            If the bytes are not a state of their register.
         """
         for register in self._registers:
             if register.section in states:
                 register.restore(states[register.section])
 
     def families(self) -> list[Family]:
-        """Series of all of them."""
+        """Series of all registers."""
         return [family for register in self._registers for family in register.families()]
 
     def details(self) -> dict[str, dict[str, object]]:
-        """Details of all of them, by model."""
+        """Details of all registers, by model."""
         found: dict[str, dict[str, object]] = {}
         for register in self._registers:
             for model, details in register.details().items():
@@ -88,13 +88,13 @@ class PredictionRegisters:
         return found
 
     def active_hints(self) -> dict[str, ActiveHint]:
-        """Active hints, by model."""
+        """Active hints by model."""
         return {name: hint for register in self._registers for name, hint in register.active_hints().items()}
 
 
 def details_with_predictions(
     details: Mapping[str, Mapping[str, object]], found: Mapping[str, Mapping[str, object]]
 ) -> dict[str, Mapping[str, object]]:
-    """Add to models' details what is known from their predictions, of models without outcomes too."""
+    """Add the details from predictions to models' details, also for models without outcomes."""
     names = (*details, *(name for name in found if name not in details))
     return {name: {**details.get(name, {}), **found.get(name, {})} for name in names}

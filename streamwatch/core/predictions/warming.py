@@ -1,4 +1,4 @@
-"""Compiling prediction registers before they are needed, or loading what was compiled before."""
+"""Compilation of the prediction registers' functions before they are needed, or their loading."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from streamwatch.core.specs import RegisterSpec
 
 
 def warm_up_predictions(specs: Sequence[RegisterSpec]) -> None:
-    """Tell registers of these specifications a prediction and its outcome: everything is called then."""
+    """Process a prediction and its outcome in registers of these specifications, to call every function."""
     registers = PredictionRegisters(specs)
     scores = {"a": 0.9, "b": 0.1}
     registers.observe_events([Prediction("0", "warm-up", "a", 0, scores=scores)])

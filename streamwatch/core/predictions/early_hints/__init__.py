@@ -1,4 +1,4 @@
-"""Early hints: what predictions say of a change before their labels come (shares of classes, scores)."""
+"""Early hints: changes among predictions (shares of classes, scores) found before their labels come."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Early hints of a model as the API has them."""
+"""JSON document of a model's early hints for the API."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from streamwatch.core.predictions.early_hints.worth import Stretch
 
 
 def document(view: EarlyView, spec: EarlyHintsSpec) -> dict[str, object]:
-    """JSON values of what is said of a model; null where undefined."""
+    """Build the JSON values of a model; undefined values are null."""
     hint = None
     if view.hint is not None:
         hint = {

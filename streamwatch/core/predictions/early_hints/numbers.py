@@ -1,4 +1,4 @@
-"""Places of pairs of numbers, for a model and a class: each pair is looked at by name once."""
+"""Cache of the places of (model, class) pairs, by the numbers of their names."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from numpy.typing import NDArray
 
 _UNKNOWN: Final = -2
 MOST_PAIRS: Final = 1 << 22
-"""Pairs that are remembered; with more names every prediction is looked at by name."""
+"""Largest number of cached pairs; with more, every prediction is looked up by name."""
 
 
 class NumberTable:
-    """Remembers what a function says of two names, by their numbers.
+    """Caches the results of a function of two names, by the names' numbers.
 
     Parameters
     ----------
     place
-        Gives the place of a model's class, −1 or more.
+        Function from names of model and class to their place, −1 or more.
     """
 
     def __init__(self, place: Callable[[str, str], int]) -> None:
@@ -29,7 +29,7 @@ class NumberTable:
         self._table: NDArray[np.int32] = np.zeros((0, 0), np.int32)
 
     def clear(self) -> None:
-        """Forget all of it."""
+        """Clear the cache."""
         self._table = np.zeros((0, 0), np.int32)
 
     def places(
@@ -39,7 +39,7 @@ class NumberTable:
         model_names: Sequence[str],
         class_names: Sequence[str],
     ) -> NDArray[np.int32]:
-        """Places of pairs, in order, asked for in that order; all (n,)."""
+        """Places of pairs, looked up in this order; all arrays (n,)."""
         if self._models is not model_names or self._classes is not class_names:
             self._models, self._classes = model_names, class_names
             self.clear()

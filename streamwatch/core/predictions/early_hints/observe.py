@@ -1,12 +1,12 @@
-"""The hot loop over predictions: blocks by turns, bets on each round's differences, capital and hints.
+"""Compiled loop over predictions: blocks in turn, bets on the differences of each round, capital and hints.
 
-In a round with counts x (reference) and y (now) of a class, u = (y − x)/(1.5·√(x + y)), of sums of scores
-u = (y − x)/(2·their mean absolute difference so far), both cut off at ±1. If the two blocks were drawn alike,
-either order is as likely, so u is symmetric about 0 given what came before, and every bet of a share b of the
-capital, M ← (M + 1)(1 ± b·u), has mean at most its number of rounds (an e-detector by Shiryaev–Roberts sums:
-Shin, Ramdas, Rinaldo 2022; by symmetry as in Ramdas, Grünwald, Vovk, Shafer 2023, §6). A hint is given when
-the mean of M over all bets reaches the threshold T/δ: within T rounds in which nothing changes that happens
-with probability δ at most. Then all bets begin anew.
+In a round with counts x (reference) and y (now) of a class, u = (y − x)/(1.5·√(x + y)); for sums of scores, u
+= (y − x)/(2·their mean absolute difference so far). Both are limited to ±1. If the two blocks come from the
+same distribution, either order is as likely, so u is symmetric about 0 given the past, and every bet of a
+share b of the capital, M ← (M + 1)(1 ± b·u), has a mean of at most its number of rounds (an e-detector by
+Shiryaev–Roberts sums: Shin, Ramdas, Rinaldo 2022; by symmetry as in Ramdas, Grünwald, Vovk, Shafer 2023, §6).
+A hint is given when the mean of M over all bets reaches the threshold T/δ. Within T rounds without a change
+this happens with probability at most δ. Then all bets start again.
 """
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
@@ -35,18 +35,18 @@ from streamwatch.core.predictions.early_hints.state import (
 )
 
 FEWEST_GAPS = 4.0
-"""Weight of rounds after which differences of scores are bet on."""
+"""Weight of rounds from which on differences of scores are bet on."""
 
 
 @inner
 def bin_of(score):
-    """Index of the bin of a score in [0, 1], the last closed."""
+    """Index of the bin of a score in [0, 1], the last bin closed."""
     return min(int(score * BINS), BINS - 1)
 
 
 @inner
 def difference(m, feature, x, y):
-    """Difference u of a round in [−1, 1]; 0 where there is nothing to compare."""
+    """Difference u of a round in [−1, 1]; 0 if there is nothing to compare."""
     if feature < SCORE:
         u = (y - x) / (1.5 * sqrt(x + y)) if x + y > 0 else 0.0
     elif x < 0 or y < 0 or m.gaps < FEWEST_GAPS or m.gap == 0.0:
@@ -58,7 +58,7 @@ def difference(m, feature, x, y):
 
 @inner
 def bet(m, oldest, threshold):
-    """Compare a block of now with a reference block; a hint is given if capital has grown enough."""
+    """Compare a block of now with a reference block, and give a hint if the capital reaches the threshold."""
     total = 0.0
     best = -1.0
     feature = leaning = 0
@@ -89,7 +89,7 @@ def bet(m, oldest, threshold):
 
 @inner
 def close_block(m, threshold):
-    """Put a full block where its turn is, and begin the next."""
+    """Use a full block as reference or as now, in turn, and start the next one."""
     if m.scored < BLOCK:
         m.block[SCORE] = -1
     if m.is_now:
@@ -111,13 +111,13 @@ def close_block(m, threshold):
 
 @inner
 def slot_of(event_ms, bucket_ms):
-    """Place in the ring of the stretch of a prediction's own time."""
+    """Ring position of the stretch of a prediction's own time."""
     return event_ms // bucket_ms % BUCKETS
 
 
 @inner
 def put(m, j, event_ms, bucket_ms):
-    """Count a prediction in its stretch; of two that want one place the later has it."""
+    """Count a prediction in its stretch; if two stretches need the same position, the later one gets it."""
     slot = slot_of(event_ms, bucket_ms)
     stamp = event_ms // bucket_ms + 1
     if m.stamp[slot] < stamp:
@@ -129,10 +129,22 @@ def put(m, j, event_ms, bucket_ms):
 
 @entry
 def observe(models, places, predictions, stride, bucket_ms, threshold):
-    """Count predictions, in order.
+    """Count n predictions, in order.
 
-    `models` is of `EARLY`. Of n predictions, each (n,): `places`, row·(CLASSES + 1) + local index of the
-    class (−1: of no model that is watched), and `predictions` of `PREDICTED` (see `predictions.batch`).
+    Parameters
+    ----------
+    models
+        Records `EARLY`, changed.
+    places
+        int32 (n,): row·(CLASSES + 1) + local index of the class; −1 for a model that is not watched.
+    predictions
+        Records `PREDICTED` (see `predictions.batch`), (n,).
+    stride
+        Every how many predictions of a model one is compared.
+    bucket_ms
+        Length of a stretch of prediction time.
+    threshold
+        Mean capital at which a hint is given.
     """
     for i in range(places.shape[0]):
         if places[i] < 0:
@@ -149,7 +161,7 @@ def observe(models, places, predictions, stride, bucket_ms, threshold):
             for k in range(BINS):
                 m.predicted[k] *= ALPHA
             m.predicted[j] += 1.0
-            if 0 <= p.event_ms <= p.record_ms:  # a time to come would take the place of the present
+            if 0 <= p.event_ms <= p.record_ms:  # a time in the future would replace the present stretch
                 put(m, j, p.event_ms, bucket_ms)
         if m.seen % stride != 0:
             continue
@@ -166,8 +178,8 @@ def observe(models, places, predictions, stride, bucket_ms, threshold):
 def learn(models, rows, scores, hits, event_ms, bucket_ms):
     """Count outcomes whose predicted class had a score, in order; each (n,).
 
-    `event_ms` are the predictions' own times. Outcomes of predictions before the first that was seen are left
-    out.
+    `event_ms` are the predictions' own times. Outcomes of predictions earlier than the model's first one
+    observed are left out.
     """
     for i in range(rows.shape[0]):
         m = models[rows[i]]

@@ -1,4 +1,4 @@
-"""The predictions of up to so many models: their names, rows and states."""
+"""Register of early hints: names, rows and states of the watched models."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ _NOBODY: Final = -1
 
 @dataclass(slots=True)
 class WatchedModel:
-    """A model whose predictions are looked at."""
+    """Model whose predictions are watched."""
 
     row: int
     classes: dict[str, int] = field(default_factory=dict[str, int])
-    """Local index of the classes predicted first."""
+    """Local indices of the classes predicted first."""
 
 
 class EarlyHints:
-    """Register of what predictions of up to `max_models` models say, those first to predict.
+    """Register of early hints for up to `max_models` models, those that predict first.
 
     Folds of a model are left out.
     """
@@ -50,7 +50,7 @@ class EarlyHints:
 
     @property
     def section(self) -> str:
-        """Kind, what changes the meaning of the state, and version."""
+        """Name of its state: kind, parameters that change the state's meaning, and version."""
         return f"early_hints:{self._spec.stride}:{self._spec.bucket_ms}:{VERSION}"
 
     def observe(self, predictions: PredictionBatch) -> None:
@@ -63,14 +63,14 @@ class EarlyHints:
         observe(self._models, places, records, spec.stride, spec.bucket_ms, spec.threshold)
 
     def learn(self, outcomes: Sequence[Outcome]) -> None:
-        """Take in how often scores of watched models were right; what was assumed says nothing of that."""
+        """Count how often scores of watched models were right; assumed outcomes are left out."""
         found: list[tuple[int, float, bool, int]] = []
         for model, predicted, hit, predicted_ms, scores in _scored(outcomes):
             watched = self._watched.get(model)
             if watched is None:
                 continue
             score = score_of(predicted, scores)
-            if score >= 0.0:  # not NaN
+            if score >= 0.0:  # false for NaN
                 found.append((watched.row, score, hit, predicted_ms))
         if found:
             rows, scores, hits, times = zip(*found, strict=True)
@@ -78,7 +78,7 @@ class EarlyHints:
             learn(self._models, *columns, self._spec.bucket_ms)
 
     def forget(self, model: str) -> None:
-        """Forget a model that has retired; its place is another's."""
+        """Remove a model that has retired, and free its row."""
         watched = self._watched.pop(model, None)
         if watched is not None:
             self._models[watched.row] = 0
@@ -87,14 +87,14 @@ class EarlyHints:
         self._numbers.clear()
 
     def views(self) -> dict[str, EarlyView]:
-        """Look at every watched model, by name."""
+        """View of every watched model, by name."""
         return {
             name: view(self._models[watched.row], list(watched.classes), self._spec)
             for name, watched in sorted(self._watched.items())
         }
 
     def snapshot(self) -> bytes:
-        """Everything that is kept, canonical: equal states give equal bytes; empty before the first model."""
+        """Encode the whole state; equal states give equal bytes; empty before the first model."""
         models = [
             KeptModel.of(name, list(watched.classes), self._models[watched.row])
             for name, watched in sorted(self._watched.items())
@@ -102,12 +102,12 @@ class EarlyHints:
         return encode(models) if models else b""
 
     def restore(self, state: bytes) -> None:
-        """Go on from a snapshot; models for which there is no place any more are left out.
+        """Continue from a snapshot; models for which there is no room any more are left out.
 
         Raises
         ------
         ValueError
-            For bytes that are no snapshot.
+            If the bytes are not a snapshot.
         """
         for name in list(self._watched):
             self.forget(name)
@@ -119,15 +119,15 @@ class EarlyHints:
             self._models[row] = kept.record()
 
     def families(self) -> Sequence[Family]:
-        """Series of watched models."""
+        """Series of the watched models."""
         return families_of(self.views(), self._spec.reach)
 
     def details(self) -> Mapping[str, Mapping[str, object]]:
-        """Document of each watched model, under `early_hints`."""
+        """Document of each watched model, under the key `early_hints`."""
         return {name: {"early_hints": document(each, self._spec)} for name, each in self.views().items()}
 
     def active_hints(self) -> Mapping[str, ActiveHint]:
-        """Active hints, by model: the same as on its page."""
+        """Active hints by model, the same as in its document."""
         given = self._models
         new = (given["hints"] > 0) & (given["seen"] - given["hint_seen"] < self._spec.reach)
         rows = set(np.flatnonzero(new).tolist())
@@ -140,7 +140,10 @@ class EarlyHints:
         return found
 
     def _place(self, model: str, predicted_class: str) -> int:
-        """Row and local class as one number, row·(CLASSES + 1) + class; −1 where a model is not watched."""
+        """Row and local class as one number, row·(CLASSES + 1) + class.
+
+        −1 for a model that is not watched.
+        """
         watched = self._watched.get(model)
         if watched is None:
             if not self._free or fold_of(model) is not None:
@@ -161,7 +164,7 @@ _Scored: TypeAlias = tuple[str, str, bool, int, Mapping[str, float]]
 
 
 def _scored(outcomes: Sequence[Outcome]) -> Iterator[_Scored]:
-    """Give the outcomes that have scores and a label, in order."""
+    """Iterate over the outcomes that have scores and a label, in order."""
     if not isinstance(outcomes, OutcomeBatch):
         for each in outcomes:
             if each.scores and not each.assumed:

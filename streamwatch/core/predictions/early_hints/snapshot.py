@@ -1,4 +1,4 @@
-"""The state of watched models as bytes: of classes that no prediction has had, nothing is written."""
+"""State of the watched models as bytes, without features of classes that no prediction had."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ _OTHERS: Final = tuple(name for name in EARLY.names or () if name not in {*_BY_F
 
 
 class KeptModel(msgspec.Struct, frozen=True, array_like=True):
-    """One model: the classes it has, scalars and bins, and what is kept by feature."""
+    """State of one model: its classes, scalars and bins, and what is stored by feature and by stretch."""
 
     name: str
     classes: list[str]
     others: bytes
     by_feature: list[bytes]
     stamps: list[int]
-    """Of the stretches in use, by place in the ring; 0 of the others, none after the last in use."""
+    """Stamps of the stretches by ring position, 0 if unused, up to the last in use."""
     counts: list[int]
-    """Of those in use, in that order: most are small."""
+    """Counts of the stretches in use, in that order; as a list, since most numbers are small."""
 
     @classmethod
     def of(cls, name: str, classes: list[str], record: np.void) -> KeptModel:
-        """Keep a record of `EARLY`; the queue from its oldest block on."""
+        """Convert a record `EARLY`; the queue starts from its oldest block."""
         used = _used(len(classes))
         queue = np.roll(record["queue"], -int(record["head"]), axis=0)
         by_feature = [record["block"], queue, record["capital"], record["now"]]
@@ -40,7 +40,7 @@ class KeptModel(msgspec.Struct, frozen=True, array_like=True):
         return cls(name, classes, others, parts, stamps[:last].tolist(), counts)
 
     def record(self) -> np.void:
-        """Record of `EARLY` as it was; raises ValueError where lengths do not fit."""
+        """Convert back to a record `EARLY`; raises ValueError if lengths do not fit."""
         record = np.zeros(1, EARLY)
         at = 0
         for name in _OTHERS:
@@ -49,7 +49,7 @@ class KeptModel(msgspec.Struct, frozen=True, array_like=True):
                 kind.shape
             )
             at += kind.itemsize
-        # Bets on what never was have neither won nor lost.
+        # Bets on classes that never occurred have neither won nor lost.
         record["capital"] = float(record["rounds"][0])
         used = _used(len(self.classes))
         for name, body in zip(_BY_FEATURE, self.by_feature, strict=True):
@@ -67,7 +67,7 @@ class KeptModel(msgspec.Struct, frozen=True, array_like=True):
 
 
 def _used(classes: int) -> list[int]:
-    """Features of a model with so many classes: they, all others as one, and the score."""
+    """Features of a model with this many classes: these, all others as one, and the score."""
     return [*range(classes), *range(CLASSES, SCORE + 1)]
 
 
@@ -76,10 +76,10 @@ _DECODER = msgspec.msgpack.Decoder(list[KeptModel])
 
 
 def encode(models: list[KeptModel]) -> bytes:
-    """Bytes of models."""
+    """Encode models."""
     return _ENCODER.encode(models)
 
 
 def decode(snapshot: bytes) -> list[KeptModel]:
-    """Models of bytes; raises ValueError for bytes that are none."""
+    """Decode models; raises ValueError if the bytes are not a snapshot."""
     return _DECODER.decode(snapshot)

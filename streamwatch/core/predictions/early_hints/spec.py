@@ -1,4 +1,4 @@
-"""What an operator may choose of early hints."""
+"""Parameters of early hints."""
 
 from __future__ import annotations
 
@@ -9,25 +9,29 @@ from streamwatch.core.predictions.early_hints.state import REACH, ROUND
 
 @dataclass(frozen=True, slots=True)
 class EarlyHintsSpec:
-    """Hints from predictions before their labels come.
+    """Parameters of hints from predictions before their labels come.
 
     Raises
     ------
     ValueError
-        If `reach` is below 4,096, or `predictions` below that.
+        If `reach` is below 4,096, or `predictions` below `reach`.
     """
 
     predictions: int = 100_000
-    """Predictions within which a false hint has probability `delta`, of each model."""
+    """Number of predictions of a model within which a false hint has probability at most `delta`."""
     delta: float = 0.05
     reach: int = REACH
-    """How many predictions earlier those were that the latest are compared with, rounded up to 4,096s; of
-    more than 4,096, every second, third, … prediction is looked at."""
+    """Distance in predictions between the latest ones and those they are compared with.
+
+    Rounded up to a multiple of 4,096; beyond 4,096 only every second, third, … prediction is compared.
+    """
     max_models: int = 100
-    """Models looked at, at most: those that predict first."""
+    """Largest number of models watched, those that predict first."""
     bucket_ms: int = 3_600_000
-    """Stretch of prediction time over which the accuracy that scores make expect is held beside that of
-    labels; 64 of them are kept."""
+    """Length of the stretches of prediction time in which expected accuracy is compared with labels.
+
+    64 stretches are kept.
+    """
 
     def __post_init__(self) -> None:
         if self.reach < REACH or self.predictions < self.reach:
@@ -37,10 +41,10 @@ class EarlyHintsSpec:
 
     @property
     def stride(self) -> int:
-        """Every how manieth prediction is compared."""
+        """Every how many predictions one is compared."""
         return -(-self.reach // REACH)
 
     @property
     def threshold(self) -> float:
-        """Mean capital at which a hint is given: rounds within `predictions`, over `delta`."""
+        """Mean capital at which a hint is given: rounds within `predictions`, divided by `delta`."""
         return self.predictions / (ROUND * self.stride) / self.delta

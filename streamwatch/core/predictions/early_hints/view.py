@@ -1,4 +1,4 @@
-"""What watched predictions say: hints, evidence for a change, shares then and now, accuracy to expect."""
+"""Values of watched models: hints, evidence for a change, shares then and now, expected accuracy."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from streamwatch.core.predictions.early_hints.worth import (
 from streamwatch.core.series import Family
 
 OTHERS: Final = "__other__"
-"""What the classes beyond those told apart are reported as."""
+"""Name under which the classes without features of their own are reported."""
 OLDEST: Final = 16
-"""Blocks of the reference whose shares are told: those that come next to be compared."""
+"""Number of reference blocks whose shares are reported: those to be compared next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,43 +34,43 @@ class Hint:
     """A hint that the predictions of a model differ from those `reach` earlier."""
 
     predicted_class: str | None
-    """The class whose share differs most surely; None: the score of the predicted class does."""
+    """Class whose share differs most significantly; None if it is the score of the predicted class."""
     more: bool
-    """Whether there is more of it, or the score is higher."""
+    """Whether the share, or the score, has increased."""
     record_ms: int
-    """When it was given, in the time of records."""
+    """Record time at which it was given."""
 
 
 @dataclass(frozen=True, slots=True)
 class EarlyView:
-    """View of one model before its labels come."""
+    """Values of one model before its labels come."""
 
     predictions: int
     hints: int
     hint: Hint | None
-    """The latest, until `reach` predictions later."""
+    """Latest hint, for the `reach` predictions after it."""
     evidence: float
-    """0 none, 1 a hint; ln of the capital over ln of the threshold."""
+    """Evidence from 0 (none) to 1 (a hint): ln of the capital divided by ln of the threshold."""
     before: Mapping[str, float]
-    """Share of each class among the reference: 512 of the predictions looked at, up to `reach` ago."""
+    """Share of each class in the reference: 512 of the compared predictions, up to `reach` ago."""
     now: Mapping[str, float]
-    """The same of the latest predictions, faded by 0.9 per 64; empty before the first of them."""
+    """Share of each class in the latest predictions, faded by 0.9 per 64; empty before the first of them."""
     score_before: float
-    """Mean score of the predicted class among the reference; NaN where none has scores."""
+    """Mean score of the predicted class in the reference; NaN if none has scores."""
     score_now: float
     expected_accuracy: float
-    """Mean over the latest predictions (faded by 0.999) of how often scores like theirs were right.
+    """Mean over the latest predictions (faded by 0.999) of the share of hits of outcomes with like scores.
 
     NaN without scores, before 30 outcomes with scores, and while less than 95 % of predictions have scores
-    that outcomes have had.
+    for which there are outcomes.
     """
     stretches: Sequence[Stretch]
-    """What scores made expect of each stretch of prediction time, and what labels said; empty without any."""
+    """Expected accuracy and accuracy by labels of each stretch of prediction time; empty without any."""
     worth: Worth
 
 
 def view(m: np.void, classes: Sequence[str], spec: EarlyHintsSpec) -> EarlyView:
-    """Look at a model, of `EARLY`, with these classes by local index."""
+    """Compute the view of a record `EARLY` with these classes by local index."""
     named = dict(enumerate(classes)) | {CLASSES: OTHERS}
     waiting = int(m["waiting"])
     queue = np.roll(m["queue"], -int(m["head"]), axis=0)[LAG - waiting :][:OLDEST].astype(np.int64)
@@ -101,7 +101,7 @@ def view(m: np.void, classes: Sequence[str], spec: EarlyHintsSpec) -> EarlyView:
 
 
 def active_hint(ordinal: int, hint: Hint, seen: EarlyView) -> ActiveHint:
-    """Put a hint beside the figures that it is about; a class that is not among them has share 0."""
+    """Combine a hint with the values it is about; a class missing among them has share 0."""
     name = hint.predicted_class
     then, now = (
         (seen.score_before, seen.score_now)
@@ -112,7 +112,7 @@ def active_hint(ordinal: int, hint: Hint, seen: EarlyView) -> ActiveHint:
 
 
 def families_of(found: Mapping[str, EarlyView], reach: int) -> list[Family]:
-    """Series of watched models; of those not compared yet there is no hint and no evidence."""
+    """Series of watched models; without hint and evidence for models that were not compared yet."""
     compared = {name: each for name, each in found.items() if each.predictions > reach}
 
     def defined(name: str, values: Mapping[str, float]) -> Family:

@@ -1,10 +1,11 @@
-"""What scores made expect of each stretch of prediction time, beside what its labels said later.
+"""Expected accuracy of each stretch of prediction time by scores, compared with the labels that came later.
 
-The accuracy to expect is the mean, over the stretch's predictions, of how often scores like theirs were right
-among *earlier* predictions: no label of the stretch itself is used (labels of earlier predictions that came
-later are). So a stretch is judged as scores calibrated before it would have judged it. It sees predictions
-move to scores that are right less often; a change of what such scores are worth it cannot see, which is what
-the error beside it tells. Confidence-based estimation: Garg et al. 2022, §2; Guillory et al. 2021.
+The expected accuracy is the mean, over the stretch's predictions, of the share of hits among *earlier*
+predictions with like scores. Labels of the stretch itself are not used (but labels of earlier predictions
+that came later are). So it is what scores calibrated before the stretch would have predicted. It reflects
+predictions moving to scores that are right less often. It cannot reflect a change in how often a given score
+is right; the error reported with it measures that. Confidence-based estimation: Garg et al. 2022, §2;
+Guillory et al. 2021.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import numpy as np
 from streamwatch.core.predictions.early_hints.state import BINS, BUCKETS, HITS, LABELLED, PREDICTED
 
 FEWEST: Final = 30
-"""Labels before a share of them is said."""
+"""Number of labels below which their share of hits is undefined."""
 COVERED: Final = 0.95
 """Share of predictions whose bin of the score must have had labels."""
 
@@ -33,36 +34,39 @@ class Stretch:
     predictions: int
     labelled: int
     expected: float
-    """NaN before 30 labels of earlier stretches, and where 5 % of predictions have scores without any."""
+    """Expected accuracy by scores.
+
+    NaN before 30 labels of earlier stretches, and if more than 5 % of predictions have scores without labels.
+    """
     unchanged: float
-    """Accuracy by all labels of earlier stretches: what is to be expected if nothing changes; likewise."""
+    """Accuracy by all labels of earlier stretches, expected if nothing changes; NaN before 30 of them."""
     accuracy: float
-    """By the labels that have come; NaN before 30."""
+    """Accuracy by the labels that have come; NaN before 30."""
 
     @property
     def is_judged(self) -> bool:
-        """Tell whether half the labels have come, and an accuracy was to be expected."""
+        """Whether at least half the labels have come, and both accuracies are defined."""
         known = not (math.isnan(self.expected) or math.isnan(self.accuracy))
         return known and 2 * self.labelled >= self.predictions
 
 
 @dataclass(frozen=True, slots=True)
 class Worth:
-    """Mean absolute differences from the accuracy by labels over stretches that are judged, by their labels.
+    """Mean absolute differences from the accuracy by labels, over judged stretches weighted by their labels.
 
     NaN before the first of them.
     """
 
     expected: float
-    """Of the accuracy to expect by scores."""
+    """Error of the accuracy expected by scores."""
     unchanged: float
-    """Of the accuracy of earlier labels: scores are worth looking at where theirs is smaller."""
+    """Error of the accuracy of earlier labels; scores are informative if their error is smaller."""
 
 
 def expected_by(predicted: np.ndarray, labelled: np.ndarray, hits: np.ndarray, least: float = 0.05) -> float:
-    """Mean over predictions of how often scores like theirs were right; all by bin of the score, (10,).
+    """Mean over predictions of the share of hits with like scores; all by bin of the score, (10,).
 
-    NaN without predictions, or where less than 95 % of them have scores like labelled ones.
+    NaN without predictions, or if less than 95 % of them have scores in bins with labels.
     """
     known = labelled >= least
     total, covered = float(predicted.sum()), float(predicted[known].sum())
@@ -72,7 +76,7 @@ def expected_by(predicted: np.ndarray, labelled: np.ndarray, hits: np.ndarray, l
 
 
 def stretches(m: np.void, bucket_ms: int) -> list[Stretch]:
-    """Stretches of a model (of `EARLY`) that are kept, oldest first."""
+    """Stretches of a record `EARLY` that are kept, oldest first."""
     stamps = m["stamp"]
     newest = int(stamps.max())
     order = [s for s in np.argsort(stamps, kind="stable").tolist() if stamps[s] > max(0, newest - BUCKETS)]
@@ -100,7 +104,7 @@ def stretches(m: np.void, bucket_ms: int) -> list[Stretch]:
 
 
 def worth_of(found: Sequence[Stretch]) -> Worth:
-    """Judge what was expected by what labels said."""
+    """Compute the errors of the expectations over the judged stretches."""
     judged = [each for each in found if each.is_judged]
     labels = sum(each.labelled for each in judged)
     if not labels:

@@ -1,7 +1,7 @@
-"""Label delays: the share of predictions labelled by every age, those that still wait being censored.
+"""Label delays: share of predictions labelled by age, with predictions still waiting as censored.
 
-A delay distribution of labels alone flatters: what has no label yet is not in it. Here every prediction that
-the join accepts counts from the moment it comes.
+The distribution of the delays of labels alone would be too favourable, as predictions without a label are
+missing in it. Here every accepted prediction counts from its arrival on.
 """
 
 from __future__ import annotations
@@ -20,9 +20,12 @@ class LabelDelaysSpec:
     """Parameters of label delays."""
 
     horizon_ms: int = 14 * 86_400_000
-    """The longest that a label may take."""
+    """Longest time that a label may take."""
     max_classes: int = 8
-    """Predicted classes of a model with a curve of their own, the first to come; others have one together."""
+    """Number of predicted classes of a model with curves of their own, the first to occur.
+
+    Others share one.
+    """
 
 
 def _build(spec: LabelDelaysSpec) -> LabelDelays:
@@ -32,4 +35,4 @@ def _build(spec: LabelDelaysSpec) -> LabelDelays:
 
 
 LABEL_DELAYS: Final = PredictionRegisterKind("label_delays", LabelDelaysSpec, _build)
-"""Share of predictions labelled by age, of each model, outcome kind and predicted class."""
+"""Share of predictions labelled by age, for each model, outcome kind and predicted class."""

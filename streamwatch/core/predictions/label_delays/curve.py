@@ -19,27 +19,27 @@ def shares_labelled(
 ) -> tuple[Shares, Shares]:
     """Compute the share labelled by the end of each bin of delay, of all kinds and by kind.
 
-    A stretch of prediction time is looked at in the bins that all of its predictions have lived through;
-    those without a label then are censored. Of the predictions still waiting at the beginning of bin k, a
-    share h(k) is labelled in it; S(k) = S(k − 1)·(1 − h(k)) wait on. Of kind z, S(k − 1)·h(k, z) is added in
-    bin k, so that kinds add up to 1 − S.
+    A stretch of prediction time contributes to the bins that all of its predictions have lived through; those
+    without a label then are censored. Of the predictions still waiting at the start of bin k, a share h(k) is
+    labelled in it; S(k) = S(k − 1)·(1 − h(k)) remain waiting. For kind z, S(k − 1)·h(k, z) is added in bin k,
+    so that kinds add up to 1 − S.
 
     Parameters
     ----------
     predictions
         Predictions of each stretch, shape (n,).
     labelled
-        Labels of each stretch by kind and bin, shape (n, kinds, bins); as many as predictions at most.
+        Labels of each stretch by kind and bin, shape (n, kinds, bins); not more than predictions.
     ages_ms
-        Age of the youngest prediction that a stretch may have, shape (n,).
+        Lower bound of the age of a stretch's predictions, shape (n,).
     edges_ms
         Ends of the bins, shape (bins,).
 
     Returns
     -------
     shares, by_kind
-        Shape (bins,) and (kinds, bins); NaN from the first bin on at whose beginning nothing is known to wait
-        unless everything was labelled by then.
+        Shape (bins,) and (kinds, bins); NaN from the first bin on at whose start no prediction is known to
+        wait, unless everything was labelled by then.
     """
     kinds, bins = labelled.shape[1:]
     shares, by_kind = np.full(bins, np.nan), np.full((kinds, bins), np.nan)

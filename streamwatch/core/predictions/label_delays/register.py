@@ -1,4 +1,4 @@
-"""The register of label delays: counts of predictions and labels by prediction time, delay and class."""
+"""Register of label delays: counts of predictions and labels by prediction time, delay and class."""
 
 from __future__ import annotations
 
@@ -20,18 +20,21 @@ from streamwatch.core.series import Family
 
 OTHER: Final = "__other__"
 BUCKETS: Final = 64
-"""Stretches of prediction time kept behind the newest record, 1.5 horizons together; as many ahead of it."""
+"""Number of stretches of prediction time kept behind the newest record, in total 1.5 horizons.
+
+As many are kept ahead of it.
+"""
 BINS: Final = 23
 HIT, ERROR = range(2)
 _WIDTH: Final = 1 + 2 * BINS
-"""Numbers of a stretch: predictions, hits by delay, errors by delay."""
+"""Numbers per stretch: predictions, hits by delay, errors by delay."""
 _FIRST_EDGE: Final = 240
-"""The first bin of delay is this part of a horizon."""
+"""The first bin of delay is the horizon divided by this."""
 _VERSION: Final = 1
 _NEVER: Final = -1
 
 Counts: TypeAlias = dict[int, NDArray[np.int64]]
-"""`_WIDTH` numbers by stretch."""
+"""Arrays of `_WIDTH` numbers by stretch."""
 
 
 class _KeptClass(msgspec.Struct, frozen=True, array_like=True):
@@ -50,16 +53,16 @@ _DECODER: Final = msgspec.msgpack.Decoder(_RegisterState)
 
 
 def edges_of(horizon_ms: int) -> Integers:
-    """Ends of the bins of delay, shape (23,): a 240th of the horizon, …, the horizon, by equal factors."""
+    """Ends of the bins of delay, shape (23,): from a 240th of the horizon to the horizon, geometric."""
     return np.rint(np.geomspace(horizon_ms / _FIRST_EDGE, horizon_ms, BINS)).astype(np.int64)
 
 
 class LabelDelays:
     """Label delays of all models.
 
-    Predictions made before the register began are in no count, nor are their labels; nor is what is more than
+    Predictions made before the register's start and their labels are not counted, nor is what is more than
     one and a half horizons ahead of the newest record. A prediction that is withdrawn, evicted or expires
-    counts as one that is never labelled.
+    counts as never labelled.
     """
 
     def __init__(self, spec: LabelDelaysSpec) -> None:
@@ -89,7 +92,7 @@ class LabelDelays:
             self._forget_old()
 
     def _entered(self, classes: dict[str, Counts], name: str) -> Counts:
-        """Counts of a predicted class, which has its own if it is among the first."""
+        """Counts of a predicted class: its own if it is among the first, otherwise those of all others."""
         if name not in classes and len(classes) - (OTHER in classes) >= self._spec.max_classes:
             name = OTHER
         return classes.setdefault(name, {})
@@ -102,7 +105,7 @@ class LabelDelays:
                     del counts[stretch]
 
     def learn(self, outcomes: Sequence[Outcome]) -> None:
-        """Count labels by the times of their predictions, and by how long they took."""
+        """Count labels by the times of their predictions, and by their delays."""
         if self._since_ms == _NEVER or not len(outcomes):
             return
         batch = outcomes if isinstance(outcomes, OutcomeBatch) else _in_columns(outcomes)
@@ -120,16 +123,16 @@ class LabelDelays:
         for model, named, key, count in _counted(records["model"], records["predicted_class"], keys, chosen):
             classes = self._models.get(batch.models[model], {})
             counts = classes.get(batch.classes[named], classes.get(OTHER))
-            if counts is not None:  # else the prediction was not counted either
+            if counts is not None:  # otherwise the prediction was not counted either
                 stretch, place = divmod(key, _WIDTH)
                 counts.setdefault(stretch, np.zeros(_WIDTH, np.int64))[place] += count
 
     def forget(self, model: str) -> None:
-        """Forget a model."""
+        """Remove a model."""
         self._models.pop(model, None)
 
     def snapshot(self) -> bytes:
-        """Counts of all models; classes of a model in the order in which they came."""
+        """Encode the counts of all models; a model's classes are in order of first occurrence."""
         if self._since_ms == _NEVER:
             return b""
         models = [
@@ -150,7 +153,7 @@ class LabelDelays:
         Raises
         ------
         ValueError
-            For bytes that are none.
+            If the bytes are not a snapshot.
         """
         kept = _DECODER.decode(state)
         for _, classes in kept.models:
@@ -165,7 +168,7 @@ class LabelDelays:
         }
 
     def families(self) -> Sequence[Family]:
-        """Share of each model's predictions that are labelled by the end of the horizon, as far as known."""
+        """Share of each model's predictions labelled by the end of the horizon, or by the last known age."""
         samples: list[tuple[tuple[str, ...], float]] = []
         for model, classes in sorted(self._models.items()):
             shares = self._curve(list(classes.values()))[0]
@@ -175,11 +178,11 @@ class LabelDelays:
         return [family("predictions_labelled_ratio", samples)]
 
     def details(self) -> Mapping[str, Mapping[str, object]]:
-        """Curves of every model, for the API."""
+        """Curves of every model for the API."""
         return {model: {"label_delays": self._document(classes)} for model, classes in self._models.items()}
 
     def active_hints(self) -> Mapping[str, ActiveHint]:
-        """Nothing: no hints are given here."""
+        """Return no hints, as this register gives none."""
         return {}
 
     def _document(self, classes: Mapping[str, Counts]) -> Mapping[str, object]:
@@ -195,7 +198,7 @@ class LabelDelays:
         }
 
     def _curve(self, classes: Sequence[Counts]) -> tuple[Shares, Shares]:
-        """Share labelled by age, of some classes together: all kinds, and each."""
+        """Share labelled by age over some classes together: of all kinds, and by kind."""
         sums: Counts = {}
         for counts in classes:
             for stretch, row in counts.items():
@@ -203,7 +206,7 @@ class LabelDelays:
         stretches = np.array(sorted(sums), np.int64)
         table = np.array([sums[stretch] for stretch in stretches.tolist()], np.int64).reshape(-1, _WIDTH)
         labelled = table[:, 1:].reshape(-1, 2, BINS)
-        # A label that came before its prediction may count in another stretch.
+        # A label that came before its prediction may be counted in another stretch.
         predictions = np.maximum(table[:, 0], labelled.sum(axis=(1, 2)))
         ages_ms = self._now_ms - (stretches + 1) * self._width_ms
         return shares_labelled(predictions, labelled, ages_ms, self._edges_ms)
@@ -212,12 +215,12 @@ class LabelDelays:
 def _counted(
     models: NDArray[np.int32], classes: NDArray[np.int32], keys: Integers, chosen: NDArray[np.bool_]
 ) -> Iterator[tuple[int, int, int, int]]:
-    """Model, class, key and how often, of the chosen ones, in the order in which they first appear."""
+    """(model, class, key, count) of the chosen entries, in the order of first occurrence."""
     if not chosen.any():
         return
     least = int(keys[chosen].min())
     width = int(keys[chosen].max()) - least + 1  # at most 128 stretches of 47 numbers
-    most = int(classes.max()) + 1  # names are numbered up to what the join holds: the product is below 2⁶²
+    most = int(classes.max()) + 1  # the product stays below 2⁶², as the join limits the numbers of names
     together = (models.astype(np.int64) * most + classes) * width + keys - least
     unique, firsts, counts = np.unique(together[chosen], return_index=True, return_counts=True)
     order = np.argsort(firsts)
@@ -227,7 +230,7 @@ def _counted(
 
 
 def _in_columns(outcomes: Sequence[Outcome]) -> OutcomeBatch:
-    """Put outcomes into columns, as far as they are looked at here."""
+    """Put the fields of outcomes that are needed here into columns."""
     models: dict[str, int] = {}
     classes: dict[str, int] = {}
     records = np.zeros(len(outcomes), OUTCOME)
