@@ -6,7 +6,7 @@ With μ the expected error, k the allowance and h the threshold:
 
 `expected` is μ, for example the error on the validation set, or one that was agreed upon. With it, a model
 that is worse from its first outcome on also raises an alarm, and every false-alarm rate can be computed (the
-sum is a Markov chain: Brook, Evans 1972; `tests/calibration`). It is optimal for a rise of 2k. With
+sum is a Markov chain: Brook, Evans 1972; `tests/calibration`). It works best for a rise of 2k. With
 `expected: 0` (default) μ is the mean loss since the last reset, x_t included. This is Page-Hinkley without
 forgetting, and MOA's CusumDM, except that CusumDM can alarm from its 29th outcome on instead of waiting for
 `min_outcomes`. In a million stationary outcomes it raises 3 false alarms at an error of .2, 9 at .3, and 80

@@ -140,7 +140,7 @@ def observe(models, places, predictions, stride, bucket_ms, threshold):
     predictions
         Records `PREDICTED` (see `predictions.batch`), (n,).
     stride
-        Every how many predictions of a model one is compared.
+        One of this many predictions of a model is compared.
     bucket_ms
         Length of a stretch of prediction time.
     threshold

@@ -41,7 +41,7 @@ class EarlyHintsSpec:
 
     @property
     def stride(self) -> int:
-        """Every how many predictions one is compared."""
+        """Number of predictions of which one is compared."""
         return -(-self.reach // REACH)
 
     @property
