@@ -13,10 +13,7 @@ from streamwatch.core.buckets.places import rank_of, ranks_of
 from streamwatch.core.events import Partition, Side
 
 Held: TypeAlias = tuple[int, int, int, int, Row]
-"""(time in the partition, rank of the partition, offset, number in the record, event).
-
-Sorts like the sequence.
-"""
+"""(time in the partition, rank of the partition, offset, number in the record, event); sorts like places."""
 
 
 @dataclass(frozen=True, slots=True)

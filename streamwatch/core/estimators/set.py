@@ -337,7 +337,7 @@ class EstimatorSet:
     def _next_slice(self, names: list[str]) -> tuple[list[Slice], list[str]]:
         """Choose the next models to report, few enough not to block the event loop for long.
 
-        Return also the rest.
+        Also return the remaining names.
         """
         chosen: list[Slice] = []
         widest = 1

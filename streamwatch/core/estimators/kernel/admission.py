@@ -19,10 +19,10 @@ from streamwatch.core.estimators.memory.allocator import (
 from streamwatch.core.jit import entry, hot, inner
 
 ADMITTED, INVALID, FULL, SHADOWS_FULL = 0, 1, 2, 3
-"""Results of `admit`: the batch is admitted; the outcome at a position is invalid.
+"""Results of `admit`, in this order.
 
-The pool of class rows is full; the pool of shadow counts is full. Except in the first case, nothing has been
-folded.
+The batch is admitted; an outcome is invalid; the pool of class rows is full; the pool of shadow counts is
+full. Except in the first case, nothing has been folded.
 """
 
 

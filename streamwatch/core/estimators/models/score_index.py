@@ -96,10 +96,7 @@ class ScoredBatch:
         self._positions = positions[few]
         self._rows = numbers[self._positions]
         self._until = np.full(len(self._names), len(numbers))
-        """Number of the outcome from which on scores are not used, as the model has too many classes.
-
-        By model.
-        """
+        """First outcome of each model whose scores are not used, as the model has too many classes."""
         for model in np.flatnonzero(np.bincount(self._models[self._positions])).tolist():
             self.met(0, model)
         self._looks = self._first()

@@ -221,7 +221,7 @@ def label_correlation(share: Floats, repeats: float, pairs: float) -> float:
 def _errors(side: tuple[Floats, Floats], other: tuple[Floats, Floats]) -> Floats:
     """Error within each class.
 
-    For a class that never occurred that of the other side, which leaves E as it is.
+    A class that never occurred gets the error of the other side, which leaves E as it is.
     """
     n, hits = (np.where(side[0] > 0, mine, theirs) for mine, theirs in zip(side, other, strict=True))
     return 1.0 - np.divide(hits, n, out=np.ones_like(n), where=n > 0)

@@ -9,8 +9,8 @@ note; only their number counts.
 Deferring delays no result. `room_of` bounds how soon a verdict could be claimed, assuming that every further
 note favours one side with the largest possible lead: Σ_λ (M_λ + g + 64)·(1 + λ)^n after n of them. Steps are
 taken no later than at the first note with which a claim would be possible, at an outcome at which a verdict
-opens, and at the first at which one may be claimed. No step waits for more than 64 outcomes, or beyond an
-outcome that other opponents answer.
+opens, and at the first at which one may be claimed. No step waits for more than 64 outcomes, or beyond
+a change in which opponents answer.
 
 Steps are not deferred for models with folds, whose verdict depends on all folds, and for models judged by
 costs, whose leads differ in size between opponents.
@@ -94,7 +94,7 @@ MARGIN = 1.0 - 1e-6
 def close_blocks(v, closed, ended):
     """End every block of 16 steps after the first `closed` up to the first `ended`.
 
-    Return the number of blocks ended.
+    Return the number of blocks ended so far.
     """
     while closed < ended:
         closed += 1

@@ -315,7 +315,7 @@ class CompiledJoin:
 
     @property
     def is_nearly_full(self) -> bool:
-        """Whether to grow now; otherwise the loop grows when it must, which can take long.
+        """Tell whether to grow now; otherwise the loop grows when it must, which can take long.
 
         Always false for a join with an overflow, which makes room itself between pieces of work.
         """

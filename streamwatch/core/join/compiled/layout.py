@@ -243,7 +243,7 @@ class Arrays(NamedTuple):
     places: NDArray[np.int64]
     """Shape (capacity,): 1 + place at which a commit last wrote the entry, `UNWRITTEN` otherwise.
 
-    Plus `FRONT`.
+    `FRONT` is added for an entry that came back to the front of its queue.
 
     For a guest, -1 minus its number: it belongs to the entries outside the table and is in the table only
     while its id is processed. Without durable state nothing is written here, and no memory is used.

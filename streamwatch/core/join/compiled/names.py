@@ -75,7 +75,7 @@ class NumberedNames(dict[str, int]):
 
     @property
     def crowded(self) -> bool:
-        """Whether names should be released: there are more than twice as many as were needed last time."""
+        """Tell whether names should be released: there are more than twice as many as were needed last time."""
         return len(self) > self._crowded
 
     def release_all_but(self, needed: Iterable[NDArray[np.int32]]) -> NDArray[np.intp]:
@@ -157,7 +157,7 @@ class NumberedSegments(NumberedNames):
 
     @property
     def crowded(self) -> bool:
-        """Whether numbers should be released, as for names; refused values count as needed."""
+        """Tell whether numbers should be released, as for names; refused values count as needed."""
         return len(self) + self._refused > self._crowded
 
     def release_all_but(self, needed: Iterable[NDArray[np.int32]]) -> NDArray[np.intp]:

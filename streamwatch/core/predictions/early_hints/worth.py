@@ -45,7 +45,7 @@ class Stretch:
 
     @property
     def is_judged(self) -> bool:
-        """Whether at least half the labels have come, and both accuracies are defined."""
+        """Tell whether at least half the labels have come, and both accuracies are defined."""
         known = not (math.isnan(self.expected) or math.isnan(self.accuracy))
         return known and 2 * self.labelled >= self.predictions
 

@@ -65,7 +65,7 @@ class RunStore(Protocol):
     def reclaimable(self, entries: int) -> list[KeyRange]:
         """Hand over key ranges that commits have removed, once it is worth freeing their room.
 
-        Otherwise nothing.
+        Until then the list is empty.
 
         `entries` is the number of entries in all remaining runs.
         """
