@@ -75,7 +75,7 @@ class NumberedNames(dict[str, int]):
 
     @property
     def crowded(self) -> bool:
-        """Tell whether names should be released: there are more than twice as many as were needed last time."""
+        """Tell whether names should be released: there are over twice as many as needed last time."""
         return len(self) > self._crowded
 
     def release_all_but(self, needed: Iterable[NDArray[np.int32]]) -> NDArray[np.intp]:
