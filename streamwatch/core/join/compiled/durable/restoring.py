@@ -1,4 +1,4 @@
-"""What commits wrote of a compiled join, read back: every value looked at once, nonsense refused."""
+"""Reading of the values that commits wrote of a compiled join; each value is validated."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _SCORES: Final = msgspec.msgpack.Decoder(dict[int, dict[str, float]])
 
 
 class WaitingRun(NamedTuple):
-    """Waiting entries of one value, still packed to save memory, and the columns that put them in order."""
+    """Waiting entries of one value, still packed to save memory, and the columns that give their order."""
 
     first: int
     """Place of the first entry."""
@@ -66,18 +66,18 @@ class ColumnValues:
     dedup: dict[int, list[tuple[DedupValue, bytes]]] = field(
         default_factory=dict[int, list[tuple[DedupValue, bytes]]]
     )
-    """By generation; beside each value, its packed entries."""
+    """Dedup entries by generation: each value's description, and the packed value."""
     left: list[tuple[int, LeftRows]] = field(default_factory=list[tuple[int, LeftRows]])
-    """By commit."""
+    """Changed entries by commit."""
     scores: dict[int, dict[str, float]] = field(default_factory=dict[int, dict[str, float]])
-    """By place."""
+    """Scores by place of the entry."""
     scored: set[int] = field(default_factory=set[int])
-    """Places of the first entries of runs that have scores."""
+    """Places of the first entries of runs with scores."""
     outside: OutsideCounts = OutsideCounts()  # noqa: RUF009 - it is frozen
     waiting: list[WaitingRun] = field(default_factory=list[WaitingRun])
 
     def add(self, key: bytes, value: bytes) -> None:
-        """Take in one value; raises PackedError and ValueError."""
+        """Add one value; raises PackedError or ValueError if it is not valid."""
         kind, first, second = parts_of(key)
         if kind == MODEL:
             self.models[first] = value.decode()
@@ -122,7 +122,7 @@ def values_of(items: Iterable[tuple[bytes, bytes]]) -> ColumnValues:
     Raises
     ------
     PackedError
-        If one of them is nothing that a commit writes; it names the key.
+        If one of them is not what a commit writes; the message names its key.
     """
     values = ColumnValues()
     for key, value in items:
@@ -134,17 +134,17 @@ def values_of(items: Iterable[tuple[bytes, bytes]]) -> ColumnValues:
 
 
 class WaitingEntries:
-    """Entries that wait, in the order in which they came.
+    """Waiting entries, in order of arrival.
 
     Parameters
     ----------
     values
-        What was read.
+        Values of the store.
 
     Raises
     ------
     PackedError
-        If runs do not follow each other, or what left lies behind all of them.
+        If runs are not contiguous, or a changed entry was never written.
     """
 
     def __init__(self, values: ColumnValues) -> None:
@@ -178,7 +178,7 @@ class WaitingEntries:
         return len(self._positions)
 
     def pending(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Numbers of the models of predictions that wait, and their record times in ms."""
+        """Model numbers and record times (ms) of pending predictions."""
         at = self._positions[self._state[self._positions] == PENDING]
         return self._model[at].astype(np.int64), self._record_ms[at]
 
@@ -187,7 +187,7 @@ class WaitingEntries:
         return positions[np.lexsort(chosen)]
 
     def fill(self, entries: Records, places: NDArray[np.int64]) -> NDArray[np.int32]:
-        """Write the first entries; gives the entry of every place from the first run on, -1 for none."""
+        """Write the entries to the start of the arrays; return the entry of each place, -1 for none."""
         at, count = self._positions, len(self._positions)
         holders = np.full(self._count, -1, np.int32)
         holders[at] = np.arange(count, dtype=np.int32)
@@ -210,7 +210,7 @@ class WaitingEntries:
     def _living(
         self, holders: NDArray[np.int32]
     ) -> Iterator[tuple[WaitingRun, NDArray[np.intp], NDArray[np.int32]]]:
-        """Runs of which some entries wait: which of theirs, and the entries of the join that these are."""
+        """Iterate over the runs with entries that still wait: run, indices in it, and entries of the join."""
         start = 0
         for run in self._read:
             held = holders[start : start + len(run.record_ms)]
@@ -220,7 +220,7 @@ class WaitingEntries:
                 yield run, chosen, held[chosen]
 
     def segments(self, holders: NDArray[np.int32]) -> NDArray[np.int64]:
-        """Number of the segments of each of the first entries, -1 without any."""
+        """Number of the segments of each waiting entry, in the order of `fill`; -1 without any."""
         segments = np.full(len(self._positions), -1, np.int64)
         for run, chosen, x in self._living(holders):
             if run.has_segments:
@@ -228,7 +228,7 @@ class WaitingEntries:
         return segments
 
     def scores(self, holders: NDArray[np.int32]) -> Iterable[tuple[int, dict[str, float]]]:
-        """Entries that have scores, and these; raises PackedError where one has no place."""
+        """Entries with scores, and their scores; raises PackedError if scores have no place."""
         for place, scores in self._scores.items():
             if not 0 <= place - self.first < self._count:
                 raise PackedError(f"expected scores of places from {self.first} on, got {place}")
@@ -244,7 +244,7 @@ def _joined(columns: Sequence[NDArray[Number]], kind: type[Number]) -> NDArray[N
 def fill_dedup(
     entries: Records, start: int, values: Mapping[int, Sequence[tuple[DedupValue, bytes]]]
 ) -> dict[int, tuple[int, int]]:
-    """Write dedup entries from `start` on; the first of each generation and the one behind its last."""
+    """Write dedup entries from `start` on; return (first, end) index by generation."""
     ends: dict[int, tuple[int, int]] = {}
     for generation, several in sorted(values.items()):
         first = start
