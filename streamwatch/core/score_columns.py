@@ -1,4 +1,4 @@
-"""Scores of outcomes as a column for each class, which look like a mapping to whoever wants single ones."""
+"""Scores of outcomes in columns, one per class, with the interface of a mapping from number to scores."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from numpy.typing import NDArray
 
 
 class ScoreColumns(Mapping[int, dict[str, float]]):
-    """Scores by number, the place of their row; a row without any score has none.
+    """Scores by number, which is the index of their row; a row without scores is not in the mapping.
 
     Parameters
     ----------
     names
-        Classes, all different, in the order in which a prediction names them; shape (k,).
+        Distinct class names, in the order in which a prediction lists them; shape (k,).
     table
-        float64 (n, k): score of each class, NaN where a prediction has none of it.
+        float64 (n, k): score of each class, NaN where a prediction has none.
     segments
-        int32 (n,): number of the segments of the prediction, -1 without any; None if none has any.
+        int32 (n,): number of the segments of the prediction, -1 without any; None if no prediction has any.
     """
 
     __slots__ = ("names", "present", "scored", "segments", "table")
@@ -30,9 +30,9 @@ class ScoreColumns(Mapping[int, dict[str, float]]):
         self.table = table
         self.segments = np.full(len(table), -1, np.int32) if segments is None else segments
         self.present: NDArray[np.bool_] = ~np.isnan(table)
-        """Shape (n, k): whether there is a score."""
+        """Shape (n, k): whether a row has a score for a class."""
         self.scored: NDArray[np.bool_] = np.asarray(self.present.any(axis=1))
-        """Shape (n,): whether a row has any."""
+        """Shape (n,): whether a row has any score."""
 
     def __getitem__(self, number: int) -> dict[str, float]:
         if not 0 <= number < len(self.scored) or not self.scored[number]:
