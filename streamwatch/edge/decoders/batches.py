@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from streamwatch.core.events import Decoded, Side
 from streamwatch.core.fetched import FetchedRecords
 from streamwatch.core.ports import Record
-from streamwatch.core.records import OBJECT, RecordBatch, batch_of
+from streamwatch.core.records import OBJECT, RecordBatch, batch_of, words_of
 from streamwatch.core.vocabulary import Vocabulary
 from streamwatch.edge.decoders.fields import canonical_text
 from streamwatch.edge.decoders.mapping import Constant, FieldLocation, InTopic, TopicMapping
 from streamwatch.edge.decoders.scanner.plan import plan_of
 from streamwatch.edge.decoders.scanner.reader import ColumnReader
 from streamwatch.edge.keys import IdKeys
+
+FEWEST_AT_ONCE: Final = 512
+"""Records left by the scanner that are decoded before it reads the others again; doubled each time."""
 
 
 class Batches:
@@ -77,14 +82,44 @@ class Batches:
             return batch_of(
                 decode_all(records, stamps), offsets, np.array(stamps, np.int64), self._vocabulary
             )
-        rows, texts, left = self._reader.read(records.data, records.rows)
+        return self._decode_fetched(self._reader, records, decode_all)
+
+    def _decode_fetched(
+        self,
+        reader: ColumnReader,
+        records: FetchedRecords,
+        decode_all: Callable[[Sequence[Record], Sequence[int]], Sequence[Decoded]],
+    ) -> RecordBatch:
+        """Decode records by the scanner; of many that it leaves, a part, after which it knows their names."""
+        rows, texts, left = reader.read(records.data, records.rows)
         if not len(left):
             return RecordBatch(rows, texts, (), self._vocabulary)
-        places: list[int] = left.tolist()
-        unusual = [records.record(place) for place in places]
-        events = decode_all(unusual, [record.timestamp for record in unusual])
-        for place, event in zip(places, events, strict=True):
-            self._reader.learn(records.data, place, event)
-        rows["side"][left], rows["object"][left] = OBJECT, np.arange(len(left))
-        rows["model"][left] = rows["class"][left] = -1
-        return RecordBatch(rows, texts, events, self._vocabulary)
+        gathered = [] if texts is None else [texts]
+        events: list[Decoded] = []
+        places: list[NDArray[np.int64]] = []
+        first = np.arange(len(rows))  # place of each record of the last reading
+        part = FEWEST_AT_ONCE
+        while len(left):
+            now, later = left[:part], left[part:]
+            unusual = [records.record(place) for place in first[now].tolist()]
+            decoded = decode_all(unusual, [record.timestamp for record in unusual])
+            events += decoded
+            places.append(first[now])
+            learnt = [
+                reader.learn(records.data, place, event)
+                for place, event in zip(now.tolist(), decoded, strict=True)
+            ]
+            if not any(learnt):
+                part, left = len(left), later
+                continue
+            part *= 2
+            first = first[later]
+            again, texts, left = reader.read(records.data, records.rows[first])
+            if texts is not None:
+                again["id_at"] += sum(map(len, gathered))
+                gathered.append(texts)
+            words_of(rows)[first] = words_of(again)
+        at = np.concatenate(places)
+        rows["side"][at], rows["object"][at] = OBJECT, np.arange(len(at))
+        rows["model"][at] = rows["class"][at] = -1
+        return RecordBatch(rows, np.concatenate(gathered) if gathered else None, events, self._vocabulary)

@@ -13,6 +13,8 @@ import xxhash
 from streamwatch.core.events import Event, Invalid, Label, Prediction, Side, WrongFold
 from streamwatch.core.records import LABEL, OBJECT, PREDICTION, RecordBatch
 from streamwatch.core.vocabulary import Vocabulary
+from streamwatch.edge.decoders import batches
+from streamwatch.edge.decoders.batches import FEWEST_AT_ONCE
 from streamwatch.edge.decoders.formats.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import KindRule, TopicMapping
 from streamwatch.edge.keys import IdKeys, id_keys
@@ -70,14 +72,32 @@ def together(decoder: JsonDecoder, records: Sequence[FakeRecord]) -> tuple[Recor
     return batch, alone
 
 
+def test_of_many_records_with_new_names_a_few_become_objects_and_the_rest_columns() -> None:
+    decoder = JsonDecoder("predictions", "prediction", TopicMapping(), None)
+    records = [
+        of({"id": str(i), "model": f"m{i % 3}", "prediction": "ab"[i % 2], "timestamp": i})
+        for i in range(3_000)
+    ]
+    batch, alone = together(decoder, records)
+    assert len(batch.objects) == FEWEST_AT_ONCE
+    events = batch.events()
+    for event, expected, row in zip(events, alone, batch.rows, strict=True):
+        assert isinstance(expected, Prediction)
+        expected.record_ms = int(row["record_ms"])
+        assert event == expected
+
+
 @pytest.mark.parametrize("name", MAPPINGS)
-def test_mutated_records_mean_the_same_read_together_and_read_alone(name: str) -> None:
+def test_mutated_records_mean_the_same_read_together_and_read_alone(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     side, mapping, keys = MAPPINGS[name]
     decoder = JsonDecoder("predictions", side, mapping, keys)
     chance = random.Random(name)
     ordinary = total = valid = 0
     while total < RECORDS // len(MAPPINGS):
         oddity = chance.choice((0.0, 0.15, 0.5, 0.7))
+        monkeypatch.setattr(batches, "FEWEST_AT_ONCE", chance.choice((3, 512)))
         records = [mutated(chance, total + i, oddity, mapping.timestamp_unit) for i in range(PER_BATCH)]
         batch, alone = together(decoder, records)
         events = batch.events()

@@ -90,10 +90,13 @@ class ColumnReader:
         left = np.flatnonzero(self._status[:count] != ORDINARY) if odd else np.empty(0, np.int64)
         return Scanned(rows, self._texts[:used].copy() if self._keep_texts else None, left)
 
-    def learn(self, data: NDArray[np.uint8], place: int, event: Decoded) -> None:
-        """Remember the names of a record left by the last `read`, as somebody else understood them."""
+    def learn(self, data: NDArray[np.uint8], place: int, event: Decoded) -> bool:
+        """Remember the names of a record left by the last `read`, as somebody else understood them.
+
+        Returns whether the record was left because of a new name: others with this name may be ordinary now.
+        """
         if self._status[place] != NEW_NAME:
-            return
+            return False
         spans: list[int] = self._spans[place].tolist()
         model, named = (data[start:stop].tobytes() for start, stop in (spans[:2], spans[2:4]))
         match event:
@@ -108,6 +111,7 @@ class ColumnReader:
                 self._learn(self._labels, named, self._vocabulary.classes.number(event.true_class))
             case _:
                 pass
+        return True
 
     def _learn_segments(self, data: NDArray[np.uint8], spans: list[int], event: Prediction) -> None:
         written = [data[start:stop].tobytes() for start, stop in zip(spans[::2], spans[1::2], strict=True)]
