@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from streamwatch.core.buckets.columns.id_join import ColumnJoin
 from streamwatch.core.buckets.columns.id_state import BaseItems, restore_part, state_of
@@ -150,7 +151,11 @@ class ColumnIdBucket:
 
 def _ticks(several: Sequence[tuple[Partition, Moments]], before_ms: int) -> list[int]:
     """Times to process in model buckets: those of the first record in each second."""
-    times = np.concatenate([np.zeros(0, np.int64), *(moments.times_ms for _, moments in several)])
-    times = np.unique(times[times > max(before_ms, -1)])
-    _, firsts = np.unique(times // _SECOND_MS, return_index=True)
-    return times[firsts].tolist()
+    firsts: list[NDArray[np.int64]] = [np.zeros(0, np.int64)]
+    for _, moments in several:
+        times = moments.times_ms[np.searchsorted(moments.times_ms, max(before_ms, -1), "right") :]
+        seconds = times // _SECOND_MS
+        firsts.append(times[np.concatenate([seconds[:1] >= 0, seconds[1:] != seconds[:-1]])])
+    times = np.sort(np.concatenate(firsts))
+    _, places = np.unique(times // _SECOND_MS, return_index=True)
+    return times[places].tolist()

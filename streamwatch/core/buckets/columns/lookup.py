@@ -40,14 +40,20 @@ def look_up(history: Any, count: int, accepted: Any, resolved: Any, labels: Any,
     int
         New number of changes.
     """
+    low = count
     for k in range(accepted.shape[0]):
+        # Predictions are mostly resolved in their order: the search widens from where the last one ended.
         step = 1
-        low = count
         while low > 0 and not is_before(history, low - 1, accepted, k):
             low = max(0, low - step)
             step *= 2
-        high = min(count, low + step)
-        while low < high:  # number of changes before the prediction
+        step = 1
+        high = low
+        while high < count and is_before(history, high, accepted, k):
+            low = high + 1
+            high = min(count, high + step)
+            step *= 2
+        while low < high:  # how many stand before it
             middle = (low + high) // 2
             if is_before(history, middle, accepted, k):
                 low = middle + 1
