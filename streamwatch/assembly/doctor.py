@@ -21,8 +21,8 @@ from streamwatch.assembly.replay import recorded_topics
 from streamwatch.core.events import Invalid, Label, Prediction
 from streamwatch.core.ports import Record
 from streamwatch.edge.sources.kafka.checking.sample import sample
-from streamwatch.lab.fitting import RecordedTopic
 from streamwatch.lab.inspection.joined import events_of
+from streamwatch.lab.recordings.fitting import RecordedTopic
 from streamwatch.settings import Settings
 
 SAMPLED = 1_000

@@ -18,8 +18,9 @@ from streamwatch.lab.inspection import yaml_text
 from streamwatch.lab.inspection.guessed import Guess
 from streamwatch.lab.inspection.guessing import guess
 from streamwatch.lab.inspection.joined import JoinedSample, joined_sample
-from streamwatch.lab.lines import BadLine, LineRecord
-from streamwatch.lab.recorded import CsvColumns, Recording
+from streamwatch.lab.recordings.csv_rows import CsvColumns
+from streamwatch.lab.recordings.lines import BadLine, LineRecord
+from streamwatch.lab.recordings.recording import Recording
 from streamwatch.settings import Settings, SettingsError, load
 from streamwatch.settings.sections import KafkaSection
 from streamwatch.settings.yaml_text import parse

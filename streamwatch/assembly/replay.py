@@ -17,8 +17,8 @@ from streamwatch.edge.decoders.mapping import (
     place_of,
 )
 from streamwatch.edge.keys import id_keys
-from streamwatch.lab.fitting import RecordedTopic
-from streamwatch.lab.recorded import CsvColumns
+from streamwatch.lab.recordings.csv_rows import CsvColumns
+from streamwatch.lab.recordings.fitting import RecordedTopic
 from streamwatch.settings import Settings, SettingsError
 
 FIELDS = ("id", "model", "prediction", "label", "timestamp", "scores")

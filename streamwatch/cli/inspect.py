@@ -166,7 +166,7 @@ def _put(text: str, write: Path | None) -> None:
 
 def _of_files(files: list[str], most: int) -> tuple[Mapping[str, Sequence[Record]], str]:
     from streamwatch.assembly.inspection import read_files
-    from streamwatch.lab.recorded import RecordingError
+    from streamwatch.lab.recordings.file import RecordingError
 
     try:
         samples = read_files(files, most)

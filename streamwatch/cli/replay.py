@@ -90,9 +90,9 @@ def replay(  # noqa: PLR0913  # one parameter per option
     from rich.console import Console
 
     from streamwatch.assembly.replay import places_text
-    from streamwatch.lab.recorded import RecordingError
-    from streamwatch.lab.replay import replay as evaluate
-    from streamwatch.lab.replay_tables import print_result, to_json, unusable
+    from streamwatch.lab.recordings.file import RecordingError
+    from streamwatch.lab.replay.replay import replay as evaluate
+    from streamwatch.lab.replay.tables import print_result, to_json, unusable
     from streamwatch.settings import SettingsError
 
     try:

@@ -23,7 +23,7 @@ from streamwatch.cli.recordings import (
 )
 
 if TYPE_CHECKING:
-    from streamwatch.lab.replay import ReplaySpec
+    from streamwatch.lab.replay.spec import ReplaySpec
     from streamwatch.lab.reporting.blocks import Page
     from streamwatch.lab.reporting.source import Source
     from streamwatch.settings import Settings
@@ -76,7 +76,7 @@ def report(  # noqa: PLR0913  # one parameter per option
     for path in output:
         if path.suffix not in {".html", ".md"}:
             refuse(f"--output: expected a file .html or .md, got {path}")
-    from streamwatch.lab.recorded import RecordingError
+    from streamwatch.lab.recordings.file import RecordingError
     from streamwatch.lab.reporting.page import page
     from streamwatch.lab.reporting.pictures import figure_class
     from streamwatch.lab.reporting.source import ReportError

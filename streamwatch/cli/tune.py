@@ -27,7 +27,7 @@ from streamwatch.cli.recordings import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from streamwatch.lab.replay import ReplaySpec
+    from streamwatch.lab.replay.spec import ReplaySpec
     from streamwatch.lab.tuning.history import History, Unfit
 
 EXIT_NO_PROMISE = 1
@@ -190,8 +190,8 @@ def _recorded(read: Callable[[], ReplaySpec]) -> dict[str, History]:
     """Replay recordings for the outcomes of every model."""
     from rich.console import Console
 
-    from streamwatch.lab.recorded import RecordingError
-    from streamwatch.lab.replay import replay
+    from streamwatch.lab.recordings.file import RecordingError
+    from streamwatch.lab.replay.replay import replay
     from streamwatch.lab.tuning.history import Histories, outcomes_only
     from streamwatch.settings import SettingsError
 

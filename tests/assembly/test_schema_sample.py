@@ -9,7 +9,7 @@ import pytest
 
 from streamwatch.assembly.inspection import inspect, sampling_settings
 from streamwatch.assembly.schema_sample import PlainSamples, plain_samples
-from streamwatch.lab.lines import LineRecord
+from streamwatch.lab.recordings.lines import LineRecord
 from streamwatch.settings.yaml_text import parse
 from tests.edge.decoders.schemas.avro_bytes import EVENT, event, framed, text
 from tests.edge.decoders.schemas.fake_registry import FakeRegistry

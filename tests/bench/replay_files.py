@@ -18,7 +18,8 @@ from pathlib import Path
 
 import numpy as np
 
-from streamwatch.lab.replay import ReplaySpec, replay
+from streamwatch.lab.replay.replay import replay
+from streamwatch.lab.replay.spec import ReplaySpec
 
 ROUNDS = 3
 

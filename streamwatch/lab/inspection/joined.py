@@ -9,7 +9,7 @@ from typing import Final
 
 from streamwatch.core.events import Decoded, Event, EventGroup, Invalid, Label, Prediction
 from streamwatch.core.ports import Record
-from streamwatch.lab.fitting import RecordedTopic
+from streamwatch.lab.recordings.fitting import RecordedTopic
 
 SHOWN: Final = 5
 

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from streamwatch.core.fetched import PADDING
 from streamwatch.edge.decoders.scanner.inputs import Tables
 from streamwatch.edge.decoders.scanner.tokens import Tokens
-from streamwatch.lab.lines import BadLine, LineRecord
 from streamwatch.lab.outcome_rows.json_scan import WORDS, scan_lines
 from streamwatch.lab.outcome_rows.plan import RowPlan
 from streamwatch.lab.outcome_rows.scan import scan_rows
-from streamwatch.lab.recorded import BYTE_ORDER_MARK, Recording
+from streamwatch.lab.recordings.file import BYTE_ORDER_MARK
+from streamwatch.lab.recordings.lines import BadLine, LineRecord
+from streamwatch.lab.recordings.recording import Recording
 
 Scanned: TypeAlias = tuple[int, int, int, bool]
 """What `scan.scan_rows` returns."""

@@ -18,9 +18,9 @@ from streamwatch.edge.decoders.mapping import (
     parse_field_location,
 )
 from streamwatch.edge.decoders.scanner.contents import MICROSECONDS, MILLISECONDS, NANOSECONDS, SECONDS
-from streamwatch.lab.fitting import RecordedTopic
 from streamwatch.lab.outcome_rows.json_scan import REFUSED
 from streamwatch.lab.outcome_rows.scan import ID, LABEL, MODEL, OTHER, PREDICTION, TIME
+from streamwatch.lab.recordings.fitting import RecordedTopic
 
 _UNITS: Final[Mapping[TimestampUnit, int]] = {
     "ms": MILLISECONDS,

@@ -20,9 +20,6 @@ from streamwatch.core.records import RecordBatch
 from streamwatch.core.vocabulary import Names, Vocabulary
 from streamwatch.edge.decoders.scanner.inputs import Tables
 from streamwatch.edge.decoders.scanner.tokens import Tokens
-from streamwatch.lab.feeds import FeedReader, Unusable, own_time_ms, placed
-from streamwatch.lab.fitting import Both, Fitted, RecordedTopic
-from streamwatch.lab.lines import BadLine, LineRecord
 from streamwatch.lab.outcome_rows.json_scan import scan_lines
 from streamwatch.lab.outcome_rows.lines import CsvLines, JsonLines, Known, Lines, Stretch
 from streamwatch.lab.outcome_rows.plan import line_plan, plan_of
@@ -35,7 +32,11 @@ from streamwatch.lab.outcome_rows.scan import (
     believed_times,
     scan_rows,
 )
-from streamwatch.lab.recorded import Recording
+from streamwatch.lab.recordings.fitting import Both, Fitted, RecordedTopic
+from streamwatch.lab.recordings.lines import BadLine, LineRecord, UnusableLines
+from streamwatch.lab.recordings.partitions import PartitionReader
+from streamwatch.lab.recordings.recorded_events import own_time_ms, placed
+from streamwatch.lab.recordings.recording import Recording
 
 _READ_BYTES: Final = 1 << 22
 _SPARE_BYTES: Final = 1 << 18
@@ -104,8 +105,8 @@ class OutcomeRows:
         recording: Recording,
         lines: Lines,
         model: str | None,
-        reader: FeedReader,
-        bad: Unusable,
+        reader: PartitionReader,
+        bad: UnusableLines,
         max_future_ms: int,
     ) -> None:
         self._recording = recording
@@ -349,8 +350,8 @@ def warm_up_rows() -> None:
 def outcome_rows(
     recording: Recording,
     topics: Mapping[str, RecordedTopic],
-    reader: FeedReader,
-    bad: Unusable,
+    reader: PartitionReader,
+    bad: UnusableLines,
     max_future_ms: int,
 ) -> OutcomeRows | None:
     """Read a recording in columns if that is possible; None leaves it as it was."""

@@ -15,8 +15,9 @@ from streamwatch.edge.web.routes.alarms import told
 from streamwatch.edge.web.routes.comparisons import comparisons_of
 from streamwatch.edge.web.routes.history import HistoryExporter
 from streamwatch.edge.web.routes.json_api import by_model
-from streamwatch.lab.replay import ReplaySpec, replay
-from streamwatch.lab.replay_tables import leftovers, unusable
+from streamwatch.lab.replay.replay import replay
+from streamwatch.lab.replay.spec import ReplaySpec
+from streamwatch.lab.replay.tables import leftovers, unusable
 from streamwatch.lab.reporting.source import ReportError, Source
 
 POINTS: Final = 400

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from streamwatch.lab.lines import LineRecord
+from streamwatch.lab.recordings.lines import LineRecord
 
 START_MS = 1_764_000_000_000
 HOUR = 3_600_000

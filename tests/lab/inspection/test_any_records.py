@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamwatch.assembly.inspection import inspect
-from streamwatch.lab.lines import LineRecord
+from streamwatch.lab.recordings.lines import LineRecord
 
 TEXTS = st.text(max_size=12) | st.sampled_from(
     ["id", "a.b", 'q"', "x[0]", "prediction", "\x1b[31m", "fold", ""]

@@ -19,7 +19,8 @@ from streamwatch.lab.inspection.area import area_under_roc
 from streamwatch.lab.inspection.classes import cramers_v
 from streamwatch.lab.inspection.guessed import Choice, TopicGuess
 from streamwatch.lab.inspection.guessing import guess
-from streamwatch.lab.replay import ReplaySpec, replay
+from streamwatch.lab.replay.replay import replay
+from streamwatch.lab.replay.spec import ReplaySpec
 from streamwatch.settings import Settings
 from streamwatch.settings.yaml_text import parse
 from tests.lab.inspection.payloads.classes import forecast_and_actual

@@ -13,7 +13,7 @@ from sklearn.metrics import roc_auc_score
 from streamwatch.lab.inspection.elements import elements_of
 from streamwatch.lab.inspection.flatten import FlatRecord, flatten
 from streamwatch.lab.inspection.vectors import vectors_of
-from streamwatch.lab.lines import LineRecord
+from streamwatch.lab.recordings.lines import LineRecord
 
 
 def records(*values: object) -> list[FlatRecord]:

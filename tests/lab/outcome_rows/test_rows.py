@@ -12,10 +12,13 @@ import pytest
 from streamwatch.core.merge import timestamps
 from streamwatch.core.specs import ComparisonSpec, JoinSpec
 from streamwatch.edge.decoders.mapping import TopicMapping
-from streamwatch.lab import feeds, replay
 from streamwatch.lab.outcome_rows import rows
-from streamwatch.lab.recorded import RecordingError
-from streamwatch.lab.replay import ReplaySpec, default_topics
+from streamwatch.lab.recordings import partitions
+from streamwatch.lab.recordings.csv_rows import CsvColumns
+from streamwatch.lab.recordings.file import RecordingError
+from streamwatch.lab.replay import replay
+from streamwatch.lab.replay.player import Player
+from streamwatch.lab.replay.spec import ReplaySpec, default_topics
 from tests.tiers import by_tier
 
 SEEDS = by_tier(fast=12, default=60, everything=3_000)
@@ -31,20 +34,20 @@ def _small(monkeypatch):
         monkeypatch.setattr(rows, name, value)
     monkeypatch.setattr(rows, "_READ_BYTES", 4_000)
     monkeypatch.setattr(timestamps, "LOOK_AHEAD", 20)
-    monkeypatch.setattr(feeds, "CHUNK", 50)
+    monkeypatch.setattr(partitions, "CHUNK", 50)
 
 
 def both_ways(path, monkeypatch, **given):
     """What a file gives in columns, and row by row; and how many of its rows were taken in columns."""
     taken = []
-    take = replay._Player.take
+    take = Player.take
 
     def counted(player, part, partition):
         taken.append(len(part.offsets))
         take(player, part, partition)
 
     with monkeypatch.context() as patched:
-        patched.setattr(replay._Player, "take", counted)
+        patched.setattr(Player, "take", counted)
         in_columns = replay.replay(ReplaySpec([path], **given))
     with monkeypatch.context() as patched:
         patched.setattr(replay, "_in_columns", lambda *_: None)
@@ -308,7 +311,7 @@ def test_columns_may_have_other_names_and_a_constant_model(tmp_path, monkeypatch
         timestamp="value.at",
         timestamp_unit="s",
     )
-    given = {"topics": default_topics(mapping), "columns": replay.CsvColumns(("key",), ("y_hat", "y"), ())}
+    given = {"topics": default_topics(mapping), "columns": CsvColumns(("key",), ("y_hat", "y"), ())}
     in_columns, by_rows, taken = both_ways(path, monkeypatch, **given)
     assert_equal(in_columns, by_rows)
     assert taken == 3_000

@@ -15,7 +15,8 @@ from scipy.stats import multivariate_normal
 from typer.testing import CliRunner
 
 from streamwatch.cli import app
-from streamwatch.lab.replay import ReplaySpec, replay
+from streamwatch.lab.replay.replay import replay
+from streamwatch.lab.replay.spec import ReplaySpec
 from streamwatch.lab.streams.draws import BLOCK, blocks, draw
 from streamwatch.lab.streams.gaussians import Distribution, Mixture, Phase
 from streamwatch.lab.streams.testbed import KINDS, named

@@ -15,8 +15,8 @@ from streamwatch.core.events import Alarm
 from streamwatch.core.series import Histogram
 from streamwatch.edge.web.routes.comparisons import comparisons_of, shown_forgetting
 from streamwatch.edge.web.routes.json_api import by_model, shown_details
-from streamwatch.lab.lines import BadLine
-from streamwatch.lab.replay import ReplayResult
+from streamwatch.lab.recordings.lines import BadLine
+from streamwatch.lab.replay.result import ReplayResult
 
 _SHOWN_ALARMS = 20
 _LARGE = 1e9  # evidence of a verdict is a product: digits beyond its order of magnitude say nothing

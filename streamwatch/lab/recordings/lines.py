@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Literal
 
 import msgspec
@@ -19,6 +20,22 @@ class BadLine:
     reason: str
     sample: str = ""
     source: str = ""
+
+
+@dataclass(slots=True)
+class UnusableLines:
+    """Lines that could not be used."""
+
+    reasons: Counter[str] = field(default_factory=Counter[str])
+    first: list[BadLine] = field(default_factory=list[BadLine])
+    kept: int = 5
+    """Of them, at most."""
+
+    def add(self, line: BadLine) -> None:
+        """Count a line, and remember it if it is among the first."""
+        self.reasons[line.reason] += 1
+        if len(self.first) < self.kept:
+            self.first.append(line)
 
 
 @dataclass(slots=True)

@@ -14,12 +14,13 @@ import pytest
 from rich.console import Console
 
 from streamwatch.core.specs import ComparisonSpec, JoinSpec, MonitorsSpec
-from streamwatch.lab.replay import ReplaySpec, replay
-from streamwatch.lab.replay_tables import print_result, to_json
+from streamwatch.lab.replay.replay import replay
+from streamwatch.lab.replay.spec import ReplaySpec
+from streamwatch.lab.replay.tables import print_result, to_json
 from tests.core.estimators.comparisons.plain_comparison import PlainComparison
 from tests.tiers import by_tier
 
-GOLDEN = Path(__file__).parents[1] / "golden" / "elec2_three_models.csv.gz"
+GOLDEN = Path(__file__).parents[2] / "golden" / "elec2_three_models.csv.gz"
 MODELS = ("nb@5", "ht@5", "levbag@8")
 COMPARED = (ComparisonSpec(MODELS[0], ("*",)), ComparisonSpec(MODELS[1], (MODELS[2],)))
 MONITORS = replace(MonitorsSpec(), comparisons=COMPARED)

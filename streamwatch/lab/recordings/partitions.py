@@ -10,64 +10,29 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
-from typing import Final, TypeAlias
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.events import (
-    Decoded,
-    Event,
-    EventGroup,
-    Invalid,
-    Label,
-    NullRecord,
-    Outcome,
-    Partition,
-    Prediction,
-    Side,
-    is_decodable,
-)
-from streamwatch.lab.fitting import Both, Fitted, Fitting, RecordedTopic
-from streamwatch.lab.lines import BadLine, LineRecord, sample_of
-from streamwatch.lab.recorded import Recording
+from streamwatch.core.events import Invalid, Outcome, Partition, Side, is_decodable
+from streamwatch.lab.recordings.fitting import Both, Fitted, Fitting, RecordedTopic
+from streamwatch.lab.recordings.lines import BadLine, LineRecord, UnusableLines, sample_of
+from streamwatch.lab.recordings.recorded_events import RecordedEvent, each_of, own_time_ms, placed, side_of
+from streamwatch.lab.recordings.recording import Recording
 
 CHUNK: Final = 1_000
 """Lines decoded at once, and lines by which a file is told to hold one kind only."""
 _MIXED: Final = "recording"
-
-FeedEvent: TypeAlias = "Decoded | RecordedOutcome"
-
-
-class RecordedOutcome(Outcome, frozen=True, gc=False, array_like=True):
-    """A line that holds a prediction and its label, and the id they are of."""
-
-    id: str = ""
-
-
-@dataclass(slots=True)
-class Unusable:
-    """Lines that could not be used."""
-
-    reasons: Counter[str] = field(default_factory=Counter[str])
-    first: list[BadLine] = field(default_factory=list[BadLine])
-    kept: int = 5
-    """Of them, at most."""
-
-    def add(self, line: BadLine) -> None:
-        """Count a line, and remember it if it is among the first."""
-        self.reasons[line.reason] += 1
-        if len(self.first) < self.kept:
-            self.first.append(line)
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
     """Lines of one partition in order; columns of one length."""
 
-    found: Sequence[FeedEvent]
+    found: Sequence[RecordedEvent]
     offsets: NDArray[np.int64]
     stamps_ms: NDArray[np.int64]
     decodable: NDArray[np.bool_]
@@ -75,7 +40,7 @@ class Chunk:
 
 
 @dataclass(frozen=True, slots=True)
-class Feed:
+class RecordedPartition:
     """One partition of the recordings."""
 
     partition: Partition
@@ -83,7 +48,7 @@ class Feed:
     chunks: Iterator[Chunk]
 
 
-class FeedReader:
+class PartitionReader:
     """Makes partitions of recordings.
 
     Parameters
@@ -99,18 +64,19 @@ class FeedReader:
     """
 
     def __init__(
-        self, topics: Mapping[str, RecordedTopic], bad: Unusable, topic: str | None, *, closed: bool
+        self, topics: Mapping[str, RecordedTopic], bad: UnusableLines, topic: str | None, *, closed: bool
     ) -> None:
         self._topics = topics
         self._fitting = Fitting(topics)
         self._bad = bad
         self._topic = topic
         self._closed = closed
-        self._dated = False
 
-    def feeds(self, recordings: Sequence[Recording], read: Callable[[], None]) -> list[Feed]:
+    def partitions(
+        self, recordings: Sequence[Recording], read: Callable[[], None]
+    ) -> list[RecordedPartition]:
         """One for each file, and for each partition in kcat's lines; `read` is called between chunks."""
-        feeds: list[Feed] = []
+        partitions: list[RecordedPartition] = []
         logs: dict[Partition, list[LineRecord]] = {}
         sources: dict[int, str] = {}
         numbers: Counter[str] = Counter()
@@ -124,18 +90,20 @@ class FeedReader:
                     read()
                 continue
             fitted = self._decoded(head, self._topic, recording.name)
-            side = _side_of(event for event, _ in fitted)
+            side = side_of(event for event, _ in fitted)
             topic = self._topic or self._named_by(side)
             chunks = self._chunks(fitted, lines, Partition(topic, numbers[topic]), recording.name)
-            feeds.append(Feed(Partition(topic, numbers[topic]), self._side(topic, side), chunks))
+            partitions.append(
+                RecordedPartition(Partition(topic, numbers[topic]), self._side(topic, side), chunks)
+            )
             numbers[topic] += 1
         for partition, records in sorted(logs.items()):
             records.sort(key=lambda record: record.offset)
             topic = self._topic or (partition.topic if partition.topic in self._topics else None)
             fitted = self._decoded(records, topic, sources)
-            side = self._side(partition.topic, _side_of(event for event, _ in fitted))
-            feeds.append(Feed(partition, side, self._dated_chunks(fitted, partition)))
-        return feeds
+            side = self._side(partition.topic, side_of(event for event, _ in fitted))
+            partitions.append(RecordedPartition(partition, side, self._dated_chunks(fitted, partition)))
+        return partitions
 
     def partition_of(self, side: Side) -> Partition:
         """Partition that a file is whose lines are of this side, where it is the only one."""
@@ -147,15 +115,17 @@ class FeedReader:
 
     def note(self, found: Fitted, record: LineRecord, source: str) -> None:
         """Count what of a line is invalid."""
-        for event in _each(found):
+        for event in each_of(found):
             if isinstance(event, Invalid):
                 self._bad.add(BadLine(record.number, event.reason, sample_of(record.value), source))
 
-    def rest(self, recording: Recording, partition: Partition, side: Side, last_ms: int) -> Feed:
+    def rest(self, recording: Recording, partition: Partition, side: Side, last_ms: int) -> RecordedPartition:
         """Take a file from some line on, as the partition that it was; `last_ms` dates the line before."""
         lines = recording.records()
         fitted = self._decoded(list(islice(lines, CHUNK)), self._topic, recording.name)
-        return Feed(partition, side, self._chunks(fitted, lines, partition, recording.name, last_ms))
+        return RecordedPartition(
+            partition, side, self._chunks(fitted, lines, partition, recording.name, last_ms)
+        )
 
     def _side(self, topic: str, found: Side) -> Side:
         known = self._topics.get(topic)
@@ -196,7 +166,7 @@ class FeedReader:
     ) -> Iterator[Chunk]:
         """Chunks of a file whose lines are dated by their events."""
         while True:
-            found: list[FeedEvent] = []
+            found: list[RecordedEvent] = []
             stamps: list[int] = []
             for event, record in fitted:
                 own_ms = own_time_ms(event)
@@ -238,53 +208,8 @@ class FeedReader:
         return list(zip(fitted, records, strict=True))
 
 
-def _side_of(events: Iterable[Fitted]) -> Side:
-    """What a file holds by its first lines; `both` where they do not tell."""
-    kinds = {type(event) for found in events for event in _each(found)} & {Prediction, Label, Both}
-    if kinds == {Prediction}:
-        return "prediction"
-    return "label" if kinds == {Label} else "both"
-
-
-def own_time_ms(event: Fitted) -> int | None:
-    """The event's own time, of several the latest; None where there is none."""
-    events = event if isinstance(event, Both) else _each(event)
-    stamps = [each.timestamp_ms for each in events if isinstance(each, Prediction | Label)]
-    return max((stamp for stamp in stamps if stamp is not None), default=None)
-
-
-def placed(event: Fitted, record: LineRecord, partition: Partition, at_ms: int) -> FeedEvent:
-    """The event as a record of its partition; a prediction with its label is an outcome."""
-    if isinstance(event, Both):
-        prediction, label = event
-        made_ms, known_ms = prediction.timestamp_ms, label.timestamp_ms
-        delay_ms = 0 if made_ms is None or known_ms is None else max(0, known_ms - made_ms)
-        own_ms = known_ms if known_ms is not None else made_ms
-        return RecordedOutcome(
-            prediction.model,
-            label.true_class,
-            prediction.predicted_class,
-            at_ms if own_ms is None else own_ms,
-            delay_ms,
-            scores=prediction.scores,
-            segments=prediction.segments,
-            id=prediction.id,
-        )
-    for each in _each(event):
-        if isinstance(each, Invalid):
-            each.partition, each.offset = partition.partition, record.offset
-        if isinstance(each, Invalid | NullRecord):
-            each.topic = partition.topic
-    return event
-
-
-def _each(found: Fitted) -> Sequence[Event | Both]:
-    """The events of one line."""
-    return found.events if isinstance(found, EventGroup) else (found,)
-
-
 def _chunk(
-    found: Sequence[FeedEvent], offsets: Sequence[int], stamps_ms: Sequence[int], *, appended: bool
+    found: Sequence[RecordedEvent], offsets: Sequence[int], stamps_ms: Sequence[int], *, appended: bool
 ) -> Chunk:
     return Chunk(
         found,

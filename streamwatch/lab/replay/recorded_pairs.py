@@ -12,7 +12,7 @@ from streamwatch.core.join.dedup import DedupIndex
 from streamwatch.core.join.entry import PENDING, RESOLVED, JoinEntry, append, forget
 from streamwatch.core.join.pairing import Pairing
 from streamwatch.core.specs import JoinSpec
-from streamwatch.lab.feeds import RecordedOutcome
+from streamwatch.lab.recordings.recorded_events import RecordedOutcome
 
 
 class RecordedPairs:

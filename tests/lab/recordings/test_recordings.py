@@ -14,11 +14,13 @@ from hypothesis import strategies as st
 from streamwatch.core.events import Invalid, Label, Outcome, Prediction
 from streamwatch.edge.decoders.formats.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import TopicMapping
-from streamwatch.lab.feeds import FeedReader, RecordedOutcome, Unusable
-from streamwatch.lab.fitting import Fitting
-from streamwatch.lab.lines import BadLine, LineRecord
-from streamwatch.lab.recorded import Recording, RecordingError
-from streamwatch.lab.replay import default_topics
+from streamwatch.lab.recordings.file import RecordingError
+from streamwatch.lab.recordings.fitting import Fitting
+from streamwatch.lab.recordings.lines import BadLine, LineRecord, UnusableLines
+from streamwatch.lab.recordings.partitions import PartitionReader
+from streamwatch.lab.recordings.recorded_events import RecordedOutcome
+from streamwatch.lab.recordings.recording import Recording
+from streamwatch.lab.replay.spec import default_topics
 
 
 def nothing():
@@ -27,12 +29,12 @@ def nothing():
 
 def read(path, mapping=None, **options):
     """What a file holds, in order, each with its record time; bad lines after it."""
-    bad = Unusable(kept=100)
+    bad = UnusableLines(kept=100)
     with Recording(path, **options) as recording:
-        feeds = FeedReader(default_topics(mapping), bad, None, closed=False).feeds([recording], nothing)
+        reader = PartitionReader(default_topics(mapping), bad, None, closed=False)
         items = []
-        for feed in feeds:
-            for chunk in feed.chunks:
+        for partition in reader.partitions([recording], nothing):
+            for chunk in partition.chunks:
                 for event, stamp_ms in zip(chunk.found, chunk.stamps_ms.tolist(), strict=True):
                     if not isinstance(event, Outcome):
                         event.record_ms = stamp_ms

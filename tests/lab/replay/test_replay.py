@@ -21,11 +21,12 @@ from streamwatch.core.specs import (
     MonitorsSpec,
     SlidingSpec,
 )
-from streamwatch.lab.recorded import RecordingError
-from streamwatch.lab.replay import ReplaySpec, replay
-from streamwatch.lab.replay_tables import print_result, to_json
+from streamwatch.lab.recordings.file import RecordingError
+from streamwatch.lab.replay.replay import replay
+from streamwatch.lab.replay.spec import ReplaySpec
+from streamwatch.lab.replay.tables import print_result, to_json
 
-GOLDEN = Path(__file__).parents[1] / "golden"
+GOLDEN = Path(__file__).parents[2] / "golden"
 ELEC2_MODELS = ("nb@5", "ht@5", "levbag@8")
 SECOND = 1_000
 

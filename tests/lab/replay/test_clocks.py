@@ -11,7 +11,8 @@ import pytest
 
 from streamwatch.core.estimators.registers.prediction_clock import PredictionClockSpec
 from streamwatch.core.specs import JoinSpec, PageHinkleySpec
-from streamwatch.lab.replay import ReplaySpec, replay
+from streamwatch.lab.replay.replay import replay
+from streamwatch.lab.replay.spec import ReplaySpec
 from tests.layouts import DEFAULT
 
 HORIZON_MS, SLACK_MS = 60_000, 2_000

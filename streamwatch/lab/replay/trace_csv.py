@@ -13,7 +13,7 @@ from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.estimators.trace_chunk import TraceChunk
 from streamwatch.core.events import Alarm, Outcome
 from streamwatch.core.series import Family
-from streamwatch.lab.recorded import RecordingError
+from streamwatch.lab.recordings.file import RecordingError
 
 
 class TraceError(RecordingError):

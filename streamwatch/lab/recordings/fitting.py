@@ -17,7 +17,7 @@ from streamwatch.core.ports import Decoder
 from streamwatch.edge.decoders.formats import DecoderSpec, FormatOptions, json
 from streamwatch.edge.decoders.mapping import SidedMapping, place_of
 from streamwatch.edge.decoders.trees import sided
-from streamwatch.lab.lines import LineRecord
+from streamwatch.lab.recordings.lines import LineRecord
 
 
 @dataclass(frozen=True, slots=True)

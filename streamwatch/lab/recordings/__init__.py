@@ -1,0 +1,1 @@
+"""Recorded lines as events of partitions."""

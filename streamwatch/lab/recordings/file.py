@@ -1,0 +1,146 @@
+"""A file of recorded records, read as bytes once from start to end; a `.gz` file is unpacked meanwhile."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import sys
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+class RecordingError(ValueError):
+    """The file is not a recording; the message says what was expected of it."""
+
+
+class RecordedFile:
+    """An open file.
+
+    Parameters
+    ----------
+    source
+        A path, or `-` for standard input.
+
+    Raises
+    ------
+    RecordingError
+        The file cannot be opened.
+    """
+
+    def __init__(self, source: str | Path) -> None:
+        self.name = str(source)
+        self._returned = b""
+        self._error: OSError | EOFError | None = None
+        """What `read` met behind the bytes it gave."""
+        try:
+            self._raw = sys.stdin.buffer if self.name == "-" else Path(self.name).open("rb")  # noqa: SIM115
+        except OSError as error:
+            raise self._unreadable(error) from error
+        unpacked = gzip.GzipFile(fileobj=self._raw) if self.name.endswith(".gz") else self._raw
+        self._stream = cast("io.BufferedReader", unpacked)
+
+    @property
+    def total_bytes(self) -> int | None:
+        """Size of the file; None for standard input."""
+        return None if self.name == "-" else Path(self.name).stat().st_size
+
+    @property
+    def read_bytes(self) -> int:
+        """Bytes read so far, of the file as it is on disk."""
+        return 0 if self.name == "-" else self._raw.tell()
+
+    def first_character(self) -> bytes:
+        """Look at the first byte that is no blank, behind a byte order mark; nothing is read.
+
+        Raises
+        ------
+        RecordingError
+            The file cannot be read.
+        """
+        peek = getattr(self._stream, "peek", None)
+        try:
+            head: bytes = peek(64) if peek is not None else b""
+        except OSError as error:
+            raise self._unreadable(error) from error
+        return head.removeprefix(BYTE_ORDER_MARK).lstrip()[:1]
+
+    def first_line(self) -> bytes:
+        """Read the first line.
+
+        Raises
+        ------
+        RecordingError
+            The file breaks off in it.
+        """
+        try:
+            return self._stream.readline()
+        except (OSError, EOFError) as error:
+            raise self.breaks_off(0, error) from error
+
+    def read(self, most: int, lines: int) -> bytes:
+        """Read up to so many bytes, none only at the end; `lines` were read before, a header included.
+
+        Raises
+        ------
+        RecordingError
+            The file breaks off, and all that was before has been read.
+        """
+        if self._returned:
+            first, self._returned = self._returned, b""
+            return first
+        parts: list[bytes] = []
+        left = most
+        try:
+            if self._error is not None:
+                raise self._error
+            while left and (more := self._stream.read1(left)):
+                parts.append(more)
+                left -= len(more)
+        except (OSError, EOFError) as error:
+            if not parts:
+                raise self.breaks_off(lines, error) from error
+            self._error = error
+        return b"".join(parts)
+
+    def give_back(self, first: bytes) -> None:
+        """Have these bytes, which were read, come before what follows."""
+        self._returned = first
+
+    def stream(self) -> BinaryIO:
+        """All that was not read yet, what was given back included."""
+        if not self._returned:
+            return self._stream
+        return cast("BinaryIO", io.BufferedReader(_Rejoined(self._returned, self._stream)))
+
+    def breaks_off(self, lines: int, error: Exception) -> RecordingError:
+        """Make the error of a file that cannot be read on after so many lines."""
+        return RecordingError(f"{self.name} breaks off after line {lines}: {error}")
+
+    def close(self) -> None:
+        """Close the file; standard input stays open."""
+        if self.name != "-":
+            self._raw.close()
+
+    def _unreadable(self, error: OSError) -> RecordingError:
+        return RecordingError(f"{self.name} cannot be read: {error.strerror or error}")
+
+
+class _Rejoined(io.RawIOBase):
+    """Bytes that were read, and what follows them."""
+
+    def __init__(self, first: bytes, stream: BinaryIO) -> None:
+        super().__init__()
+        self._first = memoryview(first)
+        self._stream = stream
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        room = memoryview(buffer)
+        taken = self._first[: len(room)] if len(self._first) else self._stream.read(len(room))
+        self._first = self._first[len(taken) :] if len(self._first) else self._first
+        room[: len(taken)] = taken
+        return len(taken)
