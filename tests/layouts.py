@@ -42,7 +42,7 @@ from streamwatch.core.specs import (
 from streamwatch.edge.decoders.scanner.reader import compile_reader
 from streamwatch.edge.sources.kafka.batches.plain_batches import compiled_plain_batches
 from streamwatch.edge.sources.kafka.batches.scan import compiled_scan
-from streamwatch.lab.outcome_rows.rows import warm_up_rows
+from streamwatch.lab.outcome_rows.warming import warm_up_rows
 
 TINY = MonitorsSpec((LandmarkSpec(),), (), (), max_models=1, max_classes=4, per_class="landmark")
 """The landmark alone."""

@@ -47,7 +47,7 @@ def compile_estimators(config: ConfigFile = None, overrides: Overrides = None) -
     began = time.monotonic()
     from streamwatch.edge.sources.kafka.batches.plain_batches import compiled_plain_batches
     from streamwatch.edge.sources.kafka.batches.scan import compiled_scan
-    from streamwatch.lab.outcome_rows.rows import warm_up_rows
+    from streamwatch.lab.outcome_rows.warming import warm_up_rows
 
     try:
         with telling_of_compiling() as compiled:

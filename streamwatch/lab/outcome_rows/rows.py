@@ -2,45 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.events import Event, Partition, is_decodable
-from streamwatch.core.fetched import PADDING
-from streamwatch.core.merge import Released
-from streamwatch.core.merge.released import IN_ORDER
 from streamwatch.core.merge.timestamps import LOOK_AHEAD
 from streamwatch.core.outcomes import OUTCOME, OutcomeBatch
-from streamwatch.core.records import ROW as RECORD
-from streamwatch.core.records import RecordBatch
-from streamwatch.core.vocabulary import Names, Vocabulary
-from streamwatch.edge.decoders.scanner.inputs import Tables
-from streamwatch.edge.decoders.scanner.tokens import Tokens
-from streamwatch.lab.outcome_rows.json_scan import scan_lines
-from streamwatch.lab.outcome_rows.lines import CsvLines, JsonLines, Known, Lines, Stretch
+from streamwatch.lab.outcome_rows.line_buffer import LineBuffer
+from streamwatch.lab.outcome_rows.lines import CsvLines, JsonLines, Lines, Scanned
+from streamwatch.lab.outcome_rows.names import OutcomeNames
+from streamwatch.lab.outcome_rows.part import Part
 from streamwatch.lab.outcome_rows.plan import line_plan, plan_of
-from streamwatch.lab.outcome_rows.scan import (
-    LABEL,
-    MODEL,
-    ORDINARY,
-    PREDICTION,
-    ROW,
-    believed_times,
-    scan_rows,
-)
+from streamwatch.lab.outcome_rows.scan import ORDINARY, ROW
+from streamwatch.lab.outcome_rows.times import RowTimes
 from streamwatch.lab.recordings.fitting import Both, Fitted, RecordedTopic
 from streamwatch.lab.recordings.lines import BadLine, LineRecord, UnusableLines
 from streamwatch.lab.recordings.partitions import PartitionReader
 from streamwatch.lab.recordings.recorded_events import own_time_ms, placed
 from streamwatch.lab.recordings.recording import Recording
 
-_READ_BYTES: Final = 1 << 22
-_SPARE_BYTES: Final = 1 << 18
-"""Of rows that are left when more are read, mostly less."""
 _ROWS: Final = 1 << 16
 _FIRST_ROWS: Final = 1 << 11
 """Rows of the first part: until a model's classes have met they are looked at one by one."""
@@ -50,35 +33,6 @@ _PATIENCE: Final = 16
 """Times in a row that new names may stop a part; after that rows are read one by one."""
 _HEAD: Final = 1_000
 """Rows by which a file is told to hold outcomes."""
-_NO_TOKENS: Final = Tokens()
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """Rows in order; columns of one length."""
-
-    offsets: NDArray[np.int64]
-    times_ms: NDArray[np.int64]
-    """Time of the partition at each of them."""
-    is_outcome: NDArray[np.bool_]
-    outcomes: OutcomeBatch
-    """Of the rows that are outcomes."""
-    events: Sequence[Event]
-    """Of the others."""
-
-    def released(self, partition: Partition) -> Released:
-        """The same as the stretch of the sequence that it is, without content."""
-        count = len(self.offsets)
-        return Released(
-            RecordBatch(np.zeros(count, RECORD), None, (), Vocabulary()),
-            [partition],
-            np.zeros(count, np.int64),
-            self.offsets,
-            self.times_ms,
-            self.times_ms,
-            np.full(count, IN_ORDER),
-            np.zeros(count, np.uint8),
-        )
 
 
 class OutcomeRows:
@@ -113,28 +67,18 @@ class OutcomeRows:
         self._lines = lines
         self._reader = reader
         self._bad = bad
-        self._max_future_ms = max_future_ms
+        self._names = OutcomeNames(model)
+        self._times = RowTimes(max_future_ms)
         self.partition: Partition = reader.partition_of("both")
         """Of which the rows are records."""
-        self._room = np.empty(0, np.uint8)
-        self._data = _padded(b"")
-        self._at = 0
-        """Where in `_data` the rows begin that are yet to be read."""
-        self._line = self._before = recording.number
-        self._at_end = False
-        self._models, self._classes = Names(), Names()
-        self._tokens = {role: Tokens() for role in (MODEL, PREDICTION, LABEL)}
-        self._model = -1 if model is None else self._models.number(model)
+        self._buffer = LineBuffer(recording)
+        self._before = recording.number
         self._rows = np.zeros(_ROWS, ROW)
-        self._known = {role: set[bytes]() for role in (MODEL, PREDICTION, LABEL)}
-        self._is_full = False
-        self._last_ms = 0
-        self._running_ms = -1
 
     def parts(self, host_ms: Callable[[], int]) -> Iterator[Part]:
         """Parts of the file in order; what is left of it is `rest`."""
         room, most_odd, tried, first = _FIRST_ROWS, _ODD, 0, True
-        self._fill()
+        self._buffer.fill()
         while True:
             count, at, line, foreign = self._scanned(room, most_odd)
             rows = self._rows[:count]
@@ -142,17 +86,17 @@ class OutcomeRows:
             if scored < count:  # from here on one by one
                 at, line, foreign = int(rows["start"][scored]), int(rows["line"][scored]) - 1, True
                 count, rows = scored, rows[:scored]
-            if self._is_full:
+            if self._names.is_full:
                 return
             if learned and tried < _PATIENCE:
                 tried += 1
                 continue  # with names that are known now
-            ended = self._at_end and at == self._end and not foreign
+            ended = self._buffer.at_end and at == self._buffer.end and not foreign
             ready = count if ended else _followed(count, others)
             if ready == 0 and not ended:
                 if int((rows["status"] != ORDINARY).sum()) >= most_odd:
                     most_odd *= 4
-                elif foreign or not self._fill():
+                elif foreign or not self._buffer.fill():
                     return
                 continue
             if first and others.keys() >= set(range(min(count, _HEAD))):
@@ -160,7 +104,7 @@ class OutcomeRows:
             part, taken = self._part(rows, others, ready, host_ms())
             if taken < count:
                 at, line = int(rows["start"][taken]), int(rows["line"][taken]) - 1
-            self._at, self._line = at, line
+            self._buffer.advance(at, line)
             self._recording.lines += taken
             if taken or ended:
                 yield part
@@ -170,51 +114,22 @@ class OutcomeRows:
 
     def rest(self) -> bool:
         """Give what was not read back to the recording; whether there is something."""
-        left = self._data[self._at : self._end].tobytes()
-        self._lines.resume(left, self._line)
-        return bool(left) or not self._at_end
+        left = self._buffer.left()
+        self._lines.resume(left, self._buffer.line)
+        return bool(left) or not self._buffer.at_end
 
     @property
     def untouched(self) -> bool:
         """Tell whether no row was taken: `rest` gives all of them."""
-        return self._line == self._before
+        return self._buffer.line == self._before
 
     @property
     def last_ms(self) -> int:
         """Time of the last row, by which one without a time is dated."""
-        return self._last_ms
+        return self._times.last_ms
 
-    @property
-    def _end(self) -> int:
-        return len(self._data) - PADDING
-
-    def _fill(self) -> bool:
-        """Have more at hand; whether there was more, and room for it."""
-        left = self._data[self._at : self._end]
-        if self._at_end or len(left) > _READ_BYTES:
-            return False
-        lines = self._line + int(np.count_nonzero(left == ord("\n")))
-        more = self._recording.read_on(_READ_BYTES, lines)
-        self._at_end = not more
-        self._hold(left, more)
-        return True
-
-    def _hold(self, left: NDArray[np.uint8], more: bytes) -> None:
-        """Have these bytes at hand, in memory that is used again: new memory costs more than a copy."""
-        size = len(left) + len(more)
-        if size + PADDING > len(self._room):
-            self._room = np.empty(size + PADDING + _SPARE_BYTES, np.uint8)
-        self._room[: len(left)] = left
-        self._room[len(left) : size] = np.frombuffer(more, np.uint8)
-        self._room[size : size + PADDING] = 0
-        self._data, self._at = self._room[: size + PADDING], 0
-        self._data.flags.writeable = False
-
-    def _scanned(self, room: int, most_odd: int) -> tuple[int, int, int, bool]:
-        models, predicted, true = (self._tokens[role].table for role in (MODEL, PREDICTION, LABEL))
-        stretch = Stretch(self._data, self._at, self._end, self._line, self._at_end)
-        known = Known(Tables(models, predicted, true, _NO_TOKENS.table), self._model)
-        return self._lines.scan(stretch, known, most_odd, self._rows[:room])
+    def _scanned(self, room: int, most_odd: int) -> Scanned:
+        return self._lines.scan(self._buffer.stretch(), self._names.known(), most_odd, self._rows[:room])
 
     def _read_singly(self, rows: NDArray[np.void]) -> tuple[dict[int, Fitted | BadLine], bool, int]:
         """Read the rows that are not ordinary.
@@ -228,7 +143,7 @@ class OutcomeRows:
         others: dict[int, Fitted | BadLine] = {}
         learned = False
         places = np.flatnonzero(rows["status"] != ORDINARY).tolist()
-        lines = [self._data[start:stop].tobytes() for start, stop in rows[["start", "stop"]][places].tolist()]
+        lines = [self._buffer.bytes_of(*ends) for ends in rows[["start", "stop"]][places].tolist()]
         numbers = rows["line"][places].tolist()
         records = [self._lines.record(line, number) for line, number in zip(lines, numbers, strict=True)]
         fitted = iter(self._reader.fitted([each for each in records if isinstance(each, LineRecord)]))
@@ -242,28 +157,10 @@ class OutcomeRows:
             if isinstance(found, Both):
                 if found.prediction.scores is not None or found.prediction.segments is not None:
                     return others, learned, place
-                learned |= self._note(row, found, self._lines.tokens(line))
+                learned |= self._names.note(row, found, self._lines.tokens(line))
             else:
                 others[place] = found
         return others, learned, len(rows)
-
-    def _note(self, row: np.void, both: Both, tokens: Mapping[int, bytes]) -> bool:
-        """Write the numbers of an outcome's names; whether one was not known as it is written."""
-        prediction, label = both
-        learned = False
-        for role, column, names, name in (
-            (MODEL, "model", self._models, prediction.model),
-            (PREDICTION, "predicted_class", self._classes, prediction.predicted_class),
-            (LABEL, "true_class", self._classes, label.true_class),
-        ):
-            row[column] = number = names.number(name)
-            self._is_full |= number < 0
-            token = tokens.get(role)
-            if token is not None and token not in self._known[role] and number >= 0:
-                self._known[role].add(token)
-                self._tokens[role].learn(token, number)
-                learned = True
-        return learned
 
     def _part(
         self, rows: NDArray[np.void], others: Mapping[int, Fitted | BadLine], ready: int, host_ms: int
@@ -277,25 +174,13 @@ class OutcomeRows:
                 timed[place] = is_decodable(other) if not isinstance(other, Both) else True
         places = np.flatnonzero(is_record)
         own_ms = np.ascontiguousarray(rows["own_ms"][places])
-        stamps_ms, times_ms = np.empty_like(own_ms), np.empty_like(own_ms)
-        believed = believed_times(
-            own_ms,
-            timed[places],
-            self._last_ms,
-            self._running_ms,
-            self._max_future_ms,
-            host_ms + self._max_future_ms,
-            LOOK_AHEAD,
-            stamps_ms,
-            times_ms,
-        )
-        taken = ready if believed == len(places) else min(ready, int(places[believed]))
+        dated = self._times.dated(own_ms, timed[places], host_ms)
+        taken = ready if dated.believed == len(places) else min(ready, int(places[dated.believed]))
         count = int(np.searchsorted(places, taken))
         places, own_ms, stamps_ms, times_ms = (
-            column[:count] for column in (places, own_ms, stamps_ms, times_ms)
+            column[:count] for column in (places, own_ms, dated.stamps_ms, dated.times_ms)
         )
-        if count:
-            self._last_ms, self._running_ms = int(stamps_ms[-1]), int(times_ms[-1])
+        self._times.take(stamps_ms, times_ms)
         events: list[Event] = []
         is_outcome = np.ones(count, np.bool_)
         for place, other in sorted(others.items()):
@@ -315,12 +200,12 @@ class OutcomeRows:
             outcomes[column] = rows[column][chosen]
         outcomes["label_at_prediction"] = outcomes["scores"] = -1
         outcomes["event_ms"] = np.where(own_ms < 0, stamps_ms, own_ms)[is_outcome]
-        batch = OutcomeBatch(outcomes, self._models.names, self._classes.names, {})
+        batch = OutcomeBatch(outcomes, self._names.models, self._names.classes, {})
         return Part(rows["line"][places], times_ms, is_outcome, batch, events), taken
 
     def _record(self, row: np.void) -> LineRecord:
         """The record of a row again."""
-        line = self._data[int(row["start"]) : int(row["stop"])].tobytes()
+        line = self._buffer.bytes_of(int(row["start"]), int(row["stop"]))
         record = self._lines.record(line, int(row["line"]))
         assert isinstance(record, LineRecord)  # noqa: S101 - it was one
         return record
@@ -331,20 +216,6 @@ def _followed(count: int, others: Mapping[int, Fitted | BadLine]) -> int:
     bad = [place for place, other in others.items() if isinstance(other, BadLine)]
     records = np.delete(np.arange(count), bad)
     return int(records[-LOOK_AHEAD]) if len(records) >= LOOK_AHEAD else 0
-
-
-def _padded(data: bytes) -> NDArray[np.uint8]:
-    return np.frombuffer(data + bytes(PADDING), np.uint8)
-
-
-def warm_up_rows() -> None:
-    """Compile what reads rows, or load what was compiled before."""
-    table, none = _NO_TOKENS.table, np.zeros(0, np.int64)
-    tables = Tables(table, table, table, table)
-    nothing, rows = _padded(b""), np.zeros(1, ROW)
-    scan_rows(nothing, 0, 0, 0, True, none, tables, -1, 0, 1, rows)
-    scan_lines(nothing, 0, 0, 0, True, table, none, tables, -1, 0, 1, nothing, rows)
-    believed_times(none, np.zeros(0, np.bool_), 0, -1, 0, 0, LOOK_AHEAD, none, none)
 
 
 def outcome_rows(

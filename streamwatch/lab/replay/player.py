@@ -23,7 +23,7 @@ from streamwatch.core.series import Histogram
 from streamwatch.core.specs import columns_suffice
 from streamwatch.edge.keys import digest_bytes
 from streamwatch.edge.stores.memory import MemoryStore
-from streamwatch.lab.outcome_rows.rows import Part
+from streamwatch.lab.outcome_rows.part import Part
 from streamwatch.lab.recordings.partitions import Chunk, RecordedPartition
 from streamwatch.lab.recordings.recorded_events import RecordedEvent, RecordedOutcome
 from streamwatch.lab.replay.recorded_pairs import RecordedPairs

@@ -14,7 +14,8 @@ from streamwatch.core.join.compiled.warming import warm_up_join
 from streamwatch.core.merge.warming import warm_up_merge
 from streamwatch.core.predictions.warming import warm_up_predictions
 from streamwatch.core.specs import JoinSpec, MonitorsSpec, columns_suffice
-from streamwatch.lab.outcome_rows.rows import OutcomeRows, outcome_rows, warm_up_rows
+from streamwatch.lab.outcome_rows.rows import OutcomeRows, outcome_rows
+from streamwatch.lab.outcome_rows.warming import warm_up_rows
 from streamwatch.lab.progress import ByteMeter, waiting
 from streamwatch.lab.recordings.lines import UnusableLines
 from streamwatch.lab.recordings.partitions import PartitionReader, RecordedPartition

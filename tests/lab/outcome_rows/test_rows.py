@@ -12,7 +12,7 @@ import pytest
 from streamwatch.core.merge import timestamps
 from streamwatch.core.specs import ComparisonSpec, JoinSpec
 from streamwatch.edge.decoders.mapping import TopicMapping
-from streamwatch.lab.outcome_rows import rows
+from streamwatch.lab.outcome_rows import line_buffer, rows, times
 from streamwatch.lab.recordings import partitions
 from streamwatch.lab.recordings.csv_rows import CsvColumns
 from streamwatch.lab.recordings.file import RecordingError
@@ -32,7 +32,8 @@ def _small(monkeypatch):
     """All limits so small that files of a few hundred rows pass them."""
     for name, value in {"LOOK_AHEAD": 20, "_ROWS": 64, "_FIRST_ROWS": 40, "_HEAD": 50, "_ODD": 4}.items():
         monkeypatch.setattr(rows, name, value)
-    monkeypatch.setattr(rows, "_READ_BYTES", 4_000)
+    monkeypatch.setattr(line_buffer, "_READ_BYTES", 4_000)
+    monkeypatch.setattr(times, "LOOK_AHEAD", 20)
     monkeypatch.setattr(timestamps, "LOOK_AHEAD", 20)
     monkeypatch.setattr(partitions, "CHUNK", 50)
 
