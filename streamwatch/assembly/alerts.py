@@ -18,7 +18,8 @@ from streamwatch.core.alerting.receiver import Delivered, Receiver
 from streamwatch.core.alerting.rules import EARLY_HINT, AlarmRule, AlarmsSpec
 from streamwatch.core.events import VERDICT, Alarm
 from streamwatch.core.predictions.active_hint import ActiveHint
-from streamwatch.daemon.delivery import Deliveries, DeliverySpec
+from streamwatch.daemon.deliveries.deliveries import Deliveries
+from streamwatch.daemon.deliveries.receiver_queue import DeliverySpec
 from streamwatch.edge.outgoing.ssrf_guard import refused
 from streamwatch.edge.receivers import KINDS, EndpointSpec, HttpReceiver, ReceiverKind, ReceiverOptions
 from streamwatch.edge.receivers.http_result import meaning

@@ -16,7 +16,7 @@ from streamwatch.assembly.topics import build_topics
 from streamwatch.assembly.warming import warm_up_run
 from streamwatch.core.ports import Sink
 from streamwatch.daemon import Attachments, ConsumeLoopSpec, Daemon, DaemonStatus, Topic
-from streamwatch.daemon.delivery import Deliveries
+from streamwatch.daemon.deliveries.deliveries import Deliveries
 from streamwatch.edge.sources import KINDS as SOURCES
 from streamwatch.edge.sources.kafka import ReadingEnded, TopicsMissing
 from streamwatch.edge.stores.errors import StateRefused

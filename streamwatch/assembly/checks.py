@@ -18,7 +18,7 @@ from streamwatch.assembly.registers import segment_names
 from streamwatch.assembly.topics import build_topics
 from streamwatch.core.estimators.registers.segments import SegmentsSpec
 from streamwatch.core.ports import Record
-from streamwatch.daemon.batch_processor import Topic
+from streamwatch.daemon.processing.topic import Topic
 from streamwatch.edge.decoders.mapping import place_of
 from streamwatch.edge.decoders.schemas.cache import SchemaCache
 from streamwatch.edge.sources import KINDS as SOURCES

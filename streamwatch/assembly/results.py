@@ -17,8 +17,9 @@ from streamwatch.core.estimators.warming import warm_up
 from streamwatch.core.ports import Sink
 from streamwatch.daemon import Attachments, CommitSpec, ConsumeLoopSpec, Daemon, DaemonStatus, State
 from streamwatch.daemon.alerting import ALARMS, Alerting
-from streamwatch.daemon.delivery import Deliveries
-from streamwatch.daemon.results_processor import RESULTS, ResultsCheckpoint, ResultsProcessor, told_of
+from streamwatch.daemon.deliveries.deliveries import Deliveries
+from streamwatch.daemon.results.checkpoint import RESULTS, ResultsCheckpoint, told_of
+from streamwatch.daemon.results.processor import ResultsProcessor
 from streamwatch.daemon.source_positions import POSITIONS, LogCounts, SourcePositions, decode_positions
 from streamwatch.edge.sources import KINDS as SOURCES
 from streamwatch.edge.stores.errors import StateRefused

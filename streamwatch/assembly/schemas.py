@@ -8,7 +8,7 @@ from pathlib import Path
 
 from yarl import URL
 
-from streamwatch.daemon.batch_processor import Topic
+from streamwatch.daemon.processing.topic import Topic
 from streamwatch.edge.decoders.schemas.cache import SchemaCache
 from streamwatch.edge.decoders.schemas.client import RegistryClient
 from streamwatch.edge.decoders.schemas.spec import RegistrySpec

@@ -33,8 +33,8 @@ from streamwatch.daemon import (
 )
 from streamwatch.daemon.alerting import ALARMS, Alerting
 from streamwatch.daemon.clock import SteadyClock
-from streamwatch.daemon.delivery import Deliveries
-from streamwatch.daemon.store_maintenance import StoreMaintenance
+from streamwatch.daemon.deliveries.deliveries import Deliveries
+from streamwatch.daemon.processing.store_maintenance import StoreMaintenance
 from streamwatch.edge.keys import bytes_of_keys
 from streamwatch.edge.sources.kafka.dead_letters import DeadLetterTopic
 from streamwatch.edge.stores.errors import StateDamaged, damage_named

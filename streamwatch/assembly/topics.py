@@ -6,7 +6,7 @@ from streamwatch.assembly import specs
 from streamwatch.assembly.mappings import envelopes_of, mappings_of
 from streamwatch.core.ports import Decoder
 from streamwatch.core.vocabulary import Vocabulary
-from streamwatch.daemon.batch_processor import Topic
+from streamwatch.daemon.processing.topic import Topic
 from streamwatch.edge.decoders.formats import KINDS, DecoderSpec, FormatMisused, FormatOptions, decoder_spec
 from streamwatch.edge.decoders.formats.keys import KeyDecoder
 from streamwatch.edge.decoders.formats.schema_decoder import SchemaDecoder

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from streamwatch.daemon.batch_processor import BatchProcessor, Clocks, Topic
+from streamwatch.daemon.clock import Clocks
 from streamwatch.daemon.commits import CommitSpec
 from streamwatch.daemon.consume_loop import ConsumeLoopSpec
 from streamwatch.daemon.daemon import Attachments, Daemon
-from streamwatch.daemon.rejected_records import RejectedRecords
+from streamwatch.daemon.processing.batch_processor import BatchProcessor
+from streamwatch.daemon.processing.rejected_records import RejectedRecords
+from streamwatch.daemon.processing.topic import Topic
 from streamwatch.daemon.source_positions import (
     MERGE,
     POSITIONS,

@@ -10,7 +10,7 @@ from streamwatch.core.alerting.notification import Notification
 from streamwatch.core.events import Alarm
 from streamwatch.core.predictions.active_hint import ActiveHint
 from streamwatch.core.series import Family
-from streamwatch.daemon.delivery import Deliveries
+from streamwatch.daemon.deliveries.deliveries import Deliveries
 from streamwatch.telemetry import AlarmRaised, VerdictChanged
 
 _VERDICTS = {1: "better", -1: "worse", 0: "open"}

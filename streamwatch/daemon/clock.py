@@ -1,10 +1,21 @@
-"""The host's clock, without its corrections backwards until they have lasted."""
+"""Clocks of the host; a correction of its time backwards counts only once it has lasted."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class Clocks:
+    """Time outside the records, in milliseconds."""
+
+    host_ms: Callable[[], int]
+    """Since the epoch, by the host's clock."""
+    monotonic_ms: Callable[[], int]
+    """Of a clock that never goes back; fetches are timed by it too."""
 
 
 def _wall_ms() -> int:

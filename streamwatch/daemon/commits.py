@@ -14,9 +14,9 @@ from streamwatch.core.metrics import single
 from streamwatch.core.series import Family, Report
 from streamwatch.daemon.alerting import NOTHING, AlertDecisions
 from streamwatch.daemon.giving_way import yield_to_loop
+from streamwatch.daemon.processing.turns import SCORES_PER_TURN
 from streamwatch.daemon.source_positions import MERGE, POSITIONS, LogCounts, SourcePositions, encoded_progress
 from streamwatch.daemon.state import State
-from streamwatch.daemon.turns import SCORES_PER_TURN
 
 RELAX = 10.0
 """Committing and reporting take at most about one part in this many of the time.

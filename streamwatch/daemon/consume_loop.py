@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -12,25 +11,21 @@ from dataclasses import dataclass, field
 from streamwatch.core.events import Partition
 from streamwatch.core.ports import DeadLetters, Poll, Schemas, Source
 from streamwatch.daemon.alerting import event_of
+from streamwatch.daemon.backlog import Backlog
 from streamwatch.daemon.commits import Commits, CommitSpec, Durable
 from streamwatch.daemon.giving_way import yield_to_loop
+from streamwatch.daemon.last_commit import finish
 from streamwatch.daemon.offset_metadata import OffsetMetadata
+from streamwatch.daemon.polls import Polls
 from streamwatch.daemon.source_positions import LogCounts, SourcePositions
 from streamwatch.daemon.state import State
 from streamwatch.daemon.state_holder import StateHolder
 from streamwatch.daemon.status import DaemonStatus, counted
 from streamwatch.edge.stores.errors import StateFailed, StateForbidden, StateGone, StateRefused
-from streamwatch.telemetry import (
-    CatchUpCompleted,
-    DiskFreed,
-    DiskLow,
-    Telemetry,
-)
+from streamwatch.telemetry import DiskFreed, DiskLow, Telemetry
 
-COMMIT_SECONDS = 4.0
-"""Seconds a stop waits for the last commit to be on the disk."""
 LEAVE_SECONDS = 1.0
-"""Seconds it waits, beyond that, for a thread that still uses the store."""
+"""Seconds a stop waits, beyond the last commit, for a thread that still uses the store."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +83,11 @@ class ConsumeLoop:
         self._telemetry = telemetry
         self._show = show
         self._opened = opened
-        self._began = spec.monotonic()
-        self._behind = True
-        self._backlog_read_ms: int | None = None
+        self._backlog = Backlog(status, telemetry, spec.monotonic)
         self._low = False
         self._started = False
         self._commits: Commits | None = None
-        self._polls: deque[Poll] = deque()
+        self._polls = Polls(source, spec.schemas)
         self._holder = StateHolder(spec.open_state, spec.offset_metadata, status, telemetry, spec.monotonic)
 
     @property
@@ -114,10 +107,10 @@ class ConsumeLoop:
                 try:
                     commits = await self._open()
                     while True:
-                        if (poll := await self._next(stop)) is None:
+                        if (poll := await self._polls.next(stop)) is None:
                             break
                         await self._take(poll, commits, stop)
-                    await _finish(commits)
+                    await finish(commits)
                 except StateFailed as error:
                     await self._lose(error, stop)
                 except StateForbidden as error:
@@ -130,22 +123,6 @@ class ConsumeLoop:
                 await self._spec.dead_letters.stop()
             if self._spec.schemas is not None:
                 await self._spec.schemas.close()
-
-    async def _next(self, stop: asyncio.Event) -> Poll | None:
-        """The next poll; None when it is time to stop, be it that the brokers kept a poll waiting."""
-        if stop.is_set():
-            return None
-        if self._polls:
-            return self._polls.popleft()
-        return await self._polled(stop)
-
-    async def _polled(self, stop: asyncio.Event) -> Poll | None:
-        try:
-            return await self._source.poll()
-        except asyncio.CancelledError:
-            if stop.is_set():
-                return None  # what was read before can be made durable
-            raise
 
     async def _lose(self, error: StateFailed | StateForbidden, stop: asyncio.Event) -> None:
         """Drop what is in memory; nothing of it was shown."""
@@ -178,14 +155,13 @@ class ConsumeLoop:
         else:
             await self._source.start(source_positions.positions, source_positions.fingerprints)
             self._started = True
-            self._began = self._spec.monotonic()
-        monotonic = self._spec.monotonic
+            self._backlog.begin()
         commits = Commits(
             state,
             self._source_positions,
             self._spec.commits,
             self._settled,
-            monotonic,
+            self._spec.monotonic,
             self._is_behind,
             self._counted,
         )
@@ -200,13 +176,7 @@ class ConsumeLoop:
         return counts.plus(self._holder.opened.processor.lost)
 
     def _is_behind(self) -> bool:
-        """Tell whether a backlog is being read, or what was read of one waits for its turn."""
-        if not self._status.caught_up:
-            self._backlog_read_ms = None
-            return True
-        if self._backlog_read_ms is None:
-            self._backlog_read_ms = int(self._spec.monotonic() * 1_000)
-        return self.state is not None and self.state.processor.holds_from_before(self._backlog_read_ms)
+        return self._backlog.lasts(None if self.state is None else self.state.processor)
 
     def _source_positions(self, positions: Mapping[Partition, int]) -> SourcePositions:
         self._source.evaluated(self._holder.opened.processor.take_newest())
@@ -235,38 +205,17 @@ class ConsumeLoop:
                 return
         self._source.tell()
         self._status.partitions = poll.partitions
-        at_hand = await self._schemas_at_hand(poll, commits, stop)
+        at_hand = await self._polls.schemas_at_hand(poll, commits, stop)
         if at_hand is None:
             return
         await processor.receive(poll, connected=at_hand and self._source.up and not self._low)
         alarms = await self._evaluate(commits, stop)
         self._source.pause(self._held_back(poll))
-        if self._behind and not self._is_behind():
-            self._behind = False
-            seconds = round(self._spec.monotonic() - self._began, 3)
-            self._telemetry.emit(CatchUpCompleted(self.records, seconds))
+        self._backlog.look(processor, self.records)
         if processor.upkeep is not None and not processor.has_ready:
             processor.upkeep.turn()
-        await commits.settle(soon=not poll.records or (alarms > 0 and not self._behind))
+        await commits.settle(soon=not poll.records or (alarms > 0 and self._backlog.passed))
         await yield_to_loop()
-
-    async def _schemas_at_hand(self, poll: Poll, commits: Commits, stop: asyncio.Event) -> bool | None:
-        """Wait until the records of a poll can be decoded; whether that took no time, None if told to stop.
-
-        Meanwhile nothing more is read, but the source is heard, and what was evaluated before becomes
-        durable. Records given up at a stop are read again: positions follow what was evaluated.
-        """
-        schemas, waited = self._spec.schemas, False
-        while schemas is not None and not await schemas.ready(poll.records):
-            waited = True
-            self._source.pause(frozenset(poll.partitions))
-            heard = await self._polled(stop)
-            if stop.is_set() or heard is None:
-                return None
-            if heard.moved or heard.records:
-                self._polls.append(heard)
-            await commits.settle(soon=True)
-        return not waited
 
     async def _evaluate(self, commits: Commits, stop: asyncio.Event) -> int:
         """Evaluate what was released, with commits in between; the number of alarms raised."""
@@ -290,17 +239,3 @@ class ConsumeLoop:
             self._telemetry.emit(DiskLow() if low else DiskFreed())
             self._low = self._status.disk_low = low
         return frozenset(poll.partitions) if low else self._holder.opened.processor.crowded()
-
-
-async def _finish(commits: Commits) -> None:
-    """Make durable what was read. Being cancelled gives up a poll, which is over: the disk has its time."""
-    finishing = asyncio.create_task(commits.finish())
-    loop = asyncio.get_running_loop()
-    deadline = loop.time() + COMMIT_SECONDS
-    while not finishing.done() and (left := deadline - loop.time()) > 0:
-        with suppress(asyncio.CancelledError):
-            await asyncio.wait({finishing}, timeout=left)
-    if not finishing.done():
-        finishing.cancel()
-        raise StateFailed(f"the last commit was not on the disk within {COMMIT_SECONDS:g} s")
-    finishing.result()

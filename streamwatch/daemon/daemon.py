@@ -17,7 +17,7 @@ from streamwatch.core.series import Report
 from streamwatch.daemon.background import in_background
 from streamwatch.daemon.commits import Durable
 from streamwatch.daemon.consume_loop import ConsumeLoop, ConsumeLoopSpec
-from streamwatch.daemon.delivery import Deliveries
+from streamwatch.daemon.deliveries.deliveries import Deliveries
 from streamwatch.daemon.status import DaemonStatus
 from streamwatch.edge.supervisor import Supervisor
 from streamwatch.telemetry import (

@@ -82,11 +82,11 @@ class SourcePositions:
 
     def encode(self) -> bytes:
         """For a commit."""
-        open_alarms = [
+        places = [
             PartitionPosition(*partition, position, self.fingerprints.get(partition))
             for partition, position in sorted(self.positions.items())
         ]
-        return _ENCODER.encode(PositionsSection(open_alarms, self.counts))
+        return _ENCODER.encode(PositionsSection(places, self.counts))
 
 
 def decode_positions(written: bytes) -> SourcePositions:

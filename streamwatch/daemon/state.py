@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from streamwatch.core.commit.checkpoint import RestoreReport
 from streamwatch.core.ports import Store
 from streamwatch.daemon.alerting import Alerting
-from streamwatch.daemon.processing import Checkpointing, Processing
+from streamwatch.daemon.processing.processing import Checkpointing, Processing
 from streamwatch.daemon.source_positions import SourcePositions
 
 

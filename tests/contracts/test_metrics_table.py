@@ -36,9 +36,10 @@ from streamwatch.core.predictions.label_delays import LabelDelaysSpec
 from streamwatch.core.predictions.label_delays.register import LabelDelays
 from streamwatch.core.series import Family, Report, exposed
 from streamwatch.core.specs import ComparisonSpec, JoinSpec, MonitorsSpec
-from streamwatch.daemon.delivery import Deliveries, DeliverySpec
+from streamwatch.daemon.deliveries.deliveries import Deliveries
+from streamwatch.daemon.deliveries.receiver_queue import DeliverySpec
 from streamwatch.daemon.process import process_families
-from streamwatch.daemon.results_progress import RunProgress
+from streamwatch.daemon.results.progress import RunProgress
 from streamwatch.edge.web.routes.prometheus import PrometheusExporter
 from streamwatch.telemetry import Telemetry
 

@@ -29,8 +29,8 @@ from streamwatch.daemon import (
 )
 from streamwatch.daemon.alerting import ALARMS, Alerting
 from streamwatch.daemon.commits import Commits, Durable
-from streamwatch.daemon.delivery import Deliveries
-from streamwatch.daemon.receiver_queue import DeliverySpec
+from streamwatch.daemon.deliveries.deliveries import Deliveries
+from streamwatch.daemon.deliveries.receiver_queue import DeliverySpec
 from streamwatch.edge.stores.errors import StateFailed
 from tests.core.model_store import ModelStore
 

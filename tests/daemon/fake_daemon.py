@@ -23,6 +23,7 @@ from streamwatch.daemon import (
     ConsumeLoopSpec,
     Daemon,
     DaemonStatus,
+    RejectedRecords,
     SourcePositions,
     State,
     Topic,
@@ -208,6 +209,7 @@ def fake_daemon(
     monotonic_ms: Callable[[], int] = CLOCKS.monotonic_ms,
     progress: MergeProgress | None = None,
     schemas: Schemas | None = None,
+    rejected: RejectedRecords | None = None,
 ) -> FakeDaemon:
     log = io.StringIO()
     telemetry = Telemetry(stream=log)
@@ -219,8 +221,9 @@ def fake_daemon(
     }
     store = MemoryStore()
     checkpoint = Checkpoint(pipeline, monitors, SPEC, 1_000)
+    clocks = Clocks(CLOCKS.host_ms, monotonic_ms)
     processor = BatchProcessor(
-        checkpoint, store, topics, telemetry, Clocks(CLOCKS.host_ms, monotonic_ms), merge, progress
+        checkpoint, store, topics, telemetry, clocks, merge, progress, rejected=rejected
     )
     state = State(store, checkpoint, processor, SourcePositions(), RestoreReport())
     source, server = FakeSource(list(polls)), FakeServer()

@@ -9,6 +9,7 @@ from streamwatch.core.ports import Record as AnyRecord
 from streamwatch.core.series import Family
 from streamwatch.daemon import RejectedRecords
 from tests.daemon.fake_daemon import (
+    AT_ONCE,
     NOW_MS,
     FakeDaemon,
     Poll,
@@ -56,10 +57,8 @@ def bad(offset: int) -> Record:
     return Record("predictions", 0, offset, NOW_MS, b"{")
 
 
-def with_letters(letters: FakeLetters, *polls: Poll, merge: MergeSpec | None = None) -> FakeDaemon:
-    h = fake_daemon(*polls) if merge is None else fake_daemon(*polls, merge=merge)
-    h.processor.rejected = RejectedRecords(letters)
-    return h
+def with_letters(letters: FakeLetters, *polls: Poll, merge: MergeSpec = AT_ONCE) -> FakeDaemon:
+    return fake_daemon(*polls, merge=merge, rejected=RejectedRecords(letters))
 
 
 async def test_what_is_held_is_not_written_before_its_turn() -> None:
@@ -97,7 +96,6 @@ async def test_very_many_are_written_in_between() -> None:
 
 async def test_without_a_topic_for_them_nothing_is_kept() -> None:
     rejected = RejectedRecords()
-    h = fake_daemon()
-    h.processor.rejected = rejected
+    h = fake_daemon(rejected=rejected)
     await taken(h.processor, poll(bad(0)))
     assert not rejected.__getattribute__("_records")

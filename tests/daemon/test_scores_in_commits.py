@@ -12,7 +12,7 @@ from streamwatch.core.commit.batch import CommitBatch
 from streamwatch.core.events import Prediction
 from streamwatch.core.join.working_set import BatchResult
 from streamwatch.daemon import CommitSpec
-from streamwatch.daemon.turns import RECORDS_PER_TURN, SCORES_PER_TURN, scores_of
+from streamwatch.daemon.processing.turns import RECORDS_PER_TURN, SCORES_PER_TURN, scores_of
 from tests.daemon import test_durability
 from tests.daemon.fake_daemon import NOW_MS, Record, label, poll, until
 from tests.daemon.test_durability import Disk, DiskStore, durable_fake_daemon

@@ -19,7 +19,7 @@ from streamwatch.assembly.topics import build_topics
 from streamwatch.cli import app
 from streamwatch.core.events import Partition
 from streamwatch.core.ports import PartitionState, Poll
-from streamwatch.daemon import MERGE, POSITIONS, RejectedRecords, SourcePositions, State
+from streamwatch.daemon import MERGE, POSITIONS, SourcePositions, State
 from streamwatch.daemon.alerting import NOTHING
 from streamwatch.daemon.source_positions import encoded_progress
 from streamwatch.edge.web.routes.json_api import JsonExporter
@@ -239,9 +239,9 @@ class Letters:
 
 async def test_a_record_with_invalid_events_is_a_dead_letter_once_and_its_other_events_count() -> None:
     settings = Settings(**DOCUMENT)
-    state = state_opening(settings, build_topics(settings), Telemetry(stream=io.StringIO()))()
     letters = Letters()
-    state.processor.rejected = RejectedRecords(letters)
+    telemetry = Telemetry(stream=io.StringIO())
+    state = state_opening(settings, build_topics(settings), telemetry, dead_letters=letters)()
     log = Log()
     log.add("batches", 0, START_MS, {"to": "all", "p": [[1, 2], [None, 2], [2, 1], ["x", 2]]}, key=b"k")
     log.add("batches", 0, START_MS + 1, {"to": "all", "p": []}, key=b"l")

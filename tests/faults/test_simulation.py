@@ -17,7 +17,7 @@ from streamwatch.core.merge import Merge, MergeProgress
 from streamwatch.core.merge.bounds import Bounds
 from streamwatch.core.merge.partitions import Partitions
 from streamwatch.daemon import BatchProcessor
-from streamwatch.daemon.receiver_queue import DeliverySpec
+from streamwatch.daemon.deliveries.receiver_queue import DeliverySpec
 from tests.faults.simulation import simulation as world_module
 from tests.faults.simulation.alerts import Alerts, Temper
 from tests.faults.simulation.backlog import jumping_clock, outage, plan_of, three_days
@@ -167,7 +167,7 @@ def test_partitions_ahead_are_held_back_so_that_little_waits_and_the_numbers_do_
         async def watched(processor, *arguments, **more):
             nonlocal most
             await receive(processor, *arguments, **more)
-            most = max(most, processor._merge.held_records)
+            most = max(most, processor.held_records)
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(BatchProcessor, "receive", watched)

@@ -17,7 +17,7 @@ from streamwatch.assembly.alerts import (
 )
 from streamwatch.core.alerting.notification import SEVERITIES
 from streamwatch.core.alerting.rules import AlarmRule, AlarmsSpec
-from streamwatch.daemon.receiver_queue import DeliverySpec
+from streamwatch.daemon.deliveries.receiver_queue import DeliverySpec
 from streamwatch.settings import Settings, SettingsError, example, json_schema, load
 from streamwatch.telemetry import Telemetry
 from tests.edge.receivers.endpoint import endpoint

@@ -11,7 +11,8 @@ from streamwatch.core.alerting import outbox
 from streamwatch.core.alerting.incidents import Incidents
 from streamwatch.core.alerting.outbox import Entry, Outbox
 from streamwatch.daemon.alerting import Alerting
-from streamwatch.daemon.delivery import Deliveries
+from streamwatch.daemon.deliveries.accounts import DeliveryAccounts
+from streamwatch.daemon.deliveries.deliveries import Deliveries
 
 _next, _decide, _restore, _settle = Deliveries._next, Alerting.decide, Outbox.restore, Outbox.settle
 _enter, _resume = Outbox._enter, Incidents.restore
@@ -100,6 +101,6 @@ BROKEN: dict[str, Break] = dict(
         _instead(Outbox, "_enter", newest_of_a_series_first),
         _instead(Incidents, "restore", incidents_that_do_not_know_what_was_told),
         _instead(Outbox, "owes", reminded_of_what_is_not_told),
-        _instead(Deliveries, "_drop", given_up_without_a_count),
+        _instead(DeliveryAccounts, "drop", given_up_without_a_count),
     ]
 )

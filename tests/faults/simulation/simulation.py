@@ -27,7 +27,7 @@ from streamwatch.daemon.clock import SteadyClock
 from streamwatch.daemon.commits import Durable
 from streamwatch.daemon.consume_loop import ConsumeLoop
 from streamwatch.daemon.daemon import DELIVER_SECONDS, FINISH_SECONDS
-from streamwatch.daemon.evaluating import EndOfRecord, Evaluated, Evaluating
+from streamwatch.daemon.processing.evaluating import EndOfRecord, Evaluated, Evaluating
 from streamwatch.telemetry import InternalEvent, StateLost
 from tests.core.join.compiled.durable_streams import cramped_logs
 from tests.faults.simulation.broker import SimDecoder, SimSource

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from streamwatch.core.events import Invalid, Label, Partition, Prediction
 from streamwatch.core.merge import Arrivals, arrivals_of
 from streamwatch.core.vocabulary import Vocabulary
-from streamwatch.daemon.turns import (
+from streamwatch.daemon.processing.turns import (
     RECORDS_PER_TURN,
     ROOM,
     ROOM_OF_COLUMNS,

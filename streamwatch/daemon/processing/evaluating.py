@@ -13,7 +13,7 @@ from streamwatch.core.events import Alarm, Invalid
 from streamwatch.core.join.compiled.outside.overflow import Work
 from streamwatch.core.ports import Store
 from streamwatch.core.records import RecordBatch
-from streamwatch.daemon.turns import (
+from streamwatch.daemon.processing.turns import (
     RECORDS_PER_TURN,
     SCORES_PER_TURN,
     rows_up_to_objects,

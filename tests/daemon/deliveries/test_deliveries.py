@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from streamwatch.core.alerting.notification import Notification
 from streamwatch.core.alerting.receiver import Delivered, DeliveryResult, Failed, Gone, Refused
-from streamwatch.daemon.delivery import Deliveries
-from streamwatch.daemon.receiver_queue import DeliverySpec, ReceiverQueue
+from streamwatch.daemon.deliveries.deliveries import Deliveries
+from streamwatch.daemon.deliveries.receiver_queue import DeliverySpec, ReceiverQueue
 from streamwatch.telemetry import (
     InternalEvent,
     NotificationDropped,
@@ -16,7 +16,7 @@ from streamwatch.telemetry import (
     NotificationSent,
     ReceiverGone,
 )
-from tests.daemon.receivers import HOUR_MS, QUICK, Clock, Disk, Fake, counted, delivering
+from tests.daemon.deliveries.receivers import HOUR_MS, QUICK, Clock, Disk, Fake, counted, delivering
 from tests.edge.receivers.endpoint import until
 from tests.edge.receivers.notifications import NOW_MS, digest, firing, resolved
 

@@ -12,8 +12,8 @@ from streamwatch.core.merge import MergeProgress
 from streamwatch.core.ports import Poll, Record
 from streamwatch.core.results import Lost
 from streamwatch.core.series import Family, Report
-from streamwatch.daemon.rejected_records import RejectedRecords
-from streamwatch.daemon.store_maintenance import StoreMaintenance
+from streamwatch.daemon.processing.rejected_records import RejectedRecords
+from streamwatch.daemon.processing.store_maintenance import StoreMaintenance
 
 
 class Checkpointing(Protocol):

@@ -28,8 +28,10 @@ from streamwatch.core.pipeline import Pipeline
 from streamwatch.core.ports import PartitionState, Poll
 from streamwatch.core.specs import JoinSpec
 from streamwatch.core.vocabulary import Vocabulary
-from streamwatch.daemon.batch_processor import BatchProcessor, Clocks, Topic
-from streamwatch.daemon.store_maintenance import StoreMaintenance
+from streamwatch.daemon.clock import Clocks
+from streamwatch.daemon.processing.batch_processor import BatchProcessor
+from streamwatch.daemon.processing.store_maintenance import StoreMaintenance
+from streamwatch.daemon.processing.topic import Topic
 from streamwatch.edge.decoders.formats.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.edge.keys import bytes_of_keys, id_keys

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from streamwatch.daemon.delivery import Deliveries
+from streamwatch.daemon.deliveries.deliveries import Deliveries
 from streamwatch.edge.receivers import EndpointSpec, HttpReceiver, Slack, Webhook
 from streamwatch.telemetry import (
     InternalEvent,
@@ -17,7 +17,7 @@ from streamwatch.telemetry import (
     ReceiverGone,
     Telemetry,
 )
-from tests.daemon.receivers import KEY, QUICK, Clock, Disk, counted, delivering, web
+from tests.daemon.deliveries.receivers import KEY, QUICK, Clock, Disk, counted, delivering, web
 from tests.edge.receivers.endpoint import endpoint, until
 from tests.edge.receivers.notifications import firing
 

@@ -8,15 +8,11 @@ the end that it had: of what was compacted only the whole is of one moment.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
-
-import msgspec
 
 from streamwatch.core.buckets.contract import ALARM
 from streamwatch.core.buckets.spec import BucketsSpec
 from streamwatch.core.buckets.view import ResultsView
-from streamwatch.core.commit.batch import CommitBatch
 from streamwatch.core.events import Alarm, Partition
 from streamwatch.core.fold_names import model_of
 from streamwatch.core.join.caveats import details_with_caveats
@@ -25,74 +21,21 @@ from streamwatch.core.merge import MergeProgress
 from streamwatch.core.merge.series import progress_families
 from streamwatch.core.metrics import single
 from streamwatch.core.ports import Poll, Record
-from streamwatch.core.results import (
-    LOSS,
-    MARK,
-    WATERMARK,
-    Lost,
-    ResultRecord,
-    lost_of,
-    mark_of,
-    result_of,
-    sum_of,
-    watermark_of,
-)
+from streamwatch.core.results import LOSS, MARK, WATERMARK, Lost, lost_of, mark_of, sum_of, watermark_of
 from streamwatch.core.series import Family, Report
 from streamwatch.daemon.giving_way import yield_to_loop
-from streamwatch.daemon.mismatch import MismatchReporter
-from streamwatch.daemon.rejected_records import RejectedRecords
-from streamwatch.daemon.results_progress import RunProgress
+from streamwatch.daemon.processing.mismatch import MismatchReporter
+from streamwatch.daemon.processing.rejected_records import RejectedRecords
+from streamwatch.daemon.results.checkpoint import LastReportedBatch, ResultsCheckpoint
+from streamwatch.daemon.results.progress import RunProgress
+from streamwatch.daemon.results.whole_batches import WholeBatches
 from streamwatch.edge.stores.errors import StateRefused
 from streamwatch.telemetry import Telemetry
 
-RESULTS: Final = "results"
-"""The section of a commit that says which batch was told of last."""
 SHOWN_ALARMS: Final = 100
 """Latest alarms in a report."""
 _TURN: Final = 200
 """Results taken in before others have a turn."""
-
-
-class LastReportedBatch(msgspec.Struct, frozen=True, array_like=True):
-    """The last batch that was told of."""
-
-    life: str = ""
-    """Name of the state of the job that wrote it; empty before the first."""
-    batch: int = 0
-    lost: Lost = Lost()
-    """What was missing of the job's topics up to there."""
-
-
-_TOLD: Final = msgspec.msgpack.Decoder(LastReportedBatch)
-
-
-def told_of(section: bytes | None) -> LastReportedBatch:
-    """Read the section of a commit; raises msgspec.DecodeError if it is none."""
-    return LastReportedBatch() if section is None else _TOLD.decode(section)
-
-
-@dataclass(slots=True)
-class ResultsCheckpoint:
-    """Content of a commit of results: implements `Checkpointing`.
-
-    Parameters
-    ----------
-    told
-        As of the last commit.
-    commits
-        Number of the last commit.
-    """
-
-    told: LastReportedBatch
-    commits: int = 0
-
-    def changes(
-        self, sections: Mapping[str, bytes], outbox: Mapping[str, bytes | None] | None = None
-    ) -> CommitBatch:
-        """Build the next commit."""
-        self.commits += 1
-        own = {RESULTS: msgspec.msgpack.encode(self.told)}
-        return CommitBatch({**own, **sections}, outbox=outbox or {})
 
 
 class ResultsProcessor:
@@ -127,10 +70,7 @@ class ResultsProcessor:
         self.upkeep = None
         self.records = 0
         self.uncommitted = 0
-        self._held: dict[tuple[str, str], ResultRecord] = {}
-        """Of a batch whose mark has yet to come."""
-        self._whole: dict[tuple[str, str], ResultRecord] = {}
-        """Of batches that are whole and not taken in yet."""
+        self._batches = WholeBatches()
         self._at_end = False
         self._life = ""
         self._lost: dict[str, Lost] = {}
@@ -138,8 +78,6 @@ class ResultsProcessor:
         self._retired: list[str] = []
         self._held_records = 0
         self._run = RunProgress()
-        self._marked_ms = 0
-        """Time of the mark that was read last."""
 
     @property
     def positions(self) -> Mapping[Partition, int]:
@@ -176,7 +114,7 @@ class ResultsProcessor:
     def holds_from_before(self, arrived_ms: int) -> bool:
         """Tell whether what was read is yet to be taken in."""
         del arrived_ms
-        return bool(self._whole)
+        return bool(self._batches.whole)
 
     def crowded(self) -> frozenset[Partition]:
         """None: there is one partition."""
@@ -186,8 +124,7 @@ class ResultsProcessor:
         """Begin anew: the topic is another one, read from its beginning."""
         del moved
         self._begin("")
-        self._held.clear()
-        self._whole.clear()
+        self._batches.clear()
         self._at_end = False
 
     def forget_records(self, partitions: frozenset[Partition]) -> None:
@@ -211,11 +148,11 @@ class ResultsProcessor:
         del connected
         for records in poll.records.values():
             for record in records:
-                self._hold(record)
+                self._batches.add(record)
             self.records += len(records)
         states = poll.partitions.values()
         self._at_end = self._at_end or (bool(states) and all(state.caught_up for state in states))
-        if self._at_end and self._whole:
+        if self._at_end and self._batches.whole:
             await self._take()
         for partition, state in poll.partitions.items():
             self.progress.positions[partition] = state.position
@@ -261,19 +198,9 @@ class ResultsProcessor:
         clock = single("host_clock_behind", None if behind is None else float(behind))
         return [*held, clock, *self._run.families()]
 
-    def _hold(self, record: Record) -> None:
-        if record.key is None:
-            return  # no key is compacted away, and none of ours lacks it
-        result = result_of(record.key, record.value)
-        self._held[result.kind, result.name] = result
-        if result.kind == MARK:
-            self._marked_ms = record.timestamp
-            self._whole |= self._held
-            self._held.clear()
-
     async def _take(self) -> None:
         """Take in what is whole: nothing is committed or shown in between."""
-        whole, self._whole = self._whole, {}
+        whole = self._batches.take()
         mark = whole.pop((MARK, ""))
         if mark.life != self._life:
             self._begin(mark.life)
@@ -306,7 +233,7 @@ class ResultsProcessor:
         self._retired += sorted(before - self._models())
         self.uncommitted += len(whole)
         run = self._run
-        run.batch, run.written_ms, run.mark = mark.batch, self._marked_ms, mark_of(mark.body)
+        run.batch, run.written_ms, run.mark = mark.batch, self._batches.marked_ms, mark_of(mark.body)
         self._checkpoint.told = LastReportedBatch(mark.life, mark.batch, sum_of(self._lost.values()))
 
     def _models(self) -> set[str]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 
 from streamwatch.core.alerting.receiver import Failed
-from streamwatch.daemon.receiver_queue import DeliverySpec
+from streamwatch.daemon.deliveries.receiver_queue import DeliverySpec
 from streamwatch.telemetry import (
     InternalEvent,
     NotificationSent,
 )
-from tests.daemon.receivers import HOUR_MS, Disk, Fake, counted, delivering, web
+from tests.daemon.deliveries.receivers import HOUR_MS, Disk, Fake, counted, delivering, web
 from tests.edge.receivers.endpoint import endpoint, until
 from tests.edge.receivers.notifications import NOW_MS, digest, firing, resolved
 

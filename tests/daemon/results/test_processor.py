@@ -31,7 +31,8 @@ from streamwatch.core.results import (
     encode_mark,
     encode_watermark,
 )
-from streamwatch.daemon.results_processor import LastReportedBatch, ResultsCheckpoint, ResultsProcessor
+from streamwatch.daemon.results.checkpoint import LastReportedBatch, ResultsCheckpoint
+from streamwatch.daemon.results.processor import ResultsProcessor
 from streamwatch.edge.stores.errors import StateRefused
 from streamwatch.settings import Settings
 from streamwatch.telemetry import Telemetry

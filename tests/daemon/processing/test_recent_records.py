@@ -14,7 +14,7 @@ from streamwatch.core.pipeline import Pipeline
 from streamwatch.core.ports import Poll
 from streamwatch.core.specs import JoinSpec
 from streamwatch.daemon import BatchProcessor, Topic
-from streamwatch.daemon.recent_records import RecentRecords
+from streamwatch.daemon.processing.recent_records import RecentRecords
 from streamwatch.edge.decoders.formats.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.edge.keys import id_keys

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from streamwatch.core.alerting.receiver import Delivered, Failed, Refused
-from tests.daemon.receivers import Disk, Fake, counted, delivering
+from tests.daemon.deliveries.receivers import Disk, Fake, counted, delivering
 from tests.edge.receivers.endpoint import until
 from tests.edge.receivers.notifications import firing, resolved
 

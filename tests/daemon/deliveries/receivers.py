@@ -10,8 +10,8 @@ from typing import Any
 
 from streamwatch.core.alerting.notification import Notification
 from streamwatch.core.alerting.receiver import Delivered, DeliveryResult
-from streamwatch.daemon.delivery import Deliveries
-from streamwatch.daemon.receiver_queue import DeliverySpec
+from streamwatch.daemon.deliveries.deliveries import Deliveries
+from streamwatch.daemon.deliveries.receiver_queue import DeliverySpec
 from streamwatch.edge.receivers import EndpointSpec, HttpReceiver, Webhook
 from streamwatch.telemetry import (
     InternalEvent,

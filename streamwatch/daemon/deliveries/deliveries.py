@@ -13,26 +13,23 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from streamwatch.core.alerting.notification import Notification
 from streamwatch.core.alerting.outbox import Outbox
 from streamwatch.core.alerting.receiver import Delivered, DeliveryResult, Failed, Gone, Receiver, Refused
-from streamwatch.core.metrics import family
 from streamwatch.core.series import Family
-from streamwatch.daemon.receiver_queue import DeliverySpec, ReceiverQueue
+from streamwatch.daemon.deliveries.accounts import DeliveryAccounts
+from streamwatch.daemon.deliveries.receiver_queue import DeliverySpec, ReceiverQueue
 from streamwatch.telemetry import (
     InternalEvent,
-    NotificationDropped,
     NotificationFailed,
-    NotificationSent,
     ReceiverGone,
 )
 
 
 class Deliveries:
-    """Keeps account of what is owed to whom, and delivers it.
+    """Delivers what is owed, and keeps it until a commit may forget it.
 
     Parameters
     ----------
@@ -65,9 +62,7 @@ class Deliveries:
         self._open_incidents: Sequence[Notification] = ()
         self._tasks: list[asyncio.Task[None]] = []
         self._stopping = False
-        self._delivered: Counter[str] = Counter(dict.fromkeys(self._queues, 0))
-        self._failed: Counter[tuple[str, str]] = Counter()
-        self._dropped: Counter[tuple[str, str]] = Counter()
+        self._accounts = DeliveryAccounts(self._outbox, list(self._queues), emit)
 
     def record(self, notification: Notification) -> bytes | None:
         """Encode a new notification for the outbox; None where no receiver wants it."""
@@ -104,7 +99,7 @@ class Deliveries:
         """Owe exactly what the last durable commit says is owed, at a start or when state was opened anew."""
         self._open_incidents = open_incidents
         for name, notification in self._outbox.restore(outbox):
-            self._drop(name, notification, "receiver_removed", 0)
+            self._accounts.drop(name, notification, "receiver_removed", 0)
         for queue in self._queues.values():
             self._bound(queue)
             queue.woken.set()
@@ -127,16 +122,7 @@ class Deliveries:
 
     def families(self) -> list[Family]:
         """Notifications sent, failed, pending and dropped, by receiver, since the start."""
-        pending = [((name,), float(self._outbox.size(name))) for name in self._queues]
-        return [
-            family(
-                "notifications_sent_total",
-                [((name,), float(n)) for name, n in sorted(self._delivered.items())],
-            ),
-            family("notifications_failed_total", _by_reason(self._failed)),
-            family("notifications_pending", pending),
-            family("notifications_dropped_total", _by_reason(self._dropped)),
-        ]
+        return self._accounts.families()
 
     async def _serve(self, queue: ReceiverQueue) -> None:
         await queue.receiver.open()
@@ -182,7 +168,7 @@ class Deliveries:
             if isinstance(answer, Delivered):
                 queue.failures = 0
                 return
-            self._failed[name, answer.reason] += 1
+            self._accounts.failed(name, answer.reason)
             if isinstance(answer, Gone):
                 self._close(queue, answer)
             else:
@@ -194,17 +180,15 @@ class Deliveries:
         attempts = self._outbox.attempts(name, notification) + 1
         if isinstance(answer, Delivered):
             queue.failures = 0
-            if self._outbox.settle(name, notification):
-                self._delivered[name] += 1
-                self._emit(NotificationSent(name, notification.id, notification.kind, attempts))
+            self._accounts.sent(name, notification, attempts)
             return
-        self._failed[name, answer.reason] += 1
+        self._accounts.failed(name, answer.reason)
         match answer:
             case Gone():
                 self._close(queue, answer)
             case Refused():
                 queue.failures = 0
-                self._drop(name, notification, answer.reason, attempts)
+                self._accounts.drop(name, notification, answer.reason, attempts)
             case Failed():
                 self._outbox.fail(name, notification)
                 queue.pause(answer, self._spec, self._draw())
@@ -225,39 +209,12 @@ class Deliveries:
 
     def _bound(self, queue: ReceiverQueue) -> None:
         """Give up what waits beyond the limit; everything, if the receiver is gone."""
-        name = queue.receiver.name
         most, reason = (0, "receiver_gone") if queue.gone else (self._spec.max_pending, "too_many_pending")
-        if (beyond := self._outbox.size(name) - most) > 0:
-            for notification in self._outbox.waiting(name)[:beyond]:
-                self._drop(name, notification, reason, self._outbox.attempts(name, notification))
+        self._accounts.drop_beyond(queue.receiver.name, most, reason)
 
     def _give_up(self, name: str, reason: str) -> None:
         """Give up all that has waited too long, not only what was just tried: attempts are a minute apart."""
-        due_ms = self._clock_ms() - self._spec.give_up_after_ms
-        for notification in [each for each in self._outbox.waiting(name) if each.issued_ms <= due_ms]:
-            self._drop(name, notification, reason, self._outbox.attempts(name, notification))
-
-    def _drop(self, name: str, notification: Notification, reason: str, attempts: int) -> None:
-        """Give a notification up for one receiver, and say so."""
-        self._outbox.settle(name, notification)
-        self._dropped[name, reason] += 1
-        self._emit(
-            NotificationDropped(
-                name,
-                notification.id,
-                notification.kind,
-                notification.incident,
-                notification.model,
-                ", ".join(notification.detectors),
-                reason,
-                attempts,
-            )
-        )
+        self._accounts.drop_issued_by(name, self._clock_ms() - self._spec.give_up_after_ms, reason)
 
     def _wanted(self, notification: Notification) -> list[str]:
         return [name for name, queue in self._queues.items() if queue.receiver.wants(notification)]
-
-
-def _by_reason(counts: Mapping[tuple[str, str], int]) -> list[tuple[tuple[str, str], float]]:
-    """Samples of counts by (receiver, reason); labels are in alphabetical order."""
-    return sorted(((reason, name), float(n)) for (name, reason), n in counts.items())

@@ -1,0 +1,1 @@
+"""Delivery of notifications to receivers, apart from reading."""

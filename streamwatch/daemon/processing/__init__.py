@@ -1,0 +1,1 @@
+"""What polls deliver on its way through merge, join and estimators into the state."""

@@ -1,0 +1,1 @@
+"""The results topic of a distributed run, taken in as whole batches."""
