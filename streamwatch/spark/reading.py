@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from streamwatch.core.events import Partition
 from streamwatch.core.fetched import OFFSET
 from streamwatch.edge.sources.kafka.batches.record import KafkaRecords, Piece, gathered
-from streamwatch.edge.sources.kafka.connection.connection import Connection, require_topics
+from streamwatch.edge.sources.kafka.connection.connection import Connection
+from streamwatch.edge.sources.kafka.connection.topics import require_topics
 from streamwatch.edge.sources.kafka.grants import ReadDenied
 from streamwatch.edge.sources.kafka.loss import Losses
 from streamwatch.edge.sources.kafka.spec import At, KafkaSpec

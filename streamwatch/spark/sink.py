@@ -13,7 +13,7 @@ from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
 from streamwatch.core.results import MARK, BatchMark, ResultRecord, mark_of
 from streamwatch.edge.sources.kafka.checking.probe import list_topics
-from streamwatch.edge.sources.kafka.connection.connection import ssl_context
+from streamwatch.edge.sources.kafka.connection.tls import ssl_context
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
 from streamwatch.spark.rows import ResultRow
 

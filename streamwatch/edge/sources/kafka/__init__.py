@@ -11,7 +11,7 @@ from streamwatch.edge.sources.kafka.checking.probe import (
     probe,
     probe_writing,
 )
-from streamwatch.edge.sources.kafka.connection.connection import TopicsMissing
+from streamwatch.edge.sources.kafka.connection.topics import TopicsMissing
 from streamwatch.edge.sources.kafka.grants import ReadDenied, WriteDenied
 from streamwatch.edge.sources.kafka.loss import LogLost, ReadingEnded
 from streamwatch.edge.sources.kafka.source import KafkaSource

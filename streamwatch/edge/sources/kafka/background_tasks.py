@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from streamwatch.core.events import Partition
 from streamwatch.edge.sources.kafka.connection.broker_health import BrokerHealth
-from streamwatch.edge.sources.kafka.connection.connection import CONNECTION_ERRORS, Connection, worded
+from streamwatch.edge.sources.kafka.connection.connection import Connection
+from streamwatch.edge.sources.kafka.fetch.answer import CONNECTION_ERRORS, worded
 from streamwatch.edge.sources.kafka.fetch.wire import Listing
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
 from streamwatch.telemetry import InternalEvent, OffsetsNotCommitted

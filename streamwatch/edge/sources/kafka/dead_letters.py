@@ -14,7 +14,9 @@ from aiokafka.protocol.produce import ProduceRequest
 from streamwatch.core.metrics import family, single
 from streamwatch.core.ports import Record
 from streamwatch.core.series import Family
-from streamwatch.edge.sources.kafka.connection.connection import Connection, require_topics, ssl_context
+from streamwatch.edge.sources.kafka.connection.connection import Connection
+from streamwatch.edge.sources.kafka.connection.tls import ssl_context
+from streamwatch.edge.sources.kafka.connection.topics import require_topics
 from streamwatch.edge.sources.kafka.fetch.answer import CONNECTION_ERRORS, worded
 from streamwatch.edge.sources.kafka.fetch.wire import list_topics
 from streamwatch.edge.sources.kafka.grants import WriteDenied

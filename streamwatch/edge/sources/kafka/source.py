@@ -1,7 +1,4 @@
-"""All partitions of the configured topics, read by one process that keeps its own positions.
-
-A little past 250 lines: everything the daemon may ask of a source, each step of which is elsewhere.
-"""
+"""All partitions of the configured topics, read by one process that keeps its own positions."""
 
 from __future__ import annotations
 
@@ -15,26 +12,22 @@ from streamwatch.core.events import Fingerprint, Partition
 from streamwatch.core.ports import Poll, Record
 from streamwatch.edge.sources.kafka.background_tasks import BackgroundTasks
 from streamwatch.edge.sources.kafka.batches.codecs import CodecMissing
-from streamwatch.edge.sources.kafka.batches.damage import Damage
 from streamwatch.edge.sources.kafka.batches.plain_batches import compiled_plain_batches
 from streamwatch.edge.sources.kafka.batches.scan import compiled_scan
 from streamwatch.edge.sources.kafka.connection.broker_health import BrokerHealth
-from streamwatch.edge.sources.kafka.connection.connection import (
-    CONNECTION_ERRORS,
-    Connection,
-    TopicsMissing,
-    require_topics,
-)
+from streamwatch.edge.sources.kafka.connection.connection import Connection
 from streamwatch.edge.sources.kafka.connection.session import Session
-from streamwatch.edge.sources.kafka.fetch.taking import TurnRecords
+from streamwatch.edge.sources.kafka.connection.topics import TopicsMissing
+from streamwatch.edge.sources.kafka.fetch.answer import CONNECTION_ERRORS
 from streamwatch.edge.sources.kafka.fetch.wire import Listing
-from streamwatch.edge.sources.kafka.grants import ReadDenied
 from streamwatch.edge.sources.kafka.loss import LossCounts, Losses, ReadingEnded
+from streamwatch.edge.sources.kafka.positions.assignment import Assignment
+from streamwatch.edge.sources.kafka.positions.damages import Damages
 from streamwatch.edge.sources.kafka.positions.group import Group
 from streamwatch.edge.sources.kafka.positions.partition_positions import PartitionPositions
 from streamwatch.edge.sources.kafka.positions.partition_status import PartitionStatus
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
-from streamwatch.telemetry import FetchFailed, InternalEvent, TopicsAssigned
+from streamwatch.telemetry import InternalEvent, TopicsAssigned
 
 NOTHING: Mapping[Partition, Fingerprint] = MappingProxyType({})
 
@@ -84,9 +77,11 @@ class KafkaSource:
         self._background = BackgroundTasks(spec, self._health, emit, monotonic)
         self._partition_status = PartitionStatus(self._health, spec.watermark_grace_ms, monotonic)
         self._session = Session(spec, self._topics, self._health, self._begin, jitter)
-        self._changes_settled = 0
+        self._assignment = Assignment(
+            spec, self._topics, self._partition_positions, self._partition_status, self._background
+        )
+        self._damages = Damages(spec, self._partition_positions, self._losses, emit)
         self._held: frozenset[Partition] = frozenset()
-        self._damages: Mapping[Partition, Damage] = {}
 
     @property
     def up(self) -> bool:
@@ -179,7 +174,7 @@ class KafkaSource:
             self._session.resume()
         elif (connection := self._session.connection) is not None:
             try:
-                await self._settle(connection, await connection.listing())
+                await self._assignment.settle(connection, await connection.listing())
             except (*CONNECTION_ERRORS, TopicsMissing) as error:
                 self._session.drop(connection, error)
 
@@ -198,8 +193,9 @@ class KafkaSource:
             await self._session.connected_soon()
             return self._empty()
         try:
-            self._pass_damages(connection)
-            withheld = self._held | await self._tend(connection)
+            self._damages.pass_over(connection)
+            self._session.heed_silence()
+            withheld = self._held | await self._assignment.tend(connection)
             wanted = [p for p in partition_positions.positions if p not in withheld] if withheld else None
             taken = await connection.take(wanted, self._spec.poll_timeout_ms)
         except CodecMissing as error:
@@ -210,7 +206,7 @@ class KafkaSource:
         if connection.fetched:
             self._session.proven()
         moved = partition_positions.take_moved()
-        self._heed(taken, connection)
+        self._damages.heed(taken, connection)
         batches = taken.records
         looked_at = self._partition_status.worth_a_look(batches, partition_positions.positions)
         partition_positions.positions.update({p: connection.position(p) for p in looked_at})
@@ -218,27 +214,6 @@ class KafkaSource:
         if taken.out_of_range:
             await self._go_on_nearby(connection, taken.out_of_range)
         return Poll(batches, states, moved)
-
-    def _heed(self, taken: TurnRecords, connection: Connection) -> None:
-        """Tell of what could not be read; what is damaged is passed over with the next poll.
-
-        What came before the damage is delivered now and evaluated first: a commit in between must not count
-        the damage beside a position before it.
-        """
-        for partition, (error, delay) in taken.failed.items():
-            self._emit(FetchFailed(*partition, connection.position(partition), error, round(delay, 3)))
-        denied = {p.topic for p, seconds in taken.denied.items() if seconds > self._spec.denied_ms / 1_000}
-        if denied:
-            raise ReadingEnded(str(ReadDenied(sorted(denied), self._spec)))
-        self._damages = taken.damages
-
-    def _pass_damages(self, connection: Connection) -> None:
-        damages, self._damages = self._damages, {}
-        for partition, damage in damages.items():
-            if partition in self._partition_positions.positions:
-                self._losses.unreadable(partition, damage)
-                connection.seek(partition, damage.next_offset, damage.asked)
-                self._partition_positions.pass_over(partition, damage.next_offset)
 
     def pause(self, partitions: frozenset[Partition]) -> None:
         """Hold exactly these back. What the client has already fetched of them is kept, not fetched again."""
@@ -257,53 +232,15 @@ class KafkaSource:
         """Make a new connection the one that is read."""
         partitions = [Partition(t, n) for t in self._topics for n in listing[t].partitions]
         await self._group.ask(connection, partitions, begun=bool(self._partition_positions.positions))
-        await self._settle(connection, listing)
+        await self._assignment.settle(connection, listing)
         self._background.begin()
         self._emit(TopicsAssigned(self._topics, len(self._partition_positions.positions)))
 
-    async def _settle(self, connection: Connection, listing: Listing) -> None:
-        require_topics(self._topics, listing, self._spec.bootstrap_servers)
-        await self._partition_positions.settle(connection, listing)
-        self._assign(connection)
-
-    def _assign(self, connection: Connection) -> None:
-        connection.assign(self._partition_positions.positions)
-        self._changes_settled = connection.change_signals.latest
-        self._partition_status.clear()
-
-    async def _tend(self, connection: Connection) -> frozenset[Partition]:
-        """Between two polls: notice silence and changed topics; partitions whose log is suspect."""
-        self._session.heed_silence()
-        suspect_partitions = self._suspect_partitions(connection)
-        fresh = self._background.tend(connection, suspect=bool(suspect_partitions))
-        if len(suspect_partitions) == len(self._partition_positions.positions) and fresh is None:
-            await self._background.listed(self._spec.poll_timeout_ms / 1_000)
-            fresh = self._background.tend(connection, suspect=False)
-        if fresh is not None:
-            require_topics(self._topics, fresh.listing, self._spec.bootstrap_servers)
-            if await self._partition_positions.revise(connection, fresh.listing):
-                self._assign(connection)
-            self._changes_settled = max(self._changes_settled, fresh.change_signals)
-        return self._suspect_partitions(connection)
-
-    def _suspect_partitions(self, connection: Connection) -> frozenset[Partition]:
-        if connection.change_signals.latest == self._changes_settled:
-            return frozenset()
-        topics = {t for t in self._topics if connection.change_signals.about(t, self._changes_settled)}
-        return frozenset(p for p in self._partition_positions.positions if p.topic in topics)
-
     async def _go_on_nearby(self, connection: Connection, refused: Sequence[Partition]) -> None:
-        """Logs do not hold the next offset: go on at the nearest that they hold, or in new ones."""
         try:
-            listing = await connection.listing()
-            require_topics(self._topics, listing, self._spec.bootstrap_servers)
-            await self._partition_positions.nearby(connection, listing, refused)
+            await self._assignment.go_on_nearby(connection, refused)
         except (*CONNECTION_ERRORS, TopicsMissing) as error:
             self._session.drop(connection, error)
-            return
-        for partition in refused:
-            connection.seek(partition, self._partition_positions.positions[partition])
-        self._partition_status.clear()
 
     def _empty(self) -> Poll:
         positions = self._partition_positions.positions

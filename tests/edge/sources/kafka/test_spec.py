@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ssl
 from typing import cast
 
 import pytest
@@ -15,18 +14,12 @@ from streamwatch.edge.sources.kafka import (
     At,
     KafkaSpec,
     LogLost,
-    TopicsMissing,
     parse_start,
 )
 from streamwatch.edge.sources.kafka.connection.broker_health import BrokerHealth
-from streamwatch.edge.sources.kafka.connection.connection import (
-    Connection,
-    require_topics,
-    ssl_context,
-    worded,
-)
+from streamwatch.edge.sources.kafka.connection.connection import Connection
+from streamwatch.edge.sources.kafka.fetch.answer import worded
 from streamwatch.edge.sources.kafka.fetch.backoff import Backoff
-from streamwatch.edge.sources.kafka.fetch.wire import Listed
 from streamwatch.edge.sources.kafka.loss import Losses
 from streamwatch.edge.sources.kafka.positions.partition_status import PartitionStatus
 from streamwatch.telemetry import InternalEvent, PositionLost
@@ -57,19 +50,6 @@ def test_any_other_start_says_what_was_expected(text: str):
         parse_start(text)
 
 
-def test_a_misspelt_topic_is_told_with_the_names_most_like_it():
-    partitions = {"predictions": 2, "labels": 1, "prediction-audit": 1, "empty": 0}
-    listing = {topic: Listed(dict.fromkeys(range(n), 1)) for topic, n in partitions.items()}
-    require_topics(["predictions", "labels"], listing, "k:9092")
-    with pytest.raises(
-        TopicsMissing, match=r"topic 'predctions' does not exist \(did you mean predictions"
-    ) as missing:
-        require_topics(["predctions", "labels"], listing, "k:9092")
-    assert missing.value.nearest["predctions"][0] == "predictions"
-    with pytest.raises(TopicsMissing, match="'zzz' does not exist on k:9092"):
-        require_topics(["zzz"], listing, "k:9092")
-
-
 def test_waits_double_up_to_a_bound_and_spread():
     longest = Backoff(0.25, 10, lambda: 1.0)
     assert [longest.next_seconds() for _ in range(8)] == [0.25, 0.5, 1, 2, 4, 8, 10, 10]
@@ -80,16 +60,6 @@ def test_waits_double_up_to_a_bound_and_spread():
 
 def test_secrets_are_not_shown():
     assert "hush" not in repr(KafkaSpec(password="hush", keyfile_password="hush"))  # noqa: S106
-
-
-def test_tls_checks_certificates_and_names_unless_told_otherwise():
-    assert ssl_context(KafkaSpec()) is None
-    strict = ssl_context(KafkaSpec(security_protocol="SASL_SSL"))
-    assert strict is not None
-    assert (strict.verify_mode, strict.check_hostname) == (ssl.CERT_REQUIRED, True)
-    lenient = ssl_context(KafkaSpec(security_protocol="SSL", check_hostname=False))
-    assert lenient is not None
-    assert (lenient.verify_mode, lenient.check_hostname) == (ssl.CERT_REQUIRED, False)
 
 
 def test_a_log_that_changed_is_counted_or_refused():

@@ -16,13 +16,11 @@ from aiokafka.errors import (
 from aiokafka.protocol.fetch import FetchRequest
 
 from streamwatch.core.events import Partition
-from streamwatch.edge.sources.kafka.connection.connection import (
-    CONNECTION_ERRORS,
-    ClientLogCapture,
-    Connection,
-    require_topics,
-)
+from streamwatch.edge.sources.kafka.connection.client_log import ClientLogCapture
+from streamwatch.edge.sources.kafka.connection.connection import Connection
+from streamwatch.edge.sources.kafka.connection.topics import require_topics
 from streamwatch.edge.sources.kafka.dead_letters import require_writable
+from streamwatch.edge.sources.kafka.fetch.answer import CONNECTION_ERRORS
 from streamwatch.edge.sources.kafka.fetch.wire import Listed, Listing
 from streamwatch.edge.sources.kafka.grants import ReadDenied
 from streamwatch.edge.sources.kafka.spec import KafkaSpec

@@ -15,7 +15,8 @@ from aiokafka.errors import TopicAuthorizationFailedError
 from streamwatch.core.events import Partition
 from streamwatch.core.ports import Record
 from streamwatch.edge.sources.kafka.checking.probe import asked
-from streamwatch.edge.sources.kafka.connection.connection import Connection, require_topics
+from streamwatch.edge.sources.kafka.connection.connection import Connection
+from streamwatch.edge.sources.kafka.connection.topics import require_topics
 from streamwatch.edge.sources.kafka.grants import ReadDenied
 from streamwatch.edge.sources.kafka.spec import At, KafkaSpec
 

@@ -6,14 +6,10 @@ Whatever goes wrong with a connection, the cure is another one; nothing here rem
 from __future__ import annotations
 
 import asyncio
-import logging
-import ssl
 from collections.abc import Awaitable, Collection, Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer
-from aiokafka.helpers import create_ssl_context
 from aiokafka.structs import TopicPartition
 
 from streamwatch.core.events import Partition
@@ -21,57 +17,15 @@ from streamwatch.edge.sources.kafka.batches.plain_batches import compiled_plain_
 from streamwatch.edge.sources.kafka.batches.record import KafkaRecord
 from streamwatch.edge.sources.kafka.batches.scan import compiled_scan
 from streamwatch.edge.sources.kafka.batches.scanner import Scanner
+from streamwatch.edge.sources.kafka.connection.tls import ssl_context
 from streamwatch.edge.sources.kafka.connection.topic_change_signals import TopicChangeSignals
-from streamwatch.edge.sources.kafka.fetch.answer import CONNECTION_ERRORS, worded
 from streamwatch.edge.sources.kafka.fetch.fetching import Fetching
 from streamwatch.edge.sources.kafka.fetch.taking import Taking, TurnRecords
 from streamwatch.edge.sources.kafka.fetch.wire import Listing, Missing, list_topics, record_at
 from streamwatch.edge.sources.kafka.spec import Ago, At, KafkaSpec, Start
 
-__all__ = ["CONNECTION_ERRORS", "ClientLogCapture", "Connection", "TopicsMissing", "require_topics", "worded"]
-
 SCAN_ROWS = 8_192
 """Records scanned at a time."""
-
-
-class TopicsMissing(Exception):  # noqa: N818 - it names what is the case
-    """Configured topics that the cluster does not have; none was created by asking.
-
-    Attributes
-    ----------
-    nearest
-        For each missing topic the existing names most like it.
-    """
-
-    def __init__(self, nearest: Mapping[str, Sequence[str]], servers: str) -> None:
-        self.nearest = dict(nearest)
-        parts = [
-            f"topic {name!r} does not exist" + (f" (did you mean {' or '.join(near)}?)" if near else "")
-            for name, near in nearest.items()
-        ]
-        super().__init__(
-            f"{'; '.join(parts)} on {servers}, or this user may not see it; nothing was created by asking"
-        )
-
-
-class ClientLogCapture(logging.Handler):
-    """Keeps the client library's last error line, which its exceptions lack, and its lines off stderr."""
-
-    def __init__(self) -> None:
-        super().__init__(logging.WARNING)
-        self.last = ""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Remember the message."""
-        self.last = record.getMessage()
-
-    def attach(self) -> None:
-        """Listen to the client library."""
-        logging.getLogger("aiokafka").addHandler(self)
-
-    def detach(self) -> None:
-        """Stop listening."""
-        logging.getLogger("aiokafka").removeHandler(self)
 
 
 class Connection:
@@ -243,22 +197,3 @@ async def _attempted(step: Any, timeout_seconds: float) -> None:
         await asyncio.wait({task}, timeout=timeout_seconds / 3)
     if task.done() and not task.cancelled():
         task.exception()
-
-
-def ssl_context(spec: KafkaSpec) -> ssl.SSLContext | None:
-    """Context by which brokers and the client are authenticated; None without TLS."""
-    if spec.security_protocol not in ("SSL", "SASL_SSL"):
-        return None
-    context: ssl.SSLContext = create_ssl_context(
-        cafile=spec.cafile, certfile=spec.certfile, keyfile=spec.keyfile, password=spec.keyfile_password
-    )
-    context.check_hostname = spec.check_hostname
-    return context
-
-
-def require_topics(topics: Sequence[str], listing: Listing, servers: str) -> None:
-    """Raise `TopicsMissing` unless the cluster has every topic."""
-    there = [name for name, listed in listing.items() if listed.partitions]
-    missing = {t: get_close_matches(t, there, n=3, cutoff=0.6) for t in topics if t not in there}
-    if missing:
-        raise TopicsMissing(missing, servers)

@@ -6,14 +6,10 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
 from streamwatch.edge.sources.kafka.connection.broker_health import BrokerHealth
-from streamwatch.edge.sources.kafka.connection.connection import (
-    CONNECTION_ERRORS,
-    ClientLogCapture,
-    Connection,
-    TopicsMissing,
-    require_topics,
-    worded,
-)
+from streamwatch.edge.sources.kafka.connection.client_log import ClientLogCapture
+from streamwatch.edge.sources.kafka.connection.connection import Connection
+from streamwatch.edge.sources.kafka.connection.topics import TopicsMissing, require_topics
+from streamwatch.edge.sources.kafka.fetch.answer import CONNECTION_ERRORS, worded
 from streamwatch.edge.sources.kafka.fetch.backoff import Backoff
 from streamwatch.edge.sources.kafka.fetch.wire import Listing
 from streamwatch.edge.sources.kafka.loss import ReadingEnded

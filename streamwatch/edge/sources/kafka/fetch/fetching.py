@@ -12,18 +12,16 @@ import time
 from collections.abc import Mapping
 from typing import Any, Final
 
-from aiokafka.errors import LeaderNotAvailableError
 from aiokafka.structs import TopicPartition
 
 from streamwatch.core.events import Partition
 from streamwatch.edge.sources.kafka.batches.damage import Damage
-from streamwatch.edge.sources.kafka.batches.frames import Batch, batch_at
 from streamwatch.edge.sources.kafka.batches.reader import PartitionReader
-from streamwatch.edge.sources.kafka.batches.salvage import Look, next_readable
 from streamwatch.edge.sources.kafka.batches.scanner import Scanner
 from streamwatch.edge.sources.kafka.fetch.answer import CONNECTION_ERRORS, Answer, ask, worded
 from streamwatch.edge.sources.kafka.fetch.backoff import Backoff
 from streamwatch.edge.sources.kafka.fetch.slot import Slot
+from streamwatch.edge.sources.kafka.fetch.unreadable import Unreadable
 from streamwatch.edge.sources.kafka.refusals import error_name
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
 
@@ -77,6 +75,7 @@ class Fetching:
         self.slots: dict[Partition, Slot] = {}
         self.arrived = asyncio.Event()
         """Set when there is something to take or to tell."""
+        self._unreadable = Unreadable(client, self.arrived, self._wake)
 
     def assign(self, positions: Mapping[Partition, int]) -> None:
         """Fetch these partitions from these offsets, and no others."""
@@ -99,16 +98,8 @@ class Fetching:
         self._wake.set()
 
     def broken(self, slot: Slot, damage: Damage) -> None:
-        """The answer cannot be read from here on; what follows is void: a marker of an abort may be missing.
-
-        Unless the checksum says that it was written so, it is fetched once more first.
-        """
-        slot.reader = None
-        if not damage.certain and slot.suspected != slot.position:
-            slot.suspected = slot.position
-        else:
-            self._give_up(slot, damage, to_the_end=True)
-        self._wake.set()
+        """Take note that the answer cannot be read from here on; see `Unreadable.broken`."""
+        self._unreadable.broken(slot, damage)
 
     def check(self) -> None:
         """Raise what ended the fetching, which nothing but a bug does."""
@@ -217,15 +208,7 @@ class Fetching:
             self.arrived.set()
         elif answer.readable > max(slot.position, slot.asked) and not crowded:
             tries = EMPTY_TRIES * WAIT_MS // wait_ms
-            self._suspect(slot, tries, "the broker does not find it", to_the_end=False)
-
-    def _suspect(self, slot: Slot, tries: int, reason: str, *, to_the_end: bool) -> None:
-        """What stands at the position may be unreadable: believed when it was so often enough."""
-        slot.failures = slot.failures + 1 if slot.suspected == slot.position else 1
-        slot.suspected = slot.position
-        if slot.failures >= tries:
-            damage = Damage("corrupt_batch", slot.position, -1, reason, certain=False)
-            self._give_up(slot, damage, to_the_end=to_the_end)
+            self._unreadable.suspect(slot, tries, "the broker does not find it", to_the_end=False)
 
     def _failed(self, slot: Slot, code: int) -> None:
         now = time.monotonic()
@@ -243,45 +226,4 @@ class Fetching:
             self.arrived.set()
         elif code in (CORRUPT, UNKNOWN):
             reason = f"the broker cannot read it: {error_name(code)}"
-            self._suspect(slot, TRIES, reason, to_the_end=code == CORRUPT)
-
-    def _give_up(self, slot: Slot, damage: Damage, *, to_the_end: bool) -> None:
-        if damage.next_offset >= 0:
-            slot.damage = damage
-            self.arrived.set()
-        else:
-            slot.failures = 0
-            slot.salvage = asyncio.create_task(self._salvage(slot, damage, to_the_end=to_the_end))
-
-    async def _salvage(self, slot: Slot, damage: Damage, *, to_the_end: bool) -> None:
-        """Search where the log can be read again; if nowhere yet, the same is tried again later."""
-
-        async def look(offset: int) -> Look:
-            node = self._client.cluster.leader_for_partition(TopicPartition(*slot.partition))
-            if node is None or node < 0:
-                raise LeaderNotAvailableError(slot.partition)
-            answers = await ask(self._client, node, [(slot.partition, offset)], 1)
-            if not answers or answers[0].error:
-                return "unreadable"
-            answer = answers[0]
-            if not answer.data:
-                return "unreadable" if answer.readable > offset else "end"
-            found = batch_at(memoryview(answer.data), 0, offset, answer.high_watermark)
-            return found.base_offset if isinstance(found, Batch) else "unreadable"
-
-        resumed = None
-        try:
-            end = slot.high_watermark
-            resumed = await next_readable(look, slot.position, end, to_the_end=to_the_end)
-        except CONNECTION_ERRORS:
-            resumed = None
-        slot.salvage = None
-        if resumed is None:
-            slot.error = damage.reason
-            slot.retry_at = time.monotonic() + slot.backoff.next_seconds()
-        elif resumed.position <= slot.position:  # nothing is lost: it is only to be asked for otherwise
-            slot.asked = resumed.asked
-        else:
-            slot.damage = damage._replace(next_offset=resumed.position, asked=resumed.asked)
-        self.arrived.set()
-        self._wake.set()
+            self._unreadable.suspect(slot, TRIES, reason, to_the_end=code == CORRUPT)

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable
 from typing import Literal, NamedTuple
 
 from streamwatch.core.events import Partition
-from streamwatch.edge.sources.kafka.connection.connection import CONNECTION_ERRORS, Connection, worded
+from streamwatch.edge.sources.kafka.connection.connection import Connection
+from streamwatch.edge.sources.kafka.fetch.answer import CONNECTION_ERRORS, worded
 from streamwatch.edge.sources.kafka.loss import Losses
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
 from streamwatch.telemetry import InternalEvent, OffsetsNotRead
