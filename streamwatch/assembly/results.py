@@ -98,7 +98,7 @@ def _reading(
     if not specs.store_kind(settings).durable:
         return ConsumeLoopSpec(opening, commits)
     space = FreeSpace(section.directory, section.min_free_megabytes * 1_000_000)
-    fail = settings.kafka.on_data_loss == "fail"
+    fail = "kafka.on_data_loss" if settings.kafka.on_data_loss == "fail" else None
     return ConsumeLoopSpec(opening, commits, space.is_low, fail_on_lost_state=fail)
 
 

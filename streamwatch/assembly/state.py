@@ -69,7 +69,7 @@ def consume_loop_spec(
     if not specs.store_kind(settings).durable:
         return ConsumeLoopSpec(opening, commits, dead_letters=letters, schemas=schemas)
     space = FreeSpace(state.directory, state.min_free_megabytes * 1_000_000)
-    fail = settings.kafka.on_data_loss == "fail"
+    fail = "kafka.on_data_loss" if settings.kafka.on_data_loss == "fail" else None
     return ConsumeLoopSpec(
         opening, commits, space.is_low, dead_letters=letters, schemas=schemas, fail_on_lost_state=fail
     )

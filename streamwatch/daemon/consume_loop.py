@@ -43,8 +43,9 @@ class ConsumeLoopSpec:
     """Given to every state that is opened; left at the end."""
     schemas: Schemas | None = None
     """Had at hand before anything is decoded; None where no format needs any."""
-    fail_on_lost_state: bool = False
-    """Whether a state that is removed while it is open ends the daemon, instead of beginning anew."""
+    fail_on_lost_state: str | None = None
+    """Setting whose value `fail` has the daemon end when its state is removed while it is open; None begins
+    anew."""
     monotonic: Callable[[], float] = time.monotonic
     """Seconds that never go back."""
 
@@ -128,10 +129,9 @@ class ConsumeLoop:
         """Drop what is in memory; nothing of it was shown."""
         delay = self._holder.failed(error)
         await self._leave(LEAVE_SECONDS if stop.is_set() else None)
-        if isinstance(error, StateGone) and self._spec.fail_on_lost_state:
-            raise StateRefused(
-                f"{error}; kafka.on_data_loss is fail: put it back, or start with an empty one"
-            )
+        setting = self._spec.fail_on_lost_state
+        if isinstance(error, StateGone) and setting is not None:
+            raise StateRefused(f"{error}; {setting} is fail: put it back, or start with an empty one")
         with suppress(TimeoutError):
             async with asyncio.timeout(delay):
                 await stop.wait()
@@ -145,7 +145,7 @@ class ConsumeLoop:
         self._opened()
         if state.alerting is not None:
             state.alerting.begin()  # what is owed, and what is open, does not wait for the source
-        self._status.stage = "Kafka has not answered yet"
+        self._status.stage = f"{self._source.name} has not answered yet"
         source_positions, counts = state.source_positions, self._holder.counts()
         self._status.log_counts = counts.plus(state.processor.lost)
         self._polls.clear()

@@ -85,7 +85,7 @@ class DaemonStatus:
             return [self.stage]
         reasons: list[str] = []
         if not self._source.up:
-            reasons.append("Kafka cannot be reached")
+            reasons.append(f"{self._source.name} cannot be reached")
         if not self._source.assigned:
             reasons.append("no partitions are assigned yet")
         if self._schemas is not None and (problem := self._schemas.problem) is not None:
@@ -101,13 +101,12 @@ class DaemonStatus:
         ]
         return [
             family("build_info", [((__version__,), 1.0)]),
-            single("kafka_up", float(self._source.up)),
             single("ready", float(not self.unready())),
             single("caught_up", float(self.caught_up)),
             single("state_durable", float(self.durable)),
             single("state_disk_low", float(self.disk_low)),
             family("consumer_lag_records", lag),
-            *_of_logs(self.log_counts),
+            *self._source.families(self.log_counts),
             *(self._schemas.families() if self._schemas else ()),
             *(self.commits.families() if self.commits else ()),
             *(each for part in self._parts for each in part.families()),
@@ -119,19 +118,3 @@ class DaemonStatus:
 def lag_of(state: PartitionState) -> int | None:
     """High watermark minus position, never negative; None before the first fetch."""
     return None if state.high_watermark < 0 else max(0, state.high_watermark - state.position)
-
-
-def _of_logs(counts: LogCounts | None) -> Sequence[Family]:
-    """Without samples before state is open: a scrape must not see 0 where the run before had counted."""
-    found = counts or LogCounts()
-    return [
-        _by_cause("kafka_data_loss_total", found.losses),
-        _by_cause("kafka_records_lost_total", found.records_lost),
-        single(
-            "kafka_position_unverified_total", None if counts is None else float(found.position_unverified)
-        ),
-    ]
-
-
-def _by_cause(name: str, counts: Mapping[str, int]) -> Family:
-    return family(name, [((cause,), float(n)) for cause, n in sorted(counts.items())])

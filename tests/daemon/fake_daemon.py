@@ -8,12 +8,13 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from streamwatch.core.ports import PartitionState, Poll, Schemas, SourceCounts
+
 from streamwatch.core.commit.checkpoint import Checkpoint, RestoreReport
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Fingerprint, Partition
 from streamwatch.core.merge import MergeProgress, MergeSpec
 from streamwatch.core.pipeline import Pipeline
-from streamwatch.core.ports import PartitionState, Poll, Schemas
 from streamwatch.core.series import Family, Report
 from streamwatch.core.specs import AdwinDriftSpec, JoinSpec, MonitorsSpec, PageHinkleySpec
 from streamwatch.daemon import (
@@ -30,6 +31,7 @@ from streamwatch.daemon import (
 )
 from streamwatch.edge.decoders.formats.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import TopicMapping
+from streamwatch.edge.sources.kafka.series import source_families
 from streamwatch.edge.stores.memory import MemoryStore
 from streamwatch.telemetry import Telemetry
 
@@ -84,6 +86,7 @@ class FakeSource:
     """Delivers its polls, then idles; each poll is a point where the test may look."""
 
     polls: list[Poll | Exception] = field(default_factory=list)
+    name: str = "Kafka"
     up: bool = True
     assigned: bool = False
     losses: Mapping[str, int] = field(default_factory=dict)
@@ -146,6 +149,9 @@ class FakeSource:
 
     def pause(self, partitions: frozenset[Partition]) -> None:
         self.paused = partitions
+
+    def families(self, counts: SourceCounts | None) -> Sequence[Family]:
+        return source_families(counts, up=self.up)
 
     async def stop(self) -> None:
         self.stopped = True

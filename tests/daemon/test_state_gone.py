@@ -32,7 +32,8 @@ class Removable(Disk):
 def removable(disk: Removable, *polls: object, fail: bool = False) -> FakeDaemon:
     h = durable_fake_daemon(disk, *polls)
     reading = h.daemon._consume_loop
-    reading._spec = replace(reading._spec, disk_is_low=disk.look, fail_on_lost_state=fail)
+    setting = "kafka.on_data_loss" if fail else None
+    reading._spec = replace(reading._spec, disk_is_low=disk.look, fail_on_lost_state=setting)
     return h
 
 

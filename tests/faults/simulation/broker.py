@@ -14,6 +14,7 @@ import numpy as np
 from streamwatch.core.events import Event, Fingerprint, Mark, Partition
 from streamwatch.core.ports import PartitionState, Poll
 from streamwatch.core.records import batch_of
+from streamwatch.edge.sources.kafka.series import source_families
 from tests.faults.simulation.disk import BrokenPromiseError, Disk
 
 GRACE_SECONDS = 5.0
@@ -115,6 +116,8 @@ class Habits:
 class SimSource:
     """Implements the daemon's `Source` for one life of a process."""
 
+    name = "Kafka"
+
     def __init__(
         self,
         logs: Mapping[Partition, Log],
@@ -181,6 +184,9 @@ class SimSource:
         if self._disk.store is not None and self._disk.at(positions) is None:
             raise BrokenPromiseError("offsets were given out that are not durable")
         self.committed = dict(positions)
+
+    def families(self, counts):
+        return source_families(counts, up=self.up)
 
     def pause(self, partitions) -> None:
         self._held = partitions

@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
 from streamwatch.core.events import Fingerprint, Partition
-from streamwatch.core.ports import Poll, Record
+from streamwatch.core.ports import Poll, Record, SourceCounts
+from streamwatch.core.series import Family
 from streamwatch.edge.sources.kafka.background_tasks import BackgroundTasks
 from streamwatch.edge.sources.kafka.batches.codecs import CodecMissing
 from streamwatch.edge.sources.kafka.batches.plain_batches import compiled_plain_batches
@@ -26,6 +27,7 @@ from streamwatch.edge.sources.kafka.positions.damages import Damages
 from streamwatch.edge.sources.kafka.positions.group import Group
 from streamwatch.edge.sources.kafka.positions.partition_positions import PartitionPositions
 from streamwatch.edge.sources.kafka.positions.partition_status import PartitionStatus
+from streamwatch.edge.sources.kafka.series import source_families
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
 from streamwatch.telemetry import InternalEvent, TopicsAssigned
 
@@ -66,6 +68,7 @@ class KafkaSource:
         wall: Callable[[], float] = time.time,
         jitter: Callable[[], float] = random.random,
     ) -> None:
+        self.name = "Kafka"
         self._spec = spec
         self._topics = tuple(dict.fromkeys(topics))
         self._emit = emit
@@ -207,22 +210,27 @@ class KafkaSource:
             self._session.proven()
         moved = partition_positions.take_moved()
         self._damages.heed(taken, connection)
-        batches = taken.records
-        looked_at = self._partition_status.worth_a_look(batches, partition_positions.positions)
+        looked_at = self._partition_status.worth_a_look(taken.records, partition_positions.positions)
         partition_positions.positions.update({p: connection.position(p) for p in looked_at})
         states = self._partition_status.after(looked_at, partition_positions.positions, connection)
         if taken.out_of_range:
-            await self._go_on_nearby(connection, taken.out_of_range)
-        return Poll(batches, states, moved)
+            try:
+                await self._assignment.go_on_nearby(connection, taken.out_of_range)
+            except (*CONNECTION_ERRORS, TopicsMissing) as error:
+                self._session.drop(connection, error)
+        return Poll(taken.records, states, moved)
 
     def pause(self, partitions: frozenset[Partition]) -> None:
         """Hold exactly these back. What the client has already fetched of them is kept, not fetched again."""
         self._held = partitions
 
+    def families(self, counts: SourceCounts | None) -> Sequence[Family]:
+        """Series of the brokers and of what was lost of their logs."""
+        return source_families(counts, up=self.up)
+
     async def stop(self) -> None:
         """Leave within about `stop_timeout_ms`, whatever state the brokers are in."""
-        budget = self._spec.stop_timeout_ms / 1_000
-        connection = self._session.connection
+        connection, budget = self._session.connection, self._spec.stop_timeout_ms / 1_000
         await self._session.end(budget / 2)
         await self._background.finish(connection, budget / 4)
         if connection is not None:
@@ -235,12 +243,6 @@ class KafkaSource:
         await self._assignment.settle(connection, listing)
         self._background.begin()
         self._emit(TopicsAssigned(self._topics, len(self._partition_positions.positions)))
-
-    async def _go_on_nearby(self, connection: Connection, refused: Sequence[Partition]) -> None:
-        try:
-            await self._assignment.go_on_nearby(connection, refused)
-        except (*CONNECTION_ERRORS, TopicsMissing) as error:
-            self._session.drop(connection, error)
 
     def _empty(self) -> Poll:
         positions = self._partition_positions.positions
