@@ -15,7 +15,7 @@ from streamwatch.cli.compiling import telling_of_compiling
 from streamwatch.cli.options import ConfigFile, Overrides, read_settings, refuse
 
 if TYPE_CHECKING:
-    from streamwatch.admin.state_verify import Check
+    from streamwatch.admin.state_check import Check
 
 Told: TypeAlias = Callable[[int, int], None]
 

@@ -10,8 +10,9 @@ import numpy as np
 import yaml
 
 from streamwatch.lab.tuning.history import DAY_MS, History, Unfit
-from streamwatch.lab.tuning.promise import Advice, CannotPromise, advise
+from streamwatch.lab.tuning.promise import Advice, advise
 from streamwatch.lab.tuning.strictness import TUNED
+from streamwatch.lab.tuning.suitability import CannotPromise
 
 COMPARED_DROP = 0.05
 """The drop by whose delay detectors are compared."""

@@ -18,7 +18,7 @@ from scipy import stats
 from streamwatch.core.past import Stretches
 from streamwatch.lab.reporting.daemon import ask, model_paths
 from streamwatch.lab.tuning.history import History, Unfit
-from streamwatch.lab.tuning.promise import CannotPromise
+from streamwatch.lab.tuning.suitability import CannotPromise
 
 MOST_DISPERSION: Final = 1.2
 """Variance of counts over that of independent losses, which its upper limit may reach."""

@@ -9,7 +9,8 @@ from rich.console import Console
 from rich.table import Table
 
 from streamwatch.lab.tuning.advice import TunedModel
-from streamwatch.lab.tuning.promise import CONFIDENCE, RISES, Advice
+from streamwatch.lab.tuning.promise import RISES, Advice
+from streamwatch.lab.tuning.rates import CONFIDENCE
 
 
 def print_tuned(tuned: Sequence[TunedModel], console: Console) -> None:

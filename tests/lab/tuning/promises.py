@@ -20,8 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.lab.tuning.counting import CHUNK, table_of
-from streamwatch.lab.tuning.promise import CANDIDATES, CannotPromise, least_strict
+from streamwatch.lab.tuning.promise import CANDIDATES, least_strict
 from streamwatch.lab.tuning.strictness import TUNED
+from streamwatch.lab.tuning.suitability import CannotPromise
 from tests.calibration.monte_carlo import correlated
 
 Draw = Callable[[np.random.Generator, int], NDArray[np.bool_]]

@@ -18,7 +18,7 @@ from streamwatch.lab.reporting.source import ReportError
 from streamwatch.lab.tuning.advice import Wanted, tuned_models
 from streamwatch.lab.tuning.counts import Counts, counts_of_daemon, histories_of, history_of
 from streamwatch.lab.tuning.history import DAY_MS, History, Unfit
-from streamwatch.lab.tuning.promise import CannotPromise
+from streamwatch.lab.tuning.suitability import CannotPromise
 from tests.lab.tuning.promises import KINDS, cycle
 
 HOUR = 3_600

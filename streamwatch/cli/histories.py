@@ -1,0 +1,76 @@
+"""Histories of models for `streamwatch tune`: replayed from recordings, or as a daemon keeps them."""
+
+# ruff: noqa: PLC0415  # what is heavy is imported when a command needs it
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from streamwatch.cli.compiling import telling_of_compiling
+from streamwatch.cli.options import refuse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from streamwatch.lab.replay.spec import ReplaySpec
+    from streamwatch.lab.tuning.history import History, Unfit
+
+
+def recorded(read: Callable[[], ReplaySpec]) -> dict[str, History]:
+    """Replay recordings for the outcomes of every model; what is wrong with them is refused."""
+    from rich.console import Console
+
+    from streamwatch.lab.recordings.file import RecordingError
+    from streamwatch.lab.replay.replay import replay
+    from streamwatch.lab.tuning.history import Histories, outcomes_only
+    from streamwatch.settings import SettingsError
+
+    histories = Histories()
+    try:
+        spec = read()
+        with telling_of_compiling():
+            made = replace(spec, monitors=outcomes_only(spec.monitors), seen=histories.add)
+            replay(made, Console(stderr=True))
+    except (RecordingError, SettingsError) as error:
+        refuse(str(error))
+    return histories.of_models()
+
+
+def kept(
+    state: Path | None,
+    url: str | None,
+    token_file: Path | None,
+    since_ms: int | None,
+    until_ms: int | None,
+    seed: int,
+) -> dict[str, History | Unfit]:
+    """Histories from the past that a daemon keeps: of its state directory, or by its API.
+
+    What cannot be read is refused.
+    """
+    from streamwatch.admin.state_past import state_pasts
+    from streamwatch.core.past import HOUR_S, merged
+    from streamwatch.edge.stores.errors import StateFailed, StateRefused
+    from streamwatch.edge.web.routes.past import seamless
+    from streamwatch.lab.reporting.source import ReportError
+    from streamwatch.lab.tuning.counts import counts_of, counts_of_daemon, histories_of
+
+    try:
+        if state is not None:
+            pasts = state_pasts(state)
+            until_s = int(time.time()) + HOUR_S  # as the API leaves out what is dated in the future
+            counts = {
+                name: counts_of(
+                    seamless(merged(views, pasts.days), pasts.days, until_s), in_folds=len(views) > 1
+                )
+                for name, views in pasts.views.items()
+            }
+        else:
+            token = None if token_file is None else token_file.read_text(encoding="utf-8").strip()
+            counts = counts_of_daemon(url or "", token)
+    except (StateRefused, StateFailed, ReportError, OSError) as error:
+        refuse(str(error))
+    return histories_of({name: each.between(since_ms, until_ms) for name, each in counts.items()}, seed)
