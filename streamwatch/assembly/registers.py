@@ -12,8 +12,8 @@ from streamwatch.core.predictions.early_hints.state import BUCKETS
 from streamwatch.core.predictions.label_delays import LabelDelaysSpec
 from streamwatch.core.specs import DetectorSpec, ModelDetectors, RegisterSpec
 from streamwatch.settings import Settings, SettingsError
-from streamwatch.settings.detectors import model_detectors
-from streamwatch.settings.estimators import MonitorsSection
+from streamwatch.settings.monitors.detectors import model_detectors
+from streamwatch.settings.monitors.monitors import MonitorsSection
 from streamwatch.settings.sections import OnExpiry
 
 

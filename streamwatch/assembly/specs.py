@@ -27,9 +27,10 @@ from streamwatch.edge.stores import StoreKind
 from streamwatch.edge.stores.rocksdb.spec import RocksSpec
 from streamwatch.folds import Scheme
 from streamwatch.settings import Settings, SettingsError
-from streamwatch.settings.comparisons import comparison_specs
-from streamwatch.settings.estimators import CostsSection, MonitorsSection, Utility
 from streamwatch.settings.formats import FormatSection
+from streamwatch.settings.monitors.comparisons import comparison_specs
+from streamwatch.settings.monitors.monitors import MonitorsSection
+from streamwatch.settings.monitors.utility import CostsSection, Utility
 from streamwatch.settings.sections import KafkaSection, OnExpiry
 from streamwatch.settings.topics import TopicsSection
 

@@ -9,8 +9,8 @@ from typing import Any, cast
 import yaml
 from pydantic import BaseModel
 
-from streamwatch.settings.loading import Settings
 from streamwatch.settings.mapping import MappingSection
+from streamwatch.settings.settings import Settings
 from streamwatch.settings.topics import TopicSection
 
 WIDTH = 100

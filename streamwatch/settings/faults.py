@@ -12,9 +12,10 @@ from typing import Any
 from pydantic import BaseModel, SecretStr, ValidationError
 from pydantic_core import ErrorDetails
 
-from streamwatch.settings.estimators import BY_COSTS, BY_NAME, DETECTOR_KINDS, FORGETTING_KINDS
 from streamwatch.settings.kinds import OneOf, OneOrMore
 from streamwatch.settings.mapping import WRITTEN_AS
+from streamwatch.settings.monitors.estimator_kinds import DETECTOR_KINDS, FORGETTING_KINDS
+from streamwatch.settings.monitors.utility import BY_COSTS, BY_NAME
 from streamwatch.settings.renamed import said_of
 
 _FIELDS_OF_FORMS = ("prediction", "label", "scores")

@@ -15,7 +15,7 @@ from streamwatch.admin.doctor.examination import examine
 from streamwatch.admin.doctor.facts import Configured, Facts, MetricSamples, SampledTopic, read
 from streamwatch.admin.doctor.finding import Rule, Weight
 from streamwatch.admin.doctor.rules import RULES
-from streamwatch.settings.estimators import MonitorsSection
+from streamwatch.settings.monitors.monitors import MonitorsSection
 
 MODULES: list[ModuleType] = [
     importlib.import_module(f"{rules.__name__}.{found.name}")

@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Literal, Self, TypeAlias
+from typing import Annotated, Literal
 
-from pydantic import Discriminator, Field, Tag, ValidationInfo, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator
 
-from streamwatch.core.estimators.catalogue import DETECTORS, DRIFT_WEIGHTINGS, MEASURES, MECHANISMS
-from streamwatch.core.estimators.parameters import LEAST_ALPHA
 from streamwatch.core.estimators.registers.prediction_clock.spec import PredictionClockSpec
-from streamwatch.core.estimators.registers.probabilities.spec import ProbabilitiesSpec
-from streamwatch.core.estimators.registers.revisions import RevisionsSpec
-from streamwatch.core.estimators.registers.segments import SegmentsSpec
-from streamwatch.core.estimators.verdicts.costs import cost_table
 from streamwatch.core.events import VERDICT
-from streamwatch.core.predictions.early_hints.spec import EarlyHintsSpec
 from streamwatch.core.specs import (
     OPPONENTS,
     DetectorSpec,
@@ -23,155 +16,27 @@ from streamwatch.core.specs import (
     ForgettingSpec,
     MonitorsSpec,
 )
-from streamwatch.settings.comparisons import ComparisonSection, comparison_specs
-from streamwatch.settings.detectors import ByModel, known, model_detectors
-from streamwatch.settings.kinds import OneOf, OneOrMore, Parameters
+from streamwatch.settings.monitors.comparisons import ComparisonSection, comparison_specs
+from streamwatch.settings.monitors.detectors import ByModel, known, model_detectors
+from streamwatch.settings.monitors.estimator_kinds import (
+    DETECTOR,
+    DETECTOR_KINDS,
+    DRIFT_WEIGHTED,
+    FORGETTING,
+    FORGETTING_KINDS,
+)
+from streamwatch.settings.monitors.registers import (
+    EarlyHintsSection,
+    ProbabilitiesSection,
+    RevisionsSection,
+    SegmentsSection,
+)
+from streamwatch.settings.monitors.utility import Utility
 from streamwatch.settings.numbers import Bounded
 from streamwatch.settings.sections import Section
 
-FORGETTING_KINDS = tuple(entry.name for entry in MECHANISMS)
-DETECTOR_KINDS = tuple(entry.name for entry in DETECTORS)
 _DEFAULT = MonitorsSpec()
-_SEGMENTS = SegmentsSpec()
-_REVISIONS = RevisionsSpec()
-_PROBABILITIES = ProbabilitiesSpec()
-_EARLY = EarlyHintsSpec()
 _CLOCK = PredictionClockSpec()
-
-
-class HalfLife(Parameters):
-    """Exponential forgetting may be given as `half_life` instead of `alpha`."""
-
-    half_life: Annotated[float, Bounded("half-life in outcomes", above=0)] | None = Field(
-        default=None, description="Number of outcomes after which a weight has halved, instead of `alpha`."
-    )
-
-    @model_validator(mode="after")
-    def _one_of_both(self) -> HalfLife:
-        if self.half_life is not None and "alpha" in self.model_fields_set:
-            raise ValueError("give alpha or half_life, not both")
-        return self
-
-    @field_validator("half_life")
-    @classmethod
-    def _gives_a_factor(cls, half_life: float | None) -> float | None:
-        if half_life is not None and not LEAST_ALPHA <= _alpha_of(half_life) < 1.0:
-            raise ValueError(
-                f"half-life in outcomes must give a fading factor 2^(-1/half_life) in [{LEAST_ALPHA}, 1), "
-                f"got {half_life!r}"
-            )
-        return half_life
-
-    def values(self) -> dict[str, Any]:
-        """Half-life h is alpha = 2^(-1/h)."""
-        values = self.model_dump(exclude={"half_life"})
-        return values if self.half_life is None else values | {"alpha": _alpha_of(self.half_life)}
-
-
-def _alpha_of(half_life: float) -> float:
-    return 0.5 ** (1.0 / half_life)
-
-
-FORGETTING = OneOf(MECHANISMS, {"fading": HalfLife})
-DETECTOR = OneOf(DETECTORS)
-DRIFT_WEIGHTED = OneOrMore(DRIFT_WEIGHTINGS[0])
-
-
-class CostsSection(Section):
-    """Cost of every answer: lower is better, and gains are negative."""
-
-    costs: dict[str, dict[str, float]]
-    """Cost by true class and predicted class: `{fraud: {legit: 100}, legit: {fraud: 5}}`."""
-    other: float | None = None
-    """Cost of every pair that is not listed, including correct predictions. If not set, every pair must be
-    listed."""
-
-    @model_validator(mode="after")
-    def _say_something(self) -> CostsSection:
-        cost_table(self.costs, self.other)
-        return self
-
-
-BY_NAME, BY_COSTS = "utility by name", "utility by costs"
-"""Tags of the two forms of a utility: with them a fault is told of the form that was written, once."""
-
-
-def _form_of_utility(value: object) -> str:
-    return BY_COSTS if isinstance(value, dict | CostsSection) else BY_NAME
-
-
-Utility: TypeAlias = Annotated[
-    Annotated[Literal["accuracy", "balanced"], Tag(BY_NAME)] | Annotated[CostsSection, Tag(BY_COSTS)],
-    Discriminator(_form_of_utility),
-]
-
-
-class SegmentsSection(Section):
-    """Evaluation by segment, if the mapping of a topic names segments."""
-
-    alpha: Annotated[float, Bounded("alpha", least=LEAST_ALPHA, below=1)] = _SEGMENTS.alpha
-    """Fading factor per outcome of a segment's value."""
-    max_values: Annotated[int, Bounded("max_values", least=1, most=1_000)] = _SEGMENTS.max_values
-    """Maximum number of values per segment and model that have estimates of their own; the busiest are
-    chosen, the others count as __other__."""
-    measures: tuple[str, ...] = _SEGMENTS.measures
-    """Measures to export, by the names that `streamwatch catalogue` lists."""
-    max_total: Annotated[int, Bounded("max_total", least=1, most=1_000_000)] = _SEGMENTS.max_total
-    """Maximum number of values with estimates of their own over all segments and models, including one
-    __other__ per segment."""
-
-    @field_validator("measures")
-    @classmethod
-    def _known(cls, measures: tuple[str, ...]) -> tuple[str, ...]:
-        names = [measure.name for measure in MEASURES]
-        for name in measures:
-            if name not in names or measures.count(name) > 1:
-                raise ValueError(f"expected different ones of {', '.join(names)}, got {name!r}")
-        return measures
-
-
-class RevisionsSection(Section):
-    """Comparison of the first and the last prediction of an id, with `join.conflicts: both`."""
-
-    alpha: Annotated[float, Bounded("alpha", above=0, most=1)] = _REVISIONS.alpha
-    """Fading factor per outcome of the model; 1 forgets nothing."""
-
-
-class ProbabilitiesSection(Section):
-    """Measures of the class scores that predictions carry. Models without scores have none."""
-
-    auc_outcomes: Annotated[int, Bounded("auc_outcomes", least=10, most=100_000)] = (
-        _PROBABILITIES.auc_outcomes
-    )
-    """Number of latest scored outcomes over which the area under the ROC curve is computed."""
-    max_auc_classes: Annotated[int, Bounded("max_auc_classes", least=2, most=64)] = (
-        _PROBABILITIES.max_auc_classes
-    )
-    """Maximum number of classes per model with such an area and a threshold curve; the first ones seen."""
-
-
-class EarlyHintsSection(Section):
-    """Hints from predictions alone, before labels arrive."""
-
-    predictions: Annotated[int, Bounded("predictions", least=4_096)] = _EARLY.predictions
-    """Number of predictions of a model within which a false hint has probability `delta`, as long as nothing
-    changes."""
-    delta: Annotated[float, Bounded("delta", above=0, below=1)] = _EARLY.delta
-    """Probability of a false hint within `predictions`."""
-    reach: Annotated[int, Bounded("reach", least=4_096)] = _EARLY.reach
-    """How many predictions back the latest ones are compared with. A pattern that repeats several times
-    within it, such as day and night, is not a change: with 20,000 predictions a day, use 60,000 or more."""
-    max_models: Annotated[int, Bounded("max_models", least=1, most=100_000)] = _EARLY.max_models
-    """Maximum number of models to watch for hints; the first ones to predict."""
-    notify: bool = False
-    """Send receivers a notification when a hint begins and when it ends. Rules of `alerts` with `detector:
-    early_hint` set its severity and cooldown."""
-
-    @model_validator(mode="after")
-    def _comparable(self) -> Self:
-        if self.reach > self.predictions:
-            raise ValueError(f"reach: expected at most predictions ({self.predictions}), got {self.reach}")
-        return self
 
 
 class MonitorsSection(Section):

@@ -1,0 +1,1 @@
+"""The `monitors` section of the settings."""

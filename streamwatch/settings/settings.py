@@ -1,0 +1,76 @@
+"""All sections of the settings, and their JSON Schema."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+)
+
+from streamwatch.settings.alerts import AlertsSection
+from streamwatch.settings.durations import PATTERN as DURATION_PATTERN
+from streamwatch.settings.durations import format_duration
+from streamwatch.settings.folds import FoldsSection
+from streamwatch.settings.formats import SchemaRegistrySection
+from streamwatch.settings.http import HttpSection
+from streamwatch.settings.monitors.monitors import MonitorsSection
+from streamwatch.settings.sections import (
+    JoinSection,
+    KafkaSection,
+    LogSection,
+    TimeSection,
+)
+from streamwatch.settings.spark import SparkSection
+from streamwatch.settings.state import StateSection
+from streamwatch.settings.topics import TopicsSection
+
+
+class Settings(BaseSettings):
+    """Everything an operator can choose."""
+
+    model_config = SettingsConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+    source: Literal["kafka", "results"] = "kafka"
+    """What `streamwatch run` reads: the topics (kafka), or the results of `streamwatch spark` (results)."""
+    kafka: KafkaSection
+    topics: TopicsSection
+    schema_registry: SchemaRegistrySection = SchemaRegistrySection()
+    join: JoinSection = JoinSection()
+    time: TimeSection = TimeSection()
+    monitors: MonitorsSection = MonitorsSection()
+    folds: FoldsSection = FoldsSection()
+    alerts: AlertsSection = AlertsSection()
+    http: HttpSection = HttpSection()
+    state: StateSection = StateSection()
+    spark: SparkSection = SparkSection()
+    log: LogSection = LogSection()
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Only what it is given: `load` lays sources over each other, to know which is at fault."""
+        del settings_cls, env_settings, dotenv_settings, file_secret_settings
+        return (init_settings,)
+
+
+def json_schema() -> dict[str, Any]:
+    """JSON Schema of the file, for editors and for checks before a deployment."""
+    schema: dict[str, Any] = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **Settings.model_json_schema(),
+        "title": "Configuration of streamwatch",
+    }
+    for definition in schema["$defs"].values():
+        for field in definition.get("properties", {}).values():
+            if field.get("pattern") == DURATION_PATTERN and isinstance(field.get("default"), int):
+                field["default"] = format_duration(field["default"])  # pydantic puts the parsed value here
+    return schema
