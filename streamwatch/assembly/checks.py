@@ -12,7 +12,7 @@ from streamwatch.admin.kafka_check import check_kafka
 from streamwatch.admin.payload_check import check_payload, first_records
 from streamwatch.admin.register_room import reachable
 from streamwatch.admin.schema_check import check_schemas
-from streamwatch.assembly import specs
+from streamwatch.assembly import specs, topic_properties
 from streamwatch.assembly.mappings import mappings_of
 from streamwatch.assembly.registers import segment_names
 from streamwatch.assembly.topics import build_topics
@@ -39,9 +39,8 @@ async def check_all(settings: Settings) -> Sequence[CheckResult]:
     limits = capacity_limits(settings)
     forgetting = ", ".join(spec.name for spec in monitors.forgetting)
     detectors = ", ".join(spec.name for spec in monitors.detectors) or "none"
-    kafka = await check_kafka(
-        specs.kafka_spec(settings.kafka), specs.sides(settings.topics), settings.kafka.dead_letter_topic
-    )
+    sides = topic_properties.sides(settings.topics)
+    kafka = await check_kafka(specs.kafka_spec(settings.kafka), sides, settings.kafka.dead_letter_topic)
     return [
         CheckResult("settings", good=True, details=(f"forgetting: {forgetting}", f"detectors: {detectors}")),
         *_namespace_findings(settings),
@@ -76,7 +75,7 @@ async def _check_samples(
         samples = await first_records(source, list(topics))
     except (ReadingEnded, TopicsMissing) as error:
         return [CheckResult(str(error), good=False)]
-    formats = specs.schema_formats(settings.topics)
+    formats = topic_properties.schema_formats(settings.topics)
     return [
         *_check_payloads(settings, {name: topics[name] for name in topics.keys() - formats.keys()}, samples),
         *(await _check_formats(formats, topics, samples, cache) if formats else ()),
@@ -118,11 +117,11 @@ async def _check_formats(
 
 def _namespace_findings(settings: Settings) -> Sequence[CheckResult]:
     """What the namespaces of ids are, and which models are evaluated as one across several of them."""
-    spaces = sorted(set(specs.namespaces(settings.topics).values()))
+    spaces = sorted(set(topic_properties.namespaces(settings.topics).values()))
     if len(spaces) == 1:
         return []
     told = ["models are named across namespaces: records of one name are evaluated as one model"]
-    for model, found in specs.shared_models(settings.topics).items():
+    for model, found in topic_properties.shared_models(settings.topics).items():
         told.append(f"{model} is one model in {', '.join(map(repr, found))}")
     return [CheckResult(f"namespaces: {', '.join(map(repr, spaces))}", good=True, details=tuple(told))]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from streamwatch.assembly import specs
+from streamwatch.assembly import topic_properties
 from streamwatch.settings import Settings, SettingsError
 
 
@@ -63,7 +63,7 @@ def checkpoint_of(settings: Settings) -> str:
     for refusal in REFUSALS:
         if refusal.given(settings):
             raise SettingsError(f"{refusal.key}: {refusal.why}")
-    if section.results_topic in specs.sides(settings.topics):
+    if section.results_topic in topic_properties.sides(settings.topics):
         raise SettingsError(
             f"spark.results_topic: expected a topic that is not read, got {section.results_topic!r}"
         )

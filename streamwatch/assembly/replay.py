@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from streamwatch.assembly import specs
+from streamwatch.assembly import specs, topic_properties
 from streamwatch.assembly.mappings import envelopes_of, mappings_of
 from streamwatch.edge.decoders.formats import KINDS, FormatOptions, decoder_spec
 from streamwatch.edge.decoders.mapping import (
@@ -53,11 +53,11 @@ def recorded_topics(
     places = {name: f"value.{column}" for name, column in (columns or {}).items()}
     if unknown := places.keys() - set(FIELDS):
         raise SettingsError(f"--columns: expected fields of {', '.join(FIELDS)}, got {', '.join(unknown)}")
-    spaces = specs.namespaces(settings.topics)
+    spaces = topic_properties.namespaces(settings.topics)
     mappings, envelopes = mappings_of(settings.topics), envelopes_of(settings.topics)
     folds = specs.folds_scheme(settings)
     topics: dict[str, RecordedTopic] = {}
-    for name, side in specs.sides(settings.topics).items():
+    for name, side in topic_properties.sides(settings.topics).items():
         changes: dict[str, Any] = dict(places)
         if model is not None:
             changes["model"] = None if side == "label" else f"={model}"

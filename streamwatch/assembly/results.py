@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from streamwatch.assembly import specs
+from streamwatch.assembly import specs, topic_properties
 from streamwatch.assembly.alerts import build_alarm_book, build_deliveries
 from streamwatch.assembly.http import build_server
 from streamwatch.core.buckets.spec import BucketsSpec
@@ -45,7 +45,7 @@ def buckets_spec(settings: Settings) -> BucketsSpec:
             f"join.conflicts: expected first where Spark evaluates, got {settings.join.conflicts}"
         )
     return BucketsSpec(
-        sides=specs.sides(settings.topics),
+        sides=topic_properties.sides(settings.topics),
         join=specs.join_spec(settings),
         monitors=specs.monitors_spec(settings),
         id_buckets=settings.spark.id_buckets,

@@ -11,7 +11,7 @@ from hashlib import sha256
 from threading import Event
 from typing import Final, Protocol
 
-from streamwatch.assembly import specs
+from streamwatch.assembly import specs, topic_properties
 from streamwatch.assembly.job_settings import checkpoint_of
 from streamwatch.assembly.results import buckets_spec
 from streamwatch.assembly.topics import build_topics
@@ -122,7 +122,7 @@ def job_spec(settings: Settings, buckets: Buckets) -> JobSpec:
     return JobSpec(
         source=SourceSpec(
             kafka=kafka,
-            topics=list(specs.sides(settings.topics)),
+            topics=list(topic_properties.sides(settings.topics)),
             split=buckets.split,
             keys=id_keys,
             model_buckets=section.model_buckets,

@@ -10,7 +10,6 @@ from streamwatch.assembly.registers import (
     outcome_registers,
     prediction_registers,
 )
-from streamwatch.core.events import Side
 from streamwatch.core.join.compiled.outside.spec import OverflowSpec
 from streamwatch.core.merge import MergeSpec
 from streamwatch.core.specs import (
@@ -27,12 +26,10 @@ from streamwatch.edge.stores import StoreKind
 from streamwatch.edge.stores.rocksdb.spec import RocksSpec
 from streamwatch.folds import Scheme
 from streamwatch.settings import Settings, SettingsError
-from streamwatch.settings.formats import FormatSection
 from streamwatch.settings.monitors.comparisons import comparison_specs
 from streamwatch.settings.monitors.monitors import MonitorsSection
 from streamwatch.settings.monitors.utility import CostsSection, Utility
 from streamwatch.settings.sections import KafkaSection, OnExpiry
-from streamwatch.settings.topics import TopicsSection
 
 EVENTS_IN_COLUMNS: Final = 20_000
 EVENTS_ROW_BY_ROW: Final = 5_000
@@ -73,52 +70,6 @@ def start_ms(section: KafkaSection, now_ms: int) -> int | None:
             return timestamp_ms
         case Ago(duration_ms):
             return now_ms - duration_ms
-
-
-def sides(section: TopicsSection) -> dict[str, Side]:
-    """Sides of all topics, in the order of the settings."""
-    labels = {topic.name for topic in section.labels}
-    found: dict[str, Side] = {
-        topic.name: "both" if topic.name in labels else "prediction" for topic in section.predictions
-    }
-    for topic in section.labels:
-        found.setdefault(topic.name, "label")
-    return found
-
-
-def namespaces(section: TopicsSection) -> dict[str, str]:
-    """The namespace of each topic's ids."""
-    return {topic.name: topic.namespace for topic in (*section.predictions, *section.labels)}
-
-
-def shared_models(section: TopicsSection) -> dict[str, list[str]]:
-    """Models that mappings name as constants in several namespaces: each is evaluated as one."""
-    found: dict[str, set[str]] = {}
-    for topic in section.predictions:
-        for mapping in topic.all_mappings:
-            if (model := mapping.model or "").startswith("="):
-                found.setdefault(model[1:], set()).add(topic.namespace)
-    return {model: sorted(spaces) for model, spaces in sorted(found.items()) if len(spaces) > 1}
-
-
-def formats(section: TopicsSection) -> dict[str, FormatSection]:
-    """Format of each topic's records."""
-    return {topic.name: topic.format for topic in (*section.predictions, *section.labels)}
-
-
-def key_formats(section: TopicsSection) -> dict[str, FormatSection]:
-    """Format of the keys of each topic's records."""
-    return {topic.name: topic.key_format for topic in (*section.predictions, *section.labels)}
-
-
-def schema_formats(section: TopicsSection) -> dict[str, str]:
-    """Formats of the topics that need schemas, of values or keys, in words."""
-    keys = key_formats(section)
-    named = {
-        name: values.type if keys[name].type == "json" else f"{values.type} with keys of {keys[name].type}"
-        for name, values in formats(section).items()
-    }
-    return {name: said for name, said in named.items() if said != "json"}
 
 
 def join_spec(settings: Settings) -> JoinSpec:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamwatch.assembly import specs
+from streamwatch.assembly import specs, topic_properties
 from streamwatch.assembly.mappings import envelopes_of, mappings_of
 from streamwatch.core.ports import Decoder
 from streamwatch.core.vocabulary import Vocabulary
@@ -33,16 +33,16 @@ def build_topics(settings: Settings, readers: Readers | None = None) -> dict[str
         A constant or an alias in a mapping is no valid name, a format cannot be used, or dead letters go to
         a topic that is read.
     """
-    if (letters := settings.kafka.dead_letter_topic) in specs.sides(settings.topics):
+    if (letters := settings.kafka.dead_letter_topic) in topic_properties.sides(settings.topics):
         raise SettingsError(f"kafka.dead_letter_topic: expected a topic that is not read, got {letters!r}")
-    mappings, formats = mappings_of(settings.topics), specs.formats(settings.topics)
-    key_formats = specs.key_formats(settings.topics)
+    mappings, formats = mappings_of(settings.topics), topic_properties.formats(settings.topics)
+    key_formats = topic_properties.key_formats(settings.topics)
     envelopes = envelopes_of(settings.topics)
-    namespaces, digest = specs.namespaces(settings.topics), specs.keys_are_digests(settings)
+    namespaces, digest = topic_properties.namespaces(settings.topics), specs.keys_are_digests(settings)
     folds = specs.folds_scheme(settings)
     topics: dict[str, Topic] = {}
     vocabulary = Vocabulary()
-    for name, side in specs.sides(settings.topics).items():
+    for name, side in topic_properties.sides(settings.topics).items():
         try:
             keys = id_keys(namespaces[name], digest=digest)
             spec = decoder_spec(name, side, mappings[name], envelopes[name], keys, vocabulary, folds)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from streamwatch.assembly import specs
+from streamwatch.assembly import specs, topic_properties
 from streamwatch.assembly.mappings import mappings_of
 from streamwatch.assembly.topics import build_topics
 from streamwatch.core.events import Label, Prediction
@@ -50,8 +50,8 @@ def test_the_ids_of_two_use_cases_that_number_alike_have_different_keys(kind: st
 
 
 def test_a_model_named_in_two_namespaces_is_told_to_be_one() -> None:
-    assert specs.shared_models(settings(two_use_cases("=m")).topics) == {"m": ["churn", "fraud"]}
-    assert specs.shared_models(settings(two_use_cases()).topics) == {}
+    assert topic_properties.shared_models(settings(two_use_cases("=m")).topics) == {"m": ["churn", "fraud"]}
+    assert topic_properties.shared_models(settings(two_use_cases()).topics) == {}
 
 
 def test_a_fold_is_looked_at_unless_settings_say_null() -> None:

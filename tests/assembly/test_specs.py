@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from streamwatch.assembly import specs
+from streamwatch.assembly import specs, topic_properties
 from streamwatch.assembly.mappings import mappings_of
 from streamwatch.core.estimators.kernel.layout import layout_of
 from streamwatch.core.estimators.registers.late_labels.register import LateLabelsSpec
@@ -31,7 +31,7 @@ def test_default_settings_become_default_specs() -> None:
     assert specs.monitors_spec(settings()) == MonitorsSpec(registers=registers)
     found = {name: [each.mapping for each in of] for name, of in mappings_of(settings().topics).items()}
     assert found == {"p": [TopicMapping()], "l": [TopicMapping()]}
-    assert specs.sides(settings().topics) == {"p": "prediction", "l": "label"}
+    assert topic_properties.sides(settings().topics) == {"p": "prediction", "l": "label"}
 
 
 def test_how_long_records_wait_for_others_is_what_the_settings_say() -> None:
@@ -79,7 +79,7 @@ def test_reading_from_later_than_the_beginning_is_known_by_its_record_time() -> 
 def test_one_topic_may_carry_both_kinds() -> None:
     topic = {"name": "events", "mapping": {"kind": {"field": "value.type", "prediction": "p", "label": "l"}}}
     both = settings(topics={"predictions": [topic, "more"], "labels": [topic]})
-    assert specs.sides(both.topics) == {"events": "both", "more": "prediction"}
+    assert topic_properties.sides(both.topics) == {"events": "both", "more": "prediction"}
     rule = mappings_of(both.topics)["events"][0].mapping.kind
     assert rule is not None
     assert (rule.field, rule.prediction, rule.label) == ("value.type", "p", "l")

@@ -13,7 +13,7 @@ import pytest
 import yaml
 from typer.main import get_command
 
-from streamwatch.assembly import specs
+from streamwatch.assembly import specs, topic_properties
 from streamwatch.cli import app
 from streamwatch.core.estimators.kernel.layout import layout_of
 from streamwatch.core.specs import MonitorsSpec
@@ -158,7 +158,8 @@ def test_grafana_finds_its_datasource_its_dashboards_and_its_home() -> None:
 def test_the_daemon_reads_the_topics_the_simulator_writes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("STREAMWATCH_CONFIG", raising=False)
     settings = load(DEPLOY / "docker" / "streamwatch.yaml")
-    assert set(specs.sides(settings.topics)) == {"predictions", "labels"}  # the simulator's defaults
+    sides = topic_properties.sides(settings.topics)
+    assert set(sides) == {"predictions", "labels"}  # the simulator's defaults
     assert list(settings.kafka.bootstrap_servers) == ["kafka:9092"]
     assert settings.http.listen == "0.0.0.0:9877"
     assert "/var/lib/streamwatch" in [str(parent) for parent in settings.state.directory.parents]

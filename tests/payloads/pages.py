@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from streamwatch.assembly import specs
+from streamwatch.assembly import topic_properties
 from streamwatch.assembly.mappings import envelopes_of, mappings_of
 from streamwatch.core.events import Decoded, Event, EventGroup, Invalid, Label, NullRecord, Prediction
 from streamwatch.edge.decoders.formats import KINDS, FormatOptions, decoder_spec
@@ -79,7 +79,7 @@ def decoded(example: Example) -> list[Decoded]:
     mappings, envelopes = mappings_of(topics), envelopes_of(topics)
     decoders = {
         name: KINDS["json"].build(decoder_spec(name, side, mappings[name], envelopes[name]), FormatOptions())
-        for name, side in specs.sides(topics).items()
+        for name, side in topic_properties.sides(topics).items()
     }
     return [decoders[r.topic].decode_all([r], [r.timestamp])[0] for r in example.records]
 

@@ -9,12 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from streamwatch.assembly.alerts import (
-    alarms_spec,
-    build_alarm_book,
-    build_deliveries,
-    build_receivers,
-)
+from streamwatch.assembly.alerts import alarms_spec, build_alarm_book, build_deliveries
+from streamwatch.assembly.receivers import build_receivers
 from streamwatch.core.alerting.notification import SEVERITIES
 from streamwatch.core.alerting.rules import AlarmRule, AlarmsSpec
 from streamwatch.daemon.deliveries.receiver_queue import DeliverySpec

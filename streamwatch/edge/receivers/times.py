@@ -18,3 +18,8 @@ def iso(ms: int) -> str:
 def share(value: float) -> str:
     """An error rate in percent."""
     return "unknown" if value != value else f"{100 * value:.1f} %"  # noqa: PLR0124  # NaN is not itself
+
+
+def iso_minutes(ms: int) -> str:
+    """A time as RFC 3339 to the minute, in UTC."""
+    return f"{iso(ms)[:16]}Z"

@@ -31,3 +31,21 @@ def lead(description: str) -> Schema:
 def ratio(description: str) -> Schema:
     """Schema of a share, in [0, 1]."""
     return {"type": "number", "minimum": 0, "maximum": 1, "description": description}
+
+
+PUBLISHED: Final[Schema] = {
+    "type": ["number", "null"],
+    "description": "Seconds since 1970; null before the first report",
+}
+FORGETTING: Final[Schema] = {
+    "type": ["string", "null"],
+    "description": "The forgetting under which the numbers are",
+}
+NAMES: Final[Schema] = {"type": "array", "items": {"type": "string"}}
+POINTS: Final[Schema] = {"type": "array", "items": {"type": ["number", "null"]}}
+ALARMS: Final[Schema] = {"type": "array", "items": ref("Alarm")}
+FOLD_ACCURACIES: Final[Schema] = {
+    "type": "object",
+    "additionalProperties": {"type": "object", "additionalProperties": ratio("Accuracy")},
+    "description": "Accuracy by forgetting and fold, of a model that predicts in folds",
+}
