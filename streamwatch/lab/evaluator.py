@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from streamwatch.core.estimators.registers.segments import SegmentsSpec
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Alarm
-from streamwatch.core.outcomes import OUTCOME, SEGMENTS_FROM, OutcomeBatch
 from streamwatch.core.specs import MonitorsSpec
-from streamwatch.lab.beside import columns_of, default_spec, part_of, scores_of, segments_of
-from streamwatch.lab.columns import Numbers, column_of, times_of
+from streamwatch.lab.beside import columns_of, default_spec, part_of
+from streamwatch.lab.columns import column_of
+from streamwatch.lab.outcome_arrays import OutcomeArrays
 from streamwatch.lab.samples import counted, name_of, rows_of, samples_of
 
 _MODEL: Final = "model"
@@ -48,14 +48,14 @@ class Evaluator:
         chosen = default_spec() if spec is None else spec
         self._estimators = EstimatorSet(chosen)
         self._forgettings = [each.name for each in chosen.forgetting]
-        self._by_segment = any(isinstance(register, SegmentsSpec) for register in chosen.registers)
-        self._models = Numbers()
-        self._classes = Numbers()
-        self._outcomes = 0
+        by_segment = any(isinstance(register, SegmentsSpec) for register in chosen.registers)
+        self._arrays = OutcomeArrays(by_segment=by_segment)
 
     def __repr__(self) -> str:
         """A line, as notebooks show what a cell gives."""
-        return f"<Evaluator: {counted(len(self.models), 'model')}, {counted(self._outcomes, 'outcome')}>"
+        return (
+            f"<Evaluator: {counted(len(self.models), 'model')}, {counted(self._arrays.outcomes, 'outcome')}>"
+        )
 
     @property
     def models(self) -> list[str]:
@@ -102,31 +102,10 @@ class Evaluator:
             If lengths differ, a class or model is no text, whole number or boolean, a score is no
             probability, or segments are given and `spec` has no `SegmentsSpec` among its registers.
         """
-        true, predicted = self._classes.of(y_true, "y_true"), self._classes.of(y_pred, "y_pred")
-        count = len(true)
-        if len(predicted) != count:
-            raise ValueError(f"y_true and y_pred must be equally long, got {count} and {len(predicted)}")
-        names = [model] if isinstance(model, str) else model
-        models = self._models.of(names, "model")
-        if not isinstance(model, str) and len(models) != count:
-            raise ValueError(f"model must be a name, or one per outcome ({count}), got {len(models)}")
-        records = np.zeros(count, OUTCOME)
-        records["true_class"], records["predicted_class"], records["model"] = true, predicted, models
-        records["label_at_prediction"] = -1
-        records["event_ms"] = times_of(event_ms, count, self._outcomes)
-        batch = self._batch(records, scores, segments)
-        self._outcomes += count
+        batch = self._arrays.batch(
+            y_true, y_pred, model=model, event_ms=event_ms, scores=scores, segments=segments
+        )
         return self._estimators.fold(batch)
-
-    def _batch(self, records: NDArray[np.void], scores: Any, segments: Any) -> OutcomeBatch:
-        """Outcomes with what they carry beside their classes."""
-        numbers, texts = segments_of(segments, len(records))
-        if texts and not self._by_segment:
-            raise ValueError("segments need a SegmentsSpec in spec.registers, got a spec without")
-        known = scores_of(scores, len(records), numbers)
-        unscored = np.where(numbers < 0, -1, SEGMENTS_FROM + numbers)
-        records["scores"] = np.where(known.scored, np.arange(len(records)), unscored)
-        return OutcomeBatch(records, self._models.names, self._classes.names, known, texts)
 
     def curve(
         self,
