@@ -63,7 +63,7 @@ def register_parts(join: JoinSpec, monitors: MonitorsSpec) -> Iterator[Part]:
                     models * (UNSETTLED_BYTES * spec.max_unsettled + model_bytes(table_of_clock(spec, 1))),
                 )
             case _:
-                pass  # further kinds bring no figure
+                raise TypeError(f"expected a register whose memory is known, got {spec!r}")
     for spec in join.prediction_registers:
         match spec:
             case EarlyHintsSpec():
@@ -77,7 +77,7 @@ def register_parts(join: JoinSpec, monitors: MonitorsSpec) -> Iterator[Part]:
                     join.max_models * label_delays_bytes(spec),
                 )
             case _:
-                pass
+                raise TypeError(f"expected a register of predictions whose memory is known, got {spec!r}")
 
 
 def probabilities_bytes(spec: ProbabilitiesSpec, max_classes: int) -> int:

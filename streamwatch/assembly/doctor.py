@@ -18,7 +18,7 @@ from streamwatch.admin.doctor.facts import Configured, Facts, MetricSamples, Sam
 from streamwatch.admin.doctor.finding import Finding
 from streamwatch.assembly import specs
 from streamwatch.assembly.replay import recorded_topics
-from streamwatch.core.events import Invalid, Label, Prediction
+from streamwatch.core.events import Invalid, Label, NullRecord, Prediction, Skipped, WrongFold
 from streamwatch.core.ports import Record
 from streamwatch.edge.sources.kafka.checking.sample import sample
 from streamwatch.lab.inspection.joined import events_of
@@ -182,6 +182,6 @@ def sampled(topic: RecordedTopic, records: Sequence[Record]) -> SampledTopic:
                 ids.setdefault("", []).append(event.id)
             case Invalid():
                 invalid[event.reason] = f"partition {event.partition} offset {event.offset}"
-            case _:
-                pass
+            case NullRecord() | WrongFold() | Skipped():
+                pass  # they have no id to be matched
     return SampledTopic(ids, invalid)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 from streamwatch.core.events import Alarm
 
@@ -62,3 +62,12 @@ class Report:
     alarms: Sequence[Alarm] = ()
     pasts: Mapping[str, Sequence[PastView]] = field(default_factory=dict[str, "Sequence[PastView]"])
     history_days: int = 0
+
+
+def detail_at(details: object, *path: str) -> object:
+    """Look up what stands at a path of a model's details, which nest; None where there is nothing."""
+    for name in path:
+        if not isinstance(details, Mapping):
+            return None
+        details = cast("Mapping[str, object]", details).get(name)
+    return details

@@ -129,8 +129,8 @@ class Narrator:
                 self._tell_alarm(event)
             case VerdictChanged():
                 self._tell_verdict(event)
-            case _:
-                pass
+            case InternalEvent():
+                pass  # all others are for the log
 
     def publish(self, report: Report) -> None:
         """Redraw; elsewhere than on a terminal, tell now and then how the models do."""

@@ -95,7 +95,7 @@ def _message(detail: ErrorDetails, root: type[BaseModel], path: Sequence[str | i
             message = f"expected a list, each entry beginning with a dash, got {got}"
         case "too_short":
             message = "must not be empty"
-        case _:
+        case str():  # of any other type, in pydantic's words
             message = f"{detail['msg'][0].lower()}{detail['msg'][1:]}, got {got}"
     return message
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, cast, get_type_hints
 
 from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler, create_model
 from pydantic_core import CoreSchema, core_schema
@@ -168,19 +168,16 @@ def listed(value: object) -> object:
 
 def unwrapped(entry: object) -> object:
     """`adwin:` and `adwin: {}` say the same as `adwin`."""
-    match entry:
-        case {**written} if len(written) == 1 and not next(iter(written.values())):
-            return next(iter(written))
-        case _:
-            return entry
+    if isinstance(entry, dict) and len(written := cast("dict[object, object]", entry)) == 1:
+        ((kind, parameters),) = written.items()
+        return entry if parameters else kind
+    return entry
 
 
 def kind_of(entry: Any) -> str | None:
     """The kind an entry is about: itself, or its only key."""
-    match entry:
-        case str():
-            return f"{entry} by name"
-        case dict():
-            return str(next(iter(entry), None)) if len(entry) == 1 else None
-        case _:
-            return next(iter(type(entry).model_fields), None) if isinstance(entry, Section) else None
+    if isinstance(entry, str):
+        return f"{entry} by name"
+    if isinstance(entry, dict):
+        return str(next(iter(entry), None)) if len(entry) == 1 else None
+    return next(iter(type(entry).model_fields), None) if isinstance(entry, Section) else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias, cast
+from typing import Literal, TypeAlias
 
 from streamwatch.edge.decoders.places import (
     Constant,
@@ -127,5 +127,7 @@ def place_of(mapping: TopicMapping, slot: str) -> str | None:
             return largest
         case ScoreArray(array):
             return array
+        case str() | None:
+            return found
         case _:
-            return cast("str | None", found)
+            raise TypeError(f"{slot}: expected a place, got {found!r}")

@@ -7,7 +7,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from streamwatch.core.events import Decoded, Event, EventGroup, Invalid, Label, Prediction
+from streamwatch.core.events import (
+    Decoded,
+    Event,
+    EventGroup,
+    Invalid,
+    Label,
+    NullRecord,
+    Prediction,
+    Skipped,
+    WrongFold,
+)
 from streamwatch.core.ports import Record
 from streamwatch.lab.recordings.fitting import RecordedTopic
 
@@ -82,14 +92,15 @@ def joined_sample(
             match event:
                 case Prediction():
                     predictions.setdefault((event.id, event.model), event)
-                case Label(model=None):
-                    for_all.setdefault(event.id, event)
-                case Label(model=str(model)):
-                    for_one.setdefault((event.id, model), event)
+                case Label():
+                    if event.model is None:
+                        for_all.setdefault(event.id, event)
+                    else:
+                        for_one.setdefault((event.id, event.model), event)
                 case Invalid():
                     sample.invalid[name, event.reason] += 1
-                case _:
-                    pass
+                case NullRecord() | WrongFold() | Skipped():
+                    pass  # they meet nothing
     met: set[tuple[str, str | None]] = set()
     for (id_, model), prediction in predictions.items():
         sample.models[model] += 1

@@ -6,16 +6,16 @@ from collections.abc import Iterator, Sequence
 
 from streamwatch.admin.doctor.facts import Facts
 from streamwatch.admin.doctor.finding import Finding, Rule, Weight
+from streamwatch.core.series import detail_at
 from streamwatch.lab.inspection.classes import matched
 
 
 def _find(facts: Facts) -> Iterator[Finding]:
     for model, details in sorted(facts.details.items()):
-        match details:
-            case {"classes_disjoint": {"predicted_class": [*predicted], "true": [*true]}}:
-                yield _finding(model, [str(name) for name in predicted], [str(name) for name in true])
-            case _:
-                pass
+        predicted = detail_at(details, "classes_disjoint", "predicted_class")
+        true = detail_at(details, "classes_disjoint", "true")
+        if isinstance(predicted, list) and isinstance(true, list):
+            yield _finding(model, [str(name) for name in predicted], [str(name) for name in true])
 
 
 def _finding(model: str, predicted: Sequence[str], true: Sequence[str]) -> Finding:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from streamwatch.admin.doctor.facts import Facts
 from streamwatch.admin.doctor.finding import Finding, Rule, Weight
+from streamwatch.core.series import detail_at
 
 
 def _find(facts: Facts) -> Iterator[Finding]:
@@ -25,17 +26,14 @@ def _find(facts: Facts) -> Iterator[Finding]:
 
 def _changed(details: Mapping[str, object]) -> str:
     """What differs, as far as it is told."""
-    match details:
-        case {"early_hints": {"hint": {"class": None, "more": bool(more)}}}:
-            return f"scores of predicted classes are {'higher' if more else 'lower'} than before"
-        case {"early_hints": {"hint": {"class": "__other__", "more": bool(more)}}}:
-            return (
-                f"classes beyond its first eight are predicted {'more' if more else 'less'} often than before"
-            )
-        case {"early_hints": {"hint": {"class": str(name), "more": bool(more)}}}:
-            return f"{name!r} is predicted {'more' if more else 'less'} often than before"
-        case _:
-            return "its predictions differ from earlier ones"
+    hint = detail_at(details, "early_hints", "hint")
+    more, name = detail_at(hint, "more"), detail_at(hint, "class")
+    if not isinstance(more, bool) or not isinstance(name, str | None):
+        return "its predictions differ from earlier ones"
+    if name is None:
+        return f"scores of predicted classes are {'higher' if more else 'lower'} than before"
+    which = "classes beyond its first eight are" if name == "__other__" else f"{name!r} is"
+    return f"{which} predicted {'more' if more else 'less'} often than before"
 
 
 RULE = Rule("early_hint_stands", _find)

@@ -8,6 +8,7 @@ from typing import Final
 from streamwatch.admin.doctor.facts import Facts
 from streamwatch.admin.doctor.finding import Finding, Rule, Weight
 from streamwatch.core.predictions.label_delays.register import BINS
+from streamwatch.core.series import detail_at
 
 LEAST: Final = 0.05
 """Share of the labels that come in the last bin of delay, the last fifth of the horizon."""
@@ -17,14 +18,12 @@ UNLABELLED: Final = 0.01
 
 def _find(facts: Facts) -> Iterator[Finding]:
     for model, details in sorted(facts.details.items()):
-        match details:
-            case {"label_delays": {"labelled": [*shares]}} if len(shares) == BINS:
-                before, whole = (float(share) for share in shares[-2:] if isinstance(share, int | float))
-                last = whole - before
-                if last >= LEAST * whole > 0.0 and whole <= 1.0 - UNLABELLED:
-                    yield _finding(model, whole, last)
-            case _:
-                pass
+        shares = detail_at(details, "label_delays", "labelled")
+        if isinstance(shares, list) and len(shares) == BINS:
+            before, whole = (float(share) for share in shares[-2:] if isinstance(share, int | float))
+            last = whole - before
+            if last >= LEAST * whole > 0.0 and whole <= 1.0 - UNLABELLED:
+                yield _finding(model, whole, last)
 
 
 def _finding(model: str, whole: float, last: float) -> Finding:

@@ -8,7 +8,16 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.events import Decoded, Label, Prediction
+from streamwatch.core.events import (
+    Decoded,
+    EventGroup,
+    Invalid,
+    Label,
+    NullRecord,
+    Prediction,
+    Skipped,
+    WrongFold,
+)
 from streamwatch.core.fetched import COLUMNS, PADDING
 from streamwatch.core.records import ROW, SEPARATOR
 from streamwatch.core.segments import segments_text
@@ -109,8 +118,8 @@ class ColumnReader:
                 if event.model is not None:
                     self._learn(self._models, model, self._vocabulary.models.number(event.model))
                 self._learn(self._labels, named, self._vocabulary.classes.number(event.true_class))
-            case _:
-                pass
+            case NullRecord() | WrongFold() | Skipped() | Invalid() | EventGroup():
+                pass  # they hold no names
         return True
 
     def _learn_segments(self, data: NDArray[np.uint8], spans: list[int], event: Prediction) -> None:

@@ -178,7 +178,7 @@ def _path(ref: SchemaRef) -> str:
             return f"/subjects/{quote(subject, safe='')}/versions/{version}"
         case UUID():
             return f"/schemas/guids/{ref}"
-        case _:
+        case int():
             return f"/schemas/ids/{ref}"
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, cast
 
 from streamwatch.core.events import Alarm
-from streamwatch.core.series import Family, Histogram
+from streamwatch.core.series import Family, Histogram, detail_at
 from streamwatch.core.specs import HEADLINE
 from streamwatch.edge.web.quantiles import quantile
 from streamwatch.edge.web.routes.alarms import VERDICTS
@@ -32,27 +32,22 @@ def trouble_of(row: Mapping[str, float | str]) -> Trouble:
 def warning_of(details: Mapping[str, object]) -> str:
     """Say what is silently wrong with a model; empty if nothing is."""
     said: list[str] = []
-    match details:
-        case {"classes_disjoint": {"predicted_class": [*predicted_class], "true": [*true]}}:
-            said.append(
-                f"predicted classes ({', '.join(map(str, predicted_class))}) and true classes "
-                f"({', '.join(map(str, true))}) have nothing in common"
-            )
-        case _:
-            pass
-    match details:
-        case {"scores_as_classes": {"predicted_class": [*scores]}}:
-            said.append(
-                f"predicted classes are scores ({', '.join(map(str, scores))}): map them as prediction: "
-                "{score: …, threshold: …, above: …, below: …}"
-            )
-        case _:
-            pass
-    match details:
-        case {"nothing_joins": {"predictions": int(predictions)}}:
-            said.append(f"no label has matched any of {predictions:,} predictions")
-        case _:
-            pass
+    predicted = detail_at(details, "classes_disjoint", "predicted_class")
+    true = detail_at(details, "classes_disjoint", "true")
+    if isinstance(predicted, list | tuple) and isinstance(true, list | tuple):
+        said.append(
+            f"predicted classes ({', '.join(map(str, predicted))}) and true classes "
+            f"({', '.join(map(str, true))}) have nothing in common"
+        )
+    scores = detail_at(details, "scores_as_classes", "predicted_class")
+    if isinstance(scores, list | tuple):
+        said.append(
+            f"predicted classes are scores ({', '.join(map(str, scores))}): map them as prediction: "
+            "{score: …, threshold: …, above: …, below: …}"
+        )
+    predictions = detail_at(details, "nothing_joins", "predictions")
+    if isinstance(predictions, int):
+        said.append(f"no label has matched any of {predictions:,} predictions")
     return "; ".join(said)
 
 
@@ -74,15 +69,18 @@ def caveats_of(details: Mapping[str, object]) -> dict[str, float | str]:
 
 def incidents_of(details: Mapping[str, object]) -> dict[str, float | str]:
     """Count open incidents, and give the severity and the beginning of the latest; empty without any."""
-    match details.get("open_incidents"):
-        case [*_, {"severity": str(severity), "started_timestamp_seconds": float(started)}] as incidents:
-            return {
-                "incidents": len(incidents),
-                "incident_severity": severity,
-                "incident_since_timestamp_seconds": started,
-            }
-        case _:
-            return {}
+    incidents = details.get("open_incidents")
+    if not isinstance(incidents, list | tuple) or not incidents:
+        return {}
+    latest = cast("Sequence[object]", incidents)[-1]
+    severity, started = detail_at(latest, "severity"), detail_at(latest, "started_timestamp_seconds")
+    if not isinstance(severity, str) or not isinstance(started, float):
+        return {}
+    return {
+        "incidents": len(incidents),
+        "incident_severity": severity,
+        "incident_since_timestamp_seconds": started,
+    }
 
 
 def verdict_changes(alarms: Sequence[Alarm]) -> dict[str, dict[str, float | str]]:
