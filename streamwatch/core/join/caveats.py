@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from streamwatch.core.join.models import ModelActivity
+from streamwatch.core.series import detail_at
 from streamwatch.core.specs import JoinSpec
 
 
@@ -71,9 +72,8 @@ def _fields(caveat: Caveats, confusion: object) -> dict[str, object]:
 
 def _only_label(confusion: object) -> str | None:
     """Find the one class that all labels are of, in a confusion matrix; None with several or without one."""
-    match confusion:
-        case {"classes": [*classes], "counts": [*counts]}:
-            labelled = [str(name) for name, row in zip(classes, counts, strict=False) if any(row)]
-            return labelled[0] if len(labelled) == 1 else None
-        case _:
-            return None
+    classes, counts = detail_at(confusion, "classes"), detail_at(confusion, "counts")
+    if not isinstance(classes, list | tuple) or not isinstance(counts, list | tuple):
+        return None
+    labelled = [str(name) for name, row in zip(classes, counts, strict=False) if any(row)]
+    return labelled[0] if len(labelled) == 1 else None
