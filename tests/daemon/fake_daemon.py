@@ -8,13 +8,12 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from streamwatch.core.ports import PartitionState, Poll, Schemas, SourceCounts
-
 from streamwatch.core.commit.checkpoint import Checkpoint, RestoreReport
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Fingerprint, Partition
 from streamwatch.core.merge import MergeProgress, MergeSpec
 from streamwatch.core.pipeline import Pipeline
+from streamwatch.core.ports import PartitionState, Poll, Schemas, SourceCounts
 from streamwatch.core.series import Family, Report
 from streamwatch.core.specs import AdwinDriftSpec, JoinSpec, MonitorsSpec, PageHinkleySpec
 from streamwatch.daemon import (
