@@ -22,11 +22,11 @@ from streamwatch.core.join.compiled.warming import warm_up_commits, warm_up_join
 from streamwatch.core.merge.warming import warm_up_merge
 from streamwatch.core.predictions.warming import warm_up_predictions
 from streamwatch.edge.decoders.scanner.reader import compile_reader
+from streamwatch.edge.freed_memory import keep_freed_memory
 from streamwatch.edge.sources.kafka.batches.plain_batches import compiled_plain_batches
 from streamwatch.edge.sources.kafka.batches.scan import compiled_scan
 from streamwatch.settings import Settings
 from streamwatch.spark import holders, processors
-from streamwatch.spark.freed_memory import keep_freed_memory
 
 _NEEDED: Final = {
     "kafka": {"bootstrap_servers": "broker:9092"},

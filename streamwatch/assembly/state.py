@@ -35,6 +35,7 @@ from streamwatch.daemon.alerting import ALARMS, Alerting
 from streamwatch.daemon.clock import SteadyClock
 from streamwatch.daemon.deliveries.deliveries import Deliveries
 from streamwatch.daemon.processing.store_maintenance import StoreMaintenance
+from streamwatch.edge.freed_memory import return_freed_memory
 from streamwatch.edge.keys import bytes_of_keys
 from streamwatch.edge.sources.kafka.dead_letters import DeadLetterTopic
 from streamwatch.edge.stores.errors import StateDamaged, damage_named
@@ -138,6 +139,7 @@ def state_opening(
         except BaseException:
             store.close()
             raise
+        return_freed_memory()  # what was read of the store takes half as much again as what is kept
         hints = pipeline.active_hints if notifies_of_hints(settings) else None
         alerting = Alerting(book, told, lambda: monitors.answers, _now_ms, saved.outbox, hints)
         return State(store, checkpoint, processor, stands, resumed, alerting)

@@ -1,4 +1,4 @@
-"""A worker uses the memory of its last task again."""
+"""Freed memory is used again, or given back, as a process asks for."""
 
 import platform
 import subprocess
@@ -14,7 +14,7 @@ def test_freed_memory_is_used_again_without_a_page_fault() -> None:
     code = """
         import resource
         import numpy as np
-        from streamwatch.spark.freed_memory import keep_freed_memory
+        from streamwatch.edge.freed_memory import keep_freed_memory
 
         def faults_of_a_task():
             before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
@@ -32,3 +32,29 @@ def test_freed_memory_is_used_again_without_a_page_fault() -> None:
     first, *later = map(int, done.stdout.split())
     assert first > 0
     assert max(later) < first / 20
+
+
+def test_freed_memory_is_given_back() -> None:
+    code = """
+        from pathlib import Path
+        from streamwatch.edge.freed_memory import return_freed_memory
+
+        def resident_pages():
+            return int(Path("/proc/self/statm").read_text().split()[1])
+
+        kept = []
+        freed = []
+        for _ in range(2_000):
+            freed.append(bytes(50_000))
+            kept.append(bytes(2_000))
+        full = resident_pages()
+        freed.clear()
+        after = resident_pages()
+        assert return_freed_memory()
+        print(full - after, full - resident_pages())
+    """
+    done = subprocess.run([sys.executable, "-c", dedent(code)], capture_output=True, text=True, check=True)
+    by_itself, asked_for = map(int, done.stdout.split())
+    freed_pages = 2_000 * 50_000 // 4_096
+    assert by_itself < freed_pages / 2
+    assert asked_for > freed_pages * 0.8
