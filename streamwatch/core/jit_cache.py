@@ -42,6 +42,7 @@ _COMPILED = (
     "estimators/forgetting",
     "estimators/kernel",
     "estimators/memory",
+    "estimators/recovery",
     "estimators/verdicts",
 )
 """Rooms that hold compiled functions, below this folder."""

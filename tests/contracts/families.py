@@ -8,4 +8,6 @@ from streamwatch.core.series import Family
 
 def every_family() -> list[Family]:
     """All that a scrape can hold, without samples."""
-    return [Family(m.name, m.kind, m.help, m.labels, ()) for _, metrics in sections() for m in metrics]
+    return [
+        Family(m.name, m.kind, m.help, m.labels, (), m.bounds) for _, metrics in sections() for m in metrics
+    ]

@@ -15,7 +15,7 @@ BOUNDED_LABELS = {
     "baseline", "bound", "cause", "challenger", "champion", "class", "detector", "drift_weighted", "event",
     "fold", "forgetting",
     "implementation", "limit", "model", "opponent", "part", "partition", "place", "reason", "receiver",
-    "result", "segment", "severity", "side", "topic", "value", "version",
+    "result", "segment", "severity", "side", "stage", "topic", "value", "version",
 }  # fmt: skip
 CORE_SET = {
     "accuracy_ratio", "adwin_window_outcomes", "alarms_total", "baseline_accuracy_ratio",

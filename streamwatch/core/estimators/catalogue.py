@@ -20,7 +20,7 @@ from streamwatch.core.estimators.measures.baselines import BASELINES
 from streamwatch.core.estimators.measures.catalogue import BOUNDS, MEASURES, PER_CLASS
 from streamwatch.core.estimators.registers.revisions.measures import MEASURES as REVISIONS
 from streamwatch.core.metrics import DISPENSABLE as OF_MODELS
-from streamwatch.core.metrics import LABEL_DELAY_BOUNDS, NEEDED, Metric, metrics_of, ranks_of
+from streamwatch.core.metrics import NEEDED, Metric, metrics_of, ranks_of
 from streamwatch.core.specs import DetectorSpec, DriftWeightedSpec, ForgettingSpec
 
 __all__ = [
@@ -30,7 +30,6 @@ __all__ = [
     "DETECTORS",
     "DISPENSABLE",
     "DRIFT_WEIGHTINGS",
-    "LABEL_DELAY_BOUNDS",
     "MEASURES",
     "MECHANISMS",
     "METRICS",

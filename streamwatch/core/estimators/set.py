@@ -309,6 +309,8 @@ class EstimatorSet:
         }
         if (counts := self._table.confusion(model.row)) is not None:
             details["confusion"] = confusion_document(counts, model.classes)
+        if (recovery := self._table.recovery_document(model.row)) is not None:
+            details["recovery"] = recovery
         for register in self._registers:
             details |= register.details(model.row, model.classes)
         return details

@@ -21,7 +21,12 @@ from streamwatch.core.metrics.daemon import DAEMON
 from streamwatch.core.metrics.join import JOIN
 from streamwatch.core.metrics.merge import MERGE
 from streamwatch.core.metrics.metric import Metric
-from streamwatch.core.metrics.of_models import LABEL_DELAY_BOUNDS, metrics_of
+from streamwatch.core.metrics.of_models import (
+    DEPTH_BOUNDS,
+    LABEL_DELAY_BOUNDS,
+    LENGTH_BOUNDS,
+    metrics_of,
+)
 from streamwatch.core.metrics.process import PROCESS
 from streamwatch.core.metrics.ranks import DISPENSABLE, NEEDED, ranks_of
 from streamwatch.core.metrics.results import RESULTS
@@ -32,9 +37,11 @@ __all__ = [
     "ALARMS",
     "COMPARISONS",
     "DAEMON",
+    "DEPTH_BOUNDS",
     "DISPENSABLE",
     "JOIN",
     "LABEL_DELAY_BOUNDS",
+    "LENGTH_BOUNDS",
     "MERGE",
     "NEEDED",
     "PROCESS",

@@ -17,6 +17,8 @@ class Metric:
     kind: Literal["counter", "gauge", "histogram"]
     help: str
     labels: tuple[str, ...]
+    bounds: tuple[float, ...] = ()
+    """Of a histogram: upper bounds of its buckets, without +Inf."""
 
 
 def gauge(name: str, text: str, *labels: str) -> Metric:

@@ -106,6 +106,41 @@ def metrics_of(
             _PER_DETECTOR,
         ),
         Metric(
+            "drifts_total",
+            "counter",
+            "Drifts of the model by stage: begun (an alarm at a rise of the error, or a verdict that "
+            "became worse; those that follow before its end belong to it), recovered, not_recovered",
+            ("model", "stage"),
+        ),
+        Metric("recovering", "gauge", "1 from the alarm of a drift until its end, else 0", ("model",)),
+        Metric(
+            "recovery_depth",
+            "gauge",
+            "Depth of the last drift that ended: highest faded error less that before it",
+            ("model",),
+        ),
+        Metric(
+            "recovery_outcomes",
+            "gauge",
+            "Outcomes from the start of the last drift that ended until the faded error was back within its "
+            "bound of that before; no sample if it did not come back",
+            ("model",),
+        ),
+        Metric(
+            "drift_depth",
+            "histogram",
+            "Depth (see recovery_depth) of every drift that ended",
+            ("model",),
+            DEPTH_BOUNDS,
+        ),
+        Metric(
+            "drift_outcomes",
+            "histogram",
+            "Outcomes until recovery (see recovery_outcomes) from every drift that ended as recovered",
+            ("model",),
+            LENGTH_BOUNDS,
+        ),
+        Metric(
             "accuracy_misleads",
             "gauge",
             "1 for a model judged by accuracy whose largest class has at least 90 % of the labels and "
@@ -191,6 +226,7 @@ def metrics_of(
             "histogram",
             "Time from a prediction to its label, without assumed labels",
             ("model",),
+            LABEL_DELAY_BOUNDS,
         ),
         Metric(
             "last_label_timestamp_seconds",
@@ -216,3 +252,7 @@ LABEL_DELAY_BOUNDS: tuple[float, ...] = (
     86_400.0, 172_800.0, 345_600.0, 604_800.0, 1_209_600.0, 2_419_200.0,
 )  # fmt: skip
 """Upper bounds of the label delay's buckets: a second to four weeks."""
+DEPTH_BOUNDS: tuple[float, ...] = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
+"""Upper bounds of the buckets of a drift's depth, a difference of errors."""
+LENGTH_BOUNDS: tuple[float, ...] = (0.0, 100.0, 300.0, 1_000.0, 3_000.0, 10_000.0, 30_000.0, 100_000.0)
+"""Upper bounds of the buckets of outcomes until recovery; 0 for an error that never left its bound."""

@@ -18,7 +18,7 @@ from prometheus_client.registry import Collector
 from prometheus_client.utils import floatToGoString
 
 from streamwatch.core.estimators.catalogue import BASELINES, BOUNDS, METRICS
-from streamwatch.core.metrics import COMPARISONS, LABEL_DELAY_BOUNDS, Metric
+from streamwatch.core.metrics import COMPARISONS, Metric
 from streamwatch.core.series import Family, Histogram, Report, exposed
 from streamwatch.core.specs import OPPONENTS
 
@@ -88,6 +88,7 @@ def realistic(models: int = 3, classes: int = 4, seed: int = 1) -> list[Family]:
         "bound": [b.name for b in BOUNDS],
         "opponent": list(OPPONENTS),
         "side": ["better", "worse"],
+        "stage": ["begun", "recovered", "not_recovered"],
         "class": [f"class {c}" for c in range(classes)],
         "fold": ["0", "1"],
         "segment": ["country"],
@@ -105,8 +106,7 @@ def _family(metric: Metric, values: dict[str, list[str]], rng: random.Random) ->
     for label in metric.labels:
         series = [(*before, value) for before in series for value in values[label]]
     samples = [(labels, _value(metric, rng)) for labels in series]
-    bounds = LABEL_DELAY_BOUNDS if metric.kind == "histogram" else ()
-    return Family(metric.name, metric.kind, metric.help, metric.labels, samples, bounds)
+    return Family(metric.name, metric.kind, metric.help, metric.labels, samples, metric.bounds)
 
 
 def _value(metric: Metric, rng: random.Random) -> float | Histogram:
@@ -115,7 +115,7 @@ def _value(metric: Metric, rng: random.Random) -> float | Histogram:
     if metric.name in {"verdict_since_outcome", "comparison_verdict_since_pair"}:
         return rng.randrange(1, 10**6)
     if metric.kind == "histogram":
-        counts = sorted(rng.randrange(10_000) for _ in range(len(LABEL_DELAY_BOUNDS) + 1))
+        counts = sorted(rng.randrange(10_000) for _ in range(len(metric.bounds) + 1))
         return Histogram(tuple(counts), rng.random() * 1e6)
     return rng.randrange(10**9) if metric.kind == "counter" else rng.random()
 

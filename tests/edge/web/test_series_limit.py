@@ -25,7 +25,7 @@ def samples_of(name: str, labels: tuple[str, ...], models: int) -> Family:
         for value in (FORGETTINGS if others else ("",))
     ]
     if metric.kind == "histogram":
-        bounds = catalogue.LABEL_DELAY_BOUNDS
+        bounds = metric.bounds
         return Family(
             name,
             "histogram",

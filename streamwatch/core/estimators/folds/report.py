@@ -2,8 +2,8 @@
 
 A model's estimate is the mean over its folds (Bifet et al. 2015, §3). n_eff and limits are means, too: a mean
 of estimates is at least as certain as a single one, however the folds depend on one another. Counters and
-histograms are added up, and of timestamps the latest is taken. A detector's statistic belongs to one fold and
-is not reported for the model.
+histograms are added up, of timestamps the latest is taken, and a model is recovering while
+any of its folds is. A detector's statistic belongs to one fold and is not reported for the model.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ Samples: TypeAlias = dict[str, list[Sample]]
 
 OF_ONE_FOLD: Final = frozenset({"detector_statistic", "detector_threshold", "detector_warning"})
 """Metrics that have no meaning for several folds together."""
-LATEST: Final = frozenset({"last_alarm_timestamp_seconds", "last_label_timestamp_seconds"})
+LARGEST: Final = frozenset({"last_alarm_timestamp_seconds", "last_label_timestamp_seconds", "recovering"})
+"""Gauges of which the largest over the folds is taken: timestamps, and whether a fold is recovering."""
 _WITHOUT_STREAM: Final = (
     "label_at_prediction_repeats", "label_at_prediction_pairs", "corrected", "scored", "augmented",
     "augmented_n", "transition", "transition_n", "lost_twice",
@@ -119,7 +120,7 @@ def _joined(metric: Metric, values: Sequence[float | Histogram]) -> float | Hist
     numbers = [value for value in values if not isinstance(value, Histogram)]
     if metric.kind == "counter":
         return sum(numbers)
-    return max(numbers) if metric.name in LATEST else fmean(numbers)
+    return max(numbers) if metric.name in LARGEST else fmean(numbers)
 
 
 def _number(name: str) -> str:

@@ -22,6 +22,7 @@ from streamwatch.core.estimators.kernel.shadow import predict_and_learn
 from streamwatch.core.estimators.memory.flags import own_flags
 from streamwatch.core.estimators.memory.ring import packed
 from streamwatch.core.estimators.memory.totals import add, columns_of, gather
+from streamwatch.core.estimators.recovery.observe import copy_shown, observe_recovery
 from streamwatch.core.estimators.verdicts.judge import judge, settle_verdicts
 from streamwatch.core.estimators.verdicts.state import copy_said
 from streamwatch.core.jit import entry, hot, without_refcount
@@ -189,6 +190,7 @@ def fold(
         look_ahead(models, class_counts, rings, shadows, p, rows, true_class, predicted_class, i)
         m = models[rows[i]]
         y, y_hat = true_class[i], predicted_class[i]
+        first = count
         flags = flag_outcome(
             m, shadows, shadow_allocator, p, y, y_hat, label_at_prediction[i], offsets, classes, values, i
         )
@@ -223,6 +225,7 @@ def fold(
             alarms,
             count,
         )
+        observe_recovery(m, p, event_ms[i], alarms, first, count)
     return verdict, count
 
 
@@ -288,17 +291,20 @@ def trace(
     warned,
     weighted,
     said,
+    recovery,
 ):
     """Evaluate outcomes as `fold` does, and write the model's totals, detectors and verdicts after each.
 
     Written for every outcome t: `sums` (columns, SUMS + 1, n), `counts` (columns, 3, n, K), the detectors'
-    arrays (detectors, n), `weighted` (2, weightings, n), `said` (opponents, n). Returns the number of alarms.
+    arrays (detectors, n), `weighted` (2, weightings, n), `said` (opponents, n), `recovery` (n,), or
+    (0,) without a fading factor. Returns the number of alarms.
     """
     p = parameters[0]
     count = np.int64(0)
     for t in range(rows.shape[0]):
         m = models[rows[t]]
         y, y_hat = true_class[t], predicted_class[t]
+        first = count
         flags = flag_outcome(
             m, shadows, shadow_allocator, p, y, y_hat, label_at_prediction[t], offsets, classes, values, t
         )
@@ -333,6 +339,7 @@ def trace(
             alarms,
             count,
         )
+        observe_recovery(m, p, event_ms[t], alarms, first, count)
         settle(m, p, class_counts, rings, rows[t])
         for column in range(columns_of(m)):
             gather(m, column, class_counts, sums[column], counts[column], t)
@@ -344,4 +351,6 @@ def trace(
         settle_verdicts(models, p, rows[t], m.outcomes, event_ms[t], t, alarms, count)
         for j in range(len(m.verdicts)):
             copy_said(m.pace[j], m.verdicts[j], said[j, t])
+        for k in range(len(m.recovery)):
+            copy_shown(m.recovery[k], recovery[t])
     return count

@@ -33,6 +33,12 @@ from streamwatch.core.estimators.kernel.checks import EXTRA_CLASSES, SIGNALS, ch
 from streamwatch.core.estimators.kernel.shadow import SHADOW
 from streamwatch.core.estimators.memory.ring import entry_type
 from streamwatch.core.estimators.memory.totals import SUMS
+from streamwatch.core.estimators.recovery.state import (
+    RECOVERY,
+    RECOVERY_PARAMETERS,
+    recovery_parameters,
+    watched_of,
+)
 from streamwatch.core.estimators.verdicts.costs import CostTable, cost_table_of, stacked
 from streamwatch.core.estimators.verdicts.deferred import MARKS, NOTE, NOTES, WAITING
 from streamwatch.core.estimators.verdicts.opponents import LABEL_COUNTS, MAJORITY, OPPONENT_PARAMETERS
@@ -179,6 +185,7 @@ def _model_record(spec: MonitorsSpec, columns: int, fading: int, windows: int) -
         ("last_missed", "i4"),  # whether the previous outcome was wrong
         ("utility", "i4"),  # number of the utility, see `verdicts.utility`
         ("detecting", "i4"),  # parameter row of the model's detectors
+        ("recovering", "i4"),  # whether a drift is under way: see `recovery`
         ("waiting", WAITING, (int(bool(opponents_of(spec))),)),  # deferred steps, see `verdicts.deferred`
         ("marks", MARKS, (len(opponents_of(spec)),)),
         ("labels", LABEL_COUNTS, (int(bool(opponents_of(spec))),)),  # units are 1 at first
@@ -193,6 +200,7 @@ def _model_record(spec: MonitorsSpec, columns: int, fading: int, windows: int) -
         ("notes", NOTE, (NOTES if opponents_of(spec) else 0,)),  # outcomes whose verdict steps are deferred
         ("pace", PACE, (len(opponents_of(spec)),)),
         ("verdicts", VERDICT, (len(opponents_of(spec)),)),
+        ("recovery", RECOVERY, (int(fading > 0),)),
     ]
     packed = np.dtype(fields, align=True)
     return np.dtype(
@@ -251,6 +259,7 @@ def _parameters(
         ("windows", WINDOW_PARAMETERS, (len(windows),)),
         ("drift_weighted", WEIGHTING_PARAMETERS, (len(spec.drift_weighted),)),
         ("label_drift", LABEL_DRIFT_PARAMETERS, (len(label_drifts_of(spec.drift_weighted)),)),
+        ("recovery", RECOVERY_PARAMETERS, (int(watched_of(spec) is not None),)),
         *[(kind.name, kind.parameters, (len(rows),)) for kind, (rows, *_) in detectors.items()],
     ]
     row = np.zeros(len(groups), np.dtype(fields, align=True))
@@ -279,6 +288,8 @@ def _parameters(
         signal = SIGNALS[drift_weighted.drift_signal]
         row["drift_weighted"][0, j] = (drift_weighted.w_avg, drift_weighted.alpha, signal, window, NOBODY)
     row["label_drift"]["delta"] = label_drifts_of(spec.drift_weighted)
+    if (watched := watched_of(spec)) is not None:
+        row["recovery"] = recovery_parameters(watched.alpha, spec.confidence_delta, spec.verdict_outcomes)
     for kind, by_group in detectors.items():
         for group, rows in enumerate(by_group):
             for j, parameters in enumerate(rows):

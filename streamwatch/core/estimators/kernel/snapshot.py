@@ -25,6 +25,8 @@ from streamwatch.core.estimators.kernel.shadow import VERSION as SHADOW_VERSION
 from streamwatch.core.estimators.kernel.shadow_state import resume_shadow, shadow_state
 from streamwatch.core.estimators.memory.allocator import HEADER, SLOT
 from streamwatch.core.estimators.memory.ring import true_class_shift
+from streamwatch.core.estimators.recovery.state import RECOVERY, recovery_identity, watched_of
+from streamwatch.core.estimators.recovery.state import VERSION as RECOVERY_VERSION
 from streamwatch.core.estimators.verdicts.opponents import EXTRA_COLUMNS, LABEL_COUNTS
 from streamwatch.core.estimators.verdicts.state import PACE, VERDICT
 from streamwatch.core.estimators.verdicts.state import VERSION as VERDICT_VERSION
@@ -127,6 +129,7 @@ def apply_snapshot(
     for name, field, j in _record_names(spec, int(model["detecting"])):
         if name in sections:
             model[field][j] = np.frombuffer(sections[name], model[field].dtype)[0]
+    model["recovering"] = (model["recovery"]["since"] > 0).any()
     for name, j in _verdict_names(spec, layout, int(model["utility"])):
         if name in sections:
             model["pace"][j] = np.frombuffer(sections[name], PACE, 1)[0]
@@ -153,6 +156,9 @@ def section_names(spec: MonitorsSpec, layout: Layout) -> dict[str, str]:
     names |= dict(
         zip(drift_weightings, (f"drift-weighted {w.name}" for w in spec.drift_weighted), strict=True)
     )
+    for name, field, _ in _record_names(spec):
+        if field == "recovery":
+            names[name] = f"recovery of the error of {layout.fading[0].name}"
     for u in dict.fromkeys(spec.utilities) or (UtilitySpec(),):
         for name, j in _verdict_names(spec, layout, utility_index(layout, u)):
             names[name] = f"verdict {layout.opponents[j]} by {u.kind}"
@@ -184,6 +190,8 @@ def _record_names(spec: MonitorsSpec, detecting: int = 0) -> Iterator[tuple[str,
         yield fingerprint("label_drift", delta, LABEL_DRIFT, VERSION), "label_drift", j
     for j, drift_weighted in enumerate(spec.drift_weighted):
         yield fingerprint("drift_weighted", drift_weighted, WEIGHTING, VERSION), "drift_weighted", j
+    if watched_of(spec) is not None:
+        yield fingerprint("recovery", recovery_identity(spec), RECOVERY, RECOVERY_VERSION), "recovery", 0
 
 
 def _verdict_names(spec: MonitorsSpec, layout: Layout, utility: int) -> Iterator[tuple[str, int]]:

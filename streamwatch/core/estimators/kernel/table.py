@@ -27,7 +27,9 @@ from streamwatch.core.estimators.kernel.scores import NO_SCORES, Indices, Scores
 from streamwatch.core.estimators.kernel.shadow_state import confusion
 from streamwatch.core.estimators.kernel.snapshot import apply_snapshot, section_names, take_snapshot
 from streamwatch.core.estimators.kernel.tracing import Trace, traced
+from streamwatch.core.estimators.measures.measures import accuracy
 from streamwatch.core.estimators.memory.totals import N
+from streamwatch.core.estimators.recovery.readout import recovery_document
 from streamwatch.core.estimators.verdicts.readout import Verdicts, read_fold_verdicts, read_verdicts
 from streamwatch.core.specs import MonitorsSpec, UtilitySpec
 
@@ -189,6 +191,19 @@ class ModelTable:
     def weighted(self, rows: Integers, drift_weighted: int) -> tuple[Floats, Floats]:
         """Drift-weighted accuracy (NaN before the first outcome) and its n_eff, each (m,)."""
         return read_weighted(self._pools, self._rows.live(rows), drift_weighted)
+
+    def recoveries(self, rows: Integers) -> Records:
+        """Records of recovery (`recovery.state.RECOVERY`) of m models, (m,); (0,) without a fading factor."""
+        return self._pools.models["recovery"][self._rows.live(rows)].reshape(-1)
+
+    def recovery_document(self, row: int) -> dict[str, object] | None:
+        """Describe a model's drift under way and the last that ended; None without a fading factor."""
+        rows = self._rows.live(np.array([row], np.int64))
+        if not self._layout.fading:
+            return None
+        totals = read_totals(self._pools, self._layout, rows, 0)
+        error = 1.0 - float(accuracy(totals)[0])
+        return recovery_document(self._layout.fading[0].name, error, self.recoveries(rows)[0])
 
     def verdicts(self, rows: Integers) -> Verdicts:
         """Verdicts of m models, each array (opponents, m)."""

@@ -15,6 +15,7 @@ from streamwatch.core.estimators.kernel.layout import Layout, Records
 from streamwatch.core.estimators.kernel.pools import Pools
 from streamwatch.core.estimators.kernel.readout import Floats, totals_of
 from streamwatch.core.estimators.memory.totals import SUMS
+from streamwatch.core.estimators.recovery.state import SHOWN
 from streamwatch.core.estimators.verdicts.state import SAID
 from streamwatch.core.specs import MonitorsSpec
 
@@ -41,6 +42,8 @@ class Trace:
     weighted_n_eff: Floats
     said: Records
     """Records of verdicts (`SAID`), shape (opponents, n)."""
+    recovery: Records
+    """Records of recovery (`SHOWN`), shape (n,); (0,) without a fading factor."""
 
 
 def traced(spec: MonitorsSpec, layout: Layout, pools: Pools, batch: Batch, alarms: Records) -> Trace:
@@ -54,6 +57,7 @@ def traced(spec: MonitorsSpec, layout: Layout, pools: Pools, batch: Batch, alarm
     warned = np.zeros(shape, np.bool_)
     weighted = np.zeros((2, len(spec.drift_weighted), n))
     said = np.zeros((len(layout.opponents), n), SAID)
+    recovery = np.zeros(n if layout.fading else 0, SHOWN)
     count = kernel.trace(
         pools.models,
         pools.next_fold,
@@ -80,6 +84,7 @@ def traced(spec: MonitorsSpec, layout: Layout, pools: Pools, batch: Batch, alarm
         warned,
         weighted,
         said,
+        recovery,
     )
     found = alarm_rows(alarms, int(count))
     alarmed = np.zeros(shape, np.bool_)
@@ -89,4 +94,6 @@ def traced(spec: MonitorsSpec, layout: Layout, pools: Pools, batch: Batch, alarm
         alarmed[alarm.detector, alarm.position] = True
     classes = int(pools.models["classes"][batch.rows].max(initial=0))
     totals = tuple(totals_of(sums[c], counts[c, :, :, :classes]) for c in layout.column_of)
-    return Trace(found, totals, statistic, threshold, alarmed, warned, weighted[0], weighted[1], said)
+    return Trace(
+        found, totals, statistic, threshold, alarmed, warned, weighted[0], weighted[1], said, recovery
+    )

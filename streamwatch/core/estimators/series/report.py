@@ -20,6 +20,7 @@ from streamwatch.core.estimators.label_delays import Integers, LabelDelays
 from streamwatch.core.estimators.models.index import utility_of
 from streamwatch.core.estimators.notifying.imbalance import accuracy_misleads
 from streamwatch.core.estimators.notifying.level import recent_of
+from streamwatch.core.estimators.recovery.readout import read_histograms, read_recoveries
 from streamwatch.core.estimators.registers.kind import Register
 from streamwatch.core.estimators.samples import Key, Sample, Slice
 from streamwatch.core.estimators.verdicts.readout import Verdicts
@@ -78,6 +79,7 @@ class SeriesReport:
         self._add_imbalance(models, shared, rows, table)
         self._add_weighted(models, rows, table)
         self._add_detectors(models, rows, table, alarms)
+        self._add_recoveries(models, rows, table)
         unfolded = np.flatnonzero(~folds).tolist()
         self._add_verdicts([models[i] for i in unfolded], table.verdicts(rows[~folds]), table.opponents)
         self._put("last_label_timestamp_seconds", plain, delays.latest_seconds(rows))
@@ -108,7 +110,7 @@ class SeriesReport:
                 help=m.help,
                 labels=(*(weighted if m.name.startswith("drift_weighted") else ()), *m.labels),
                 samples=self._samples[m.name],
-                bounds=catalogue.LABEL_DELAY_BOUNDS if m.kind == "histogram" else (),
+                bounds=m.bounds,
             )
             for m in catalogue.metrics()
         ]
@@ -178,6 +180,28 @@ class SeriesReport:
                 self._put("detector_warning", keys, table.warned(rows, index).astype(np.float64))
             self._put("alarms_total", keys, count)
             self._put("last_alarm_timestamp_seconds", keys, alarms.latest_seconds(rows, index))
+
+    def _add_recoveries(self, models: list[str], rows: Integers, table: ModelTable) -> None:
+        """Drifts and what became of them; histograms of models that have had any."""
+        records = table.recoveries(rows)
+        if not len(records):
+            return
+        said = read_recoveries(records)
+        for stage, counts in (
+            ("begun", said.begun),
+            ("recovered", said.recovered),
+            ("not_recovered", said.not_recovered),
+        ):
+            self._put("drifts_total", [(model, stage) for model in models], counts)
+        keys = _keys(models)
+        self._put("recovering", keys, said.recovering)
+        self._put("recovery_depth", keys, said.depth)
+        self._put("recovery_outcomes", keys, said.outcomes)
+        drifted = np.flatnonzero(said.begun > 0)
+        depths, lengths = read_histograms(records[drifted])
+        drifted_keys = [keys[i] for i in drifted.tolist()]
+        self._samples["drift_depth"] += zip(drifted_keys, depths, strict=True)
+        self._samples["drift_outcomes"] += zip(drifted_keys, lengths, strict=True)
 
     def add_folds(self, model: str, rows: Sequence[int], table: ModelTable) -> None:
         """Add the verdict on a model that predicts in folds.

@@ -14,6 +14,8 @@ import numpy as np
 from streamwatch.core.estimators import catalogue
 from streamwatch.core.estimators.agreement import Floats
 from streamwatch.core.estimators.kernel.tracing import Trace
+from streamwatch.core.estimators.recovery.readout import read_recoveries
+from streamwatch.core.estimators.recovery.state import watched_of
 from streamwatch.core.estimators.trace_chunk import Cell
 from streamwatch.core.estimators.verdicts.readout import Verdicts
 from streamwatch.core.events import Outcome
@@ -32,6 +34,10 @@ VERDICTS = (
     "lead_dispersion",
 )
 """Columns of each opponent, in the order of the fields of `Verdicts`."""
+
+
+RECOVERIES = ("recovering", "recovery_depth", "recovery_outcomes")
+"""Columns of recovery, where there is a fading factor."""
 
 
 class TraceColumns:
@@ -62,6 +68,8 @@ class TraceColumns:
             self.names.append(f"alarm:{detector.name}")
             if catalogue.entry(detector).warns:
                 self.names.append(f"warning:{detector.name}")
+        if watched_of(spec) is not None:
+            self.names += RECOVERIES
         for opponent in opponents:
             named = (name.partition(":") for name in VERDICTS)
             self.names += [f"{name}:{opponent}{colon}{side}" for name, colon, side in named]
@@ -100,6 +108,13 @@ class TraceColumns:
             columns.append(traced.alarmed[index].astype(np.int64).tolist())
             if catalogue.entry(detector).warns:
                 columns.append(traced.warned[index].astype(np.int64).tolist())
+        if len(traced.recovery):
+            recovered = read_recoveries(traced.recovery)
+            columns += [
+                _cells(recovered.recovering),
+                _cells(recovered.depth),
+                _cells(recovered.outcomes),
+            ]
         for index in range(len(self._opponents)):
             columns += [_cells(values[index]) for values in said]
         columns += others

@@ -9,6 +9,7 @@ from streamwatch.core.estimators import catalogue
 from streamwatch.core.specs import AdwinSpec
 from tests.core.estimators.kernel.streams import drifting, one_row, table_of
 from tests.core.estimators.kernel.twin import FLAGS, Twin
+from tests.core.estimators.recovery.plain_recovery import PlainRecovery
 from tests.layouts import EVERYTHING
 
 FIELDS = ("n", "hits", "repeats", "pairs", "n_eff", "true_class", "predicted_class", "agreed", *FLAGS)
@@ -24,6 +25,14 @@ def assert_same_alarms(alarms, expected) -> None:
         [(a.statistic, a.threshold, a.before, a.after, a.n_eff) for _, a in expected],
         rtol=1e-9,
     )
+
+
+def assert_same_recoveries(trace, missed) -> None:
+    plain = PlainRecovery(missed, 0.999, EVERYTHING.verdict_outcomes)
+    expected = list(plain.run(trace.alarms))
+    assert trace.recovery["since"].tolist() == [said.since for said in expected]
+    np.testing.assert_allclose(trace.recovery["depth"], [said.depth for said in expected], rtol=1e-9)
+    np.testing.assert_array_equal(trace.recovery["outcomes"], [said.outcomes for said in expected])
 
 
 @pytest.mark.parametrize(
@@ -68,6 +77,7 @@ def test_every_estimator_equals_the_twin_after_every_outcome(classes: int, stati
     np.testing.assert_array_equal(trace.warned.T, warned)
     np.testing.assert_allclose(trace.weighted.T, np.array(weighted)[:, :, 0], rtol=1e-11)
     np.testing.assert_allclose(trace.weighted_n_eff.T, np.array(weighted)[:, :, 1], rtol=1e-11)
+    assert_same_recoveries(trace, true_class != predicted_class)
     drifts = [alarm for alarm in trace.alarms if alarm.detector < len(EVERYTHING.detectors)]
     assert_same_alarms(drifts, alarms)
     for alarm in drifts:

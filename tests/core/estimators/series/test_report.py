@@ -34,6 +34,7 @@ PER_OPPONENT = (
     "lead_upper",
     "lead_dispersion",
 )
+RECOVERIES = ("recovering", "recovery_depth", "recovery_outcomes", "drift_depth", "drift_outcomes")
 LABELS = {
     "outcomes_total": ("model",),
     "errors_total": ("model",),
@@ -50,6 +51,8 @@ LABELS = {
     "last_alarm_timestamp_seconds": ("detector", "model"),
     **dict.fromkeys(PER_OPPONENT, ("model", "opponent")),
     "verdict_evidence": ("model", "opponent", "side"),
+    "drifts_total": ("model", "stage"),
+    **dict.fromkeys(RECOVERIES, ("model",)),
     "accuracy_misleads": ("model",),
     "folds_evaluated": ("model",),
     "fold_accuracy_deviation": ("forgetting", "model"),
