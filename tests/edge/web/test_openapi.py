@@ -32,7 +32,7 @@ from streamwatch.telemetry import Telemetry
 from tests.edge.web.exposition import realistic
 from tests.edge.web.http_faces import BEGAN_MS, FakeHealth, Model, alarm, report_of, serving
 from tests.edge.web.test_trouble import changed_verdict, with_open_alarm
-from tests.layouts import TINY
+from tests.layouts import DEFAULT, TINY
 
 DESCRIBED = document()
 
@@ -95,6 +95,17 @@ def said_of_revisions() -> object:
     return estimators.details()["m"]["revisions"]
 
 
+def said_of_recovery() -> object:
+    """A drift that ended, and one that is under way."""
+    estimators = EstimatorSet(DEFAULT)
+    wrong = [i in range(2_000, 2_500) or i >= 7_000 for i in range(7_200)]
+    estimators.fold([Outcome("m", "ab"[i % 2], "ab"[(i + w) % 2], i, i) for i, w in enumerate(wrong)])
+    found = estimators.details()["m"]["recovery"]
+    assert isinstance(found, dict)
+    assert set(found) == {"forgetting", "under_way", "last"}
+    return found
+
+
 REPORTS = {
     "before the first report": None,
     "with everything of the catalogue": Report(
@@ -111,6 +122,7 @@ REPORTS = {
                 "folds": {"landmark": {"0": 0.5, "1": 0.75}, "fading:0.999": {"0": 0.25, "1": 0.5}},
                 "late_labels": late_labels(),
                 "revisions": said_of_revisions(),
+                "recovery": said_of_recovery(),
                 "first_horizon_ends_timestamp_seconds": 2.5,
                 "first_horizon_predictions": 1_829,
                 "first_horizon_labelled": 424,

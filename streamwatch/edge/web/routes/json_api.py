@@ -23,8 +23,9 @@ is kept (models with at most `monitors.shadow_max_classes` classes)::
 
     {"forgetting": "fading:0.999", "classes": ["down", "up"], "counts": [[310.2, 40.9], [25.0, 498.7]]}
 
-with one row of `counts` per true class, one number per predicted class, in outcomes. `details` of a model
-that predicts in folds has `folds`: the accuracy of each by forgetting and fold.
+with one row of `counts` per true class, one number per predicted class, in outcomes, and its `recovery`: the
+drift under way and the last that ended, if there was any. `details` of a model that predicts in folds has
+`folds`: the accuracy of each by forgetting and fold.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ from streamwatch.edge.web.segments import named
 
 COMPARISON_NAMES = frozenset(metric.name for metric in COMPARISONS)
 _OF_ONE: Final = frozenset(
-    {"confusion", "early_hints", "label_delays", "probabilities", "revisions", "segments"}
+    {"confusion", "early_hints", "label_delays", "probabilities", "recovery", "revisions", "segments"}
 )
 Tree: TypeAlias = "dict[str, Tree | float | str]"
 

@@ -13,6 +13,7 @@ import { both, count, duration, moment, percent, ratio, short, signed, wholePerc
 import { labelled, late } from "./late.js";
 import { Past } from "./past.js";
 import { probabilities } from "./probabilities.js";
+import { recovery } from "./recovery.js";
 import { revisions } from "./revisions.js";
 import { state } from "./state.js";
 import { confusion, segments, table, weighted } from "./tables.js";
@@ -265,6 +266,7 @@ export class Model {
         ...weighted(metrics.drift_weighted_effective_sample_size).map(([name, value]) => [`effective outcomes${name}`, count(value)]),
         ...Object.entries(metrics.adwin_window_outcomes ?? {}).map(([of, value]) => [`window of ${of}`, `${count(value)} outcomes`]),
         ...Object.entries(metrics.alarms_total ?? {}).map(([of, value]) => [`alarms of ${of}`, count(value)]),
+        ...recovery(details.recovery),
       ]),
       table("Labels", ["what", "value"], [
         ["predictions evaluated", count(metrics.outcomes_total)],

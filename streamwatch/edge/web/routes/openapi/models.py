@@ -42,6 +42,7 @@ def model_schemas() -> Schema:
                 "early_hints": ref("EarlyHints"),
                 "label_delays": ref("LabelDelays"),
                 "revisions": ref("Revisions"),
+                "recovery": ref("Recovery"),
                 "prediction_clock": prediction_clock_schema(),
                 **CAVEATS,
             },

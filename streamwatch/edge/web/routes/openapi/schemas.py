@@ -18,6 +18,7 @@ from streamwatch.edge.web.routes.openapi.parts import (
     ref,
 )
 from streamwatch.edge.web.routes.openapi.probabilities import probability_schemas
+from streamwatch.edge.web.routes.openapi.recovery import recovery_schema
 from streamwatch.edge.web.routes.openapi.revisions import revisions_schema
 from streamwatch.edge.web.routes.openapi.rows import row_schemas
 
@@ -32,6 +33,7 @@ def schemas() -> Schema:
         **early_hint_schemas(),
         "LabelDelays": label_delays_schema(),
         "Revisions": revisions_schema(),
+        "Recovery": recovery_schema(),
         **model_schemas(),
         **history_schemas(),
         "Overview": object_of(
