@@ -233,13 +233,13 @@ def test_a_changed_detector_begins_anew_and_all_others_continue():
     assert series["outcomes_total"] == {("m",): 8}
 
 
-def test_another_fading_factor_restarts_only_that_window():
+def test_another_fading_factor_restarts_only_that_window_and_the_recovery_of_its_error():
     life = Life()
     evaluate(life, 8)
     life.commit()
     forgetting = tuple(FadingSpec(0.99) if isinstance(f, FadingSpec) else f for f in SPEC.forgetting)
     after = life.restarted(spec=replace(SPEC, forgetting=forgetting, per_class="fading:0.99"))
-    assert after.resumed.restarted == ("fading:0.99",)
+    assert after.resumed.restarted == ("fading:0.99", "recovery of the error of fading:0.99")
     series = {f.name: dict(f.samples) for f in after.monitors.families()}
     assert (
         series["effective_sample_size"]["fading:0.99", "m"] == pytest.approx(0.0)

@@ -70,7 +70,7 @@ def watched_of(spec: MonitorsSpec) -> FadingSpec | None:
 
 
 def recovery_identity(spec: MonitorsSpec) -> tuple[object, ...]:
-    """What a state must have been made with for it to be continued."""
+    """Settings that a state must have been made under to be continued."""
     return watched_of(spec), spec.confidence_delta, spec.verdict_outcomes, DEPTH_BOUNDS, LENGTH_BOUNDS
 
 

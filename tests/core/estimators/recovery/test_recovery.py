@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
 from streamwatch.core.estimators.kernel.table import ModelTable
 from streamwatch.core.estimators.recovery.readout import read_histograms, read_recoveries
+from streamwatch.core.estimators.set import EstimatorSet
+from streamwatch.core.events import Outcome
 from streamwatch.core.metrics import DEPTH_BOUNDS, LENGTH_BOUNDS
 from streamwatch.core.specs import AdwinDriftSpec, FadingSpec, PageHinkleySpec
 from streamwatch.lab.experiments.recovery import recovery
@@ -193,3 +196,40 @@ def test_the_document_says_what_is_under_way_and_what_was_last() -> None:
     assert now["error_now_ratio"] > 0.4
     assert 0.3 < last["depth"] < 0.7
     assert 300 < last["outcomes"] < 1_000
+
+
+def test_however_the_stream_is_cut_and_resumed_the_state_is_the_same_to_the_bit() -> None:
+    spec = with_alpha(DEFAULT, 0.98, verdict_outcomes=500)
+    loss = phases(*[(700, 0.05), (150, 0.7)] * 4, (1_200, 0.8))
+    true_class, predicted_class = missed(loss)
+    times = np.arange(len(loss), dtype=np.int64) * 1_000
+    whole, cut = table_of(spec), table_of(spec)
+    whole.fold(one_row(len(loss)), true_class, predicted_class, event_ms=times)
+    edges = [0, *np.sort(np.random.default_rng(1).integers(0, len(loss), 40)).tolist(), len(loss)]
+    under_way = 0
+    for start, stop in pairwise(edges):
+        part = slice(start, stop)
+        rows = one_row(stop - start)
+        cut.fold(rows, true_class[part], predicted_class[part], event_ms=times[part])
+        resumed = table_of(spec)
+        resumed.restore(0, cut.snapshot(0))
+        assert resumed.snapshot(0) == cut.snapshot(0)
+        under_way += int(cut.recoveries(FADED)["since"][0] > 0)
+        cut = resumed
+    assert 2 < under_way < 38
+    assert cut.snapshot(0) == whole.snapshot(0)
+    assert whole.recoveries(FADED)["recovered"][0] >= 3
+    assert whole.recoveries(FADED)["not_recovered"][0] >= 1
+
+
+def test_a_trace_ends_with_what_is_reported() -> None:
+    monitors = EstimatorSet(with_alpha(DEFAULT, 0.98))
+    loss = phases((900, 0.05), (150, 0.7), (900, 0.05), (60, 0.9))
+    outcomes = [Outcome("m", "ab"[i % 2], "ab"[(i + wrong) % 2], i, i) for i, wrong in enumerate(loss)]
+    traced = monitors.trace(outcomes)
+    last = dict(zip(traced.columns, traced.rows[-1], strict=True))
+    reported = {f.name: dict(f.samples).get(("m",)) for f in monitors.families()}
+    names = ("recovering", "recovery_depth", "recovery_outcomes")
+    assert [last[name] for name in names] == [reported[name] for name in names]
+    assert last["recovering"] == 1
+    assert last["recovery_outcomes"] > 0
