@@ -185,7 +185,6 @@ def _model_record(spec: MonitorsSpec, columns: int, fading: int, windows: int) -
         ("last_missed", "i4"),  # whether the previous outcome was wrong
         ("utility", "i4"),  # number of the utility, see `verdicts.utility`
         ("detecting", "i4"),  # parameter row of the model's detectors
-        ("recovering", "i4"),  # whether a drift is under way: see `recovery`
         ("waiting", WAITING, (int(bool(opponents_of(spec))),)),  # deferred steps, see `verdicts.deferred`
         ("marks", MARKS, (len(opponents_of(spec)),)),
         ("labels", LABEL_COUNTS, (int(bool(opponents_of(spec))),)),  # units are 1 at first
@@ -194,6 +193,7 @@ def _model_record(spec: MonitorsSpec, columns: int, fading: int, windows: int) -
         ("fading", FADING, (fading,)),  # units are 1 at first
         ("shadow", SHADOW, (int(spec.shadow_max_classes > 0),)),  # unit is 1 at first
         ("drift_weighted", WEIGHTING, (len(spec.drift_weighted),)),
+        ("follow_at", "i8"),  # the outcome at which `recovery` looks next, unless there is an alarm
         *detectors,
         ("label_drift", LABEL_DRIFT, (len(label_drifts_of(spec.drift_weighted)),)),
         ("windows", WINDOW, (windows,)),

@@ -129,7 +129,6 @@ def apply_snapshot(
     for name, field, j in _record_names(spec, int(model["detecting"])):
         if name in sections:
             model[field][j] = np.frombuffer(sections[name], model[field].dtype)[0]
-    model["recovering"] = (model["recovery"]["since"] > 0).any()
     for name, j in _verdict_names(spec, layout, int(model["utility"])):
         if name in sections:
             model["pace"][j] = np.frombuffer(sections[name], PACE, 1)[0]

@@ -39,14 +39,12 @@ from streamwatch.core.jit import hot, inner
 def observe_recovery(m, parameters, event_ms, alarms, first, count):
     """Follow the error after an outcome; rows of `alarms` from `first` up to `count` are of this outcome."""
     for k in range(len(m.recovery)):
-        p = parameters.recovery[k]
-        due = (m.outcomes & ((1 << p.shift) - 1)) == 0
-        if due or m.recovering or count > first:
-            follow(m, m.recovery[k], p, due, event_ms, alarms, first, count)
+        if m.outcomes >= m.follow_at or count > first:
+            follow(m, m.recovery[k], parameters.recovery[k], event_ms, alarms, first, count)
 
 
 @inner
-def follow(m, r, p, due, event_ms, alarms, first, count):
+def follow(m, r, p, event_ms, alarms, first, count):
     """Let a drift go on, begin or end; keep a sample of the error if one is due."""
     unit = m.fading[0].unit
     n = m.totals[N, 0]
@@ -56,9 +54,10 @@ def follow(m, r, p, due, event_ms, alarms, first, count):
     if r.since > 0:
         take(r, error, m.outcomes)
         end(r, p, m.outcomes)
-    m.recovering = r.since > 0
-    if due:
-        sample = r.samples[(m.outcomes >> p.shift) & (SAMPLES - 1)]
+    at = m.outcomes >> p.shift
+    m.follow_at = m.outcomes + 1 if r.since > 0 else (at + 1) << p.shift
+    if at << p.shift == m.outcomes:
+        sample = r.samples[at & (SAMPLES - 1)]
         sample.error = error
         sample.n_eff = n * n / m.fading[0].squares
         r.sampled += 1
