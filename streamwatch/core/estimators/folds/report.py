@@ -2,8 +2,8 @@
 
 A model's estimate is the mean over its folds (Bifet et al. 2015, §3). n_eff and limits are means, too: a mean
 of estimates is at least as certain as a single one, however the folds depend on one another. Counters and
-histograms are added up, of timestamps the latest is taken, and a model is recovering while
-any of its folds is. A detector's statistic belongs to one fold and is not reported for the model.
+histograms are added up, of timestamps the latest is taken, and a model is recovering while any of its folds
+is. A detector's statistic belongs to one fold and is not reported for the model.
 """
 
 from __future__ import annotations

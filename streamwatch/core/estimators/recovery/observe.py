@@ -8,16 +8,18 @@ dates from a sample of the error, of which every 2^shift-th outcome leaves one:
                 at the first, which is the last one that is at least a memory length old, or the oldest
 
 A drift from before the oldest of the 64 samples that are kept has no known error before it and is not
-followed. With e that sample's error and ε its Hoeffding bound, over
-the outcomes since then:
+followed. With e that sample's error and ε its Hoeffding bound, over the outcomes since then:
 
     depth       highest error − e, at least 0
     length      outcomes until the first from the highest error on at which the error is ≤ e + ε; 0 if the
                 highest is, too
 
-The drift ends as recovered once its length is known and a memory length has passed since the alarm:
-sooner, the error may not have risen yet. After `longest` outcomes it ends as not recovered. Alarms before its
-end belong to it. Before its alarm the error is known at samples only.
+The drift ends as recovered once its length is known and a memory length has passed since the alarm: sooner,
+the error may not have risen yet. After `longest` outcomes it ends as not recovered. Alarms before its end
+belong to it. Before its alarm the error is known at samples only.
+
+A verdict on a model with folds begins a drift of the fold at whose outcome it became worse. It numbers the
+outcome since which it holds as the fold with the strongest bet does; another fold may not have got that far.
 
 Source: recovery analysis, Shaker, Hüllermeier, *Recovery analysis for adaptive learning from non-stationary
 data streams*, Neurocomputing 150, 2015; Brzezinski, Stefanowski, §1; Cervantes et al., §2.4.
@@ -80,7 +82,7 @@ def begin(r, p, outcome, event_ms, alarms, first, count):
         return
     newest = (outcome - 1) >> p.shift
     oldest = newest - min(r.sampled, SAMPLES) + 1
-    start = (since - 1) >> p.shift
+    start = min((since - 1) >> p.shift, newest)
     if since > 0 and start < oldest:
         return
     if since == 0:
