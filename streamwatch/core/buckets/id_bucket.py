@@ -147,7 +147,7 @@ class IdBucket:
         for outcome in self.join.outcomes:
             for bucket in routes[outcome.outcome.model]:
                 outcomes[bucket].append(outcome)
-        for activity in self.join.told_models.turn():
+        for activity in self.join.reported_activity.take_new():
             for bucket in routes[activity.model]:
                 activities[bucket].append(activity)
         for each in self.join.invalid:

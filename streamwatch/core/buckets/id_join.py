@@ -14,7 +14,7 @@ import msgspec
 
 from streamwatch.core.buckets.parts import InvalidOf, Resolved
 from streamwatch.core.buckets.places import DUE, Place, spelt, unspelt
-from streamwatch.core.buckets.told_models import ToldModels
+from streamwatch.core.buckets.reported_activity import ReportedActivity
 from streamwatch.core.events import Event, Invalid, Label, Prediction
 from streamwatch.core.join.counters import JoinCounters
 from streamwatch.core.join.entry import EARLY, PENDING, RETAINED, UNMATCHED, JoinEntry, forget
@@ -75,7 +75,7 @@ class IdJoin:
         self.retained = Deadlines(UNMATCHED, RETAINED)
         self.settled: dict[int, list[JoinEntry]] = {}
         """Dedup entries by generation."""
-        self.told_models = ToldModels(self.predictions.join_models)
+        self.reported_activity = ReportedActivity(self.predictions.join_models)
         self.passed_ms = -1
         """Time up to which due entries have been processed."""
         self.outcomes: list[Resolved] = []
@@ -119,7 +119,7 @@ class IdJoin:
 
     def _accepted(self, event: Prediction, place: Place, *, resolved: bool) -> None:
         own_ms = event.record_ms if event.timestamp_ms is None else event.timestamp_ms
-        self.told_models.accepted(event.model, place)
+        self.reported_activity.accepted(event.model, place)
         if resolved:
             outcome = self.predictions.outcomes[-1]
             outcome = msgspec.structs.replace(outcome, label_at_prediction=spelt(place, own_ms))

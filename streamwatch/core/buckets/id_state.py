@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from streamwatch.core.buckets.id_join import IdJoin, chain_of
 from streamwatch.core.buckets.inbox import InboxState
-from streamwatch.core.buckets.told_models import ToldModelState
+from streamwatch.core.buckets.reported_activity import ReportedTotals
 from streamwatch.core.buckets.totals import RecordCounts
 from streamwatch.core.join.counters import JoinCounters
 from streamwatch.core.join.dedup import DedupState
@@ -27,8 +26,7 @@ _ENTRIES: Final = 20_000
 """Number of entries in one part of a base, which then has some megabytes."""
 
 
-@dataclass(frozen=True, slots=True)
-class IdState:
+class IdState(msgspec.Struct, frozen=True, rename={"reported_activity": "told_models"}):
     """State of an id bucket without its entries."""
 
     batch: int
@@ -42,8 +40,8 @@ class IdState:
     retained: int
     passed_ms: int
     oldest_pending_ms: int | None
-    told_models: list[ToldModelState]
-    pairing: PairingState = field(default_factory=PairingState)
+    reported_activity: list[ReportedTotals]
+    pairing: PairingState = msgspec.field(default_factory=PairingState)
 
 
 class _EntryState(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -84,7 +82,7 @@ def state_of(bucket: IdBucket) -> list[bytes]:
         labels.retained,
         join.passed_ms,
         predictions.oldest_ms,
-        join.told_models.state(),
+        join.reported_activity.state(),
         PairingState() if predictions.pairing is None else predictions.pairing.state(),
     )
     # Entries of an id arrived in the order of their times; so did those that expire in the same second.
@@ -140,7 +138,7 @@ def _restore(bucket: IdBucket, state: IdState) -> None:
     labels.early, labels.unmatched, labels.retained = state.early, state.unmatched, state.retained
     if predictions.pairing is not None:
         predictions.pairing.restore(state.pairing)
-    join.told_models.restore(state.told_models)
+    join.reported_activity.restore(state.reported_activity)
 
 
 def _restore_entries(join: IdJoin, spec: JoinSpec, kept: Sequence[_EntryState]) -> None:

@@ -64,10 +64,10 @@ class ModelBucket:
         sequence.begin()
         for part in parts:
             for activity in part.activities:
-                if activity.goes_on:
-                    sequence.go_on(activity)
-        for _, happens, what in sorted(_steps(sequence, parts), key=itemgetter(0)):
-            happens(what)
+                if activity.was_active:
+                    sequence.continue_activity(activity)
+        for _, step, argument in sorted(_steps(sequence, parts), key=itemgetter(0)):
+            step(argument)
         sequence.end(self.reached_ms, ended=any(part.ended for part in parts))
         return Fed((), self._results(), written(BatchInput(self._log_name, batch, end_ms, pieces)))
 
@@ -119,10 +119,10 @@ class ModelBucket:
 
     def _alarm(self, alarm: Alarm) -> list[tuple[str, str, bytes]]:
         self.alarms += 1
-        told = [(ALARM, f"{self._name}/{self.alarms:012d}", _ENCODER.encode(alarm))]
+        results = [(ALARM, f"{self._name}/{self.alarms:012d}", _ENCODER.encode(alarm))]
         if self.alarms > _KEPT_ALARMS:
-            told.append((ALARM, f"{self._name}/{self.alarms - _KEPT_ALARMS:012d}", b""))
-        return told
+            results.append((ALARM, f"{self._name}/{self.alarms - _KEPT_ALARMS:012d}", b""))
+        return results
 
 
 def _steps(sequence: ModelSequence, parts: Sequence[Part]) -> list[_Step]:
@@ -133,5 +133,6 @@ def _steps(sequence: ModelSequence, parts: Sequence[Part]) -> list[_Step]:
         steps += [(each.place, sequence.open_window, each) for each in part.windows]
         steps += [(each.place, sequence.resolve, each) for each in part.outcomes]
         steps += [(each.place, sequence.count_invalid, each) for each in part.invalid]
-        steps += [(each.first, sequence.enter, each) for each in part.activities if not each.goes_on]
+        started = [activity for activity in part.activities if not activity.was_active]
+        steps += [(each.first, sequence.start_activity, each) for each in started]
     return steps

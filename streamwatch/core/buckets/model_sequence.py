@@ -72,45 +72,45 @@ class ModelSequence:
         """Tell whether a model, or a fold, belongs to this bucket."""
         return self._routes[name][0] == self._number
 
-    def go_on(self, told: Activity) -> None:
+    def continue_activity(self, activity: Activity) -> None:
         """Add activity of a model that was not idle in the id bucket since the batch before."""
-        self._add(told, told.last_ms)
+        self._add(activity, activity.last_ms)
 
-    def enter(self, told: Activity) -> None:
+    def start_activity(self, activity: Activity) -> None:
         """Add activity of a model that is new in the id bucket, or was idle there before."""
-        self._add(told, told.first[0])
+        self._add(activity, activity.first[0])
 
-    def _add(self, told: Activity, record_ms: int) -> None:
-        activity = self.models.place(told.model, record_ms)
-        if activity is None:
-            raise AssertionError(f"model {told.model!r} has no place among {_ANY}")
-        activity.pending += told.accepted - told.joined - told.left
-        activity.joined += told.joined
-        activity.left += told.left
-        activity.last_ms = max(activity.last_ms, told.last_ms)
-        activity.last_event_ms = max(activity.last_event_ms, told.last_event_ms)
+    def _add(self, activity: Activity, record_ms: int) -> None:
+        total = self.models.place(activity.model, record_ms)
+        if total is None:
+            raise AssertionError(f"model {activity.model!r} has no place among {_ANY}")
+        total.pending += activity.accepted - activity.joined - activity.left
+        total.joined += activity.joined
+        total.left += activity.left
+        total.last_ms = max(total.last_ms, activity.last_ms)
+        total.last_event_ms = max(total.last_event_ms, activity.last_event_ms)
 
     def open_window(self, window: Windows) -> None:
         """Record a window, after which older predictions' outcomes may be released."""
         self.order.open_window(window)
 
-    def resolve(self, told: Resolved) -> None:
+    def resolve(self, resolved: Resolved) -> None:
         """Evaluate an outcome, or hold it for its order."""
-        bare, name = told.outcome, told.outcome.model
-        accepted, own_ms = told.accepted
+        received, name = resolved.outcome, resolved.outcome.model
+        accepted, own_ms = resolved.accepted
         if self._spec.join.folds_share_stream and SEPARATOR in name:
-            label = self.streams.previous_label(name, told.id, bare.true_class)
+            label = self.streams.previous_label(name, resolved.id, received.true_class)
         else:
             label = self.histories.at(name, accepted)
-        if not bare.assumed:
-            self.histories.add(name, told.place, bare.true_class)
-        outcome = msgspec.structs.replace(bare, label_at_prediction=label)
+        if not received.assumed:
+            self.histories.add(name, resolved.place, received.true_class)
+        outcome = msgspec.structs.replace(received, label_at_prediction=label)
         if not self._ordered:
             self._due.append(outcome)
             return
         self.models.models[name].held += 1
         self.held_assumed += outcome.assumed and self.owns(name)
-        excess = self.order.hold(own_ms, told.place, outcome)
+        excess = self.order.hold(own_ms, resolved.place, outcome)
         self.counters.outcomes_released_early += sum(self.owns(each.model) for each in excess)
         self._release(excess)
 
@@ -122,9 +122,9 @@ class ModelSequence:
                 self.counters.predictions_resolved += not outcome.assumed
         self._due += released
 
-    def count_invalid(self, told: InvalidOf) -> None:
+    def count_invalid(self, record: InvalidOf) -> None:
         """Count an invalid record by model, for as many models as may have a place."""
-        counts, model = self.counters.model_records_invalid, told.model
+        counts, model = self.counters.model_records_invalid, record.model
         has_room = len(counts) < self._spec.join.max_models
         if model in counts or has_room or any(model_of(name) == model for name in self.models.models):
             counts[model] = counts.get(model, 0) + 1

@@ -37,7 +37,7 @@ class Activity(msgspec.Struct, array_like=True, frozen=True, gc=False):
     model: str
     first: Place
     """Place of the first prediction accepted in the batch; empty without one."""
-    goes_on: bool
+    was_active: bool
     """Whether it was not idle since the batch before."""
     accepted: int
     joined: int

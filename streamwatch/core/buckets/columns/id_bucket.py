@@ -132,7 +132,7 @@ class ColumnIdBucket:
         outcomes = OutcomeParts(self.join.outcomes, self.join.ranks)
         activities: list[list[Activity]] = [[] for _ in buckets]
         invalid: list[list[InvalidOf]] = [[] for _ in buckets]
-        for activity in self.join.told_models.turn():
+        for activity in self.join.reported_activity.take_new():
             for bucket in routes[activity.model]:
                 activities[bucket].append(activity)
         for each in self.join.invalid:

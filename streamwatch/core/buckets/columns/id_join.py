@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from streamwatch.core.buckets.columns.pieces import Chunk
 from streamwatch.core.buckets.columns.prediction_places import PLACE_COLUMNS, PredictionPlaces
-from streamwatch.core.buckets.columns.told_models import ColumnToldModels
+from streamwatch.core.buckets.columns.reported_activity import ColumnReportedActivity
 from streamwatch.core.buckets.parts import InvalidOf
 from streamwatch.core.buckets.pieces import INVALID
 from streamwatch.core.buckets.places import RECORD
@@ -69,7 +69,7 @@ class ColumnJoin:
         self.join = CompiledJoin(spec, _digests, numbered=True)
         self.join.start_ms = start_ms
         self.prediction_places = PredictionPlaces()
-        self.told_models = ColumnToldModels(self.join)
+        self.reported_activity = ColumnReportedActivity(self.join)
         self.partition_numbers: dict[Partition, int] = {}
         """Numbers of partitions, in the order in which they first occurred."""
         self.outcomes: list[PlacedOutcomes] = []
@@ -192,7 +192,7 @@ class ColumnJoin:
                 self._accept(rows["model"][some], placed[some])
             self._note(join.take_outcomes(), placed)
             if why == LOOK:
-                self.told_models.retire(int(rows[at]["record_ms"]))
+                self.reported_activity.retire(int(rows[at]["record_ms"]))
 
     def _accept(self, models: NDArray[np.int32], placed: NDArray[np.int64]) -> None:
         """Record the places of accepted predictions, and the models that start with one of them."""
@@ -200,10 +200,10 @@ class ColumnJoin:
         names = self.join.models.names
         numbers, firsts = np.unique(models, return_index=True)
         for number, first in sorted(zip(numbers.tolist(), firsts.tolist(), strict=True), key=lambda e: e[1]):
-            if self.told_models.is_new(names[number]):
+            if self.reported_activity.is_new(names[number]):
                 time_ms, partition_number, offset, event = placed[first].tolist()
                 place = (time_ms, RECORD, self.ranks[partition_number], offset, event)
-                self.told_models.begin(names[number], place)
+                self.reported_activity.begin(names[number], place)
 
     def _note(self, outcomes: OutcomeBatch, placed: NDArray[np.int64]) -> None:
         if not len(outcomes):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -10,7 +9,7 @@ import numpy as np
 
 from streamwatch.core.buckets.columns.inbox import ColumnInboxState
 from streamwatch.core.buckets.columns.prediction_places import PredictionPlacesState
-from streamwatch.core.buckets.columns.told_models import ColumnToldModel
+from streamwatch.core.buckets.columns.reported_activity import ColumnReportedModel
 from streamwatch.core.buckets.totals import RecordCounts
 from streamwatch.core.events import Partition
 from streamwatch.core.join.compiled.durable.packed import PackedError
@@ -23,8 +22,7 @@ if TYPE_CHECKING:
 _PART_BYTES: Final = 4_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnIdState:
+class ColumnIdState(msgspec.Struct, frozen=True, rename={"reported_activity": "told_models"}):
     """State of an id bucket without its entries."""
 
     batch: int
@@ -33,7 +31,7 @@ class ColumnIdState:
     totals: JoinTotals
     places: PredictionPlacesState
     partitions: list[tuple[str, int]]
-    told_models: list[ColumnToldModel]
+    reported_activity: list[ColumnReportedModel]
 
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
@@ -56,7 +54,7 @@ def state_of(bucket: ColumnIdBucket) -> list[bytes]:
         join.totals(),
         places,
         [(topic, number) for topic, number in own.partition_numbers],
-        own.told_models.state(),
+        own.reported_activity.state(),
     )
     entries["label_at_prediction"][pending] = -1  # the number of a prediction is not a class
     changes = join.everything()
@@ -114,7 +112,7 @@ def _restore(bucket: ColumnIdBucket, state: ColumnIdState, items: list[tuple[byt
     own.join.restore(state.totals, items)
     own.join.start_ms = start_ms
     own.partition_numbers = {Partition(*each): number for number, each in enumerate(state.partitions)}
-    own.told_models.restore(state.told_models)
+    own.reported_activity.restore(state.reported_activity)
     numbers = own.prediction_places.restore(state.places)
     entries = own.join.arrays.entries[: int(own.join.arrays.totals["top"][0])]
     pending = np.flatnonzero(entries["state"] == PENDING)

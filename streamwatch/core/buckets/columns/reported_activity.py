@@ -12,18 +12,18 @@ from streamwatch.core.join.compiled.join import CompiledJoin
 from streamwatch.core.words import Records, copied
 
 
-class ColumnToldModel(msgspec.Struct, array_like=True):
+class ColumnReportedModel(msgspec.Struct, array_like=True):
     """Totals reported of a model that is not idle."""
 
     model: str
-    goes_on: bool
+    was_active: bool
     first: Place = ()
     accepted: int = 0
     joined: int = 0
     left: int = 0
 
 
-class ColumnToldModels:
+class ColumnReportedActivity:
     """Tracks what was reported of each model, and returns what is new.
 
     Parameters
@@ -32,53 +32,53 @@ class ColumnToldModels:
         Join in which the models are active.
     """
 
-    __slots__ = ("_join", "_over", "_told_models")
+    __slots__ = ("_by_name", "_join", "_new")
 
     def __init__(self, join: CompiledJoin) -> None:
         self._join = join
-        self._told_models: dict[str, ColumnToldModel] = {}
-        self._over: list[Activity] = []
+        self._by_name: dict[str, ColumnReportedModel] = {}
+        self._new: list[Activity] = []
 
     def is_new(self, model: str) -> bool:
         """Tell whether no prediction of the model was accepted since it was last idle."""
-        return model not in self._told_models
+        return model not in self._by_name
 
     def begin(self, model: str, first: Place) -> None:
         """Record that a prediction of a new or idle model was accepted."""
-        self._told_models[model] = ColumnToldModel(model, goes_on=False, first=first)
+        self._by_name[model] = ColumnReportedModel(model, was_active=False, first=first)
 
-    def turn(self) -> list[Activity]:
+    def take_new(self) -> list[Activity]:
         """Activity since the last call; to be called between batches."""
-        self._look(self._told_models, self._join.arrays.activity)
-        told, self._over = self._over, []
-        return told
+        self._add_new(self._by_name, self._join.arrays.activity)
+        new, self._new = self._new, []
+        return new
 
     def retire(self, clock_ms: int) -> None:
         """Remove the join's models that are idle at `clock_ms`."""
         activity = copied(self._join.arrays.activity)
-        idle = [name for name in self._join.retire(clock_ms) if name in self._told_models]
-        self._look(idle, activity)
+        idle = [name for name in self._join.retire(clock_ms) if name in self._by_name]
+        self._add_new(idle, activity)
         for name in idle:
-            del self._told_models[name]
+            del self._by_name[name]
 
-    def _look(self, names: Iterable[str], activity: Records) -> None:
+    def _add_new(self, names: Iterable[str], activity: Records) -> None:
         """Record new activity of models from `activity`."""
         for name in names:
-            told_model, row = self._told_models[name], activity[self._join.models[name]]
+            reported, row = self._by_name[name], activity[self._join.models[name]]
             joined, left = int(row["joined"]), int(row["left"])
             accepted = int(row["pending"]) + joined + left
-            new = (accepted - told_model.accepted, joined - told_model.joined, left - told_model.left)
+            new = (accepted - reported.accepted, joined - reported.joined, left - reported.left)
             if any(new):
                 last = int(row["last_ms"]), int(row["last_event_ms"])
-                self._over.append(Activity(name, told_model.first, told_model.goes_on, *new, *last))
-                told_model.first, told_model.goes_on = (), True
-                told_model.accepted, told_model.joined, told_model.left = accepted, joined, left
+                self._new.append(Activity(name, reported.first, reported.was_active, *new, *last))
+                reported.first, reported.was_active = (), True
+                reported.accepted, reported.joined, reported.left = accepted, joined, left
 
-    def state(self) -> list[ColumnToldModel]:
+    def state(self) -> list[ColumnReportedModel]:
         """State from which `restore` continues; to be taken between batches."""
-        return list(self._told_models.values())
+        return list(self._by_name.values())
 
-    def restore(self, state: list[ColumnToldModel]) -> None:
+    def restore(self, state: list[ColumnReportedModel]) -> None:
         """Continue from a state, with the join restored from the same time."""
-        self._told_models = {told_model.model: told_model for told_model in state}
-        self._over = []
+        self._by_name = {reported.model: reported for reported in state}
+        self._new = []
