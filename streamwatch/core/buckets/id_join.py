@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 
 from streamwatch.core.buckets.parts import InvalidOf, Resolved
-from streamwatch.core.buckets.places import DUE, Place, spelt, unspelt
+from streamwatch.core.buckets.places import DUE, Place, decode_place, encode_place
 from streamwatch.core.buckets.reported_activity import ReportedActivity
 from streamwatch.core.events import Event, Invalid, Label, Prediction
 from streamwatch.core.join.counters import JoinCounters
@@ -122,13 +122,13 @@ class IdJoin:
         self.reported_activity.accepted(event.model, place)
         if resolved:
             outcome = self.predictions.outcomes[-1]
-            outcome = msgspec.structs.replace(outcome, label_at_prediction=spelt(place, own_ms))
+            outcome = msgspec.structs.replace(outcome, label_at_prediction=encode_place(place, own_ms))
             self.outcomes.append(Resolved((*place, 0), event.id, outcome))
             return
         entry: JoinEntry | None = self.by_id[event.id]
         while entry is not None:
             if entry.state == PENDING and entry.model == event.model:
-                entry.label_at_prediction = spelt(place, own_ms)
+                entry.label_at_prediction = encode_place(place, own_ms)
             entry = entry.next
 
     @property
@@ -146,7 +146,7 @@ class IdJoin:
         predictions.pass_time(clock_ms, ENDLESS)
         assumed = predictions.outcomes[before:]
         for id_, outcome in zip(predictions.changed[gone:], assumed, strict=False):
-            accepted, _ = unspelt(outcome.label_at_prediction or "")
+            accepted, _ = decode_place(outcome.label_at_prediction or "")
             self.outcomes.append(Resolved((outcome.event_ms, DUE, *accepted), id_, outcome))
         self.labels.expire(clock_ms, ENDLESS, ENDLESS)
         predictions.dedup.pass_time(clock_ms)

@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from streamwatch.core.buckets.places import Place, unspelt
+from streamwatch.core.buckets.places import Place, decode_place
 from streamwatch.core.events import Outcome
 
 
@@ -16,7 +16,7 @@ class Resolved(msgspec.Struct, array_like=True, frozen=True, gc=False):
     place: Place
     id: str
     outcome: Outcome
-    """The outcome, with its prediction's place (see `spelt`) in the field of the label at prediction.
+    """The outcome, with its prediction's place (see `encode_place`) in the field of the label at prediction.
 
     The label itself is known in the model's bucket only.
     """
@@ -24,7 +24,7 @@ class Resolved(msgspec.Struct, array_like=True, frozen=True, gc=False):
     @property
     def accepted(self) -> tuple[Place, int]:
         """Place of the prediction, and its own time."""
-        return unspelt(self.outcome.label_at_prediction or "")
+        return decode_place(self.outcome.label_at_prediction or "")
 
 
 class Activity(msgspec.Struct, array_like=True, frozen=True, gc=False):

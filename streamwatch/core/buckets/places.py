@@ -26,7 +26,7 @@ RECORD: Final = 2
 BEHIND: Final = 3
 
 _PARTITION_BITS: Final = 32
-_SPELT: Final = Struct(">qqqqq")
+_ENCODED: Final = Struct(">qqqqq")
 
 
 def ranks_of(sides: Mapping[str, Side]) -> dict[str, int]:
@@ -47,13 +47,13 @@ def rank_of(ranks: Mapping[str, int], partition: Partition) -> int:
     return ranks[partition.topic] << _PARTITION_BITS | partition.partition
 
 
-def spelt(place: Place, own_ms: int) -> str:
+def encode_place(place: Place, own_ms: int) -> str:
     """Encode the place and own time of a prediction in 40 latin-1 characters, as its entry stores them."""
     time_ms, _, rank, offset, event = place
-    return _SPELT.pack(time_ms, rank, offset, event, own_ms).decode("latin-1")
+    return _ENCODED.pack(time_ms, rank, offset, event, own_ms).decode("latin-1")
 
 
-def unspelt(text: str) -> tuple[Place, int]:
-    """Decode the result of `spelt`."""
-    time_ms, rank, offset, event, own_ms = _SPELT.unpack(text.encode("latin-1"))
+def decode_place(text: str) -> tuple[Place, int]:
+    """Decode the result of `encode_place`."""
+    time_ms, rank, offset, event, own_ms = _ENCODED.unpack(text.encode("latin-1"))
     return (time_ms, RECORD, rank, offset, event), own_ms

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamwatch.core.buckets.label_history import LabelHistories
-from streamwatch.core.buckets.places import RECORD, spelt, unspelt
+from streamwatch.core.buckets.places import RECORD, decode_place, encode_place
 from streamwatch.core.buckets.totals import RecordCounts, Totals, read, written
 from streamwatch.core.join.counters import JoinCounters, LabelCounters
 from streamwatch.core.join.mismatch import AgreementState
@@ -86,7 +86,7 @@ def test_the_label_at_a_prediction_is_the_last_one_before_it(labels, asked, forg
 
 
 @given(st.tuples(*[st.integers(-(2**62), 2**62)] * 4), st.integers(-(2**62), 2**62))
-def test_a_place_is_read_as_it_was_spelt(numbers, own_ms):
+def test_a_place_is_read_as_it_was_encoded(numbers, own_ms):
     time_ms, rank, offset, event = numbers
     place = (time_ms, RECORD, rank, offset, event)
-    assert unspelt(spelt(place, own_ms)) == (place, own_ms)
+    assert decode_place(encode_place(place, own_ms)) == (place, own_ms)

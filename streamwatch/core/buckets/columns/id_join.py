@@ -229,5 +229,5 @@ def _numbered(column: NDArray[np.int32], numbers: Sequence[int]) -> NDArray[np.i
 
 
 def _digests(ids: Sequence[str]) -> bytes:
-    """Digests of ids that are spelt as their digests."""
+    """Digests of ids that are their digests already, as latin-1 text."""
     return "".join(ids).encode("latin-1")

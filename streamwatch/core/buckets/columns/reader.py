@@ -164,10 +164,10 @@ class _Others:
         rows = np.array(self._rows, ARRIVED) if self._rows else _EMPTY
         identified = np.array(self._identified, np.bool_)
         if self._ids:
-            spelt = digests(self._ids)
-            halves = np.frombuffer(spelt, ">u8").reshape(-1, 2)
+            packed = digests(self._ids)
+            halves = np.frombuffer(packed, ">u8").reshape(-1, 2)
             rows["high"][identified], rows["low"][identified] = halves[:, 0], halves[:, 1]
-            text = spelt.decode("latin-1")
+            text = packed.decode("latin-1")
             known = iter(range(0, len(text), 16))
             for has_id, number in zip(self._identified, rows["object"].tolist(), strict=True):
                 at = next(known) if has_id else 0
