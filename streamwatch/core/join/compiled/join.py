@@ -143,23 +143,23 @@ class CompiledJoin:
         """
         overflow = self._overflow
         if overflow is not None and overflow.is_needed(self):
-            yield from overflow.make_room(self)
-            yield from overflow.invite(self, rows)
+            yield from overflow.evict_if_full(self)
+            yield from overflow.load_guests(self, rows)
 
     def bring_back(self, rows: Records) -> Iterator[Work]:
         """Bring back the entries for which `take` stopped, and prepare for the remaining rows."""
         overflow = self._overflow
         assert overflow is not None  # noqa: S101 - without it nothing is outside the table
-        overflow.send_home(self)
+        overflow.unload_guests(self)
         yield from overflow.bring_back(self, int(self._arrays.totals["needed"][0]))
-        yield from overflow.invite(self, rows)
+        yield from overflow.load_guests(self, rows)
 
     def finish(self) -> Iterator[Work]:
         """Bring the table into the state a commit requires, after all rows were joined."""
         overflow = self._overflow
         if overflow is not None:
-            overflow.send_home(self)
-            yield from overflow.keep_first(self)
+            overflow.unload_guests(self)
+            yield from overflow.load_oldest_prediction(self)
 
     def take(self, rows: Records, start: int) -> tuple[int, int]:
         """Join rows from `start` on; return the row at which it stopped, and the reason.
@@ -177,7 +177,7 @@ class CompiledJoin:
                 self.grow()
             else:
                 if self._overflow is not None:
-                    self._overflow.note_guests(self)
+                    self._overflow.record_guest_changes(self)
                 return start, why
 
     def take_outcomes(self) -> OutcomeBatch:

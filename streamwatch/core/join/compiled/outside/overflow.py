@@ -41,7 +41,7 @@ from streamwatch.core.join.compiled.outside.moving import (
     remove_settled,
     remove_waiting,
 )
-from streamwatch.core.join.compiled.outside.scores import Kept, OutsideScores, with_numbers
+from streamwatch.core.join.compiled.outside.scores import OutsideScores, StoredScores, with_numbers
 from streamwatch.core.join.compiled.outside.spec import OverflowSpec
 from streamwatch.core.join.compiled.unwritten import find_dedup
 from streamwatch.core.join.entry import PENDING, RETAINED, UNMATCHED
@@ -53,8 +53,8 @@ WAITING_QUEUES: Final = (PREDICTIONS, EARLY_LABELS, RETAINED_LABELS)
 AT_ONCE: Final = 65_536
 """Number of entries moved before other tasks may run."""
 _NEVER_MS: Final = 2**62
-_KEPT: Final = 0.75
-"""Share of a full table that stays in it."""
+_KEPT_SHARE: Final = 0.75
+"""Share of a full table that stays in it when entries are evicted."""
 
 
 class Table(Protocol):
@@ -111,10 +111,11 @@ class Overflow:
         self._spec = spec
         self._arrival = self.cold.next_arrival
         self._found: Found | None = None
-        self._at = np.zeros(0, np.int64)
+        self._guest_entries = np.zeros(0, np.int64)
+        """Entry of each guest in the table; -1 once it is gone."""
         self._scored = False
         """Whether a guest has scores."""
-        self._numbers = np.zeros(0, np.int32)
+        self._score_numbers = np.zeros(0, np.int32)
         self._scores = OutsideScores(store)
         self.settled: dict[int, int] = {}
         """Number of dedup entries outside the table by generation."""
@@ -131,7 +132,7 @@ class Overflow:
         for queue in WAITING_QUEUES:
             totals["cold"][0, queue] = self.cold.alive(queue)
         totals["cold_unmatched"] = unmatched
-        self._note_oldest(table)
+        self._update_oldest_ms(table)
 
     def changes(self) -> ColdChanges:
         """Changes of runs and scores for a commit."""
@@ -143,15 +144,17 @@ class Overflow:
         """Tell whether entries are outside the table, or have to leave it."""
         return self.cold.runs > 0 or int(table.arrays.totals["used"][0]) > self._spec.entries
 
-    def make_room(self, table: Table) -> Iterator[Work]:
+    def evict_if_full(self, table: Table) -> Iterator[Work]:
         """Evict the oldest entries of a full table, from the kind with most entries first."""
         totals = table.arrays.totals[0]
         if totals["used"] <= self._spec.entries:
             return
-        stay = set[int]()
-        while totals["used"] > _KEPT * self._spec.entries:
+        skipped = set[int]()
+        while totals["used"] > _KEPT_SHARE * self._spec.entries:
             sizes = self._sizes(table)
-            queue = max((queue for queue in sizes if queue not in stay), key=sizes.__getitem__, default=None)
+            queue = max(
+                (queue for queue in sizes if queue not in skipped), key=sizes.__getitem__, default=None
+            )
             if queue is None or not sizes[queue]:
                 return
             before = int(totals["used"])
@@ -160,7 +163,7 @@ class Overflow:
             else:
                 yield from self._evict(table, queue, max(1, min(AT_ONCE, sizes[queue] // 2)))
             if int(totals["used"]) == before:
-                stay.add(queue)
+                skipped.add(queue)
 
     def _sizes(self, table: Table) -> dict[int, int]:
         """Number of entries in the table that may leave it, by queue."""
@@ -213,7 +216,7 @@ class Overflow:
             table.shift,
         )
         arrays.totals["cold_unmatched"] += int((packed["state"] == UNMATCHED).sum())
-        self._note_oldest(table)
+        self._update_oldest_ms(table)
 
     def _evict_settled(self, table: Table) -> Iterator[Work]:
         """Evict all dedup entries; their values in the store hold one generation each, and go as a whole."""
@@ -234,9 +237,9 @@ class Overflow:
             totals[f"open_{ends_of_list}"] = -1
         for start in range(0, len(found), AT_ONCE):
             if start:
-                yield _let_others
-            some = found[start : start + AT_ONCE]
-            remove_settled(arrays.slots, arrays.entries, totals, some, table.shift)
+                yield _yield_to_loop
+            part = found[start : start + AT_ONCE]
+            remove_settled(arrays.slots, arrays.entries, totals, part, table.shift)
         self.dedup_left = True
 
     def _packed(
@@ -254,7 +257,7 @@ class Overflow:
         yield taking.run
         packed = self.cold.finish_taking(taking)
         if queue == PREDICTIONS and packed["true_or_scores"].max(initial=-1) >= 0:
-            scores: list[Kept] = []
+            scores: list[StoredScores] = []
             yield lambda: scores.extend(self._scores.read(packed))
             self._scores.forget(packed)
             with_numbers(packed, scores, table.scores, table.segments)
@@ -276,15 +279,15 @@ class Overflow:
             if start < len(packed):
                 table.grow()
         self.came_back = True
-        self._note_oldest(table)
+        self._update_oldest_ms(table)
 
-    def keep_first(self, table: Table) -> Iterator[Work]:
+    def load_oldest_prediction(self, table: Table) -> Iterator[Work]:
         """Bring the oldest pending prediction into the table, so that its age is known."""
         t = table.arrays.totals[0]
         if t["cold"][PREDICTIONS] > 0 and t["front"][PREDICTIONS] == 0:
             yield from self.bring_back(table, PREDICTIONS)
 
-    def invite(self, table: Table, rows: Records) -> Iterator[Work]:
+    def load_guests(self, table: Table, rows: Records) -> Iterator[Work]:
         """Bring all entries of the ids of these rows into the table, as guests."""
         if not self.cold.runs:
             return
@@ -293,11 +296,11 @@ class Overflow:
         if not len(low):
             return
 
-        found: list[tuple[Found, list[Kept]]] = []
+        found: list[tuple[Found, list[StoredScores]]] = []
 
         def look_up() -> None:
-            some = self.cold.look_up(low, high)
-            found.append((some, self._scores.read(some.entries)))
+            in_runs = self.cold.look_up(low, high)
+            found.append((in_runs, self._scores.read(in_runs.entries)))
 
         yield look_up
         (self._found, scores) = found.pop()
@@ -309,8 +312,8 @@ class Overflow:
         if self._scored:
             packed = packed.copy()
             with_numbers(packed, scores, table.scores, table.segments)
-        self._numbers = packed["true_or_scores"]
-        self._at = np.full(len(packed), -1, np.int64)
+        self._score_numbers = packed["true_or_scores"]
+        self._guest_entries = np.full(len(packed), -1, np.int64)
         table.arrays = table.arrays._replace(guests=np.zeros(len(packed), np.int8))
         start = 0
         while start < len(packed):
@@ -322,23 +325,23 @@ class Overflow:
                 arrays.places,
                 packed,
                 start,
-                self._at,
+                self._guest_entries,
                 table.shift,
             )
             if start < len(packed):
                 table.grow()
 
-    def note_guests(self, table: Table) -> None:
+    def record_guest_changes(self, table: Table) -> None:
         """Record in the runs which guests are gone, and which labels were matched."""
         found, guests = self._found, table.arrays.guests
         if found is None:
             return
-        gone = np.flatnonzero((guests == GONE) & (self._at >= 0))
+        gone = np.flatnonzero((guests == GONE) & (self._guest_entries >= 0))
         if len(gone):
             self.cold.take_out(found.runs[gone], found.positions[gone])
             if self._scored:
                 self._scores.forget(found.entries[gone])
-            self._at[gone] = -1
+            self._guest_entries[gone] = -1
         met = np.flatnonzero(guests == MET)
         if len(met):
             self.cold.take_out(found.runs[met], found.positions[met])
@@ -346,27 +349,29 @@ class Overflow:
             changed["state"] = RETAINED
             self.cold.evict(RETAINED_LABELS, changed)
             guests[met] = TOLD
-            self._note_oldest(table)
+            self._update_oldest_ms(table)
 
-    def send_home(self, table: Table) -> None:
+    def unload_guests(self, table: Table) -> None:
         """Remove the guests from the table."""
         if self._found is None:
             return
-        self.note_guests(table)
+        self.record_guest_changes(table)
         arrays = table.arrays
         if self._scored:
-            scored = (self._at >= 0) & (self._found.entries["state"] == PENDING)
-            scored &= (self._numbers >= 0) & (self._numbers < SEGMENTS_FROM)
-            table.scores.take(self._numbers[scored].tolist())
-        remove_guests(arrays.slots, arrays.entries, arrays.totals, arrays.places, self._at, table.shift)
+            scored = (self._guest_entries >= 0) & (self._found.entries["state"] == PENDING)
+            scored &= (self._score_numbers >= 0) & (self._score_numbers < SEGMENTS_FROM)
+            table.scores.take(self._score_numbers[scored].tolist())
+        remove_guests(
+            arrays.slots, arrays.entries, arrays.totals, arrays.places, self._guest_entries, table.shift
+        )
         self._found = None
 
-    def _note_oldest(self, table: Table) -> None:
+    def _update_oldest_ms(self, table: Table) -> None:
         cold_ms = table.arrays.totals["cold_ms"][0]
         for queue in WAITING_QUEUES:
             oldest_ms = self.cold.oldest_ms(queue)
             cold_ms[queue] = _NEVER_MS if oldest_ms is None else oldest_ms
 
 
-def _let_others() -> None:
+def _yield_to_loop() -> None:
     """Do nothing, so that other tasks may run."""

@@ -24,7 +24,7 @@ _HALF: Final = 32
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _DECODER: Final = msgspec.msgpack.Decoder(dict[str, float] | tuple[dict[str, float], str])
 
-Kept: TypeAlias = tuple[dict[str, float], str]
+StoredScores: TypeAlias = tuple[dict[str, float], str]
 """Scores, and the text of the same prediction's segments (empty without any)."""
 
 
@@ -48,15 +48,15 @@ class OutsideScores:
         """Store the scores of predictions that leave the table, and mark predictions that have some."""
         scored = _scored(packed)
         numbers: list[int] = packed["true_or_scores"][scored].tolist()
-        beside = [held.segments.get(number, -1) for number in numbers]
-        for arrival, scores, values in zip(
-            packed["arrival"][scored].tolist(), held.take(numbers).values(), beside, strict=True
+        segment_numbers = [held.segments.get(number, -1) for number in numbers]
+        for arrival, scores, segment in zip(
+            packed["arrival"][scored].tolist(), held.take(numbers).values(), segment_numbers, strict=True
         ):
-            kept = scores if values < 0 else (scores, segments.names[values])
-            self._fresh[score_key(arrival)] = _ENCODER.encode(kept)
+            stored = scores if segment < 0 else (scores, segments.names[segment])
+            self._fresh[score_key(arrival)] = _ENCODER.encode(stored)
         packed["true_or_scores"][scored] = SCORED
 
-    def read(self, packed: Records) -> list[Kept]:
+    def read(self, packed: Records) -> list[StoredScores]:
         """Read the scores of those among these predictions that have some, in order; may run in a thread.
 
         Raises
@@ -67,7 +67,7 @@ class OutsideScores:
         keys = [score_key(arrival) for arrival in packed["arrival"][_scored(packed)].tolist()]
         asked = [key for key in keys if key not in self._fresh]
         found = dict(zip(asked, self._store.get_all(asked), strict=True)) if asked else {}
-        read: list[Kept] = []
+        read: list[StoredScores] = []
         for key in keys:
             value = self._fresh.get(key) or found.get(key)
             if value is None:
@@ -93,10 +93,12 @@ class OutsideScores:
         self._fresh, self._gone = {}, set()
 
 
-def with_numbers(packed: Records, kept: list[Kept], held: HeldScores, segments: NumberedSegments) -> None:
+def with_numbers(
+    packed: Records, stored: list[StoredScores], held: HeldScores, segments: NumberedSegments
+) -> None:
     """Assign numbers in the table to scores that were read, in place."""
     packed["true_or_scores"][_scored(packed)] = [
-        held.add(scores, segments.number(segments_of(text)) if text else -1) for scores, text in kept
+        held.add(scores, segments.number(segments_of(text)) if text else -1) for scores, text in stored
     ]
 
 
