@@ -164,7 +164,7 @@ class Join:
                         until_ms = -1  # that may have emptied the bucket
                     continue
                 if kept.state == UNMATCHED:
-                    labels.met(kept, JOINED)
+                    labels.record_match(kept, JOINED)
                 label, true_class, everyone = kept, kept.true_class, False
             elif type(event) is Label:
                 label, true_class, model = event, event.true_class, event.model

@@ -102,10 +102,10 @@ class JoinRules:
             elif early.state == EARLY:
                 self._labels.take(early, JOINED)
             if bare is not None:
-                self._labels.met(bare, result_of(bare, early.true_class))
+                self._labels.record_match(bare, result_of(bare, early.true_class))
         elif bare is not None:
             predictions.resolve(record, activity, bare.true_class, own_time(bare), record_ms)
-            self._labels.met(bare, JOINED)
+            self._labels.record_match(bare, JOINED)
         else:
             predictions.wait(record)
 
@@ -135,7 +135,7 @@ class JoinRules:
         if early is not None and early.state == EARLY and early.model == event.model:
             self._labels.take(early, OVER_LIMIT)
         if bare is not None:
-            self._labels.met(bare, OVER_LIMIT)
+            self._labels.record_match(bare, OVER_LIMIT)
 
     def _find(self, key: str, model: str) -> tuple[JoinEntry | None, JoinEntry | None, JoinEntry | None]:
         """A pair's prediction or dedup entry, its waiting label, and the waiting label for all models.

@@ -80,7 +80,7 @@ class WaitingLabels:
     def hold(self, label: Label) -> None:
         """Keep a label with a model that came before its prediction."""
         if not self._spec.retain_unmatched:
-            self._lose(self._counters.with_model, label)
+            self._count_never_matched(self._counters.with_model, label)
             return
         record = JoinEntry(
             label.id,
@@ -116,7 +116,7 @@ class WaitingLabels:
             self._counters.labels_early += 1
             self.unmatched += 1
         else:
-            self._lose(counts, label)
+            self._count_never_matched(counts, label)
             return
         record = JoinEntry(
             label.id, None, state, "", label.true_class, record_ms, label.timestamp_ms, topic=label.topic
@@ -162,7 +162,7 @@ class WaitingLabels:
         self._counters.of_labels(record.topic).count(result)
         forget(self._by_id, record)
 
-    def met(self, record: JoinEntry, result: int) -> None:
+    def record_match(self, record: JoinEntry, result: int) -> None:
         """Count that a label without a model has met a prediction; only the first time counts."""
         if record.state == UNMATCHED:
             record.state = RETAINED
@@ -179,17 +179,17 @@ class WaitingLabels:
         self._until_ms = -1
         for _, record in self._early_index.due(min(limit_s, early_s)):
             self.early -= 1
-            self._lose(self._counters.with_model, record)
+            self._count_never_matched(self._counters.with_model, record)
             self._forget(record)
         for _, record in self._retained_index.due(min(limit_s, retained_s)):
             self.retained -= 1
             if record.state == UNMATCHED:
                 self.unmatched -= 1
-                self._lose(self._counters.without_model, record)
+                self._count_never_matched(self._counters.without_model, record)
             self._forget(record)
         return min(early_s, retained_s) >= limit_s
 
-    def _lose(self, form: LabelCounters, label: Label | JoinEntry) -> None:
+    def _count_never_matched(self, form: LabelCounters, label: Label | JoinEntry) -> None:
         unread = self.start_ms is not None and label.record_ms < self.start_ms + self._spec.horizon_ms
         for counts in (form, self._counters.of_labels(label.topic)):
             if unread:

@@ -142,8 +142,9 @@ FRONT: Final = 1 << FRONT_BIT
 """Bit in `Arrays.places` of an entry that came back to the front of its queue."""
 PLACE_BITS: Final = 47
 """Number of bits of 1 + place in `Arrays.places`; above them is the number of times it was written before."""
-PLACES: Final = 2**PLACE_BITS - 1
-UNCHANGED, GONE, MET, TOLD = range(4)
+PLACE_MASK: Final = 2**PLACE_BITS - 1
+"""Mask of 1 + place in `Arrays.places`."""
+UNCHANGED, GONE, MATCHED, MATCH_STORED = range(4)
 """Values of `Arrays.guests`: unchanged; gone; a label that was matched; such a label, stored in a run."""
 
 

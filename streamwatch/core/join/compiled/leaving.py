@@ -12,7 +12,7 @@ from streamwatch.core.join.compiled.layout import (
     GONE,
     LABEL_COLUMNS,
     NO_TIME,
-    PLACES,
+    PLACE_MASK,
     PREDICTIONS,
     PREDICTIONS_JOINED,
     RETAINED_LABELS,
@@ -32,11 +32,11 @@ from streamwatch.core.join.results import COUNTED_AS
 from streamwatch.core.join.working_set import EVICTIONS
 from streamwatch.core.outcomes import SEGMENTS_FROM
 
-FELL_DUE, NO_ROOM, NEEDS = range(3)
+NOTHING_DUE, NO_ROOM, NEEDS_OLDEST = range(3)
 """Reasons for which processing of due entries stops.
 
-FELL_DUE: all due entries are processed; NO_ROOM: outcomes must be handed over first; NEEDS: the oldest
-entries are outside the table.
+NOTHING_DUE: all due entries are processed; NO_ROOM: outcomes must be handed over first; NEEDS_OLDEST: the
+oldest entries are outside the table.
 """
 ORPHANED = LABEL_COLUMNS.index("orphaned")
 DROPPED = LABEL_COLUMNS.index("evicted")
@@ -79,12 +79,12 @@ def discard_scores(totals, discarded, scores):
 
 
 @hot
-def strike(t, x):
+def mark_obsolete(t, x):
     """Note that what a commit wrote of an entry is obsolete, if it was written."""
     place = t.places[x]
     if place < 0:
         t.guests[-1 - place] = GONE
-    elif place & PLACES != 0:
+    elif place & PLACE_MASK != 0:
         t.left[t.totals[0].left] = place
         t.totals[0].left += 1
     if place != UNWRITTEN:
@@ -93,7 +93,7 @@ def strike(t, x):
 
 @hot
 def stop_waiting(t, queue, x):
-    """Remove an entry from its queue (guests are in none); must be called before `strike`."""
+    """Remove an entry from its queue (guests are in none); must be called before `mark_obsolete`."""
     place = t.places[x]
     if place < 0:
         t.totals[0].cold[queue] -= 1
@@ -144,13 +144,13 @@ def resolve(t, x, true_class, label_ms, record_ms):
     counters.predictions_resolved += 1
     counters.topics[e.topic, PREDICTIONS_JOINED] += 1
     e.true_or_scores = true_class
-    strike(t, x)
+    mark_obsolete(t, x)
     limits, settled = t.limits[0], t.settled
     add_dedup_entry(t.entries, totals, t.generations, counters, limits, settled, x, RESOLVED, record_ms)
 
 
 @inner
-def leave(t, x, state, record_ms):
+def end_without_label(t, x, state, record_ms):
     """End a pending prediction without a label (`WaitingPredictions._leave`)."""
     totals = t.totals[0]
     e = t.entries[x]
@@ -160,24 +160,27 @@ def leave(t, x, state, record_ms):
     totals.pending -= 1
     stop_waiting(t, PREDICTIONS, x)
     e.true_or_scores = -1
-    strike(t, x)
+    mark_obsolete(t, x)
     limits, settled = t.limits[0], t.settled
     add_dedup_entry(t.entries, totals, t.generations, t.counters[0], limits, settled, x, state, record_ms)
 
 
 @inner
-def lose(t, form, topic, record_ms):
-    """Count a label that met no prediction (`WaitingLabels._lose`)."""
+def count_never_matched(t, form, topic, record_ms):
+    """Count a label that never matched, as `WaitingLabels._count_never_matched` does.
+
+    It is orphaned unless its prediction may be older than the start.
+    """
     limits = t.limits[0]
     unread = limits.start_ms != NO_TIME and record_ms < limits.start_ms + limits.horizon_ms
     count_in(t.counters[0], form, topic, BEFORE_START if unread else ORPHANED)
 
 
 @inner
-def forget(t, shift, queue, x):
+def remove_label(t, shift, queue, x):
     """Remove a waiting label."""
     stop_waiting(t, queue, x)
-    strike(t, x)
+    mark_obsolete(t, x)
     unchain(t.slots, t.entries, t.totals[0], x, shift)
     give_entry(t.entries, t.totals[0], x)
 
@@ -191,7 +194,7 @@ def evict_labels(t, shift):
         if early >= 0 and (kept < 0 or t.entries[early].record_ms < t.entries[kept].record_ms):
             totals.early -= 1
             count_in(counters, WITH_MODEL, t.entries[early].topic, DROPPED)
-            forget(t, shift, EARLY_LABELS, early)
+            remove_label(t, shift, EARLY_LABELS, early)
         elif kept >= 0:
             totals.retained -= 1
             if t.entries[kept].state == UNMATCHED:
@@ -199,7 +202,7 @@ def evict_labels(t, shift):
                 count_in(counters, WITHOUT_MODEL, t.entries[kept].topic, DROPPED)
             else:
                 counters.labels_retained_evicted += 1
-            forget(t, shift, RETAINED_LABELS, kept)
+            remove_label(t, shift, RETAINED_LABELS, kept)
 
 
 @inner
@@ -208,7 +211,7 @@ def evict_prediction(t, record_ms):
     x = t.totals[0].first[PREDICTIONS]
     if x >= 0:
         discard_scores(t.totals[0], t.discarded, t.entries[x].true_or_scores)
-        leave(t, x, EVICTED, record_ms)
+        end_without_label(t, x, EVICTED, record_ms)
         t.counters[0].predictions_evicted += 1
 
 
@@ -219,16 +222,16 @@ def expire(t, limit_s, room):
     while True:
         if not is_first(totals, PREDICTIONS):
             if deadline(totals.cold_ms[PREDICTIONS], limits.horizon_ms) > limit_s:
-                return FELL_DUE
+                return NOTHING_DUE
             totals.needed = PREDICTIONS
-            return NEEDS
+            return NEEDS_OLDEST
         x = totals.first[PREDICTIONS]
         if x < 0:
-            return FELL_DUE
+            return NOTHING_DUE
         e = t.entries[x]
         deadline_s = deadline(e.record_ms, limits.horizon_ms)
         if deadline_s > limit_s:
-            return FELL_DUE
+            return NOTHING_DUE
         if totals.outcomes + totals.discarded >= room:
             return NO_ROOM
         if limits.assume >= 0:
@@ -238,7 +241,7 @@ def expire(t, limit_s, room):
         else:
             discard_scores(totals, t.discarded, e.true_or_scores)
         counters.predictions_expired += 1
-        leave(t, x, EXPIRED, deadline_s * 1000)
+        end_without_label(t, x, EXPIRED, deadline_s * 1000)
 
 
 @hot
@@ -260,15 +263,15 @@ def expire_labels(t, shift, limit_s):
     while labels_fall_due(t, EARLY_LABELS, limits.early_horizon_ms, limit_s):
         x = totals.first[EARLY_LABELS]
         totals.early -= 1
-        lose(t, WITH_MODEL, t.entries[x].topic, t.entries[x].record_ms)
-        forget(t, shift, EARLY_LABELS, x)
+        count_never_matched(t, WITH_MODEL, t.entries[x].topic, t.entries[x].record_ms)
+        remove_label(t, shift, EARLY_LABELS, x)
     if totals.needed >= 0:
-        return NEEDS
+        return NEEDS_OLDEST
     while labels_fall_due(t, RETAINED_LABELS, limits.horizon_ms, limit_s):
         x = totals.first[RETAINED_LABELS]
         totals.retained -= 1
         if t.entries[x].state == UNMATCHED:
             totals.unmatched -= 1
-            lose(t, WITHOUT_MODEL, t.entries[x].topic, t.entries[x].record_ms)
-        forget(t, shift, RETAINED_LABELS, x)
-    return FELL_DUE if totals.needed < 0 else NEEDS
+            count_never_matched(t, WITHOUT_MODEL, t.entries[x].topic, t.entries[x].record_ms)
+        remove_label(t, shift, RETAINED_LABELS, x)
+    return NOTHING_DUE if totals.needed < 0 else NEEDS_OLDEST

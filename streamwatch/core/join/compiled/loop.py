@@ -20,8 +20,8 @@ from streamwatch.core.join.compiled.layout import (
     Arrays,
 )
 from streamwatch.core.join.compiled.leaving import (
-    FELL_DUE,
     NO_ROOM,
+    NOTHING_DUE,
     discard_scores,
     expire,
     expire_labels,
@@ -70,13 +70,13 @@ def pass_time(t, shift, clock_ms, room):
     """Process what is due at `clock_ms`; return why it stopped (`Join.pass_time`)."""
     t.totals[0].needed = -1
     stopped = expire(t, clock_ms // SECOND_MS, room)
-    if stopped == FELL_DUE:
+    if stopped == NOTHING_DUE:
         stopped = expire_labels(t, shift, clock_ms // SECOND_MS)
-    if stopped != FELL_DUE:
+    if stopped != NOTHING_DUE:
         return stopped
     pass_dedup_time(t.entries, t.totals[0], t.generations, t.limits[0], clock_ms)
     t.totals[0].passed_ms = clock_ms
-    return FELL_DUE
+    return NOTHING_DUE
 
 
 @inner
@@ -141,7 +141,7 @@ def take(arrays, rows, start, shift, room):  # noqa: PLR0911, PLR0915 - it stops
         row = rows[r]
         if row.record_ms >= limit_ms:
             stopped = pass_time(t, shift, row.record_ms, room)
-            if stopped != FELL_DUE:
+            if stopped != NOTHING_DUE:
                 return r, WRITTEN if stopped == NO_ROOM else BRING
             limit_ms = (totals.passed_ms // SECOND_MS + 1) * SECOND_MS
             if row.record_ms // SECOND_MS >= totals.next_look_s:

@@ -12,10 +12,10 @@ from streamwatch.core.jit import hot, inner
 from streamwatch.core.join.compiled.layout import (
     EARLY_LABELS,
     LABEL_COLUMNS,
-    MET,
+    MATCHED,
     NO_TIME,
     NUMBER_BITS,
-    PLACES,
+    PLACE_MASK,
     PREDICTIONS,
     PREDICTIONS_ACCEPTED,
     RETAINED_LABELS,
@@ -25,13 +25,13 @@ from streamwatch.core.join.compiled.layout import (
 from streamwatch.core.join.compiled.leaving import (
     count,
     count_in,
+    count_never_matched,
     discard_scores,
+    end_without_label,
     evict_labels,
     evict_prediction,
-    forget,
-    leave,
-    lose,
     own_time,
+    remove_label,
     resolve,
     stop_waiting,
 )
@@ -103,15 +103,15 @@ def new_entry(slots, entries, totals, i, last, row, timestamp_ms, state):
 
 
 @hot
-def met(t, bare, result):
-    """Record that a label without a model met a prediction; only the first time is counted."""
+def record_match(t, bare, result):
+    """Record that a label without a model matched a prediction; only the first time is counted."""
     if t.entries[bare].state == UNMATCHED:
         t.entries[bare].state = RETAINED
         place = t.places[bare]
         if place < 0:
-            t.guests[-1 - place] = MET
+            t.guests[-1 - place] = MATCHED
             t.totals[0].cold_unmatched -= 1
-        elif place & PLACES != 0:
+        elif place & PLACE_MASK != 0:
             t.left[t.totals[0].left] = -place
             t.totals[0].left += 1
         t.totals[0].unmatched -= 1
@@ -123,7 +123,7 @@ def take_early(t, shift, early, result):
     """Remove a label with a model whose prediction has arrived."""
     t.totals[0].early -= 1
     count(t.counters[0], WITH_MODEL, t.entries[early].topic, result)
-    forget(t, shift, EARLY_LABELS, early)
+    remove_label(t, shift, EARLY_LABELS, early)
 
 
 @inner
@@ -139,7 +139,7 @@ def refuse(t, shift, row, i, early, bare, last):
     if early >= 0:
         take_early(t, shift, early, OVER_LIMIT)
     if bare >= 0:
-        met(t, bare, OVER_LIMIT)
+        record_match(t, bare, OVER_LIMIT)
 
 
 @hot
@@ -166,11 +166,11 @@ def accept(t, shift, row, i, early, bare, last):
         resolve(t, x, true_class, own_time(entries[early].record_ms, entries[early].timestamp_ms), record_ms)
         take_early(t, shift, early, JOINED)
         if bare >= 0:
-            met(t, bare, result_of(entries[bare], true_class))
+            record_match(t, bare, result_of(entries[bare], true_class))
     elif bare >= 0:
         label_ms = own_time(entries[bare].record_ms, entries[bare].timestamp_ms)
         resolve(t, x, entries[bare].true_or_scores, label_ms, record_ms)
-        met(t, bare, JOINED)
+        record_match(t, bare, JOINED)
     else:
         enqueue(entries, totals, PREDICTIONS, x)
     for _ in range(min(EVICTIONS, totals.pending - t.limits[0].max_pending)):
@@ -183,7 +183,7 @@ def hold(t, shift, row, i, last, form, state):
     totals, limits = t.totals[0], t.limits[0]
     if state != RETAINED:
         if not limits.retain_unmatched:
-            lose(t, form, row.topic, row.record_ms)
+            count_never_matched(t, form, row.topic, row.record_ms)
             return
         t.counters[0].labels_early += 1
     x = new_entry(t.slots, t.entries, totals, i, last, row, row.timestamp_ms, state)
@@ -252,6 +252,6 @@ def withdraw(t, row, first):
         e = t.entries[x]
         if e.state == PENDING and (row.model < 0 or row.model == e.model):
             discard_scores(t.totals[0], t.discarded, e.true_or_scores)
-            leave(t, x, WITHDRAWN, row.record_ms)
+            end_without_label(t, x, WITHDRAWN, row.record_ms)
             t.counters[0].predictions_withdrawn += 1
         x = np.int64(e.next)

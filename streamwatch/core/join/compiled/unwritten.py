@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.jit import entry, inner
-from streamwatch.core.join.compiled.layout import FRONT, GENERATIONS_KEPT, PLACES, UNWRITTEN, Arrays
+from streamwatch.core.join.compiled.layout import FRONT, GENERATIONS_KEPT, PLACE_MASK, UNWRITTEN, Arrays
 
 
 class DedupMark(NamedTuple):
@@ -48,7 +48,7 @@ def find_waiting(entries: Any, totals: Any, places: Any, came_back: Any, found: 
         if came_back:
             x = totals[0]["first"][queue]
             while x >= 0 and places[x] >= FRONT:
-                if places[x] & PLACES == 0:
+                if places[x] & PLACE_MASK == 0:
                     found[start] = x
                     start += 1
                     counts[queue] += 1

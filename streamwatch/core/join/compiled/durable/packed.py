@@ -80,8 +80,8 @@ class LeftRows(NamedTuple):
 
     dead: NDArray[np.int64]
     """Places of entries that no longer wait, ascending."""
-    met: NDArray[np.int64]
-    """Places of labels that met a prediction and still wait for those of further models, ascending."""
+    matched: NDArray[np.int64]
+    """Places of labels that were matched and still wait for those of further models, ascending."""
 
 
 def pack_columns(columns: Sequence[Column]) -> bytes:

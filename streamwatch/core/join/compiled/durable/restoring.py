@@ -167,10 +167,10 @@ class WaitingEntries:
             newest = max(int(places[-1]) for places in left if len(places))
             if newest >= self.first + self._count:
                 raise PackedError(f"commit {commit} notes entry {newest} that was not written")
-            self.notes.append(LeftNote(commit, newest, len(left.dead) + len(left.met)))
+            self.notes.append(LeftNote(commit, newest, len(left.dead) + len(left.matched)))
             dead[left.dead[left.dead >= self.first] - self.first] = True
-            met = left.met[left.met >= self.first] - self.first
-            self._state[met] = np.where(self._state[met] == UNMATCHED, RETAINED, self._state[met])
+            matched = left.matched[left.matched >= self.first] - self.first
+            self._state[matched] = np.where(self._state[matched] == UNMATCHED, RETAINED, self._state[matched])
         self._positions = self._in_order(np.flatnonzero(~dead))
         self._scores = values.scores
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from streamwatch.core.join.compiled.durable.keys import LEFT, SCORES, WAITING, key_of
 from streamwatch.core.join.compiled.durable.packed import LeftRows, pack_left, pack_waiting
-from streamwatch.core.join.compiled.layout import FRONT, PLACE_BITS, PLACES, Arrays
+from streamwatch.core.join.compiled.layout import FRONT, PLACE_BITS, PLACE_MASK, Arrays
 from streamwatch.core.join.compiled.names import HeldScores
 from streamwatch.core.join.entry import PENDING
 from streamwatch.core.outcomes import SEGMENTS_FROM
@@ -117,13 +117,13 @@ class WaitingLog:
         changes
             Changes to add to.
         """
-        dead, met = self._take_left(arrays)
+        dead, matched = self._take_left(arrays)
         again = self._take_oldest(arrays, len(fresh), changes)
         first = self.first
-        left = LeftRows(np.sort(dead[dead >= first]), np.sort(met[met >= first]))
-        if len(left.dead) or len(left.met):
+        left = LeftRows(np.sort(dead[dead >= first]), np.sort(matched[matched >= first]))
+        if len(left.dead) or len(left.matched):
             newest = max(int(places[-1]) for places in left if len(places))
-            self._add_note(LeftNote(commit, newest, len(left.dead) + len(left.met)))
+            self._add_note(LeftNote(commit, newest, len(left.dead) + len(left.matched)))
             changes[key_of(LEFT, commit)] = pack_left(left)
         for chosen in (again, fresh):
             for start in range(0, len(chosen), RUN_ROWS):
@@ -137,9 +137,9 @@ class WaitingLog:
         count = int(arrays.totals["left"][0])
         noted = arrays.left[:count]
         arrays.totals["left"] = 0
-        dead, met = (noted[noted > 0] & PLACES) - 1, (-noted[noted < 0] & PLACES) - 1
+        dead, matched = (noted[noted > 0] & PLACE_MASK) - 1, (-noted[noted < 0] & PLACE_MASK) - 1
         self._holders[dead - self._offset] = -1
-        return dead, met
+        return dead, matched
 
     def _take_oldest(self, arrays: Arrays, fresh: int, changes: Changes) -> NDArray[np.int32]:
         """Remove runs from the start while the log is too large; return their entries that still wait."""
@@ -175,7 +175,7 @@ class WaitingLog:
         # The number of times written must stay below the bit that marks entries that came back.
         most = np.where(before >= FRONT, OF_FRONT + MOST_REWRITTEN, MOST_REWRITTEN)
         times = before >> PLACE_BITS
-        rewritten = np.where(before & PLACES == 0, times, np.minimum(times + 1, most))
+        rewritten = np.where(before & PLACE_MASK == 0, times, np.minimum(times + 1, most))
         arrays.places[chosen] = np.arange(first + 1, first + 1 + count) | rewritten << PLACE_BITS
         carried = np.where(entries["state"] == PENDING, entries["true_or_scores"], -1)
         scored = (carried >= 0) & (carried < SEGMENTS_FROM)

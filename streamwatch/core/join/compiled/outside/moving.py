@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from streamwatch.core.jit import entry, hot, prefetch
-from streamwatch.core.join.compiled.layout import FRONT, NO_TIME, PLACES, UNWRITTEN
+from streamwatch.core.join.compiled.layout import FRONT, NO_TIME, PLACE_MASK, UNWRITTEN
 from streamwatch.core.join.compiled.table import (
     UPPER,
     find_slot,
@@ -212,7 +212,7 @@ def remove_waiting(slots, entries, totals, places, left, queue, chosen, shift):
     for k in range(chosen.shape[0]):
         x = chosen[k]
         place = places[x]
-        if place & PLACES != 0:
+        if place & PLACE_MASK != 0:
             left[t.left] = place
             t.left += 1
         places[x] = UNWRITTEN

@@ -21,11 +21,11 @@ from streamwatch.core.join.compiled.layout import (
     EARLY_LABELS,
     GENERATIONS_KEPT,
     GONE,
-    MET,
+    MATCH_STORED,
+    MATCHED,
     NOTHING,
     PREDICTIONS,
     RETAINED_LABELS,
-    TOLD,
     Arrays,
     Records,
 )
@@ -342,13 +342,13 @@ class Overflow:
             if self._scored:
                 self._scores.forget(found.entries[gone])
             self._guest_entries[gone] = -1
-        met = np.flatnonzero(guests == MET)
-        if len(met):
-            self.cold.take_out(found.runs[met], found.positions[met])
-            changed = found.entries[met]
+        matched = np.flatnonzero(guests == MATCHED)
+        if len(matched):
+            self.cold.take_out(found.runs[matched], found.positions[matched])
+            changed = found.entries[matched]
             changed["state"] = RETAINED
             self.cold.evict(RETAINED_LABELS, changed)
-            guests[met] = TOLD
+            guests[matched] = MATCH_STORED
             self._update_oldest_ms(table)
 
     def unload_guests(self, table: Table) -> None:
