@@ -55,10 +55,10 @@ def _with_entries(arrays: Arrays) -> Arrays:
     places = places_of(len(entries))
     if arrays.places.any():  # otherwise its memory stays untouched
         places[:before] = arrays.places
-    left = places_of(2 * len(entries))
-    noted = int(arrays.totals["left"][0])
-    left[:noted] = arrays.left[:noted]
-    return arrays._replace(entries=entries, places=places, left=left)
+    obsolete_places = places_of(2 * len(entries))
+    noted = int(arrays.totals["obsolete"][0])
+    obsolete_places[:noted] = arrays.obsolete_places[:noted]
+    return arrays._replace(entries=entries, places=places, obsolete_places=obsolete_places)
 
 
 def _with_slots(arrays: Arrays) -> Arrays:

@@ -208,7 +208,7 @@ class CompiledJoin:
     def everything(self) -> Changes:
         """Everything a store would contain of the entries; not for a join whose changes are committed."""
         self._arrays.places[: int(self._arrays.totals["top"][0])] = UNWRITTEN
-        self._arrays.totals["left"] = 0
+        self._arrays.totals["obsolete"] = 0
         for names in (self.models, self.classes, self.names.segments, self.names.topics):
             names.tell_all()
         self._durable = DurableEntries(self.names)

@@ -108,7 +108,7 @@ TOTALS: Final = np.dtype(
         ("next_look_s", np.int64),
         ("outcomes", np.int64),
         ("discarded", np.int64),
-        ("left", np.int64),
+        ("obsolete", np.int64),
         ("cold", np.int64, (3,)),
         ("front", np.int64, (3,)),
         ("cold_ms", np.int64, (3,)),
@@ -124,12 +124,13 @@ TOTALS: Final = np.dtype(
 `first`, `last`: ends of the queues. `generation` … `opened_ms`: the open generation of dedup entries;
 `closed…`: the others, in the ring of `GENERATION`. `dead…`: list of dedup entries of dropped generations that
 are not freed yet. `passed_ms`: time up to which due entries have been processed. `next_look_s`: time at which
-a model may be idle. `outcomes`, `discarded`: numbers written since they were last handed over. `left`: number
-of places noted since the last commit. `cold`: number of entries of each queue outside the table, guests
-included; `cold_unmatched`: those of them that are labels without a match; `cold_ms`: lower bound of their
-record times. `front`: number of entries at the start of each queue that came back from outside, older than
-all that are still there. `needed`: queue whose oldest entries must be brought back. `used`: number of entries
-of the table in use. `settled`: number of entries noted since the last commit; -1 once there were too many.
+a model may be idle. `outcomes`, `discarded`: numbers written since they were last handed over. `obsolete`:
+number of places noted since the last commit. `cold`: number of entries of each queue outside the table,
+guests included; `cold_unmatched`: those of them that are labels without a match; `cold_ms`: lower bound of
+their record times. `front`: number of entries at the start of each queue that came back from outside, older
+than all that are still there. `needed`: queue whose oldest entries must be brought back. `used`: number of
+entries of the table in use. `settled`: number of entries noted since the last commit; -1 once there were too
+many.
 """
 
 SETTLED_NOTED: Final = 1 << 16
@@ -249,7 +250,7 @@ class Arrays(NamedTuple):
     For a guest, -1 minus its number: it belongs to the entries outside the table and is in the table only
     while its id is processed. Without durable state nothing is written here, and no memory is used.
     """
-    left: NDArray[np.int64]
+    obsolete_places: NDArray[np.int64]
     """Former `places` of entries that stopped waiting since the last commit; negative for matched labels.
 
     Shape (2 × capacity,), as a place may be noted once for each; memory is touched as it is used.

@@ -85,8 +85,8 @@ def mark_obsolete(t, x):
     if place < 0:
         t.guests[-1 - place] = GONE
     elif place & PLACE_MASK != 0:
-        t.left[t.totals[0].left] = place
-        t.totals[0].left += 1
+        t.obsolete_places[t.totals[0].obsolete] = place
+        t.totals[0].obsolete += 1
     if place != UNWRITTEN:
         t.places[x] = UNWRITTEN
 

@@ -126,7 +126,7 @@ def take(arrays, rows, start, shift, room):  # noqa: PLR0911, PLR0915 - it stops
         without_refcount(arrays.outcomes),
         without_refcount(arrays.discarded),
         without_refcount(arrays.places),
-        without_refcount(arrays.left),
+        without_refcount(arrays.obsolete_places),
         without_refcount(arrays.guests),
         without_refcount(arrays.settled),
     )

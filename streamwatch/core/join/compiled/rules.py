@@ -112,8 +112,8 @@ def record_match(t, bare, result):
             t.guests[-1 - place] = MATCHED
             t.totals[0].cold_unmatched -= 1
         elif place & PLACE_MASK != 0:
-            t.left[t.totals[0].left] = -place
-            t.totals[0].left += 1
+            t.obsolete_places[t.totals[0].obsolete] = -place
+            t.totals[0].obsolete += 1
         t.totals[0].unmatched -= 1
         count(t.counters[0], WITHOUT_MODEL, t.entries[bare].topic, result)
 

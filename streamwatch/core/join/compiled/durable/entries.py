@@ -79,8 +79,8 @@ class DurableEntries:
         came_back = False
         if overflow is not None:
             came_back, overflow.came_back = overflow.came_back, False
-            if overflow.dedup_left:
-                overflow.dedup_left = False
+            if overflow.dedup_moved_out:
+                overflow.dedup_moved_out = False
                 self._dedup.forget(changes)
             self._write_outside(arrays, overflow, changes)
         fresh = unwritten_waiting(arrays, came_back=came_back)
@@ -161,7 +161,7 @@ class DurableEntries:
             totals=fresh,
             generations=restored_generations(totals.dedup, ends),
             places=places,
-            left=places_of(2 * len(entries)),
+            obsolete_places=places_of(2 * len(entries)),
         ), outside
 
     def _restore_carried(

@@ -11,7 +11,7 @@ CLASS: Final = b"c"
 """Name of a class, by number."""
 DEDUP: Final = b"d"
 """Dedup entries, by generation and a running number."""
-LEFT: Final = b"l"
+OBSOLETE: Final = b"l"
 """Places of changed entries, by commit."""
 MODEL: Final = b"m"
 """Name of a model, by number."""
@@ -54,6 +54,6 @@ def parts_of(key: bytes) -> ColumnKey:
     kind = key[:1]
     if kind == DEDUP and len(key) == _TWO.size:
         return ColumnKey(*_TWO.unpack(key))
-    if kind in {CLASS, LEFT, MODEL, OUTSIDE, SCORES, SEGMENTS, TOPIC, WAITING} and len(key) == _ONE.size:
+    if kind in {CLASS, MODEL, OBSOLETE, OUTSIDE, SCORES, SEGMENTS, TOPIC, WAITING} and len(key) == _ONE.size:
         return ColumnKey(*_ONE.unpack(key))
     raise PackedError(f"expected the key of a kind of entries and numbers, got {key.hex()}")

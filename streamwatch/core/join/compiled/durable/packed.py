@@ -75,7 +75,7 @@ class DedupRows(NamedTuple):
     state: NDArray[np.int64]
 
 
-class LeftRows(NamedTuple):
+class ObsoletePlaces(NamedTuple):
     """Places of entries that changed since they were written."""
 
     dead: NDArray[np.int64]
@@ -227,14 +227,14 @@ def unpack_dedup(value: bytes) -> DedupRows:
     return rows
 
 
-def pack_left(left: LeftRows) -> bytes:
+def pack_obsolete(obsolete: ObsoletePlaces) -> bytes:
     """Pack places of entries that no longer wait, and of labels that were matched."""
-    columns = [np.diff(places, prepend=np.int64(0)) for places in left]
+    columns = [np.diff(places, prepend=np.int64(0)) for places in obsolete]
     return b"".join(_HEAD.pack(VERSION, 1, len(part := pack_columns((each,)))) + part for each in columns)
 
 
-def unpack_left(value: bytes) -> LeftRows:
-    """Unpack the result of `pack_left`.
+def unpack_obsolete(value: bytes) -> ObsoletePlaces:
+    """Unpack the result of `pack_obsolete`.
 
     Raises
     ------
@@ -255,7 +255,7 @@ def unpack_left(value: bytes) -> LeftRows:
         at += size
     if at != len(value):
         raise PackedError(f"expected {at} bytes of places, got {len(value)}")
-    return LeftRows(*places)
+    return ObsoletePlaces(*places)
 
 
 def _digests(low: Column, high: Column) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:

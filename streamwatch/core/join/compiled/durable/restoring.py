@@ -14,8 +14,8 @@ from streamwatch.core.join.compiled.durable.dedup_log import DedupValue, dedup_v
 from streamwatch.core.join.compiled.durable.keys import (
     CLASS,
     DEDUP,
-    LEFT,
     MODEL,
+    OBSOLETE,
     OUTSIDE,
     SCORES,
     SEGMENTS,
@@ -23,13 +23,13 @@ from streamwatch.core.join.compiled.durable.keys import (
     parts_of,
 )
 from streamwatch.core.join.compiled.durable.packed import (
-    LeftRows,
+    ObsoletePlaces,
     PackedError,
     unpack_dedup,
-    unpack_left,
+    unpack_obsolete,
     unpack_waiting,
 )
-from streamwatch.core.join.compiled.durable.waiting_log import LeftNote, Run
+from streamwatch.core.join.compiled.durable.waiting_log import ObsoleteNote, Run
 from streamwatch.core.join.compiled.layout import PLACE_BITS, Records
 from streamwatch.core.join.compiled.outside.counts import OutsideCounts
 from streamwatch.core.join.compiled.waiting import NUMBERS
@@ -67,7 +67,7 @@ class ColumnValues:
         default_factory=dict[int, list[tuple[DedupValue, bytes]]]
     )
     """Dedup entries by generation: each value's description, and the packed value."""
-    left: list[tuple[int, LeftRows]] = field(default_factory=list[tuple[int, LeftRows]])
+    obsolete: list[tuple[int, ObsoletePlaces]] = field(default_factory=list[tuple[int, ObsoletePlaces]])
     """Changed entries by commit."""
     scores: dict[int, dict[str, float]] = field(default_factory=dict[int, dict[str, float]])
     """Scores by place of the entry."""
@@ -93,8 +93,8 @@ class ColumnValues:
             self.dedup.setdefault(first, []).append((dedup_value(second, value, rows), value))
         elif kind == OUTSIDE:
             self.outside = _OUTSIDE.decode(value)
-        elif kind == LEFT:
-            self.left.append((first, unpack_left(value)))
+        elif kind == OBSOLETE:
+            self.obsolete.append((first, unpack_obsolete(value)))
         elif kind == SCORES:
             self.scored.add(first)
             held = _SCORES.decode(value)
@@ -161,15 +161,15 @@ class WaitingEntries:
         self._rewritten = _joined([run.rewritten for run in self._read], np.int32)
         self._model = _joined([run.model for run in self._read], np.int32)
         self._state = _joined([run.state for run in self._read], np.int8)
-        self.notes: list[LeftNote] = []
+        self.notes: list[ObsoleteNote] = []
         dead = np.zeros(self._count, np.bool_)
-        for commit, left in values.left:
-            newest = max(int(places[-1]) for places in left if len(places))
+        for commit, obsolete in values.obsolete:
+            newest = max(int(places[-1]) for places in obsolete if len(places))
             if newest >= self.first + self._count:
                 raise PackedError(f"commit {commit} notes entry {newest} that was not written")
-            self.notes.append(LeftNote(commit, newest, len(left.dead) + len(left.matched)))
-            dead[left.dead[left.dead >= self.first] - self.first] = True
-            matched = left.matched[left.matched >= self.first] - self.first
+            self.notes.append(ObsoleteNote(commit, newest, len(obsolete.dead) + len(obsolete.matched)))
+            dead[obsolete.dead[obsolete.dead >= self.first] - self.first] = True
+            matched = obsolete.matched[obsolete.matched >= self.first] - self.first
             self._state[matched] = np.where(self._state[matched] == UNMATCHED, RETAINED, self._state[matched])
         self._positions = self._in_order(np.flatnonzero(~dead))
         self._scores = values.scores

@@ -21,8 +21,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.join.compiled.durable.keys import LEFT, SCORES, WAITING, key_of
-from streamwatch.core.join.compiled.durable.packed import LeftRows, pack_left, pack_waiting
+from streamwatch.core.join.compiled.durable.keys import OBSOLETE, SCORES, WAITING, key_of
+from streamwatch.core.join.compiled.durable.packed import ObsoletePlaces, pack_obsolete, pack_waiting
 from streamwatch.core.join.compiled.layout import FRONT, PLACE_BITS, PLACE_MASK, Arrays
 from streamwatch.core.join.compiled.names import HeldScores
 from streamwatch.core.join.entry import PENDING
@@ -58,7 +58,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class LeftNote:
+class ObsoleteNote:
     """Places that one commit noted as changed."""
 
     commit: int
@@ -83,7 +83,7 @@ class WaitingLog:
     def __init__(
         self,
         runs: Sequence[Run] = (),
-        notes: Sequence[LeftNote] = (),
+        notes: Sequence[ObsoleteNote] = (),
         holders: NDArray[np.int32] | None = None,
     ) -> None:
         self._runs = deque(runs)
@@ -109,7 +109,7 @@ class WaitingLog:
         commit
             Number of the commit.
         arrays
-            Arrays of the join; the places of written entries are set, and `left` is emptied.
+            Arrays of the join; the places of written entries are set, and `obsolete_places` is emptied.
         fresh
             Entries that began to wait since the last commit, queue by queue, each in its order.
         scores
@@ -117,26 +117,26 @@ class WaitingLog:
         changes
             Changes to add to.
         """
-        dead, matched = self._take_left(arrays)
+        dead, matched = self._take_obsolete(arrays)
         again = self._take_oldest(arrays, len(fresh), changes)
         first = self.first
-        left = LeftRows(np.sort(dead[dead >= first]), np.sort(matched[matched >= first]))
-        if len(left.dead) or len(left.matched):
-            newest = max(int(places[-1]) for places in left if len(places))
-            self._add_note(LeftNote(commit, newest, len(left.dead) + len(left.matched)))
-            changes[key_of(LEFT, commit)] = pack_left(left)
+        obsolete = ObsoletePlaces(np.sort(dead[dead >= first]), np.sort(matched[matched >= first]))
+        if len(obsolete.dead) or len(obsolete.matched):
+            newest = max(int(places[-1]) for places in obsolete if len(places))
+            self._add_note(ObsoleteNote(commit, newest, len(obsolete.dead) + len(obsolete.matched)))
+            changes[key_of(OBSOLETE, commit)] = pack_obsolete(obsolete)
         for chosen in (again, fresh):
             for start in range(0, len(chosen), RUN_ROWS):
                 self._write_run(arrays, chosen[start : start + RUN_ROWS], scores, changes)
         while self._notes and self._notes[0].newest < self.first:
             note = self._notes.popleft()
             self._rows -= _size_of_note(note)
-            changes[key_of(LEFT, note.commit)] = None
+            changes[key_of(OBSOLETE, note.commit)] = None
 
-    def _take_left(self, arrays: Arrays) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        count = int(arrays.totals["left"][0])
-        noted = arrays.left[:count]
-        arrays.totals["left"] = 0
+    def _take_obsolete(self, arrays: Arrays) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        count = int(arrays.totals["obsolete"][0])
+        noted = arrays.obsolete_places[:count]
+        arrays.totals["obsolete"] = 0
         dead, matched = (noted[noted > 0] & PLACE_MASK) - 1, (-noted[noted < 0] & PLACE_MASK) - 1
         self._holders[dead - self._offset] = -1
         return dead, matched
@@ -207,7 +207,7 @@ class WaitingLog:
         self._holders[start : start + len(chosen)] = chosen
         self.next += len(chosen)
 
-    def _add_note(self, note: LeftNote) -> None:
+    def _add_note(self, note: ObsoleteNote) -> None:
         self._notes.append(note)
         self._rows += _size_of_note(note)
 
@@ -216,5 +216,5 @@ def _size_of_run(run: Run) -> int:
     return run.count + ROWS_OF_A_VALUE
 
 
-def _size_of_note(note: LeftNote) -> int:
+def _size_of_note(note: ObsoleteNote) -> int:
     return note.count // 8 + ROWS_OF_A_VALUE

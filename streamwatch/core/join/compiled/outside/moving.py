@@ -206,15 +206,15 @@ def oldest_of(entries, totals, places, queue, found):
 
 
 @entry
-def remove_waiting(slots, entries, totals, places, left, queue, chosen, shift):
+def remove_waiting(slots, entries, totals, places, obsolete_places, queue, chosen, shift):
     """Remove entries from their queue and the table, and note that what commits wrote of them is obsolete."""
     t = totals[0]
     for k in range(chosen.shape[0]):
         x = chosen[k]
         place = places[x]
         if place & PLACE_MASK != 0:
-            left[t.left] = place
-            t.left += 1
+            obsolete_places[t.obsolete] = place
+            t.obsolete += 1
         places[x] = UNWRITTEN
         dequeue(entries, t, queue, x)
         unchain(slots, entries, t, x, shift)

@@ -119,8 +119,8 @@ class Overflow:
         self._scores = OutsideScores(store)
         self.settled: dict[int, int] = {}
         """Number of dedup entries outside the table by generation."""
-        self.dedup_left = False
-        """Whether all dedup entries have left the table since this was last set to False."""
+        self.dedup_moved_out = False
+        """Whether all dedup entries were moved out of the table since this was last set to False."""
         self.came_back = False
         """Whether entries have come back since this was last set to False."""
 
@@ -210,7 +210,7 @@ class Overflow:
             arrays.entries,
             arrays.totals,
             arrays.places,
-            arrays.left,
+            arrays.obsolete_places,
             queue,
             chosen,
             table.shift,
@@ -240,7 +240,7 @@ class Overflow:
                 yield _yield_to_loop
             part = found[start : start + AT_ONCE]
             remove_settled(arrays.slots, arrays.entries, totals, part, table.shift)
-        self.dedup_left = True
+        self.dedup_moved_out = True
 
     def _packed(
         self, write: Callable[..., None], arrays: Arrays, chosen: NDArray[np.int64] | NDArray[np.int32]
