@@ -20,7 +20,7 @@ from streamwatch.core.join.compiled.cold.merging import Merge
 from streamwatch.core.join.compiled.cold.store import ColdChanges
 from streamwatch.core.join.compiled.durable.totals import JoinTotals
 from streamwatch.core.join.compiled.durable.waiting_log import Changes
-from streamwatch.core.join.compiled.join import BRING, DONE, LOOK, CompiledJoin
+from streamwatch.core.join.compiled.join import CHECK_IDLE, DONE, LOAD_OLDEST, CompiledJoin
 from streamwatch.core.join.compiled.layout import Arrays, Records
 from streamwatch.core.join.compiled.outside.overflow import Overflow, Work
 from streamwatch.core.join.compiled.rows import Digests
@@ -144,7 +144,7 @@ class ColumnPipeline:
 
     def _steps(self, rows: Records) -> Generator[PartialResult]:
         join = self._join
-        at, why, told = 0, LOOK, 0
+        at, why, reported = 0, CHECK_IDLE, 0
         # Scores are read first: the join keeps none of predictions that it resolves.
         scores = join.predicted_scores(rows) if self._registers else None
         for work in join.prepare(rows):
@@ -153,11 +153,11 @@ class ColumnPipeline:
             parts: list[OutcomeBatch] = []
             alarms: list[Alarm] = []
             retired: list[tuple[int, str]] = []
-            if why == BRING:
-                for work in join.bring_back(rows[at:]):
+            if why == LOAD_OLDEST:
+                for work in join.load_oldest(rows[at:]):
                     yield PartialResult(at, (), (), (), work)
-            why = LOOK
-            while why == LOOK:
+            why = CHECK_IDLE
+            while why == CHECK_IDLE:
                 before = at
                 at, why = join.take(rows, at)
                 if scores is not None:
@@ -166,7 +166,7 @@ class ColumnPipeline:
                 if len(outcomes):
                     alarms += self.evaluate(outcomes)
                     parts.append(outcomes)
-                if why == LOOK:
+                if why == CHECK_IDLE:
                     folded = sum(map(len, parts))
                     idle = join.retire(int(rows[at]["record_ms"]))
                     self._retire(idle)
@@ -175,10 +175,10 @@ class ColumnPipeline:
                 self.clock_ms = int(rows[at - 1]["record_ms"])
             if why == DONE:
                 for work in join.finish():  # the last records count as taken only once this is done
-                    yield PartialResult(told, _together(parts), alarms, retired, work)
+                    yield PartialResult(reported, _together(parts), alarms, retired, work)
                     parts, alarms, retired = [], [], []
                 join.release_names()
-            told = at
+            reported = at
             yield PartialResult(at, _together(parts), alarms, retired)
 
     def release_held(self, found: WorkingSet) -> BatchResult:

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from streamwatch.core.commit.batch import CommitBatch
-from streamwatch.core.join.compiled.join import BRING, DONE, CompiledJoin
+from streamwatch.core.join.compiled.join import DONE, LOAD_OLDEST, CompiledJoin
 from streamwatch.core.join.compiled.layout import LABEL, NO_TIME, PREDICTION, ROW
 from streamwatch.core.join.compiled.outside.overflow import Overflow
 from streamwatch.core.join.compiled.outside.spec import OverflowSpec
@@ -61,8 +61,8 @@ class Measured:
         while why != DONE:
             at, why = self.join.take(rows, at)
             self.join.take_outcomes()
-            if why == BRING:
-                for work in self.join.bring_back(rows[at:]):
+            if why == LOAD_OLDEST:
+                for work in self.join.load_oldest(rows[at:]):
                     work()
         for work in self.join.finish():
             work()

@@ -17,7 +17,7 @@ from streamwatch.core.buckets.parts import InvalidOf
 from streamwatch.core.buckets.pieces import INVALID
 from streamwatch.core.buckets.places import RECORD
 from streamwatch.core.events import Event, Partition
-from streamwatch.core.join.compiled.join import DONE, LOOK, CompiledJoin
+from streamwatch.core.join.compiled.join import CHECK_IDLE, DONE, CompiledJoin
 from streamwatch.core.join.compiled.layout import (
     ACCEPTED,
     NO_TIME,
@@ -183,7 +183,7 @@ class ColumnJoin:
         return events
 
     def _take(self, rows: Records, placed: NDArray[np.int64]) -> None:
-        join, at, why = self.join, 0, LOOK
+        join, at, why = self.join, 0, CHECK_IDLE
         while why != DONE:
             start = at
             at, why = join.take(rows, at)
@@ -191,7 +191,7 @@ class ColumnJoin:
             if len(some):
                 self._accept(rows["model"][some], placed[some])
             self._note(join.take_outcomes(), placed)
-            if why == LOOK:
+            if why == CHECK_IDLE:
                 self.reported_activity.retire(int(rows[at]["record_ms"]))
 
     def _accept(self, models: NDArray[np.int32], placed: NDArray[np.int64]) -> None:

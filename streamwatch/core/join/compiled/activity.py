@@ -34,7 +34,7 @@ def place_model(arrays: Arrays, names: JoinNames, join_models: JoinModels, row: 
         return
     activity["place"][number] = PLACED
     activity["last_ms"][number] = place.last_ms
-    arrays.totals["next_look_s"] = join_models.next_look_s
+    arrays.totals["next_idle_check_s"] = join_models.next_look_s
 
 
 def update_models(arrays: Arrays, names: JoinNames, join_models: JoinModels) -> None:
@@ -60,7 +60,7 @@ def retire(
         others.invalid_by_model.pop(name, None)
     if idle:
         activity["place"][activity["place"] == REFUSED] = UNPLACED
-    arrays.totals["next_look_s"] = join_models.next_look_s
+    arrays.totals["next_idle_check_s"] = join_models.next_look_s
     arrays.counters["models_retired"] += len(idle)
     return idle
 

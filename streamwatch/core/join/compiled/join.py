@@ -27,7 +27,15 @@ from streamwatch.core.join.compiled.durable.waiting_log import Changes
 from streamwatch.core.join.compiled.growing import grown, is_nearly_full, shift_of
 from streamwatch.core.join.compiled.incoming import JoinRows
 from streamwatch.core.join.compiled.layout import NO_TIME, PREDICTIONS, UNWRITTEN, Arrays, Records
-from streamwatch.core.join.compiled.loop import BRING, DONE, GROW, LOOK, PLACE, WRITTEN, take
+from streamwatch.core.join.compiled.loop import (
+    CHECK_IDLE,
+    DONE,
+    GROW,
+    LOAD_OLDEST,
+    PLACE_MODEL,
+    TAKE_OUTCOMES,
+    take,
+)
 from streamwatch.core.join.compiled.names import HeldScores, NumberedSegments, NumberedTopics, new_names
 from streamwatch.core.join.compiled.other_records import OtherRecords
 from streamwatch.core.join.compiled.outside.overflow import Overflow, Work
@@ -42,7 +50,7 @@ from streamwatch.core.predictions.batch import PredictionBatch
 from streamwatch.core.records import RecordBatch
 from streamwatch.core.specs import JoinSpec
 
-__all__ = ["BRING", "DONE", "LOOK", "WRITTEN", "CompiledJoin"]
+__all__ = ["CHECK_IDLE", "DONE", "LOAD_OLDEST", "TAKE_OUTCOMES", "CompiledJoin"]
 
 ROOM: Final = 4_096
 """Number of outcomes handed over at a time; those of one id may come in addition."""
@@ -137,7 +145,7 @@ class CompiledJoin:
         return accepted_predictions(rows, scores, start, stop, self.names)
 
     def prepare(self, rows: Records) -> Iterator[Work]:
-        """Bring everything into the table that these rows need.
+        """Load everything into the table that these rows need.
 
         Do each piece of work before asking for the next.
         """
@@ -146,12 +154,12 @@ class CompiledJoin:
             yield from overflow.evict_if_full(self)
             yield from overflow.load_guests(self, rows)
 
-    def bring_back(self, rows: Records) -> Iterator[Work]:
-        """Bring back the entries for which `take` stopped, and prepare for the remaining rows."""
+    def load_oldest(self, rows: Records) -> Iterator[Work]:
+        """Load the oldest entries of the queue for which `take` stopped; prepare for the remaining rows."""
         overflow = self._overflow
         assert overflow is not None  # noqa: S101 - without it nothing is outside the table
         overflow.unload_guests(self)
-        yield from overflow.bring_back(self, int(self._arrays.totals["needed"][0]))
+        yield from overflow.load_oldest(self, int(self._arrays.totals["needed"][0]))
         yield from overflow.load_guests(self, rows)
 
     def finish(self) -> Iterator[Work]:
@@ -164,14 +172,14 @@ class CompiledJoin:
     def take(self, rows: Records, start: int) -> tuple[int, int]:
         """Join rows from `start` on; return the row at which it stopped, and the reason.
 
-        After `DONE` and `WRITTEN`, call `take_outcomes`; after `LOOK`, models may be idle at the time of the
-        row; after `BRING`, call `bring_back`.
+        After `DONE` and `TAKE_OUTCOMES`, call `take_outcomes`; after `CHECK_IDLE`, models may be idle at the
+        time of the row; after `LOAD_OLDEST`, call `load_oldest`.
         """
         room = min(ROOM, ROOM_WITH_SCORES) if self.names.scores else ROOM
         while True:
             start, why = take(self._arrays, rows, start, self.shift, room)
             self._others.count_up_to(start)
-            if why == PLACE:
+            if why == PLACE_MODEL:
                 place_model(self._arrays, self.names, self._join_models, rows[start])
             elif why == GROW:
                 self.grow()
@@ -251,7 +259,7 @@ class CompiledJoin:
         self._join_models.restore(totals.join_models)
         activity = restored_activity(self.names, totals.join_models)
         self._arrays = self._arrays._replace(activity=activity)
-        self._arrays.totals["next_look_s"] = self._join_models.next_look_s
+        self._arrays.totals["next_idle_check_s"] = self._join_models.next_look_s
         self._arrays.limits["assume"] = -1 if self._spec.assume is None else self.classes[self._spec.assume]
         self.start_ms = totals.start_ms
 

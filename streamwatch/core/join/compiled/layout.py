@@ -105,7 +105,7 @@ TOTALS: Final = np.dtype(
         ("dead_first", np.int64),
         ("dead_last", np.int64),
         ("passed_ms", np.int64),
-        ("next_look_s", np.int64),
+        ("next_idle_check_s", np.int64),
         ("outcomes", np.int64),
         ("discarded", np.int64),
         ("obsolete", np.int64),
@@ -123,14 +123,14 @@ TOTALS: Final = np.dtype(
 `free`: first of the freed entries; `top`: number of entries ever used. `chains`: number of ids in the table.
 `first`, `last`: ends of the queues. `generation` … `opened_ms`: the open generation of dedup entries;
 `closed…`: the others, in the ring of `GENERATION`. `dead…`: list of dedup entries of dropped generations that
-are not freed yet. `passed_ms`: time up to which due entries have been processed. `next_look_s`: time at which
-a model may be idle. `outcomes`, `discarded`: numbers written since they were last handed over. `obsolete`:
-number of places noted since the last commit. `cold`: number of entries of each queue outside the table,
-guests included; `cold_unmatched`: those of them that are labels without a match; `cold_ms`: lower bound of
-their record times. `front`: number of entries at the start of each queue that came back from outside, older
-than all that are still there. `needed`: queue whose oldest entries must be brought back. `used`: number of
-entries of the table in use. `settled`: number of entries noted since the last commit; -1 once there were too
-many.
+are not freed yet. `passed_ms`: time up to which due entries have been processed. `next_idle_check_s`: time at
+which a model may be idle. `outcomes`, `discarded`: numbers written since they were last handed over.
+`obsolete`: number of places noted since the last commit. `cold`: number of entries of each queue outside the
+table, guests included; `cold_unmatched`: those of them that are labels without a match; `cold_ms`: lower
+bound of their record times. `front`: number of entries at the start of each queue that came back from
+outside, older than all that are still there. `needed`: queue whose oldest entries must be loaded. `used`:
+number of entries of the table in use. `settled`: number of entries noted since the last commit; -1 once there
+were too many.
 """
 
 SETTLED_NOTED: Final = 1 << 16

@@ -246,7 +246,7 @@ def expire(t, limit_s, room):
 
 @hot
 def labels_fall_due(t, queue, horizon_ms, limit_s):
-    """Tell whether the first label of a queue is due; if it must be brought back first, set `needed`."""
+    """Tell whether the first label of a queue is due; if it must be loaded first, set `needed`."""
     totals = t.totals[0]
     if not is_first(totals, queue):
         if deadline(totals.cold_ms[queue], horizon_ms) <= limit_s:

@@ -38,12 +38,12 @@ from streamwatch.core.join.compiled.table import EMPTY, find_slot, first_of
 from streamwatch.core.join.compiled.waiting import free_dead, pass_dedup_time
 from streamwatch.core.join.working_set import EVICTIONS
 
-DONE, PLACE, LOOK, WRITTEN, GROW, BRING = range(6)
+DONE, PLACE_MODEL, CHECK_IDLE, TAKE_OUTCOMES, GROW, LOAD_OLDEST = range(6)
 """Reasons for which the loop stopped.
 
-DONE: no row is left. PLACE: the model of the current row must be placed. LOOK: a model may be idle. WRITTEN:
-outcomes must be handed over. GROW: there is no room for another entry. BRING: the oldest entries of a queue
-are outside the table and are needed.
+DONE: no row is left. PLACE_MODEL: the model of the current row must be placed. CHECK_IDLE: a model may be
+idle. TAKE_OUTCOMES: outcomes must be handed over. GROW: there is no room for another entry. LOAD_OLDEST: the
+oldest entries of a queue are outside the table and are needed.
 """
 
 AHEAD = 12
@@ -80,21 +80,21 @@ def pass_time(t, shift, clock_ms, room):
 
 
 @inner
-def may_evict(totals, limits, side):
-    """Queue whose oldest entries must be brought back before a row that may evict them; -1 if none."""
+def queue_to_load(totals, limits, side):
+    """Queue whose oldest entries must be loaded before a row that may evict them; -1 if none."""
     if side == PREDICTION:
-        if totals.pending >= limits.max_pending and short(totals, PREDICTIONS):
+        if totals.pending >= limits.max_pending and is_short(totals, PREDICTIONS):
             return PREDICTIONS
     elif totals.early + totals.retained >= limits.max_labels:
         for queue in (EARLY_LABELS, RETAINED_LABELS):
-            if short(totals, queue):
+            if is_short(totals, queue):
                 return queue
     return -1
 
 
 @hot
-def short(totals, queue):
-    """Tell whether a queue has entries outside, and fewer brought back than one row may evict."""
+def is_short(totals, queue):
+    """Tell whether a queue has entries outside, and fewer loaded ones than one row may evict."""
     return totals.cold[queue] > 0 and totals.front[queue] < EVICTIONS
 
 
@@ -142,12 +142,12 @@ def take(arrays, rows, start, shift, room):  # noqa: PLR0911, PLR0915 - it stops
         if row.record_ms >= limit_ms:
             stopped = pass_time(t, shift, row.record_ms, room)
             if stopped != NOTHING_DUE:
-                return r, WRITTEN if stopped == NO_ROOM else BRING
+                return r, TAKE_OUTCOMES if stopped == NO_ROOM else LOAD_OLDEST
             limit_ms = (totals.passed_ms // SECOND_MS + 1) * SECOND_MS
-            if row.record_ms // SECOND_MS >= totals.next_look_s:
-                return r, LOOK
+            if row.record_ms // SECOND_MS >= totals.next_idle_check_s:
+                return r, CHECK_IDLE
         if totals.outcomes + totals.discarded >= room:
-            return r, WRITTEN
+            return r, TAKE_OUTCOMES
         if totals.dead_first >= 0:
             free_dead(slots, entries, totals, shift, FREED_PER_ROW)
         if totals.chains >= full or (totals.free < 0 and totals.top >= entries.shape[0]):
@@ -155,10 +155,10 @@ def take(arrays, rows, start, shift, room):  # noqa: PLR0911, PLR0915 - it stops
         if row.side > WITHDRAWAL:
             continue
         if anything_cold:
-            needed = may_evict(totals, t.limits[0], row.side)
+            needed = queue_to_load(totals, t.limits[0], row.side)
             if needed >= 0:
                 totals.needed = needed
-                return r, BRING
+                return r, LOAD_OLDEST
         i = find_slot(slots, entries, row.low, row.high, shift)
         first = first_of(slots[i])
         before = totals.outcomes
@@ -172,7 +172,7 @@ def take(arrays, rows, start, shift, room):  # noqa: PLR0911, PLR0915 - it stops
                     counters.predictions_conflict += 1
                 discard_scores(totals, t.discarded, row.scores)
             elif place == UNPLACED:
-                return r, PLACE
+                return r, PLACE_MODEL
             elif place == REFUSED:
                 refuse(t, shift, row, i, early, bare, last)
             else:

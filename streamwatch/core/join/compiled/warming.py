@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from streamwatch.core.events import Event, Label, Prediction
 from streamwatch.core.join.compiled.cold.memory import MemoryRuns
 from streamwatch.core.join.compiled.cold.spec import ColdSpec
-from streamwatch.core.join.compiled.join import BRING, DONE, CompiledJoin
+from streamwatch.core.join.compiled.join import DONE, LOAD_OLDEST, CompiledJoin
 from streamwatch.core.join.compiled.outside.overflow import Overflow
 from streamwatch.core.join.compiled.outside.spec import OverflowSpec
 from streamwatch.core.records import no_records
@@ -77,8 +77,8 @@ def _take(join: CompiledJoin, events: Sequence[Event]) -> None:
     while why != DONE:
         at, why = join.take(rows, at)
         join.take_outcomes()
-        if why == BRING:
-            for work in join.bring_back(rows[at:]):
+        if why == LOAD_OLDEST:
+            for work in join.load_oldest(rows[at:]):
                 work()
     for work in join.finish():
         work()

@@ -251,8 +251,8 @@ class Overflow:
         self._arrival += len(chosen)
         return packed
 
-    def bring_back(self, table: Table, queue: int) -> Iterator[Work]:
-        """Bring back the oldest entries of a queue; no guests may be in the table."""
+    def load_oldest(self, table: Table, queue: int) -> Iterator[Work]:
+        """Load the oldest entries of a queue back into the table; no guests may be in it."""
         taking = self.cold.taking(queue, self._spec.taken)
         yield taking.run
         packed = self.cold.finish_taking(taking)
@@ -282,13 +282,13 @@ class Overflow:
         self._update_oldest_ms(table)
 
     def load_oldest_prediction(self, table: Table) -> Iterator[Work]:
-        """Bring the oldest pending prediction into the table, so that its age is known."""
+        """Load the oldest pending prediction into the table, so that its age is known."""
         t = table.arrays.totals[0]
         if t["cold"][PREDICTIONS] > 0 and t["front"][PREDICTIONS] == 0:
-            yield from self.bring_back(table, PREDICTIONS)
+            yield from self.load_oldest(table, PREDICTIONS)
 
     def load_guests(self, table: Table, rows: Records) -> Iterator[Work]:
-        """Bring all entries of the ids of these rows into the table, as guests."""
+        """Load all entries of the ids of these rows into the table, as guests."""
         if not self.cold.runs:
             return
         self._drop_generations(int(table.arrays.totals["floor"][0]))
