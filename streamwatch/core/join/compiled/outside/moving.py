@@ -48,7 +48,7 @@ def unpacked(entries, totals, packed):
 
 
 @hot
-def hang_in(slots, entries, totals, places, x, shift):
+def insert_in_chain(slots, entries, totals, places, x, shift):
     """Insert an entry from outside into its chain, before the first prediction that never left the table."""
     e = entries[x]
     i = find_slot(slots, entries, e.low, e.high, shift)
@@ -94,7 +94,7 @@ def add_guests(slots, entries, totals, places, packed, start, at, shift):
             prefetch(slots, slots.itemsize * np.int64(packed[k + _AHEAD].low >> shift))
         x = unpacked(entries, t, packed[k])
         places[x] = -1 - k
-        hang_in(slots, entries, t, places, x, shift)
+        insert_in_chain(slots, entries, t, places, x, shift)
         at[k] = x
     return packed.shape[0]
 
@@ -129,7 +129,7 @@ def bring_to_front(slots, entries, totals, places, packed, start, queue, shift):
             return k
         x = unpacked(entries, t, packed[k])
         places[x] = FRONT
-        hang_in(slots, entries, t, places, x, shift)
+        insert_in_chain(slots, entries, t, places, x, shift)
         entries[x].later = behind
         entries[x].earlier_or_generation = before
         if before >= 0:
