@@ -17,7 +17,6 @@ from streamwatch.core.join.compiled.activity import (
     update_models,
     with_room_for_models,
 )
-from streamwatch.core.join.compiled.beginning import new_arrays
 from streamwatch.core.join.compiled.cold.merging import Merge
 from streamwatch.core.join.compiled.cold.store import ColdChanges
 from streamwatch.core.join.compiled.counters import counters_of, restore_counters
@@ -26,6 +25,7 @@ from streamwatch.core.join.compiled.durable.totals import JoinTotals, totals_of
 from streamwatch.core.join.compiled.durable.waiting_log import Changes
 from streamwatch.core.join.compiled.growing import grown, is_nearly_full, shift_of
 from streamwatch.core.join.compiled.incoming import JoinRows
+from streamwatch.core.join.compiled.initial_arrays import new_arrays
 from streamwatch.core.join.compiled.layout import NO_TIME, PREDICTIONS, UNWRITTEN, Arrays, Records
 from streamwatch.core.join.compiled.loop import (
     CHECK_IDLE,

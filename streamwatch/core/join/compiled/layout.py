@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.join.compiled.untouched import untouched
+from streamwatch.core.join.compiled.lazy_zeros import lazy_zeros
 from streamwatch.core.join.counters import JoinCounters, LabelCounters
 from streamwatch.core.outcomes import OUTCOME
 from streamwatch.core.records import MOST_TOPICS
@@ -263,17 +263,17 @@ class Arrays(NamedTuple):
 
 def entries_of(capacity: int) -> Records:
     """Allocate entries; memory is touched as they are used."""
-    return untouched(capacity, ENTRY)
+    return lazy_zeros(capacity, ENTRY)
 
 
 def slots_of(count: int) -> NDArray[np.uint64]:
     """Allocate empty slots, a power of two; memory is touched as they are used."""
-    return untouched(count, np.dtype(np.uint64))
+    return lazy_zeros(count, np.dtype(np.uint64))
 
 
 def places_of(capacity: int) -> NDArray[np.int64]:
     """Allocate places, all `UNWRITTEN`; memory is touched as they are written."""
-    return untouched(capacity, np.dtype(np.int64))
+    return lazy_zeros(capacity, np.dtype(np.int64))
 
 
 def outcomes_of(room: int) -> Records:

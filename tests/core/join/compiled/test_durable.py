@@ -78,7 +78,7 @@ def test_what_settled_is_known_from_notes_as_from_the_lists(monkeypatch):
 
 @pytest.mark.slow
 def test_more_than_can_be_noted_is_known_from_the_lists(monkeypatch):
-    monkeypatch.setattr("streamwatch.core.join.compiled.beginning.SETTLED_NOTED", 2)
+    monkeypatch.setattr("streamwatch.core.join.compiled.initial_arrays.SETTLED_NOTED", 2)
     for seed in range(4 * 10**6, 4 * 10**6 + 10):
         compare(Random(seed))
 

@@ -14,7 +14,7 @@ _HUGE_BYTES: Final = 1 << 22
 """From this size on, pages of 2 MB are requested, as numpy does."""
 
 
-def untouched(count: int, kind: np.dtype[Any]) -> NDArray[Any]:
+def lazy_zeros(count: int, kind: np.dtype[Any]) -> NDArray[Any]:
     """Allocate an array of zeros, shape (count,), without using memory yet.
 
     numpy's zeros can come from the C library's heap, where reused memory must be cleared and is thereby
