@@ -299,16 +299,16 @@ class ColumnPipeline:
         """Number of the join's entries outside its table, those settled meanwhile included."""
         return self._join.entries_outside
 
-    def upkeep(self) -> Merge | None:
+    def plan_merge(self) -> Merge | None:
         """Plan the merge of several runs of entries outside the table into one; None if none is due.
 
-        Call its `run` in a thread (steps may be taken meanwhile), then `finish_upkeep`.
+        Call its `run` in a thread (steps may be taken meanwhile), then `finish_merge`.
         """
-        return self._join.upkeep()
+        return self._join.plan_merge()
 
-    def finish_upkeep(self, merge: Merge) -> None:
+    def finish_merge(self, merge: Merge) -> None:
         """Use the result of `merge` in place of the runs it merged; not while `steps` is iterated."""
-        self._join.finish_upkeep(merge)
+        self._join.finish_merge(merge)
 
     def restore(self, snapshot: bytes, items: Iterable[tuple[bytes, bytes]]) -> None:
         """Continue from the last commit's `snapshot`, and the items that `changes` has left in the store.

@@ -73,9 +73,9 @@ class Measured:
 
     def commit(self):
         began = time.process_time()
-        while (merge := self.join.upkeep()) is not None:
+        while (merge := self.join.plan_merge()) is not None:
             merge.run()
-            self.join.finish_upkeep(merge)
+            self.join.finish_merge(merge)
         self.merging += time.process_time() - began
         self.commits += 1
         columns, runs = self.join.changes(self.commits), self.join.run_changes()

@@ -118,9 +118,9 @@ class Committing:
         if isinstance(self.pipeline, ColumnPipeline):
             self.pipeline.advance(events, self.store.fetch(self.pipeline.read_set(events)))
             assert self.pipeline.identities() == []
-            while (merge := self.pipeline.upkeep()) is not None:
+            while (merge := self.pipeline.plan_merge()) is not None:
                 merge.run()
-                self.pipeline.finish_upkeep(merge)
+                self.pipeline.finish_merge(merge)
             return
         for batch in (digested(events[: len(events) // 2]), digested(events[len(events) // 2 :])):
             step = self.pipeline.advance(batch, self.store.fetch(self.pipeline.read_set(batch)))

@@ -52,8 +52,8 @@ class StoreMaintenance:
             with damage_named(self._directory):
                 running.result()
             if merge is not None:
-                self._pipeline.finish_upkeep(merge)
-        self._merge = merge = self._pipeline.upkeep()
+                self._pipeline.finish_merge(merge)
+        self._merge = merge = self._pipeline.plan_merge()
         if merge is not None:
             self._running = self._thread.submit(merge.run)
         elif ranges := self._runs.reclaimable(self._pipeline.entries_outside):

@@ -139,9 +139,9 @@ async def preload(_: str, topics: list[str], number: int) -> dict[str, float]:
         step = core.pipeline.advance(events, store.fetch(core.pipeline.read_set(events)))
         store.apply(step)
         core.take(step)
-        while (merge := core.pipeline.upkeep()) is not None:
+        while (merge := core.pipeline.plan_merge()) is not None:
             merge.run()
-            core.pipeline.finish_upkeep(merge)
+            core.pipeline.finish_merge(merge)
         store.commit(core.changes({POSITIONS: SourcePositions().encode()}))
     store.flush()
     store._database.compact()

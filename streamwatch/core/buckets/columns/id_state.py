@@ -57,7 +57,7 @@ def state_of(bucket: ColumnIdBucket) -> list[bytes]:
         own.reported_activity.state(),
     )
     entries["label_at_prediction"][pending] = -1  # the number of a prediction is not a class
-    changes = join.everything()
+    changes = join.all_entries()
     entries["label_at_prediction"][pending] = numbers
     bodies = [_ENCODER.encode(state)]
     part: list[tuple[bytes, bytes]] = []

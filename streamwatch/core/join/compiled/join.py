@@ -213,8 +213,8 @@ class CompiledJoin:
         """
         return self._durable.changes(commit, self._arrays, self._overflow)
 
-    def everything(self) -> Changes:
-        """Everything a store would contain of the entries; not for a join whose changes are committed."""
+    def all_entries(self) -> Changes:
+        """All entries, as a store would contain them; not for a join whose changes are committed."""
         self._arrays.places[: int(self._arrays.totals["top"][0])] = UNWRITTEN
         self._arrays.totals["obsolete"] = 0
         for names in (self.models, self.classes, self.names.segments, self.names.topics):
@@ -231,14 +231,14 @@ class CompiledJoin:
         """Number of entries outside the table, dead ones included."""
         return 0 if self._overflow is None else self._overflow.cold.entries
 
-    def upkeep(self) -> Merge | None:
+    def plan_merge(self) -> Merge | None:
         """Plan a merge of runs of entries outside the table; call its `run` in a thread.
 
         None if none is due.
         """
         return None if self._overflow is None else self._overflow.cold.merging()
 
-    def finish_upkeep(self, merge: Merge) -> None:
+    def finish_merge(self, merge: Merge) -> None:
         """Use the result of a merge; not between `prepare` and `finish`."""
         assert self._overflow is not None  # noqa: S101 - it planned the merge
         self._overflow.cold.finish_merging(merge)

@@ -44,10 +44,10 @@ def warm_up_overflow() -> None:
         _take(join, [Prediction(f"{at_ms + n}", "warm-up", "a", at_ms) for n in range(8)])
         _take(join, [Label(f"{at_ms}", "a", at_ms), Label(f"{at_ms + 100}", "a", at_ms, "warm-up")])
     _take(join, [Prediction("100", "warm-up", "a", 2_000), Label("1", "a", 2_000)])
-    merge = join.upkeep()
+    merge = join.plan_merge()
     assert merge is not None  # noqa: S101 - there are several runs of a size
     merge.run()
-    join.finish_upkeep(merge)
+    join.finish_merge(merge)
     values = {key: value for key, value in join.changes(1).items() if value is not None}
     changes = join.run_changes()
     assert changes is not None  # noqa: S101 - there is an overflow

@@ -94,9 +94,9 @@ def test_what_was_committed_goes_on_and_what_was_not_comes_again(tmp_path):
         for start in range(0, LENGTH, 15):
             rows.feed(events[start : start + 15])
             columns.feed(events[start : start + 15])
-            while (merge := columns.pipeline.upkeep()) is not None:
+            while (merge := columns.pipeline.plan_merge()) is not None:
                 merge.run()
-                columns.pipeline.finish_upkeep(merge)
+                columns.pipeline.finish_merge(merge)
             columns.commit()
             outside += columns.pipeline.entries_outside
             if chance.random() < 0.4:

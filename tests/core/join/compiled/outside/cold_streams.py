@@ -46,11 +46,11 @@ class ColdJoined(DurableJoined):
     def keep_up(self):
         """Begin a merge, end one, or forget one."""
         if self.merge is None:
-            self.merge = self.pipeline.upkeep()
+            self.merge = self.pipeline.plan_merge()
             self.seen["merges"] += self.merge is not None
         elif self.chance.random() < 0.5:
             self.merge.run()
-            self.pipeline.finish_upkeep(self.merge)
+            self.pipeline.finish_merge(self.merge)
             self.merge = None
 
     def look(self):
