@@ -104,9 +104,9 @@ class Cold:
         """Evict entries as a full table does, and merge as it falls due."""
         for entries in parts:
             self.clock("evict", self.cold.evict, 0, entries)
-            while (merge := self.clock("merge", self.cold.merging)) is not None:
+            while (merge := self.clock("merge", self.cold.plan_merge)) is not None:
                 self.clock("merge", merge.run)
-                self.clock("merge", self.cold.finish_merging, merge)
+                self.clock("merge", self.cold.finish_merge, merge)
                 self.merged += merge.run_made.manifest.count
                 self.commit()
                 if self.runs is not None:
@@ -117,9 +117,9 @@ class Cold:
 
     def take(self):
         count = min(self.cold.alive(0), TAKEN)
-        taking = self.cold.taking(0, count)
+        taking = self.cold.plan_oldest_search(0, count)
         self.clock("take", taking.run)
-        assert len(self.clock("take", self.cold.finish_taking, taking)) == count
+        assert len(self.clock("take", self.cold.finish_oldest_search, taking)) == count
         return count
 
 

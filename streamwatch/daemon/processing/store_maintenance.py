@@ -80,7 +80,7 @@ class StoreMaintenance:
     async def leave(self, seconds: float | None) -> bool:
         """Give up what is running, and wait at most so long for its end; whether it has ended."""
         if self._merge is not None:
-            self._merge.given_up = True
+            self._merge.cancelled = True
         self._thread.shutdown(wait=False, cancel_futures=True)
         if self._running is None or self._running.done():
             return True

@@ -236,12 +236,12 @@ class CompiledJoin:
 
         None if none is due.
         """
-        return None if self._overflow is None else self._overflow.cold.merging()
+        return None if self._overflow is None else self._overflow.cold.plan_merge()
 
     def finish_merge(self, merge: Merge) -> None:
         """Use the result of a merge; not between `prepare` and `finish`."""
         assert self._overflow is not None  # noqa: S101 - it planned the merge
-        self._overflow.cold.finish_merging(merge)
+        self._overflow.cold.finish_merge(merge)
 
     def restore(self, totals: JoinTotals, items: Iterable[tuple[bytes, bytes]]) -> None:
         """Continue from what the commits have written.

@@ -3,16 +3,17 @@
 The join uses them through `ColdEntries`, between two batches and in this order:
 
 1. `oldest_ms(queue)` is the time from which on entries may fall due. Well before the clock reaches it,
-   `taking(queue, count)` plans a search of the runs, whose `run()` is called in a thread, and
-   `finish_taking` hands over the oldest entries. They are put before all others in their queue of the table
-   and fall due there, so that only the table's rules count, assume and expire.
+   `plan_oldest_search(queue, count)` plans a search of the runs, whose `run()` is called in a thread, and
+   `finish_oldest_search` hands over the oldest entries. They are put before all others in their queue of the
+   table and fall due there, so that only the table's rules count, assume and expire.
 2. `look_up(low, high)` returns the entries of a batch's ids, in order of arrival. In their chain, they are
    put behind those that were brought back before and before all others in the table. They are guests: they
    are in no queue.
-3. After the batch, `take_out` removes the guests that have changed; the others leave the table unchanged.
+3. After the batch, `mark_dead` removes from the runs the guests that have changed; the others leave the table
+   unchanged.
 4. When the table is full, `evict(queue, entries)` takes the first entries of a queue, whose order is kept in
    `arrival`. Dedup entries are evicted by generation; `floor` tells which generations are dropped.
-5. If `merging()` plans a merge, its `run()` is called in a thread, too; `finish_merging` replaces the runs.
+5. If `plan_merge()` plans a merge, its `run()` is called in a thread, too; `finish_merge` replaces the runs.
 6. A commit writes the result of `changes()` in its atomic batch. What `run` and `evict` write before has no
    effect until then, and is removed at the next start if it is never committed.
 

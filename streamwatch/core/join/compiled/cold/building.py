@@ -28,7 +28,7 @@ from streamwatch.core.join.compiled.waiting import NUMBERS
 
 BOUNDS: Final = (2**63 - 1, 2**63 - 1, 2**31, -1, -(2**63))
 """Initial bounds: smallest arrival, record time and age of a generation, largest age and arrival."""
-NOBODY: Final = (np.uint64(2**64 - 1), np.uint64(2**64 - 1))
+NO_ID: Final = (np.uint64(2**64 - 1), np.uint64(2**64 - 1))
 """Halves of a digest that no id has."""
 _AHEAD: Final = 16
 
@@ -119,7 +119,7 @@ class RunWriter:
         self._blocks = 0
         self._count = 0
         self._ids = 0
-        self._last = NOBODY
+        self._last = NO_ID
         self._bounds = np.array(BOUNDS)
         self._names = NamesUsed()
 

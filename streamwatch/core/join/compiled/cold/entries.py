@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.join.compiled.cold.block import PACKED_ENTRY
-from streamwatch.core.join.compiled.cold.evicting import Evicting
-from streamwatch.core.join.compiled.cold.finding import Found, find
+from streamwatch.core.join.compiled.cold.evicting import Eviction
+from streamwatch.core.join.compiled.cold.finding import FoundEntries, find_entries
 from streamwatch.core.join.compiled.cold.merging import Merge
-from streamwatch.core.join.compiled.cold.oldest import Taking
+from streamwatch.core.join.compiled.cold.oldest import OldestSearch
 from streamwatch.core.join.compiled.cold.opening import committed_runs
 from streamwatch.core.join.compiled.cold.reading import living
 from streamwatch.core.join.compiled.cold.run import DEDUP_ENTRIES, Run
@@ -32,7 +32,7 @@ QUEUES: Final = (PREDICTIONS, EARLY_LABELS, RETAINED_LABELS, DEDUP_ENTRIES)
 class ColdEntries:
     """All runs, with the state of their entries.
 
-    Handles in a `Found` are valid until the next `evict`, `finish_taking` or `finish_merging`.
+    Handles in a `FoundEntries` are valid until the next `evict`, `finish_oldest_search` or `finish_merge`.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class ColdEntries:
         self._next = max(self._runs, default=-1) + 1
         self._changes = ColdChanges()
         self._merge: Merge | None = None
-        self._taking: Taking | None = None
+        self._search: OldestSearch | None = None
         self.floor = 0
         """Oldest generation of dedup entries that is not dropped; set by the caller, also after a start."""
 
@@ -120,32 +120,32 @@ class ColdEntries:
         Within a queue, entries with larger `arrival` must not have earlier `record_ms`.
         """
         if len(entries):
-            evicting = self.evicting(queue, entries)
-            evicting.run()
-            self.finish_evicting(evicting)
+            eviction = self.plan_eviction(queue, entries)
+            eviction.run()
+            self.finish_eviction(eviction)
 
-    def evicting(self, queue: int, entries: NDArray[np.void]) -> Evicting:
-        """Plan to store entries, at least one, as `evict` does; they count after `finish_evicting`."""
+    def plan_eviction(self, queue: int, entries: NDArray[np.void]) -> Eviction:
+        """Plan to store entries, at least one, as `evict` does; they count after `finish_eviction`."""
         if queue not in QUEUES:
             raise ValueError(f"queue must be one of {QUEUES}, got {queue}")
-        if self._taking is not None and self._taking.queue == queue:
+        if self._search is not None and self._search.queue == queue:
             raise RuntimeError(f"nothing may be evicted of queue {queue} while its oldest entries are sought")
-        return Evicting(self._store, self._spec, self._number(), queue, entries, self.floor)
+        return Eviction(self._store, self._spec, self._number(), queue, entries, self.floor)
 
-    def finish_evicting(self, evicting: Evicting) -> None:
-        """Add the run that `evicting` has built; after its `run`."""
-        made = evicting.run_made
+    def finish_eviction(self, eviction: Eviction) -> None:
+        """Add the run that `eviction` has built; after its `run`."""
+        made = eviction.run_made
         assert made is not None  # noqa: S101 - there are entries
         self._runs[made.number] = made
 
-    def look_up(self, low: NDArray[np.uint64], high: NDArray[np.uint64]) -> Found:
+    def look_up(self, low: NDArray[np.uint64], high: NDArray[np.uint64]) -> FoundEntries:
         """Find the living entries of distinct ids, given by the halves of their digests, (n,)."""
-        return find(self._store, self._runs.values(), low, high, self.floor)
+        return find_entries(self._store, self._runs.values(), low, high, self.floor)
 
-    def take_out(self, runs: NDArray[np.int64], positions: NDArray[np.int64]) -> int:
-        """Mark entries as dead by their handles in `Found`; return how many were alive."""
+    def mark_dead(self, runs: NDArray[np.int64], positions: NDArray[np.int64]) -> int:
+        """Mark entries as dead by their handles in `FoundEntries`; return how many were alive."""
         return sum(
-            self._runs[number].kill(positions[runs == number].astype(np.uint32))
+            self._runs[number].mark_dead(positions[runs == number].astype(np.uint32))
             for number in np.unique(runs).tolist()
         )
 
@@ -154,32 +154,32 @@ class ColdEntries:
         runs = [run for run in self._runs.values() if run.manifest.queue == queue and run.alive]
         return min((run.oldest_ms for run in runs), default=None)
 
-    def taking(self, queue: int, count: int) -> Taking:
+    def plan_oldest_search(self, queue: int, count: int) -> OldestSearch:
         """Plan to take the `count` oldest entries of a queue.
 
-        Nothing may be evicted from the queue until `finish_taking` or `give_up`.
+        Nothing may be evicted from the queue until `finish_oldest_search` or `discard_plans`.
         """
         if queue not in QUEUES or queue == DEDUP_ENTRIES:
             raise ValueError(f"the queue of what is to fall due must be one of {QUEUES[:-1]}, got {queue}")
         runs = [run for run in self._runs.values() if run.manifest.queue == queue and run.alive]
-        if self._taking is not None:
+        if self._search is not None:
             raise RuntimeError("one search of cold entries at a time; the one before has not ended")
-        self._taking = Taking(self._store, self._spec, queue, runs, count)
-        return self._taking
+        self._search = OldestSearch(self._store, self._spec, queue, runs, count)
+        return self._search
 
-    def finish_taking(self, taking: Taking) -> NDArray[np.void]:
+    def finish_oldest_search(self, search: OldestSearch) -> NDArray[np.void]:
         """Take the entries found that are still alive, oldest first, `PACKED_ENTRY` (n,).
 
-        After `taking.run`.
+        After `search.run`.
         """
-        if taking is not self._taking:
+        if search is not self._search:
             raise RuntimeError("this search of cold entries is not the one that was planned last")
-        self._taking = None
-        return taking.taken()
+        self._search = None
+        return search.take_found()
 
-    def merging(self) -> Merge | None:
+    def plan_merge(self) -> Merge | None:
         """Plan a merge if one is due and nothing else is planned; also removes dead runs."""
-        if self._merge is not None or self._taking is not None:
+        if self._merge is not None or self._search is not None:
             return None
         for run in list(self._runs.values()):
             if run.estimate(self.floor) == 0:
@@ -190,21 +190,21 @@ class ColdEntries:
         self._merge = Merge(self._store, self._spec, self._number(), chosen, self.floor)
         return self._merge
 
-    def finish_merging(self, merge: Merge) -> None:
+    def finish_merge(self, merge: Merge) -> None:
         """Replace the merged runs by the new one; after its `run`, and while no search is planned."""
-        if merge is not self._merge or self._taking is not None:
+        if merge is not self._merge or self._search is not None:
             raise RuntimeError("this merge of cold entries is not the one that was planned last, alone")
         self._merge = None
         made = merge.run_made
         if made is not None:
-            made.kill(merge.died_since())
+            made.mark_dead(merge.died_since())
             self._runs[made.number] = made
         for run in merge.runs:
             self._drop(run)
 
-    def give_up(self) -> None:
+    def discard_plans(self) -> None:
         """Drop what is planned; its `run` must have ended."""
-        self._merge = self._taking = None
+        self._merge = self._search = None
 
     def changes(self) -> ColdChanges:
         """Changes since the last call; they must be committed, or all of this is opened again."""

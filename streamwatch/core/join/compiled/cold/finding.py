@@ -22,19 +22,19 @@ _FEW: Final = 32
 """Largest number of entries of one id that are sorted by insertion."""
 
 
-class Found(NamedTuple):
-    """Living entries of the ids asked for, ordered as the ids were given, then by arrival; (n,) each."""
+class FoundEntries(NamedTuple):
+    """Living entries of the ids looked up, ordered as the ids were given, then by arrival; (n,) each."""
 
     entries: NDArray[np.void]
     """`PACKED_ENTRY`."""
-    asked: NDArray[np.int64]
+    id_indices: NDArray[np.int64]
     """Index of the id that each entry belongs to."""
     runs: NDArray[np.int64]
     positions: NDArray[np.int64]
 
 
 @entry
-def arrange(words, places, order, ends, sequence, asked):
+def arrange(words, places, order, ends, sequence, id_indices):
     """Order entries by the position of their id in the question, then by arrival.
 
     Returns False if one id has too many entries; the caller sorts then.
@@ -47,8 +47,8 @@ def arrange(words, places, order, ends, sequence, asked):
         int64 (ids,): position in the question of each of the sorted ids.
     ends
         int64 (ids,), all 0; output: end of the entries of each id.
-    sequence, asked
-        int64 (n,), `asked` all -1; output: index of the entry, and position of its id.
+    sequence, id_indices
+        int64 (n,), `id_indices` all -1; output: index of the entry, and position of its id.
     """
     for k in range(places.shape[0]):
         ends[order[places[k, 0]]] += 1
@@ -63,9 +63,9 @@ def arrange(words, places, order, ends, sequence, asked):
         i = order[places[k, 0]]
         at = ends[i]
         ends[i] += 1
-        asked[at] = i
+        id_indices[at] = i
         arrival = np.int64(words[k, ARRIVAL])
-        while at > 0 and asked[at - 1] == i and np.int64(words[sequence[at - 1], ARRIVAL]) > arrival:
+        while at > 0 and id_indices[at - 1] == i and np.int64(words[sequence[at - 1], ARRIVAL]) > arrival:
             sequence[at] = sequence[at - 1]
             at -= 1
         sequence[at] = k
@@ -84,9 +84,9 @@ def _room_for(entries: int) -> _Room:
     return _Room(np.empty((entries + 1, WORDS), np.uint64), np.empty((entries + 1, 3), np.int64))
 
 
-def find(
+def find_entries(
     store: RunStore, runs: Iterable[Run], low: NDArray[np.uint64], high: NDArray[np.uint64], floor: int
-) -> Found:
+) -> FoundEntries:
     """Find the living entries of distinct ids, given by the halves of their digests, (n,).
 
     `floor` is the oldest generation of dedup entries that is not dropped.
@@ -105,18 +105,18 @@ def find(
             continue
         sought: int = candidates(low, high, run.bloom, run.fences, which, first, last)
         for start in range(0, sought, AT_ONCE):
-            some = slice(start, min(sought, start + AT_ONCE))
+            part = slice(start, min(sought, start + AT_ONCE))
             room, count = _search(
-                store, run, low, high, which[some], first[some], last[some], floor, room, count
+                store, run, low, high, which[part], first[part], last[part], floor, room, count
             )
     words, places = room.words[:count], room.places[:count]
-    sequence, asked = np.empty(count, np.int64), np.full(count, -1, np.int64)
-    if not arrange(words, places, order, np.zeros(len(low), np.int64), sequence, asked):
-        of = order[places[:, 0]]
-        sequence = np.lexsort((words[:, ARRIVAL].copy(), of))
-        asked = of[sequence]
+    sequence, id_indices = np.empty(count, np.int64), np.full(count, -1, np.int64)
+    if not arrange(words, places, order, np.zeros(len(low), np.int64), sequence, id_indices):
+        id_of_each = order[places[:, 0]]
+        sequence = np.lexsort((words[:, ARRIVAL].copy(), id_of_each))
+        id_indices = id_of_each[sequence]
     entries = words[sequence].reshape(-1).view(PACKED_ENTRY)
-    return Found(entries, asked, places[sequence, 2], places[sequence, 1])
+    return FoundEntries(entries, id_indices, places[sequence, 2], places[sequence, 1])
 
 
 def _search(

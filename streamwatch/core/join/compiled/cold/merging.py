@@ -92,7 +92,7 @@ class Merge:
         self._moved = np.zeros(0, np.int32)
         self.run_made: Run | None = None
         """The new run; None if no entry is alive, or `run` has not ended yet."""
-        self.given_up = False
+        self.cancelled = False
         """Set if the result is no longer needed: `run` ends soon, and must not be finished."""
 
     def run(self) -> None:
@@ -121,7 +121,7 @@ class Merge:
         for k, source in enumerate(sources):
             self._refill(source, k, words, positions, heads, counts)
         while counts.any():
-            if self.given_up:
+            if self.cancelled:
                 return
             count: int = merge_entries(
                 words, positions, heads, counts, self._offsets, written, out[held:], self._moved
@@ -159,5 +159,5 @@ class Merge:
         for run, before, offset in zip(self.runs, self._dead, self._offsets.tolist(), strict=False):
             fresh = np.unpackbits((run.dead & ~before).view(np.uint8), bitorder="little")
             died.append(self._moved[offset + np.flatnonzero(fresh)])
-        places = np.concatenate(died)
-        return places[places != NOWHERE].astype(np.uint32)
+        positions = np.concatenate(died)
+        return positions[positions != NOWHERE].astype(np.uint32)

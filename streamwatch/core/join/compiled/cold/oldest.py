@@ -78,7 +78,7 @@ class _Room:
     """Index of each entry's run."""
 
 
-class Taking:
+class OldestSearch:
     """Search for the `count` oldest entries of a queue, in its state when the search is planned.
 
     Parameters
@@ -155,7 +155,7 @@ class Taking:
         self.limit = int(np.partition(ages, self._count - 1)[self._count - 1])
         found.count = keep_older(found.words, found.positions, found.sources, found.count, self.limit)
 
-    def taken(self) -> NDArray[np.void]:
+    def take_found(self) -> NDArray[np.void]:
         """Remove the entries found that are still alive from their runs, and return them, oldest first."""
         found = self._found
         words, positions = found.words[: found.count], found.positions[: found.count]
@@ -164,9 +164,9 @@ class Taking:
         latest_ms = int(words[:, RECORD_MS].view(np.int64).max(initial=0))
         for k, run in enumerate(self.runs):
             own = np.flatnonzero(sources == k)
-            places = positions[own]
-            kept[own] = (run.dead[places >> 6] >> (places & 63).astype(np.uint64)) & np.uint64(1) == 0
-            run.kill(places.astype(np.uint32))
+            in_run = positions[own]
+            kept[own] = (run.dead[in_run >> 6] >> (in_run & 63).astype(np.uint64)) & np.uint64(1) == 0
+            run.mark_dead(in_run.astype(np.uint32))
             if self.limit != _BEYOND:
                 run.oldest_arrival = max(run.oldest_arrival, self.limit + 1)
                 run.oldest_ms = max(run.oldest_ms, latest_ms)

@@ -37,18 +37,18 @@ def committed_runs(store: RunStore, *, clean: bool = True) -> list[Run]:
             raise ColdDamaged(f"the manifest of run {run_of(key)[1]} is not readable: {error}") from error
         manifests.append(manifest)
     if clean:
-        _remove_strangers(store, manifests)
+        _remove_uncommitted(store, manifests)
     return [read_run(store, manifest) for manifest in manifests]
 
 
-def _remove_strangers(store: RunStore, manifests: list[RunManifest]) -> None:
+def _remove_uncommitted(store: RunStore, manifests: list[RunManifest]) -> None:
     numbers = [-1, *(manifest.number for manifest in manifests), MOST_RUNS]
-    strangers: list[KeyRange] = []
+    uncommitted: list[KeyRange] = []
     for kind in KINDS:
         for before, after in itertools.pairwise(numbers):
             first, end = range_of(kind, before + 1, after)
             found = store.next_key(first)
             if found is not None and found < end:
-                strangers.append((first, end))
-    if strangers:
-        store.remove(strangers)
+                uncommitted.append((first, end))
+    if uncommitted:
+        store.remove(uncommitted)

@@ -108,7 +108,7 @@ class Run:
         generations = ((manifest.newest_generation - manifest.oldest_generation) & NUMBERS) + 1
         return self.alive * max(0, generations - dropped) // generations
 
-    def kill(self, positions: Positions) -> int:
+    def mark_dead(self, positions: Positions) -> int:
         """Mark entries as dead; return how many were alive."""
         fresh = np.empty(len(positions), np.uint32)
         count: int = set_bits(self.dead, positions, fresh)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from streamwatch.core.join.compiled.cold.block import PACKED_ENTRY
 from streamwatch.core.join.compiled.cold.entries import ColdEntries
-from streamwatch.core.join.compiled.cold.finding import Found
+from streamwatch.core.join.compiled.cold.finding import FoundEntries
 from streamwatch.core.join.compiled.cold.run import DEDUP_ENTRIES
 from streamwatch.core.join.compiled.cold.store import ColdChanges, RunStore
 from streamwatch.core.join.compiled.layout import (
@@ -110,7 +110,7 @@ class Overflow:
         self.cold = ColdEntries(store, spec.cold, clean=clean)
         self._spec = spec
         self._arrival = self.cold.next_arrival
-        self._found: Found | None = None
+        self._found: FoundEntries | None = None
         self._guest_entries = np.zeros(0, np.int64)
         """Entry of each guest in the table; -1 once it is gone."""
         self._scored = False
@@ -202,9 +202,9 @@ class Overflow:
             return
         packed = self._packed(pack_chosen, arrays, chosen)
         self._scores.put(packed, table.scores, table.segments)
-        evicting = self.cold.evicting(queue, packed)
-        yield evicting.run
-        self.cold.finish_evicting(evicting)
+        eviction = self.cold.plan_eviction(queue, packed)
+        yield eviction.run
+        self.cold.finish_eviction(eviction)
         remove_waiting(
             arrays.slots,
             arrays.entries,
@@ -229,9 +229,9 @@ class Overflow:
         for generation, count in zip(ends[:parts, 0].tolist(), counts.tolist(), strict=True):
             self.settled[generation] = self.settled.get(generation, 0) + count
         packed = self._packed(pack_settled, arrays, found)
-        evicting = self.cold.evicting(DEDUP_ENTRIES, packed)
-        yield evicting.run
-        self.cold.finish_evicting(evicting)
+        eviction = self.cold.plan_eviction(DEDUP_ENTRIES, packed)
+        yield eviction.run
+        self.cold.finish_eviction(eviction)
         for ends_of_list in ("first", "last"):
             generations[ends_of_list] = -1
             totals[f"open_{ends_of_list}"] = -1
@@ -253,9 +253,9 @@ class Overflow:
 
     def load_oldest(self, table: Table, queue: int) -> Iterator[Work]:
         """Load the oldest entries of a queue back into the table; no guests may be in it."""
-        taking = self.cold.taking(queue, self._spec.taken)
-        yield taking.run
-        packed = self.cold.finish_taking(taking)
+        search = self.cold.plan_oldest_search(queue, self._spec.taken)
+        yield search.run
+        packed = self.cold.finish_oldest_search(search)
         if queue == PREDICTIONS and packed["true_or_scores"].max(initial=-1) >= 0:
             scores: list[StoredScores] = []
             yield lambda: scores.extend(self._scores.read(packed))
@@ -296,7 +296,7 @@ class Overflow:
         if not len(low):
             return
 
-        found: list[tuple[Found, list[StoredScores]]] = []
+        found: list[tuple[FoundEntries, list[StoredScores]]] = []
 
         def look_up() -> None:
             in_runs = self.cold.look_up(low, high)
@@ -338,13 +338,13 @@ class Overflow:
             return
         gone = np.flatnonzero((guests == GONE) & (self._guest_entries >= 0))
         if len(gone):
-            self.cold.take_out(found.runs[gone], found.positions[gone])
+            self.cold.mark_dead(found.runs[gone], found.positions[gone])
             if self._scored:
                 self._scores.forget(found.entries[gone])
             self._guest_entries[gone] = -1
         matched = np.flatnonzero(guests == MATCHED)
         if len(matched):
-            self.cold.take_out(found.runs[matched], found.positions[matched])
+            self.cold.mark_dead(found.runs[matched], found.positions[matched])
             changed = found.entries[matched]
             changed["state"] = RETAINED
             self.cold.evict(RETAINED_LABELS, changed)

@@ -12,7 +12,7 @@ from streamwatch.core.join.compiled.cold.block import PACKED_ENTRY
 from streamwatch.core.join.compiled.cold.entries import DEDUP_ENTRIES, QUEUES, ColdEntries
 from streamwatch.core.join.compiled.cold.memory import MemoryRuns
 from streamwatch.core.join.compiled.cold.merging import Merge
-from streamwatch.core.join.compiled.cold.oldest import Taking
+from streamwatch.core.join.compiled.cold.oldest import OldestSearch
 from streamwatch.core.join.compiled.cold.spec import ColdSpec
 from streamwatch.core.join.compiled.layout import NO_TIME
 from streamwatch.core.join.entry import PENDING, RESOLVED
@@ -186,7 +186,7 @@ class ColdSteps:
 
     def evict(self):
         queue = self.chance.choice(QUEUES[:1] * 3 + QUEUES[1:])
-        if isinstance(self.planned, Taking) and self.planned.queue == queue:
+        if isinstance(self.planned, OldestSearch) and self.planned.queue == queue:
             return
         made = self.new_entries(queue, self.chance.randint(1, 14))
         self.model = replace(self.model, entries=(*self.model.entries, *made))
@@ -196,10 +196,10 @@ class ColdSteps:
     def take_out(self):
         found = self.ask(self.chance.sample(IDS, self.chance.randint(1, len(IDS))))
         share = self.chance.random()
-        chosen = np.array([self.chance.random() < share for _ in found.asked], np.bool_)
+        chosen = np.array([self.chance.random() < share for _ in found.id_indices], np.bool_)
         rows = set(rows_of(found.entries[chosen]))
-        assert self.cold.take_out(found.runs[chosen], found.positions[chosen]) == len(rows)
-        assert self.cold.take_out(found.runs[chosen], found.positions[chosen]) == 0
+        assert self.cold.mark_dead(found.runs[chosen], found.positions[chosen]) == len(rows)
+        assert self.cold.mark_dead(found.runs[chosen], found.positions[chosen]) == 0
         died = {entry for entry in self.model.entries if entry.row in rows}
         self.meanwhile |= died
         self.model = self.model.without(died)
@@ -216,12 +216,12 @@ class ColdSteps:
         if self.planned is None:
             queue, count = self.chance.choice((0, 0, 1, 2)), self.chance.randint(1, 20)
             self.expected = self.model.living(queue)[:count]
-            self.planned = self.cold.taking(queue, count)
+            self.planned = self.cold.plan_oldest_search(queue, count)
             self.meanwhile = set()
 
     def plan_merge(self):
         if self.planned is None:
-            self.planned = self.cold.merging()
+            self.planned = self.cold.plan_merge()
             self.meanwhile = set()
 
     def finish(self):
@@ -232,9 +232,9 @@ class ColdSteps:
         self.seen["died meanwhile"] += len(self.meanwhile)
         if isinstance(planned, Merge):
             self.seen[f"merges of {'several' if len(planned.runs) > 1 else 'one'}"] += 1
-            self.cold.finish_merging(planned)
+            self.cold.finish_merge(planned)
             return
-        taken = self.cold.finish_taking(planned)
+        taken = self.cold.finish_oldest_search(planned)
         left = [entry for entry in self.expected if entry not in self.meanwhile]
         assert rows_of(taken) == [entry.row for entry in left]
         self.model = self.model.without(left)
@@ -244,7 +244,7 @@ class ColdSteps:
         planned, self.planned = self.planned, None
         if planned is not None and self.chance.random() < 0.5:
             planned.run()
-        self.cold.give_up()
+        self.cold.discard_plans()
 
     def commit(self):
         self.commit_to_store(self.cold.changes())
@@ -270,7 +270,7 @@ class ColdSteps:
         found = self.ask(IDS)
         living = self.model.living()
         expected = [(n, entry.row) for n, id_ in enumerate(IDS) for entry in living if entry.id == id_]
-        assert list(zip(found.asked.tolist(), rows_of(found.entries), strict=True)) == expected
+        assert list(zip(found.id_indices.tolist(), rows_of(found.entries), strict=True)) == expected
         for number, entry in zip(found.runs.tolist(), found.entries, strict=True):
             run = self.cold._runs[number]
             assert run.oldest_arrival <= entry["arrival"]

@@ -98,8 +98,8 @@ def test_runs_that_are_dead_leave_nothing_behind():
     store, made = filled()
     cold = ColdEntries(store, SMALL)
     found = look_up(cold)
-    assert cold.take_out(found.runs, found.positions) == len(made)
-    assert cold.merging() is None
+    assert cold.mark_dead(found.runs, found.positions) == len(made)
+    assert cold.plan_merge() is None
     store.commit(cold.changes())
     assert store.nbytes == cold.nbytes == cold.runs == 0
 
@@ -111,7 +111,7 @@ def test_dead_bits_take_no_more_room_than_twice_the_bits_of_a_run_however_many_c
     for low, high in IDS:
         found = cold.look_up(np.array([low], np.uint64), np.array([high], np.uint64))
         for run, position in zip(found.runs, found.positions, strict=True):
-            cold.take_out(np.array([run]), np.array([position]))
+            cold.mark_dead(np.array([run]), np.array([position]))
             store.commit(cold.changes())
             assert store.nbytes <= before + 2 * (8 + len(key_of(b"d", 0)) * 3)
     assert cold.alive(0) == 0
@@ -125,7 +125,7 @@ def test_what_died_in_commits_before_and_after_a_start_stays_dead():
     cold = ColdEntries(store)
     cold.evict(0, array_of(made))
     for died in range(1, 8):
-        assert cold.take_out(np.array([0]), np.array([died])) == 1
+        assert cold.mark_dead(np.array([0]), np.array([died])) == 1
         store.commit(cold.changes())
         cold = ColdEntries(store)
         assert cold.alive(0) == len(made) - died
@@ -176,14 +176,14 @@ def test_a_filter_is_as_large_as_its_ids_need_however_many_entries_each_has_also
         cold.evict(0, entries)
     for merged in range(2):
         if merged:
-            merge = cold.merging()
+            merge = cold.plan_merge()
             merge.run()
-            cold.finish_merging(merge)
+            cold.finish_merge(merge)
         runs = list(cold._runs.values())
         assert sum(run.manifest.ids for run in runs) == parts * ids
         assert sum(run.bloom.nbytes for run in runs) == pytest.approx(2 * parts * ids, rel=0.05)
         low, high = halves.reshape(-1, 2).T.copy()
-        assert np.bincount(cold.look_up(low, high).asked).tolist() == parts * ids * [each]
+        assert np.bincount(cold.look_up(low, high).id_indices).tolist() == parts * ids * [each]
 
 
 @pytest.mark.parametrize("most", [3, 32, 33, 700])
@@ -205,26 +205,26 @@ def test_entries_of_an_id_are_found_by_arrival_however_many_and_in_however_many_
     found = cold.look_up(low, high)
     place = np.argsort(asked)
     expected = np.lexsort((entries["arrival"], place[of]))
-    assert found.asked.tolist() == place[of][expected].tolist()
+    assert found.id_indices.tolist() == place[of][expected].tolist()
     assert found.entries.tolist() == entries[expected].tolist()
-    assert cold.take_out(found.runs, found.positions) == len(of)
+    assert cold.mark_dead(found.runs, found.positions) == len(of)
 
 
 def test_only_one_search_or_merge_is_planned_at_a_time_and_its_queue_is_left_alone():
     store, made = filled()
     cold = ColdEntries(store, SMALL)
-    taking = cold.taking(0, 5)
-    assert cold.merging() is None
+    search = cold.plan_oldest_search(0, 5)
+    assert cold.plan_merge() is None
     with pytest.raises(RuntimeError, match="one search of cold entries at a time"):
-        cold.taking(1, 1)
+        cold.plan_oldest_search(1, 1)
     with pytest.raises(RuntimeError, match="nothing may be evicted of queue 0"):
         cold.evict(0, array_of(made))
-    cold.give_up()
+    cold.discard_plans()
     with pytest.raises(RuntimeError, match="is not the one that was planned last"):
-        cold.finish_taking(taking)
+        cold.finish_oldest_search(search)
     with pytest.raises(ValueError, match="at least one entry must be wanted, got 0"):
-        cold.taking(0, 0)
+        cold.plan_oldest_search(0, 0)
     with pytest.raises(ValueError, match=r"must be one of \(0, 1, 2\), got 3"):
-        cold.taking(3, 1)
+        cold.plan_oldest_search(3, 1)
     with pytest.raises(ValueError, match=r"queue must be one of \(0, 1, 2, 3\), got 4"):
         cold.evict(4, array_of(made))

@@ -92,10 +92,10 @@ class TwoPlaces:
                 return
             if self.planned is not None:
                 self.planned = None
-                self.cold.give_up()
-            taking = self.cold.taking(PREDICTIONS, TAKEN)
-            taking.run()
-            for row in self.cold.finish_taking(taking).tolist():
+                self.cold.discard_plans()
+            search = self.cold.plan_oldest_search(PREDICTIONS, TAKEN)
+            search.run()
+            for row in self.cold.finish_oldest_search(search).tolist():
                 self.taken_before[row[ARRIVAL]] = row
 
     def resolve(self, labels):
@@ -105,10 +105,10 @@ class TwoPlaces:
         low, high = np.array(labels, np.uint64).T.copy()
         found = self.cold.look_up(low, high)
         for place, id_ in enumerate(labels):
-            cold = found.asked == place
+            cold = found.id_indices == place
             resolved += self.settle(self.taken_before, id_)
             resolved += found.entries[cold].tolist()
-            self.cold.take_out(found.runs[cold], found.positions[cold])
+            self.cold.mark_dead(found.runs[cold], found.positions[cold])
             resolved += self.settle(self.waiting, id_)
         return resolved
 
@@ -125,11 +125,11 @@ class TwoPlaces:
     def merge(self):
         """A merge takes some turns; commits and starts come in between."""
         if self.planned is None:
-            self.planned = self.cold.merging()
+            self.planned = self.cold.plan_merge()
         elif self.chance.random() < 0.5:
             planned, self.planned = self.planned, None
             planned.run()
-            self.cold.finish_merging(planned)
+            self.cold.finish_merge(planned)
         self.store.commit(self.cold.changes())
         if self.chance.random() < 0.1:
             self.planned = None

@@ -85,7 +85,7 @@ def test_runs_are_merged_in_a_thread_while_others_are_looked_up_and_taken_out(tm
         steps.commit()
         thread.join()
         merge, steps.planned = steps.planned, None
-        steps.cold.finish_merging(merge)
+        steps.cold.finish_merge(merge)
         steps.check()
     steps.database.close()
     assert merges > 10
@@ -120,9 +120,9 @@ def test_room_of_removed_runs_is_reclaimed_once_they_are_a_quarter_of_the_others
         entries["low"], entries["high"] = random.integers(0, 2**64 - 1, (2, 60_000), dtype=np.uint64)
         entries["arrival"] = first + np.arange(60_000)
         cold.evict(0, entries)
-    merge = cold.merging()
+    merge = cold.plan_merge()
     merge.run()
-    cold.finish_merging(merge)
+    cold.finish_merge(merge)
     changes = cold.changes()
     assert changes.removed_entries == cold.entries == 120_000
     with database.batch() as batch:
