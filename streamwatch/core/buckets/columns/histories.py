@@ -119,8 +119,8 @@ class ColumnHistories:
         """State from which `restore` continues, for predictions accepted at this time or later."""
         needed: dict[str, NDArray[np.int64]] = {}
         for model, history in self._by_model.items():
-            some = history[: self._counts[model]]
-            needed[model] = some[self._unneeded(some, time_ms) :]
+            known = history[: self._counts[model]]
+            needed[model] = known[self._unneeded(known, time_ms) :]
         used = np.unique(np.concatenate([np.zeros(0, np.int64), *(rows[:, -1] for rows in needed.values())]))
         columns = {
             model: pack_columns([*rows[:, :-1].T, np.searchsorted(used, rows[:, -1])])

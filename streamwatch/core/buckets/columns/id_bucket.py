@@ -105,9 +105,9 @@ class ColumnIdBucket:
             oldest_ms=held.oldest_ms,
         )
 
-    def _count(self, several: Sequence[tuple[Partition, Moments]], before_ms: int) -> None:
+    def _count(self, moments_of_partitions: Sequence[tuple[Partition, Moments]], before_ms: int) -> None:
         counts = self.records
-        for partition, moments in several:
+        for partition, moments in moments_of_partitions:
             topic, columns = partition.topic, moments.columns
             late = columns[columns[:, 0] <= before_ms]
             _, records, _, events, skipped, tied = columns.sum(axis=0).tolist()
@@ -149,10 +149,10 @@ class ColumnIdBucket:
         return parts
 
 
-def _ticks(several: Sequence[tuple[Partition, Moments]], before_ms: int) -> list[int]:
+def _ticks(moments_of_partitions: Sequence[tuple[Partition, Moments]], before_ms: int) -> list[int]:
     """Times to process in model buckets: those of the first record in each second."""
     firsts: list[NDArray[np.int64]] = [np.zeros(0, np.int64)]
-    for _, moments in several:
+    for _, moments in moments_of_partitions:
         times = moments.times_ms[np.searchsorted(moments.times_ms, max(before_ms, -1), "right") :]
         seconds = times // _SECOND_MS
         firsts.append(times[np.concatenate([seconds[:1] >= 0, seconds[1:] != seconds[:-1]])])

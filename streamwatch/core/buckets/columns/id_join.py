@@ -132,14 +132,15 @@ class ColumnJoin:
         rows, placed = taken(rows, order), placed.take(order, axis=0)
         np.maximum(placed[:, 0], before_ms, out=placed[:, 0])
         rows["record_ms"] = placed[:, 0]
-        there = np.empty(0, np.intp)
+        event_positions = np.empty(0, np.intp)
         if places:
             moved = np.empty(len(order), np.intp)
             moved[order] = np.arange(len(order))
-            there = moved[np.concatenate(places)]
-            by_place = np.argsort(there)
-            events, there = [events[number] for number in by_place.tolist()], there[by_place]
-        self.join.place_events(rows, there, events)
+            event_positions = moved[np.concatenate(places)]
+            by_position = np.argsort(event_positions)
+            events = [events[number] for number in by_position.tolist()]
+            event_positions = event_positions[by_position]
+        self.join.place_events(rows, event_positions, events)
         return rows, placed
 
     def _fill(self, rows: Records, placed: NDArray[np.int64], chunk: Chunk, partition_number: int) -> None:
@@ -187,9 +188,9 @@ class ColumnJoin:
         while why != DONE:
             start = at
             at, why = join.take(rows, at)
-            some = start + np.flatnonzero(rows["side"][start:at] == ACCEPTED)
-            if len(some):
-                self._accept(rows["model"][some], placed[some])
+            accepted = start + np.flatnonzero(rows["side"][start:at] == ACCEPTED)
+            if len(accepted):
+                self._accept(rows["model"][accepted], placed[accepted])
             self._note(join.take_outcomes(), placed)
             if why == CHECK_IDLE:
                 self.reported_activity.retire(int(rows[at]["record_ms"]))

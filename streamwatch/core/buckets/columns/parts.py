@@ -55,11 +55,11 @@ class PackedOutcomes(msgspec.Struct, array_like=True, frozen=True):
             if largest >= most:
                 raise PackedError(f"expected numbers of {most} names or scores, got {largest}")
         scored = records["scores"]
-        beside = dict(zip(scored[scored >= 0].tolist(), named[scored >= 0].tolist(), strict=True))
+        scored_segments = dict(zip(scored[scored >= 0].tolist(), named[scored >= 0].tolist(), strict=True))
         records["scores"] = np.where((scored < 0) & (named >= 0), named + SEGMENTS_FROM, scored)
         places = [column.astype(np.int64) for column in columns[len(_OF_OUTCOMES) + 1 :]]
         outcomes = OutcomeBatch(
-            records, self.models, self.classes, dict(enumerate(self.scores)), self.segments, beside
+            records, self.models, self.classes, dict(enumerate(self.scores)), self.segments, scored_segments
         )
         resolved, accepted = places[: len(RESOLUTION)], places[len(RESOLUTION) :]
         return PlacedOutcomes(outcomes, np.stack(resolved, axis=1), np.stack(accepted, axis=1))
@@ -93,10 +93,10 @@ class OutcomeParts:
         Ranks of partitions by number, which replace the numbers in places.
     """
 
-    def __init__(self, several: Sequence[PlacedOutcomes], ranks: Sequence[int]) -> None:
+    def __init__(self, outcomes: Sequence[PlacedOutcomes], ranks: Sequence[int]) -> None:
         self._models, self._classes, self._segments = _Numbers(), _Numbers(), _Numbers()
         self._scores: list[dict[str, float]] = []
-        found = [self._columns(each) for each in several]
+        found = [self._columns(each) for each in outcomes]
         self._columns_of_all = np.concatenate(found) if found else np.zeros((0, _COUNT), np.int64)
         by_number = np.array([*ranks, 0], np.int64)
         for at in (_COUNT - len(PLACE_COLUMNS) - len(RESOLUTION) + 1, _COUNT - len(PLACE_COLUMNS) + 1):
@@ -148,7 +148,7 @@ class _Numbers:
 
     def of(self, column: NDArray[np.int32], names: Sequence[str]) -> NDArray[np.int32]:
         """Convert numbers of `names` to numbers here; -1 stays -1."""
-        here = np.full(len(names) + 1, -1, np.int32)
+        own_numbers = np.full(len(names) + 1, -1, np.int32)
         for number in np.flatnonzero(np.bincount(column + 1, minlength=1)[1:]).tolist():
-            here[number] = self.by_name.setdefault(names[number], len(self.by_name))
-        return here[column]
+            own_numbers[number] = self.by_name.setdefault(names[number], len(self.by_name))
+        return own_numbers[column]

@@ -102,10 +102,10 @@ class PackedChunk(msgspec.Struct, array_like=True, frozen=True):
         rows = np.zeros(len(columns[0]), ARRIVED)
         for name, column in zip(_COLUMNS, columns, strict=True):
             rows[name] = column
-        beside = (self.models, self.classes, self.segments, self.objects)
-        for name, several in zip((*_NAMED, "object"), beside, strict=True):
-            if len(rows) and not -1 <= int(rows[name].min()) <= int(rows[name].max()) < len(several):
-                raise PackedError(f"expected numbers of {len(several)} as {name}, got {rows[name].max()}")
+        named = (self.models, self.classes, self.segments, self.objects)
+        for name, values in zip((*_NAMED, "object"), named, strict=True):
+            if len(rows) and not -1 <= int(rows[name].min()) <= int(rows[name].max()) < len(values):
+                raise PackedError(f"expected numbers of {len(values)} as {name}, got {rows[name].max()}")
         return Chunk(rows, self.models, self.classes, self.segments, self.objects)
 
 

@@ -117,10 +117,10 @@ class _Numbers:
 
     def of(self, column: NDArray[np.int32], names: Sequence[str]) -> NDArray[np.int32]:
         """Convert numbers of `names` to numbers here; -1 stays -1."""
-        here = np.full(len(names) + 1, -1, np.int32)
+        own_numbers = np.full(len(names) + 1, -1, np.int32)
         for number in np.flatnonzero(np.bincount(column + 1, minlength=1)[1:]).tolist():
-            here[number] = self[names[number]]
-        return here[column]
+            own_numbers[number] = self[names[number]]
+        return own_numbers[column]
 
 
 class _Others:

@@ -43,11 +43,11 @@ class ColumnSequence(ModelSequence):
         self._outcomes, self._at = _NOTHING, 0
         self._accepted, self._resolved = np.zeros((0, 4), np.int64), np.zeros((0, 5), np.int64)
 
-    def take(self, several: Sequence[PlacedOutcomes]) -> None:
+    def take(self, outcomes_of_buckets: Sequence[PlacedOutcomes]) -> None:
         """Take the outcomes of a batch; must be called before its steps."""
         self.labels.release_names()
         models: dict[str, int] = {}
-        parts = [each for each in several if len(each.outcomes)]
+        parts = [each for each in outcomes_of_buckets if len(each.outcomes)]
         self._clear()
         if not parts:
             return
@@ -72,8 +72,8 @@ class ColumnSequence(ModelSequence):
             classes = self.labels.numbers(outcomes.classes)
             records["true_class"] = classes[records["true_class"]]
             records["predicted_class"] = classes[records["predicted_class"]]
-            here = [models.setdefault(name, len(models)) for name in outcomes.models]
-            records["model"] = np.array(here, np.int32)[records["model"]]
+            model_numbers = [models.setdefault(name, len(models)) for name in outcomes.models]
+            records["model"] = np.array(model_numbers, np.int32)[records["model"]]
             carried, base = records["scores"], len(scores)
             values = [segments.setdefault(text, len(segments)) for text in outcomes.segments]
             with_values = carried >= SEGMENTS_FROM
@@ -82,8 +82,8 @@ class ColumnSequence(ModelSequence):
             carried[with_values] = SEGMENTS_FROM + numbers[carried[with_values] - SEGMENTS_FROM]
             carried[with_scores] += base
             scores.update((base + number, own) for number, own in outcomes.scores.items())
-            beside = outcomes.scored_segments.items()
-            scored.update((base + number, int(numbers[value])) for number, value in beside)
+            scored_segments = outcomes.scored_segments.items()
+            scored.update((base + number, int(numbers[value])) for number, value in scored_segments)
         records = joined([part.outcomes.records for part in parts])
         return OutcomeBatch(records, list(models), self.labels.names, scores, list(segments), scored)
 

@@ -68,15 +68,15 @@ def check_counts(
     """Raise PackedError if the numbers of entries, with those outside the table, differ from the totals."""
     pending = sum(model.pending for model in totals.join_models.models)
     unmatched, retained = int((states == UNMATCHED).sum()), int((states == RETAINED).sum())
-    said = (pending, totals.early, totals.unmatched, totals.retained)
+    expected = (pending, totals.early, totals.unmatched, totals.retained)
     found = (
         int((states == PENDING).sum()) + cold[0],
         int((states == EARLY).sum()) + cold[1],
         unmatched + outside.unmatched,
         unmatched + retained + cold[2],
     )
-    if said != found:
-        raise PackedError(f"expected {said} predictions and labels of each kind that wait, got {found}")
+    if expected != found:
+        raise PackedError(f"expected {expected} predictions and labels of each kind that wait, got {found}")
     dedup = {each.number: each.count for each in (*totals.dedup.closed, totals.dedup.opened) if each.count}
     written = Counter({generation: end - first for generation, (first, end) in ends.items() if end > first})
     written.update(outside.settled)

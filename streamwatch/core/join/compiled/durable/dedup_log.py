@@ -52,7 +52,7 @@ class DedupLog:
         self, values: Mapping[int, Sequence[DedupValue]] | None = None, mark: DedupMark | None = None
     ) -> None:
         self._values = {generation: list(each) for generation, each in (values or {}).items()}
-        numbers = [each.number for some in self._values.values() for each in some]
+        numbers = [each.number for of_generation in self._values.values() for each in of_generation]
         self._next = max(numbers, default=-1) + 1
         self._mark = mark or DedupMark()
 
@@ -90,13 +90,13 @@ class DedupLog:
     def _merge(self, generation: int, size: int, changes: Changes) -> None:
         """Merge the last values if at least `MERGED` of them are smaller than `size`."""
         values = self._values[generation]
-        several = 0
-        while several < len(values) and values[-1 - several].count < size:
-            several += 1
-        if several < MERGED:
+        count = 0
+        while count < len(values) and values[-1 - count].count < size:
+            count += 1
+        if count < MERGED:
             return
-        merged = values[-several:]
-        del values[-several:]
+        merged = values[-count:]
+        del values[-count:]
         rows = [unpack_dedup(each.value) for each in merged if each.value is not None]
         value = pack_columns([np.concatenate(column) for column in zip(*rows, strict=True)])
         values.append(DedupValue(merged[0].number, sum(each.count for each in merged), value))

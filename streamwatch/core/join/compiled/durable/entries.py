@@ -124,7 +124,7 @@ class DurableEntries:
         values = values_of(items)
         _restore_names(values, self._names)
         waiting = WaitingEntries(values)
-        settled = sum(each.count for several in values.dedup.values() for each, _ in several)
+        settled = sum(each.count for pairs in values.dedup.values() for each, _ in pairs)
         count = len(waiting) + settled
         entries = entries_of(max(_LEAST_ENTRIES, 1 << (count - 1).bit_length() if count else 0))
         places = places_of(len(entries))
@@ -140,9 +140,9 @@ class DurableEntries:
         shift = np.uint64(65 - len(slots).bit_length())
         states = entries["state"][: len(waiting)]
         fresh = restored_totals(totals, ends, count, int((states == PENDING).sum()) + cold[0])
-        back = places[: len(waiting)] >= FRONT
-        for queue, several in enumerate(((PENDING,), (EARLY,), (UNMATCHED, RETAINED))):
-            fresh["front"][0, queue] = np.count_nonzero(back & np.isin(states, several))
+        came_back = places[: len(waiting)] >= FRONT
+        for queue, states_of_queue in enumerate(((PENDING,), (EARLY,), (UNMATCHED, RETAINED))):
+            fresh["front"][0, queue] = np.count_nonzero(came_back & np.isin(states, states_of_queue))
         linked = link(slots, entries, fresh, count, shift)
         if linked < count:
             digest = (int(entries["high"][linked]) << 64 | int(entries["low"][linked])).to_bytes(16, "big")
@@ -152,7 +152,7 @@ class DurableEntries:
         _, end = ends.get(opened.number, (0, 0))
         self._waiting = WaitingLog(waiting.runs, waiting.notes, holders)
         self._dedup = DedupLog(
-            {generation: [each for each, _ in several] for generation, several in values.dedup.items()},
+            {generation: [each for each, _ in pairs] for generation, pairs in values.dedup.items()},
             DedupMark(opened.number, end - 1, opened.count),
         )
         return arrays._replace(

@@ -105,11 +105,11 @@ class RowPacker:
         generations = entries["earlier_or_generation"][settled]
         number = 0
         for generation in np.unique(generations).tolist():
-            several = settled[generations == generation]
-            for start in range(0, len(several), RUN_ROWS):
+            in_generation = settled[generations == generation]
+            for start in range(0, len(in_generation), RUN_ROWS):
                 yield (
                     key_of(DEDUP, generation, number),
-                    pack_dedup(entries[several[start : start + RUN_ROWS]]),
+                    pack_dedup(entries[in_generation[start : start + RUN_ROWS]]),
                 )
                 number += 1
 

@@ -246,16 +246,16 @@ def fill_dedup(
 ) -> dict[int, tuple[int, int]]:
     """Write dedup entries from `start` on; return (first, end) index by generation."""
     ends: dict[int, tuple[int, int]] = {}
-    for generation, several in sorted(values.items()):
+    for generation, dedup_values in sorted(values.items()):
         first = start
-        for _, value in several:
+        for _, value in dedup_values:
             rows = unpack_dedup(value)
-            some = entries[start : start + len(rows.low)]
-            some["low"], some["high"], some["model"] = rows.low, rows.high, rows.model
-            some["predicted_class"], some["true_or_scores"] = rows.predicted_class, rows.true_class
-            some["state"], some["label_at_prediction"] = rows.state, -1
-            some["earlier_or_generation"] = generation & NUMBERS
-            start += len(some)
+            part = entries[start : start + len(rows.low)]
+            part["low"], part["high"], part["model"] = rows.low, rows.high, rows.model
+            part["predicted_class"], part["true_or_scores"] = rows.predicted_class, rows.true_class
+            part["state"], part["label_at_prediction"] = rows.state, -1
+            part["earlier_or_generation"] = generation & NUMBERS
+            start += len(part)
         entries["later"][first:start] = np.arange(first + 1, start + 1)
         if start > first:
             entries["later"][start - 1] = -1

@@ -181,8 +181,8 @@ class WaitingLog:
         scored = (carried >= 0) & (carried < SEGMENTS_FROM)
         segments = np.where(carried >= SEGMENTS_FROM, carried - SEGMENTS_FROM, -1).astype(np.int64)
         if scored.any() and scores.segments:
-            beside = [scores.segments.get(number, -1) for number in carried[scored].tolist()]
-            segments[scored] = beside
+            segments_of_scored = [scores.segments.get(number, -1) for number in carried[scored].tolist()]
+            segments[scored] = segments_of_scored
         has_segments = bool((segments >= 0).any())
         changes[key_of(WAITING, first)] = pack_waiting(entries, rewritten, segments if has_segments else None)
         if scored.any():
