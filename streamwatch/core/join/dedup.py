@@ -102,9 +102,9 @@ class DedupIndex:
         if record_ms > self.newest_ms:  # noqa: PLR1730 - a call of max() per event is what this avoids
             self.newest_ms = record_ms
         if len(entries) >= self.room:
-            self.turn()
+            self.rotate_generations()
 
-    def turn(self) -> None:
+    def rotate_generations(self) -> None:
         """Close the open generation if it is full, and drop the oldest if there are too many entries."""
         if self._base + len(self.entries) >= self._share:
             self._close()

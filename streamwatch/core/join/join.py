@@ -246,7 +246,7 @@ class Join:
                 if record_ms > dedup.newest_ms:  # noqa: PLR1730
                     dedup.newest_ms = record_ms
                 if len(entries) >= dedup.room:
-                    dedup.turn()
+                    dedup.rotate_generations()
                 if not everyone:
                     break
                 record = record.next

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.join.compiled.layout import ACTIVITY, PLACED, REFUSED, UNPLACED, Arrays, one
+from streamwatch.core.join.compiled.layout import ACTIVITY, PLACED, REFUSED, UNPLACED, Arrays, one_record
 from streamwatch.core.join.compiled.names import JoinNames
 from streamwatch.core.join.compiled.other_records import OtherRecords
 from streamwatch.core.join.models import JoinModels, JoinModelsState
@@ -67,7 +67,7 @@ def retire(
 
 def clear(activity: NDArray[np.void], number: int) -> None:
     """Reset the activity of the model with this number."""
-    activity[number] = one(ACTIVITY, last_label=-1, last_event_ms=-1)[0]
+    activity[number] = one_record(ACTIVITY, last_label=-1, last_event_ms=-1)[0]
 
 
 def restored_activity(names: JoinNames, state: JoinModelsState) -> NDArray[np.void]:

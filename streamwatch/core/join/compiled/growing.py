@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from streamwatch.core.join.compiled.layout import Arrays, entries_of, places_of, slots_of
+from streamwatch.core.join.compiled.layout import Arrays, allocate_entries, allocate_places, allocate_slots
 from streamwatch.core.join.compiled.table import rehash
 from streamwatch.core.words import words_of
 
@@ -50,18 +50,18 @@ def _few_slots(arrays: Arrays, ahead: int) -> bool:
 
 def _with_entries(arrays: Arrays) -> Arrays:
     before = len(arrays.entries)
-    entries = entries_of(2 * before)
+    entries = allocate_entries(2 * before)
     words_of(entries)[:before] = words_of(arrays.entries)
-    places = places_of(len(entries))
+    places = allocate_places(len(entries))
     if arrays.places.any():  # otherwise its memory stays untouched
         places[:before] = arrays.places
-    obsolete_places = places_of(2 * len(entries))
+    obsolete_places = allocate_places(2 * len(entries))
     noted = int(arrays.totals["obsolete"][0])
     obsolete_places[:noted] = arrays.obsolete_places[:noted]
     return arrays._replace(entries=entries, places=places, obsolete_places=obsolete_places)
 
 
 def _with_slots(arrays: Arrays) -> Arrays:
-    slots = slots_of(2 * len(arrays.slots))
+    slots = allocate_slots(2 * len(arrays.slots))
     rehash(arrays.slots, slots, shift_of(len(slots)))
     return arrays._replace(slots=slots)

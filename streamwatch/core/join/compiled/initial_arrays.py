@@ -17,11 +17,11 @@ from streamwatch.core.join.compiled.layout import (
     SETTLED_NOTED,
     TOTALS,
     Arrays,
-    entries_of,
-    one,
-    outcomes_of,
-    places_of,
-    slots_of,
+    allocate_entries,
+    allocate_outcomes,
+    allocate_places,
+    allocate_slots,
+    one_record,
 )
 from streamwatch.core.specs import JoinSpec
 
@@ -43,10 +43,10 @@ def new_arrays(spec: JoinSpec, classes: Mapping[str, int], *, outcomes: int, num
         See `CompiledJoin`.
     """
     written = outcomes + spec.max_models + 8
-    totals = one(TOTALS, free=-1, first=-1, last=-1, open_newest_ms=-1, open_first=-1, open_last=-1)
+    totals = one_record(TOTALS, free=-1, first=-1, last=-1, open_newest_ms=-1, open_first=-1, open_last=-1)
     for name in ("opened_ms", "dedup_clock_ms", "dead_first", "dead_last", "passed_ms"):
         totals[name] = -1
-    limits = one(
+    limits = one_record(
         LIMITS,
         horizon_ms=spec.horizon_ms,
         early_horizon_ms=spec.early_horizon_ms,
@@ -60,17 +60,17 @@ def new_arrays(spec: JoinSpec, classes: Mapping[str, int], *, outcomes: int, num
         numbered=numbered,
     )
     return Arrays(
-        entries_of(_FIRST_ENTRIES),
-        slots_of(2 * _FIRST_ENTRIES),
+        allocate_entries(_FIRST_ENTRIES),
+        allocate_slots(2 * _FIRST_ENTRIES),
         totals,
         np.zeros(1, COUNTERS),
         np.zeros(GENERATIONS_KEPT, GENERATION),
         np.zeros(0, ACTIVITY),
         limits,
-        outcomes_of(written),
+        allocate_outcomes(written),
         np.zeros(written, np.int32),
-        places_of(_FIRST_ENTRIES),
-        places_of(2 * _FIRST_ENTRIES),
+        allocate_places(_FIRST_ENTRIES),
+        allocate_places(2 * _FIRST_ENTRIES),
         np.zeros(0, np.int8),
         np.zeros(SETTLED_NOTED, np.int32),
     )

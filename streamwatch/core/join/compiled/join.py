@@ -34,7 +34,7 @@ from streamwatch.core.join.compiled.loop import (
     LOAD_OLDEST,
     PLACE_MODEL,
     TAKE_OUTCOMES,
-    take,
+    join_rows,
 )
 from streamwatch.core.join.compiled.names import HeldScores, NumberedSegments, NumberedTopics, new_names
 from streamwatch.core.join.compiled.other_records import OtherRecords
@@ -177,7 +177,7 @@ class CompiledJoin:
         """
         room = min(ROOM, ROOM_WITH_SCORES) if self.names.scores else ROOM
         while True:
-            start, why = take(self._arrays, rows, start, self.shift, room)
+            start, why = join_rows(self._arrays, rows, start, self.shift, room)
             self._others.count_up_to(start)
             if why == PLACE_MODEL:
                 place_model(self._arrays, self.names, self._join_models, rows[start])
@@ -218,7 +218,7 @@ class CompiledJoin:
         self._arrays.places[: int(self._arrays.totals["top"][0])] = UNWRITTEN
         self._arrays.totals["obsolete"] = 0
         for names in (self.models, self.classes, self.names.segments, self.names.topics):
-            names.tell_all()
+            names.mark_all_changed()
         self._durable = DurableEntries(self.names)
         return self._durable.changes(0, self._arrays)
 

@@ -261,27 +261,27 @@ class Arrays(NamedTuple):
     """Shape (`SETTLED_NOTED`,): entries that settled since the last commit, in order."""
 
 
-def entries_of(capacity: int) -> Records:
+def allocate_entries(capacity: int) -> Records:
     """Allocate entries; memory is touched as they are used."""
     return lazy_zeros(capacity, ENTRY)
 
 
-def slots_of(count: int) -> NDArray[np.uint64]:
+def allocate_slots(count: int) -> NDArray[np.uint64]:
     """Allocate empty slots, a power of two; memory is touched as they are used."""
     return lazy_zeros(count, np.dtype(np.uint64))
 
 
-def places_of(capacity: int) -> NDArray[np.int64]:
+def allocate_places(capacity: int) -> NDArray[np.int64]:
     """Allocate places, all `UNWRITTEN`; memory is touched as they are written."""
     return lazy_zeros(capacity, np.dtype(np.int64))
 
 
-def outcomes_of(room: int) -> Records:
+def allocate_outcomes(room: int) -> Records:
     """Allocate room for outcomes."""
     return np.zeros(room, OUTCOME)
 
 
-def one(layout: np.dtype[Any], **values: int) -> Records:
+def one_record(layout: np.dtype[Any], **values: int) -> Records:
     """Build one record with these values, 0 elsewhere."""
     record = np.zeros(1, layout)
     for name, value in values.items():

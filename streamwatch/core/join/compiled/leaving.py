@@ -20,7 +20,7 @@ from streamwatch.core.join.compiled.layout import (
     WITH_MODEL,
     WITHOUT_MODEL,
 )
-from streamwatch.core.join.compiled.table import give_entry, unchain
+from streamwatch.core.join.compiled.table import free_entry, unchain
 from streamwatch.core.join.compiled.waiting import add_dedup_entry, deadline, dequeue
 from streamwatch.core.join.entry import (
     EVICTED,
@@ -182,7 +182,7 @@ def remove_label(t, shift, queue, x):
     stop_waiting(t, queue, x)
     mark_obsolete(t, x)
     unchain(t.slots, t.entries, t.totals[0], x, shift)
-    give_entry(t.entries, t.totals[0], x)
+    free_entry(t.entries, t.totals[0], x)
 
 
 @inner

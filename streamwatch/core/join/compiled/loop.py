@@ -28,7 +28,7 @@ from streamwatch.core.join.compiled.leaving import (
 )
 from streamwatch.core.join.compiled.rules import (
     accept,
-    find,
+    find_in_chain,
     label_all,
     label_named,
     refuse,
@@ -99,7 +99,7 @@ def is_short(totals, queue):
 
 
 @entry
-def take(arrays, rows, start, shift, room):  # noqa: PLR0911, PLR0915 - it stops for as many reasons
+def join_rows(arrays, rows, start, shift, room):  # noqa: PLR0911, PLR0915 - it stops for as many reasons
     """Join rows from `start` on; return (row at which it stopped, reason).
 
     Parameters
@@ -163,7 +163,7 @@ def take(arrays, rows, start, shift, room):  # noqa: PLR0911, PLR0915 - it stops
         first = first_of(slots[i])
         before = totals.outcomes
         if row.side == PREDICTION:
-            own, early, bare, last = find(entries, totals, first, row.model)
+            own, early, bare, last = find_in_chain(entries, totals, first, row.model)
             place = activity[row.model]["place"]
             if own >= 0:
                 if entries[own].predicted_class == row["class"]:

@@ -52,7 +52,7 @@ class NumberedNames(dict[str, int]):
         self._changed.clear()
         return {number: name if self.get(name) == number else None for number, name in changed.items()}
 
-    def tell_all(self) -> None:
+    def mark_all_changed(self) -> None:
         """Make the next `take_changed` return every name."""
         self._changed = set(self.values())
 
@@ -110,9 +110,9 @@ class NumberedTopics(NumberedNames):
     def __missing__(self, name: str) -> int:
         return super().__missing__(name) if len(self.names) < MOST_TOPICS else 0
 
-    def tell_all(self) -> None:
+    def mark_all_changed(self) -> None:
         """Make the next `take_changed` return every topic, without number 0."""
-        super().tell_all()
+        super().mark_all_changed()
         self._changed.discard(0)
 
     def restore(self, names: Mapping[int, str]) -> None:

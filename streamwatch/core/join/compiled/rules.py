@@ -35,7 +35,7 @@ from streamwatch.core.join.compiled.leaving import (
     resolve,
     stop_waiting,
 )
-from streamwatch.core.join.compiled.table import append, take_entry
+from streamwatch.core.join.compiled.table import allocate_entry, append
 from streamwatch.core.join.compiled.waiting import add_dedup_entry, enqueue, is_alive
 from streamwatch.core.join.entry import (
     EARLY,
@@ -62,7 +62,7 @@ def result_of(e, true_class):
 
 
 @hot
-def find(entries, totals, first, model):
+def find_in_chain(entries, totals, first, model):
     """Find the entry of (id, model), its waiting label, the label for all models, and the end of the chain.
 
     Returns -1 for each that does not exist. The first is a prediction or a dedup entry.
@@ -86,7 +86,7 @@ def find(entries, totals, first, model):
 @hot
 def new_entry(slots, entries, totals, i, last, row, timestamp_ms, state):
     """Append a new entry for a row to a chain."""
-    x = take_entry(entries, totals)
+    x = allocate_entry(entries, totals)
     e = entries[x]
     e.low = row.low
     e.high = row.high
@@ -178,7 +178,7 @@ def accept(t, shift, row, i, early, bare, last):
 
 
 @hot
-def hold(t, shift, row, i, last, form, state):
+def hold_label(t, shift, row, i, last, form, state):
     """Keep a label for later predictions (`WaitingLabels.hold`, `.retain`)."""
     totals, limits = t.totals[0], t.limits[0]
     if state != RETAINED:
@@ -204,12 +204,12 @@ def label_named(t, shift, row, i, first):
     """Process a label with a model (`JoinRules.label_named`)."""
     entries, counters = t.entries, t.counters[0]
     count_in(counters, WITH_MODEL, row.topic, ACCEPTED_LABELS)
-    own, early, bare, last = find(entries, t.totals[0], first, row.model)
-    known = own if own >= 0 else early if early >= 0 else bare
-    if known < 0:
-        hold(t, shift, row, i, last, WITH_MODEL, EARLY)
+    own, early, bare, last = find_in_chain(entries, t.totals[0], first, row.model)
+    existing = own if own >= 0 else early if early >= 0 else bare
+    if existing < 0:
+        hold_label(t, shift, row, i, last, WITH_MODEL, EARLY)
         return
-    result = result_of(entries[known], row["class"])
+    result = result_of(entries[existing], row["class"])
     count(counters, WITH_MODEL, row.topic, result)
     if result == JOINED:
         stop_waiting(t, PREDICTIONS, own)
@@ -238,10 +238,10 @@ def label_all(t, shift, row, i, first):
         last = x
         x = np.int64(e.next)
     if result == ORPHAN:
-        hold(t, shift, row, i, last, WITHOUT_MODEL, UNMATCHED)
+        hold_label(t, shift, row, i, last, WITHOUT_MODEL, UNMATCHED)
     else:
         count(counters, WITHOUT_MODEL, row.topic, result)
-        hold(t, shift, row, i, last, WITHOUT_MODEL, RETAINED)
+        hold_label(t, shift, row, i, last, WITHOUT_MODEL, RETAINED)
 
 
 @inner

@@ -89,7 +89,7 @@ def unchain(slots, entries, totals, x, shift):
 
 
 @hot
-def take_entry(entries, totals):
+def allocate_entry(entries, totals):
     """Allocate an entry and return its index; there must be an unused one."""
     totals.used += 1
     x = totals.free
@@ -102,7 +102,7 @@ def take_entry(entries, totals):
 
 
 @hot
-def give_entry(entries, totals, x):
+def free_entry(entries, totals, x):
     """Free an entry, which must be in no chain, queue or list."""
     totals.used -= 1
     entries[x].state = FREE

@@ -69,7 +69,7 @@ def find_waiting(entries: Any, totals: Any, places: Any, came_back: Any, found: 
 
 
 @inner
-def _note(entries, first, found, n):
+def _append_list(entries, first, found, n):
     x = first
     while x >= 0:
         found[n] = x
@@ -115,7 +115,7 @@ def find_dedup(
             first = np.int64(entries[last]["later"])
         if first < 0:
             continue
-        n = _note(entries, first, found, n)
+        n = _append_list(entries, first, found, n)
         runs[written, 0] = number
         runs[written, 1] = n
         written += 1

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from streamwatch.core.jit import hot, inner
-from streamwatch.core.join.compiled.table import give_entry, unchain
+from streamwatch.core.join.compiled.table import free_entry, unchain
 from streamwatch.core.join.dedup import GENERATIONS
 
 NUMBERS = 2**31 - 1
@@ -71,11 +71,11 @@ def add_dedup_entry(entries, totals, generations, counters, limits, settled, x, 
     totals.open_newest_ms = max(totals.open_newest_ms, record_ms)
     share = max(1, limits.max_dedup_entries // GENERATIONS)
     if totals.open_entries >= min(share, limits.max_dedup_entries - totals.closed_entries + 1):
-        turn(entries, totals, generations, counters, limits, share)
+        rotate_generations(entries, totals, generations, counters, limits, share)
 
 
 @inner
-def turn(entries, totals, generations, counters, limits, share):
+def rotate_generations(entries, totals, generations, counters, limits, share):
     """Close the open generation if it is full, and drop the oldest if there are too many entries."""
     if totals.open_entries >= share:
         close(totals, generations)
@@ -145,5 +145,5 @@ def free_dead(slots, entries, totals, shift, most):
         if totals.dead_first < 0:
             totals.dead_last = -1
         unchain(slots, entries, totals, x, shift)
-        give_entry(entries, totals, x)
+        free_entry(entries, totals, x)
         most -= 1

@@ -57,7 +57,7 @@ def pack_blocks(words, block_entries, data, ends, bloom, floor, bounds):
 
 
 @detached
-def in_order(words, order, out):
+def copy_in_order(words, order, out):
     """Copy entries in the order `order`."""
     for i in range(order.shape[0]):
         if i + _AHEAD < order.shape[0]:
@@ -67,7 +67,7 @@ def in_order(words, order, out):
 
 
 @detached
-def ids_in(words, low, high):
+def count_ids(words, low, high):
     """Count the distinct ids of sorted entries, without the given id, that of the entry before them."""
     count = 0
     for i in range(words.shape[0]):
@@ -81,7 +81,7 @@ def sorted_entries(entries: NDArray[np.void]) -> Words:
     """Sort entries by `low`; returns words (n, 8)."""
     words = words_of(np.ascontiguousarray(entries))
     out = np.empty_like(words)
-    in_order(words, np.argsort(entries["low"]), out)
+    copy_in_order(words, np.argsort(entries["low"]), out)
     return out
 
 
@@ -127,7 +127,7 @@ class RunWriter:
         """Add entries, which must be sorted after those added before."""
         self._count += len(words)
         self._names.add(words)
-        self._ids += int(ids_in(words, *self._last))
+        self._ids += int(count_ids(words, *self._last))
         if len(words):
             self._last = words[-1, 0], words[-1, 1]
         if len(self._rest):

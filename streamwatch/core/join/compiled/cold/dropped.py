@@ -12,7 +12,7 @@ from streamwatch.core.join.compiled.cold.block import STATE_AND_GENERATION
 from streamwatch.core.join.compiled.waiting import NUMBERS
 from streamwatch.core.join.entry import RESOLVED
 
-GONE_ROUND: Final = 2**30
+NEGATIVE_FROM: Final = 2**30
 """Difference of generation numbers, modulo 2³¹, from which on it counts as negative; live ones are close."""
 _LOWER: Final = np.uint64(0xFFFFFFFF)
 
@@ -22,4 +22,4 @@ def is_dropped(words, i, floor):
     """Tell whether entry i is a dedup entry of a generation before `floor`."""
     both = words[i, STATE_AND_GENERATION]
     generation = np.int64(both >> np.uint64(32))
-    return np.int64(both & _LOWER) >= RESOLVED and (generation - floor) & NUMBERS >= GONE_ROUND
+    return np.int64(both & _LOWER) >= RESOLVED and (generation - floor) & NUMBERS >= NEGATIVE_FROM

@@ -14,9 +14,9 @@ from streamwatch.core.join.compiled.cold.finding import FoundEntries, find_entri
 from streamwatch.core.join.compiled.cold.merging import Merge
 from streamwatch.core.join.compiled.cold.oldest import OldestSearch
 from streamwatch.core.join.compiled.cold.opening import committed_runs
-from streamwatch.core.join.compiled.cold.reading import living
+from streamwatch.core.join.compiled.cold.reading import read_living
 from streamwatch.core.join.compiled.cold.run import DEDUP_ENTRIES, Run
-from streamwatch.core.join.compiled.cold.schedule import due
+from streamwatch.core.join.compiled.cold.schedule import runs_to_merge
 from streamwatch.core.join.compiled.cold.spec import ColdSpec
 from streamwatch.core.join.compiled.cold.store import (
     KINDS,
@@ -111,7 +111,7 @@ class ColdEntries:
             If a block is not what was written.
         """
         for run in self._runs.values():
-            for part in living(self._store, run, run.dead, self.floor, self._spec.chunk_blocks):
+            for part in read_living(self._store, run, run.dead, self.floor, self._spec.chunk_blocks):
                 yield run.manifest.queue, part.words.copy().reshape(-1).view(PACKED_ENTRY)
 
     def evict(self, queue: int, entries: NDArray[np.void]) -> None:
@@ -184,7 +184,7 @@ class ColdEntries:
         for run in list(self._runs.values()):
             if run.estimate(self.floor) == 0:
                 self._drop(run)
-        chosen = due(self._runs.values(), self._spec, self.floor)
+        chosen = runs_to_merge(self._runs.values(), self._spec, self.floor)
         if not chosen:
             return None
         self._merge = Merge(self._store, self._spec, self._number(), chosen, self.floor)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.join.compiled.cold.building import NO_ID, RunWriter, ids_in, sorted_entries
+from streamwatch.core.join.compiled.cold.building import NO_ID, RunWriter, count_ids, sorted_entries
 from streamwatch.core.join.compiled.cold.run import Run
 from streamwatch.core.join.compiled.cold.spec import ColdSpec
 from streamwatch.core.join.compiled.cold.store import RunStore
@@ -51,7 +51,7 @@ class Eviction:
     def run(self) -> None:
         """Sort and write the entries; to be called in a thread. The result may be discarded."""
         words = sorted_entries(self._entries)
-        ids = max(1, int(ids_in(words, *NO_ID)))
+        ids = max(1, int(count_ids(words, *NO_ID)))
         writer = RunWriter(self._store, self._spec, self._number, self._queue, ids, self._floor)
         writer.add(words)
         self.run_made = writer.finish()

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from streamwatch.core.jit import entry
 from streamwatch.core.join.compiled.cold.block import ARRIVAL, PACKED_ENTRY, WORDS, Words
-from streamwatch.core.join.compiled.cold.looking_up import candidates, distinct_blocks, search
+from streamwatch.core.join.compiled.cold.looking_up import distinct_blocks, find_candidates, search
 from streamwatch.core.join.compiled.cold.reading import read_blocks
 from streamwatch.core.join.compiled.cold.run import Run
 from streamwatch.core.join.compiled.cold.store import RunStore
@@ -103,7 +103,7 @@ def find_entries(
     for run in runs:
         if not run.alive:
             continue
-        sought: int = candidates(low, high, run.bloom, run.fences, which, first, last)
+        sought: int = find_candidates(low, high, run.bloom, run.fences, which, first, last)
         for start in range(0, sought, AT_ONCE):
             part = slice(start, min(sought, start + AT_ONCE))
             room, count = _search(

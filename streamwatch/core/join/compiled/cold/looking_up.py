@@ -50,7 +50,7 @@ def fences_below(fences, low):
 
 
 @entry
-def candidates(low, high, bloom, fences, which, first, last):
+def find_candidates(low, high, bloom, fences, which, first, last):
     """Find which ids (sorted by `low`) may be in the run, and in which blocks; return their number."""
     count = 0
     n = low.shape[0]

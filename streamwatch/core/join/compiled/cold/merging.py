@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from streamwatch.core.jit import detached
 from streamwatch.core.join.compiled.cold.block import WORDS
 from streamwatch.core.join.compiled.cold.building import RunWriter
-from streamwatch.core.join.compiled.cold.reading import Living, living
+from streamwatch.core.join.compiled.cold.reading import Living, read_living
 from streamwatch.core.join.compiled.cold.run import Positions, Run
 from streamwatch.core.join.compiled.cold.spec import ColdSpec
 from streamwatch.core.join.compiled.cold.store import RunStore
@@ -110,7 +110,7 @@ class Merge:
         queue = runs[0].manifest.queue
         writer = RunWriter(self._store, spec, self._number, queue, max(1, self._ids), self._floor)
         sources = [
-            living(self._store, run, dead, self._floor, room // block_entries)
+            read_living(self._store, run, dead, self._floor, room // block_entries)
             for run, dead, block_entries in zip(runs, self._dead, each, strict=True)
         ]
         words = np.empty((len(runs), room, WORDS), np.uint64)

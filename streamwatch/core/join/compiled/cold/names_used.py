@@ -30,7 +30,7 @@ def upper_half(word):
 
 
 @hot
-def note(marks, number, most):
+def mark_number(marks, number, most):
     """Mark a number if it is in range and stands for a name; return the larger of it and `most`."""
     if 0 <= number < marks.shape[0]:
         marks[number] = True
@@ -38,7 +38,7 @@ def note(marks, number, most):
 
 
 @detached
-def note_names(words, models, classes, segments):
+def mark_names(words, models, classes, segments):
     """Mark the names that entries, uint64 (n, 8), use; return the largest number of each kind.
 
     Numbers beyond the end of the marks are not marked.
@@ -47,15 +47,15 @@ def note_names(words, models, classes, segments):
     most = np.int32(-1)
     values = np.int32(-1)
     for i in range(words.shape[0]):
-        model = note(models, lower_half(words[i, _NAMES]), model)
-        most = note(classes, upper_half(words[i, _NAMES]), most)
-        most = note(classes, upper_half(words[i, _CLASSES]), most)
+        model = mark_number(models, lower_half(words[i, _NAMES]), model)
+        most = mark_number(classes, upper_half(words[i, _NAMES]), most)
+        most = mark_number(classes, upper_half(words[i, _CLASSES]), most)
         # A pending prediction has the number of its scores or segments in the place of the true class.
         carried = lower_half(words[i, _CLASSES])
         if lower_half(words[i, WORDS - 1]) != PENDING:
-            most = note(classes, carried, most)
+            most = mark_number(classes, carried, most)
         elif carried >= SEGMENTS_FROM:
-            values = note(segments, np.int32(carried - SEGMENTS_FROM), values)
+            values = mark_number(segments, np.int32(carried - SEGMENTS_FROM), values)
     return model, most, values
 
 
@@ -69,11 +69,11 @@ class NamesUsed:
 
     def add(self, words: Words) -> None:
         """Collect the numbers that these entries, uint64 (n, 8), use."""
-        model, named, values = map(int, note_names(words, self._models, self._classes, self._segments))
+        model, named, values = map(int, mark_names(words, self._models, self._classes, self._segments))
         if model >= len(self._models) or named >= len(self._classes) or values >= len(self._segments):
             self._models, self._classes = _with_room(self._models, model), _with_room(self._classes, named)
             self._segments = _with_room(self._segments, values)
-            note_names(words, self._models, self._classes, self._segments)
+            mark_names(words, self._models, self._classes, self._segments)
 
     def models(self) -> bytes:
         """Numbers of the models, int32, ascending."""

@@ -25,8 +25,8 @@ from streamwatch.core.join.compiled.cold.block import (
     long_at,
     unpack_entries,
 )
-from streamwatch.core.join.compiled.cold.building import in_order
-from streamwatch.core.join.compiled.cold.reading import living_blocks
+from streamwatch.core.join.compiled.cold.building import copy_in_order
+from streamwatch.core.join.compiled.cold.reading import read_living_blocks
 from streamwatch.core.join.compiled.cold.run import Run
 from streamwatch.core.join.compiled.cold.spec import ColdSpec
 from streamwatch.core.join.compiled.cold.store import RunStore
@@ -127,7 +127,7 @@ class OldestSearch:
         for k, (run, bound, dead) in enumerate(zip(self.runs, self._bounds, self._dead, strict=True)):
             if bound > self.limit:
                 break
-            for data, begins, numbers in living_blocks(self._store, run, dead, self._spec.chunk_blocks):
+            for data, begins, numbers in read_living_blocks(self._store, run, dead, self._spec.chunk_blocks):
                 if found.count + chunk > size:
                     self._keep()
                     if found.count > self._count:
@@ -173,7 +173,7 @@ class OldestSearch:
         alive = np.flatnonzero(kept)
         order = alive[np.argsort(arrivals(words)[alive])]
         out = np.empty((len(order), WORDS), np.uint64)
-        in_order(words, order, out)
+        copy_in_order(words, order, out)
         return out.reshape(-1).view(PACKED_ENTRY)
 
 

@@ -94,7 +94,7 @@ def read_blocks(store: RunStore, run: Run, numbers: NDArray[np.int64]) -> Blocks
     return Blocks(data, begins, numbers)
 
 
-def living_blocks(store: RunStore, run: Run, dead: Bits, step: int) -> Iterator[Blocks]:
+def read_living_blocks(store: RunStore, run: Run, dead: Bits, step: int) -> Iterator[Blocks]:
     """Read the blocks of a run, `step` at a time; steps without living entries are skipped."""
     each, count = run.manifest.block_entries, run.manifest.count
     dead_bits = np.unpackbits(dead.view(np.uint8), bitorder="little", count=count)
@@ -105,7 +105,7 @@ def living_blocks(store: RunStore, run: Run, dead: Bits, step: int) -> Iterator[
             yield read_blocks(store, run, np.arange(first, min(first + step, len(starts))))
 
 
-def living(store: RunStore, run: Run, dead: Bits, floor: int, step: int) -> Iterator[Living]:
+def read_living(store: RunStore, run: Run, dead: Bits, floor: int, step: int) -> Iterator[Living]:
     """Read the living entries of a run by the given dead bits, `step` blocks at a time.
 
     Each result is overwritten by the next.
@@ -113,6 +113,6 @@ def living(store: RunStore, run: Run, dead: Bits, floor: int, step: int) -> Iter
     each = run.manifest.block_entries
     words = np.empty((step * each, WORDS), np.uint64)
     positions = np.empty(step * each, np.int64)
-    for data, begins, numbers in living_blocks(store, run, dead, step):
+    for data, begins, numbers in read_living_blocks(store, run, dead, step):
         count: int = unpack_living(data, begins, int(numbers[0]), each, dead, floor, words, positions)
         yield Living(words[:count], positions[:count])

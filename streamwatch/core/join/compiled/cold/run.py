@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from streamwatch.core.join.compiled.cold.bits import Bits, bits_of, set_bits
 from streamwatch.core.join.compiled.cold.bloom import Filter
-from streamwatch.core.join.compiled.cold.dropped import GONE_ROUND
+from streamwatch.core.join.compiled.cold.dropped import NEGATIVE_FROM
 from streamwatch.core.join.compiled.cold.store import (
     DEAD,
     FILTER,
@@ -103,7 +103,7 @@ class Run:
         if manifest.queue != DEDUP_ENTRIES:
             return self.alive
         dropped = (floor - manifest.oldest_generation) & NUMBERS
-        if dropped >= GONE_ROUND:
+        if dropped >= NEGATIVE_FROM:
             return self.alive
         generations = ((manifest.newest_generation - manifest.oldest_generation) & NUMBERS) + 1
         return self.alive * max(0, generations - dropped) // generations

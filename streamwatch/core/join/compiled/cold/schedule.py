@@ -12,7 +12,7 @@ _MOST_TIMES = 4
 """Largest number of runs merged at once, as a multiple of the fan-out."""
 
 
-def due(runs: Collection[Run], spec: ColdSpec, floor: int) -> list[Run]:
+def runs_to_merge(runs: Collection[Run], spec: ColdSpec, floor: int) -> list[Run]:
     """Choose the runs of one queue to be merged; empty if nothing is due.
 
     A tier of runs of similar size is merged once it has as many as the fan-out, the smallest first. So an

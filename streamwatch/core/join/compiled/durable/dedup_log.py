@@ -66,7 +66,7 @@ class DedupLog:
         for generation, chosen in runs:
             self._write_run(generation, arrays, chosen, changes)
 
-    def forget(self, changes: Changes) -> None:
+    def remove_all(self, changes: Changes) -> None:
         """Remove all values in the changes, as all dedup entries left the table."""
         for generation, values in self._values.items():
             for each in values:

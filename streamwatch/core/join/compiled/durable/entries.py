@@ -42,9 +42,9 @@ from streamwatch.core.join.compiled.durable.waiting_log import Changes, WaitingL
 from streamwatch.core.join.compiled.layout import (
     FRONT,
     Arrays,
-    entries_of,
-    places_of,
-    slots_of,
+    allocate_entries,
+    allocate_places,
+    allocate_slots,
 )
 from streamwatch.core.join.compiled.names import JoinNames
 from streamwatch.core.join.compiled.outside.counts import OutsideCounts
@@ -81,7 +81,7 @@ class DurableEntries:
             came_back, overflow.came_back = overflow.came_back, False
             if overflow.dedup_moved_out:
                 overflow.dedup_moved_out = False
-                self._dedup.forget(changes)
+                self._dedup.remove_all(changes)
             self._write_outside(arrays, overflow, changes)
         fresh = unwritten_waiting(arrays, came_back=came_back)
         self._waiting.write(commit, arrays, fresh, self._names.scores, changes)
@@ -126,8 +126,8 @@ class DurableEntries:
         waiting = WaitingEntries(values)
         settled = sum(each.count for pairs in values.dedup.values() for each, _ in pairs)
         count = len(waiting) + settled
-        entries = entries_of(max(_LEAST_ENTRIES, 1 << (count - 1).bit_length() if count else 0))
-        places = places_of(len(entries))
+        entries = allocate_entries(max(_LEAST_ENTRIES, 1 << (count - 1).bit_length() if count else 0))
+        places = allocate_places(len(entries))
         holders = waiting.fill(entries, places)
         ends = fill_dedup(entries, len(waiting), values.dedup)
         check_names(self._names, entries[:count])
@@ -136,7 +136,7 @@ class DurableEntries:
         check_counts(entries["state"][: len(waiting)], ends, totals, outside, cold)
         if overflow is not None:
             check_outside(self._names, overflow)
-        slots = slots_of(2 * len(entries))
+        slots = allocate_slots(2 * len(entries))
         shift = np.uint64(65 - len(slots).bit_length())
         states = entries["state"][: len(waiting)]
         fresh = restored_totals(totals, ends, count, int((states == PENDING).sum()) + cold[0])
@@ -161,7 +161,7 @@ class DurableEntries:
             totals=fresh,
             generations=restored_generations(totals.dedup, ends),
             places=places,
-            obsolete_places=places_of(2 * len(entries)),
+            obsolete_places=allocate_places(2 * len(entries)),
         ), outside
 
     def _restore_carried(

@@ -23,7 +23,7 @@ def link(slots: Any, entries: Any, totals: Any, count: int, shift: Any) -> int:
     count
         Number of entries.
     shift
-        See `loop.take`.
+        See `loop.join_rows`.
 
     Returns
     -------

@@ -14,7 +14,7 @@ from streamwatch.core.join.compiled.layout import (
     PREDICTIONS,
     TOTALS,
     Arrays,
-    one,
+    one_record,
 )
 from streamwatch.core.join.counters import JoinCounters
 from streamwatch.core.join.dedup import DedupState, Generation
@@ -67,7 +67,7 @@ def restored_totals(
     """Build `TOTALS` of a join whose entries are not linked yet."""
     dedup = totals.dedup
     first, end = ends.get(dedup.opened.number, (-1, 0))
-    return one(
+    return one_record(
         TOTALS,
         free=-1,
         top=count,

@@ -9,10 +9,10 @@ from streamwatch.core.jit import entry, hot, prefetch
 from streamwatch.core.join.compiled.layout import FRONT, NO_TIME, PLACE_MASK, UNWRITTEN
 from streamwatch.core.join.compiled.table import (
     UPPER,
+    allocate_entry,
     find_slot,
     first_of,
-    give_entry,
-    take_entry,
+    free_entry,
     unchain,
 )
 from streamwatch.core.join.compiled.waiting import dequeue
@@ -30,7 +30,7 @@ def has_room(slots, entries, totals):
 @hot
 def unpacked(entries, totals, packed):
     """Allocate an entry with the contents of `packed`, in no chain and no queue, and return its index."""
-    x = take_entry(entries, totals)
+    x = allocate_entry(entries, totals)
     e = entries[x]
     e.low = packed.low
     e.high = packed.high
@@ -84,7 +84,7 @@ def add_guests(slots, entries, totals, places, packed, start, at, shift):
     at
         int64 (n,), output: indices of their entries.
     shift
-        See `loop.take`.
+        See `loop.join_rows`.
     """
     t = totals[0]
     for k in range(start, packed.shape[0]):
@@ -108,7 +108,7 @@ def remove_guests(slots, entries, totals, places, at, shift):
         if x >= 0:
             places[x] = UNWRITTEN
             unchain(slots, entries, t, x, shift)
-            give_entry(entries, t, x)
+            free_entry(entries, t, x)
 
 
 @entry
@@ -218,7 +218,7 @@ def remove_waiting(slots, entries, totals, places, obsolete_places, queue, chose
         places[x] = UNWRITTEN
         dequeue(entries, t, queue, x)
         unchain(slots, entries, t, x, shift)
-        give_entry(entries, t, x)
+        free_entry(entries, t, x)
         t.cold[queue] += 1
 
 
@@ -228,4 +228,4 @@ def remove_settled(slots, entries, totals, chosen, shift):
     t = totals[0]
     for k in range(chosen.shape[0]):
         unchain(slots, entries, t, chosen[k], shift)
-        give_entry(entries, t, chosen[k])
+        free_entry(entries, t, chosen[k])

@@ -259,7 +259,7 @@ class Overflow:
         if queue == PREDICTIONS and packed["true_or_scores"].max(initial=-1) >= 0:
             scores: list[StoredScores] = []
             yield lambda: scores.extend(self._scores.read(packed))
-            self._scores.forget(packed)
+            self._scores.drop(packed)
             with_numbers(packed, scores, table.scores, table.segments)
         totals = table.arrays.totals
         totals["cold_unmatched"] -= int((packed["state"] == UNMATCHED).sum())
@@ -340,7 +340,7 @@ class Overflow:
         if len(gone):
             self.cold.mark_dead(found.runs[gone], found.positions[gone])
             if self._scored:
-                self._scores.forget(found.entries[gone])
+                self._scores.drop(found.entries[gone])
             self._guest_entries[gone] = -1
         matched = np.flatnonzero(guests == MATCHED)
         if len(matched):

@@ -79,7 +79,7 @@ class OutsideScores:
             read.append((decoded, "") if isinstance(decoded, dict) else decoded)
         return read
 
-    def forget(self, packed: Records) -> None:
+    def drop(self, packed: Records) -> None:
         """Drop the scores of these predictions, which are in the table or no longer needed."""
         for arrival in packed["arrival"][_scored(packed)].tolist():
             key = score_key(arrival)

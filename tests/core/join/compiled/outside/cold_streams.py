@@ -6,7 +6,7 @@ from collections import Counter
 
 from streamwatch.core.column_pipeline import ColumnPipeline
 from streamwatch.core.join.compiled.cold.block import PACKED_ENTRY
-from streamwatch.core.join.compiled.cold.reading import living
+from streamwatch.core.join.compiled.cold.reading import read_living
 from streamwatch.core.join.compiled.outside.overflow import Overflow
 from streamwatch.core.join.compiled.outside.spec import OverflowSpec
 from streamwatch.core.join.compiled.releasing import used_entries
@@ -70,7 +70,7 @@ def alive_outside(pipeline, runs):
     cold, models, classes = join._overflow.cold, join.models.names, join.classes.names
     cold.floor = int(join._arrays.totals["floor"][0])
     for run in cold._runs.values():
-        for part in living(runs, run, run.dead, cold.floor, 4):
+        for part in read_living(runs, run, run.dead, cold.floor, 4):
             entries = part.words.copy().reshape(-1).view(PACKED_ENTRY)
             for row in rows_of(entries):
                 low, high, _, _, _, model, predicted, true, _, state, _ = row
