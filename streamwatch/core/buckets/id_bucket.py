@@ -10,14 +10,13 @@ from streamwatch.core.buckets.contract import TOTALS, Fed
 from streamwatch.core.buckets.id_join import IdJoin, share_of
 from streamwatch.core.buckets.id_state import restore_part, state_of
 from streamwatch.core.buckets.inbox import Inbox
-from streamwatch.core.buckets.log import BaseReader, BatchInput, parts_of, read, written
+from streamwatch.core.buckets.log import BaseReader, BatchInput, decode_entry, encode_base, encode_entry
 from streamwatch.core.buckets.parts import ENCODER, Activity, InvalidOf, Part, Resolved, Windows
 from streamwatch.core.buckets.pieces import PIECES, Moment
 from streamwatch.core.buckets.places import BEHIND, DUE, RECORD
 from streamwatch.core.buckets.routing import ModelRoutes
 from streamwatch.core.buckets.spec import BucketsSpec
-from streamwatch.core.buckets.totals import RecordCounts, Totals
-from streamwatch.core.buckets.totals import written as totals_written
+from streamwatch.core.buckets.totals import RecordCounts, Totals, encode_totals
 from streamwatch.core.events import Partition
 from streamwatch.core.join.counters import JoinCounters
 
@@ -74,12 +73,12 @@ class IdBucket:
         join.end()
         self._count(taken.moments, before_ms)
         parts = self._parts(self._ticks(taken.moments, before_ms), ended=end_ms is None)
-        results = [(TOTALS, self._name, totals_written(self.totals()))]
-        return Fed(parts, results, written(BatchInput(self._name, batch, end_ms, pieces)))
+        results = [(TOTALS, self._name, encode_totals(self.totals()))]
+        return Fed(parts, results, encode_entry(BatchInput(self._name, batch, end_ms, pieces)))
 
     def take_in(self, delta: bytes) -> None:
         """Repeat a feed or restore a part of a base; see `contract.Keeper`."""
-        entry = read(delta, self._name)
+        entry = decode_entry(delta, self._name)
         if isinstance(entry, BatchInput):
             self.feed(entry.batch, entry.pieces, entry.end_ms)
             return
@@ -88,7 +87,7 @@ class IdBucket:
 
     def base(self) -> list[bytes]:
         """Encode the whole state; see `contract.Keeper`."""
-        return parts_of(self._name, state_of(self))
+        return encode_base(self._name, state_of(self))
 
     def totals(self) -> Totals:
         """Counters and gauges, without those that model buckets count."""

@@ -33,12 +33,12 @@ _ENCODER: Final = msgspec.msgpack.Encoder()
 _ENTRIES: Final = msgspec.msgpack.Decoder(Entry)
 
 
-def written(entry: Entry) -> bytes:
+def encode_entry(entry: Entry) -> bytes:
     """Encode an entry of the log."""
     return _ENCODER.encode(entry)
 
 
-def read(delta: bytes, bucket: str) -> Entry:
+def decode_entry(delta: bytes, bucket: str) -> Entry:
     """Decode an entry of the log.
 
     Raises
@@ -52,10 +52,10 @@ def read(delta: bytes, bucket: str) -> Entry:
     return entry
 
 
-def parts_of(bucket: str, bodies: Sequence[bytes]) -> list[bytes]:
+def encode_base(bucket: str, bodies: Sequence[bytes]) -> list[bytes]:
     """Encode a base as entries of the log."""
     count = len(bodies)
-    return [written(BasePart(bucket, number, count, body)) for number, body in enumerate(bodies)]
+    return [encode_entry(BasePart(bucket, number, count, body)) for number, body in enumerate(bodies)]
 
 
 class BaseReader:

@@ -9,13 +9,13 @@ from typing import Any, ClassVar, Final, TypeAlias
 import msgspec
 
 from streamwatch.core.buckets.contract import ALARM, MODEL, PAIRS, TOTALS, Fed
-from streamwatch.core.buckets.log import BaseReader, BatchInput, parts_of, read, written
+from streamwatch.core.buckets.log import BaseReader, BatchInput, decode_entry, encode_base, encode_entry
 from streamwatch.core.buckets.model_sequence import ModelSequence
 from streamwatch.core.buckets.model_state import restore_part, state_of
 from streamwatch.core.buckets.parts import PARTS, Part
 from streamwatch.core.buckets.places import TICK, Place
 from streamwatch.core.buckets.spec import BucketsSpec
-from streamwatch.core.buckets.totals import written as totals_written
+from streamwatch.core.buckets.totals import encode_totals
 from streamwatch.core.events import Alarm
 
 _Step: TypeAlias = tuple[Place, Callable[[Any], None], object]
@@ -69,11 +69,11 @@ class ModelBucket:
         for _, step, argument in sorted(_steps(sequence, parts), key=itemgetter(0)):
             step(argument)
         sequence.end(self.reached_ms, ended=any(part.ended for part in parts))
-        return Fed((), self._results(), written(BatchInput(self._log_name, batch, end_ms, pieces)))
+        return Fed((), self._results(), encode_entry(BatchInput(self._log_name, batch, end_ms, pieces)))
 
     def take_in(self, delta: bytes) -> None:
         """Repeat a feed or restore a part of a base; see `contract.Keeper`."""
-        entry = read(delta, self._log_name)
+        entry = decode_entry(delta, self._log_name)
         if isinstance(entry, BatchInput):
             self.feed(entry.batch, entry.pieces, entry.end_ms)
             return
@@ -82,7 +82,7 @@ class ModelBucket:
 
     def base(self) -> list[bytes]:
         """Encode the whole state; see `contract.Keeper`."""
-        return parts_of(self._log_name, state_of(self))
+        return encode_base(self._log_name, state_of(self))
 
     def _sequence_of(self, number: int, spec: BucketsSpec) -> ModelSequence:
         return ModelSequence(number, spec)
@@ -114,7 +114,7 @@ class ModelBucket:
             results.append((PAIRS, name, monitors.comparisons.snapshot()))
         for alarm in sequence.alarms:
             results += self._alarm(alarm)
-        results.append((TOTALS, name, totals_written(sequence.totals(self.reached_ms))))
+        results.append((TOTALS, name, encode_totals(sequence.totals(self.reached_ms))))
         return results
 
     def _alarm(self, alarm: Alarm) -> list[tuple[str, str, bytes]]:

@@ -45,7 +45,7 @@ class ModelSequence:
         self._spec = spec
         self._routes = ModelRoutes(spec)
         self._ordered = spec.join.order == "prediction_time"
-        self._compares = number == self._routes.compared
+        self._compares = number == self._routes.comparison_bucket
         self._due: list[Outcome] = []
         self.monitors = EstimatorSet(spec.monitors)
         self.agreement = ClassAgreement(spec.join.max_models)

@@ -62,7 +62,7 @@ class ModelRoutes:
         owner = zlib.crc32(model.encode()) % buckets
         for each in self._spec.join.comparisons:
             if model == each.champion or any(fnmatchcase(model, pattern) for pattern in each.challengers):
-                owner = self.compared
+                owner = self.comparison_bucket
         referenced = {
             each.reference for each in self._spec.monitors.drift_weighted if each.drift_signal == "reference"
         }
@@ -71,6 +71,6 @@ class ModelRoutes:
         return (owner, *(bucket for bucket in range(buckets) if bucket != owner))
 
     @property
-    def compared(self) -> int:
+    def comparison_bucket(self) -> int:
         """Bucket of all models that are compared."""
         return 0

@@ -67,11 +67,11 @@ class Totals:
             _join_counters(self.counters, other.counters),
             RecordCounts(
                 *(
-                    _sum(getattr(self.records, each.name), getattr(other.records, each.name))
+                    _add_counts(getattr(self.records, each.name), getattr(other.records, each.name))
                     for each in fields(RecordCounts)
                 )
             ),
-            _sum(self.over_limit, other.over_limit),
+            _add_counts(self.over_limit, other.over_limit),
             self.pending + other.pending,
             self.early + other.early,
             self.unmatched + other.unmatched,
@@ -103,11 +103,11 @@ class Totals:
         )
 
 
-def _sum(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
+def _add_counts(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
     return {name: one.get(name, 0) + other.get(name, 0) for name in sorted({*one, *other})}
 
 
-def _added(one: _Counters, other: _Counters, total: _Counters) -> _Counters:
+def _add_counters(one: _Counters, other: _Counters, total: _Counters) -> _Counters:
     for each in fields(total):
         mine = getattr(one, each.name)
         if isinstance(mine, int):
@@ -116,26 +116,26 @@ def _added(one: _Counters, other: _Counters, total: _Counters) -> _Counters:
 
 
 def _join_counters(one: JoinCounters, other: JoinCounters) -> JoinCounters:
-    total = _added(one, other, JoinCounters())
-    total.with_model = _added(one.with_model, other.with_model, LabelCounters())
-    total.without_model = _added(one.without_model, other.without_model, LabelCounters())
-    total.null_records = _sum(one.null_records, other.null_records)
-    total.model_records_invalid = _sum(one.model_records_invalid, other.model_records_invalid)
+    total = _add_counters(one, other, JoinCounters())
+    total.with_model = _add_counters(one.with_model, other.with_model, LabelCounters())
+    total.without_model = _add_counters(one.without_model, other.without_model, LabelCounters())
+    total.null_records = _add_counts(one.null_records, other.null_records)
+    total.model_records_invalid = _add_counts(one.model_records_invalid, other.model_records_invalid)
     for topic in sorted({*one.topic_labels, *other.topic_labels}):
-        total.topic_labels[topic] = _added(
+        total.topic_labels[topic] = _add_counters(
             one.topic_labels.get(topic, LabelCounters()),
             other.topic_labels.get(topic, LabelCounters()),
             LabelCounters(),
         )
     for topic in sorted({*one.topic_predictions, *other.topic_predictions}):
-        total.topic_predictions[topic] = _added(
+        total.topic_predictions[topic] = _add_counters(
             one.topic_predictions.get(topic, PredictionCounters()),
             other.topic_predictions.get(topic, PredictionCounters()),
             PredictionCounters(),
         )
     topics = sorted({*one.records_invalid, *other.records_invalid})
     total.records_invalid = {
-        topic: _sum(one.records_invalid.get(topic, {}), other.records_invalid.get(topic, {}))
+        topic: _add_counts(one.records_invalid.get(topic, {}), other.records_invalid.get(topic, {}))
         for topic in topics
     }
     return total
@@ -145,11 +145,11 @@ _ENCODER: Final = msgspec.msgpack.Encoder(order="deterministic")
 _DECODER: Final = msgspec.msgpack.Decoder(Totals)
 
 
-def written(totals: Totals) -> bytes:
+def encode_totals(totals: Totals) -> bytes:
     """Encode totals as the body of a result; equal totals give equal bytes."""
     return _ENCODER.encode(totals)
 
 
-def read(body: bytes) -> Totals:
-    """Decode the result of `written`; raises msgspec.DecodeError if it is not of this version."""
+def decode_totals(body: bytes) -> Totals:
+    """Decode the result of `encode_totals`; raises msgspec.DecodeError if it is not of this version."""
     return _DECODER.decode(body)

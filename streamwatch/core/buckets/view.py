@@ -9,8 +9,7 @@ import msgspec
 
 from streamwatch.core.buckets.contract import ALARM, MODEL, PAIRS, TOTALS
 from streamwatch.core.buckets.spec import BucketsSpec
-from streamwatch.core.buckets.totals import Totals
-from streamwatch.core.buckets.totals import read as read_totals
+from streamwatch.core.buckets.totals import Totals, decode_totals
 from streamwatch.core.estimators.comparisons.set import ComparisonSet
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Alarm
@@ -49,7 +48,7 @@ class ResultsView:
             If its kind is unknown, or its body is not of this version.
         """
         if kind == TOTALS:
-            self._totals[name] = read_totals(body)
+            self._totals[name] = decode_totals(body)
         elif kind == MODEL:
             if body:
                 self.monitors.restore(body)  # replaces the previous one

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from streamwatch.core.buckets.label_history import LabelHistories
 from streamwatch.core.buckets.places import RECORD, decode_place, encode_place
-from streamwatch.core.buckets.totals import RecordCounts, Totals, read, written
+from streamwatch.core.buckets.totals import RecordCounts, Totals, decode_totals, encode_totals
 from streamwatch.core.join.counters import JoinCounters, LabelCounters
 from streamwatch.core.join.mismatch import AgreementState
 from streamwatch.core.join.models import ModelActivity
@@ -58,7 +58,7 @@ def test_totals_add_up_in_whatever_order_and_are_read_as_they_were_written(sever
     assert whole.counters.records_invalid.get("t", {}).get("a", 0) == sum(
         each.counters.records_invalid.get("t", {}).get("a", 0) for each in several
     )
-    assert read(written(whole)) == whole
+    assert decode_totals(encode_totals(whole)) == whole
 
 
 @given(

@@ -14,7 +14,7 @@ from streamwatch.assembly.alerts import build_deliveries
 from streamwatch.assembly.results import buckets_spec, results_opening
 from streamwatch.core.buckets.contract import ALARM, MODEL, TOTALS
 from streamwatch.core.buckets.spec import BucketsSpec
-from streamwatch.core.buckets.totals import RecordCounts, Totals, written
+from streamwatch.core.buckets.totals import RecordCounts, Totals, encode_totals
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Alarm, Outcome, Partition
 from streamwatch.core.join.counters import JoinCounters
@@ -70,7 +70,7 @@ class Topic:
 
 
 def totals(accepted: int, name: str = "ids/0") -> tuple[str, str, bytes]:
-    return TOTALS, name, written(Totals(NOW_MS, JoinCounters(predictions_accepted=accepted)))
+    return TOTALS, name, encode_totals(Totals(NOW_MS, JoinCounters(predictions_accepted=accepted)))
 
 
 def alarm(number: int, model: str = "m") -> tuple[str, str, bytes]:
@@ -311,7 +311,7 @@ async def test_the_clock_of_the_job_is_behind_while_most_records_of_a_batch_are_
     for number, (evaluated, corrected) in enumerate(counted, 1):
         records = RecordCounts(evaluated=evaluated, corrected=corrected)
         read = len(topic.records)
-        topic.batch(number, (TOTALS, "ids/0", written(Totals(NOW_MS, records=records))))
+        topic.batch(number, (TOTALS, "ids/0", encode_totals(Totals(NOW_MS, records=records))))
         await found.receive(topic.poll(read))
         said += [dict(only_samples(found.families(), "host_clock_behind")).get(())]
     assert said == [None, 0.0, 1.0, 1.0, 0.0]

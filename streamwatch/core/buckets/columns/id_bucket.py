@@ -15,12 +15,11 @@ from streamwatch.core.buckets.columns.parts import ENCODER, ColumnPart, OutcomeP
 from streamwatch.core.buckets.columns.pieces import PIECES, Moments
 from streamwatch.core.buckets.contract import TOTALS, Fed
 from streamwatch.core.buckets.id_join import share_of
-from streamwatch.core.buckets.log import BaseReader, BatchInput, parts_of, read, written
+from streamwatch.core.buckets.log import BaseReader, BatchInput, decode_entry, encode_base, encode_entry
 from streamwatch.core.buckets.parts import Activity, InvalidOf
 from streamwatch.core.buckets.routing import ModelRoutes
 from streamwatch.core.buckets.spec import BucketsSpec
-from streamwatch.core.buckets.totals import RecordCounts, Totals
-from streamwatch.core.buckets.totals import written as totals_written
+from streamwatch.core.buckets.totals import RecordCounts, Totals, encode_totals
 from streamwatch.core.events import Partition
 
 _SECOND_MS: Final = 1_000
@@ -73,12 +72,12 @@ class ColumnIdBucket:
         self.join.feed(taken.chunks, before_ms, self.inbox.reached_ms)
         self._count(taken.moments, before_ms)
         parts = self._parts(_ticks(taken.moments, before_ms), ended=end_ms is None)
-        results = [(TOTALS, self._name, totals_written(self.totals()))]
-        return Fed(parts, results, written(BatchInput(self._log_name, batch, end_ms, pieces)))
+        results = [(TOTALS, self._name, encode_totals(self.totals()))]
+        return Fed(parts, results, encode_entry(BatchInput(self._log_name, batch, end_ms, pieces)))
 
     def take_in(self, delta: bytes) -> None:
         """Repeat a feed or restore a part of a base; see `contract.Keeper`."""
-        entry = read(delta, self._log_name)
+        entry = decode_entry(delta, self._log_name)
         if isinstance(entry, BatchInput):
             self.feed(entry.batch, entry.pieces, entry.end_ms)
             return
@@ -87,7 +86,7 @@ class ColumnIdBucket:
 
     def base(self) -> list[bytes]:
         """Encode the whole state; see `contract.Keeper`."""
-        return parts_of(self._log_name, state_of(self))
+        return encode_base(self._log_name, state_of(self))
 
     def totals(self) -> Totals:
         """Counters and gauges, without those that model buckets count."""
