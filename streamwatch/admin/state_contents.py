@@ -20,7 +20,7 @@ from streamwatch.core.commit.sections import spec_of
 from streamwatch.core.estimators.comparisons.set import ComparisonSet
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Alarm, Outcome
-from streamwatch.core.join.compiled.durable.restoring import WaitingEntries, values_of
+from streamwatch.core.join.compiled.durable.restoring import WaitingEntries, read_values
 from streamwatch.core.join.compiled.layout import PREDICTIONS
 from streamwatch.core.join.compiled.outside.examining import entries_outside, examine
 from streamwatch.core.join.compiled.outside.overflow import Overflow
@@ -126,7 +126,7 @@ def _check_outside(runs: ReadRuns, pipeline: ColumnPipeline, overflow: Overflow,
 
 def pending_in_columns(state: Inspection) -> dict[str, NDArray[np.int64]]:
     """Record times of predictions that wait, by model; raises ValueError."""
-    values = values_of(state.items("columns"))
+    values = read_values(state.items("columns"))
     models, record_ms = WaitingEntries(values).pending()
     for queue, entries in entries_outside(ReadRuns(state), 0):
         if queue == PREDICTIONS:

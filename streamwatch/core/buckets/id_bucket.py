@@ -11,7 +11,7 @@ from streamwatch.core.buckets.id_join import IdJoin, share_of
 from streamwatch.core.buckets.id_state import restore_part, state_of
 from streamwatch.core.buckets.inbox import Inbox
 from streamwatch.core.buckets.log import BaseReader, BatchInput, decode_entry, encode_base, encode_entry
-from streamwatch.core.buckets.parts import ENCODER, Activity, InvalidOf, Part, Resolved, Windows
+from streamwatch.core.buckets.parts import ENCODER, Activity, InvalidOfModel, Part, Resolved, Windows
 from streamwatch.core.buckets.pieces import PIECES, Moment
 from streamwatch.core.buckets.places import BEHIND, DUE, RECORD
 from streamwatch.core.buckets.routing import ModelRoutes
@@ -141,7 +141,7 @@ class IdBucket:
         buckets = range(self._spec.model_buckets)
         outcomes: list[list[Resolved]] = [[] for _ in buckets]
         activities: list[list[Activity]] = [[] for _ in buckets]
-        invalid: list[list[InvalidOf]] = [[] for _ in buckets]
+        invalid: list[list[InvalidOfModel]] = [[] for _ in buckets]
         routes = self._routes
         for outcome in self.join.outcomes:
             for bucket in routes[outcome.outcome.model]:

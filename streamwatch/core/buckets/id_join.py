@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from streamwatch.core.buckets.parts import InvalidOf, Resolved
+from streamwatch.core.buckets.parts import InvalidOfModel, Resolved
 from streamwatch.core.buckets.places import DUE, Place, decode_place, encode_place
 from streamwatch.core.buckets.reported_activity import ReportedActivity
 from streamwatch.core.events import Event, Invalid, Label, Prediction
@@ -80,7 +80,7 @@ class IdJoin:
         """Time up to which due entries have been processed."""
         self.outcomes: list[Resolved] = []
         """Outcomes of this batch."""
-        self.invalid: list[InvalidOf] = []
+        self.invalid: list[InvalidOfModel] = []
         """Invalid records with a model in this batch."""
         self._events = 0
 
@@ -113,7 +113,7 @@ class IdJoin:
                 self.outcomes.append(Resolved((*place, number), event.id, outcome))
             return
         if type(event) is Invalid and event.model is not None:
-            self.invalid.append(InvalidOf(place, event.model))
+            self.invalid.append(InvalidOfModel(place, event.model))
             event = msgspec.structs.replace(event, model=None)  # counted with the model
         rules.rest(event)
 

@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from streamwatch.core.buckets.label_history import LabelHistories
-from streamwatch.core.buckets.parts import Activity, InvalidOf, Resolved, Windows
+from streamwatch.core.buckets.parts import Activity, InvalidOfModel, Resolved, Windows
 from streamwatch.core.buckets.prediction_order import PredictionOrder
 from streamwatch.core.buckets.routing import ModelRoutes
 from streamwatch.core.buckets.spec import BucketsSpec
@@ -122,7 +122,7 @@ class ModelSequence:
                 self.counters.predictions_resolved += not outcome.assumed
         self._due += released
 
-    def count_invalid(self, record: InvalidOf) -> None:
+    def count_invalid(self, record: InvalidOfModel) -> None:
         """Count an invalid record by model, for as many models as may have a place."""
         counts, model = self.counters.model_records_invalid, record.model
         has_room = len(counts) < self._spec.join.max_models

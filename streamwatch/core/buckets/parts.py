@@ -48,7 +48,7 @@ class Activity(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """Latest event time of one, limited to its record time; -1 without one."""
 
 
-class InvalidOf(msgspec.Struct, array_like=True, frozen=True, gc=False):
+class InvalidOfModel(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """Invalid record whose model could be read."""
 
     place: Place
@@ -82,7 +82,7 @@ class Part(msgspec.Struct, array_like=True, frozen=True):
     """
     outcomes: list[Resolved]
     activities: list[Activity]
-    invalid: list[InvalidOf]
+    invalid: list[InvalidOfModel]
     windows: list[Windows]
 
 

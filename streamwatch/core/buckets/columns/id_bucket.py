@@ -16,7 +16,7 @@ from streamwatch.core.buckets.columns.pieces import PIECES, Moments
 from streamwatch.core.buckets.contract import TOTALS, Fed
 from streamwatch.core.buckets.id_join import share_of
 from streamwatch.core.buckets.log import BaseReader, BatchInput, decode_entry, encode_base, encode_entry
-from streamwatch.core.buckets.parts import Activity, InvalidOf
+from streamwatch.core.buckets.parts import Activity, InvalidOfModel
 from streamwatch.core.buckets.routing import ModelRoutes
 from streamwatch.core.buckets.spec import BucketsSpec
 from streamwatch.core.buckets.totals import RecordCounts, Totals, encode_totals
@@ -130,7 +130,7 @@ class ColumnIdBucket:
         buckets, routes = range(self._spec.model_buckets), self._routes
         outcomes = OutcomeParts(self.join.outcomes, self.join.ranks)
         activities: list[list[Activity]] = [[] for _ in buckets]
-        invalid: list[list[InvalidOf]] = [[] for _ in buckets]
+        invalid: list[list[InvalidOfModel]] = [[] for _ in buckets]
         for activity in self.join.reported_activity.take_new():
             for bucket in routes[activity.model]:
                 activities[bucket].append(activity)

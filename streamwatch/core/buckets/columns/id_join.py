@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from streamwatch.core.buckets.columns.pieces import Chunk
 from streamwatch.core.buckets.columns.prediction_places import PLACE_COLUMNS, PredictionPlaces
 from streamwatch.core.buckets.columns.reported_activity import ColumnReportedActivity
-from streamwatch.core.buckets.parts import InvalidOf
+from streamwatch.core.buckets.parts import InvalidOfModel
 from streamwatch.core.buckets.pieces import INVALID
 from streamwatch.core.buckets.places import RECORD
 from streamwatch.core.events import Event, Partition
@@ -74,7 +74,7 @@ class ColumnJoin:
         """Numbers of partitions, in the order in which they first occurred."""
         self.outcomes: list[PlacedOutcomes] = []
         """Outcomes of this batch."""
-        self.invalid: list[InvalidOf] = []
+        self.invalid: list[InvalidOfModel] = []
         """Invalid records with a model in this batch."""
 
     @property
@@ -178,7 +178,9 @@ class ColumnJoin:
         ):
             row, record_ms = chunk.objects[number], max(before_ms, time_ms)
             if row.kind == INVALID and row.model is not None:
-                self.invalid.append(InvalidOf((record_ms, RECORD, rank, row.offset, row.event), row.model))
+                self.invalid.append(
+                    InvalidOfModel((record_ms, RECORD, rank, row.offset, row.event), row.model)
+                )
                 row = msgspec.structs.replace(row, model=None)  # counted with the model
             events.append(row.event_at(partition, record_ms))
         return events

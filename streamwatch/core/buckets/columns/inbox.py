@@ -14,8 +14,8 @@ from streamwatch.core.buckets.columns.pieces import (
     Moments,
     PackedChunk,
     PackedMoments,
-    packed,
-    packed_moments,
+    pack_chunk,
+    pack_moments,
 )
 from streamwatch.core.buckets.places import rank_of, ranks_of
 from streamwatch.core.events import Partition, Side
@@ -70,8 +70,8 @@ class ColumnInbox:
         reached_ms = newest_ms if end_ms is None else min(end_ms, newest_ms)
         self.reached_ms = reached_ms = max(reached_ms, self.reached_ms)
         partitions = sorted({*self._chunks, *self._moments}, key=self.rank)
-        chunks = [(name, chunk) for name in partitions for chunk in self._released(name, reached_ms)]
-        moments = [(name, each) for name in partitions for each in self._counted(name, reached_ms)]
+        chunks = [(name, chunk) for name in partitions for chunk in self._take_due_chunks(name, reached_ms)]
+        moments = [(name, each) for name in partitions for each in self._take_due_moments(name, reached_ms)]
         return DueRecords(chunks, moments)
 
     def _add(self, piece: ColumnPiece) -> None:
@@ -88,7 +88,7 @@ class ColumnInbox:
             self._moments.setdefault(partition, []).append(Moments(moments.columns, corrected))
         self._running[partition] = max(so_far, piece.newest_ms)
 
-    def _released(self, partition: Partition, reached_ms: int) -> list[Chunk]:
+    def _take_due_chunks(self, partition: Partition, reached_ms: int) -> list[Chunk]:
         released: list[Chunk] = []
         kept: list[Chunk] = []
         for chunk in self._chunks.pop(partition, ()):
@@ -101,7 +101,7 @@ class ColumnInbox:
             self._chunks[partition] = kept
         return released
 
-    def _counted(self, partition: Partition, reached_ms: int) -> list[Moments]:
+    def _take_due_moments(self, partition: Partition, reached_ms: int) -> list[Moments]:
         released: list[Moments] = []
         kept: list[Moments] = []
         for moments in self._moments.pop(partition, ()):
@@ -122,9 +122,13 @@ class ColumnInbox:
         return ColumnInboxState(
             self.reached_ms,
             [(name.topic, name.partition, ms) for name, ms in sorted(self._running.items())],
-            [(name.topic, name.partition, packed(chunk)) for name, several in chunks for chunk in several],
             [
-                (name.topic, name.partition, packed_moments(each))
+                (name.topic, name.partition, pack_chunk(chunk))
+                for name, several in chunks
+                for chunk in several
+            ],
+            [
+                (name.topic, name.partition, pack_moments(each))
                 for name, several in moments
                 for each in several
             ],

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from streamwatch.core.buckets.columns.id_join import RESOLUTION, PlacedOutcomes
 from streamwatch.core.buckets.columns.prediction_places import PLACE_COLUMNS
-from streamwatch.core.buckets.parts import Activity, InvalidOf
+from streamwatch.core.buckets.parts import Activity, InvalidOfModel
 from streamwatch.core.join.compiled.durable.packed import PackedError, pack_columns, unpack_columns
 from streamwatch.core.outcomes import OUTCOME, SEGMENTS_FROM, OutcomeBatch
 
@@ -75,7 +75,7 @@ class ColumnPart(msgspec.Struct, array_like=True, frozen=True, tag="columns"):
     ticks: Sequence[int]
     outcomes: PackedOutcomes
     activities: Sequence[Activity]
-    invalid: Sequence[InvalidOf]
+    invalid: Sequence[InvalidOfModel]
 
 
 ENCODER: Final = msgspec.msgpack.Encoder()
@@ -87,7 +87,7 @@ class OutcomeParts:
 
     Parameters
     ----------
-    several
+    outcomes
         Outcomes in order, each with its own names and numbers.
     ranks
         Ranks of partitions by number, which replace the numbers in places.

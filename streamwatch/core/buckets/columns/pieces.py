@@ -109,7 +109,7 @@ class PackedChunk(msgspec.Struct, array_like=True, frozen=True):
         return Chunk(rows, self.models, self.classes, self.segments, self.objects)
 
 
-def packed(chunk: Chunk) -> PackedChunk:
+def pack_chunk(chunk: Chunk) -> PackedChunk:
     """Pack a chunk."""
     columns = [
         chunk.rows[name] if chunk.rows[name].dtype == np.uint64 else chunk.rows[name].astype(np.int64)
@@ -130,7 +130,7 @@ class PackedMoments(msgspec.Struct, array_like=True, frozen=True):
         return Moments(np.stack([column.astype(np.int64) for column in columns], axis=1), self.corrected)
 
 
-def packed_moments(moments: Moments) -> PackedMoments:
+def pack_moments(moments: Moments) -> PackedMoments:
     """Pack counts of records by time."""
     return PackedMoments(pack_columns(list(moments.columns.T)), moments.corrected)
 

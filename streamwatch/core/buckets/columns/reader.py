@@ -17,8 +17,8 @@ from streamwatch.core.buckets.columns.pieces import (
     Chunk,
     ColumnPiece,
     Moments,
-    packed,
-    packed_moments,
+    pack_chunk,
+    pack_moments,
 )
 from streamwatch.core.buckets.pieces import Row, row_of
 from streamwatch.core.buckets.places import rank_of, ranks_of
@@ -45,7 +45,7 @@ class ColumnReader:
     spec
         Partitioning of the stream.
     digests
-        Function that computes the digests of ids as the decoders spell them.
+        Function that computes the digests of ids, given as the decoders return them.
     """
 
     def __init__(self, spec: BucketsSpec, digests: Digests) -> None:
@@ -57,7 +57,7 @@ class ColumnReader:
         """Divide the records of one range of offsets; see `contract.Reader`."""
         rank_of(self._ranks, partition)
         buckets, home = self._spec.id_buckets, bucket_of_partition(partition, self._spec.id_buckets)
-        times = _judged(arrivals, host_ms, self._spec.max_future_ms)
+        times = _judge(arrivals, host_ms, self._spec.max_future_ms)
         chunk, has_id = self._chunk(arrivals, times.times_ms)
         chosen = np.where(has_id, chunk.rows["high"] % np.uint64(buckets), np.uint64(home)).astype(np.uint16)
         order = np.argsort(chosen, kind="stable")
@@ -67,8 +67,8 @@ class ColumnReader:
         pieces: list[tuple[int, bytes]] = []
         for bucket in range(buckets):
             own = chunk.only(order[ends[bucket - 1] if bucket else 0 : ends[bucket]])
-            counted = packed_moments(moments if bucket == home else NO_MOMENTS)
-            piece = ColumnPiece(bucket, *partition, first, newest_ms, packed(own), counted)
+            counted = pack_moments(moments if bucket == home else NO_MOMENTS)
+            piece = ColumnPiece(bucket, *partition, first, newest_ms, pack_chunk(own), counted)
             pieces.append((bucket, ENCODER.encode(piece)))
         return pieces
 
@@ -143,9 +143,9 @@ class _Others:
             self._identified.append(row.id is not None)
             if row.id is not None:
                 self._ids.append(row.id)
-            self._rows.append((0, 0, time_ms, *self._said(event, row, offset, number)))
+            self._rows.append((0, 0, time_ms, *self._row_values(event, row, offset, number)))
 
-    def _said(self, event: Event, row: Row, offset: int, number: int) -> tuple[int, ...]:
+    def _row_values(self, event: Event, row: Row, offset: int, number: int) -> tuple[int, ...]:
         own_ms = -1 if row.timestamp_ms is None else row.timestamp_ms
         is_prediction = isinstance(event, Prediction) and event.scores is None
         if (is_prediction or isinstance(event, Label)) and (row.timestamp_ms is None or own_ms >= 0):
@@ -177,7 +177,7 @@ class _Others:
         return rows, identified
 
 
-def _judged(arrivals: Arrivals, host_ms: int, max_future_ms: int) -> Judged:
+def _judge(arrivals: Arrivals, host_ms: int, max_future_ms: int) -> Judged:
     """Judge timestamps, with a fast path for ranges in which all are believed."""
     stamps = arrivals.stamps_ms
     if len(stamps) and not arrivals.appended and bool(arrivals.decodable.all()):
@@ -203,7 +203,7 @@ def _moments(arrivals: Arrivals, times: Judged) -> Moments:
     starts = np.flatnonzero(np.concatenate([[True], np.diff(times_ms) > 0]))
     counted = np.zeros((len(times_ms), len(MOMENT)), np.int64)
     counted[:, 1], counted[:, 2], counted[:, 3] = 1, arrivals.decodable, 1
-    _count_several(arrivals.records, counted)
+    _count_grouped(arrivals.records, counted)
     columns = np.add.reduceat(counted, starts)
     columns[:, 0] = times_ms[starts]
     corrected: dict[tuple[int, str], int] = {}
@@ -214,7 +214,7 @@ def _moments(arrivals: Arrivals, times: Judged) -> Moments:
     return Moments(columns, _listed(corrected))
 
 
-def _count_several(records: RecordBatch, counted: NDArray[np.int64]) -> None:
+def _count_grouped(records: RecordBatch, counted: NDArray[np.int64]) -> None:
     """Correct the counts of records that hold several events, or none."""
     numbers = records.rows["object"]
     for place in records.object_places().tolist():

@@ -42,8 +42,8 @@ def update_models(arrays: Arrays, names: JoinNames, join_models: JoinModels) -> 
     models = join_models.models
     numbers = [names.models[name] for name in models]
     labels = names.classes.names
-    shown = arrays.activity[numbers]
-    for model, row in zip(models.values(), shown.tolist(), strict=True):
+    rows = arrays.activity[numbers]
+    for model, row in zip(models.values(), rows.tolist(), strict=True):
         _, model.pending, model.last_ms, model.last_event_ms, model.joined, model.left, label, _ = row
         model.last_label = None if label < 0 else labels[label]
 
@@ -56,7 +56,7 @@ def retire(
     idle = join_models.retire(clock_ms)
     activity = arrays.activity
     for name in idle:
-        clear(activity, names.models[name])
+        reset_activity(activity, names.models[name])
         others.invalid_by_model.pop(name, None)
     if idle:
         activity["place"][activity["place"] == REFUSED] = UNPLACED
@@ -65,7 +65,7 @@ def retire(
     return idle
 
 
-def clear(activity: NDArray[np.void], number: int) -> None:
+def reset_activity(activity: NDArray[np.void], number: int) -> None:
     """Reset the activity of the model with this number."""
     activity[number] = one_record(ACTIVITY, last_label=-1, last_event_ms=-1)[0]
 
@@ -77,6 +77,6 @@ def restored_activity(names: JoinNames, state: JoinModelsState) -> NDArray[np.vo
     activity["last_label"] = activity["last_event_ms"] = -1
     for number, model in zip(numbers, state.models, strict=True):
         label = -1 if model.last_label is None else names.classes[model.last_label]
-        seen = (model.last_ms, model.last_event_ms, model.joined, model.left, label, 0)
-        activity[number] = (PLACED, model.pending, *seen)
+        fields = (model.last_ms, model.last_event_ms, model.joined, model.left, label, 0)
+        activity[number] = (PLACED, model.pending, *fields)
     return activity

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from streamwatch.core.join.compiled.activity import clear
+from streamwatch.core.join.compiled.activity import reset_activity
 from streamwatch.core.join.compiled.cold.entries import ColdEntries
 from streamwatch.core.join.compiled.layout import PLACED, Arrays, Records
 from streamwatch.core.join.compiled.names import JoinNames
@@ -31,7 +31,7 @@ def release_names(arrays: Arrays, names: JoinNames, outside: ColdEntries | None)
         placed = np.flatnonzero(arrays.activity["place"] == PLACED).astype(np.int32)
         cold = [] if outside is None else outside.models()
         for number in names.models.release_all_but((used_entries(arrays)["model"], placed, *cold)).tolist():
-            clear(arrays.activity, number)
+            reset_activity(arrays.activity, number)
     if names.segments.crowded:
         entries = used_entries(arrays)
         waiting = entries["true_or_scores"][entries["state"] == PENDING] - SEGMENTS_FROM

@@ -31,7 +31,7 @@ from streamwatch.core.join.compiled.durable.restoring import (
     ColumnValues,
     WaitingEntries,
     fill_dedup,
-    values_of,
+    read_values,
 )
 from streamwatch.core.join.compiled.durable.totals import (
     JoinTotals,
@@ -121,7 +121,7 @@ class DurableEntries:
         PackedError
             If the values are not what commits write, or contradict each other or the totals.
         """
-        values = values_of(items)
+        values = read_values(items)
         _restore_names(values, self._names)
         waiting = WaitingEntries(values)
         settled = sum(each.count for pairs in values.dedup.values() for each, _ in pairs)

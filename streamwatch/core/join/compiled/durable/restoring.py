@@ -116,7 +116,7 @@ def _waiting_run(first: int, value: bytes) -> WaitingRun:
     )
 
 
-def values_of(items: Iterable[tuple[bytes, bytes]]) -> ColumnValues:
+def read_values(items: Iterable[tuple[bytes, bytes]]) -> ColumnValues:
     """Read all values of a store.
 
     Raises

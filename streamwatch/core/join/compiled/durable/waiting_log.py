@@ -118,14 +118,14 @@ class WaitingLog:
             Changes to add to.
         """
         dead, matched = self._take_obsolete(arrays)
-        again = self._take_oldest(arrays, len(fresh), changes)
+        still_waiting = self._take_oldest(arrays, len(fresh), changes)
         first = self.first
         obsolete = ObsoletePlaces(np.sort(dead[dead >= first]), np.sort(matched[matched >= first]))
         if len(obsolete.dead) or len(obsolete.matched):
             newest = max(int(places[-1]) for places in obsolete if len(places))
             self._add_note(ObsoleteNote(commit, newest, len(obsolete.dead) + len(obsolete.matched)))
             changes[key_of(OBSOLETE, commit)] = pack_obsolete(obsolete)
-        for chosen in (again, fresh):
+        for chosen in (still_waiting, fresh):
             for start in range(0, len(chosen), RUN_ROWS):
                 self._write_run(arrays, chosen[start : start + RUN_ROWS], scores, changes)
         while self._notes and self._notes[0].newest < self.first:

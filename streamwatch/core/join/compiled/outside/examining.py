@@ -72,12 +72,12 @@ def examine(store: RunStore, floor: int) -> Examined:
         ids = np.unique(entries[["low", "high"]])
         low, high = ids["low"].copy(), ids["high"].copy()
         looked_up = cold.look_up(low, high).entries
-        missing = ~np.isin(_marks(entries), _marks(looked_up))
+        missing = ~np.isin(_as_bytes(entries), _as_bytes(looked_up))
         for entry in entries[missing][:1]:
             digest = int(entry["high"]).to_bytes(8, "big") + int(entry["low"]).to_bytes(8, "big")
             found.faults.append(f"a look-up of id {digest.hex()} does not find its cold entry")
     return found
 
 
-def _marks(entries: Records) -> Records:
+def _as_bytes(entries: Records) -> Records:
     return np.ascontiguousarray(entries).view(f"V{PACKED_ENTRY.itemsize}")

@@ -253,7 +253,7 @@ class Overflow:
 
     def load_oldest(self, table: Table, queue: int) -> Iterator[Work]:
         """Load the oldest entries of a queue back into the table; no guests may be in it."""
-        search = self.cold.plan_oldest_search(queue, self._spec.taken)
+        search = self.cold.plan_oldest_search(queue, self._spec.loaded_at_once)
         yield search.run
         packed = self.cold.finish_oldest_search(search)
         if queue == PREDICTIONS and packed["true_or_scores"].max(initial=-1) >= 0:

@@ -13,6 +13,6 @@ class OverflowSpec:
 
     entries: int
     """Number of entries between two batches above which the oldest leave the table."""
-    taken: int = 65_536
+    loaded_at_once: int = 65_536
     """Number of oldest entries that are loaded at once when they are about to fall due."""
     cold: ColdSpec = ColdSpec()  # noqa: RUF009 - it is frozen
