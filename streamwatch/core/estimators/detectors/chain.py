@@ -2,6 +2,10 @@
 
 There is one static loop per kind, so that `fold` need not name the kinds. Kinds that the configuration does
 not use are left out when its kernel is compiled, and cost neither time nor compilation.
+
+Every link has a name of its own. Numba tells functions of one name apart by a number that it counts anew in
+each process. Of two links with one symbol, loaded from what different processes compiled, only the first
+would be used.
 """
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
@@ -21,22 +25,22 @@ def _show_none(m, parameters, statistic, threshold, alarms, warned, t):
     pass
 
 
-def _then_observe(first, rest):
-    @hot
+def _then_observe(kind, first, rest):
     def observe(m, parameters, miss, position, row, alarms, count):
         so_far = first(m, parameters, miss, position, row, alarms, count)
         return rest(m, parameters, miss, position, row, alarms, so_far)
 
-    return observe
+    observe.__qualname__ = f"observe_{kind}_and_rest"
+    return hot(observe)
 
 
-def _then_show(first, rest):
-    @inner
+def _then_show(kind, first, rest):
     def show(m, parameters, statistic, threshold, alarms, warned, t):
         first(m, parameters, statistic, threshold, alarms, warned, t)
         rest(m, parameters, statistic, threshold, alarms, warned, t)
 
-    return show
+    show.__qualname__ = f"show_{kind}_and_rest"
+    return inner(show)
 
 
 observe_all = _observe_none
@@ -52,5 +56,7 @@ show_all = _show_none
 """
 
 for _kind in reversed(KINDS):
-    observe_all = _then_observe(where_filled(_kind.name, _kind.observe, _observe_none), observe_all)
-    show_all = _then_show(where_filled(_kind.name, _kind.show, _show_none), show_all)
+    observe_all = _then_observe(
+        _kind.name, where_filled(_kind.name, _kind.observe, _observe_none), observe_all
+    )
+    show_all = _then_show(_kind.name, where_filled(_kind.name, _kind.show, _show_none), show_all)

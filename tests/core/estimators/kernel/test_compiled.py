@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import streamwatch
+from streamwatch.core.estimators.detectors import KINDS, chain
 from streamwatch.core.estimators.warming import warm_up
 from streamwatch.core.jit_cache import (
     cache_directory,
@@ -175,3 +176,20 @@ def test_rows_of_files_are_compiled_anew_when_the_scanner_that_they_call_changes
     found = sources_of_room(PACKAGE / "lab" / "outcome_rows")
     scanner = PACKAGE / "edge" / "decoders" / "scanner"
     assert {scanner / "tokens.py", scanner / "contents.py"} <= {*found}
+
+
+def links_of(first) -> list[str]:
+    """Names of a chain's functions, from its first link on."""
+    names = []
+    while (function := first.py_func).__closure__:
+        names.append(function.__qualname__)
+        first = function.__closure__[function.__code__.co_freevars.index("rest")].cell_contents
+    return names
+
+
+@pytest.mark.parametrize("first", [chain.observe_all, chain.show_all], ids=["observe", "show"])
+def test_no_two_links_of_a_chain_can_share_a_symbol_in_different_processes(first) -> None:
+    """Numba's own number in a symbol is counted anew by every process, so names have to differ."""
+    names = links_of(first)
+    assert len(names) == len(KINDS)
+    assert len(set(names)) == len(KINDS)
