@@ -32,7 +32,7 @@ def check_of(what: str, found: str, faults: Faults) -> Check:
 
 
 def sections_of(state: Inspection) -> Check:
-    """Whether every section of a commit is there."""
+    """Check that every section of a commit is there."""
     faults = Faults()
     for name in SECTIONS:
         if name not in state.sections:

@@ -38,11 +38,11 @@ class LineBuffer:
 
     @property
     def end(self) -> int:
-        """Where the bytes at hand end."""
+        """Position behind the last byte that was read."""
         return len(self._data) - PADDING
 
     def stretch(self) -> Stretch:
-        """All that is at hand."""
+        """Return all bytes that were read and not yet used."""
         return Stretch(self._data, self._at, self.end, self.line, self.at_end)
 
     def bytes_of(self, start: int, stop: int) -> bytes:

@@ -35,7 +35,7 @@ def each_of(found: Fitted) -> Sequence[Event | Both]:
 
 
 def side_of(events: Iterable[Fitted]) -> Side:
-    """What a file holds by its first lines; `both` where they do not tell."""
+    """Guess from its first lines what a file holds; `both` where they do not tell."""
     kinds = {type(event) for found in events for event in each_of(found)} & {Prediction, Label, Both}
     if kinds == {Prediction}:
         return "prediction"

@@ -47,7 +47,7 @@ class Unreadable:
         self._wake.set()
 
     def suspect(self, slot: Slot, tries: int, reason: str, *, to_the_end: bool) -> None:
-        """What stands at the position may be unreadable: believed when it was so often enough."""
+        """Count a failure to read what is at the slot's position; after `tries` of them it counts as damaged."""
         slot.failures = slot.failures + 1 if slot.suspected == slot.position else 1
         slot.suspected = slot.position
         if slot.failures >= tries:
