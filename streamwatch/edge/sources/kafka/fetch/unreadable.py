@@ -47,7 +47,7 @@ class Unreadable:
         self._wake.set()
 
     def suspect(self, slot: Slot, tries: int, reason: str, *, to_the_end: bool) -> None:
-        """Count a failure to read what is at the slot's position; after `tries` of them it counts as damaged."""
+        """Count a failure to read at the slot's position; after `tries` of them it counts as damaged."""
         slot.failures = slot.failures + 1 if slot.suspected == slot.position else 1
         slot.suspected = slot.position
         if slot.failures >= tries:
