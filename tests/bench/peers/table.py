@@ -1,4 +1,4 @@
-"""The table in docs/speed.md, from docs/speed.json.
+"""The tables in docs/speed.md and README.md, from docs/speed.json.
 
 python -m tests.bench.peers.table [--write]
 """
@@ -12,6 +12,7 @@ from typing import Any
 
 MEASURED = Path("docs/speed.json")
 PAGE = Path("docs/speed.md")
+README = Path("README.md")
 BEGIN, END = "<!-- made of speed.json: begin -->\n", "<!-- made of speed.json: end -->\n"
 COLUMNS = {
     "bare": "bare aiokafka + msgspec",
@@ -43,16 +44,36 @@ def markdown(document: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def page(text: str, document: dict[str, Any]) -> str:
-    """The page with the table of this document."""
+SUMMARY = {"thin": "85-byte messages", "fat": "1 kB messages", "hundred": "100 models per id"}
+"""Rows of the README by scenario."""
+SUMMARY_PEERS = ("daemon", "durable", "quix")
+
+
+def summary(document: dict[str, Any]) -> str:
+    """A few lines for the README: CPU as multiples of the bare aiokafka loop in the same run."""
+    lines = ["| | " + " | ".join(COLUMNS[peer] for peer in SUMMARY_PEERS) + " |", "|---|---|---|---|"]
+    for scenario in document["scenarios"]:
+        if (title := SUMMARY.get(scenario["name"])) is not None:
+            runs = scenario["cpu_us"]
+            cells = [
+                f"{min(runs[peer]) / min(runs['bare']):.2f}×" if peer in runs else "–"
+                for peer in SUMMARY_PEERS
+            ]
+            lines.append(f"| {title} | " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def with_table(text: str, table: str) -> str:
+    """The page with another table between its marks."""
     before, rest = text.split(BEGIN)
-    return before + BEGIN + markdown(document) + END + rest.split(END)[1]
+    return before + BEGIN + table + END + rest.split(END)[1]
 
 
 def main() -> None:
     document = json.loads(MEASURED.read_text())
     if "--write" in sys.argv[1:]:
-        PAGE.write_text(page(PAGE.read_text(), document))
+        PAGE.write_text(with_table(PAGE.read_text(), markdown(document)))
+        README.write_text(with_table(README.read_text(), summary(document)))
     else:
         print(markdown(document), end="")
 

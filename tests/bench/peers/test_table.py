@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 
-from tests.bench.peers.table import MEASURED, PAGE, markdown, page
+from tests.bench.peers.table import MEASURED, PAGE, README, markdown, summary, with_table
 
 DOCUMENT = {
     "date": "2026-01-02",
     "machine": {"processor": "one", "cores": 2, "python": "3.11.7", "load": 0.1},
     "broker": "Apache Kafka",
     "scenarios": [
-        {"title": "thin", "cpu_us": {"bare": [2.0, 1.0], "daemon": [1.5], "quix": [30.0, 40.0]}},
+        {
+            "name": "thin",
+            "title": "thin",
+            "cpu_us": {"bare": [2.0, 1.0], "daemon": [1.5], "quix": [30.0, 40.0]},
+        },
     ],
 }
 
@@ -21,6 +25,12 @@ def test_a_cell_is_the_lowest_run_beside_the_lowest_of_the_bare_loop():
     assert last == "| thin | 1.00 µs | – | 1.50× | – | – | 30.00× |"
 
 
-def test_the_page_holds_the_table_of_what_was_measured():
-    text = PAGE.read_text()
-    assert page(text, json.loads(MEASURED.read_text())) == text
+def test_a_line_of_the_summary_has_the_multiples_alone():
+    assert summary(DOCUMENT).splitlines()[-1] == "| 85-byte messages | 1.50× | – | 30.00× |"
+
+
+def test_the_pages_hold_the_tables_of_what_was_measured():
+    document = json.loads(MEASURED.read_text())
+    for path, made in ((PAGE, markdown), (README, summary)):
+        text = path.read_text()
+        assert with_table(text, made(document)) == text
