@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.buckets.columns.id_join import RESOLUTION, PlacedOutcomes
+from streamwatch.core.buckets.columns.name_numbers import NameNumbers
 from streamwatch.core.buckets.columns.prediction_places import PLACE_COLUMNS
 from streamwatch.core.buckets.parts import Activity, InvalidOfModel
 from streamwatch.core.join.compiled.durable.packed import PackedError, pack_columns, unpack_columns
@@ -94,7 +95,7 @@ class OutcomeParts:
     """
 
     def __init__(self, outcomes: Sequence[PlacedOutcomes], ranks: Sequence[int]) -> None:
-        self._models, self._classes, self._segments = _Numbers(), _Numbers(), _Numbers()
+        self._models, self._classes, self._segments = NameNumbers(), NameNumbers(), NameNumbers()
         self._scores: list[dict[str, float]] = []
         found = [self._columns(each) for each in outcomes]
         self._columns_of_all = np.concatenate(found) if found else np.zeros((0, _COUNT), np.int64)
@@ -138,17 +139,3 @@ class OutcomeParts:
         found[:, 8 : 8 + len(RESOLUTION)] = placed.resolved
         found[:, 8 + len(RESOLUTION) :] = placed.accepted
         return found
-
-
-class _Numbers:
-    """Numbers of the names that occur."""
-
-    def __init__(self) -> None:
-        self.by_name: dict[str, int] = {}
-
-    def of(self, column: NDArray[np.int32], names: Sequence[str]) -> NDArray[np.int32]:
-        """Convert numbers of `names` to numbers here; -1 stays -1."""
-        own_numbers = np.full(len(names) + 1, -1, np.int32)
-        for number in np.flatnonzero(np.bincount(column + 1, minlength=1)[1:]).tolist():
-            own_numbers[number] = self.by_name.setdefault(names[number], len(self.by_name))
-        return own_numbers[column]

@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from streamwatch.core.buckets.columns.name_numbers import NameNumbers
 from streamwatch.core.buckets.columns.pieces import (
     ARRIVED,
     ENCODER,
@@ -84,7 +85,7 @@ class ColumnReader:
         found["time_ms"] = times_ms if all_plain else times_ms[is_plain]
         found["offset"] = arrivals.offsets if all_plain else arrivals.offsets[is_plain]
         found["timestamp_ms"], found["side"], found["object"] = plain["timestamp_ms"], plain["side"], -1
-        models, classes, segments = _Numbers(), _Numbers(), _Numbers()
+        models, classes, segments = NameNumbers(), NameNumbers(), NameNumbers()
         found["model"] = models.of(plain["model"], names.models.names)
         found["class"] = classes.of(plain["class"], names.classes.names)
         found["segments"] = segments.of(plain["segments"].astype(np.int32) - 1, names.segments.names)
@@ -106,27 +107,10 @@ class ColumnReader:
         ), has_id
 
 
-class _Numbers:
-    """Numbers of the names that occur."""
-
-    def __init__(self) -> None:
-        self.by_name: dict[str, int] = {}
-
-    def __getitem__(self, name: str) -> int:
-        return self.by_name.setdefault(name, len(self.by_name))
-
-    def of(self, column: NDArray[np.int32], names: Sequence[str]) -> NDArray[np.int32]:
-        """Convert numbers of `names` to numbers here; -1 stays -1."""
-        own_numbers = np.full(len(names) + 1, -1, np.int32)
-        for number in np.flatnonzero(np.bincount(column + 1, minlength=1)[1:]).tolist():
-            own_numbers[number] = self[names[number]]
-        return own_numbers[column]
-
-
 class _Others:
     """Events given as objects; those that fit into columns become rows without an object."""
 
-    def __init__(self, models: _Numbers, classes: _Numbers, segments: _Numbers) -> None:
+    def __init__(self, models: NameNumbers, classes: NameNumbers, segments: NameNumbers) -> None:
         self.objects: list[Row] = []
         self._models, self._classes, self._segments = models, classes, segments
         self._rows: list[tuple[int, ...]] = []

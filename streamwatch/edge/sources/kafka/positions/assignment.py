@@ -61,7 +61,7 @@ class Assignment:
         self._assign(connection)
 
     async def tend(self, connection: Connection) -> frozenset[Partition]:
-        """Between two polls: notice changed topics; partitions whose log is suspect.
+        """Check topics for changes between two polls; gives the partitions whose log may have changed.
 
         Raises
         ------
