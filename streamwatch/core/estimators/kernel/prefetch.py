@@ -77,7 +77,7 @@ def verdicts_of(models, class_counts, m, p, row, true_class, predicted_class):
 def differs(m, p, j, true_class, predicted_class):
     """Guess whether this opponent's step changes its verdict record: the lead is not 0, or a block ends."""
     answer = m.labels[0].leader - 1 if p.opponents[j].kind == MAJORITY else m.last
-    return (predicted_class == true_class) != (answer == true_class) or (m.pace[j].steps & 15) == 15
+    return (predicted_class == true_class) != (answer == true_class) or (m.pace[j].steps & 63) == 63
 
 
 @hot

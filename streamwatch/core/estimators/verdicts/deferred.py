@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from streamwatch.core.estimators.verdicts.detector import LAST, claim_at, close_step, fade_of, step_side
+from streamwatch.core.estimators.verdicts.detector import LAST, claim_at, close_step, count_lead, step_side
 from streamwatch.core.estimators.verdicts.dispersion import end_block
 from streamwatch.core.estimators.verdicts.factors import (
     anchors,
@@ -52,6 +52,7 @@ NOTES = 16
 """Largest number of notes before their steps are taken."""
 LONGEST = 64
 """Number of outcomes after which steps are taken, however few notes there are."""
+LOG_LONGEST = 6
 
 NOTE = np.dtype(
     [
@@ -92,13 +93,13 @@ MARGIN = 1.0 - 1e-6
 
 @hot
 def close_blocks(v, closed, ended):
-    """End every block of 16 steps after the first `closed` up to the first `ended`.
+    """End every block of 64 steps after the first `closed` up to the first `ended`.
 
     Return the number of blocks ended so far.
     """
     while closed < ended:
         closed += 1
-        end_block(v, closed * BLOCKS[0])
+        end_block(v, closed * BLOCKS[1])
     return closed
 
 
@@ -116,9 +117,9 @@ def take_sized_steps(m, marks, v, first, closed):
 
 @hot
 def take_steps(m, marks, v, first, closed, sized):
-    """Take an opponent's deferred steps given by `marks`; return the number of blocks of 16 that have ended.
+    """Take an opponent's deferred steps given by `marks`; return the number of blocks of 64 that have ended.
 
-    Outcome number k of the model is step k − `first`; `closed` blocks of 16 had ended before.
+    Outcome number k of the model is step k − `first`; `closed` blocks of 64 had ended before.
     """
     better = marks & ((1 << HALF) - 1)
     left = better | (marks >> HALF)
@@ -133,8 +134,8 @@ def take_steps(m, marks, v, first, closed, sized):
         slot = trailing_zeros(np.uint64(left))
         left &= left - 1
         step = m.notes[slot].outcome - first
-        if closed < (step - 1) >> 4:
-            closed = close_blocks(v, closed, (step - 1) >> 4)
+        if closed < (step - 1) >> LOG_LONGEST:
+            closed = close_blocks(v, closed, (step - 1) >> LOG_LONGEST)
         magnitude = m.notes[slot].magnitude if sized else 1.0
         if magnitude != v.magnitude:
             if sized:
@@ -160,10 +161,7 @@ def take_steps(m, marks, v, first, closed, sized):
         lead = magnitude * sign
         waited = float(step - v.differed)
         v.differed = step
-        fade = fade_of(step)
-        v.block += lead
-        v.recent += fade * lead
-        v.recent_squares += fade * lead * lead
+        count_lead(v, step, lead)
         at = float(slot)
         sums_better, maxima_better, starts_better = step_side(
             sums_better, maxima_better, starts_better, lanes_of(v.factors, favours), sign, waited, at
@@ -201,7 +199,7 @@ def take_all(m, j, w, p, outcome, event_ms):
     pace, v = m.pace[j], m.verdicts[j]
     marks = m.marks[j].steps
     first = m.marks[j].settled - pace.steps
-    closed = pace.steps >> 4
+    closed = pace.steps >> LOG_LONGEST
     pace.steps = outcome - first
     m.marks[j].settled = outcome
     changed = False
@@ -212,12 +210,12 @@ def take_all(m, j, w, p, outcome, event_ms):
             closed = take_sized_steps(m, marks, v, first, closed)
         m.marks[j].steps = 0
         if v.differed == pace.steps:
-            closed = close_blocks(v, closed, (pace.steps - 1) >> 4)
+            closed = close_blocks(v, closed, (pace.steps - 1) >> LOG_LONGEST)
             better, worse = sum_in_pairs(lanes_of(v.sums, BETTER)), sum_in_pairs(lanes_of(v.sums, WORSE))
             if pace.steps >= FIRST_CLAIM and max(better, worse) >= p.threshold * len(STAKES):
                 lead = 1.0 if (marks >> (w.noted - 1)) & 1 else -1.0
                 changed = claim_at(pace, v, p, lead, better, worse, outcome, event_ms)
-    close_blocks(v, closed, (pace.steps - 1) >> 4)
+    close_blocks(v, closed, (pace.steps - 1) >> LOG_LONGEST)
     if (pace.steps & LAST) == 0 or pace.steps == pace.reopens:
         changed |= close_step(pace, v, outcome, event_ms)
     return changed

@@ -39,8 +39,8 @@ from streamwatch.core.jit import (
     where_at_most,
 )
 
-LAST = BLOCKS[0] - 1
-"""Last step of a block of 16, numbered from 0; as a bit mask it gives the position of a step in its block."""
+LAST = BLOCKS[1] - 1
+"""Last step of a block of 64, numbered from 0; as a bit mask it gives the position of a step in its block."""
 
 
 @hot
@@ -63,10 +63,7 @@ def differ(pace, v, p, lead, outcome, event_ms):
     """Take a step with d ≠ 0; return whether it changed the verdict."""
     waited = float(pace.steps - v.differed)
     v.differed = pace.steps
-    fade = fade_of(pace.steps)
-    v.block += lead
-    v.recent += fade * lead
-    v.recent_squares += fade * lead * lead
+    count_lead(v, pace.steps, lead)
     if abs(lead) != v.magnitude:
         set_factors(v, abs(lead))
     favours = int(lead > 0.0)
@@ -103,8 +100,23 @@ def differ(pace, v, p, lead, outcome, event_ms):
 
 @hot
 def fade_of(step):
-    """α^j of a step, j the number of steps from it to the end of its block of 16."""
+    """α^j of a step, j the number of steps from it to the end of its block of 64."""
     return FADES[LAST - ((step - 1) & LAST)]
+
+
+@hot
+def part_of(step):
+    """Number of the block of 16 in its block of 64 that a step belongs to."""
+    return ((step - 1) & LAST) // BLOCKS[0]
+
+
+@hot
+def count_lead(v, step, lead):
+    """Count a lead for the sums of the blocks that are not at their end."""
+    fade = fade_of(step)
+    v.parts[part_of(step)] += lead
+    v.recent += fade * lead
+    v.recent_squares += fade * lead * lead
 
 
 @hot

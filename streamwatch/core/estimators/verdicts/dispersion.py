@@ -36,10 +36,13 @@ HYSTERESIS = 0.02
 BOUND = 8.0
 OVERLAP = 3.0
 
-FADES = ALPHA ** np.arange(BLOCKS[0], dtype=np.float64)
-"""α^j: weight of a step at the end of its block of 16, j steps later."""
+FADES = ALPHA ** np.arange(BLOCKS[1], dtype=np.float64)
+"""α^j: weight of a step at the end of its block of 64, j steps later."""
 BLOCK_WEIGHT = float(FADES.sum())
 BLOCK_FADES = np.array([ALPHA**b for b in BLOCKS])
+PARTS = BLOCKS[1] // BLOCKS[0]
+SURE = 1.0 - 1e-9
+"""Factor that keeps a comparison of products on the safe side of rounding errors."""
 
 
 @inner
@@ -48,9 +51,10 @@ def count_block(v, k, total, steps):
     if steps > BLOCKS[k]:
         change = total - v.last[k]
         x = 0.5 * change * change
-        if v.weights[k] >= LEAST_BLOCKS:
-            x = min(x, BOUND * max(v.spreads[k] / v.weights[k], BLOCKS[k] * v.variance))
-        v.weights[k] = BLOCK_FADES[k] * v.weights[k] + 1.0
+        m = v.weights[k]
+        if m >= LEAST_BLOCKS and x * m > SURE * BOUND * max(v.spreads[k], BLOCKS[k] * v.variance * m):
+            x = min(x, BOUND * max(v.spreads[k] / m, BLOCKS[k] * v.variance))
+        v.weights[k] = BLOCK_FADES[k] * m + 1.0
         v.spreads[k] = BLOCK_FADES[k] * v.spreads[k] + x
     v.last[k] = total
 
@@ -69,35 +73,29 @@ def count_interval(v, steps, total):
 
 @inner
 def end_block(v, steps):
-    """End a block of 16, and the longer blocks that end with it."""
-    v.weight = BLOCK_FADES[0] * v.weight + BLOCK_WEIGHT
-    v.total = BLOCK_FADES[0] * v.total + v.recent
-    v.squares = BLOCK_FADES[0] * v.squares + v.recent_squares
+    """End a block of 64 at step `steps`, with its blocks of 16, and one of 256 if it ends too; update φ."""
+    total = 0.0
+    for part in range(PARTS):
+        count_block(v, 0, v.parts[part], steps - (PARTS - 1 - part) * BLOCKS[0])
+        total += v.parts[part]
+        v.parts[part] = 0.0
+    v.weight = BLOCK_FADES[1] * v.weight + BLOCK_WEIGHT
+    v.total = BLOCK_FADES[1] * v.total + v.recent
+    v.squares = BLOCK_FADES[1] * v.squares + v.recent_squares
     v.recent = 0.0
     v.recent_squares = 0.0
-    count_block(v, 0, v.block, steps)
-    v.longer[0] += v.block
-    v.block = 0.0
-    if steps % BLOCKS[1] == 0:
-        end_longer(v, steps)
-
-
-@inner
-def end_longer(v, steps):
-    """End a block of 64, and one of 256 if it ends too; then update φ."""
     mean = v.total / v.weight
     v.variance = max(v.squares / v.weight - mean * mean, LEAST_VARIANCE)
-    count_block(v, 1, v.longer[0], steps)
-    count_interval(v, steps, v.longer[0])
-    v.longer[1] += v.longer[0]
-    v.longer[0] = 0.0
+    count_block(v, 1, total, steps)
+    count_interval(v, steps, total)
+    v.whole += total
     if steps % BLOCKS[2] == 0:
-        count_block(v, 2, v.longer[1], steps)
-        v.longer[1] = 0.0
+        count_block(v, 2, v.whole, steps)
+        v.whole = 0.0
     found = 1.0
     for k in range(len(BLOCKS)):
         if v.weights[k] >= LEAST_BLOCKS:
-            found = max(found, v.spreads[k] / (v.weights[k] - OVERLAP) / (BLOCKS[k] * v.variance))
+            found = max(found, v.spreads[k] / ((v.weights[k] - OVERLAP) * BLOCKS[k] * v.variance))
     if abs(found / max(v.dispersion, 1.0) - 1.0) > HYSTERESIS:
         v.dispersion = found
         v.magnitude = 0.0

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from streamwatch.core.jit import inner
 
-VERSION = 2
+VERSION = 3
 """Incremented when the meaning of the state changes."""
 
 STAKES = np.array([0.02, 0.04, 0.08, 0.15, 0.25, 0.4, 0.6, 0.8])
@@ -41,8 +41,7 @@ VERDICT = np.dtype(
     [
         ("differed", "i8"),  # number of the last step with d ≠ 0, so that g = t − differed
         ("verdict", "i8"),  # 1 better, −1 worse, 0 open
-        ("block", "f8"),  # Σ d of the current block of 16
-        ("recent", "f8"),  # of the same steps, Σ α^(steps left in the block)·d …
+        ("recent", "f8"),  # of the steps of the current block of 64, Σ α^(steps left in the block)·d …
         ("recent_squares", "f8"),  # … and ·d²
         ("magnitude", "f8"),  # |d| for which `factors` are valid; 0 for none
         ("factors", "f8", _SIDES),  # (1 − λ|d|)^(1/φ), (1 + λ|d|)^(1/φ)
@@ -56,11 +55,12 @@ VERDICT = np.dtype(
         ("changes", "i8"),  # number of changes of the verdict
         ("claimed", "f8"),  # mean M_λ at the last change; 0 if it was no claim
         ("dispersion", "f8"),  # φ; 0 stands for 1
-        ("longer", "f8", (len(BLOCKS) - 1,)),  # Σ d of the current 64 and 256, in whole 16s and 64s
+        ("parts", "f8", (BLOCKS[1] // BLOCKS[0],)),  # Σ d of the blocks of 16 in the current 64
+        ("whole", "f8"),  # Σ d of the whole blocks of 64 in the current 256
         ("last", "f8", (len(BLOCKS),)),  # S of the last block of each length
         ("weights", "f8", (len(BLOCKS),)),  # m, number of the differences, faded
         ("spreads", "f8", (len(BLOCKS),)),  # m times the faded mean of x
-        ("weight", "f8"),  # number of steps up to the last block's end, faded
+        ("weight", "f8"),  # number of steps up to the end of the last block of 64, faded
         ("total", "f8"),  # Σ d of these steps, faded
         ("squares", "f8"),  # Σ d² of these steps, faded
         ("variance", "f8"),  # Var d, as of the last block of 64
