@@ -6,11 +6,11 @@ They are taken in order, with the same operations as one by one and with the end
 the resulting record does not depend on when they are taken. Outcomes with d = 0 for every opponent need no
 note; only their number counts.
 
-Deferring delays no result. `room_of` bounds how soon a verdict could be claimed, assuming that every further
-note favours one side with the largest possible lead: Σ_λ (M_λ + g + 64)·(1 + λ)^n after n of them. Steps are
-taken no later than at the first note with which a claim would be possible, at an outcome at which a verdict
-opens, and at the first at which one may be claimed. No step waits for more than 64 outcomes, or beyond
-a change in which opponents answer.
+Deferring delays no result. `room_of` bounds how soon another verdict could be claimed, assuming that every
+further note favours its side with the largest possible lead: Σ_λ (M_λ + g + 64)·(1 + λ)^n after n of them.
+Steps are taken no later than at the first note with which such a claim would be possible, at an outcome at
+which a verdict opens, and at the first at which one may be claimed. No step waits for more than 64 outcomes,
+or beyond a change in which opponents answer.
 
 Steps are not deferred for models with folds, whose verdict depends on all folds, and for models judged by
 costs, whose leads differ in size between opponents.
@@ -37,6 +37,7 @@ from streamwatch.core.estimators.verdicts.state import BETTER, BLOCKS, FIRST_CLA
 from streamwatch.core.estimators.verdicts.utility import ACCURACY
 from streamwatch.core.jit import (
     bits_at_most,
+    count_bits,
     hot,
     inner,
     lane,
@@ -85,8 +86,8 @@ MARKS = np.dtype(
 HALF = 32
 """Offset of negative steps: bit k of `steps` is set if note k has d > 0, bit 32 + k if it has d < 0."""
 
-GROWN = (1.0 + STAKES) ** np.arange(NOTES, dtype=np.float64)[:, None]
-"""(1 + λ)^n by (n, λ), shape (16, 8)."""
+GROWN = (1.0 + STAKES) ** np.arange(NOTES + 1, dtype=np.float64)[:, None]
+"""(1 + λ)^n by (n, λ), shape (17, 8)."""
 MARGIN = 1.0 - 1e-6
 """Factor that keeps a bound on the safe side of rounding errors in M."""
 
@@ -194,8 +195,8 @@ def write_starts(m, v, side, starts):
 
 
 @hot
-def take_all(m, j, w, p, outcome, event_ms):
-    """Take all deferred steps of opponent j up to `outcome`; return whether the last changed the verdict."""
+def take_all(m, j, p, outcome, event_ms):
+    """Take all deferred steps of opponent j up to `outcome`; return whether the verdict changed."""
     pace, v = m.pace[j], m.verdicts[j]
     marks = m.marks[j].steps
     first = m.marks[j].settled - pace.steps
@@ -204,21 +205,47 @@ def take_all(m, j, w, p, outcome, event_ms):
     m.marks[j].settled = outcome
     changed = False
     if marks != 0:
-        if m.utility == ACCURACY:
-            closed = take_unit_steps(m, marks, v, first, closed)
-        else:
-            closed = take_sized_steps(m, marks, v, first, closed)
         m.marks[j].steps = 0
-        if v.differed == pace.steps:
-            closed = close_blocks(v, closed, (pace.steps - 1) >> LOG_LONGEST)
+        left = (marks | (marks >> HALF)) & ((1 << HALF) - 1)
+        one_by_one = may_confirm(pace, v, p, count_bits(left))
+        last = pace.steps
+        while left != 0:
+            taken = left & -left if one_by_one else left
+            left &= ~taken
+            some = marks & (taken | (taken << HALF))
+            if m.utility == ACCURACY:
+                closed = take_unit_steps(m, some, v, first, closed)
+            else:
+                closed = take_sized_steps(m, some, v, first, closed)
+            pace.steps = v.differed
             better, worse = sum_in_pairs(lanes_of(v.sums, BETTER)), sum_in_pairs(lanes_of(v.sums, WORSE))
             if pace.steps >= FIRST_CLAIM and max(better, worse) >= p.threshold * len(STAKES):
-                lead = 1.0 if (marks >> (w.noted - 1)) & 1 else -1.0
-                changed = claim_at(pace, v, p, lead, better, worse, outcome, event_ms)
+                closed = close_blocks(v, closed, (pace.steps - 1) >> LOG_LONGEST)
+                lead = 1.0 if (some & ((1 << HALF) - 1)) > (some >> HALF) else -1.0  # that of the last step
+                at, at_ms = outcome, event_ms
+                if one_by_one:
+                    note = m.notes[trailing_zeros(np.uint64(taken))]
+                    at, at_ms = note.outcome, note.event_ms
+                changed |= claim_at(pace, v, p, lead, better, worse, at, at_ms)
+        pace.steps = last
     close_blocks(v, closed, (pace.steps - 1) >> LOG_LONGEST)
     if (pace.steps & LAST) == 0 or pace.steps == pace.reopens:
         changed |= close_step(pace, v, outcome, event_ms)
     return changed
+
+
+@hot
+def may_confirm(pace, v, p, steps):
+    """Tell whether this number of deferred steps, up to the present one, may claim a verdict that holds.
+
+    Such a claim changes nothing that is shown, so the steps up to it and after it may be deferred; but it
+    resets M and C, so they are then taken one by one.
+    """
+    if v.verdict == 0:
+        return False
+    side = BETTER if v.verdict > 0 else WORSE
+    sums = lanes_of(v.sums, side) + lanes(float(pace.steps - v.differed))
+    return sum_in_pairs(sums * lanes_of(GROWN, steps)) >= p.threshold * len(STAKES) * MARGIN
 
 
 @hot
@@ -234,12 +261,19 @@ def due_of(pace):
 
 @hot
 def room_of(pace, v, p):
-    """Number of notes up to and including the one at which an opponent's verdict must be checked."""
+    """Number of notes up to and including the one at which an opponent's verdict must be checked.
+
+    A verdict that holds need not be checked for a claim of its own side, see `may_confirm`.
+    """
     if pace.steps < FIRST_CLAIM:
         return NOTES
     enough = p.threshold * len(STAKES) * MARGIN
     waited = lanes(float(pace.steps + LONGEST - v.differed))
-    sums = larger(lanes_of(v.sums, BETTER), lanes_of(v.sums, WORSE)) + waited
+    sums = waited
+    if v.verdict <= 0:
+        sums = larger(sums, lanes_of(v.sums, BETTER) + waited)
+    if v.verdict >= 0:
+        sums = larger(sums, lanes_of(v.sums, WORSE) + waited)
     if sum_in_pairs(sums * lanes_of(GROWN, NOTES - 1)) < enough:
         return NOTES
     safe = 0

@@ -203,7 +203,7 @@ def take_due(models, p, row, outcome, event_ms, position, alarms, count, everyth
             if (w.answering >> j) & 1:
                 if marks.settled < outcome:
                     before = v.verdict
-                    if take_all(m, j, w, p.verdict[0], outcome, event_ms) and p.opponents[j].notifies:
+                    if take_all(m, j, p.verdict[0], outcome, event_ms) and p.opponents[j].notifies:
                         detector = p.opponents[j].notifies - 1
                         count = append_change(
                             pace, v, p.verdict[0], detector, position, row, outcome, before, alarms, count
