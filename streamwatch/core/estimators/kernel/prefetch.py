@@ -14,6 +14,7 @@ from streamwatch.core.estimators.kernel.shadow import augmented_row, prior_row, 
 from streamwatch.core.estimators.memory.ring import position_of, predicted_class_of, true_class_of
 from streamwatch.core.estimators.memory.totals import AGREED, FALSE, MISSED, N, columns_of
 from streamwatch.core.estimators.verdicts.deferred import NOTE
+from streamwatch.core.estimators.verdicts.detector import LAST
 from streamwatch.core.estimators.verdicts.opponents import MAJORITY, majority_column
 from streamwatch.core.jit import hot, inner, prefetch
 
@@ -77,7 +78,7 @@ def verdicts_of(models, class_counts, m, p, row, true_class, predicted_class):
 def differs(m, p, j, true_class, predicted_class):
     """Guess whether this opponent's step changes its verdict record: the lead is not 0, or a block ends."""
     answer = m.labels[0].leader - 1 if p.opponents[j].kind == MAJORITY else m.last
-    return (predicted_class == true_class) != (answer == true_class) or (m.pace[j].steps & 63) == 63
+    return (predicted_class == true_class) != (answer == true_class) or (m.pace[j].steps & LAST) == LAST
 
 
 @hot

@@ -53,7 +53,8 @@ NOTES = 16
 """Largest number of notes before their steps are taken."""
 LONGEST = 64
 """Number of outcomes after which steps are taken, however few notes there are."""
-LOG_LONGEST = 6
+BLOCK_BITS = BLOCKS[1].bit_length() - 1
+"""Step t, numbered from 0, lies in block number t >> `BLOCK_BITS` of 64."""
 
 NOTE = np.dtype(
     [
@@ -135,8 +136,8 @@ def take_steps(m, marks, v, first, closed, sized):
         slot = trailing_zeros(np.uint64(left))
         left &= left - 1
         step = m.notes[slot].outcome - first
-        if closed < (step - 1) >> LOG_LONGEST:
-            closed = close_blocks(v, closed, (step - 1) >> LOG_LONGEST)
+        if closed < (step - 1) >> BLOCK_BITS:
+            closed = close_blocks(v, closed, (step - 1) >> BLOCK_BITS)
         magnitude = m.notes[slot].magnitude if sized else 1.0
         if magnitude != v.magnitude:
             if sized:
@@ -200,7 +201,7 @@ def take_all(m, j, p, outcome, event_ms):
     pace, v = m.pace[j], m.verdicts[j]
     marks = m.marks[j].steps
     first = m.marks[j].settled - pace.steps
-    closed = pace.steps >> LOG_LONGEST
+    closed = pace.steps >> BLOCK_BITS
     pace.steps = outcome - first
     m.marks[j].settled = outcome
     changed = False
@@ -220,7 +221,7 @@ def take_all(m, j, p, outcome, event_ms):
             pace.steps = v.differed
             better, worse = sum_in_pairs(lanes_of(v.sums, BETTER)), sum_in_pairs(lanes_of(v.sums, WORSE))
             if pace.steps >= FIRST_CLAIM and max(better, worse) >= p.threshold * len(STAKES):
-                closed = close_blocks(v, closed, (pace.steps - 1) >> LOG_LONGEST)
+                closed = close_blocks(v, closed, (pace.steps - 1) >> BLOCK_BITS)
                 lead = 1.0 if (some & ((1 << HALF) - 1)) > (some >> HALF) else -1.0  # that of the last step
                 at, at_ms = outcome, event_ms
                 if one_by_one:
@@ -228,7 +229,7 @@ def take_all(m, j, p, outcome, event_ms):
                     at, at_ms = note.outcome, note.event_ms
                 changed |= claim_at(pace, v, p, lead, better, worse, at, at_ms)
         pace.steps = last
-    close_blocks(v, closed, (pace.steps - 1) >> LOG_LONGEST)
+    close_blocks(v, closed, (pace.steps - 1) >> BLOCK_BITS)
     if (pace.steps & LAST) == 0 or pace.steps == pace.reopens:
         changed |= close_step(pace, v, outcome, event_ms)
     return changed
