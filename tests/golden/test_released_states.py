@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from streamwatch.admin.state_verify import verified
 from streamwatch.core.series import Histogram
 from streamwatch.daemon import POSITIONS, decode_positions
 from streamwatch.edge.stores.rocksdb.directory.meta import SCHEMA
@@ -58,6 +59,15 @@ FIRST = 2
 def test_every_schema_before_this_version_s_left_a_directory_and_none_is_of_a_newer_one() -> None:
     assert set(SCHEMAS) >= set(range(FIRST, SCHEMA)), "make it with the code before the new schema"
     assert max(SCHEMAS) <= SCHEMA
+
+
+def test_a_state_of_this_schema_is_sound_whatever_version_of_an_estimator_wrote_it(
+    released: tuple[Path, dict[str, Any]],
+) -> None:
+    written = read_format(released[0])
+    assert written is not None
+    if written.schema == SCHEMA:
+        assert [check.found for check in verified(released[0]) if check.faults] == []
 
 
 def test_a_state_of_every_released_schema_opens_says_what_it_said_and_goes_on(

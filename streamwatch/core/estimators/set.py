@@ -280,6 +280,14 @@ class EstimatorSet:
             of_models |= register.estimators()
         return of_models if self.comparisons is None else of_models | self.comparisons.estimators()
 
+    def earlier_sections(self) -> dict[str, str]:
+        """Names of the sections that continue those of an earlier version, by the earlier name."""
+        return self._table.earlier_sections()
+
+    def converts(self, snapshot: bytes) -> bool:
+        """Tell whether a snapshot has sections of an earlier version, so that `restore` changes its bytes."""
+        return not decode(snapshot).sections.keys().isdisjoint(self.earlier_sections())
+
     def totals(self) -> bytes:
         """Encode the totals over all models: counters of limits, and recent alarms."""
         return _ENCODER.encode((self._watched.over_limit, list(self._alarms.recent)))

@@ -11,7 +11,7 @@ import numpy as np
 from streamwatch.core.estimators.comparisons.report import TRACED, report, trace_columns, traced
 from streamwatch.core.estimators.comparisons.state import CHALLENGER_WRONG, CHAMPION_WRONG
 from streamwatch.core.estimators.comparisons.table import ComparisonTable
-from streamwatch.core.estimators.kernel.snapshot import fingerprint
+from streamwatch.core.estimators.fingerprints import fingerprint
 from streamwatch.core.estimators.models.index import utility_of
 from streamwatch.core.estimators.names import Classes
 from streamwatch.core.estimators.trace_chunk import Cell, TraceChunk
@@ -217,6 +217,11 @@ class ComparisonSet:
                 for name in kept.classes:
                     comparison.classes[name] = len(comparison.classes)
             self._table.restore(comparison.row, comparison.utility, sections)
+
+    def converts(self, snapshot: bytes) -> bool:
+        """Tell whether a snapshot has sections of an earlier version, so that `restore` changes its bytes."""
+        earlier = {self._table.earlier_verdict_section(u) for u in (UtilitySpec(), *self._spec.utilities)}
+        return any(not earlier.isdisjoint(kept.sections) for kept in _DECODER.decode(snapshot).comparisons)
 
     def _enter(self, one: str, other: str) -> _Comparison | None:
         """Find or create the comparison of two models; None if it is not configured or there is no room."""

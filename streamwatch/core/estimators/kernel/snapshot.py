@@ -6,7 +6,6 @@ is restored only into an estimator of the same fingerprint. Equal states give eq
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -15,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.estimators.detectors import KINDS
+from streamwatch.core.estimators.fingerprints import fingerprint
 from streamwatch.core.estimators.forgetting.adwin import FIRST_BLOCK_ROW, WINDOW
 from streamwatch.core.estimators.forgetting.drift_weighted import WEIGHTING
 from streamwatch.core.estimators.forgetting.label_drift import LABEL_DRIFT
@@ -23,14 +23,17 @@ from streamwatch.core.estimators.kernel.layout import Layout, label_drifts_of, u
 from streamwatch.core.estimators.kernel.pools import Pools
 from streamwatch.core.estimators.kernel.shadow import VERSION as SHADOW_VERSION
 from streamwatch.core.estimators.kernel.shadow_state import resume_shadow, shadow_state
+from streamwatch.core.estimators.kernel.verdict_sections import (
+    earlier_verdict_names,
+    restore_verdicts,
+    verdict_names,
+    verdict_sections,
+)
 from streamwatch.core.estimators.memory.allocator import HEADER, SLOT
 from streamwatch.core.estimators.memory.ring import true_class_shift
 from streamwatch.core.estimators.recovery.state import RECOVERY, recovery_identity, watched_of
 from streamwatch.core.estimators.recovery.state import VERSION as RECOVERY_VERSION
 from streamwatch.core.estimators.verdicts.opponents import EXTRA_COLUMNS, LABEL_COUNTS
-from streamwatch.core.estimators.verdicts.state import PACE, VERDICT
-from streamwatch.core.estimators.verdicts.state import VERSION as VERDICT_VERSION
-from streamwatch.core.estimators.verdicts.utility import COSTS
 from streamwatch.core.specs import LandmarkSpec, MonitorsSpec, UtilitySpec
 
 VERSION = 2
@@ -40,16 +43,10 @@ COLUMNS_VERSION = 3
 
 MODEL = f"model/{VERSION}"
 SHADOWS = f"shadow/{SHADOW_VERSION}"
-LABELS_COUNTED = f"labels/{VERDICT_VERSION}"
+LABELS_COUNTED = "labels/2"
 HEADER_FIELDS = ("outcomes", "errors", "classes", "last", "last_missed")
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder().decode
-
-
-def fingerprint(kind: str, spec: object, schema: np.dtype[Any] | None, version: object) -> str:
-    """Name of the section of one estimator."""
-    described = repr((spec, schema.descr if schema is not None else None, version))
-    return f"{kind}/{hashlib.blake2b(described.encode(), digest_size=8).hexdigest()}"
 
 
 def take_snapshot(spec: MonitorsSpec, layout: Layout, pools: Pools, row: int) -> dict[str, bytes]:
@@ -75,8 +72,7 @@ def take_snapshot(spec: MonitorsSpec, layout: Layout, pools: Pools, row: int) ->
         sections[name] = _encode(body)
     for name, field, j in _record_names(spec, int(model["detecting"])):
         sections[name] = model[field][j].tobytes()
-    for name, j in _verdict_names(spec, layout, int(model["utility"])):
-        sections[name] = model["pace"][j].tobytes() + model["verdicts"][j].tobytes()
+    sections |= verdict_sections(spec, layout, model)
     if layout.opponents:
         counts = _label_counts(pools, row)[:classes]
         sections[LABELS_COUNTED] = _encode([model["labels"].tobytes(), counts.tobytes()])
@@ -129,10 +125,7 @@ def apply_snapshot(
     for name, field, j in _record_names(spec, int(model["detecting"])):
         if name in sections:
             model[field][j] = np.frombuffer(sections[name], model[field].dtype)[0]
-    for name, j in _verdict_names(spec, layout, int(model["utility"])):
-        if name in sections:
-            model["pace"][j] = np.frombuffer(sections[name], PACE, 1)[0]
-            model["verdicts"][j] = np.frombuffer(sections[name], VERDICT, 1, PACE.itemsize)[0]
+    restore_verdicts(spec, layout, model, sections)
     if layout.opponents and LABELS_COUNTED in sections:
         labels, counts = _decode(sections[LABELS_COUNTED])
         model["labels"] = np.frombuffer(labels, LABEL_COUNTS)
@@ -159,8 +152,20 @@ def section_names(spec: MonitorsSpec, layout: Layout) -> dict[str, str]:
         if field == "recovery":
             names[name] = f"recovery of the error of {layout.fading[0].name}"
     for u in dict.fromkeys(spec.utilities) or (UtilitySpec(),):
-        for name, j in _verdict_names(spec, layout, utility_index(layout, u)):
-            names[name] = f"verdict {layout.opponents[j]} by {u.kind}"
+        for opponent, name in zip(
+            layout.opponents, verdict_names(spec, layout, utility_index(layout, u)), strict=True
+        ):
+            names[name] = f"verdict {opponent} by {u.kind}"
+    return names
+
+
+def earlier_names(spec: MonitorsSpec, layout: Layout) -> dict[str, str]:
+    """Names of the sections that continue those of an earlier version, by the earlier name."""
+    names: dict[str, str] = {}
+    for u in dict.fromkeys(spec.utilities) or (UtilitySpec(),):
+        utility = utility_index(layout, u)
+        earlier, now = (each(spec, layout, utility) for each in (earlier_verdict_names, verdict_names))
+        names |= dict(zip(earlier, now, strict=True))
     return names
 
 
@@ -191,15 +196,6 @@ def _record_names(spec: MonitorsSpec, detecting: int = 0) -> Iterator[tuple[str,
         yield fingerprint("drift_weighted", drift_weighted, WEIGHTING, VERSION), "drift_weighted", j
     if watched_of(spec) is not None:
         yield fingerprint("recovery", recovery_identity(spec), RECOVERY, RECOVERY_VERSION), "recovery", 0
-
-
-def _verdict_names(spec: MonitorsSpec, layout: Layout, utility: int) -> Iterator[tuple[str, int]]:
-    """(section name, index) of the verdicts of a model that is judged by a utility."""
-    by = list(layout.costs)[utility - COSTS] if utility >= COSTS else utility
-    costs = (by.costs, by.other) if isinstance(by, UtilitySpec) else by
-    for j, opponent in enumerate(layout.opponents):
-        judged = (opponent, costs, spec.verdict_outcomes, spec.confidence_delta)
-        yield fingerprint("verdict", judged, VERDICT, VERDICT_VERSION), j
 
 
 def _label_counts(pools: Pools, row: int) -> NDArray[np.float64]:

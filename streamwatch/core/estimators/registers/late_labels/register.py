@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from streamwatch.core.estimators.kernel.snapshot import fingerprint
+from streamwatch.core.estimators.fingerprints import fingerprint
 from streamwatch.core.estimators.names import Batch, Classes
 from streamwatch.core.estimators.registers.kind import RegisterKind
 from streamwatch.core.estimators.registers.late_labels.document import document_of

@@ -13,7 +13,7 @@ import numpy as np
 
 from streamwatch.core.estimators.detectors import KINDS
 from streamwatch.core.estimators.detectors.alarm import AlarmRow
-from streamwatch.core.estimators.kernel.snapshot import fingerprint
+from streamwatch.core.estimators.fingerprints import fingerprint
 from streamwatch.core.estimators.kernel.table import ModelTable
 from streamwatch.core.estimators.names import Batch, Classes
 from streamwatch.core.estimators.registers.prediction_clock.held import (

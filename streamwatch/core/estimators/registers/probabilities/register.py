@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.estimators.kernel.snapshot import fingerprint
+from streamwatch.core.estimators.fingerprints import fingerprint
 from streamwatch.core.estimators.names import Batch, Classes
 from streamwatch.core.estimators.registers.probabilities.details import document
 from streamwatch.core.estimators.registers.probabilities.measures import losses, mean_area, reliability

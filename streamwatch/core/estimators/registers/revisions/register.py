@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.estimators.kernel.snapshot import fingerprint
+from streamwatch.core.estimators.fingerprints import fingerprint
 from streamwatch.core.estimators.names import Batch, Classes
 from streamwatch.core.estimators.registers.late_labels.geometry import BINS, geometry_of
 from streamwatch.core.estimators.registers.revisions import RevisionsSpec
