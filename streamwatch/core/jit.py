@@ -237,6 +237,16 @@ def bits_at_most(left: Any, right: Any) -> Any:
 
 
 @_of_vectors
+def lanes_where(bits: Any, values: Any) -> Any:
+    """Give a vector with 0 in each lane k whose bit k of an int64 is not set."""
+
+
+@_of_vectors
+def bytes_with(array: Any, bit: Any) -> Any:
+    """Tell which of the first 64 bytes of a uint8 array have a bit set: bit i of the int64 is of byte i."""
+
+
+@_of_vectors
 def sum_in_pairs(values: Any) -> Any:
     """Give ((v0 + v1) + (v2 + v3)) + ((v4 + v5) + (v6 + v7)): no addition waits for seven others."""
 

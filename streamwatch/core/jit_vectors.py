@@ -24,6 +24,8 @@ from streamwatch.core.jit_numba import intrinsic
 WIDTH = 8
 _DOUBLE = ir.DoubleType()
 _WORD = ir.IntType(64)
+_BYTE = ir.IntType(8)
+_BYTES = ir.VectorType(_BYTE, 64)
 _LANES = ir.VectorType(_DOUBLE, WIDTH)
 _WORDS = ir.VectorType(_WORD, WIDTH)
 
@@ -156,6 +158,43 @@ def bits_at_most(typing_context: Any, left: Any, right: Any) -> Any:  # noqa: AR
         return builder.zext(found, _WORD)
 
     return types.int64(LANES, LANES), generate
+
+
+@intrinsic
+def lanes_where(typing_context: Any, bits: Any, values: Any) -> Any:  # noqa: ARG001  (its type is fixed)
+    """`jit.lanes_where`: a choice by eight bits."""
+    del typing_context
+
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        chosen = builder.trunc(arguments[0], ir.IntType(WIDTH))
+        chosen = builder.bitcast(chosen, ir.VectorType(ir.IntType(1), WIDTH))
+        return builder.select(chosen, arguments[1], _all(0.0))
+
+    return LANES(types.int64, LANES), generate
+
+
+@intrinsic
+def bytes_with(typing_context: Any, array: Any, bit: Any) -> Any:  # noqa: ARG001  (its type is fixed)
+    """`jit.bytes_with`: an unaligned load, and a comparison of 64 bytes."""
+    del typing_context
+    if not (isinstance(array, types.Array) and array.dtype == types.uint8 and array.layout == "C"):
+        raise TypeError(f"bytes stand in contiguous uint8, got {array}")
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        array, bit = arguments
+        start = context.make_array(signature.args[0])(context, builder, array).data
+        loaded = builder.load(builder.bitcast(start, _BYTES.as_pointer()))
+        loaded.align = 1
+        mask = builder.shl(ir.Constant(_BYTE, 1), builder.trunc(bit, _BYTE))
+        one = builder.insert_element(ir.Constant(_BYTES, ir.Undefined), mask, ir.Constant(_WORD, 0))
+        zeros = ir.Constant(
+            ir.VectorType(ir.IntType(32), _BYTES.count), [ir.Constant(ir.IntType(32), 0)] * _BYTES.count
+        )
+        every = builder.shuffle_vector(one, ir.Constant(_BYTES, ir.Undefined), zeros)
+        none = ir.Constant(_BYTES, [ir.Constant(_BYTE, 0)] * _BYTES.count)
+        return builder.bitcast(builder.icmp_unsigned("!=", builder.and_(loaded, every), none), _WORD)
+
+    return types.int64(array, types.int64), generate
 
 
 @intrinsic

@@ -23,7 +23,8 @@ from streamwatch.core.estimators.memory.flags import own_flags
 from streamwatch.core.estimators.memory.ring import packed
 from streamwatch.core.estimators.memory.totals import add, columns_of, gather
 from streamwatch.core.estimators.recovery.observe import copy_shown, observe_recovery
-from streamwatch.core.estimators.verdicts.judge import judge, settle_verdicts
+from streamwatch.core.estimators.verdicts.deferred import settle_verdicts
+from streamwatch.core.estimators.verdicts.judge import judge
 from streamwatch.core.estimators.verdicts.state import copy_said
 from streamwatch.core.jit import entry, hot, without_refcount
 

@@ -40,9 +40,10 @@ from streamwatch.core.estimators.recovery.state import (
     watched_of,
 )
 from streamwatch.core.estimators.verdicts.costs import CostTable, cost_table_of, stacked
-from streamwatch.core.estimators.verdicts.deferred import MARKS, NOTE, NOTES, WAITING
+from streamwatch.core.estimators.verdicts.deferred import WAITING
 from streamwatch.core.estimators.verdicts.opponents import LABEL_COUNTS, MAJORITY, OPPONENT_PARAMETERS
 from streamwatch.core.estimators.verdicts.state import PACE, VERDICT, VERDICT_PARAMETERS, verdict_parameters
+from streamwatch.core.estimators.verdicts.steps import LONGEST
 from streamwatch.core.estimators.verdicts.utility import ACCURACY, BALANCED, COSTS
 from streamwatch.core.specs import (
     HEADLINE,
@@ -149,11 +150,19 @@ def opponents_of(spec: MonitorsSpec) -> tuple[str, ...]:
 
 
 def utility_index(layout: Layout, utility: UtilitySpec) -> int:
-    """Number of a utility in the kernel."""
+    """Number of a utility in the kernel.
+
+    Raises
+    ------
+    ValueError
+        If the specification has no such utility; every one has accuracy.
+    """
     match utility.kind:
         case "accuracy":
             return ACCURACY
         case "balanced":
+            if layout.opponents and not layout.model["magnitudes"].shape[0]:
+                raise ValueError("a model judged by balanced utility needs it in the specification, got none")
             return BALANCED
         case "costs":
             return COSTS + list(layout.costs).index(utility)
@@ -175,6 +184,8 @@ def _model_record(spec: MonitorsSpec, columns: int, fading: int, windows: int) -
     detectors = [
         (kind.name, kind.state, (sum(isinstance(d, kind.spec) for d in spec.detectors),)) for kind in KINDS
     ]
+    noted = LONGEST if opponents_of(spec) else 0
+    balanced = any(u.kind == "balanced" for u in spec.utilities)
     fields: list[Any] = [
         ("outcomes", "i8"),
         ("errors", "i8"),
@@ -186,7 +197,7 @@ def _model_record(spec: MonitorsSpec, columns: int, fading: int, windows: int) -
         ("utility", "i4"),  # number of the utility, see `verdicts.utility`
         ("detecting", "i4"),  # parameter row of the model's detectors
         ("waiting", WAITING, (int(bool(opponents_of(spec))),)),  # deferred steps, see `verdicts.deferred`
-        ("marks", MARKS, (len(opponents_of(spec)),)),
+        ("leads", "u1", (noted,)),  # … what is noted of each outcome
         ("labels", LABEL_COUNTS, (int(bool(opponents_of(spec))),)),  # units are 1 at first
         ("pending", "i4", (windows,)),  # outcomes since each ADWIN window's last check, not in buckets yet
         ("totals", "f8", (SUMS, columns)),
@@ -197,7 +208,8 @@ def _model_record(spec: MonitorsSpec, columns: int, fading: int, windows: int) -
         *detectors,
         ("label_drift", LABEL_DRIFT, (len(label_drifts_of(spec.drift_weighted)),)),
         ("windows", WINDOW, (windows,)),
-        ("notes", NOTE, (NOTES if opponents_of(spec) else 0,)),  # outcomes whose verdict steps are deferred
+        ("noted_ms", "i8", (noted,)),  # event times of the outcomes in `leads`
+        ("magnitudes", "f8", (noted if balanced else 0,)),  # |d| at them, where not all leads are ±1 or 0
         ("pace", PACE, (len(opponents_of(spec)),)),
         ("verdicts", VERDICT, (len(opponents_of(spec)),)),
         ("recovery", RECOVERY, (int(fading > 0),)),
@@ -248,7 +260,8 @@ def _parameters(
         ("window_bytes", "i8"),
         ("shadow_classes", "i8"),
         ("counts_majority", "i8"),
-        ("notes_start", "i8"),  # offset of `notes` in a model's record
+        ("kinds", "i8"),  # one bit per kind of opponent: it is configured
+        ("times_start", "i8"),  # offset of `noted_ms` in a model's record
         ("verdict_start", "i8"),  # offset of `verdicts` in a model's record
         ("verdict_bytes", "i8"),  # size of one record of `verdicts`
         ("folds_share", "i8"),  # whether a fold's label at prediction is the previous one of its stream
@@ -268,7 +281,8 @@ def _parameters(
     row["shadow_classes"] = spec.shadow_max_classes
     kinds = [OPPONENTS.index(opponent) for opponent in opponents_of(spec)]
     row["counts_majority"] = MAJORITY in kinds
-    row["notes_start"] = _offset(model, "notes")
+    row["kinds"] = sum(1 << kind for kind in kinds)
+    row["times_start"] = _offset(model, "noted_ms")
     row["verdict_start"] = _offset(model, "verdicts")
     row["verdict_bytes"] = VERDICT.itemsize
     row["folds_share"] = spec.folds_share_stream

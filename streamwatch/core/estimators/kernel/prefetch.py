@@ -13,13 +13,11 @@ from streamwatch.core.estimators.forgetting.mechanisms import DEFERRED
 from streamwatch.core.estimators.kernel.shadow import augmented_row, prior_row, transition_row
 from streamwatch.core.estimators.memory.ring import position_of, predicted_class_of, true_class_of
 from streamwatch.core.estimators.memory.totals import AGREED, FALSE, MISSED, N, columns_of
-from streamwatch.core.estimators.verdicts.deferred import NOTE
 from streamwatch.core.estimators.verdicts.detector import LAST
 from streamwatch.core.estimators.verdicts.opponents import MAJORITY, majority_column
 from streamwatch.core.jit import hot, inner, prefetch
 
 LINE = 64
-NOTE_BYTES = NOTE.itemsize
 AHEAD = 16
 """Number of outcomes between prefetching a record and using it."""
 
@@ -65,10 +63,12 @@ def verdicts_of(models, class_counts, m, p, row, true_class, predicted_class):
         w = m.waiting[k]
         line = (m.class_counts + true_class) * class_counts.shape[1] + majority_column(class_counts)
         prefetch(class_counts, 8 * line)
-        prefetch(models, row * models.itemsize + p.notes_start + NOTE_BYTES * w.noted)
-        if w.noted + 1 >= w.full or m.outcomes + 2 >= w.due:
-            for j in range(len(m.marks)):
-                if m.marks[j].steps != 0 or (w.full == 0 and differs(m, p, j, true_class, predicted_class)):
+        deferring = w.answering != 0
+        if deferring:
+            prefetch(models, row * models.itemsize + p.times_start + 8 * (m.outcomes - w.settled))
+        if not deferring or w.noted + 1 >= w.full or m.outcomes + 2 >= w.due:
+            for j in range(len(m.verdicts)):
+                if deferring or differs(m, p, j, true_class, predicted_class):
                     start = row * models.itemsize + p.verdict_start + j * p.verdict_bytes
                     for offset in range(0, p.verdict_bytes, LINE):
                         prefetch(models, start + offset)

@@ -103,7 +103,7 @@ def apply_snapshot(
     model = pools.models[row]
     for name, value in header.items():
         model[name] = value
-    model["marks"]["settled"] = header["outcomes"]
+    model["waiting"]["settled"] = header["outcomes"]
     last = header["last"] << true_class_shift(layout.ring)
     recent = [np.array([last], layout.ring)] if header["outcomes"] else []
     for column, name in enumerate(_column_names(layout)):

@@ -99,24 +99,17 @@ def differ(pace, v, p, lead, outcome, event_ms):
 
 
 @hot
-def fade_of(step):
-    """α^j of a step, j the number of steps from it to the end of its block of 64."""
-    return FADES[LAST - ((step - 1) & LAST)]
-
-
-@hot
-def part_of(step):
-    """Number of the block of 16 in its block of 64 that a step belongs to."""
-    return ((step - 1) & LAST) // BLOCKS[0]
-
-
-@hot
 def count_lead(v, step, lead):
-    """Count a lead for the sums of the blocks that are not at their end."""
-    fade = fade_of(step)
-    v.parts[part_of(step)] += lead
-    v.recent += fade * lead
-    v.recent_squares += fade * lead * lead
+    """Count a lead for the current block of 64: one of ±1 as a bit, another in sums."""
+    at = (step - 1) & LAST
+    if lead == 1.0:
+        v.better |= 1 << at
+    elif lead == -1.0:
+        v.worse |= 1 << at
+    else:
+        v.parts[at // BLOCKS[0]] += lead
+        v.recent += FADES[at] * lead
+        v.recent_squares += FADES[at] * lead * lead
 
 
 @hot

@@ -27,7 +27,7 @@ from __future__ import annotations
 import numpy as np
 
 from streamwatch.core.estimators.verdicts.state import BLOCKS
-from streamwatch.core.jit import inner
+from streamwatch.core.jit import count_bits, hot, inner, lanes, lanes_of, lanes_where, sum_in_pairs
 
 ALPHA = 0.9999
 LEAST_BLOCKS = 8.0
@@ -36,11 +36,13 @@ HYSTERESIS = 0.02
 BOUND = 8.0
 OVERLAP = 3.0
 
-FADES = ALPHA ** np.arange(BLOCKS[1], dtype=np.float64)
-"""α^j: weight of a step at the end of its block of 64, j steps later."""
+FADES = ALPHA ** np.arange(BLOCKS[1] - 1, -1, -1.0)
+"""Weight of each step of a block of 64 at its end: α^63, α^62, …, 1."""
 BLOCK_WEIGHT = float(FADES.sum())
 BLOCK_FADES = np.array([ALPHA**b for b in BLOCKS])
 PARTS = BLOCKS[1] // BLOCKS[0]
+WIDTH = 8
+"""Number of doubles in a vector."""
 SURE = 1.0 - 1e-9
 """Factor that keeps a comparison of products on the safe side of rounding errors."""
 
@@ -71,17 +73,42 @@ def count_interval(v, steps, total):
     v.spread += delta * (lead - v.mean)
 
 
+@hot
+def sum_of_bits(v, part):
+    """Sum of the leads ±1 of one block of 16 of the current 64."""
+    first = part * BLOCKS[0]
+    mask = (1 << BLOCKS[0]) - 1
+    return float(count_bits((v.better >> first) & mask) - count_bits((v.worse >> first) & mask))
+
+
+@hot
+def faded_bits(v):
+    """Σ α^(steps left in the block)·d and ·d² of the leads ±1 of a block of 64."""
+    leads, squares = lanes(0.0), lanes(0.0)
+    for k in range(BLOCKS[1] // WIDTH):
+        fades = lanes_of(FADES, k)
+        better = lanes_where(v.better >> (k * WIDTH), fades)
+        worse = lanes_where(v.worse >> (k * WIDTH), fades)
+        leads = leads + (better - worse)
+        squares = squares + (better + worse)
+    return sum_in_pairs(leads), sum_in_pairs(squares)
+
+
 @inner
 def end_block(v, steps):
     """End a block of 64 at step `steps`, with its blocks of 16, and one of 256 if it ends too; update φ."""
     total = 0.0
     for part in range(PARTS):
-        count_block(v, 0, v.parts[part], steps - (PARTS - 1 - part) * BLOCKS[0])
-        total += v.parts[part]
+        lead = v.parts[part] + sum_of_bits(v, part)
+        count_block(v, 0, lead, steps - (PARTS - 1 - part) * BLOCKS[0])
+        total += lead
         v.parts[part] = 0.0
+    leads, squares = faded_bits(v)
     v.weight = BLOCK_FADES[1] * v.weight + BLOCK_WEIGHT
-    v.total = BLOCK_FADES[1] * v.total + v.recent
-    v.squares = BLOCK_FADES[1] * v.squares + v.recent_squares
+    v.total = BLOCK_FADES[1] * v.total + (leads + v.recent)
+    v.squares = BLOCK_FADES[1] * v.squares + (squares + v.recent_squares)
+    v.better = 0
+    v.worse = 0
     v.recent = 0.0
     v.recent_squares = 0.0
     mean = v.total / v.weight

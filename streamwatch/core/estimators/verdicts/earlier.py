@@ -33,7 +33,7 @@ def _earlier_fields() -> list[Any]:
             fields.append(("block", "<f8"))  # Σ d of the current block of 16
         if name == "parts":
             fields.append(("longer", "<f8", (2,)))  # Σ d of the current 64 and 256, in whole 16s and 64s
-        elif name != "whole":
+        elif name not in {"whole", "better", "worse"}:
             fields.append((name, kind, *shape))
     return fields
 

@@ -74,6 +74,30 @@ def answer_of(m, kind, known):
 
 
 @hot
+def answering_kinds(m, known):
+    """Tell which kinds of opponents answer the current outcome: one bit per kind."""
+    answering = int(m.outcomes > 0) | int(known >= 0) << PERSISTENT_KNOWN
+    for k in range(len(m.labels)):
+        answering |= int(m.labels[k].leader > 0) << MAJORITY
+    for k in range(len(m.shadow)):
+        answering |= int(m.shadow[k].transition >= 0) << TRANSITION
+        answering |= int(m.shadow[k].correction >= 0) << TEMPORAL_CORRECTION
+    return answering
+
+
+@hot
+def right_kinds(m, known, true_class):
+    """Tell which kinds of opponents answer the current outcome rightly, if they do: one bit per kind."""
+    right = int(m.last == true_class) | int(known == true_class) << PERSISTENT_KNOWN
+    for k in range(len(m.labels)):
+        right |= int(m.labels[k].leader - 1 == true_class) << MAJORITY
+    for k in range(len(m.shadow)):
+        right |= int(m.shadow[k].transition == true_class) << TRANSITION
+        right |= int(m.shadow[k].correction == true_class) << TEMPORAL_CORRECTION
+    return right
+
+
+@hot
 def answer_of_stream(kind, previous, m):
     """Answer to a fold that tests only some ids.
 

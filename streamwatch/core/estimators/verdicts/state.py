@@ -41,7 +41,9 @@ VERDICT = np.dtype(
     [
         ("differed", "i8"),  # number of the last step with d ≠ 0, so that g = t − differed
         ("verdict", "i8"),  # 1 better, −1 worse, 0 open
-        ("recent", "f8"),  # of the steps of the current block of 64, Σ α^(steps left in the block)·d …
+        ("better", "i8"),  # bit i: step i of the current block of 64, numbered from 0, has d = 1
+        ("worse", "i8"),  # … has d = −1
+        ("recent", "f8"),  # of its steps with other leads, Σ α^(steps left in the block)·d …
         ("recent_squares", "f8"),  # … and ·d²
         ("magnitude", "f8"),  # |d| for which `factors` are valid; 0 for none
         ("factors", "f8", _SIDES),  # (1 − λ|d|)^(1/φ), (1 + λ|d|)^(1/φ)
@@ -55,7 +57,7 @@ VERDICT = np.dtype(
         ("changes", "i8"),  # number of changes of the verdict
         ("claimed", "f8"),  # mean M_λ at the last change; 0 if it was no claim
         ("dispersion", "f8"),  # φ; 0 stands for 1
-        ("parts", "f8", (BLOCKS[1] // BLOCKS[0],)),  # Σ d of the blocks of 16 in the current 64
+        ("parts", "f8", (BLOCKS[1] // BLOCKS[0],)),  # Σ of these leads by block of 16
         ("whole", "f8"),  # Σ d of the whole blocks of 64 in the current 256
         ("last", "f8", (len(BLOCKS),)),  # S of the last block of each length
         ("weights", "f8", (len(BLOCKS),)),  # m, number of the differences, faded
