@@ -1,11 +1,11 @@
-"""Factors of a step, (1 ∓ λ|d|)^(1/φ) for every λ, computed from stored logarithms for 129 values of d.
+"""Factors of a step, (1 ∓ λ|d|)^(1/φ) for every λ, computed from stored logarithms for 257 values of d.
 
-With c the multiple of 1/128 nearest to |d|, 1 ∓ λ|d| = (1 ∓ λc)·(1 + x), x = ∓λ(|d| − c)/(1 ∓ λc), |x| ≤
-1/64,
+With c the multiple of 1/256 nearest to |d|, 1 ∓ λ|d| = (1 ∓ λc)·(1 + x), x = ∓λ(|d| − c)/(1 ∓ λc), |x| ≤
+1/128,
 
-    (1 ∓ λ|d|)^p = exp(p·ln(1 ∓ λc))·(1 + px + p(p − 1)/2·x² + … up to x⁸),        p = 1/φ
+    (1 ∓ λ|d|)^p = exp(p·ln(1 ∓ λc))·(1 + px + p(p − 1)/2·x² + … up to x⁶),        p = 1/φ
 
-to a few units in the last place; the remaining terms of the binomial series are below 1e-17. If φ = 1,
+to a few units in the last place; the remaining terms of the binomial series are below 1e-16. If φ = 1,
 factors are 1 ∓ λ|d| themselves. A factor depends on |d| and φ only, not on earlier steps.
 """
 
@@ -17,14 +17,12 @@ import numpy as np
 from streamwatch.core.estimators.verdicts.state import STAKES
 from streamwatch.core.jit import exp_lanes, hot, inner, lanes, lanes_of, put_lanes
 
-CELLS = 128
+CELLS = 256
 """Number of intervals between the values of |d| with stored logarithms."""
-TERMS = 8
-INVERSES = 1.0 / np.maximum(np.arange(TERMS + 1.0), 1.0)
 
 _SIZES = np.arange(CELLS + 1)[:, None, None] / CELLS
 LOGS = np.log1p(np.array([-1.0, 1.0])[:, None] * STAKES * _SIZES).reshape(-1, len(STAKES))
-"""ln(1 − λc) in even rows and ln(1 + λc) in odd rows, shape (258, 8)."""
+"""ln(1 − λc) in even rows and ln(1 + λc) in odd rows, shape (514, 8)."""
 
 
 @hot
@@ -56,14 +54,25 @@ def moved(near, magnitude, cell, power):
     """Compute the factors of |d| from the `anchors` of its cell."""
     fallen, risen, slope_fallen, slope_risen = near
     off = lanes(magnitude - cell / CELLS)
-    x_fallen, x_risen = off * slope_fallen, off * slope_risen
-    one = lanes(1.0)
-    series_fallen, series_risen = one, one
-    for k in range(TERMS, 0, -1):
-        share = lanes((power - (k - 1)) * INVERSES[k])
-        series_fallen = one + x_fallen * share * series_fallen
-        series_risen = one + x_risen * share * series_risen
-    return fallen * series_fallen, risen * series_risen
+    return (
+        fallen * power_near_one(off * slope_fallen, power),
+        risen * power_near_one(off * slope_risen, power),
+    )
+
+
+@hot
+def power_near_one(x, power):
+    """Compute (1 + x)^p for small x: the binomial series up to x⁶."""
+    second = power * (power - 1.0) / 2.0
+    third = second * (power - 2.0) / 3.0
+    fourth = third * (power - 3.0) / 4.0
+    fifth = fourth * (power - 4.0) / 5.0
+    series = lanes(fifth) + x * lanes(fifth * (power - 5.0) / 6.0)
+    series = lanes(fourth) + x * series
+    series = lanes(third) + x * series
+    series = lanes(second) + x * series
+    series = lanes(power) + x * series
+    return lanes(1.0) + x * series
 
 
 @hot
@@ -82,16 +91,10 @@ def factors_of(magnitude, power):
     return moved(anchors(cell, power), magnitude, cell, power)
 
 
-@hot
-def keep_factors(v, magnitude, fallen, risen):
-    """Store the factors of a step in its record, where they stay valid as long as |d| and φ do not change."""
+@inner
+def set_factors(v, magnitude):
+    """Compute the factors of a step and store them in its record: valid while |d| and φ stay the same."""
+    fallen, risen = factors_of(magnitude, power_of(v))
     v.magnitude = magnitude
     put_lanes(v.factors, 0, fallen)
     put_lanes(v.factors, 1, risen)
-
-
-@inner
-def set_factors(v, magnitude):
-    """Compute the factors of a step and store them in its record."""
-    fallen, risen = factors_of(magnitude, power_of(v))
-    keep_factors(v, magnitude, fallen, risen)

@@ -22,8 +22,6 @@ from streamwatch.core.estimators.verdicts.detector import LAST, claim_at, close_
 from streamwatch.core.estimators.verdicts.factors import (
     anchors,
     cell_of,
-    factors_of,
-    keep_factors,
     moved,
     plain,
     power_of,
@@ -43,6 +41,7 @@ from streamwatch.core.jit import (
     put_lanes,
     sum_in_pairs,
     trailing_zeros,
+    where_at_most,
 )
 
 LONGEST = BLOCKS[1]
@@ -82,6 +81,8 @@ def take_steps(m, j, p, differing, hits, number, outcome, event_ms):
             if v.differed >= FIRST_CLAIM and max(better, worse) >= p.threshold * len(STAKES):
                 pace.steps = v.differed
                 at = v.differed - first - 1
+                if m.utility != ACCURACY:
+                    set_factors(v, m.magnitudes[at])
                 lead = 1.0 if (hits >> at) & 1 else -1.0
                 changed |= claim_at(pace, v, p, lead, better, worse, settled + 1 + at, m.noted_ms[at])
     pace.steps = first + number
@@ -131,44 +132,44 @@ def take_unit_steps(m, v, p, left, hits, first, settled, confirms):
 @inner
 def take_sized_steps(m, v, p, left, hits, first, settled, confirms):
     """Take steps as `take_unit_steps` does, with |d| from the notes; count their leads."""
+    if v.magnitude != 1.0:
+        set_factors(v, 1.0)
     enough = p.threshold * len(STAKES)
+    power = power_of(v)
+    unit_fallen, unit_risen = lanes_of(v.factors, 0), lanes_of(v.factors, 1)
     sums_better, sums_worse = lanes_of(v.sums, BETTER), lanes_of(v.sums, WORSE)
     maxima_better, maxima_worse = lanes_of(v.maxima, BETTER), lanes_of(v.maxima, WORSE)
     starts_better, starts_worse = lanes(-1.0), lanes(-1.0)
-    power = power_of(v)
-    unit, has_unit, cell = (lanes(0.0), lanes(0.0)), False, -1
-    near = (lanes(0.0), lanes(0.0), lanes(0.0), lanes(0.0))
     before = v.differed - first
-    while left != 0:
-        k = trailing_zeros(np.uint64(left))
-        left &= left - 1
-        magnitude = m.magnitudes[k]
-        if magnitude != v.magnitude:
+    enough_now = False
+    while left != 0 and not enough_now:
+        cell = cell_of(m.magnitudes[trailing_zeros(np.uint64(left))])
+        near = anchors(cell, power)
+        while left != 0 and not enough_now:  # without calls, so that vectors stay in registers
+            k = trailing_zeros(np.uint64(left))
+            magnitude = m.magnitudes[k]
             if magnitude == 1.0:
-                if not has_unit:
-                    unit, has_unit = factors_of(1.0, power), True
-                fallen, risen = unit
+                fallen, risen = unit_fallen, unit_risen
             elif power == 1.0:
                 fallen, risen = plain(magnitude)
-            else:
-                if cell != cell_of(magnitude):
-                    cell = cell_of(magnitude)
-                    near = anchors(cell, power)
+            elif cell_of(magnitude) == cell:
                 fallen, risen = moved(near, magnitude, cell, power)
-            keep_factors(v, magnitude, fallen, risen)
-        favours = (hits >> k) & 1
-        sign, at = float(2 * favours - 1), float(k)
-        count_lead(v, first + k + 1, magnitude * sign)
-        waited = float(k + 1 - before)
-        before = k + 1
-        sums_better, maxima_better, starts_better = step_side(
-            sums_better, maxima_better, starts_better, lanes_of(v.factors, favours), sign, waited, at
-        )
-        sums_worse, maxima_worse, starts_worse = step_side(
-            sums_worse, maxima_worse, starts_worse, lanes_of(v.factors, 1 - favours), -sign, waited, at
-        )
-        if confirms and sum_in_pairs(sums_better if v.verdict > 0 else sums_worse) >= enough:
-            break
+            else:
+                break
+            left &= left - 1
+            sign, at = float(2 * ((hits >> k) & 1) - 1), float(k)
+            count_lead(v, first + k + 1, magnitude * sign)
+            waited = float(k + 1 - before)
+            before = k + 1
+            favoured = where_at_most(lanes(0.0), lanes(sign), risen, fallen)
+            other = where_at_most(lanes(0.0), lanes(sign), fallen, risen)
+            sums_better, maxima_better, starts_better = step_side(
+                sums_better, maxima_better, starts_better, favoured, sign, waited, at
+            )
+            sums_worse, maxima_worse, starts_worse = step_side(
+                sums_worse, maxima_worse, starts_worse, other, -sign, waited, at
+            )
+            enough_now = confirms and sum_in_pairs(sums_better if v.verdict > 0 else sums_worse) >= enough
     v.differed = first + before
     put_lanes(v.sums, BETTER, sums_better)
     put_lanes(v.sums, WORSE, sums_worse)

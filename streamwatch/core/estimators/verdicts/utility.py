@@ -11,8 +11,6 @@ All are fixed before the label counts, so the guarantee of a verdict holds for e
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
 from __future__ import annotations
 
-from math import inf
-
 from streamwatch.core.jit import inner
 
 ACCURACY, BALANCED, COSTS = 0, 1, 2
@@ -28,17 +26,18 @@ LEAST_SHARE = 0.005
 def balanced_weight(counts, first, classes, column, unit, true_class):
     """Utility of a right answer, min_k s_k/s_y ∈ (0, 1].
 
-    `counts[first + k, column]` is c_k times `unit`, for k below `classes`. O(K).
+    `counts[first + k, column]` is c_k times `unit`, for k below `classes`. The denominator Σc + K, the same in
+    both shares, cancels. O(K).
     """
-    total = 0.0
-    number = 0
-    fewest = inf
+    present = PRESENT * unit
+    total, number = 0.0, 0
+    own = counts[first + true_class, column]
+    fewest = own
     for k in range(classes):
-        c = counts[first + k, column] / unit
-        if c >= PRESENT or k == true_class:
+        c = counts[first + k, column]
+        if c >= present or k == true_class:
             total += c
             number += 1
             fewest = min(fewest, c)
-    least = min(1.0, max((fewest + 1.0) / (total + number), LEAST_SHARE))
-    own = (counts[first + true_class, column] / unit + 1.0) / (total + number)
-    return least / max(own, LEAST_SHARE)
+    least = LEAST_SHARE * (total + number * unit)
+    return max(fewest + unit, least) / max(own + unit, least)
