@@ -26,8 +26,8 @@ LEAST_SHARE = 0.005
 def balanced_weight(counts, first, classes, column, unit, true_class):
     """Utility of a right answer, min_k s_k/s_y ∈ (0, 1].
 
-    `counts[first + k, column]` is c_k times `unit`, for k below `classes`. The denominator Σc + K, the same in
-    both shares, cancels. O(K).
+    `counts[first + k, column]` is c_k times `unit`, for k below `classes`. Both shares have the denominator
+    Σc + K, which cancels. O(K).
     """
     present = PRESENT * unit
     total, number = 0.0, 0
