@@ -15,7 +15,7 @@ from streamwatch.assembly import specs, topic_properties
 from streamwatch.assembly.job_settings import checkpoint_of
 from streamwatch.assembly.results import buckets_spec
 from streamwatch.assembly.topics import build_topics
-from streamwatch.core.buckets.contract import Keeper, Reader
+from streamwatch.core.buckets.contract import Bucket, Reader
 from streamwatch.core.buckets.forms import id_bucket_of, model_bucket_of, reader_of
 from streamwatch.core.buckets.spec import BucketsSpec
 from streamwatch.core.events import Partition
@@ -47,11 +47,11 @@ class Buckets(Protocol):
         """Make what divides records among the buckets of ids."""
         ...
 
-    def ids(self, number: int) -> Keeper:
+    def ids(self, number: int) -> Bucket:
         """Make a bucket of ids without state."""
         ...
 
-    def models(self, number: int) -> Keeper:
+    def models(self, number: int) -> Bucket:
         """Make a bucket of models without state."""
         ...
 
@@ -72,11 +72,11 @@ class SettingsBuckets:
             _SPLITS[key] = RecordSplit(topics, reader_of(self.spec, bytes_of_keys))
         return _SPLITS[key]
 
-    def ids(self, number: int) -> Keeper:
+    def ids(self, number: int) -> Bucket:
         """See `Buckets`."""
         return id_bucket_of(number, self.spec)
 
-    def models(self, number: int) -> Keeper:
+    def models(self, number: int) -> Bucket:
         """See `Buckets`."""
         return model_bucket_of(number, self.spec)
 

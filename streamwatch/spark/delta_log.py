@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from streamwatch.core.buckets.contract import Keeper
+from streamwatch.core.buckets.contract import Bucket
 
 HEAD_SCHEMA: Final = "entry long, token binary, first long, base_bytes long, delta_bytes long"
 """Of the value state: number and token of the last entry, the entry that is a base, bytes of it and since."""
@@ -68,7 +68,7 @@ class Entries(Protocol):
 class CachedObject:
     """An object, and the entry after which it is as it is."""
 
-    keeper: Keeper
+    bucket: Bucket
     entry: int
     token: bytes
 
@@ -102,7 +102,7 @@ class KeptPlace:
     bucket: int
     kept: CachedObject | None
 
-    def new(self, make: Callable[[], Keeper]) -> Keeper:
+    def new(self, make: Callable[[], Bucket]) -> Bucket:
         """See `processors.Place`."""
         return make()
 
@@ -127,7 +127,7 @@ class DeltaLog:
         self._entries = entries
         self._rebase_bytes = rebase_bytes
 
-    def load(self, kept: CachedObject | None, new: Callable[[], Keeper]) -> CachedObject:
+    def load(self, kept: CachedObject | None, new: Callable[[], Bucket]) -> CachedObject:
         """The object after the last entry: the one kept, brought up to it, or built from the log."""
         last, token, first, _, _ = self._read_head()
         if kept is not None and (kept.entry, kept.token) == (last, token):
@@ -139,7 +139,7 @@ class DeltaLog:
             kept = CachedObject(new(), 0, b"")
         for entry in range(start, last + 1):
             for delta in self._deltas(entry):
-                kept.keeper.take_in(delta)
+                kept.bucket.take_in(delta)
         kept.entry, kept.token = last, token
         return kept
 
@@ -149,7 +149,7 @@ class DeltaLog:
         entry, token = last + 1, secrets.token_bytes(8)
         delta_bytes += len(delta)
         if delta_bytes > max(self._rebase_bytes, base_bytes):
-            base = kept.keeper.base()
+            base = kept.bucket.base()
             self._write(entry, token, base)
             for old in range(first, entry):
                 self._drop(old)

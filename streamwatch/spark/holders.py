@@ -28,7 +28,7 @@ from typing import Any, Final, NoReturn
 
 from pyspark import cloudpickle
 
-from streamwatch.core.buckets.contract import Fed, Keeper
+from streamwatch.core.buckets.contract import Bucket, FeedResult
 from streamwatch.spark.delta_log import CachedObject
 
 MOST_HOLDERS: Final = 32
@@ -123,20 +123,20 @@ def _serve(worker: Connection, key: Key, objects: dict[Key, CachedObject]) -> No
     """Do what a worker asks of one bucket; it is kept only if the worker comes to say so."""
     kept = objects.pop(key, None)
     worker.send(None if kept is None else (kept.entry, kept.token))
-    keeper: Any = None if kept is None else kept.keeper
+    bucket: Any = None if kept is None else kept.bucket
     del kept
     while True:
         name, arguments = worker.recv()
         try:
             if name == "keep":
-                objects[key] = CachedObject(keeper, *arguments)
+                objects[key] = CachedObject(bucket, *arguments)
                 answer = None
             elif name == "new":
-                keeper = None  # before another takes its place
-                keeper = cloudpickle.loads(arguments[0])()
+                bucket = None  # before another takes its place
+                bucket = cloudpickle.loads(arguments[0])()
                 answer = None
             else:
-                answer = getattr(keeper, name)(*arguments)
+                answer = getattr(bucket, name)(*arguments)
         except Exception:  # noqa: BLE001  # whatever it is, the worker raises it
             worker.send((False, traceback.format_exc()))
             return
@@ -144,21 +144,21 @@ def _serve(worker: Connection, key: Key, objects: dict[Key, CachedObject]) -> No
 
 
 @dataclass(frozen=True, slots=True)
-class HeldKeeper:
-    """A bucket in its holder: a `Keeper` that asks it."""
+class HeldBucket:
+    """A bucket in its holder: a `Bucket` that asks it."""
 
     holder: Connection
 
-    def feed(self, batch: int, pieces: Sequence[bytes], end_ms: int | None) -> Fed:
-        """See `Keeper`."""
+    def feed(self, batch: int, pieces: Sequence[bytes], end_ms: int | None) -> FeedResult:
+        """See `Bucket`."""
         return self.ask("feed", batch, pieces, end_ms)
 
     def take_in(self, delta: bytes) -> None:
-        """See `Keeper`."""
+        """See `Bucket`."""
         self.ask("take_in", delta)
 
     def base(self) -> list[bytes]:
-        """See `Keeper`."""
+        """See `Bucket`."""
         return self.ask("base")
 
     def ask(self, name: str, *arguments: object) -> Any:
@@ -174,17 +174,17 @@ class HeldKeeper:
 class HeldPlace:
     """A `processors.Place` in a holder."""
 
-    keeper: HeldKeeper
+    held: HeldBucket
     kept: CachedObject | None
 
-    def new(self, make: Callable[[], Keeper]) -> Keeper:
+    def new(self, make: Callable[[], Bucket]) -> Bucket:
         """Let the holder make a bucket without state."""
-        self.keeper.ask("new", cloudpickle.dumps(make))
-        return self.keeper
+        self.held.ask("new", cloudpickle.dumps(make))
+        return self.held
 
     def keep(self, kept: CachedObject) -> None:
         """Let the holder keep it for the next batch."""
-        self.keeper.ask("keep", kept.entry, kept.token)
+        self.held.ask("keep", kept.entry, kept.token)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,8 +213,8 @@ class Holders:
                 os.kill(os.getppid(), signal.SIGTERM)
                 raise
         with Connection(ours.detach()) as holder:
-            keeper, found = HeldKeeper(holder), holder.recv()
-            yield HeldPlace(keeper, None if found is None else CachedObject(keeper, *found))
+            held, found = HeldBucket(holder), holder.recv()
+            yield HeldPlace(held, None if found is None else CachedObject(held, *found))
 
 
 def start_holders(most: int = MOST_HOLDERS) -> Holders:

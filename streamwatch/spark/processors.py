@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol, cast
 from pyspark.sql import Row as SparkRow
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
-from streamwatch.core.buckets.contract import Fed, Keeper
+from streamwatch.core.buckets.contract import Bucket, FeedResult
 from streamwatch.spark.collecting import freeze_once
 from streamwatch.spark.delta_log import (
     HEAD_SCHEMA,
@@ -26,7 +26,7 @@ from streamwatch.spark.delta_log import (
 )
 from streamwatch.spark.rows import Arrived, ResultRow, Row, arrived
 
-NewKeeper = Callable[[int], Keeper]
+NewBucket = Callable[[int], Bucket]
 """From the number of a bucket, counted from 0, to its object without state."""
 KEPT: Final = KeptObjects({})
 """Of this worker process: Spark gives each task processors of its own, and uses the process again."""
@@ -40,7 +40,7 @@ class ObjectSlot(Protocol):
         """Object of the batch before, if it is there; a failed batch leaves none."""
         ...
 
-    def new(self, make: Callable[[], Keeper]) -> Keeper:
+    def new(self, make: Callable[[], Bucket]) -> Bucket:
         """Make a bucket without state there."""
         ...
 
@@ -74,7 +74,7 @@ class StageSpec:
     """Sets its kept objects apart from those of other stages, and of other jobs."""
     keys: Sequence[int]
     """Key of each bucket, by its number: Spark deals rows out by the hash of the key."""
-    new_keeper: NewKeeper
+    new_bucket: NewBucket
     next_keys: Sequence[int] = ()
     """Keys of the buckets of the next stage; none after the last."""
     rebase_bytes: int = LEAST_REBASE_BYTES
@@ -114,8 +114,8 @@ class Stage(StatefulProcessor):
         number = spec.keys.index(int(key[0]))
         came = arrived(rows)
         with HOME.places.place(spec.name, number) as place:
-            kept = self._log.load(place.kept, lambda: place.new(partial(spec.new_keeper, number)))
-            fed = kept.keeper.feed(came.batch, came.pieces, came.end_ms)
+            kept = self._log.load(place.kept, lambda: place.new(partial(spec.new_bucket, number)))
+            fed = kept.bucket.feed(came.batch, came.pieces, came.end_ms)
             self._log.append(kept, fed.delta)
             place.keep(kept)
         if spec.next_keys:
@@ -128,7 +128,7 @@ class Stage(StatefulProcessor):
         freeze_once()
 
 
-def rows_onward(next_keys: Sequence[int], number: int, came: Arrived, fed: Fed) -> list[Row]:
+def rows_onward(next_keys: Sequence[int], number: int, came: Arrived, fed: FeedResult) -> list[Row]:
     """Rows to the next stage; results, those of the source included, ride along to the sink."""
     batch, end_ms = came.batch, came.end_ms
     rows = [
@@ -141,7 +141,7 @@ def rows_onward(next_keys: Sequence[int], number: int, came: Arrived, fed: Fed) 
     return rows
 
 
-def rows_of_results(came: Arrived, fed: Fed) -> Iterable[ResultRow]:
+def rows_of_results(came: Arrived, fed: FeedResult) -> Iterable[ResultRow]:
     """Rows to the sink: results of the stage before, then those of this one."""
     own = [ResultRow(came.batch, kind, name, body) for kind, name, body in fed.results]
     return [*came.results, *own]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from streamwatch.core.buckets.contract import Fed
+from streamwatch.core.buckets.contract import FeedResult
 
 
 class CountingIds:
@@ -19,7 +19,7 @@ class CountingIds:
         self.words: Counter[str] = Counter()
         self.batches: list[int] = []
 
-    def feed(self, batch: int, pieces: Sequence[bytes], end_ms: int | None) -> Fed:
+    def feed(self, batch: int, pieces: Sequence[bytes], end_ms: int | None) -> FeedResult:
         del end_ms
         words = [word for piece in pieces for word in piece.decode().split()]
         self._add(batch, words)
@@ -29,7 +29,7 @@ class CountingIds:
         delta = msgspec.msgpack.encode((batch, words))
         body = msgspec.msgpack.encode(sum(self.words.values()))
         handed = [(to, " ".join(part).encode()) for to, part in enumerate(parts)]
-        return Fed(handed, [("totals", f"ids/{self.number}", body)], delta)
+        return FeedResult(handed, [("totals", f"ids/{self.number}", body)], delta)
 
     def take_in(self, delta: bytes) -> None:
         batch, words = msgspec.msgpack.decode(delta, type=tuple[int, list[str]])
@@ -49,9 +49,9 @@ class CountingIds:
 class CountingModels(CountingIds):
     """Counts words and tells of each how often it came."""
 
-    def feed(self, batch: int, pieces: Sequence[bytes], end_ms: int | None) -> Fed:
+    def feed(self, batch: int, pieces: Sequence[bytes], end_ms: int | None) -> FeedResult:
         del end_ms
         words = [word for piece in pieces for word in piece.decode().split()]
         self._add(batch, words)
         results = [("word", word, msgspec.msgpack.encode(self.words[word])) for word in sorted(set(words))]
-        return Fed((), results, msgspec.msgpack.encode((batch, words)))
+        return FeedResult((), results, msgspec.msgpack.encode((batch, words)))

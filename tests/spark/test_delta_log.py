@@ -62,8 +62,8 @@ class Bucket:
         before = copy.deepcopy((self.value, self.entries))
         log = DeltaLog(self.value, self.entries, self.rebase_bytes)
         kept = log.load(kept, self.new)
-        assert kept.keeper.words.total() == len(self.words)
-        fed = kept.keeper.feed(self.batch + 1, [" ".join(words).encode()], None)
+        assert kept.bucket.words.total() == len(self.words)
+        fed = kept.bucket.feed(self.batch + 1, [" ".join(words).encode()], None)
         log.append(kept, fed.delta)
         if commit:
             self.batch += 1
@@ -106,7 +106,7 @@ def test_an_object_that_others_have_overtaken_reads_what_it_missed():
     built = bucket.built
     late = bucket.feed(early, ["four"])
     assert bucket.built == built
-    assert late.keeper.batches == [1, 2, 3, 4]
+    assert late.bucket.batches == [1, 2, 3, 4]
 
 
 def test_an_object_older_than_the_base_is_built_anew():
@@ -144,7 +144,7 @@ def test_whatever_workers_do_an_object_has_counted_every_committed_word_once(see
         kept = workers[worker]
         workers[worker] = bucket.feed(kept, words, commit=random.random() < 0.7)
     fresh = DeltaLog(bucket.value, bucket.entries).load(None, bucket.new)
-    assert sorted(fresh.keeper.words.elements()) == sorted(bucket.words)
+    assert sorted(fresh.bucket.words.elements()) == sorted(bucket.words)
 
 
 def test_a_log_that_lacks_a_part_is_refused(monkeypatch):

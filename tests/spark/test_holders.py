@@ -14,7 +14,7 @@ import pytest
 
 pytest.importorskip("pyspark", reason="needs the extra `spark`: make test-spark")
 
-from streamwatch.core.buckets.contract import Fed
+from streamwatch.core.buckets.contract import FeedResult
 from streamwatch.spark.delta_log import DeltaLog
 from streamwatch.spark.holders import HolderError, start_holders
 from tests.spark.counting import CountingIds
@@ -38,7 +38,7 @@ class Telling:
         if b"end" in pieces:
             os._exit(9)
         self.fed += 1
-        return Fed([(self.fed, b"")], [("pid", str(os.getpid()), b"")], b"")
+        return FeedResult([(self.fed, b"")], [("pid", str(os.getpid()), b"")], b"")
 
     def take_in(self, delta):
         self.fed += int(delta)
@@ -57,10 +57,10 @@ def holders():
 def fed(holders, bucket, *pieces, keep=True):
     """Feed once as a task does; how often the object at hand was, and the process it is in."""
     with holders.place("ids", bucket) as place:
-        keeper = place.new(partial(Telling, bucket)) if place.kept is None else place.kept.keeper
-        said = keeper.feed(1, pieces, None)
+        telling = place.new(partial(Telling, bucket)) if place.kept is None else place.kept.bucket
+        said = telling.feed(1, pieces, None)
         if keep:
-            kept = place.kept or DeltaLog(Value(), Entries()).load(None, lambda: keeper)
+            kept = place.kept or DeltaLog(Value(), Entries()).load(None, lambda: telling)
             place.keep(kept)
     return said.parts[0][0], int(said.results[0][1])
 
@@ -137,7 +137,7 @@ def test_whatever_workers_and_kills_do_every_committed_word_is_counted_once(hold
         with holders.place("ids", 0) as place:
             log = DeltaLog(value, entries, chance.choice([1, 200]))
             kept = log.load(place.kept, lambda place=place: place.new(partial(CountingIds, 0)))
-            log.append(kept, kept.keeper.feed(batch, [" ".join(came).encode()], None).delta)
+            log.append(kept, kept.bucket.feed(batch, [" ".join(came).encode()], None).delta)
             if chance.random() < 0.8:
                 place.keep(kept)
         if chance.random() < 0.7:
@@ -145,7 +145,7 @@ def test_whatever_workers_and_kills_do_every_committed_word_is_counted_once(hold
         else:
             value.value, entries.entries = before
     fresh = DeltaLog(value, entries).load(None, lambda: CountingIds(0))
-    assert sorted(fresh.keeper.words.elements()) == sorted(words)
+    assert sorted(fresh.bucket.words.elements()) == sorted(words)
 
 
 def test_a_worker_without_a_host_ends_the_parent_of_workers():

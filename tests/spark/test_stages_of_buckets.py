@@ -16,7 +16,7 @@ pytest.importorskip("pyarrow")
 from pyspark.sql import Row as SparkRow
 from pyspark.sql.streaming import TwsTester
 
-from streamwatch.core.buckets.contract import Fed
+from streamwatch.core.buckets.contract import FeedResult
 from streamwatch.core.buckets.forms import id_bucket_of, model_bucket_of, reader_of
 from streamwatch.core.buckets.spec import BucketsSpec
 from streamwatch.core.events import Partition
@@ -66,7 +66,7 @@ class BucketInTester:
         out = self._attempted(rows)
         results = [(r.kind, r.name, bytes(r.body)) for r in out if r.kind is not None]
         parts = [(self.next_keys.index(r.bucket), bytes(r.body)) for r in out if r.kind is None]
-        return Fed(parts, results, b"")
+        return FeedResult(parts, results, b"")
 
     def _attempted(self, rows):
         worker = self.chance.randrange(WORKERS)

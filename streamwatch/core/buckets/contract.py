@@ -49,7 +49,7 @@ The latest ten thousand of each bucket are kept.
 
 
 @dataclass(frozen=True, slots=True)
-class Fed:
+class FeedResult:
     """Result of one batch in one bucket.
 
     Attributes
@@ -68,10 +68,10 @@ class Fed:
     delta: bytes
 
 
-class Keeper(Protocol):
+class Bucket(Protocol):
     """Id bucket (join of some ids) or model bucket (estimators of some models)."""
 
-    def feed(self, batch: int, pieces: Sequence[bytes], end_ms: int | None) -> Fed:
+    def feed(self, batch: int, pieces: Sequence[bytes], end_ms: int | None) -> FeedResult:
         """Process one batch.
 
         Parameters

@@ -9,7 +9,7 @@ from __future__ import annotations
 from streamwatch.core.buckets.columns.id_bucket import ColumnIdBucket
 from streamwatch.core.buckets.columns.model_bucket import ColumnModelBucket
 from streamwatch.core.buckets.columns.reader import ColumnReader
-from streamwatch.core.buckets.contract import Keeper, Reader
+from streamwatch.core.buckets.contract import Bucket, Reader
 from streamwatch.core.buckets.id_bucket import IdBucket
 from streamwatch.core.buckets.model_bucket import ModelBucket
 from streamwatch.core.buckets.reader import RowReader
@@ -23,11 +23,11 @@ def reader_of(spec: BucketsSpec, digests: Digests) -> Reader:
     return ColumnReader(spec, digests) if columns_suffice(spec.join) else RowReader(spec, digests)
 
 
-def id_bucket_of(number: int, spec: BucketsSpec) -> Keeper:
+def id_bucket_of(number: int, spec: BucketsSpec) -> Bucket:
     """Build an id bucket."""
     return ColumnIdBucket(number, spec) if columns_suffice(spec.join) else IdBucket(number, spec)
 
 
-def model_bucket_of(number: int, spec: BucketsSpec) -> Keeper:
+def model_bucket_of(number: int, spec: BucketsSpec) -> Bucket:
     """Build a model bucket."""
     return ColumnModelBucket(number, spec) if columns_suffice(spec.join) else ModelBucket(number, spec)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from streamwatch.core.buckets.contract import TOTALS, Fed
+from streamwatch.core.buckets.contract import TOTALS, FeedResult
 from streamwatch.core.buckets.id_join import IdJoin, share_of
 from streamwatch.core.buckets.id_state import restore_part, state_of
 from streamwatch.core.buckets.inbox import Inbox
@@ -24,7 +24,7 @@ _SECOND_MS: Final = 1_000
 
 
 class IdBucket:
-    """Id bucket (`contract.Keeper`) that processes event by event, for any settings of the join.
+    """Id bucket (`contract.Bucket`) that processes event by event, for any settings of the join.
 
     It merges events by (time, topic, partition, offset) up to the time of the batch, and holds later ones.
 
@@ -49,8 +49,8 @@ class IdBucket:
         self.batch = -1
         """Number of the last batch."""
 
-    def feed(self, batch: int, pieces: Sequence[bytes], end_ms: int | None) -> Fed:
-        """Process one batch; see `contract.Keeper`."""
+    def feed(self, batch: int, pieces: Sequence[bytes], end_ms: int | None) -> FeedResult:
+        """Process one batch; see `contract.Bucket`."""
         self._reader.check()
         if batch <= self.batch:
             raise ValueError(f"expected a batch after {self.batch} in bucket {self._name}, got {batch}")
@@ -74,10 +74,10 @@ class IdBucket:
         self._count(taken.moments, before_ms)
         parts = self._parts(self._ticks(taken.moments, before_ms), ended=end_ms is None)
         results = [(TOTALS, self._name, encode_totals(self.totals()))]
-        return Fed(parts, results, encode_entry(BatchInput(self._name, batch, end_ms, pieces)))
+        return FeedResult(parts, results, encode_entry(BatchInput(self._name, batch, end_ms, pieces)))
 
     def take_in(self, delta: bytes) -> None:
-        """Repeat a feed or restore a part of a base; see `contract.Keeper`."""
+        """Repeat a feed or restore a part of a base; see `contract.Bucket`."""
         entry = decode_entry(delta, self._name)
         if isinstance(entry, BatchInput):
             self.feed(entry.batch, entry.pieces, entry.end_ms)
@@ -86,7 +86,7 @@ class IdBucket:
         restore_part(self, entry.body, is_first=entry.number == 0)
 
     def base(self) -> list[bytes]:
-        """Encode the whole state; see `contract.Keeper`."""
+        """Encode the whole state; see `contract.Bucket`."""
         return encode_base(self._name, state_of(self))
 
     def totals(self) -> Totals:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final, TypeAlias
 
 import msgspec
 
-from streamwatch.core.buckets.contract import ALARM, MODEL, PAIRS, TOTALS, Fed
+from streamwatch.core.buckets.contract import ALARM, MODEL, PAIRS, TOTALS, FeedResult
 from streamwatch.core.buckets.log import BaseReader, BatchInput, decode_entry, encode_base, encode_entry
 from streamwatch.core.buckets.model_sequence import ModelSequence
 from streamwatch.core.buckets.model_state import restore_part, state_of
@@ -24,7 +24,7 @@ _ENCODER: Final = msgspec.msgpack.Encoder()
 
 
 class ModelBucket:
-    """Model bucket (`contract.Keeper`) that evaluates outcome by outcome; `columns` has one in columns.
+    """Model bucket (`contract.Bucket`) that evaluates outcome by outcome; `columns` has one in columns.
 
     Parameters
     ----------
@@ -51,8 +51,8 @@ class ModelBucket:
         self.alarms = 0
         """Number of alarms since the start."""
 
-    def feed(self, batch: int, pieces: Sequence[bytes], end_ms: int | None) -> Fed:
-        """Process one batch; see `contract.Keeper`."""
+    def feed(self, batch: int, pieces: Sequence[bytes], end_ms: int | None) -> FeedResult:
+        """Process one batch; see `contract.Bucket`."""
         self._reader.check()
         if batch <= self.batch:
             raise ValueError(f"expected a batch after {self.batch} in bucket {self._name}, got {batch}")
@@ -69,10 +69,12 @@ class ModelBucket:
         for _, step, argument in sorted(_steps(sequence, parts), key=itemgetter(0)):
             step(argument)
         sequence.end(self.reached_ms, ended=any(part.ended for part in parts))
-        return Fed((), self._results(), encode_entry(BatchInput(self._log_name, batch, end_ms, pieces)))
+        return FeedResult(
+            (), self._results(), encode_entry(BatchInput(self._log_name, batch, end_ms, pieces))
+        )
 
     def take_in(self, delta: bytes) -> None:
-        """Repeat a feed or restore a part of a base; see `contract.Keeper`."""
+        """Repeat a feed or restore a part of a base; see `contract.Bucket`."""
         entry = decode_entry(delta, self._log_name)
         if isinstance(entry, BatchInput):
             self.feed(entry.batch, entry.pieces, entry.end_ms)
@@ -81,7 +83,7 @@ class ModelBucket:
         restore_part(self, entry.body, is_first=entry.number == 0)
 
     def base(self) -> list[bytes]:
-        """Encode the whole state; see `contract.Keeper`."""
+        """Encode the whole state; see `contract.Bucket`."""
         return encode_base(self._log_name, state_of(self))
 
     def _sequence_of(self, number: int, spec: BucketsSpec) -> ModelSequence:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from streamwatch.core.buckets.columns.id_bucket import ColumnIdBucket
 from streamwatch.core.buckets.columns.model_bucket import ColumnModelBucket
 from streamwatch.core.buckets.columns.reader import ColumnReader
-from streamwatch.core.buckets.contract import Keeper, Reader
+from streamwatch.core.buckets.contract import Bucket, Reader
 from streamwatch.core.buckets.forms import id_bucket_of, model_bucket_of, reader_of
 from streamwatch.core.buckets.id_bucket import IdBucket
 from streamwatch.core.buckets.model_bucket import ModelBucket
@@ -25,8 +25,8 @@ class Form(NamedTuple):
     """What makes readers and buckets."""
 
     reader: Callable[[BucketsSpec, Digests], Reader]
-    ids: Callable[[int, BucketsSpec], Keeper]
-    models: Callable[[int, BucketsSpec], Keeper]
+    ids: Callable[[int, BucketsSpec], Bucket]
+    models: Callable[[int, BucketsSpec], Bucket]
 
 
 ROWS = Form(RowReader, IdBucket, ModelBucket)
@@ -39,7 +39,7 @@ class Kept:
 
     def __init__(self, make, chance: Random, rebuilds: float) -> None:
         self.make, self.chance, self.rebuilds = make, chance, rebuilds
-        self.bucket: Keeper = make()
+        self.bucket: Bucket = make()
         self.log: list[bytes] = []
 
     def feed(self, batch, pieces, end_ms):

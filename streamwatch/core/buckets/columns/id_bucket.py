@@ -13,7 +13,7 @@ from streamwatch.core.buckets.columns.id_state import BaseItems, restore_part, s
 from streamwatch.core.buckets.columns.inbox import ColumnInbox
 from streamwatch.core.buckets.columns.parts import ENCODER, ColumnPart, OutcomeParts
 from streamwatch.core.buckets.columns.pieces import PIECES, Moments
-from streamwatch.core.buckets.contract import TOTALS, Fed
+from streamwatch.core.buckets.contract import TOTALS, FeedResult
 from streamwatch.core.buckets.id_join import share_of
 from streamwatch.core.buckets.log import BaseReader, BatchInput, decode_entry, encode_base, encode_entry
 from streamwatch.core.buckets.parts import Activity, InvalidOfModel
@@ -26,7 +26,7 @@ _SECOND_MS: Final = 1_000
 
 
 class ColumnIdBucket:
-    """Id bucket (`contract.Keeper`) in columns, for settings for which the compiled join suffices.
+    """Id bucket (`contract.Bucket`) in columns, for settings for which the compiled join suffices.
 
     Equivalent to `id_bucket.IdBucket`, except that neither can read the other's log.
 
@@ -57,8 +57,8 @@ class ColumnIdBucket:
         self.batch = -1
         """Number of the last batch."""
 
-    def feed(self, batch: int, pieces: Sequence[bytes], end_ms: int | None) -> Fed:
-        """Process one batch; see `contract.Keeper`."""
+    def feed(self, batch: int, pieces: Sequence[bytes], end_ms: int | None) -> FeedResult:
+        """Process one batch; see `contract.Bucket`."""
         self._reader.check()
         if batch <= self.batch:
             raise ValueError(f"expected a batch after {self.batch} in bucket {self._name}, got {batch}")
@@ -73,10 +73,10 @@ class ColumnIdBucket:
         self._count(taken.moments, before_ms)
         parts = self._parts(_ticks(taken.moments, before_ms), ended=end_ms is None)
         results = [(TOTALS, self._name, encode_totals(self.totals()))]
-        return Fed(parts, results, encode_entry(BatchInput(self._log_name, batch, end_ms, pieces)))
+        return FeedResult(parts, results, encode_entry(BatchInput(self._log_name, batch, end_ms, pieces)))
 
     def take_in(self, delta: bytes) -> None:
-        """Repeat a feed or restore a part of a base; see `contract.Keeper`."""
+        """Repeat a feed or restore a part of a base; see `contract.Bucket`."""
         entry = decode_entry(delta, self._log_name)
         if isinstance(entry, BatchInput):
             self.feed(entry.batch, entry.pieces, entry.end_ms)
@@ -85,7 +85,7 @@ class ColumnIdBucket:
         restore_part(self, entry.body, number=entry.number, is_last=entry.number == entry.count - 1)
 
     def base(self) -> list[bytes]:
-        """Encode the whole state; see `contract.Keeper`."""
+        """Encode the whole state; see `contract.Bucket`."""
         return encode_base(self._log_name, state_of(self))
 
     def totals(self) -> Totals:

@@ -13,7 +13,7 @@ from streamwatch.core.buckets.spec import BucketsSpec
 
 
 class ColumnModelBucket(ModelBucket):
-    """Model bucket (`contract.Keeper`) for id buckets in columns.
+    """Model bucket (`contract.Bucket`) for id buckets in columns.
 
     Equivalent to `ModelBucket`, except that neither can read the other's log.
 
