@@ -29,7 +29,7 @@ from streamwatch.core.estimators.notifying.alarm_naming import AlarmNaming, Name
 from streamwatch.core.estimators.notifying.answers import ModelAnswers
 from streamwatch.core.estimators.pasts import Pasts
 from streamwatch.core.estimators.registers import registers_of
-from streamwatch.core.estimators.registers.questions import AnswersAlarms, RaisesAlarms
+from streamwatch.core.estimators.registers.alarms import ExplainsAlarms, RaisesAlarms
 from streamwatch.core.estimators.samples import Slice
 from streamwatch.core.estimators.series.report import SeriesReport
 from streamwatch.core.estimators.series.trace import TraceColumns
@@ -63,11 +63,11 @@ class EstimatorSet:
         self._raising = [each for each in self._registers if isinstance(each, RaisesAlarms)]
         late = [name for register in self._raising for name in register.detectors]
         self._alarms = Alarms(spec.max_models, [*(d.name for d in spec.detectors), VERDICT, *late])
-        asked = [each for each in self._registers if isinstance(each, AnswersAlarms)]
+        explaining = [each for each in self._registers if isinstance(each, ExplainsAlarms)]
         own = (self._delays, self._alarms, self._pasts, *self._registers)
         self._watched = ModelIndex(spec, self._table, own)
-        self._naming = AlarmNaming(spec, self._table, self._watched, self._raising, asked)
-        self.answers = ModelAnswers(spec, self._table, self._watched, asked)
+        self._naming = AlarmNaming(spec, self._table, self._watched, self._raising, explaining)
+        self.answers = ModelAnswers(spec, self._table, self._watched, explaining)
         """Answers to questions about models, for the text of notifications."""
         self._columns = ColumnIndex(self._watched, spec.max_classes)
         self.comparisons = ComparisonSet(spec) if spec.comparisons else None

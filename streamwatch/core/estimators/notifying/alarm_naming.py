@@ -10,7 +10,7 @@ from streamwatch.core.estimators.detectors.alarm import AlarmRow
 from streamwatch.core.estimators.kernel.table import ModelTable
 from streamwatch.core.estimators.models.index import ModelIndex
 from streamwatch.core.estimators.names import Batch
-from streamwatch.core.estimators.registers.questions import AnswersAlarms, RaisesAlarms
+from streamwatch.core.estimators.registers.alarms import ExplainsAlarms, RaisesAlarms
 from streamwatch.core.events import VERDICT, Alarm, ErrorChange, Judgement, Outcome
 from streamwatch.core.fold_names import fold_of, model_of
 from streamwatch.core.specs import MonitorsSpec
@@ -32,7 +32,7 @@ class AlarmNaming:
         Rows of the models.
     raising
         Registers with detectors of their own, numbered after the kernel's detectors and the verdicts.
-    asked
+    explaining
         Registers that can locate a change among the predictions.
     """
 
@@ -42,13 +42,13 @@ class AlarmNaming:
         table: ModelTable,
         watched: ModelIndex,
         raising: Sequence[RaisesAlarms],
-        asked: Sequence[AnswersAlarms],
+        explaining: Sequence[ExplainsAlarms],
     ) -> None:
         self._spec = spec
         self._table = table
         self._watched = watched
         self._raising = raising
-        self._asked = asked
+        self._explaining = explaining
 
     def changes(self, batch: Batch, found: Sequence[AlarmRow]) -> list[ErrorChange | None]:
         """Locate each alarm's change among the predictions; to be called before registers observe the batch.
@@ -59,7 +59,7 @@ class AlarmNaming:
         for f in found:
             change = None
             if f.detector < len(self._spec.detectors):
-                located = (register.change_at(batch, f.position) for register in self._asked)
+                located = (register.change_at(batch, f.position) for register in self._explaining)
                 change = next((each for each in located if each is not None), None)
             if change is not None and (f.after > f.before) is not (change.after > change.before):
                 change = None
@@ -145,5 +145,5 @@ class AlarmNaming:
         named = self._table.opponents[opponent]
         verdict = -1 if found.after < 0 else 1 if found.after > 0 else 0
         age_ms = cause.event_ms - self._watched.models[cause.model].first_ms
-        quick = any(register.only_quick_labels(age_ms) for register in self._asked)
+        quick = any(register.only_quick_labels(age_ms) for register in self._explaining)
         return Judgement(named, verdict, found.since, found.since_ms, quick)

@@ -12,7 +12,7 @@ from streamwatch.core.estimators.models.index import ModelIndex, ModelSlot, util
 from streamwatch.core.estimators.notifying.class_shift import ClassShift, shift_between, shift_over_folds
 from streamwatch.core.estimators.notifying.imbalance import accuracy_misleads
 from streamwatch.core.estimators.notifying.level import Level, joined_levels, levels_of, recent_of
-from streamwatch.core.estimators.registers.questions import AnswersAlarms
+from streamwatch.core.estimators.registers.alarms import ExplainsAlarms
 from streamwatch.core.estimators.registers.segments.change import SegmentChange
 from streamwatch.core.specs import AdwinSpec, ForgettingSpec, LandmarkSpec, MonitorsSpec, SlidingSpec
 
@@ -28,17 +28,17 @@ class ModelAnswers:
         State of the models' estimators.
     watched
         Rows and classes of the models, and the folds of those that predict in folds.
-    asked
+    explaining
         Registers that know more about a change.
     """
 
     def __init__(
-        self, spec: MonitorsSpec, table: ModelTable, watched: ModelIndex, asked: Sequence[AnswersAlarms]
+        self, spec: MonitorsSpec, table: ModelTable, watched: ModelIndex, explaining: Sequence[ExplainsAlarms]
     ) -> None:
         self._spec = spec
         self._table = table
         self._watched = watched
-        self._asked = asked
+        self._explaining = explaining
 
     def first_ms(self, model: str) -> int:
         """Event time of a model's first outcome; 0 if the model does not exist (any more)."""
@@ -84,7 +84,7 @@ class ModelAnswers:
         slot = self._watched.models.get(model)
         if slot is None:
             return None
-        found = (register.change_of(slot.row) for register in self._asked)
+        found = (register.change_of(slot.row) for register in self._explaining)
         return next((change for change in found if change is not None), None)
 
     def accuracy_misleads(self, model: str) -> bool:

@@ -16,6 +16,7 @@ from streamwatch.core.estimators.detectors.alarm import AlarmRow
 from streamwatch.core.estimators.fingerprints import fingerprint
 from streamwatch.core.estimators.kernel.table import ModelTable
 from streamwatch.core.estimators.names import Batch, Classes
+from streamwatch.core.estimators.registers.alarms import LateAlarm
 from streamwatch.core.estimators.registers.prediction_clock.held import (
     HeldOutcomes,
     HeldState,
@@ -28,7 +29,6 @@ from streamwatch.core.estimators.registers.prediction_clock.trace import (
     clock_columns,
     fed,
 )
-from streamwatch.core.estimators.registers.questions import LateAlarm
 from streamwatch.core.estimators.samples import Sample, Slice
 from streamwatch.core.estimators.trace_chunk import Cell
 from streamwatch.core.fold_names import model_of

@@ -1,4 +1,4 @@
-"""Protocols of registers with information about alarms, and of registers with detectors of their own."""
+"""Protocols of registers that explain alarms, and of registers that raise alarms of their own."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from streamwatch.core.events import ErrorChange
 
 
 @runtime_checkable
-class AnswersAlarms(Protocol):
-    """Register that can be asked about an alarm.
+class ExplainsAlarms(Protocol):
+    """Register that can tell where an alarm's change is: since which prediction, in which segment.
 
-    If several registers are asked, the first answer counts, in the order of `MonitorsSpec.registers`.
+    If several registers can tell, the first one counts, in the order of `MonitorsSpec.registers`.
     """
 
     def change_at(self, batch: Batch, position: int) -> ErrorChange | None:

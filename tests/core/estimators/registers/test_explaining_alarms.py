@@ -1,4 +1,4 @@
-"""A register that answers questions about alarms is asked, whoever brought it."""
+"""A register that explains alarms is asked about them, whoever brought it."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ SAID = SegmentChange("country", "AT", 0.9, 0.1, 0.1, 0.5)
 
 
 @dataclass(frozen=True, slots=True)
-class AskedSpec(LongestRunSpec):
-    """What it is known by."""
+class ExplainingSpec(LongestRunSpec):
+    """Specification by which the register below is chosen."""
 
 
-class Asked(LongestRun):
-    """Longest run of errors, with an answer to one of the questions."""
+class Explaining(LongestRun):
+    """Longest run of errors, which knows the segment of every alarm."""
 
     def change_at(self, batch, position):
         del batch, position
@@ -40,10 +40,10 @@ class Asked(LongestRun):
 def test_a_register_of_somebody_else_is_asked_about_an_alarm(monkeypatch: pytest.MonkeyPatch) -> None:
     toys = (
         RegisterKind("toy", LongestRunSpec, (), LongestRun),
-        RegisterKind("asked", AskedSpec, (), Asked),
+        RegisterKind("explaining", ExplainingSpec, (), Explaining),
     )
     monkeypatch.setattr(registers, "KINDS", (*registers.KINDS, *toys))
-    for chosen, said in (((LongestRunSpec(),), None), ((LongestRunSpec(), AskedSpec()), SAID)):
+    for chosen, said in (((LongestRunSpec(),), None), ((LongestRunSpec(), ExplainingSpec()), SAID)):
         watched = EstimatorSet(replace(DEFAULT, registers=chosen))
         watched.fold([Outcome("m", "a", "b", 1_760_000_000_000, 1_000)])
         assert watched.answers.segment_change("m") == said
