@@ -125,7 +125,7 @@ def results_opening(
         except BaseException:
             store.close()
             raise
-        alerting = Alerting(book, told, lambda: processor.view.monitors.answers, _now_ms, saved.outbox)
+        alerting = Alerting(book, told, lambda: processor.view.monitors.facts, _now_ms, saved.outbox)
         # Positions are not gone on from: the topic is read from its beginning.
         return State(store, checkpoint, processor, SourcePositions(counts=counts), RestoreReport(), alerting)
 

@@ -141,7 +141,7 @@ def state_opening(
             raise
         return_freed_memory()  # what was read of the store takes half as much again as what is kept
         hints = pipeline.active_hints if notifies_of_hints(settings) else None
-        alerting = Alerting(book, told, lambda: monitors.answers, _now_ms, saved.outbox, hints)
+        alerting = Alerting(book, told, lambda: monitors.facts, _now_ms, saved.outbox, hints)
         return State(store, checkpoint, processor, stands, resumed, alerting)
 
     return open_state

@@ -54,7 +54,7 @@ _DECODER = msgspec.msgpack.Decoder(_State)
 
 
 class WatchedModels(Protocol):
-    """Source of facts about models that the book needs; `EstimatorSet.answers` implements it."""
+    """Source of facts about models that the book needs; `EstimatorSet.facts` implements it."""
 
     def first_ms(self, model: str) -> int:
         """Event time of a model's first outcome."""

@@ -26,7 +26,7 @@ from streamwatch.core.estimators.models.index import ModelIndex, ModelSlot
 from streamwatch.core.estimators.models.snapshot import ModelSnapshot, decode, encode
 from streamwatch.core.estimators.names import Batch
 from streamwatch.core.estimators.notifying.alarm_naming import AlarmNaming, NamedAlarm
-from streamwatch.core.estimators.notifying.answers import ModelAnswers
+from streamwatch.core.estimators.notifying.model_facts import ModelFacts
 from streamwatch.core.estimators.pasts import Pasts
 from streamwatch.core.estimators.registers import registers_of
 from streamwatch.core.estimators.registers.alarms import ExplainsAlarms, RaisesAlarms
@@ -67,8 +67,8 @@ class EstimatorSet:
         own = (self._delays, self._alarms, self._pasts, *self._registers)
         self._watched = ModelIndex(spec, self._table, own)
         self._naming = AlarmNaming(spec, self._table, self._watched, self._raising, explaining)
-        self.answers = ModelAnswers(spec, self._table, self._watched, explaining)
-        """Answers to questions about models, for the text of notifications."""
+        self.facts = ModelFacts(spec, self._table, self._watched, explaining)
+        """Facts about models that notifications report."""
         self._columns = ColumnIndex(self._watched, spec.max_classes)
         self.comparisons = ComparisonSet(spec) if spec.comparisons else None
         """Comparisons of models with each other; None if none are configured."""

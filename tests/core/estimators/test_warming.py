@@ -74,7 +74,7 @@ for models, classes in ((1, 2), (3, 12), (40, 6_000), (2, 5)):
     if tracing:
         monitors.trace(batch[:50])
     monitors.families()
-    monitors.answers.levels(monitors.models())
+    monitors.facts.levels(monitors.models())
     kept = [monitors.snapshot(model) for model in monitors.models()]
     for snapshot in kept[::2]:
         monitors.restore(snapshot)

@@ -127,12 +127,12 @@ def test_details_and_level_of_a_model_are_those_of_its_folds_together(both):
         names = part["confusion"]["classes"]
         expected += part["confusion"]["counts"][names.index("a")][names.index("b")]
     assert details["confusion"]["counts"][at["a"]][at["b"]] == pytest.approx(expected)
-    level = folds.answers.levels(["m", "nobody"])
-    levels = apart.answers.levels([str(fold) for fold in range(FOLDS)]).values()
+    level = folds.facts.levels(["m", "nobody"])
+    levels = apart.facts.levels([str(fold) for fold in range(FOLDS)]).values()
     assert list(level) == ["m"]
     assert level["m"].error == pytest.approx(np.mean([each.error for each in levels]))
-    assert folds.answers.first_ms("m") == 0
-    assert folds.answers.first_ms("nobody") == 0
+    assert folds.facts.first_ms("m") == 0
+    assert folds.facts.first_ms("nobody") == 0
 
 
 @pytest.mark.slow

@@ -147,7 +147,7 @@ def said_at_alarms(
     for start in range(CHANGED, OUTCOMES, 50):
         for alarm in estimators.fold(outcomes[start : start + 50]):
             if alarm.judgement is None:
-                found = estimators.answers.class_shift("m", alarm.before)
+                found = estimators.facts.class_shift("m", alarm.before)
                 said.append(found.looks_like if found else "nothing")
     return said
 
@@ -189,8 +189,8 @@ def test_nothing_is_said_without_a_window_the_model_or_enough_outcomes() -> None
     outcomes = [Outcome("m", "a", "a", t, 0) for t in range(500)]
     estimators = EstimatorSet(TINY)
     estimators.fold(outcomes)
-    assert estimators.answers.class_shift("m", nan) is None
+    assert estimators.facts.class_shift("m", nan) is None
     estimators = EstimatorSet(replace(DEFAULT, max_models=1))
-    assert estimators.answers.class_shift("m", nan) is None
+    assert estimators.facts.class_shift("m", nan) is None
     estimators.fold(outcomes[:50])
-    assert estimators.answers.class_shift("m", nan) is None
+    assert estimators.facts.class_shift("m", nan) is None

@@ -54,9 +54,9 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_folds_that_all_say_the_same_say_what_one_model_says(case: str) -> None:
     stream = told(*CASES[case], seed=1)
-    alone = evaluated({"m": stream}, NAMES).answers.class_shift("m", nan)
+    alone = evaluated({"m": stream}, NAMES).facts.class_shift("m", nan)
     folds = evaluated({fold_name("m", fold): stream for fold in range(4)}, NAMES)
-    found = folds.answers.class_shift("m", nan)
+    found = folds.facts.class_shift("m", nan)
     assert found is not None
     assert alone is not None
     assert found.looks_like == alone.looks_like == case
@@ -83,7 +83,7 @@ def test_folds_of_their_own_streams_are_told_of_by_the_means_of_their_counts() -
     for fold, stream in enumerate(streams):
         stream[0] = (fold % 2, 0)  # the names of classes come in another order
     folds = evaluated({fold_name("m", fold): stream for fold, stream in enumerate(streams)}, NAMES)
-    found = folds.answers.class_shift("m", nan)
+    found = folds.facts.class_shift("m", nan)
     expected = by_hand(streams, ["c0", "c1"])
     assert found is not None
     assert found.by_classes == pytest.approx(expected.by_classes, abs=1e-9)
@@ -95,11 +95,11 @@ def test_folds_of_their_own_streams_are_told_of_by_the_means_of_their_counts() -
 
 def test_a_fold_with_few_outcomes_is_left_out_and_without_any_nothing_is_said() -> None:
     stream = told(*CASES["model"], seed=2)
-    alone = evaluated({"m": stream}, NAMES).answers.class_shift("m", nan)
+    alone = evaluated({"m": stream}, NAMES).facts.class_shift("m", nan)
     both = evaluated({fold_name("m", 0): stream}, NAMES)
     both.fold([Outcome(fold_name("m", 1), "c0", "c1", at, 0) for at in range(50)])
-    found = both.answers.class_shift("m", nan)
+    found = both.facts.class_shift("m", nan)
     assert found == alone
     few = evaluated({fold_name("m", fold): stream[:50] for fold in range(2)}, NAMES)
-    assert few.answers.class_shift("m", nan) is None
-    assert few.answers.class_shift("other", nan) is None
+    assert few.facts.class_shift("m", nan) is None
+    assert few.facts.class_shift("other", nan) is None

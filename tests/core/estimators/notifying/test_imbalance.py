@@ -28,7 +28,7 @@ def misleads(outcomes: list[Outcome], spec: MonitorsSpec = DEFAULT) -> bool:
     monitors = EstimatorSet(replace(spec, max_models=4))
     monitors.fold(outcomes)
     samples = next(f.samples for f in monitors.families() if f.name == "accuracy_misleads")
-    said = monitors.answers.accuracy_misleads("m")
+    said = monitors.facts.accuracy_misleads("m")
     assert list(samples) == ([(("m",), 1.0)] if said else [])
     return said
 
@@ -61,4 +61,4 @@ def test_a_model_judged_by_something_else_is_not_misjudged(kind: str) -> None:
 
 
 def test_a_model_nobody_watches_is_not_misjudged() -> None:
-    assert not EstimatorSet(replace(DEFAULT, max_models=1)).answers.accuracy_misleads("nobody")
+    assert not EstimatorSet(replace(DEFAULT, max_models=1)).facts.accuracy_misleads("nobody")

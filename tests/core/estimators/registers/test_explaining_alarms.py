@@ -46,4 +46,4 @@ def test_a_register_of_somebody_else_is_asked_about_an_alarm(monkeypatch: pytest
     for chosen, said in (((LongestRunSpec(),), None), ((LongestRunSpec(), ExplainingSpec()), SAID)):
         watched = EstimatorSet(replace(DEFAULT, registers=chosen))
         watched.fold([Outcome("m", "a", "b", 1_760_000_000_000, 1_000)])
-        assert watched.answers.segment_change("m") == said
+        assert watched.facts.segment_change("m") == said

@@ -215,7 +215,7 @@ def changed(at: int, length: int, *, everywhere: bool) -> list[Outcome]:
 def test_a_change_in_one_value_is_located_there() -> None:
     watched = estimators()
     watched.fold(changed(4_000, 4_800, everywhere=False))
-    change = watched.answers.segment_change("m")
+    change = watched.facts.segment_change("m")
     assert change is not None
     assert (change.segment, change.value) == ("country", "c")
     assert change.share > 0.7
@@ -229,14 +229,14 @@ def test_a_change_in_one_value_is_located_there() -> None:
 def test_a_change_everywhere_is_located_nowhere() -> None:
     watched = estimators()
     watched.fold(changed(4_000, 4_800, everywhere=True))
-    assert watched.answers.segment_change("m") is None
+    assert watched.facts.segment_change("m") is None
 
 
 def test_without_segments_nothing_is_said() -> None:
     watched = estimators()
     watched.fold([Outcome("m", "x", "x", i, 0) for i in range(50)])
-    assert watched.answers.segment_change("m") is None
-    assert watched.answers.segment_change("of nobody") is None
+    assert watched.facts.segment_change("m") is None
+    assert watched.facts.segment_change("of nobody") is None
     assert "segments" not in watched.details()["m"]
     assert series(watched, "segment_outcomes_total") == {}
 

@@ -60,7 +60,7 @@ class Life:
         self.feed(tick(record_ms))
 
     def commit(self, alarms=()):
-        notifications = self.book.announce(alarms, 6_000, self.monitors.answers, behind=False)
+        notifications = self.book.announce(alarms, 6_000, self.monitors.facts, behind=False)
         positions = {PREDICTIONS: self.offset, LABELS: self.offset + 1}
         progress = MergeProgress(positions, dict.fromkeys(positions, 0), None, self.stream.pipeline.clock_ms)
         sections = {

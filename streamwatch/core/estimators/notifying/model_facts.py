@@ -17,8 +17,8 @@ from streamwatch.core.estimators.registers.segments.change import SegmentChange
 from streamwatch.core.specs import AdwinSpec, ForgettingSpec, LandmarkSpec, MonitorsSpec, SlidingSpec
 
 
-class ModelAnswers:
-    """Answers questions about models by name from the tables of an `EstimatorSet`.
+class ModelFacts:
+    """Facts about models by name, from the tables of an `EstimatorSet`.
 
     Parameters
     ----------
