@@ -77,7 +77,8 @@ def main(path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path)
     sys.stdout.write(f"hints: {', '.join(f'day {day:.0f} ({what})' for day, what in hints)}\n")
-    sys.stdout.write(f"off by: expected {view.worth.expected:.4f}, unchanged {view.worth.unchanged:.4f}\n")
+    off = view.expectation_errors
+    sys.stdout.write(f"off by: expected {off.expected:.4f}, unchanged {off.unchanged:.4f}\n")
     expected, accuracy = [s.expected for s in known], [s.accuracy for s in known]
     right = sum(not math.isnan(a) for a in accuracy)
     both = [(e, a) for e, a in zip(expected, accuracy, strict=True) if not math.isnan(a)]

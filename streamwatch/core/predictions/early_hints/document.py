@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
+from streamwatch.core.predictions.early_hints.expected_accuracy import Stretch
 from streamwatch.core.predictions.early_hints.spec import EarlyHintsSpec
 from streamwatch.core.predictions.early_hints.view import EarlyView
-from streamwatch.core.predictions.early_hints.worth import Stretch
 
 
 def document(view: EarlyView, spec: EarlyHintsSpec) -> dict[str, object]:
@@ -29,8 +29,8 @@ def document(view: EarlyView, spec: EarlyHintsSpec) -> dict[str, object]:
         "score_before": _number(view.score_before),
         "score_now": _number(view.score_now),
         "expected_accuracy": _number(view.expected_accuracy),
-        "expected_accuracy_error": _number(view.worth.expected),
-        "unchanged_accuracy_error": _number(view.worth.unchanged),
+        "expected_accuracy_error": _number(view.expectation_errors.expected),
+        "unchanged_accuracy_error": _number(view.expectation_errors.unchanged),
         "stretches": [_stretch(each) for each in view.stretches],
     }
 

@@ -11,16 +11,16 @@ import numpy as np
 
 from streamwatch.core.metrics import family
 from streamwatch.core.predictions.active_hint import ActiveHint
-from streamwatch.core.predictions.early_hints.spec import EarlyHintsSpec
-from streamwatch.core.predictions.early_hints.state import BLOCK, CLASSES, LAG, MIXED, SCORE, SCORE_UNITS
-from streamwatch.core.predictions.early_hints.worth import (
+from streamwatch.core.predictions.early_hints.expected_accuracy import (
     FEWEST,
+    ExpectationErrors,
     Stretch,
-    Worth,
+    expectation_errors,
     expected_by,
     stretches,
-    worth_of,
 )
+from streamwatch.core.predictions.early_hints.spec import EarlyHintsSpec
+from streamwatch.core.predictions.early_hints.state import BLOCK, CLASSES, LAG, MIXED, SCORE, SCORE_UNITS
 from streamwatch.core.series import Family
 
 OTHERS: Final = "__other__"
@@ -66,7 +66,7 @@ class EarlyView:
     """
     stretches: Sequence[Stretch]
     """Expected accuracy and accuracy by labels of each stretch of prediction time; empty without any."""
-    worth: Worth
+    expectation_errors: ExpectationErrors
 
 
 def view(m: np.void, classes: Sequence[str], spec: EarlyHintsSpec) -> EarlyView:
@@ -96,7 +96,7 @@ def view(m: np.void, classes: Sequence[str], spec: EarlyHintsSpec) -> EarlyView:
         if m["labelled_outcomes"] >= FEWEST
         else math.nan,
         found,
-        worth_of(found),
+        expectation_errors(found),
     )
 
 
@@ -123,8 +123,12 @@ def families_of(found: Mapping[str, EarlyView], reach: int) -> list[Family]:
         family("early_hints_total", [((name,), each.hints) for name, each in compared.items()]),
         family("early_hint_evidence", [((name,), each.evidence) for name, each in compared.items()]),
         defined("expected_accuracy_ratio", {name: each.expected_accuracy for name, each in found.items()}),
-        defined("expected_accuracy_error_ratio", {name: each.worth.expected for name, each in found.items()}),
         defined(
-            "unchanged_accuracy_error_ratio", {name: each.worth.unchanged for name, each in found.items()}
+            "expected_accuracy_error_ratio",
+            {name: each.expectation_errors.expected for name, each in found.items()},
+        ),
+        defined(
+            "unchanged_accuracy_error_ratio",
+            {name: each.expectation_errors.unchanged for name, each in found.items()},
         ),
     ]

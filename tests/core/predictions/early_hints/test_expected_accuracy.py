@@ -11,7 +11,11 @@ import pytest
 from streamwatch.core.events import Outcome, Prediction
 from streamwatch.core.predictions.batch import batch_of
 from streamwatch.core.predictions.early_hints import EarlyHints, EarlyHintsSpec
-from streamwatch.core.predictions.early_hints.worth import Stretch, Worth, worth_of
+from streamwatch.core.predictions.early_hints.expected_accuracy import (
+    ExpectationErrors,
+    Stretch,
+    expectation_errors,
+)
 
 WIDTH = 1_000
 
@@ -99,9 +103,9 @@ def test_stretches_equal_sums_over_lists(length: int) -> None:
 
 
 def test_scores_are_worth_it_where_they_move_and_cost_little_where_they_do_not() -> None:
-    moved = watched(a_stream(3, 6_000, shifted=True), 10**9).views()["m"].worth
+    moved = watched(a_stream(3, 6_000, shifted=True), 10**9).views()["m"].expectation_errors
     assert moved.expected < 0.7 * moved.unchanged
-    calm = watched(a_stream(4, 6_000), 10**9).views()["m"].worth
+    calm = watched(a_stream(4, 6_000), 10**9).views()["m"].expectation_errors
     assert calm.expected == pytest.approx(calm.unchanged, abs=0.01)
 
 
@@ -109,8 +113,10 @@ def test_only_stretches_half_of_whose_labels_have_come_are_judged() -> None:
     judged = Stretch(0, 1, 100, 50, 0.8, 0.9, 0.7)
     young = Stretch(1, 2, 101, 50, 0.1, 0.1, 0.7)
     unknown = Stretch(2, 3, 100, 100, math.nan, 0.9, 0.7)
-    assert worth_of([judged, young, unknown]) == Worth(pytest.approx(0.1), pytest.approx(0.2))
-    assert math.isnan(worth_of([young]).expected)
+    assert expectation_errors([judged, young, unknown]) == ExpectationErrors(
+        pytest.approx(0.1), pytest.approx(0.2)
+    )
+    assert math.isnan(expectation_errors([young]).expected)
 
 
 def test_a_prediction_dated_later_than_it_came_takes_no_stretch() -> None:

@@ -51,7 +51,7 @@ class Stretch:
 
 
 @dataclass(frozen=True, slots=True)
-class Worth:
+class ExpectationErrors:
     """Mean absolute differences from the accuracy by labels, over judged stretches weighted by their labels.
 
     NaN before the first of them.
@@ -103,13 +103,13 @@ def stretches(m: np.void, bucket_ms: int) -> list[Stretch]:
     return found
 
 
-def worth_of(found: Sequence[Stretch]) -> Worth:
+def expectation_errors(found: Sequence[Stretch]) -> ExpectationErrors:
     """Compute the errors of the expectations over the judged stretches."""
     judged = [each for each in found if each.is_judged]
     labels = sum(each.labelled for each in judged)
     if not labels:
-        return Worth(math.nan, math.nan)
-    return Worth(
+        return ExpectationErrors(math.nan, math.nan)
+    return ExpectationErrors(
         sum(each.labelled * abs(each.expected - each.accuracy) for each in judged) / labels,
         sum(each.labelled * abs(each.unchanged - each.accuracy) for each in judged) / labels,
     )
