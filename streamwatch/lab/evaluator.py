@@ -14,10 +14,10 @@ from streamwatch.core.estimators.registers.segments import SegmentsSpec
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Alarm
 from streamwatch.core.specs import MonitorsSpec
-from streamwatch.lab.beside import columns_of, default_spec, part_of
 from streamwatch.lab.columns import column_of
 from streamwatch.lab.outcome_arrays import OutcomeArrays
 from streamwatch.lab.samples import counted, name_of, rows_of, samples_of
+from streamwatch.lab.scores_and_segments import columns_of, default_spec, part_of
 
 _MODEL: Final = "model"
 

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from streamwatch.core.events import Alarm
 from streamwatch.core.specs import MonitorsSpec
-from streamwatch.lab.beside import part_of
 from streamwatch.lab.columns import column_of
 from streamwatch.lab.evaluator import Evaluator
 from streamwatch.lab.samples import counted
+from streamwatch.lab.scores_and_segments import part_of
 
 CHUNK: Final = 100_000
 """Outcomes between two steps of the progress bar, at most."""

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.outcomes import OUTCOME, SEGMENTS_FROM, OutcomeBatch
-from streamwatch.lab.beside import scores_of, segments_of
 from streamwatch.lab.columns import Numbers, times_of
+from streamwatch.lab.scores_and_segments import scores_of, segments_of
 
 
 class OutcomeArrays:

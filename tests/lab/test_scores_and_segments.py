@@ -14,7 +14,7 @@ from streamwatch import Evaluator
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Outcome
 from streamwatch.core.specs import MonitorsSpec
-from streamwatch.lab.beside import default_spec
+from streamwatch.lab.scores_and_segments import default_spec
 
 COUNT = 900
 

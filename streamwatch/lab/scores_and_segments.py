@@ -1,4 +1,4 @@
-"""What predictions carry beside their class, as columns: scores of classes, values of segments."""
+"""Scores of classes and values of segments that outcomes carry, as columns."""
 
 from __future__ import annotations
 
