@@ -131,7 +131,7 @@ def state_opening(
                 merge,
                 progress,
                 rejected=rejected,
-                upkeep=build_upkeep(settings, pipeline, saved),
+                maintenance=build_maintenance(settings, pipeline, saved),
             )
             book = build_alarm_book(settings, store.identity)
             if ALARMS in saved.sections:
@@ -170,7 +170,7 @@ def restored(checkpoint: Checkpoint, saved: RecoveredState, settings: Settings) 
         ) from error
 
 
-def build_upkeep(
+def build_maintenance(
     settings: Settings, pipeline: Pipeline | ColumnPipeline, saved: RecoveredState
 ) -> StoreMaintenance | None:
     """Merges of the join's entries outside its table; None where there are none."""

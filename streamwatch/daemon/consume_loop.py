@@ -212,8 +212,8 @@ class ConsumeLoop:
         alarms = await self._evaluate(commits, stop)
         self._source.pause(self._held_back(poll))
         self._backlog.look(processor, self.records)
-        if processor.upkeep is not None and not processor.has_ready:
-            processor.upkeep.turn()
+        if processor.maintenance is not None and not processor.has_ready:
+            processor.maintenance.schedule_next()
         await commits.settle(soon=not poll.records or (alarms > 0 and self._backlog.passed))
         await yield_to_loop()
 
@@ -223,8 +223,8 @@ class ConsumeLoop:
         while processor.has_ready and not stop.is_set():
             await processor.make_room()
             alarms += processor.evaluate()
-            while processor.upkeep is not None and (work := processor.take_work()) is not None:
-                await processor.upkeep.do(work)  # nothing is committed in between
+            while processor.maintenance is not None and (work := processor.take_work()) is not None:
+                await processor.maintenance.run_in_thread(work)  # nothing is committed in between
                 alarms += processor.evaluate()
             await processor.rejected.deliver(only_if_full=True)
             if processor.has_ready:

@@ -124,8 +124,8 @@ class StateHolder:
         """Close the store once no thread uses it; one that hangs in a flush keeps it to the end."""
         self._status.commits = None  # a store that is closed tells nothing of itself
         unused = commits is None or await commits.abandon(seconds)
-        if self.state is not None and self.state.processor.upkeep is not None:
-            unused = await self.state.processor.upkeep.leave(seconds) and unused
+        if self.state is not None and self.state.processor.maintenance is not None:
+            unused = await self.state.processor.maintenance.stop(seconds) and unused
         if self.state is not None:
             self._records_before = self.records
             if unused:

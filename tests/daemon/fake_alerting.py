@@ -112,7 +112,7 @@ class FakeBatchProcessor:
     lost: Lost = field(default_factory=Lost)
     records: int = 0
     has_ready: bool = False
-    upkeep: None = None
+    maintenance: None = None
     progress: MergeProgress = field(default_factory=MergeProgress)
     rejected: RejectedRecords = field(default_factory=RejectedRecords)
 

@@ -48,8 +48,8 @@ class BatchProcessor:
         Where the sequence goes on, of a state that was restored.
     rejected
         Given every invalid record.
-    upkeep
-        Keeps entries outside the join's table in order; None where there are none.
+    maintenance
+        Merges of entries outside the join's table; None where there are none.
     """
 
     def __init__(  # noqa: PLR0913  # one for each thing it works with
@@ -63,7 +63,7 @@ class BatchProcessor:
         progress: MergeProgress | None = None,
         *,
         rejected: RejectedRecords | None = None,
-        upkeep: StoreMaintenance | None = None,
+        maintenance: StoreMaintenance | None = None,
     ) -> None:
         self.pipeline = pipeline = checkpoint.pipeline
         self.progress = progress or MergeProgress()
@@ -77,7 +77,7 @@ class BatchProcessor:
         self._merged = MergedRecords(
             topics, telemetry, clocks, merge or MergeSpec(), self.progress, self.rejected
         )
-        self.upkeep = upkeep
+        self.maintenance = maintenance
         self._work: Work | None = None
         self._taken = 0
         """Of the records that are ready."""

@@ -80,8 +80,8 @@ class Processing(Protocol):
         ...
 
     @property
-    def upkeep(self) -> StoreMaintenance | None:
-        """Keeps entries outside the join's table in order; None where there are none."""
+    def maintenance(self) -> StoreMaintenance | None:
+        """Merges of entries outside the join's table; None where there are none."""
         ...
 
     def settle(self) -> tuple[Sequence[Alarm], Sequence[str]]:

@@ -1,4 +1,4 @@
-"""Merges of the join's entries outside its table: in a thread, while reading goes on."""
+"""Merges runs of the join's entries outside its table, in a thread, while reading goes on."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class StoreMaintenance:
         self._pipeline = pipeline
         self._runs = runs
         self._directory = directory
-        self._thread = ThreadPoolExecutor(1, "upkeep")
+        self._thread = ThreadPoolExecutor(1, "maintenance")
         self._merge: Merge | None = None
         self._running: Future[None] | None = None
 
-    def turn(self) -> None:
-        """Use what has ended, and begin what is due; between two batches.
+    def schedule_next(self) -> None:
+        """Use the work that has ended, and start what is due next; between two batches.
 
         Raises
         ------
@@ -59,8 +59,8 @@ class StoreMaintenance:
         elif ranges := self._runs.reclaimable(self._pipeline.entries_outside):
             self._running = self._thread.submit(self._runs.reclaim, ranges)
 
-    async def do(self, work: Work) -> None:
-        """Do in a thread what evaluation waits for; being cancelled waits for its end, too.
+    async def run_in_thread(self, work: Work) -> None:
+        """Run work in a thread that evaluation waits for; being cancelled waits for its end, too.
 
         Raises
         ------
@@ -77,8 +77,8 @@ class StoreMaintenance:
             await asyncio.wait({doing})
             raise
 
-    async def leave(self, seconds: float | None) -> bool:
-        """Give up what is running, and wait at most so long for its end; whether it has ended."""
+    async def stop(self, seconds: float | None) -> bool:
+        """Cancel what is running, and wait at most so long for its end; whether it has ended."""
         if self._merge is not None:
             self._merge.cancelled = True
         self._thread.shutdown(wait=False, cancel_futures=True)
@@ -87,5 +87,5 @@ class StoreMaintenance:
         waiting = asyncio.wrap_future(self._running)
         done, _ = await asyncio.wait({waiting}, timeout=seconds)
         if done and not waiting.cancelled():
-            waiting.exception()  # whoever leaves does so for another reason
+            waiting.exception()  # whoever stops it does so for another reason
         return bool(done)

@@ -67,7 +67,7 @@ class ResultsProcessor:
         self.view = ResultsView(spec)
         self.progress = MergeProgress()
         self.rejected = RejectedRecords()
-        self.upkeep = None
+        self.maintenance = None
         self.records = 0
         self.uncommitted = 0
         self._batches = WholeBatches()

@@ -56,7 +56,9 @@ class Daemon:
         runs = MemoryRuns()
         overflow = None if table is None else Overflow(runs, OverflowSpec(table, 20, SMALL))
         compiled = ColumnPipeline(join, self.monitors, bytes_of_keys, overflow) if columns else None
-        upkeep = StoreMaintenance(compiled, runs, Path("state")) if compiled and table is not None else None
+        maintenance = (
+            StoreMaintenance(compiled, runs, Path("state")) if compiled and table is not None else None
+        )
         pipeline = compiled or Pipeline(join, self.monitors)
         vocabulary, keys = Vocabulary(), id_keys("", digest=True)
         topics = {
@@ -73,7 +75,7 @@ class Daemon:
             Clocks(lambda: START_MS + 10**9, lambda: self.now_ms),
             MergeSpec(settle_ms=0),
             MergeProgress(),
-            upkeep=upkeep,
+            maintenance=maintenance,
         )
         self.alarms = []
         self.retired = []
@@ -85,11 +87,11 @@ class Daemon:
         while self.processor.has_ready:
             await self.processor.make_room()
             self.processor.evaluate()
-            while self.processor.upkeep and (work := self.processor.take_work()):
-                await self.processor.upkeep.do(work)
+            while self.processor.maintenance and (work := self.processor.take_work()):
+                await self.processor.maintenance.run_in_thread(work)
                 self.processor.evaluate()
-        if self.processor.upkeep:
-            self.processor.upkeep.turn()
+        if self.processor.maintenance:
+            self.processor.maintenance.schedule_next()
         alarms, retired = self.processor.settle()
         self.alarms += alarms
         self.retired += retired
@@ -175,8 +177,8 @@ def test_counters_snapshots_alarms_and_log_are_those_of_rows(seed: int, table: i
         for daemon in (rows, columns):
             for poll in polls(random.Random(seed), 3_000):
                 await daemon.take(poll)
-        if columns.processor.upkeep:
-            assert await columns.processor.upkeep.leave(None)
+        if columns.processor.maintenance:
+            assert await columns.processor.maintenance.stop(None)
 
     asyncio.run(run())
     assert columns.said() == rows.said()
