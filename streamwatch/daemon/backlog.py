@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from streamwatch.daemon.processing.processing import Processing
+from streamwatch.daemon.processing.processor import Processor
 from streamwatch.daemon.status import DaemonStatus
 from streamwatch.telemetry import CatchUpCompleted, Telemetry
 
@@ -36,7 +36,7 @@ class Backlog:
         """Count seconds from now."""
         self._began = self._monotonic()
 
-    def lasts(self, processor: Processing | None) -> bool:
+    def lasts(self, processor: Processor | None) -> bool:
         """Tell whether a backlog is being read, or what was read of one waits for its turn."""
         if not self._status.caught_up:
             self._read_ms = None
@@ -45,7 +45,7 @@ class Backlog:
             self._read_ms = int(self._monotonic() * 1_000)
         return processor is not None and processor.holds_from_before(self._read_ms)
 
-    def look(self, processor: Processing, records: int) -> None:
+    def look(self, processor: Processor, records: int) -> None:
         """Tell, if it is over, in which time how many records were evaluated."""
         if not self.passed and not self.lasts(processor):
             self.passed = True

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from streamwatch.core.commit.checkpoint import RestoreReport
 from streamwatch.core.ports import Store
 from streamwatch.daemon.alerting import Alerting
-from streamwatch.daemon.processing.processing import Checkpointing, Processing
+from streamwatch.daemon.processing.processor import Checkpointing, Processor
 from streamwatch.daemon.source_positions import SourcePositions
 
 
@@ -17,7 +17,7 @@ class State:
 
     store: Store
     checkpoint: Checkpointing
-    processor: Processing
+    processor: Processor
     source_positions: SourcePositions
     """Positions at which reading goes on."""
     resumed: RestoreReport

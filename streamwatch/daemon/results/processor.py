@@ -39,7 +39,7 @@ _TURN: Final = 200
 
 
 class ResultsProcessor:
-    """Implements `Processing` and `WatchedModels` for the results topic.
+    """Implements `Processor` and `WatchedModels` for the results topic.
 
     Parameters
     ----------

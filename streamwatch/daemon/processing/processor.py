@@ -1,4 +1,4 @@
-"""What the consume loop and commits need of whatever takes in the records of polls."""
+"""Protocol of a processor: what the consume loop and commits need of whatever takes in polled records."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Checkpointing(Protocol):
         ...
 
 
-class Processing(Protocol):
+class Processor(Protocol):
     """Takes in what polls deliver (`BatchProcessor`, `ResultsProcessor`)."""
 
     @property
